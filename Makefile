@@ -1,0 +1,81 @@
+# `make demo` and `make test` work in a fresh clone: they need Python >= 3.10 with its venv module, make, and a
+# package index for pip. Everything is installed into a virtual environment inside the checkout, nothing elsewhere.
+#
+#   PYTHON=python3.12            the interpreter (default: python3)
+#   ROS_DISTRO_WHEELS=kilted     the ROS 2 wheels (default: jazzy), each in a folder of its own
+#   PYTEST_ARGS="-k camera -x"   further arguments for pytest
+
+PYTHON ?= python3
+ROS_DISTRO_WHEELS ?= jazzy
+PYTEST_ARGS ?=
+
+VENV_jazzy := .venv
+VENV_kilted := .venv-kilted
+EXTRA_jazzy := ros
+EXTRA_kilted := ros-kilted
+VENV := $(VENV_$(ROS_DISTRO_WHEELS))
+EXTRA := $(EXTRA_$(ROS_DISTRO_WHEELS))
+BIN := $(VENV)/bin
+LINTED := $(wildcard nbv_planner launch test benchmarks setup.py)
+
+# The environment belongs to one interpreter and to one place (its scripts hold the full path): both are in the name of
+# the stamp, so that another PYTHON or a moved checkout builds a new one. The base interpreter is used to build it, since
+# PYTHON may be the environment's own python.
+PROBE := import sys, os, zlib; \
+	print("py%d.%d.%d-%08x" % (sys.version_info[:3] + (zlib.crc32(os.getcwd().encode()),)), \
+	"ok" if sys.version_info >= (3, 10) else "old", getattr(sys, "_base_executable", None) or sys.executable)
+INTERPRETER := $(shell $(PYTHON) -c '$(PROBE)')
+KEY := $(word 1,$(INTERPRETER))
+AGE := $(word 2,$(INTERPRETER))
+BASE_PYTHON := $(wordlist 3,99,$(INTERPRETER))
+STAMP := $(VENV)/installed-$(KEY)
+
+# With a ROS installation sourced in this shell, its rclpy and its libraries would be mixed with the wheels; the same
+# holds for the variables by which another environment's wheels mark that they have been set up. The commands below see
+# none of them. To use the package with an installed ROS 2, build it with colcon instead (README).
+unexport AMENT_PREFIX_PATH COLCON_PREFIX_PATH CMAKE_PREFIX_PATH PYTHONPATH PYTHONHOME LD_LIBRARY_PATH
+unexport ROS_DISTRO ROS_VERSION ROS_PYTHON_VERSION RMW_IMPLEMENTATION _ROS_WHEELS_BOOTSTRAP_COMPLETE
+export ROS_LOG_DIR := $(CURDIR)/build/ros_log
+export MPLBACKEND := Agg
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint clean check-python
+
+help:  ## list the targets
+	@grep -hE '^[a-z-]+:.*  ## ' Makefile | sed 's/:.*  ## /|/' | awk -F'|' '{printf "make %-8s %s\n", $$1, $$2}'
+	@echo "variables: PYTHON=$(PYTHON) ROS_DISTRO_WHEELS=$(ROS_DISTRO_WHEELS) (jazzy or kilted) PYTEST_ARGS=$(PYTEST_ARGS)"
+
+setup: $(STAMP)  ## create the virtual environment with the ROS 2 wheels
+
+demo: $(STAMP)  ## three nodes reconstruct the star polygon; results in results/demo
+	@mkdir -p $(ROS_LOG_DIR) results
+	$(BIN)/nbv-planner demo --object polygon:star --objective IOA --seed 0 --out results/demo --force
+
+test: lint  ## linters, types and all tests
+	@mkdir -p $(ROS_LOG_DIR)
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: $(STAMP)  ## ruff and mypy
+	$(BIN)/ruff check $(LINTED)
+	$(BIN)/mypy
+
+clean:  ## remove the virtual environments and everything built (results/ stays)
+	rm -rf .venv .venv-kilted build install log dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+check-python:
+	@if [ -z "$(VENV)" ]; then \
+	  echo "ROS_DISTRO_WHEELS=$(ROS_DISTRO_WHEELS): there are wheels of jazzy and of kilted" >&2; exit 2; fi
+	@if [ -z "$(AGE)" ]; then \
+	  echo "PYTHON=$(PYTHON) does not run: install Python 3.10 or later, or name one: make PYTHON=python3.12" >&2; exit 2; fi
+	@if [ "$(AGE)" != ok ]; then \
+	  echo "PYTHON=$(PYTHON) is $(firstword $(subst -, ,$(KEY))): Python 3.10 or later is needed, make PYTHON=python3.12" >&2; exit 2; fi
+
+# A changed setup.py is installed into the existing environment; without a stamp it is built from nothing.
+# Editable (-e): the tests run what is in the checkout, and configurations are found there.
+$(STAMP): setup.py setup.cfg pyproject.toml | check-python
+	@if [ ! -e $@ ]; then rm -rf $(VENV); "$(BASE_PYTHON)" -m venv $(VENV) || { rm -rf $(VENV); \
+	  echo "no virtual environment: on Debian and Ubuntu, install the package python3-venv" >&2; exit 2; }; fi
+	$(BIN)/python -m pip install --quiet -e '.[$(EXTRA),analysis,test,lint]'
+	@touch $@

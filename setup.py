@@ -1,0 +1,81 @@
+"""Installs the package, for colcon (ament_python) and for plain pip alike."""
+
+from pathlib import Path
+
+from setuptools import find_packages, setup
+
+NAME = "nbv_planner"
+
+# The wheels of the real ROS 2, one distribution per environment. Every package that is imported is pinned here;
+# the wheels pin what they need themselves (with ~=), so distributions cannot be mixed.
+WHEELS_EXIST = 'platform_system == "Linux" and platform_machine == "x86_64" and implementation_name == "cpython"'
+ROS_WHEELS = {
+    # distribution: rclpy, Fast DDS middleware, common interfaces, rcl interfaces
+    "jazzy": ("7.1.6", "8.4.3", "5.3.6", "2.0.3"),
+    "kilted": ("9.1.2", "9.3.3", "5.5.1", "2.3.0"),
+}
+COMMON_INTERFACES = ("diagnostic", "geometry", "sensor", "std", "visualization")
+RCL_INTERFACES = ("builtin-interfaces", "lifecycle-msgs", "rcl-interfaces", "rosgraph-msgs")
+
+
+def ros_wheels(distribution):
+    """Return the requirements that give the ROS 2 distribution from the package index."""
+    rclpy, middleware, common, rcl = ROS_WHEELS[distribution]
+    pins = {"ros-rclpy": rclpy, "ros-rmw-fastrtps-cpp": middleware, "ros-std-srvs": common}
+    pins.update({f"ros-{name}-msgs": common for name in COMMON_INTERFACES})
+    pins.update({f"ros-{name}": rcl for name in RCL_INTERFACES})
+    return [f"{name}=={version}; {WHEELS_EXIST}" for name, version in sorted(pins.items())]
+
+
+def data_files():
+    """Return the files for share/: ament index marker, manifest, launch files and the tree of configurations."""
+    share = Path("share") / NAME
+    files = {
+        Path("share/ament_index/resource_index/packages"): [Path("resource") / NAME],
+        share: [Path("package.xml")],
+        share / "launch": sorted(Path("launch").glob("*.launch.py")),
+    }
+    for path in sorted([*Path("config").glob("**/*.yaml"), *Path("rviz").glob("**/*.rviz")]):
+        files.setdefault(share / path.parent, []).append(path)
+    return [(str(folder), [str(path) for path in paths]) for folder, paths in files.items() if paths]
+
+
+def package_data():
+    """Return the files inside the package that are not Python (old setuptools do not know '**')."""
+    paths = [Path(NAME) / "py.typed", *sorted(Path(NAME).glob("**/*.csv"))]
+    return {NAME: [str(path.relative_to(NAME)) for path in paths]}
+
+
+setup(
+    name=NAME,
+    version="0.1.0",
+    description="Near-optimal next-best-view planning: reconstruct an object with as few views as possible",
+    author="nbv_planner maintainers",
+    author_email="maintainers@nbv-planner.example.org",
+    maintainer="nbv_planner maintainers",
+    maintainer_email="maintainers@nbv-planner.example.org",
+    license="Apache-2.0",
+    packages=find_packages(exclude=["test", "test.*"]),
+    package_data=package_data(),
+    data_files=data_files(),
+    zip_safe=False,
+    python_requires=">=3.10",
+    install_requires=["numpy>=1.21", "scipy>=1.8", "PyYAML>=5.4"],
+    extras_require={
+        "ros": ros_wheels("jazzy"),
+        "ros-kilted": ros_wheels("kilted"),
+        "analysis": ["matplotlib>=3.5", "pillow>=9.0", "joblib>=1.1", "rosbags>=0.10", "tqdm>=4.57"],
+        # colcon runs pytest when it finds it here; launch_testing's pytest plugin stops at 8.3.
+        "test": ["pytest>=7,<8.4", "hypothesis>=6.36"],
+        # Linters are tests: bounded, so that a new rule of a new release cannot break an old commit.
+        "lint": ["ruff~=0.17.5", "mypy~=2.4.1", "types-PyYAML"],
+    },
+    entry_points={
+        "console_scripts": [
+            "nbv-planner = nbv_planner.cli.main:main",
+            "depth_camera = nbv_planner.ros.nodes.depth_camera:main",
+            "surface_mapper = nbv_planner.ros.nodes.surface_mapper:main",
+            "nbv_planner = nbv_planner.ros.nodes.nbv_planner:main",
+        ],
+    },
+)
