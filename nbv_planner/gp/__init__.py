@@ -1,0 +1,1 @@
+"""Gaussian-process regression of a 2π-periodic radius."""

@@ -1,0 +1,21 @@
+"""True object shapes. Only simulation and evaluation may know them; planning never imports this package."""
+
+from nbv_planner.objects.parse import OBJECT_FORMS, parse_object
+from nbv_planner.objects.shapes import Ellipse, Flower, PolarObject, Polygon, Spline, Square
+from nbv_planner.objects.surface_points import SurfacePoints, surface_points
+from nbv_planner.objects.thesis_objects import NAMED_POLYGONS, THESIS_OBJECTS
+
+__all__ = [
+    "NAMED_POLYGONS",
+    "OBJECT_FORMS",
+    "THESIS_OBJECTS",
+    "Ellipse",
+    "Flower",
+    "PolarObject",
+    "Polygon",
+    "Spline",
+    "Square",
+    "SurfacePoints",
+    "parse_object",
+    "surface_points",
+]

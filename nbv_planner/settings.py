@@ -1,0 +1,167 @@
+"""Settings: frozen dataclasses whose fields carry unit, range and description.
+
+One declaration serves the Python API, the command line, the YAML files and the ROS parameter
+descriptors: see :func:`setting` for a field, :func:`check_settings` for its checks, and
+:func:`from_mapping` for building an instance from untyped input.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, TypeVar
+
+import numpy as np
+
+from nbv_planner.errors import SettingError
+
+T = TypeVar("T")
+_KEY = "nbv_planner.setting"
+
+
+@dataclasses.dataclass(frozen=True)
+class Setting:
+    """What is known about one setting apart from its name and default.
+
+    Attributes:
+        description: one sentence, without the unit.
+        unit: SI unit symbol, empty if there is none.
+        minimum: lower bound, or None.
+        maximum: upper bound, or None.
+        minimum_allowed: whether `minimum` itself is allowed.
+        maximum_allowed: whether `maximum` itself is allowed.
+        choices: the allowed strings, empty if any string is.
+        read_only: whether a running node refuses to change it.
+    """
+
+    description: str
+    unit: str = ""
+    minimum: float | None = None
+    maximum: float | None = None
+    minimum_allowed: bool = True
+    maximum_allowed: bool = True
+    choices: tuple[str, ...] = ()
+    read_only: bool = True
+
+    def allowed(self) -> str:
+        """State the allowed values in words, for error messages and tables."""
+        if self.choices:
+            return "one of " + ", ".join(self.choices)
+        parts = []
+        if self.minimum is not None:
+            parts.append(f"{'>=' if self.minimum_allowed else '>'} {self.minimum:g}")
+        if self.maximum is not None:
+            parts.append(f"{'<=' if self.maximum_allowed else '<'} {self.maximum:g}")
+        return " and ".join(parts)
+
+    def admits(self, value: float) -> bool:
+        """Whether the number `value` lies inside the bounds."""
+        above = self.minimum is None or (value >= self.minimum if self.minimum_allowed else value > self.minimum)
+        below = self.maximum is None or (value <= self.maximum if self.maximum_allowed else value < self.maximum)
+        return above and below
+
+
+def setting(
+    default: T,
+    description: str,
+    *,
+    unit: str = "",
+    ge: float | None = None,
+    gt: float | None = None,
+    le: float | None = None,
+    lt: float | None = None,
+    choices: Iterable[str] = (),
+    read_only: bool = True,
+) -> T:
+    """Declare a dataclass field with a default, a description and its allowed values.
+
+    The bounds are named as in comparisons: `ge`/`gt` is the least value (inclusive/exclusive), `le`/`lt` the
+    greatest. The default's type is the type of the setting.
+    """
+    meta = Setting(
+        description=description,
+        unit=unit,
+        minimum=gt if ge is None else ge,
+        maximum=lt if le is None else le,
+        minimum_allowed=gt is None,
+        maximum_allowed=lt is None,
+        choices=tuple(choices),
+        read_only=read_only,
+    )
+    return dataclasses.field(default=default, metadata={_KEY: meta})  # type: ignore[no-any-return]
+
+
+def settings_of(cls: type) -> Iterator[tuple[str, Any, Setting]]:
+    """Yield `(name, default, Setting)` for every field of the settings class `cls`."""
+    for field in dataclasses.fields(cls):
+        yield field.name, field.default, field.metadata[_KEY]
+
+
+def check_value(name: str, value: Any, default: Any, meta: Setting) -> Any:
+    """Return `value` converted to the type of `default`.
+
+    Integers are accepted where a real number is expected, nothing else is converted.
+
+    Raises:
+        SettingError: wrong type, not finite, or not among the allowed values; the message names the setting,
+            the value and what is allowed.
+    """
+    kind = type(default)
+    if isinstance(value, np.generic):
+        value = value.item()
+    if kind is float and type(value) is int:
+        value = float(value)
+    if kind is tuple and isinstance(value, (list, tuple)):
+        return tuple(check_value(f"{name}[{i}]", v, 0.0, meta) for i, v in enumerate(value))
+    if type(value) is not kind:
+        raise SettingError(f"{name}: {value!r} is a {type(value).__name__}, expected {_type_name(kind)}")
+    if kind is str and meta.choices and value not in meta.choices:
+        raise SettingError(f"{name}: {value!r} is not known; must be {meta.allowed()}")
+    if kind is float and not math.isfinite(value):
+        raise SettingError(f"{name}: {value!r} is not a finite number{_must_be(meta)}")
+    if kind in (int, float) and not meta.admits(value):
+        raise SettingError(f"{name}: {value!r} is out of range{_must_be(meta)}")
+    return value
+
+
+def _must_be(meta: Setting) -> str:
+    allowed = meta.allowed()
+    return f"; must be {allowed} {meta.unit}".rstrip() if allowed else ""
+
+
+def _type_name(kind: type) -> str:
+    names = {float: "a number", int: "an integer", str: "a string", bool: "true or false", tuple: "a list of numbers"}
+    return names[kind]
+
+
+def check_settings(instance: Any) -> None:
+    """Check every field of a settings dataclass; call it from `__post_init__`.
+
+    Raises:
+        SettingError: see :func:`check_value`.
+    """
+    for name, default, meta in settings_of(type(instance)):
+        object.__setattr__(instance, name, check_value(name, getattr(instance, name), default, meta))
+
+
+def from_mapping(cls: type[T], values: Mapping[str, Any]) -> T:
+    """Build settings class `cls` from those entries of `values` that it knows; others are not looked at.
+
+    Raises:
+        SettingError: an entry is not allowed.
+    """
+    names = {name for name, _, _ in settings_of(cls)}
+    return cls(**{key: value for key, value in values.items() if key in names})
+
+
+def refuse_unknown(values: Iterable[str], classes: Iterable[type], where: str) -> None:
+    """Refuse names in `values` that no settings class in `classes` declares.
+
+    Raises:
+        SettingError: names the unknown key, `where` it was found, and all known keys.
+    """
+    known = sorted({name for cls in classes for name, _, _ in settings_of(cls)})
+    for key in values:
+        if key not in known:
+            raise SettingError(f"{where}: unknown parameter {key!r}; known: {', '.join(known)}")

@@ -1,0 +1,222 @@
+"""What is believed about the surface, and how measurements change it."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from nbv_planner.errors import MeasurementError, SettingError
+from nbv_planner.geometry import TWO_PI, FloatArray, wrap_angle
+from nbv_planner.gp.dense import dense_posterior
+from nbv_planner.gp.kernels import Kernel
+from nbv_planner.settings import check_settings, setting
+
+# Steepest relative slope (1/rad) that is believed; beyond it a radius says next to nothing at its angle anyway.
+_STEEPEST = 4.0
+
+
+@dataclass(frozen=True, eq=False)
+class Measurements:
+    """Surface measurements: polar angle, radius, and the standard deviation of the radius at that angle.
+
+    Attributes:
+        angle: shape (n,), radians, wrapped to [0, 2π) on construction.
+        radius: shape (n,), metres.
+        std: shape (n,), metres, positive.
+        tilt: angle from the outward radial direction to the direction of the beam, shape (n,), radians; 0 (the
+            default) where it is not known or does not matter.
+
+    Raises:
+        MeasurementError: sizes differ, a value is not finite, or a standard deviation is not positive.
+    """
+
+    angle: FloatArray
+    radius: FloatArray
+    std: FloatArray
+    tilt: FloatArray | None = None
+
+    def __post_init__(self) -> None:
+        """Check and wrap."""
+        given = (self.angle, self.radius, self.std, np.zeros(len(self.angle)) if self.tilt is None else self.tilt)
+        angle, radius, std, tilt = (np.asarray(a, dtype=float).ravel() for a in given)
+        if not len(angle) == len(radius) == len(std) == len(tilt):
+            raise MeasurementError(f"measurements differ in size: {len(angle)}, {len(radius)}, {len(std)}, {len(tilt)}")
+        for name, values in (("angle", angle), ("radius", radius), ("std", std), ("tilt", tilt)):
+            bad = np.flatnonzero(~np.isfinite(values))
+            if len(bad):
+                raise MeasurementError(f"measurement {bad[0]}: {name} is {values[bad[0]]}, must be finite")
+        if len(std) and std.min() <= 0.0:
+            raise MeasurementError(f"measurement {std.argmin()}: std is {std.min()}, must be > 0")
+        object.__setattr__(self, "angle", wrap_angle(angle))
+        object.__setattr__(self, "radius", radius)
+        object.__setattr__(self, "std", std)
+        object.__setattr__(self, "tilt", tilt)
+
+    def __len__(self) -> int:
+        """Return the number of measurements."""
+        return len(self.angle)
+
+    @classmethod
+    def empty(cls) -> Measurements:
+        """No measurement."""
+        return cls(np.empty(0), np.empty(0), np.empty(0))
+
+    def joined(self, other: Measurements) -> Measurements:
+        """Both sets, `other` behind this one."""
+        names = ("angle", "radius", "std", "tilt")
+        return Measurements(*(np.concatenate([getattr(self, name), getattr(other, name)]) for name in names))
+
+    def radial(self, slope: FloatArray) -> Measurements:
+        r"""Propagate the noise along the beam to the radius at fixed angle.
+
+        A return that moves by δ along a beam with tilt γ moves by :math:`δ\cosγ` in radius and by
+        :math:`δ\sinγ/r` in angle, so at its angle it departs from a surface of relative slope :math:`s = f'/f` by
+        :math:`δ(\cosγ - s\sinγ)`.
+
+        Args:
+            slope: relative slope s of the surface at each measurement, shape (n,), 1/rad.
+
+        Returns:
+            The measurements with :math:`σ\,\max(1, |\cosγ - s\sinγ|)` as standard deviation: never less than that
+            of the range.
+        """
+        assert self.tilt is not None
+        factor = np.abs(np.cos(self.tilt) - slope * np.sin(self.tilt))
+        return dataclasses.replace(self, std=self.std * np.maximum(factor, 1.0))
+
+
+@dataclass(frozen=True, eq=False)
+class SurfaceBelief:
+    """Gaussian belief about the radius on a grid of polar angles, with a confidence band. Immutable.
+
+    Attributes:
+        angle: grid, shape (M,), rising, radians; uniform over the circle. The thesis's grid counts 0 and 2π twice.
+        mean: posterior mean, shape (M,), metres.
+        std: posterior standard deviation, shape (M,), metres.
+        lower: lower confidence bound, shape (M,), metres.
+        upper: upper confidence bound, shape (M,), metres.
+        hits: measurements so far in each grid cell, shape (M,).
+    """
+
+    angle: FloatArray
+    mean: FloatArray
+    std: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    hits: NDArray[np.integer[Any]]
+
+    @property
+    def step(self) -> float:
+        """Grid step Δφ in radians."""
+        return float(self.angle[1] - self.angle[0])
+
+    @property
+    def width(self) -> FloatArray:
+        """Width `u − l` of the band, shape (M,), metres."""
+        return self.upper - self.lower
+
+    def interpolate(self, values: FloatArray, angle: ArrayLike) -> FloatArray:
+        """Linear interpolation of grid `values` at any `angle`, around the circle."""
+        return np.asarray(np.interp(np.asarray(angle, dtype=float), self.angle, values, period=TWO_PI))
+
+    def relative_slope(self, angle: ArrayLike) -> FloatArray:
+        """Relative slope `μ'/μ` of the mean contour at any `angle`, 1/rad, by central differences on the grid."""
+        after, before = (self.interpolate(self.mean, self.angle + step) for step in (self.step, -self.step))
+        slope = (after - before) / (2.0 * self.step * np.maximum(self.mean, 1e-9))
+        return self.interpolate(np.clip(slope, -_STEEPEST, _STEEPEST), angle)
+
+    def as_transmitted(self) -> SurfaceBelief:
+        """Return the belief as it arrives over a `surface` message, in single precision.
+
+        A planner in the same process uses this form too, so that it decides as one behind a topic does.
+        """
+        names = ("angle", "mean", "std", "lower", "upper")
+        rounded = {n: np.asarray(getattr(self, n), dtype=np.float32).astype(float) for n in names}
+        return dataclasses.replace(self, **rounded)
+
+
+@dataclass(frozen=True)
+class MapperSettings:
+    """Grid, prior mean and band of the surface mapper.
+
+    Raises:
+        SettingError: a value is out of range.
+    """
+
+    prior_mean: float = setting(5.0, "Prior mean of the radius.", unit="m", gt=0.0)
+    grid_size: int = setting(1000, "Number of grid angles of the surface belief.", ge=16, le=100_000)
+    confidence_scale: float = setting(
+        2.0, "Half-width of the confidence band in standard deviations (square root of β).", gt=0.0, le=100.0
+    )
+
+    def __post_init__(self) -> None:
+        """Check the values."""
+        check_settings(self)
+
+
+def uniform_grid(size: int) -> FloatArray:
+    """Uniform grid of `size` polar angles from 0 without the end point."""
+    return np.arange(size) * (TWO_PI / size)
+
+
+class SurfaceMapper:
+    """Condition a Gaussian process over the polar angle on surface measurements."""
+
+    def __init__(self, kernel: Kernel, settings: MapperSettings, *, grid: FloatArray | None = None) -> None:
+        """Start from the prior.
+
+        Args:
+            kernel: covariance function of the radius.
+            settings: grid size, prior mean and band.
+            grid: grid to use instead of the uniform one (the thesis protocol's counts 2π as well as 0).
+        """
+        self._kernel = kernel
+        self._settings = settings
+        self._grid = uniform_grid(settings.grid_size) if grid is None else np.asarray(grid, dtype=float)
+        if len(self._grid) < 2:
+            raise SettingError("grid: needs at least 2 angles")
+        self._measurements = Measurements.empty()
+
+    @property
+    def measurements(self) -> Measurements:
+        """Everything conditioned on so far."""
+        return self._measurements
+
+    def reset(self) -> None:
+        """Forget all measurements."""
+        self._measurements = Measurements.empty()
+
+    def add(self, measurements: Measurements) -> None:
+        """Condition on more measurements.
+
+        Where the tilt of the beams is known, the noise of each radius is widened by the slope of the surface, as the
+        belief with these measurements sees it (:meth:`Measurements.radial`).
+        """
+        assert measurements.tilt is not None
+        if measurements.tilt.any():
+            preview = self._belief_from(self._measurements.joined(measurements))
+            measurements = measurements.radial(preview.relative_slope(measurements.angle))
+        self._measurements = self._measurements.joined(measurements)
+
+    def belief(self) -> SurfaceBelief:
+        """Posterior given all measurements so far."""
+        return self._belief_from(self._measurements)
+
+    def _belief_from(self, data: Measurements) -> SurfaceBelief:
+        mean, std = dense_posterior(
+            self._kernel, self._settings.prior_mean, self._grid, data.angle, data.radius, data.std
+        )
+        half = self._settings.confidence_scale * std
+        return SurfaceBelief(
+            angle=self._grid, mean=mean, std=std, lower=mean - half, upper=mean + half, hits=self._hits(data.angle)
+        )
+
+    def _hits(self, angle: FloatArray) -> NDArray[np.integer[Any]]:
+        """Count the measurements nearest to each grid angle."""
+        step = self._grid[1] - self._grid[0]
+        cell = np.rint(angle / step).astype(int) % len(self._grid)
+        return np.bincount(cell, minlength=len(self._grid)).astype(np.uint32)
