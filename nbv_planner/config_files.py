@@ -1,0 +1,101 @@
+"""ROS 2 parameter files, read without ROS: the same YAML serves nodes, simulation and command line."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from nbv_planner.errors import ConfigFileError, SettingError
+from nbv_planner.node_settings import NODE_SETTINGS
+from nbv_planner.settings import check_value, settings_of
+
+Parameters = dict[str, dict[str, Any]]
+"""Parameter values by node name and parameter name."""
+
+_ROS_OWN = ("use_sim_time", "qos_overrides")
+
+
+def load_parameters(path: str | Path) -> Parameters:
+    """Read a ROS 2 parameter file for the three nodes and check every value in it.
+
+    Sections are `/**` (all nodes) and the node names, each with `ros__parameters`; a node's own section wins.
+
+    Raises:
+        ConfigFileError: the file cannot be read, or a section, key or value is not allowed; the message names the
+            file, the section, the key, the value and what is allowed.
+    """
+    try:
+        content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise ConfigFileError(f"cannot read {path}: {' '.join(str(error).split())}") from error
+    if not isinstance(content, Mapping):
+        raise ConfigFileError(f"{path}: must be a mapping of node names")
+    parameters: Parameters = {node: {} for node in NODE_SETTINGS}
+    for section in sorted(content, key=lambda name: str(name) != "/**"):
+        values = _section(path, str(section), content[section])
+        for node in _nodes_of(path, str(section)):
+            parameters[node].update(_checked(f"{path}: {section}", node, values))
+    return parameters
+
+
+def _section(path: str | Path, name: str, content: Any) -> Mapping[str, Any]:
+    values = content.get("ros__parameters") if isinstance(content, Mapping) else None
+    if not isinstance(values, Mapping) or set(content) != {"ros__parameters"}:
+        raise ConfigFileError(f"{path}: section {name!r} must hold 'ros__parameters:' with values below it")
+    return values
+
+
+def _nodes_of(path: str | Path, section: str) -> list[str]:
+    if section == "/**":
+        return list(NODE_SETTINGS)
+    name = section.rsplit("/", 1)[-1]
+    if name not in NODE_SETTINGS:
+        raise ConfigFileError(f"{path}: unknown section {section!r}; known: /**, {', '.join(NODE_SETTINGS)}")
+    return [name]
+
+
+def _checked(where: str, node: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    known = {name: (default, meta) for cls in NODE_SETTINGS[node] for name, default, meta in settings_of(cls)}
+    checked = {}
+    for key, value in values.items():
+        if key in _ROS_OWN:
+            continue
+        if key not in known:
+            raise ConfigFileError(f"{where}: {node} has no parameter {key!r}; known: {', '.join(sorted(known))}")
+        try:
+            checked[key] = check_value(key, value, *known[key])
+        except SettingError as error:
+            raise ConfigFileError(f"{where}: {error}") from error
+    return checked
+
+
+def dump_parameters(parameters: Parameters) -> str:
+    """Write parameters as a ROS 2 parameter file."""
+    plain = {
+        node: {"ros__parameters": {k: list(v) if isinstance(v, tuple) else v for k, v in values.items()}}
+        for node, values in parameters.items()
+        if values
+    }
+    return yaml.safe_dump(plain, sort_keys=False)
+
+
+def shared_file(relative: str) -> Path:
+    """Find an installed file of the package, for example `config/simulation.yaml`.
+
+    It is looked for in the source checkout, in the prefixes of a sourced ROS workspace, and in Python's own prefix.
+
+    Raises:
+        ConfigFileError: lists where it was looked for.
+    """
+    checkout = Path(__file__).resolve().parent.parent
+    prefixes = [Path(p) for p in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep) if p] + [Path(sys.prefix)]
+    places = [checkout / relative, *(prefix / "share" / "nbv_planner" / relative for prefix in prefixes)]
+    for place in places:
+        if place.is_file():
+            return place
+    raise ConfigFileError(f"{relative} is not installed; looked for " + ", ".join(str(place) for place in places))

@@ -1,0 +1,126 @@
+"""All settings of an episode, by group, and the two protocols it can follow."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from nbv_planner.camera import MeasurementSettings
+from nbv_planner.errors import SettingError
+from nbv_planner.gp.kernels import PeriodicMatern
+from nbv_planner.node_settings import NODE_SETTINGS
+from nbv_planner.planning.greedy import PlannerSettings
+from nbv_planner.planning.termination import TerminationSettings
+from nbv_planner.planning.view_space import ViewSpaceSettings
+from nbv_planner.scene import Scene
+from nbv_planner.settings import from_mapping
+from nbv_planner.simulated_camera import MotionSettings, SensorSettings
+from nbv_planner.surface import MapperSettings
+
+PROTOCOLS = ("thesis", "sensor")
+
+
+@dataclass(frozen=True)
+class EpisodeConfig:
+    """Everything that decides how an episode runs.
+
+    Attributes:
+        object: the true object as text, see :data:`nbv_planner.objects.OBJECT_FORMS`.
+        protocol: `sensor` casts noisy beams; `thesis` observes the surface points themselves, without noise.
+        scene: geometry shared by all parts.
+        sensor: beams and noise of the simulated camera.
+        motion: how the simulated camera moves and when it scans.
+        kernel: prior of the surface.
+        mapper: grid and band.
+        measurement: what the mapper assumes about the sensor.
+        planner: planner and objective.
+        views: candidate views.
+        termination: limits that end the episode.
+    """
+
+    object: str = "polygon:star"
+    protocol: str = "sensor"
+    scene: Scene = field(default_factory=Scene)
+    sensor: SensorSettings = field(default_factory=SensorSettings)
+    motion: MotionSettings = field(default_factory=MotionSettings)
+    kernel: PeriodicMatern = field(default_factory=PeriodicMatern)
+    mapper: MapperSettings = field(default_factory=MapperSettings)
+    measurement: MeasurementSettings = field(default_factory=MeasurementSettings)
+    planner: PlannerSettings = field(default_factory=PlannerSettings)
+    views: ViewSpaceSettings = field(default_factory=ViewSpaceSettings)
+    termination: TerminationSettings = field(default_factory=TerminationSettings)
+
+    def __post_init__(self) -> None:
+        """Check the protocol and that the prior fits the bounds.
+
+        Raises:
+            SettingError: unknown protocol, or the prior mean lies outside the radius bounds.
+        """
+        if self.protocol not in PROTOCOLS:
+            raise SettingError(f"protocol: {self.protocol!r} is not known; must be one of {', '.join(PROTOCOLS)}")
+        check_prior_mean(self.mapper, self.scene)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Nested dictionary of plain values."""
+        return dataclasses.asdict(self)
+
+
+def check_prior_mean(mapper: MapperSettings, scene: Scene) -> None:
+    """Refuse a prior mean outside the radius bounds.
+
+    Raises:
+        SettingError: says what is allowed.
+    """
+    if not scene.radius_min <= mapper.prior_mean <= scene.radius_max:
+        raise SettingError(
+            f"prior_mean: {mapper.prior_mean} m must be within [{scene.radius_min:g}, {scene.radius_max:g}] m "
+            "(radius_min, radius_max)"
+        )
+
+
+def _check_same_scene(parameters: Mapping[str, Mapping[str, Any]]) -> None:
+    """Refuse nodes that are told different geometries.
+
+    Raises:
+        SettingError: names both nodes and their scenes.
+    """
+    scenes = {node: from_mapping(Scene, parameters.get(node, {})) for node in NODE_SETTINGS}
+    first, *others = scenes
+    for node in others:
+        if scenes[node] != scenes[first]:
+            raise SettingError(f"{first} and {node} differ in geometry: {scenes[first]}, {scenes[node]}")
+
+
+_GROUP_OF = {
+    Scene: "scene",
+    SensorSettings: "sensor",
+    MotionSettings: "motion",
+    PeriodicMatern: "kernel",
+    MapperSettings: "mapper",
+    MeasurementSettings: "measurement",
+    PlannerSettings: "planner",
+    ViewSpaceSettings: "views",
+    TerminationSettings: "termination",
+}
+
+
+def config_from_parameters(parameters: Mapping[str, Mapping[str, Any]], **top: Any) -> EpisodeConfig:
+    """Build the configuration from node parameters, so that one YAML file serves nodes and simulation.
+
+    Args:
+        parameters: parameter values by node name; those of ROS alone (topics, timeouts) are not looked at.
+        top: `object` and `protocol`.
+
+    Raises:
+        SettingError: a value is not allowed.
+    """
+    _check_same_scene(parameters)
+    groups: dict[str, Any] = {
+        _GROUP_OF[cls]: from_mapping(cls, parameters.get(node, {}))
+        for node, classes in NODE_SETTINGS.items()
+        for cls in classes
+        if cls in _GROUP_OF
+    }
+    return EpisodeConfig(**groups, **top)

@@ -1,0 +1,1 @@
+"""Judging episodes against the true object."""

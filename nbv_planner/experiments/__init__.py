@@ -1,0 +1,1 @@
+"""Many episodes: the comparison with the thesis's published table."""

@@ -1,0 +1,153 @@
+"""The thesis's table 7.1, computed anew in the thesis protocol (spec 05)."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from importlib import resources
+
+import numpy as np
+
+from nbv_planner.episode_config import EpisodeConfig
+from nbv_planner.objects import THESIS_OBJECTS
+from nbv_planner.planning.greedy import PlannerSettings
+from nbv_planner.planning.objectives import OMNISCIENT
+from nbv_planner.simulation import Simulation
+
+TABLE_OBJECTIVES = ("CSW", "IOA", "I", "U", "UP")
+
+
+@dataclass(frozen=True)
+class EpisodeFigures:
+    """What the table needs of one episode.
+
+    Attributes:
+        objective: id of the objective.
+        object: the object as text.
+        views: number of views T.
+        views_95: number of views to 95 %, None if never reached.
+        coverage: coverage at the end.
+        regret: mean individual regret.
+    """
+
+    objective: str
+    object: str
+    views: int
+    views_95: int | None
+    coverage: float
+    regret: float
+
+
+@dataclass(frozen=True)
+class TableRow:
+    """Averages over objects, relative to the omniscient greedy planner on the same object.
+
+    Attributes:
+        objective: id of the objective.
+        t95_percent: mean of T95/T95*, per cent, over the objects on which it reaches 95 %.
+        not_reached: number of objects on which it does not (N/A).
+        t_percent: mean of T/T*, per cent.
+        rec_percent: mean coverage, per cent.
+        regret: mean of the mean individual regrets.
+    """
+
+    objective: str
+    t95_percent: float
+    not_reached: int
+    t_percent: float
+    rec_percent: float
+    regret: float
+
+
+def run_case(case: tuple[str, str]) -> EpisodeFigures:
+    """Run one episode, given as (objective, object), in the thesis protocol."""
+    objective, shape = case
+    config = EpisodeConfig(object=shape, protocol="thesis", planner=PlannerSettings(objective=objective))
+    simulation = Simulation(config)
+    for _ in simulation.run():
+        pass
+    metrics = simulation.judge.metrics()
+    views, views_95, regret = metrics["T"], metrics["T95"], metrics["mean_individual_regret"]
+    return EpisodeFigures(
+        objective, shape, int(views or 0), None if views_95 is None else int(views_95),
+        float(metrics["rec"] or 0.0), float(regret or 0.0),
+    )
+
+
+def run_table(
+    objectives: Sequence[str], objects: Sequence[str], workers: int,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> list[TableRow]:
+    """Run all objectives and the omniscient greedy planner on all objects.
+
+    Args:
+        objectives: ids of objectives.
+        objects: objects as text.
+        workers: number of processes; the result does not depend on it.
+        progress: called with (episodes done, episodes in all).
+
+    Returns:
+        One row per objective.
+    """
+    cases = [(objective, shape) for objective in (OMNISCIENT, *objectives) for shape in objects]
+    figures: list[EpisodeFigures] = []
+    if workers == 1:
+        figures = _collect(map(run_case, cases), len(cases), progress)
+    else:
+        with ProcessPoolExecutor(workers) as pool:
+            figures = _collect(pool.map(run_case, cases), len(cases), progress)
+    return [table_row(objective, figures) for objective in objectives]
+
+
+def _collect(
+    results: Iterable[EpisodeFigures], total: int, progress: Callable[[int, int], None]
+) -> list[EpisodeFigures]:
+    figures = []
+    for figure in results:
+        figures.append(figure)
+        progress(len(figures), total)
+    return figures
+
+
+def table_row(objective: str, figures: Sequence[EpisodeFigures]) -> TableRow:
+    """Average the episodes of one objective."""
+    greedy = {f.object: f for f in figures if f.objective == OMNISCIENT}
+    own = [f for f in figures if f.objective == objective]
+    ratios = [
+        f.views_95 / best
+        for f in own
+        if f.views_95 is not None and (best := greedy[f.object].views_95) is not None
+    ]
+    return TableRow(
+        objective=objective,
+        t95_percent=100.0 * float(np.mean(ratios)) if ratios else float("nan"),
+        not_reached=len(own) - len(ratios),
+        t_percent=100.0 * float(np.mean([f.views / greedy[f.object].views for f in own])),
+        rec_percent=100.0 * float(np.mean([f.coverage for f in own])),
+        regret=float(np.mean([f.regret for f in own])),
+    )
+
+
+PUBLISHED_NOT_REACHED = {"CSW": 0, "IOA": 4, "I": 5, "U": 0, "UP": 0}
+"""N/A counts of the published runs (spec 05); the printed table leaves them out."""
+
+
+def published_table() -> dict[str, TableRow]:
+    """Read the printed table 7.1, by id of the objective."""
+    file = resources.files("nbv_planner.experiments") / "published_table_7_1.csv"
+    rows = {}
+    for row in csv.DictReader(file.read_text(encoding="utf-8").splitlines()):
+        name = row["algorithm"]
+        if name in PUBLISHED_NOT_REACHED:
+            rows[name] = TableRow(
+                name, float(row["t95_rel_percent"]), PUBLISHED_NOT_REACHED[name], float(row["t_rel_percent"]),
+                float(row["rec_percent"]), float(row["avg_individual_regret"]),
+            )
+    return rows
+
+
+def thesis_objects() -> list[str]:
+    """Return the 22 evaluation objects as text, in the thesis's order."""
+    return [shape for family in THESIS_OBJECTS.values() for shape in family]

@@ -1,0 +1,72 @@
+"""The parameters of the three nodes, without ROS: what nodes declare, YAML files may hold, and tables list."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from nbv_planner.camera import MeasurementSettings
+from nbv_planner.gp.kernels import PeriodicMatern
+from nbv_planner.planning.greedy import PlannerSettings
+from nbv_planner.planning.session import SessionSettings
+from nbv_planner.planning.termination import TerminationSettings
+from nbv_planner.planning.view_space import ViewSpaceSettings
+from nbv_planner.scan_matching import ArrivalSettings, MatchingSettings
+from nbv_planner.scene import Scene
+from nbv_planner.settings import check_settings, setting
+from nbv_planner.simulated_camera import MotionSettings, SensorSettings
+from nbv_planner.surface import MapperSettings
+
+
+@dataclass(frozen=True)
+class DepthCameraParameters:
+    """Parameters of `depth_camera` beside those of the core."""
+
+    object: str = setting("polygon:star", "True object, for example ellipse:a=6,b=4 or file:contour.csv.")
+    object_frame: str = setting("object", "Frame of the object; poses are given in it.")
+    camera_frame: str = setting("camera", "Frame of the scans.")
+
+    def __post_init__(self) -> None:
+        """Check the values."""
+        check_settings(self)
+
+
+@dataclass(frozen=True)
+class SurfaceMapperParameters:
+    """Parameters of `surface_mapper` beside those of the core."""
+
+    object_frame: str = setting("object", "Frame of the object; poses are given in it, the surface is too.")
+    camera_frame: str = setting("camera", "Frame that scans must have; empty takes any.")
+    input_timeout: float = setting(5.0, "Time without an input after which it is reported missing.", unit="s", gt=0.0)
+
+    def __post_init__(self) -> None:
+        """Check the values."""
+        check_settings(self)
+
+
+@dataclass(frozen=True)
+class NbvPlannerParameters:
+    """Parameters of `nbv_planner` beside those of the core."""
+
+    object_frame: str = setting("object", "Frame of the object; poses and goals are given in it.")
+    run_info_nodes: str = setting(
+        "depth_camera,surface_mapper", "Nodes whose parameters run_info shows, comma-separated."
+    )
+    exit_when_done: bool = setting(False, "End the process two seconds after the episode has ended.")
+
+    def __post_init__(self) -> None:
+        """Check the values."""
+        check_settings(self)
+
+
+NODE_SETTINGS: dict[str, tuple[type, ...]] = {
+    "depth_camera": (Scene, SensorSettings, MotionSettings, DepthCameraParameters),
+    "surface_mapper": (
+        Scene, PeriodicMatern, MapperSettings, MeasurementSettings, MatchingSettings, ArrivalSettings,
+        SurfaceMapperParameters,
+    ),
+    "nbv_planner": (
+        Scene, PlannerSettings, ViewSpaceSettings, TerminationSettings, ArrivalSettings, SessionSettings,
+        NbvPlannerParameters,
+    ),
+}
+"""Settings classes that each node declares as parameters."""

@@ -1,0 +1,1 @@
+"""Choosing the next best view from what is believed about the surface."""

@@ -1,0 +1,30 @@
+"""Objectives that look at the width of the band at the view's own angle: U and UP."""
+
+from __future__ import annotations
+
+from nbv_planner.geometry import FloatArray
+from nbv_planner.planning.objectives.base import ObjectiveInfo
+from nbv_planner.scene import Scene
+from nbv_planner.surface import SurfaceBelief
+
+
+class Uncertainty:
+    r"""U: :math:`h^{-2}\,\tfrac12 |Φ_S| (u(θ)^2 - l(θ)^2)` (thesis eq. objective-u)."""
+
+    info = ObjectiveInfo("U", "uncertainty", "yyyynn", "sublinear regret proved")
+
+    def evaluate(self, belief: SurfaceBelief, scene: Scene, views: FloatArray) -> FloatArray:
+        """Value per candidate view, in pixels."""
+        lower, upper = belief.interpolate(belief.lower, views), belief.interpolate(belief.upper, views)
+        return scene.simple_half_width * (upper**2 - lower**2) / scene.pixel_size**2
+
+
+class UncertaintyPolar:
+    r"""UP: :math:`h^{-2}\,|Φ_S| (u(θ) - l(θ))` (thesis eq. objective-up)."""
+
+    info = ObjectiveInfo("UP", "uncertainty_polar", "nynynn", "not proved")
+
+    def evaluate(self, belief: SurfaceBelief, scene: Scene, views: FloatArray) -> FloatArray:
+        """Value per candidate view, in pixels per metre of radius."""
+        lower, upper = belief.interpolate(belief.lower, views), belief.interpolate(belief.upper, views)
+        return 2.0 * scene.simple_half_width * (upper - lower) / scene.pixel_size**2

@@ -1,0 +1,146 @@
+"""When to stop: typed reasons, each reported with its figures (spec 04)."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+
+from nbv_planner.planning.coverage import coverage_estimate, narrow_fraction
+from nbv_planner.settings import check_settings, setting
+from nbv_planner.surface import SurfaceBelief
+
+
+class TerminationReason(str, enum.Enum):
+    """Why an episode ended."""
+
+    BAND_NARROW = "BAND_NARROW"
+    NO_GAIN = "NO_GAIN"
+    STALLED = "STALLED"
+    MAX_VIEWS = "MAX_VIEWS"
+    MAX_DURATION = "MAX_DURATION"
+    NO_REACHABLE_VIEW = "NO_REACHABLE_VIEW"
+    STOPPED = "STOPPED"
+    FAILED = "FAILED"
+    # The thesis protocol, which knows the surface points:
+    COMPLETE = "COMPLETE"
+    NO_NEW_POINTS = "NO_NEW_POINTS"
+
+
+@dataclass(frozen=True)
+class Termination:
+    """Why an episode ended.
+
+    Attributes:
+        reason: which rule ended it.
+        figures: the numbers the rule looked at, by name.
+        detail: one sentence for people.
+    """
+
+    reason: TerminationReason
+    figures: dict[str, float] = field(default_factory=dict)
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class TerminationSettings:
+    """Limits that end an episode; a limit of 0 is switched off where it says so.
+
+    Raises:
+        SettingError: a value is out of range.
+    """
+
+    band_tolerance: float = setting(
+        0.7, "Width of the confidence band below which an angle counts as reconstructed.", unit="m", gt=0.0,
+        read_only=False,
+    )
+    target_fraction: float = setting(
+        0.99, "BAND_NARROW: fraction of the circle on which the band must be narrower than band_tolerance.",
+        gt=0.0, le=1.0, read_only=False,
+    )
+    min_gain: float = setting(
+        0.0, "NO_GAIN: least predicted utility of a view worth taking, in units of the objective; 0 switches it off.",
+        ge=0.0, read_only=False,
+    )
+    stall_views: int = setting(
+        4, "STALLED: number of views in a row that may change nothing; 0 switches it off.", ge=0, read_only=False
+    )
+    stall_change: float = setting(
+        0.001, "STALLED: rise of the estimated coverage that counts as a change.", ge=0.0, le=1.0, read_only=False
+    )
+    max_views: int = setting(40, "MAX_VIEWS: number of views; 0 switches it off.", ge=0, read_only=False)
+    max_duration: float = setting(
+        0.0, "MAX_DURATION: time since the start; 0 switches it off.", unit="s", ge=0.0, read_only=False
+    )
+
+    def __post_init__(self) -> None:
+        """Check the values."""
+        check_settings(self)
+
+
+class TerminationMonitor:
+    """Watches an episode and says when it is over."""
+
+    def __init__(self, settings: TerminationSettings) -> None:
+        """Start with an empty history."""
+        self.settings = settings
+        self._coverage: list[float] = []
+
+    def reset(self) -> None:
+        """Forget the episode so far."""
+        self._coverage.clear()
+
+    def coverage(self, belief: SurfaceBelief) -> float:
+        """Estimated coverage of the surface, in [0, 1]."""
+        return coverage_estimate(belief, self.settings.band_tolerance)
+
+    def after_view(self, belief: SurfaceBelief, elapsed: float) -> Termination | None:
+        """Judge the belief after a view; call it once per view.
+
+        Args:
+            belief: the belief with that view's measurements.
+            elapsed: time since the start of the episode, seconds.
+
+        Returns:
+            The termination, or None if the episode goes on.
+        """
+        s = self.settings
+        self._coverage.append(self.coverage(belief))
+        fraction = narrow_fraction(belief, s.band_tolerance)
+        if fraction >= s.target_fraction:
+            return Termination(
+                TerminationReason.BAND_NARROW,
+                {"narrow_fraction": fraction, "band_tolerance": s.band_tolerance, "target_fraction": s.target_fraction},
+                f"the band is narrower than {s.band_tolerance:g} m on {fraction:.1%} of the circle",
+            )
+        return self._stalled() or self._used_up(elapsed)
+
+    def before_view(self, predicted_gain: float) -> Termination | None:
+        """Judge the best predicted gain of the next view."""
+        if self.settings.min_gain == 0.0 or predicted_gain >= self.settings.min_gain:
+            return None
+        return Termination(
+            TerminationReason.NO_GAIN,
+            {"predicted_gain": predicted_gain, "min_gain": self.settings.min_gain},
+            f"the best view promises {predicted_gain:g}, less than {self.settings.min_gain:g}",
+        )
+
+    def _stalled(self) -> Termination | None:
+        s = self.settings
+        if s.stall_views == 0 or len(self._coverage) <= s.stall_views:
+            return None
+        rise = max(self._coverage[-s.stall_views :]) - self._coverage[-s.stall_views - 1]
+        if rise >= s.stall_change:
+            return None
+        return Termination(
+            TerminationReason.STALLED,
+            {"stall_views": float(s.stall_views), "coverage_rise": rise, "stall_change": s.stall_change},
+            f"the last {s.stall_views} views raised the estimated coverage by {rise:.2%}",
+        )
+
+    def _used_up(self, elapsed: float) -> Termination | None:
+        s, views = self.settings, len(self._coverage)
+        if s.max_views and views >= s.max_views:
+            return Termination(TerminationReason.MAX_VIEWS, {"views": float(views)}, f"{views} views taken")
+        if s.max_duration and elapsed >= s.max_duration:
+            return Termination(TerminationReason.MAX_DURATION, {"seconds": elapsed}, f"{elapsed:.1f} s passed")
+        return None

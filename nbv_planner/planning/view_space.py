@@ -1,0 +1,106 @@
+"""The candidate views: equally spaced on the view circle, inside the allowed arcs, not marked unreachable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from nbv_planner.errors import SettingError
+from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, angle_difference, wrap_angle
+from nbv_planner.settings import check_settings, setting
+
+# A view at the very end of an arc belongs to it, whatever rounding says.
+_SLACK = 1e-9
+
+
+@dataclass(frozen=True)
+class ViewSpaceSettings:
+    """Candidate views and where the camera may go.
+
+    An arc is a pair of angles, counter-clockwise from the first to the second; a list holds one arc after another.
+
+    Raises:
+        SettingError: a value is out of range, or an arc is not a pair.
+    """
+
+    num_views: int = setting(100, "Number of candidate views on the circle.", ge=1, le=100_000)
+    allowed_arcs: tuple[float, ...] = setting(
+        (0.0, TWO_PI), "Arcs of the view circle that the camera may use: start, end, start, end, ...", unit="rad"
+    )
+    blocked_arcs: tuple[float, ...] = setting(
+        (0.0, 0.0), "Arcs that it must not use: start, end, ...; an empty arc (start = end) blocks nothing.",
+        unit="rad",
+    )
+
+    def __post_init__(self) -> None:
+        """Check the values."""
+        check_settings(self)
+        for name in ("allowed_arcs", "blocked_arcs"):
+            if len(getattr(self, name)) % 2:
+                raise SettingError(f"{name}: has {len(getattr(self, name))} angles, must be pairs start, end")
+
+
+class ViewSpace:
+    """Candidate views and which of them may be chosen now."""
+
+    def __init__(self, settings: ViewSpaceSettings, *, angles: FloatArray | None = None) -> None:
+        """Lay out the candidates.
+
+        Args:
+            settings: number of views and arcs.
+            angles: candidates to use instead of equally spaced ones (the thesis protocol's hold 0 twice).
+
+        Raises:
+            SettingError: the arcs leave no view.
+        """
+        self.angles = np.arange(settings.num_views) * (TWO_PI / settings.num_views) if angles is None else angles
+        self._settings = settings
+        if not self.permitted(self.angles).any():
+            raise SettingError("allowed_arcs, blocked_arcs: leave none of the candidate views")
+        self._unreachable_until: dict[int, float] = {}
+
+    def nearest(self, view_angle: float) -> int:
+        """Index of the candidate nearest to `view_angle`."""
+        return int(np.argmin(np.abs(angle_difference(self.angles, view_angle))))
+
+    def mark_unreachable(self, view_angle: float, until: float) -> None:
+        """Leave out the candidate nearest to `view_angle` until the time `until` (seconds of the caller's clock)."""
+        self._unreachable_until[self.nearest(view_angle)] = until
+
+    def clear_unreachable(self) -> None:
+        """Forget which views could not be reached."""
+        self._unreachable_until.clear()
+
+    def feasible(self, now: float, visited: Iterable[float] = (), revisit_radius: float = 0.0) -> BoolArray:
+        """Which candidates may be chosen, shape (V,).
+
+        Args:
+            now: time, seconds of the caller's clock.
+            visited: angles of the views taken so far, radians.
+            revisit_radius: candidates nearer to a visited view than this are left out, radians; 0 leaves out none.
+        """
+        feasible = self.permitted(self.angles, visited, revisit_radius)
+        for index, until in self._unreachable_until.items():
+            feasible[index] &= now >= until
+        return feasible
+
+    def permitted(self, angles: FloatArray, visited: Iterable[float] = (), revisit_radius: float = 0.0) -> BoolArray:
+        """Which of any view `angles` lie on allowed arcs and not too near to a visited view, shape as `angles`."""
+        permitted = _in_arcs(angles, self._settings.allowed_arcs) & ~_in_arcs(angles, self._settings.blocked_arcs)
+        if revisit_radius > 0.0:
+            for view in visited:
+                permitted &= np.abs(angle_difference(angles, view)) >= revisit_radius
+        return permitted
+
+
+def _in_arcs(angles: FloatArray, arcs: tuple[float, ...]) -> BoolArray:
+    """Whether each angle lies on one of the arcs."""
+    inside = np.zeros(len(angles), dtype=bool)
+    for start, end in zip(arcs[::2], arcs[1::2], strict=True):
+        if end == start:
+            continue
+        length = TWO_PI if end - start >= TWO_PI - _SLACK else (end - start) % TWO_PI
+        inside |= wrap_angle(angles - start + _SLACK) <= length + 2.0 * _SLACK
+    return inside

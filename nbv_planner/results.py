@@ -1,0 +1,115 @@
+"""A results folder: written beside its place and moved there when it is complete."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict, fields
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from nbv_planner.errors import ResultsError
+from nbv_planner.evaluation.records import EpisodeRecord, Step, ViewRecord
+
+RECORD_FILE = "episode.json"
+
+
+class ResultsFolder:
+    """Context manager that gives a folder to write into and puts it in place by :meth:`commit`.
+
+    Until then nothing is seen at the final place; what is not committed is removed.
+    """
+
+    def __init__(self, path: str | Path, *, force: bool = False) -> None:
+        """Refuse at once what could not be written later.
+
+        Args:
+            path: the final place.
+            force: whether an older results folder there is replaced. Any other folder never is.
+
+        Raises:
+            ResultsError: the place is taken or cannot be written.
+        """
+        self.path = Path(path)
+        if self.path.exists():
+            self._check_replaceable(force)
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self.folder = Path(tempfile.mkdtemp(prefix=f".{self.path.name}-", dir=self.path.parent))
+        except OSError as error:
+            raise ResultsError(f"cannot write to {self.path.parent}: {error.strerror}") from error
+
+    def _check_replaceable(self, force: bool) -> None:
+        if not self.path.is_dir():
+            raise ResultsError(f"{self.path} is a file; choose another results folder")
+        if any(self.path.iterdir()) and not force:
+            raise ResultsError(f"{self.path} exists; choose another folder or replace it with --force")
+        if any(self.path.iterdir()) and not (self.path / RECORD_FILE).is_file():
+            raise ResultsError(f"{self.path} is not a results folder (no {RECORD_FILE}); it is not replaced")
+
+    def __enter__(self) -> ResultsFolder:
+        """Begin to write."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Remove what was not committed."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def commit(self) -> None:
+        """Put the folder in its place."""
+        self.folder.chmod(0o755)
+        if not self.path.exists():
+            self.folder.rename(self.path)
+            return
+        old = Path(tempfile.mkdtemp(prefix=f".{self.path.name}-old-", dir=self.path.parent))
+        self.path.rename(old / "results")
+        self.folder.rename(self.path)
+        shutil.rmtree(old)
+
+
+def fresh_folder(parent: str | Path, name: str) -> Path:
+    """First of `parent/name`, `parent/name-2`, `parent/name-3`, ... that does not exist."""
+    candidate, number = Path(parent) / name, 1
+    while candidate.exists():
+        number += 1
+        candidate = Path(parent) / f"{name}-{number}"
+    return candidate
+
+
+def write_record(folder: Path, record: EpisodeRecord) -> None:
+    """Write `episode.json` and `views.csv`."""
+    text = json.dumps(record.to_json(), indent=2, allow_nan=False)
+    (folder / RECORD_FILE).write_text(text + "\n", encoding="utf-8")
+    with (folder / "views.csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, [field.name for field in fields(ViewRecord)])
+        writer.writeheader()
+        writer.writerows(asdict(view) for view in record.views)
+
+
+def write_beliefs(folder: Path, steps: Sequence[Step]) -> None:
+    """Write `beliefs.npz`: grid, belief after each view, candidates and objective values, hits; one row per view."""
+    if not steps:
+        return
+    beliefs: dict[str, Any] = {
+        name: np.stack([getattr(step.belief, name) for step in steps])
+        for name in ("mean", "std", "lower", "upper", "hits")
+    }
+    number = np.concatenate([np.full(len(step.measurements), i) for i, step in enumerate(steps, start=1)])
+    np.savez_compressed(
+        folder / "beliefs.npz",
+        angle=steps[0].belief.angle,
+        candidates=steps[0].candidates,
+        utilities=np.stack([step.utilities for step in steps]),
+        measured_angle=np.concatenate([step.measurements.angle for step in steps]),
+        measured_radius=np.concatenate([step.measurements.radius for step in steps]),
+        measured_view=number,
+        **beliefs,
+    )

@@ -1,0 +1,160 @@
+"""The closed loop without ROS: one episode in one process, in the thesis or the sensor protocol."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Generator
+from dataclasses import dataclass
+
+import numpy as np
+
+from nbv_planner.camera import CameraPose, scan_to_measurements
+from nbv_planner.episode_config import EpisodeConfig
+from nbv_planner.evaluation.records import EpisodeJudge, Step, ViewRecord
+from nbv_planner.geometry import TWO_PI
+from nbv_planner.objects import parse_object, surface_points
+from nbv_planner.planning.greedy import Decision, GreedyPlanner, PlannerSettings
+from nbv_planner.planning.objectives import OMNISCIENT, ObservedSurfaceMarginal, objective_named
+from nbv_planner.planning.termination import Termination, TerminationMonitor, TerminationReason
+from nbv_planner.planning.view_space import ViewSpace
+from nbv_planner.simulated_camera import SimulatedCamera
+from nbv_planner.surface import Measurements, SurfaceBelief, SurfaceMapper
+from nbv_planner.visibility import observe
+
+PUBLISHED_FIRST_CANDIDATE = {"CSW": 0, "IOA": 47, "I": 1, "U": 15, "UP": 15}
+"""First views of the thesis's published runs: its flat prior left them to rounding (spec 05)."""
+
+_THESIS_VIEWS = 100
+_THESIS_GRID = 1000
+
+Episode = Generator[ViewRecord, None, Termination]
+"""Yields a record per view and returns the termination."""
+
+
+@dataclass(eq=False)
+class Simulation:
+    """An episode that has been set up and can be run once.
+
+    Attributes:
+        config: the configuration it was built from.
+        judge: keeps the steps and judges them against the true object.
+    """
+
+    config: EpisodeConfig
+    judge: EpisodeJudge = dataclasses.field(init=False)
+
+    def __post_init__(self) -> None:
+        """Build object, mapper and planner.
+
+        Raises:
+            NbvPlannerError: the configuration does not fit; nothing has run then.
+        """
+        config, scene = self.config, self.config.scene
+        thesis = config.protocol == "thesis"
+        self._shape = parse_object(config.object, scene)
+        self._points = surface_points(self._shape, scene.pixel_size)
+        angles = np.linspace(0.0, TWO_PI, _THESIS_VIEWS) if thesis else None
+        grid = np.linspace(0.0, TWO_PI, _THESIS_GRID) if thesis else None
+        views = ViewSpace(config.views, angles=angles)
+        self.judge = EpisodeJudge(self._points, scene, views.angles)
+        self._truth = ObservedSurfaceMarginal(self._points.angle, self._points.radius)
+        omniscient = config.planner.objective == OMNISCIENT
+        objective = self._truth if omniscient else objective_named(config.planner.objective)
+        settings = thesis_planner_settings(config.planner) if thesis else config.planner
+        self._planner = GreedyPlanner(objective, scene, views, settings)
+        self._mapper = SurfaceMapper(config.kernel, config.mapper, grid=grid)
+
+    def run(self) -> Episode:
+        """Run the episode in the configured protocol."""
+        return self._thesis() if self.config.protocol == "thesis" else self._sensor()
+
+    def _thesis(self) -> Episode:
+        """Observe the surface points themselves, without noise, until nothing new is seen (spec 05)."""
+        noise_std = self.config.measurement.noise_std
+        while True:
+            started = time.perf_counter()
+            decision = self._decide(None)
+            if decision is None:
+                return _no_reachable_view()
+            milliseconds = 1e3 * (time.perf_counter() - started)
+            if not self.judge.new_points(decision.view_angle).any():
+                return Termination(
+                    TerminationReason.NO_NEW_POINTS, {"coverage": self.judge.coverage},
+                    "the next view would see no new surface point",
+                )
+            seen = observe(self._points.angle, self._points.radius, decision.view_angle, self.config.scene)[0]
+            count = int(seen.sum())
+            data = Measurements(self._points.angle[seen], self._points.radius[seen], np.full(count, noise_std))
+            yield self._take(decision, data, milliseconds)
+            if self.judge.seen.all():
+                return Termination(
+                    TerminationReason.COMPLETE, {"coverage": 1.0}, "every surface point has been seen"
+                )
+
+    def _sensor(self) -> Episode:
+        """Cast noisy beams and stop as a robot does, without looking at the true object."""
+        config = self.config
+        camera = SimulatedCamera(self._shape, config.scene, config.sensor)
+        monitor = TerminationMonitor(config.termination)
+        current, began = config.motion.initial_view_angle, time.perf_counter()
+        while True:
+            started = time.perf_counter()
+            decision = self._decide(current)
+            if decision is None:
+                return _no_reachable_view()
+            ended = monitor.before_view(decision.utility)
+            if ended:
+                return ended
+            milliseconds = 1e3 * (time.perf_counter() - started)
+            pose = CameraPose.on_view_circle(decision.view_angle, config.scene.view_distance)
+            scan = camera.scan(pose, view_number=len(self.judge.steps) + 1)
+            data = scan_to_measurements(scan, pose, config.scene, config.measurement).measurements
+            yield self._take(decision, data, milliseconds)
+            current = decision.view_angle
+            ended = monitor.after_view(self.judge.steps[-1].belief, time.perf_counter() - began)
+            if ended:
+                return ended
+
+    def _decide(self, current_view: float | None) -> Decision | None:
+        """Let the planner choose, from the belief in the form in which the protocol hands it over."""
+        self._truth.mark_seen(self.judge.seen)
+        steps = self.judge.steps
+        belief = steps[-1].belief if steps else self._belief()
+        return self._planner.decide(
+            belief, current_view=current_view, visited=[step.view_angle for step in steps]
+        )
+
+    def _belief(self) -> SurfaceBelief:
+        belief = self._mapper.belief()
+        return belief if self.config.protocol == "thesis" else belief.as_transmitted()
+
+    def _take(self, decision: Decision, data: Measurements, milliseconds: float) -> ViewRecord:
+        """Map the measurements of a view and judge it."""
+        self._mapper.add(data)
+        belief = self._belief()
+        return self.judge.add(
+            Step(
+                view_angle=decision.view_angle,
+                objective_value=decision.utility,
+                candidates=decision.candidates,
+                utilities=decision.utilities,
+                belief=belief,
+                measurements=data,
+                milliseconds=milliseconds,
+            )
+        )
+
+
+def thesis_planner_settings(settings: PlannerSettings) -> PlannerSettings:
+    """Return the thesis's ways: plain maximum, no cost of travel, the published first view unless one is set."""
+    first = settings.first_candidate
+    if first < 0:
+        first = PUBLISHED_FIRST_CANDIDATE.get(settings.objective, -1)
+    return dataclasses.replace(
+        settings, first_candidate=first, tie_tolerance=0.0, travel_weight=0.0, revisit_radius=0.0, refine=False
+    )
+
+
+def _no_reachable_view() -> Termination:
+    return Termination(TerminationReason.NO_REACHABLE_VIEW, {}, "no candidate view may be chosen")
