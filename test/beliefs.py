@@ -1,0 +1,43 @@
+"""Beliefs for tests, built by hand or by conditioning."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nbv_planner.surface import SurfaceBelief
+
+TWO_PI = 2.0 * np.pi
+
+
+def belief_of(lower, upper, *, size=400, grid=None, scale=2.0, hits=0) -> SurfaceBelief:
+    """Belief with the given band and hits, each a function of the grid angle or a constant."""
+    grid = np.arange(size) * (TWO_PI / size) if grid is None else grid
+    low = np.broadcast_to(lower(grid) if callable(lower) else float(lower), grid.shape).astype(float)
+    high = np.broadcast_to(upper(grid) if callable(upper) else float(upper), grid.shape).astype(float)
+    count = np.broadcast_to(hits(grid) if callable(hits) else hits, grid.shape).astype(np.int64)
+    return SurfaceBelief(
+        angle=grid,
+        mean=0.5 * (low + high),
+        std=(high - low) / (2.0 * scale),
+        lower=low,
+        upper=high,
+        hits=count,
+    )
+
+
+def wavy_belief(seed: int, *, size=400, least=2.0, greatest=8.0) -> SurfaceBelief:
+    """Smooth random band inside the bounds, narrow at some angles and wide at others."""
+    rng = np.random.default_rng(seed)
+    a, b = rng.normal(size=(2, 6)), rng.normal(size=(2, 6))
+
+    def wave(k, grid):
+        return sum(a[k, m] * np.cos((m + 1) * grid) + b[k, m] * np.sin((m + 1) * grid) for m in range(6)) / 6.0
+
+    def lower(grid):
+        middle = 0.5 * (least + greatest)
+        return np.clip(middle - 1.0 + wave(0, grid), least, greatest - 0.5)
+
+    def upper(grid):
+        return np.minimum(lower(grid) + 0.05 + 1.5 * wave(1, grid) ** 2, greatest)
+
+    return belief_of(lower, upper, size=size)

@@ -1,0 +1,239 @@
+"""The planner's state machine: what it waits for, sends, retries, gives up, and how it ends (spec 06, without ROS)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from beliefs import belief_of
+
+from nbv_planner.camera import CameraPose
+from nbv_planner.planning.greedy import GreedyPlanner, PlannerSettings
+from nbv_planner.planning.objectives import objective_named
+from nbv_planner.planning.session import PlanningSession, SessionSettings, State, travel
+from nbv_planner.planning.termination import TerminationMonitor, TerminationReason, TerminationSettings
+from nbv_planner.planning.view_space import ViewSpace, ViewSpaceSettings
+from nbv_planner.scan_matching import ArrivalSettings
+from nbv_planner.scene import Scene
+
+SECOND = 1_000_000_000
+ENDLESS = {"stall_views": 0, "max_views": 0}
+
+
+def band(wide_at: float):
+    """Wide within 0.5 rad of one angle only, so that the next goal is known."""
+
+    def upper(grid):
+        return np.where(np.abs(np.angle(np.exp(1j * (grid - wide_at)))) < 0.5, 8.0, 6.5)
+
+    return belief_of(5.0, upper, size=400)
+
+
+def session(*, planner=None, termination=None, **settings) -> PlanningSession:
+    chosen = PlannerSettings(objective="UP", **(planner or {}))
+    greedy = GreedyPlanner(objective_named("UP"), Scene(), ViewSpace(ViewSpaceSettings(num_views=8)), chosen)
+    monitor = TerminationMonitor(TerminationSettings(**{**ENDLESS, **(termination or {})}))
+    return PlanningSession(greedy, monitor, ArrivalSettings(), SessionSettings(**settings), 10.0)
+
+
+def ready(**settings) -> PlanningSession:
+    """Session with everything it waits for."""
+    run = session(**settings)
+    feed(run, belief=band(math.pi), belief_stamp=0, pose_angle=0.0, pose_stamp=0)
+    run.inputs.subscribers = 2
+    return run
+
+
+def feed(run: PlanningSession, *, belief=None, belief_stamp=None, pose_angle=None, pose_stamp=None) -> None:
+    if belief is not None:
+        run.inputs.belief, run.inputs.belief_stamp = belief, belief_stamp
+    if pose_angle is not None:
+        run.inputs.pose = CameraPose.on_view_circle(pose_angle, 10.0)
+        run.inputs.pose_stamp = pose_stamp
+
+
+def take_view(run: PlanningSession, now: int):
+    """The camera goes to the present goal and the mapper maps it; gives the next goal."""
+    angle = run.goal.decision.view_angle
+    feed(run, pose_angle=angle, pose_stamp=now)
+    run.update(now)
+    feed(run, belief=band(math.pi), belief_stamp=now)
+    return run.update(now)
+
+
+def test_session_waits_for_surface_pose_and_subscribers_by_name():
+    run = session()
+    assert run.missing() == ["surface", "camera_pose", "goal_pose"]
+    assert run.update(0) is None
+    assert run.state is State.WAITING
+    feed(run, belief=band(1.0), belief_stamp=0)
+    assert run.missing() == ["camera_pose", "goal_pose"]
+    feed(run, pose_angle=0.0, pose_stamp=0)
+    assert run.missing() == ["goal_pose"]
+    run.inputs.subscribers = 2
+    assert run.missing() == []
+    assert run.state is State.PLANNING
+
+
+def test_first_goal_is_the_best_view_on_the_circle_looking_at_the_centre():
+    run = ready()
+    goal = run.update(5 * SECOND)
+    assert run.state is State.MOVING
+    assert (goal.round, goal.stamp) == (1, 5 * SECOND)
+    assert abs(goal.decision.view_angle - math.pi) < 0.5
+    assert math.hypot(goal.pose.x, goal.pose.y) == pytest.approx(10.0)
+    assert goal.pose.view_angle == pytest.approx(goal.decision.view_angle)
+
+
+def test_a_view_counts_when_the_camera_has_arrived_and_a_newer_surface_has_come():
+    run = ready()
+    goal = run.update(1 * SECOND)
+    assert run.update(2 * SECOND) is None
+    feed(run, pose_angle=goal.decision.view_angle, pose_stamp=3 * SECOND)
+    assert run.update(3 * SECOND) is None
+    assert run.state is State.MEASURING
+    assert run.visited == []
+    feed(run, belief=band(0.0), belief_stamp=1 * SECOND - 1)  # older than the goal
+    assert run.update(4 * SECOND) is None
+    feed(run, belief=band(0.0), belief_stamp=3 * SECOND)
+    following = run.update(5 * SECOND)
+    assert run.visited == [goal.decision.view_angle]
+    assert following.round == 2
+    assert run.state is State.MOVING
+
+
+def test_a_pose_from_before_the_goal_is_no_arrival():
+    run = ready()
+    angle = run.plan_once(0).view_angle
+    feed(run, pose_angle=angle, pose_stamp=0)
+    run.update(1 * SECOND)
+    assert run.update(1 * SECOND) is None
+    assert run.state is State.MOVING
+
+
+def test_goal_is_sent_again_and_then_given_up_for_another_view():
+    run = ready(goal_timeout=10.0, goal_retries=1, unreachable_duration=100.0)
+    goal = run.update(0)
+    assert run.update(10 * SECOND) is None
+    assert run.update(11 * SECOND) is goal
+    assert run.update(12 * SECOND) is None
+    other = run.update(22 * SECOND)
+    assert other.decision.view_angle != goal.decision.view_angle
+    assert not other.decision.feasible[run.planner.views.nearest(goal.decision.view_angle)]
+    assert other.round == 1
+    assert run.visited == []
+
+
+def test_all_goals_unreachable_ends_with_its_reason():
+    run = ready(goal_timeout=1.0, goal_retries=0, unreachable_duration=1e6)
+    now = 0
+    for _ in range(20):
+        run.update(now)
+        now += 2 * SECOND
+    assert run.state is State.DONE
+    assert run.termination.reason is TerminationReason.NO_REACHABLE_VIEW
+
+
+def test_an_unreachable_first_candidate_is_not_tried_for_ever():
+    run = ready(planner={"first_candidate": 2}, goal_timeout=1.0, goal_retries=0, unreachable_duration=1e6)
+    first = run.update(0)
+    assert first.decision.view_angle == pytest.approx(math.pi / 2)
+    second = run.update(2 * SECOND)
+    assert second is None or second.decision.view_angle != pytest.approx(math.pi / 2)
+
+
+def test_without_autostart_nothing_is_sent_before_start():
+    run = ready(autostart=False)
+    assert run.update(0) is None
+    assert run.state is State.WAITING
+    run.start()
+    assert run.update(1 * SECOND) is not None
+
+
+def test_pause_holds_everything_and_start_goes_on():
+    run = ready()
+    goal = run.update(SECOND)
+    run.paused = True
+    feed(run, pose_angle=goal.decision.view_angle, pose_stamp=2 * SECOND)
+    assert run.update(2 * SECOND) is None
+    assert run.state is State.PAUSED
+    run.start()
+    run.update(3 * SECOND)
+    assert run.state is State.MEASURING
+
+
+def test_stop_ends_with_its_reason_and_start_then_asks_for_a_reset():
+    run = ready()
+    run.update(0)
+    run.stop()
+    assert run.state is State.DONE
+    assert run.termination.reason is TerminationReason.STOPPED
+    assert run.termination.figures == {"views": 0.0}
+    assert run.goal is None
+    assert run.update(SECOND) is None
+    with pytest.raises(ValueError, match=r"STOPPED.*reset"):
+        run.start()
+
+
+def test_stopping_an_ended_episode_keeps_the_first_reason():
+    run = ready(termination={"max_views": 1})
+    run.update(0)
+    take_view(run, SECOND)
+    run.stop()
+    assert run.termination.reason is TerminationReason.MAX_VIEWS
+
+
+def test_reset_begins_anew_with_the_inputs_that_are_there():
+    run = ready(termination={"max_views": 1})
+    run.update(0)
+    take_view(run, SECOND)
+    assert run.state is State.DONE
+    run.reset()
+    assert run.termination is None
+    assert run.visited == []
+    assert run.elapsed(5 * SECOND) == 0.0
+    assert run.update(5 * SECOND).round == 1
+
+
+def test_max_duration_counts_from_the_first_decision():
+    run = ready(termination={"max_duration": 10.0})
+    run.update(100 * SECOND)
+    assert run.elapsed(104 * SECOND) == pytest.approx(4.0)
+    assert take_view(run, 105 * SECOND) is not None
+    assert take_view(run, 111 * SECOND) is None
+    assert run.termination.reason is TerminationReason.MAX_DURATION
+
+
+def test_no_gain_ends_without_a_goal():
+    run = ready(termination={"min_gain": 1e9})
+    assert run.update(0) is None
+    assert run.termination.reason is TerminationReason.NO_GAIN
+
+
+def test_plan_once_decides_without_sending():
+    run = ready(autostart=False)
+    decision = run.plan_once(0)
+    assert abs(decision.view_angle - math.pi) < 0.5
+    assert run.goal is None
+    assert run.visited == []
+    with pytest.raises(ValueError, match="surface"):
+        session().plan_once(0)
+
+
+def test_an_awaited_input_is_overdue_after_its_timeout():
+    run = session(input_timeout=5.0)
+    run.update(0)
+    assert run.overdue(5 * SECOND) is None
+    assert run.overdue(6 * SECOND) == pytest.approx(6.0)
+    moving = ready(input_timeout=5.0)
+    moving.update(0)
+    assert moving.overdue(100 * SECOND) is None
+
+
+def test_travel_is_the_short_way_along_the_circle():
+    run = ready()
+    goal = run.update(0)
+    start = CameraPose.on_view_circle(goal.decision.view_angle + 0.25 + 2 * math.pi, 10.0)
+    assert travel(start, goal, 10.0) == pytest.approx(2.5)
+    assert math.isnan(travel(None, goal, 10.0))

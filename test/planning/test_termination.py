@@ -1,0 +1,148 @@
+"""Every reason to stop is provoked and read with its figures (spec 04)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from beliefs import belief_of
+
+from nbv_planner.errors import SettingError
+from nbv_planner.planning.termination import Termination, TerminationMonitor, TerminationReason, TerminationSettings
+
+OFF = {"stall_views": 0, "max_views": 0, "max_duration": 0.0, "min_gain": 0.0}
+
+
+def partly(fraction: float):
+    """Belief, measured everywhere, whose band is narrow (0.2 m) on the first `fraction` of the circle only."""
+
+    def upper(grid):
+        return np.where(grid < fraction * 2 * math.pi - 1e-9, 5.1, 7.0)
+
+    return belief_of(4.9, upper, size=1000, hits=1)
+
+
+def monitor(**settings) -> TerminationMonitor:
+    return TerminationMonitor(TerminationSettings(**{**OFF, **settings}))
+
+
+def check(termination, reason: str) -> Termination:
+    assert termination is not None
+    assert termination.reason is TerminationReason[reason]
+    assert termination.reason.value == reason
+    assert all(np.isfinite(v) for v in termination.figures.values())
+    assert termination.detail
+    assert "\n" not in termination.detail
+    return termination
+
+
+def test_nothing_to_report_while_the_band_is_wide_and_everything_else_is_off():
+    watch = monitor()
+    for k in range(100):
+        assert watch.after_view(partly(0.5), elapsed=1e6 * k) is None
+        assert watch.before_view(0.0) is None
+
+
+def test_band_narrow_at_the_target_fraction():
+    watch = monitor(target_fraction=0.9, band_tolerance=1.0)
+    assert watch.after_view(partly(0.89), 1.0) is None
+    stop = check(watch.after_view(partly(0.9), 2.0), "BAND_NARROW")
+    assert 0.9 in [pytest.approx(v) for v in stop.figures.values()]
+
+
+def test_band_narrow_on_the_whole_circle_can_be_asked_for():
+    watch = monitor(target_fraction=1.0)
+    assert watch.after_view(partly(0.999), 1.0) is None
+    check(watch.after_view(partly(1.0), 1.0), "BAND_NARROW")
+
+
+def test_band_tolerance_is_in_metres_of_width():
+    assert monitor(band_tolerance=0.15).after_view(partly(1.0), 1.0) is None
+    check(monitor(band_tolerance=0.25).after_view(partly(1.0), 1.0), "BAND_NARROW")
+
+
+def test_no_gain_below_the_least_gain_and_off_at_zero():
+    watch = monitor(min_gain=5.0)
+    assert watch.before_view(5.0) is None
+    stop = check(watch.before_view(4.99), "NO_GAIN")
+    assert 4.99 in stop.figures.values()
+    assert monitor(min_gain=0.0).before_view(-1.0) is None
+
+
+def test_stalled_after_k_views_in_a_row_that_change_nothing():
+    watch = monitor(stall_views=3, stall_change=0.01)
+    for fraction in (0.3, 0.5):
+        assert watch.after_view(partly(fraction), 1.0) is None
+    assert watch.after_view(partly(0.5), 1.0) is None
+    assert watch.after_view(partly(0.502), 1.0) is None
+    check(watch.after_view(partly(0.503), 1.0), "STALLED")
+
+
+def test_a_view_that_changes_something_starts_the_count_again():
+    watch = monitor(stall_views=2, stall_change=0.01)
+    for fraction in (0.3, 0.3, 0.4, 0.4, 0.5, 0.5):
+        assert watch.after_view(partly(fraction), 1.0) is None
+    check(watch.after_view(partly(0.5), 1.0), "STALLED")
+
+
+def test_first_view_alone_never_stalls():
+    assert monitor(stall_views=1).after_view(partly(0.3), 1.0) is None
+
+
+def test_small_steps_that_add_up_are_no_stall():
+    """Each view adds less than the limit: `the last k views changed nothing` must hold for each or for the sum."""
+    watch = monitor(stall_views=4, stall_change=0.001)
+    for k in range(20):
+        assert watch.after_view(partly(0.2 + 0.02 * k), 1.0) is None
+
+
+def test_max_views_counts_the_views():
+    watch = monitor(max_views=3)
+    assert watch.after_view(partly(0.1), 1.0) is None
+    assert watch.after_view(partly(0.2), 1.0) is None
+    stop = check(watch.after_view(partly(0.3), 1.0), "MAX_VIEWS")
+    assert 3 in stop.figures.values()
+
+
+def test_max_duration_looks_at_the_time_since_the_start():
+    watch = monitor(max_duration=10.0)
+    assert watch.after_view(partly(0.1), 9.9) is None
+    stop = check(watch.after_view(partly(0.2), 10.5), "MAX_DURATION")
+    assert 10.5 in stop.figures.values()
+
+
+def test_success_is_reported_rather_than_a_limit_reached_by_the_same_view():
+    watch = monitor(max_views=1, max_duration=1.0, stall_views=1)
+    check(watch.after_view(partly(1.0), 5.0), "BAND_NARROW")
+
+
+def test_reset_forgets_the_views_so_far():
+    watch = monitor(max_views=2, stall_views=2)
+    watch.after_view(partly(0.3), 1.0)
+    watch.reset()
+    assert watch.after_view(partly(0.3), 1.0) is None
+    watch.reset()
+    assert watch.after_view(partly(0.3), 1.0) is None
+    check(watch.after_view(partly(0.3), 1.0), "MAX_VIEWS")
+
+
+def test_all_reasons_of_the_specification_without_a_certificate_exist():
+    names = {reason.name for reason in TerminationReason}
+    assert names >= {
+        "BAND_NARROW", "NO_GAIN", "STALLED", "MAX_VIEWS", "MAX_DURATION", "NO_REACHABLE_VIEW", "STOPPED", "FAILED",
+    }  # fmt: skip
+    assert all(reason.name == reason.value == str(reason.value) for reason in TerminationReason)
+
+
+@pytest.mark.parametrize(
+    ("values", "word"),
+    [
+        ({"band_tolerance": 0.0}, "band_tolerance"), ({"target_fraction": 0.0}, "target_fraction"),
+        ({"target_fraction": 1.1}, "target_fraction"), ({"max_views": -1}, "max_views"),
+        ({"stall_views": 1.5}, "stall_views"), ({"max_duration": math.inf}, "max_duration"),
+    ],
+)  # fmt: skip
+def test_wrong_settings_are_refused_by_name(values, word):
+    with pytest.raises(SettingError, match=word):
+        TerminationSettings(**values)

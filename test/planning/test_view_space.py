@@ -1,0 +1,159 @@
+"""Candidate views: arcs, unreachable views, revisits (spec 04)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import oracles
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nbv_planner.errors import SettingError
+from nbv_planner.planning.view_space import ViewSpace, ViewSpaceSettings
+
+TWO_PI = 2 * math.pi
+
+
+def space(**settings) -> ViewSpace:
+    return ViewSpace(ViewSpaceSettings(**settings))
+
+
+def free(views: ViewSpace, **options) -> set[int]:
+    return set(np.flatnonzero(views.feasible(options.pop("now", 0.0), **options)).tolist())
+
+
+def test_candidates_are_equally_spaced_without_a_duplicate_end():
+    views = space(num_views=8)
+    np.testing.assert_allclose(views.angles, np.arange(8) * math.pi / 4)
+    assert free(views) == set(range(8))
+
+
+def test_given_candidates_are_used_as_they_are():
+    thesis = np.linspace(0.0, TWO_PI, 100)
+    views = ViewSpace(ViewSpaceSettings(), angles=thesis)
+    np.testing.assert_array_equal(views.angles, thesis)
+    assert free(views) == set(range(100))
+
+
+@pytest.mark.parametrize("view", [0.0, -0.01, TWO_PI - 0.01, 0.01 + 4 * math.pi])
+def test_nearest_candidate_wraps_across_zero(view):
+    assert space(num_views=8).nearest(view) == 0
+
+
+def test_allowed_arc_keeps_only_its_views():
+    assert free(space(num_views=8, allowed_arcs=(0.5, 2.5))) == {1, 2, 3}
+
+
+def test_allowed_arc_wraps_across_zero_counter_clockwise():
+    assert free(space(num_views=8, allowed_arcs=(5.0, 1.0))) == {7, 0, 1}
+    assert free(space(num_views=8, allowed_arcs=(-1.0, 1.0))) == {7, 0, 1}
+
+
+def test_several_arcs_are_joined_and_blocked_arcs_taken_out():
+    assert free(space(num_views=8, allowed_arcs=(0.5, 2.5, 3.5, 4.0))) == {1, 2, 3, 5}
+    assert free(space(num_views=8, blocked_arcs=(0.5, 2.5))) == {0, 4, 5, 6, 7}
+    assert free(space(num_views=8, blocked_arcs=(6.0, 0.1, 3.0, 3.2))) == {1, 2, 3, 5, 6, 7}
+    assert free(space(num_views=8, allowed_arcs=(0.5, 4.5), blocked_arcs=(1.0, 2.0))) == {1, 3, 4, 5}
+
+
+def test_empty_blocked_arc_blocks_nothing():
+    assert len(free(space(num_views=8, blocked_arcs=(1.5707963267948966, 1.5707963267948966)))) == 8
+
+
+@given(st.integers(2, 120), st.data())
+def test_arc_includes_the_views_at_both_of_its_ends(num, data):
+    i, k = data.draw(st.integers(0, num - 1)), data.draw(st.integers(0, num - 1))
+    if i == k:
+        return
+    angles = np.arange(num) * (TWO_PI / num)
+    expected = {(i + n) % num for n in range((k - i) % num + 1)}
+    assert free(space(num_views=num, allowed_arcs=(float(angles[i]), float(angles[k])))) == expected
+
+
+@given(st.floats(-20, 20), st.floats(-20, 20))
+def test_arc_goes_counter_clockwise_from_start_to_end_whatever_turn_they_are_given_in(start, end):
+    length = (end - start) % TWO_PI
+    if end - start >= TWO_PI - 0.01 or not 0.1 < length < TWO_PI - 0.1:
+        return
+    middle = start + np.array([0.1, 0.5, 0.9]) * length
+    outside = end + np.array([0.1, 0.5, 0.9]) * (TWO_PI - length)
+    views = ViewSpace(ViewSpaceSettings(allowed_arcs=(start, end)), angles=np.concatenate([middle, outside]))
+    assert free(views) == {0, 1, 2}
+
+
+@pytest.mark.parametrize("arc", [(0.0, TWO_PI), (-math.pi, math.pi), (1.0, 1.0 + TWO_PI), (0.0, 7.0)])
+def test_an_arc_of_a_turn_or_more_is_the_whole_circle(arc):
+    assert len(free(space(num_views=7, allowed_arcs=arc))) == 7
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"allowed_arcs": (0.1, 0.2), "num_views": 4},
+        {"blocked_arcs": (0.0, TWO_PI)},
+        {"allowed_arcs": ()},
+        {"allowed_arcs": (1.0, 2.0), "blocked_arcs": (0.9, 2.1)},
+    ],
+)
+def test_arcs_that_leave_no_view_are_refused(settings):
+    with pytest.raises(SettingError) as caught:
+        space(**settings)
+    assert "allowed_arcs" in str(caught.value)
+    assert "blocked_arcs" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("settings", "word"),
+    [
+        ({"num_views": 0}, "num_views"), ({"num_views": 10.0}, "num_views"), ({"allowed_arcs": (1.0,)}, "allowed_arcs"),
+        ({"blocked_arcs": (1.0, 2.0, 3.0)}, "blocked_arcs"), ({"blocked_arcs": (1.0, math.nan)}, "blocked_arcs"),
+    ],
+)  # fmt: skip
+def test_wrong_settings_are_refused_by_name(settings, word):
+    with pytest.raises(SettingError, match=word):
+        ViewSpaceSettings(**settings)
+
+
+def test_unreachable_view_is_left_out_until_its_time_and_can_be_cleared():
+    views = space(num_views=8)
+    views.mark_unreachable(math.pi / 2 + 0.1, until=10.0)
+    views.mark_unreachable(math.pi, until=20.0)
+    assert free(views, now=0.0) == {0, 1, 3, 5, 6, 7}
+    assert free(views, now=9.99) == {0, 1, 3, 5, 6, 7}
+    assert free(views, now=10.0) == {0, 1, 2, 3, 5, 6, 7}
+    assert free(views, now=25.0) == set(range(8))
+    assert free(views, now=0.0) == {0, 1, 3, 5, 6, 7}
+    views.clear_unreachable()
+    assert free(views, now=0.0) == set(range(8))
+
+
+def test_a_blocked_view_does_not_become_free_when_its_time_is_over():
+    views = space(num_views=8, blocked_arcs=(1.5, 1.6))
+    views.mark_unreachable(math.pi / 2, until=1.0)
+    assert 2 not in free(views, now=5.0)
+
+
+def test_views_nearer_than_the_revisit_radius_are_left_out_across_zero():
+    views = space(num_views=8)
+    assert free(views, visited=[0.1], revisit_radius=0.8) == {2, 3, 4, 5, 6, 7}
+    assert free(views, visited=[0.1, math.pi], revisit_radius=0.2) == {1, 2, 3, 5, 6, 7}
+    assert free(views, visited=[0.0, math.pi], revisit_radius=0.0) == set(range(8))
+    assert free(views, visited=range(7), revisit_radius=1.0) == set()
+
+
+@given(st.lists(st.floats(-10, 10), max_size=5), st.floats(0.01, 3.0))
+def test_revisit_radius_is_the_angle_on_the_circle(visited, radius):
+    views = space(num_views=50)
+    got = free(views, visited=visited, revisit_radius=radius)
+    for k, angle in enumerate(views.angles):
+        gaps = [abs(oracles.signed(angle - v)) for v in visited]
+        if all(abs(g - radius) > 1e-9 for g in gaps):
+            assert (k in got) == all(g > radius for g in gaps)
+
+
+def test_what_feasible_returns_can_be_changed_without_harm():
+    views = space(num_views=8)
+    views.feasible(0.0)[:] = False
+    assert len(free(views)) == 8

@@ -1,0 +1,75 @@
+"""The configuration of an episode: groups, parameters, and what does not fit (issue 2)."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from nbv_planner.episode_config import EpisodeConfig, config_from_parameters
+from nbv_planner.errors import SettingError
+from nbv_planner.planning.greedy import PlannerSettings
+from nbv_planner.scene import Scene
+from nbv_planner.simulated_camera import SensorSettings
+from nbv_planner.surface import MapperSettings
+
+
+def test_configuration_is_plain_data():
+    plain = EpisodeConfig(object="square:width=4", sensor=SensorSettings(seed=3)).as_dict()
+    assert json.loads(json.dumps(plain))["object"] == "square:width=4"
+    assert plain["sensor"]["seed"] == 3
+    assert set(plain) == {
+        "object", "protocol", "scene", "sensor", "motion", "kernel", "mapper", "measurement", "planner", "views",
+        "termination",
+    }  # fmt: skip
+
+
+def test_unknown_protocol_lists_the_known_ones():
+    with pytest.raises(SettingError) as caught:
+        EpisodeConfig(protocol="real")
+    assert all(word in str(caught.value) for word in ("protocol", "real", "thesis", "sensor"))
+
+
+@pytest.mark.parametrize("mean", [1.9, 8.1])
+def test_prior_mean_outside_the_bounds_is_refused_with_the_bounds(mean):
+    with pytest.raises(SettingError) as caught:
+        EpisodeConfig(mapper=MapperSettings(prior_mean=mean))
+    assert all(word in str(caught.value) for word in ("prior_mean", str(mean), "2", "8"))
+
+
+def test_prior_mean_on_a_bound_is_allowed():
+    assert EpisodeConfig(mapper=MapperSettings(prior_mean=8.0)).mapper.prior_mean == 8.0
+
+
+def test_one_set_of_node_parameters_gives_the_groups():
+    shared = {"radius_max": 9.0, "view_distance": 12.0, "range_max": 11.0}
+    config = config_from_parameters(
+        {
+            "depth_camera": {**shared, "num_beams": 31, "seed": 5, "topic": "/scan"},
+            "surface_mapper": {**shared, "length_scale": 0.3, "grid_size": 200},
+            "nbv_planner": {**shared, "objective": "UP", "num_views": 36, "max_views": 7},
+        },
+        object="polygon:diamond",
+        protocol="thesis",
+    )
+    assert config.scene == Scene(**shared)
+    assert (config.sensor.num_beams, config.sensor.seed) == (31, 5)
+    assert (config.kernel.length_scale, config.mapper.grid_size) == (0.3, 200)
+    assert config.planner == PlannerSettings(objective="UP")
+    assert (config.views.num_views, config.termination.max_views) == (36, 7)
+    assert (config.object, config.protocol) == ("polygon:diamond", "thesis")
+
+
+def test_no_parameters_give_the_defaults():
+    assert config_from_parameters({}) == EpisodeConfig()
+
+
+def test_wrong_parameter_is_refused_by_name():
+    with pytest.raises(SettingError, match="num_beams"):
+        config_from_parameters({"depth_camera": {"num_beams": 0}})
+
+
+def test_nodes_that_disagree_about_the_shared_geometry_are_refused():
+    """`Shared geometry given once`: two different values cannot both be meant."""
+    with pytest.raises(SettingError, match="radius_max"):
+        config_from_parameters({"depth_camera": {"radius_max": 8.0}, "nbv_planner": {"radius_max": 7.0}})

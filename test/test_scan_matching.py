@@ -1,0 +1,172 @@
+"""Scans find the pose of their time, and count only if taken at the goal (spec 06, without ROS)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nbv_planner.camera import CameraPose, Scan
+from nbv_planner.errors import SettingError
+from nbv_planner.scan_matching import ArrivalSettings, MatchingSettings, ScanMatcher
+
+MS = 1_000_000
+GOAL = CameraPose.on_view_circle(1.0, 10.0)
+ELSEWHERE = CameraPose.on_view_circle(2.0, 10.0)
+
+
+def scan_number(k: int) -> Scan:
+    return Scan(-0.1, 0.1, np.array([float(k), 5.0, 5.0]), 0.05, 10.0)
+
+
+def matcher(**settings) -> ScanMatcher:
+    return ScanMatcher(MatchingSettings(**settings), ArrivalSettings())
+
+
+def numbers(taken) -> list[int]:
+    return [int(match.scan.ranges[0]) for match in taken]
+
+
+@pytest.mark.parametrize(
+    ("pose", "there"),
+    [
+        (GOAL, True),
+        (CameraPose(GOAL.x + 0.04, GOAL.y, GOAL.yaw), True),
+        (CameraPose(GOAL.x + 0.06, GOAL.y, GOAL.yaw), False),
+        (CameraPose(GOAL.x, GOAL.y, GOAL.yaw + 0.019), True),
+        (CameraPose(GOAL.x, GOAL.y, GOAL.yaw - 0.021), False),
+        (CameraPose(GOAL.x, GOAL.y, GOAL.yaw + 4 * math.pi), True),
+        (ELSEWHERE, False),
+    ],
+)
+def test_arrival_looks_at_position_and_heading(pose, there):
+    assert ArrivalSettings().reached(pose, GOAL) is there
+
+
+def test_scan_taken_at_the_goal_is_handed_out_once_with_its_pose():
+    match = matcher()
+    match.set_goal(0, GOAL)
+    match.add_scan(10 * MS, scan_number(1))
+    assert match.take() == []
+    match.add_pose(12 * MS, GOAL)
+    (taken,) = match.take()
+    assert (taken.stamp, taken.pose) == (10 * MS, GOAL)
+    match.add_scan(20 * MS, scan_number(2))
+    match.add_pose(20 * MS, GOAL)
+    assert match.take() == []
+
+
+@given(st.permutations(["goal", "scan", "pose"]))
+def test_scan_pose_and_goal_may_arrive_in_any_order(order):
+    match = matcher()
+    for what in order:
+        if what == "goal":
+            match.set_goal(5 * MS, GOAL)
+        elif what == "scan":
+            match.add_scan(10 * MS, scan_number(1))
+        else:
+            match.add_pose(10 * MS, GOAL)
+    assert numbers(match.take()) == [1]
+
+
+def test_scan_before_the_goal_was_given_or_away_from_it_does_not_count():
+    match = matcher()
+    match.set_goal(100 * MS, GOAL)
+    for stamp, pose in ((90, GOAL), (110, ELSEWHERE), (120, GOAL)):
+        match.add_scan(stamp * MS, scan_number(stamp))
+        match.add_pose(stamp * MS, pose)
+    assert numbers(match.take()) == [120]
+
+
+def test_each_scan_gets_the_pose_nearest_in_time():
+    match = matcher()
+    match.set_goal(0, GOAL)
+    match.add_pose(80 * MS, ELSEWHERE)
+    match.add_scan(100 * MS, scan_number(1))
+    match.add_pose(105 * MS, GOAL)
+    (taken,) = match.take()
+    assert taken.pose == GOAL
+    assert match.matches == 1
+
+
+def test_scan_without_a_pose_near_in_time_is_dropped_and_counted():
+    match = matcher(pose_tolerance=0.05)
+    match.set_goal(0, GOAL)
+    match.add_scan(100 * MS, scan_number(1))
+    match.add_pose(151 * MS, GOAL)
+    assert match.take() == []
+    assert match.drops == {"scan.pose_too_far": 1}
+
+
+def test_pose_exactly_at_the_tolerance_matches():
+    match = matcher(pose_tolerance=0.05)
+    match.set_goal(0, GOAL)
+    match.add_scan(100 * MS, scan_number(1))
+    match.add_pose(150 * MS, GOAL)
+    assert numbers(match.take()) == [1]
+
+
+def test_scans_that_wait_too_long_for_a_pose_are_dropped_oldest_first():
+    match = matcher(queue_size=3)
+    match.set_goal(0, GOAL)
+    for k in range(1, 6):
+        match.add_scan(k * MS, scan_number(k))
+    assert match.drops == {"scan.no_pose": 2}
+    match.add_pose(5 * MS, GOAL)
+    assert numbers(match.take()) == [3]
+
+
+def test_all_scans_of_a_view_are_handed_out_together_and_in_order():
+    match = matcher(scans_per_view=3)
+    match.set_goal(0, GOAL)
+    for k in range(1, 6):
+        assert match.take() == []
+        match.add_scan(10 * k * MS, scan_number(k))
+        match.add_pose(10 * k * MS, GOAL)
+        if k == 3:
+            break
+    assert numbers(match.take()) == [1, 2, 3]
+    assert match.take() == []
+
+
+def test_the_same_goal_again_changes_nothing_and_a_new_one_at_the_same_place_starts_over():
+    match = matcher()
+    match.set_goal(1, GOAL)
+    match.add_scan(10 * MS, scan_number(1))
+    match.add_pose(10 * MS, GOAL)
+    assert numbers(match.take()) == [1]
+    match.set_goal(1, GOAL)
+    match.add_scan(20 * MS, scan_number(2))
+    match.add_pose(20 * MS, GOAL)
+    assert match.take() == []
+    match.set_goal(25 * MS, GOAL)
+    assert match.take() == []
+    match.add_scan(30 * MS, scan_number(3))
+    match.add_pose(30 * MS, GOAL)
+    assert numbers(match.take()) == [3]
+
+
+def test_reset_forgets_scans_poses_and_goal():
+    match = matcher()
+    match.set_goal(0, GOAL)
+    match.add_scan(10 * MS, scan_number(1))
+    match.reset()
+    match.add_pose(10 * MS, GOAL)
+    assert match.take() == []
+    match.set_goal(5 * MS, GOAL)
+    assert match.take() == []
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"integrate": "always"}, {"pose_source": "gps"}, {"scans_per_view": 0}, {"pose_tolerance": -0.1},
+        {"queue_size": 0},
+    ],
+)
+def test_matching_settings_outside_their_range_are_refused(values):
+    with pytest.raises(SettingError, match=next(iter(values))):
+        MatchingSettings(**values)
