@@ -1,0 +1,94 @@
+"""What a picture of an episode shows, and the curves taken from it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from nbv_planner.evaluation.records import Step, ViewRecord
+from nbv_planner.geometry import TWO_PI, FloatArray
+from nbv_planner.objects import PolarObject
+from nbv_planner.scene import Scene
+from nbv_planner.surface import Measurements, SurfaceBelief
+
+_TRUTH_ANGLES = 720
+
+
+@dataclass(frozen=True, eq=False)
+class EpisodeContent:
+    """An episode of which the first `shown` views are drawn; axis limits come from all of it.
+
+    Attributes:
+        steps: all steps.
+        views: the same views judged against the true object; empty if there is none.
+        shape: the true object, None if it is not known.
+        scene: bounds, view circle and cone.
+        title: what stands above the picture.
+        shown: number of views to draw.
+    """
+
+    steps: Sequence[Step]
+    views: Sequence[ViewRecord]
+    shape: PolarObject | None
+    scene: Scene
+    title: str
+    shown: int
+
+    @property
+    def shown_steps(self) -> Sequence[Step]:
+        """The steps to draw."""
+        return self.steps[: self.shown]
+
+    @property
+    def belief(self) -> SurfaceBelief | None:
+        """Belief after the last view drawn, None before the first."""
+        return self.steps[self.shown - 1].belief if self.shown else None
+
+    @property
+    def earlier_hits(self) -> Measurements:
+        """Measurements of all views drawn but the last."""
+        parts = [step.measurements for step in self.shown_steps[:-1]] or [Measurements.empty()]
+        angle, radius, std = (np.concatenate([getattr(part, n) for part in parts]) for n in ("angle", "radius", "std"))
+        return Measurements(angle, radius, std)
+
+    @property
+    def last_hits(self) -> Measurements:
+        """Measurements of the last view drawn."""
+        return self.steps[self.shown - 1].measurements if self.shown else Measurements.empty()
+
+
+@dataclass(frozen=True, eq=False)
+class ClosedBelief:
+    """Mean and band over the polar angle, ending at 2π where they began at 0.
+
+    Attributes:
+        angle: shape (N,), radians, from 0 to 2π.
+        mean: shape (N,), metres.
+        lower: shape (N,), metres, never negative.
+        upper: shape (N,), metres, never negative.
+    """
+
+    angle: FloatArray
+    mean: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+
+
+def close_belief(belief: SurfaceBelief) -> ClosedBelief:
+    """Repeat the first grid point at 2π, unless the grid already holds it (the thesis protocol's does)."""
+    angle = belief.angle
+    uniform = angle[-1] - angle[0] < TWO_PI - 0.5 * belief.step
+    index = np.arange(len(angle) + uniform) % len(angle)
+    turned = angle[index]
+    turned[-1] = angle[0] + TWO_PI
+    # A negative radius would show up on the far side of the centre.
+    mean, lower, upper = (np.maximum(v, 0.0)[index] for v in (belief.mean, belief.lower, belief.upper))
+    return ClosedBelief(turned, mean, lower, upper)
+
+
+def true_contour(shape: PolarObject) -> tuple[FloatArray, FloatArray]:
+    """Angles from 0 to 2π and radii of the true contour, its corners included."""
+    angle = np.unique(np.concatenate([np.linspace(0.0, TWO_PI, _TRUTH_ANGLES + 1), shape.corners()]))
+    return angle, shape.radius(angle)
