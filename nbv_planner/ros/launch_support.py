@@ -1,0 +1,83 @@
+"""What the launch files share: described arguments, and nodes that take them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from launch.actions import DeclareLaunchArgument, OpaqueFunction, Shutdown
+from launch.substitutions import LaunchConfiguration
+from launch_ros.actions import Node
+
+from launch import LaunchContext, LaunchDescription
+from nbv_planner.config_files import shared_file
+from nbv_planner.planning.greedy import PLANNERS
+from nbv_planner.planning.objectives import OBJECTIVES
+
+_FROM_FILE = "; empty: as in params_file"
+_ARGUMENTS = {
+    "namespace": ("", "Namespace of the nodes and their topics."),
+    "use_sim_time": ("false", "Take the time from /clock (true, false)."),
+    "log_level": ("info", "Least severity that is logged (debug, info, warn, error, fatal)."),
+    "objective": ("", f"Objective: {', '.join(OBJECTIVES)}{_FROM_FILE}."),
+    "planner": ("", f"Planner: {', '.join(PLANNERS)}{_FROM_FILE}."),
+    "object": ("", f"True object, for example polygon:star or ellipse:a=6,b=4{_FROM_FILE}."),
+    "seed": ("", f"Seed of the simulated sensor noise{_FROM_FILE}."),
+    "exit_when_done": ("false", "End the launch when the planner is done (true, false)."),
+}
+_OVERRIDES = {
+    "depth_camera": {"object": str, "seed": int},
+    "surface_mapper": {},
+    "nbv_planner": {"objective": str, "planner": str},
+}
+
+
+def description(config: str, nodes: Sequence[str]) -> LaunchDescription:
+    """Describe a launch of `nodes` with the parameter file `config` (a name below config/) as default."""
+    unused = {name for node, names in _OVERRIDES.items() if node not in nodes for name in names}
+    arguments = [
+        DeclareLaunchArgument(name, default_value=default, description=text)
+        for name, (default, text) in _ARGUMENTS.items()
+        if name not in unused
+    ]
+    file = DeclareLaunchArgument(
+        "params_file", default_value=str(shared_file(f"config/{config}")),
+        description="Parameter file (YAML) of the nodes.",
+    )
+    return LaunchDescription([file, *arguments, OpaqueFunction(function=_nodes, args=[list(nodes)])])
+
+
+def _nodes(context: LaunchContext, names: Sequence[str]) -> list[Node]:
+    given = {name: LaunchConfiguration(name, default="").perform(context) for name in (*_ARGUMENTS, "params_file")}
+    if not Path(given["params_file"]).is_file():
+        raise FileNotFoundError(f"params_file: {given['params_file']} is not a file")
+    return [_node(name, given) for name in names]
+
+
+def _node(name: str, given: dict[str, str]) -> Node:
+    """One node: parameter file first, then the arguments that were given."""
+    overrides: dict[str, Any] = {"use_sim_time": _truth("use_sim_time", given)}
+    overrides.update({key: kind(given[key]) for key, kind in _OVERRIDES[name].items() if given[key]})
+    exits = name == "nbv_planner" and _truth("exit_when_done", given)
+    if exits:
+        overrides["exit_when_done"] = True
+    return Node(
+        package="nbv_planner",
+        executable=name,
+        name=name,
+        namespace=given["namespace"],
+        parameters=[given["params_file"], overrides],
+        arguments=["--ros-args", "--log-level", given["log_level"]],
+        # Small factorisations are slower on several BLAS threads than on one.
+        additional_env={"OPENBLAS_NUM_THREADS": "1"},
+        output="screen",
+        on_exit=[Shutdown(reason="the planner has ended")] if exits else None,
+    )
+
+
+def _truth(name: str, given: dict[str, str]) -> bool:
+    text = given[name].lower()
+    if text not in ("true", "false"):
+        raise ValueError(f"{name}: {given[name]!r} must be true or false")
+    return text == "true"

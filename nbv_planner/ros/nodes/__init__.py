@@ -1,0 +1,1 @@
+"""The three nodes, one per file."""

@@ -1,0 +1,113 @@
+"""Node `depth_camera`: a simulated 2D depth camera on the view circle. Never used on a real robot."""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import Any
+
+from geometry_msgs.msg import PoseStamped
+from sensor_msgs.msg import LaserScan, PointCloud2
+from std_srvs.srv import Trigger
+
+from nbv_planner.camera import CameraPose
+from nbv_planner.geometry import angle_difference, wrap_angle
+from nbv_planner.node_settings import NODE_SETTINGS, DepthCameraParameters
+from nbv_planner.objects import parse_object, surface_points
+from nbv_planner.ros import conversions, qos
+from nbv_planner.ros.base_node import BaseNode, run_node
+from nbv_planner.ros.parameters import read_settings
+from nbv_planner.scene import Scene
+from nbv_planner.simulated_camera import MotionSettings, SensorSettings, SimulatedCamera
+
+
+class DepthCamera(BaseNode):
+    """Moves to goal poses, casts beams on the true object, publishes scan and pose with the same stamp."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        """Read the parameters and open the topics."""
+        super().__init__("depth_camera", NODE_SETTINGS["depth_camera"], **kwargs)
+        self.scene = read_settings(self, Scene)
+        self.motion = read_settings(self, MotionSettings)
+        self.parameters = read_settings(self, DepthCameraParameters)
+        shape = parse_object(self.parameters.object, self.scene)
+        self.camera = SimulatedCamera(shape, self.scene, read_settings(self, SensorSettings))
+        self._rest()
+        override = {"qos_overriding_options": qos.overridable()}
+        self._scan = self.create_publisher(LaserScan, "scan", qos.reliable(), **override)
+        self._pose = self.create_publisher(PoseStamped, "camera_pose", qos.reliable(), **override)
+        self._truth = self.create_publisher(PointCloud2, "ground_truth/surface", qos.latched(), **override)
+        self.create_subscription(
+            PoseStamped, "goal_pose", self.guarded("goal_pose", self.on_goal), qos.reliable(), **override
+        )
+        self.create_service(Trigger, "~/reset", self.on_reset)
+        points = surface_points(shape, self.scene.pixel_size)
+        frame = self.header(self.parameters.object_frame)
+        self._truth.publish(conversions.contour_to_msg(points.angle, points.radius, frame))
+        self.create_timer(1.0 / self.motion.scan_rate, self.on_timer)
+
+    def _rest(self) -> None:
+        """Stand at the initial view, before any goal."""
+        self.view_angle = float(wrap_angle(self.motion.initial_view_angle))
+        self.goal_angle = self.view_angle
+        self.view_number = 0
+        self._scan_number = 0
+        self._goal_stamp: int | None = None
+        self._moved_at = self.now_ns()
+
+    def on_goal(self, msg: PoseStamped) -> None:
+        """Set out for a goal; the same goal sent again is no new view."""
+        conversions.check_frame(msg.header, self.parameters.object_frame)
+        goal = conversions.pose_from_msg(msg)
+        stamp = conversions.to_nanoseconds(msg.header.stamp)
+        if stamp == self._goal_stamp:
+            return
+        self._goal_stamp, self.goal_angle = stamp, goal.view_angle
+        self.view_number += 1
+        self._scan_number = 0
+        self._moved_at = self.now_ns()
+        if self.motion.angular_speed == 0.0:
+            self.on_timer()
+
+    def on_timer(self) -> None:
+        """Move on and take a scan."""
+        now = self.now_ns()
+        self._move(now)
+        pose = CameraPose.on_view_circle(self.view_angle, self.scene.view_distance)
+        scan = self.camera.scan(pose, self.view_number, self._scan_number)
+        if self.view_angle == self.goal_angle:
+            # Numbered from the arrival, so that the noise of a view does not depend on how long the way took.
+            self._scan_number += 1
+        self._pose.publish(conversions.pose_to_msg(pose, self.header(self.parameters.object_frame, now)))
+        self._scan.publish(conversions.scan_to_msg(scan, self.header(self.parameters.camera_frame, now)))
+
+    def _move(self, now: int) -> None:
+        """Move along the view circle, the shorter way."""
+        way = float(angle_difference(self.goal_angle, self.view_angle))
+        reach = self.motion.angular_speed * max(now - self._moved_at, 0) * 1e-9
+        self._moved_at = now
+        if self.motion.angular_speed == 0.0 or abs(way) <= reach:
+            self.view_angle = self.goal_angle
+        else:
+            self.view_angle = float(wrap_angle(self.view_angle + math.copysign(reach, way)))
+
+    def on_reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        """Go back to the initial view and number the views from the start."""
+        self._rest()
+        response.success, response.message = True, f"camera at {self.view_angle:.4f} rad"
+        return response
+
+    def diagnosis(self) -> tuple[bytes, str, dict[str, object]]:
+        """Where the camera stands."""
+        level, message, values = super().diagnosis()
+        values.update(view_angle=self.view_angle, goal_angle=self.goal_angle, views=self.view_number)
+        return level, message, values
+
+
+def main(args: list[str] | None = None) -> None:
+    """Run the node."""
+    sys.exit(run_node(DepthCamera, args))
+
+
+if __name__ == "__main__":
+    main()

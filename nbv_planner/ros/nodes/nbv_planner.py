@@ -1,0 +1,255 @@
+"""Node `nbv_planner`: surface belief and camera pose in, next camera pose goal out, until terminated."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+from diagnostic_msgs.msg import DiagnosticStatus
+from geometry_msgs.msg import PoseStamped
+from rcl_interfaces.msg import SetParametersResult
+from rclpy.parameter import Parameter
+from sensor_msgs.msg import PointCloud2
+from std_srvs.srv import SetBool, Trigger
+
+from nbv_planner.errors import SettingError
+from nbv_planner.node_settings import NODE_SETTINGS, NbvPlannerParameters
+from nbv_planner.planning.coverage import narrow_fraction
+from nbv_planner.planning.greedy import GreedyPlanner, PlannerSettings
+from nbv_planner.planning.objectives import OMNISCIENT, objective_named
+from nbv_planner.planning.session import Goal, PlanningSession, SessionSettings, State, travel
+from nbv_planner.planning.termination import TerminationMonitor, TerminationSettings
+from nbv_planner.planning.view_space import ViewSpace, ViewSpaceSettings
+from nbv_planner.ros import conversions, qos
+from nbv_planner.ros.base_node import BaseNode, NodeFinished, run_node
+from nbv_planner.ros.parameters import changed_settings, read_settings
+from nbv_planner.ros.run_info import RunInfo
+from nbv_planner.scan_matching import ArrivalSettings
+from nbv_planner.scene import Scene
+
+# Seconds for which the last status stays available before the process ends.
+_LINGER = 2.0
+
+_TYPES = {
+    "surface": "sensor_msgs/PointCloud2, published by surface_mapper once its own inputs are alive",
+    "camera_pose": "geometry_msgs/PoseStamped",
+    "goal_pose": "geometry_msgs/PoseStamped: subscribers (mapper and robot)",
+}
+
+
+class NbvPlannerNode(BaseNode):
+    """Plans view after view and says what it does, what it waits for and why it ended."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        """Read the parameters and open the topics."""
+        super().__init__("nbv_planner", NODE_SETTINGS["nbv_planner"], **kwargs)
+        self.scene = read_settings(self, Scene)
+        self.parameters = read_settings(self, NbvPlannerParameters)
+        planner = read_settings(self, PlannerSettings)
+        if planner.objective == OMNISCIENT:
+            raise SettingError(f"{self.get_name()}: objective: {OMNISCIENT} needs the true object, which no robot has")
+        self.session = PlanningSession(
+            GreedyPlanner(
+                objective_named(planner.objective), self.scene, ViewSpace(read_settings(self, ViewSpaceSettings)),
+                planner,
+            ),
+            TerminationMonitor(read_settings(self, TerminationSettings)),
+            read_settings(self, ArrivalSettings),
+            read_settings(self, SessionSettings),
+            self.scene.view_distance,
+        )
+        self._said: tuple[str, str] | None = None
+        self._open_topics()
+        self.add_on_set_parameters_callback(self.on_parameters)
+        self.run_info = RunInfo(self, [name for name in self.parameters.run_info_nodes.split(",") if name])
+        self.create_timer(0.1, self.advance)
+        self.advance()
+
+    def _open_topics(self) -> None:
+        override = {"qos_overriding_options": qos.overridable()}
+        self._goal = self.create_publisher(PoseStamped, "goal_pose", qos.reliable(), **override)
+        self._candidates = self.create_publisher(PointCloud2, "~/candidates", qos.latched(), **override)
+        self._iteration = self.create_publisher(DiagnosticStatus, "~/iteration", qos.latched(100), **override)
+        self._status = self.create_publisher(DiagnosticStatus, "~/status", qos.latched(), **override)
+        self.create_subscription(
+            PointCloud2, "surface", self.guarded("surface", self.on_surface), qos.latched(), **override
+        )
+        self.create_subscription(
+            PoseStamped, "camera_pose", self.guarded("camera_pose", self.on_pose), qos.reliable(), **override
+        )
+        for name, callback in (("start", self.on_start), ("stop", self.on_stop), ("reset", self.on_reset),
+                               ("plan_once", self.on_plan_once)):
+            self.create_service(Trigger, f"~/{name}", callback)
+        self.create_service(SetBool, "~/pause", self.on_pause)
+
+    def on_surface(self, msg: PointCloud2) -> None:
+        """Take in a surface belief."""
+        conversions.check_frame(msg.header, self.parameters.object_frame)
+        inputs = self.session.inputs
+        inputs.belief = conversions.belief_from_msg(msg)
+        inputs.belief_stamp = conversions.to_nanoseconds(msg.header.stamp)
+        self.advance()
+
+    def on_pose(self, msg: PoseStamped) -> None:
+        """Take in a camera pose."""
+        conversions.check_frame(msg.header, self.parameters.object_frame)
+        inputs = self.session.inputs
+        inputs.pose, inputs.pose_stamp = (
+            conversions.pose_from_msg(msg), conversions.to_nanoseconds(msg.header.stamp)
+        )
+        self.advance()
+
+    def advance(self) -> None:
+        """Go on as far as the inputs allow; send the goal, the reasons and the status."""
+        self.session.inputs.subscribers = self._goal.get_subscription_count()
+        goal = self.session.update(self.now_ns())
+        if goal is not None:
+            header = self.header(self.parameters.object_frame, goal.stamp)
+            self._candidates.publish(
+                conversions.candidates_to_msg(goal.decision, self.scene.view_distance, header)
+            )
+            self._iteration.publish(self._iteration_message(goal))
+            self._goal.publish(conversions.pose_to_msg(goal.pose, header))
+        self._say_status()
+
+    def _iteration_message(self, goal: Goal) -> DiagnosticStatus:
+        """Why this view: utility, runner-up, margin, way, time, and the state of the surface before it."""
+        decision, session = goal.decision, self.session
+        belief, tolerance = session.inputs.belief, session.monitor.settings.band_tolerance
+        values = {
+            "round": goal.round,
+            "goal_stamp": goal.stamp,
+            "view_angle": decision.view_angle,
+            "utility": decision.utility,
+            "score": decision.score,
+            "runner_up": decision.runner_up,
+            "margin": decision.margin,
+            "feasible_candidates": int(decision.feasible.sum()),
+            "travel": travel(session.inputs.pose, goal, self.scene.view_distance),
+            "planning_milliseconds": goal.planning_milliseconds,
+            "band_width_mean": float(belief.width.mean()) if belief else math.nan,
+            "narrow_fraction": narrow_fraction(belief, tolerance) if belief else math.nan,
+            "coverage_estimate": session.coverage,
+        }
+        message = f"view {goal.round} at {decision.view_angle:.4f} rad"
+        return conversions.status_message(f"{self.get_name()}: iteration", DiagnosticStatus.OK, message, values)
+
+    def _say_status(self) -> None:
+        """Publish the status when it has changed."""
+        level, message, values = self._status_content()
+        said = (str(values["state"]), message)
+        if said == self._said:
+            return
+        self._said = said
+        if self.session.state is State.DONE and self.parameters.exit_when_done:
+            self.create_timer(_LINGER, self._finish)
+        self._status.publish(conversions.status_message(f"{self.get_name()}: status", level, message, values))
+        self.get_logger().info(f"{values['state']}: {message}")
+        self.publish_diagnostics()
+
+    def _finish(self) -> None:
+        raise NodeFinished
+
+    def _status_content(self) -> tuple[bytes, str, dict[str, object]]:
+        session, now = self.session, self.now_ns()
+        state = session.state
+        values: dict[str, object] = {
+            "state": state.value, "views": len(session.visited), "coverage_estimate": session.coverage,
+            "elapsed": session.elapsed(now),
+        }
+        level, overdue = DiagnosticStatus.OK, session.overdue(now)
+        if session.termination is not None:
+            ended = session.termination
+            values.update(reason=ended.reason.value, detail=ended.detail, **ended.figures)
+            return level, f"{ended.reason.value}: {ended.detail}", values
+        if overdue is not None:
+            level = DiagnosticStatus.WARN
+            limit = session.settings.input_timeout
+            return level, f"{self._awaited()}; nothing for more than {limit:g} s", values
+        messages = {
+            State.WAITING: self._awaited(),
+            State.PLANNING: "choosing the next view",
+            State.MOVING: f"to view {len(session.visited) + 1}",
+            State.MEASURING: f"at view {len(session.visited) + 1}, waiting for its surface",
+            State.PAUSED: "paused by the operator",
+        }
+        return level, messages.get(state, ""), values
+
+    def _awaited(self) -> str:
+        """What the planner waits for, in words."""
+        session = self.session
+        if session.state is State.MEASURING:
+            return f"waiting for a surface with a scan of view {len(session.visited) + 1} on " \
+                   f"{self.resolve_topic_name('surface')}"
+        if not session.started:
+            return "waiting for the service ~/start"
+        names = [f"{self.resolve_topic_name(topic)} ({_TYPES[topic]})" for topic in session.missing()]
+        return "waiting for " + "; ".join(names)
+
+    def on_parameters(self, parameters: Iterable[Parameter]) -> SetParametersResult:
+        """Check parameters that may change at run time and apply them, all or none."""
+        try:
+            parameters = list(parameters)
+            monitor = changed_settings(self.session.monitor.settings, parameters)
+            session = changed_settings(self.session.settings, parameters)
+            planner = changed_settings(self.session.planner.settings, parameters)
+        except SettingError as error:
+            return SetParametersResult(successful=False, reason=str(error))
+        self.session.monitor.settings, self.session.settings = monitor, session
+        self.session.planner.settings = planner
+        return SetParametersResult(successful=True)
+
+    def on_start(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        """Begin, or go on after a pause."""
+        try:
+            response.message, response.success = self.session.start(), True
+        except ValueError as error:
+            response.message, response.success = str(error), False
+        self.advance()
+        return response
+
+    def on_stop(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        """End the episode."""
+        self.session.stop()
+        self.advance()
+        response.success, response.message = True, f"{len(self.session.visited)} views taken"
+        return response
+
+    def on_pause(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+        """Pause (true) or go on (false); a goal that is under way stays."""
+        self.session.pause(request.data, self.now_ns())
+        self.advance()
+        response.success, response.message = True, self.session.state.value
+        return response
+
+    def on_reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        """Begin a new episode; the surface mapper keeps its measurements until it is reset itself."""
+        self.session.reset()
+        self.advance()
+        response.success, response.message = True, "episode reset"
+        return response
+
+    def on_plan_once(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        """Say which view would be next, without going there."""
+        try:
+            decision = self.session.plan_once(self.now_ns())
+            response.success = True
+            response.message = f"view_angle: {decision.view_angle:.6f} rad, utility: {decision.utility:.6g}"
+        except ValueError as error:
+            response.success, response.message = False, str(error)
+        return response
+
+    def diagnosis(self) -> tuple[bytes, str, dict[str, object]]:
+        """The same as the status, every second."""
+        return self._status_content()
+
+
+def main(args: list[str] | None = None) -> None:
+    """Run the node."""
+    sys.exit(run_node(NbvPlannerNode, args))
+
+
+if __name__ == "__main__":
+    main()

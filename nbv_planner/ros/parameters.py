@@ -1,0 +1,125 @@
+"""ROS parameters from settings dataclasses: declared once, described, checked."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from typing import Any, TypeVar
+
+from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+
+from nbv_planner.errors import SettingError
+from nbv_planner.settings import Setting, check_value, from_mapping, refuse_unknown, settings_of
+
+T = TypeVar("T")
+_ROS_OWN = ("use_sim_time", "start_type_description_service")
+_ROS_OWN_PREFIXES = ("qos_overrides.",)
+_FAR = 1e300
+
+
+def declare_settings(node: Node, classes: Iterable[type]) -> None:
+    """Declare every setting of `classes` as a parameter of `node`, with the values given at its start.
+
+    The node must have been created with `automatically_declare_parameters_from_overrides=True`, so that values
+    nobody knows can be seen and refused.
+
+    Raises:
+        SettingError: an unknown key, a wrong type, or a value out of range; names node, key, value and what is
+            allowed.
+    """
+    classes = list(classes)
+    given = [name for name in node.get_parameters_by_prefix("") if not _is_ros_own(name)]
+    refuse_unknown(given, classes, node.get_name())
+    for cls in classes:
+        for name, default, meta in settings_of(cls):
+            _declare(node, name, default, meta)
+
+
+def _is_ros_own(name: str) -> bool:
+    return name in _ROS_OWN or name.startswith(_ROS_OWN_PREFIXES)
+
+
+def _declare(node: Node, name: str, default: Any, meta: Setting) -> None:
+    """Declare one parameter, or describe it if a value was given."""
+    parameter_type = _type_of(default)
+    descriptor = _descriptor(name, default, meta)
+    if not node.has_parameter(name):
+        node.declare_parameter(name, _plain(default), descriptor)
+        return
+    try:
+        value = check_value(name, _value(node, name), default, meta)
+    except SettingError as error:
+        raise SettingError(f"{node.get_name()}: {error}") from error
+    parameter = Parameter(name, parameter_type, _plain(value))
+    node.undeclare_parameter(name)
+    node.declare_parameter(name, parameter.value, descriptor, ignore_override=True)
+
+
+def _type_of(default: Any) -> Parameter.Type:
+    kinds = {
+        bool: Parameter.Type.BOOL, int: Parameter.Type.INTEGER, float: Parameter.Type.DOUBLE,
+        str: Parameter.Type.STRING, tuple: Parameter.Type.DOUBLE_ARRAY,
+    }
+    return kinds[type(default)]
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _value(node: Node, name: str) -> Any:
+    value = node.get_parameter(name).value
+    return value if isinstance(value, (bool, int, float, str, type(None))) else list(value)
+
+
+def _descriptor(name: str, default: Any, meta: Setting) -> ParameterDescriptor:
+    """Describe a setting: text with unit and allowed values, and a range where ROS knows one."""
+    unit = f" [{meta.unit}]" if meta.unit else ""
+    descriptor = ParameterDescriptor(
+        name=name, description=meta.description + unit, additional_constraints=meta.allowed(),
+        read_only=meta.read_only,
+    )
+    if meta.minimum is None and meta.maximum is None:
+        return descriptor
+    low = -_FAR if meta.minimum is None else meta.minimum
+    high = _FAR if meta.maximum is None else meta.maximum
+    if type(default) is float:
+        descriptor.floating_point_range = [FloatingPointRange(from_value=low, to_value=high, step=0.0)]
+    elif type(default) is int:
+        limit = 2**63 - 1
+        descriptor.integer_range = [
+            IntegerRange(from_value=int(max(low, -limit)), to_value=limit if high == _FAR else int(high), step=1)
+        ]
+    return descriptor
+
+
+def read_settings(node: Node, cls: type[T]) -> T:
+    """Build settings class `cls` from the parameters of `node`.
+
+    Raises:
+        SettingError: the values do not fit together; names the node.
+    """
+    values = {name: _value(node, name) for name, _, _ in settings_of(cls)}
+    try:
+        return from_mapping(cls, values)
+    except SettingError as error:
+        raise SettingError(f"{node.get_name()}: {error}") from error
+
+
+def changed_settings(settings: T, parameters: Iterable[Parameter]) -> T:
+    """Return `settings` with those `parameters` that belong to it replaced.
+
+    Raises:
+        SettingError: a value is not allowed, or the setting is fixed at start.
+    """
+    known = {name: meta for name, _, meta in settings_of(type(settings))}
+    changes = {}
+    for parameter in parameters:
+        if parameter.name not in known:
+            continue
+        if known[parameter.name].read_only:
+            raise SettingError(f"{parameter.name}: is fixed at start; restart the node to change it")
+        changes[parameter.name] = parameter.value
+    return dataclasses.replace(settings, **changes) if changes else settings

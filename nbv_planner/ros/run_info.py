@@ -1,0 +1,61 @@
+"""The `run_info` topic: all parameters of all nodes and the versions, so that a bag explains itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import yaml
+from rclpy.node import Node
+from rclpy.parameter import parameter_value_to_python
+from rclpy.parameter_client import AsyncParameterClient
+from std_msgs.msg import String
+
+from nbv_planner.evaluation.records import versions
+from nbv_planner.ros import qos
+
+
+class RunInfo:
+    """Collects the parameters of the other nodes as they appear and publishes what is known."""
+
+    def __init__(self, node: Node, others: Sequence[str]) -> None:
+        """Start collecting; `others` are names of nodes in the same namespace."""
+        self._node = node
+        self._publisher = node.create_publisher(String, "run_info", qos.latched())
+        self._known: dict[str, dict[str, Any]] = {node.get_name(): self._own_parameters()}
+        self._clients = {name: AsyncParameterClient(node, name) for name in others}
+        self._asked: set[str] = set()
+        self._publish()
+        self._timer = node.create_timer(0.5, self._ask)
+
+    def _own_parameters(self) -> dict[str, Any]:
+        found = self._node.get_parameters_by_prefix("")
+        return {name: _plain(parameter.value) for name, parameter in sorted(found.items())}
+
+    def _ask(self) -> None:
+        """Ask each node that has appeared for its parameter names."""
+        for name, client in self._clients.items():
+            if name not in self._asked and client.services_are_ready():
+                self._asked.add(name)
+                client.list_parameters().add_done_callback(lambda future, name=name: self._got_names(name, future))
+        if self._asked == set(self._clients):
+            self._timer.cancel()
+
+    def _got_names(self, name: str, future: Any) -> None:
+        names = sorted(future.result().result.names)
+        values = self._clients[name].get_parameters(names)
+        values.add_done_callback(lambda done: self._got_values(name, names, done))
+
+    def _got_values(self, name: str, names: list[str], future: Any) -> None:
+        values = [_plain(parameter_value_to_python(value)) for value in future.result().values]
+        self._known[name] = dict(zip(names, values, strict=True))
+        self._publish()
+
+    def _publish(self) -> None:
+        missing = [name for name in self._clients if name not in self._known]
+        info = {"versions": versions(), "nodes": self._known, "nodes_not_found_yet": missing}
+        self._publisher.publish(String(data=yaml.safe_dump(info, sort_keys=False)))
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, (bool, int, float, str, type(None))) else list(value)
