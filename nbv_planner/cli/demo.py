@@ -1,0 +1,129 @@
+"""Verb `demo`: three nodes as separate processes reconstruct an object over real DDS."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from nbv_planner.cli.episode_options import add_episode_options, episode_config, parameters_from, results_folder
+from nbv_planner.cli.episode_output import finish, print_header, print_view
+from nbv_planner.config_files import dump_parameters
+from nbv_planner.episode_config import EpisodeConfig
+from nbv_planner.errors import NbvPlannerError, RosUnavailableError, SettingError
+from nbv_planner.evaluation.records import EpisodeJudge
+from nbv_planner.objects import parse_object, surface_points
+from nbv_planner.planning.objectives import OMNISCIENT
+from nbv_planner.planning.termination import Termination, TerminationReason
+from nbv_planner.planning.view_space import ViewSpace
+from nbv_planner.results import ResultsFolder
+
+if TYPE_CHECKING:
+    from nbv_planner.ros.monitor import EpisodeMonitor
+    from nbv_planner.ros.runner import NodeProcesses
+
+_NO_PROGRESS_SECONDS = 120.0
+
+
+def add_parser(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the verb."""
+    parser = verbs.add_parser("demo", help="three ROS 2 nodes reconstruct an object, with pictures of it")
+    add_episode_options(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the verb."""
+    parameters = parameters_from(arguments)
+    config = episode_config(parameters, "sensor")
+    if config.planner.objective == OMNISCIENT:
+        raise SettingError(f"objective: {OMNISCIENT} needs the true object; use nbv-planner simulate")
+    shape = parse_object(config.object, config.scene)
+    views = ViewSpace(config.views)
+    judge = EpisodeJudge(surface_points(shape, config.scene.pixel_size), config.scene, views.angles)
+    _require_ros()
+    with results_folder(arguments, config) as results:
+        (results.folder / "parameters.yaml").write_text(dump_parameters(parameters), encoding="utf-8")
+        termination = _run_nodes(results, config, judge)
+        finish(results, config, judge, termination)
+    return {TerminationReason.STOPPED: 130, TerminationReason.FAILED: 1}.get(termination.reason, 0)
+
+
+def _require_ros() -> None:
+    """Refuse to go on without rclpy.
+
+    Raises:
+        RosUnavailableError: says how to get it.
+    """
+    try:
+        import rclpy  # noqa: F401
+    except ImportError as error:
+        raise RosUnavailableError(
+            f"cannot import {error.name}: source a ROS 2 installation or install the wheels with "
+            "pip install 'nbv_planner[ros]' (Linux x86_64); nbv-planner simulate needs no ROS"
+        ) from error
+
+
+def _run_nodes(results: ResultsFolder, config: EpisodeConfig, judge: EpisodeJudge) -> Termination:
+    """Start the nodes, follow the episode, and end them."""
+    import rclpy
+
+    from nbv_planner.ros.monitor import EpisodeMonitor
+    from nbv_planner.ros.runner import NodeProcesses, foreign_rclpy, free_domain_id, isolated_environment
+
+    warning = foreign_rclpy()
+    if warning:
+        print(f"note: {warning}", file=sys.stderr)
+    domain = free_domain_id()
+    environment = isolated_environment(domain)
+    os.environ.update(environment)
+    rclpy.init(args=[], domain_id=domain, signal_handler_options=rclpy.signals.SignalHandlerOptions.NO)
+    try:
+        monitor = EpisodeMonitor(config.scene, config.measurement)
+        nodes = NodeProcesses(results.folder / "parameters.yaml", results.folder / "logs", environment)
+        with nodes:
+            ids = ", ".join(f"{name} {pid}" for name, pid in nodes.pids.items())
+            print(f"three nodes on ROS domain {domain} (process ids: {ids})")
+            print_header(config)
+            return _follow(monitor, nodes, judge, config)
+    except KeyboardInterrupt:
+        return Termination(TerminationReason.STOPPED, {"views": float(len(judge.views))}, "Ctrl-C")
+    finally:
+        rclpy.try_shutdown()
+
+
+def _follow(
+    monitor: EpisodeMonitor, nodes: NodeProcesses, judge: EpisodeJudge, config: EpisodeConfig
+) -> Termination:
+    """Show each view as it comes, until the planner is done, a node ends, or nothing comes any more."""
+    from rclpy.executors import SingleThreadedExecutor
+
+    executor = SingleThreadedExecutor()
+    executor.add_node(monitor)
+    said, last_sign = ("", ""), time.monotonic()
+    while not monitor.complete:
+        executor.spin_once(timeout_sec=0.2)
+        for step in monitor.steps[len(judge.steps) :]:
+            judge.add(step)
+            print_view(judge, config)
+        if monitor.state != said:
+            said, last_sign = monitor.state, time.monotonic()
+            if said[0] == "WAITING":
+                print(f"planner: {said[1]}", flush=True)
+        try:
+            nodes.check()
+        except NbvPlannerError as error:
+            return _failed(str(error))
+        if time.monotonic() - last_sign > _NO_PROGRESS_SECONDS:
+            return _failed(f"no sign of progress for {_NO_PROGRESS_SECONDS:g} s; last status: {said[1] or 'none'}")
+    for step in monitor.steps[len(judge.steps) :]:
+        judge.add(step)
+        print_view(judge, config)
+    assert monitor.termination is not None
+    return monitor.termination
+
+
+def _failed(detail: str) -> Termination:
+    return Termination(TerminationReason.FAILED, {}, detail)

@@ -1,0 +1,76 @@
+"""Options that `demo` and `simulate` share, and the configuration they give."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from nbv_planner.config_files import Parameters, load_parameters
+from nbv_planner.episode_config import EpisodeConfig, config_from_parameters
+from nbv_planner.errors import UnknownNameError
+from nbv_planner.node_settings import NODE_SETTINGS, DepthCameraParameters
+from nbv_planner.objects import OBJECT_FORMS
+from nbv_planner.planning.greedy import PLANNERS
+from nbv_planner.planning.objectives import OBJECTIVES, OMNISCIENT
+from nbv_planner.results import ResultsFolder, fresh_folder
+
+
+def add_episode_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options to a verb's parser."""
+    forms = "; ".join(OBJECT_FORMS).replace("%", "%%")
+    parser.add_argument("--object", help=f"true object: {forms} (default: polygon:star)")
+    parser.add_argument("--objective", help=f"one of {', '.join(OBJECTIVES)} (default: IOA)")
+    parser.add_argument("--planner", help=f"one of {', '.join(PLANNERS)} (default: greedy)")
+    parser.add_argument("--seed", type=int, help="seed of the sensor noise (default: 0)")
+    parser.add_argument("--first-candidate", type=int, metavar="N", help="index of the first view to take")
+    parser.add_argument("--params-file", metavar="F", help="ROS 2 parameter file (YAML) for the three nodes")
+    parser.add_argument("--out", metavar="DIR", help="results folder (default: a fresh one below results/)")
+    parser.add_argument("--force", action="store_true", help="replace an older results folder")
+
+
+def parameters_from(arguments: argparse.Namespace) -> Parameters:
+    """Node parameters: those of the file, with the options on top.
+
+    Raises:
+        NbvPlannerError: the file or a value is not allowed.
+    """
+    parameters: Parameters = {node: {} for node in NODE_SETTINGS}
+    if arguments.params_file is not None:
+        parameters = load_parameters(arguments.params_file)
+    if arguments.objective is not None and arguments.objective not in (*OBJECTIVES, OMNISCIENT):
+        raise UnknownNameError("objective", arguments.objective, (*OBJECTIVES, OMNISCIENT))
+    if arguments.planner is not None and arguments.planner not in PLANNERS:
+        raise UnknownNameError("planner", arguments.planner, PLANNERS)
+    for node, name, value in (
+        ("depth_camera", "object", arguments.object),
+        ("depth_camera", "seed", arguments.seed),
+        ("nbv_planner", "objective", arguments.objective),
+        ("nbv_planner", "planner", arguments.planner),
+        ("nbv_planner", "first_candidate", arguments.first_candidate),
+    ):
+        if value is not None:
+            parameters[node][name] = value
+    return parameters
+
+
+def episode_config(parameters: Parameters, protocol: str) -> EpisodeConfig:
+    """Build the configuration of the episode that the node parameters describe.
+
+    Raises:
+        NbvPlannerError: a value is not allowed.
+    """
+    shape = parameters["depth_camera"].get("object", DepthCameraParameters().object)
+    return config_from_parameters(parameters, object=shape, protocol=protocol)
+
+
+def results_folder(arguments: argparse.Namespace, config: EpisodeConfig) -> ResultsFolder:
+    """Open the results folder that was asked for, or a fresh one.
+
+    Raises:
+        ResultsError: it is taken or cannot be written.
+    """
+    if arguments.out is not None:
+        return ResultsFolder(Path(arguments.out), force=arguments.force)
+    shape = Path(config.object.rpartition(":")[2]).stem
+    name = f"{arguments.verb}-{shape}-{config.planner.objective}-seed{config.sensor.seed}"
+    return ResultsFolder(fresh_folder("results", name.replace("=", "").replace(",", "-")))

@@ -1,0 +1,45 @@
+"""Entry point of `nbv-planner`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+# Small factorisations are slower on several BLAS threads than on one; set before numpy is loaded.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+from nbv_planner import __version__
+from nbv_planner.cli import demo, objectives, simulate, thesis_table
+from nbv_planner.errors import NbvPlannerError
+
+EXIT_BAD_INPUT = 2
+EXIT_INTERRUPTED = 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a verb.
+
+    Returns:
+        Exit code: 0, 2 for input that is not allowed (one line on stderr says why), 130 after Ctrl-C.
+    """
+    parser = argparse.ArgumentParser(
+        prog="nbv-planner", description="Near-optimal next-best-view planning: reconstruct an object in few views."
+    )
+    parser.add_argument("--version", action="version", version=f"nbv-planner {__version__}")
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+    for verb in (demo, simulate, thesis_table, objectives):
+        verb.add_parser(verbs)
+    arguments = parser.parse_args(argv)
+    try:
+        return int(arguments.run(arguments))
+    except NbvPlannerError as error:
+        print(f"nbv-planner {arguments.verb}: error: {error}", file=sys.stderr)
+        return EXIT_BAD_INPUT
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,42 @@
+"""Verb `thesis-table`: the thesis's 22 objects, next to its published table 7.1."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+from nbv_planner.errors import SettingError
+from nbv_planner.experiments.thesis_table import TABLE_OBJECTIVES, published_table, run_table, thesis_objects
+
+
+def add_parser(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the verb."""
+    parser = verbs.add_parser("thesis-table", help="rerun the thesis's 22 objects and compare with its table 7.1")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, metavar="N", help="number of processes")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the verb."""
+    if arguments.workers < 1:
+        raise SettingError(f"--workers: {arguments.workers} is out of range; must be >= 1")
+    rows = run_table(TABLE_OBJECTIVES, thesis_objects(), arguments.workers, _progress)
+    print(file=sys.stderr)
+    published = published_table()
+    print("Each cell: this package (published).\n")
+    print("| objective | T95 relative to greedy | objects below 95 % | T relative | coverage | regret |")
+    print("|---|---|---|---|---|---|")
+    for row in rows:
+        old = published[row.objective]
+        print(
+            f"| {row.objective} | {row.t95_percent:.1f} % ({old.t95_percent:.0f} %) "
+            f"| {row.not_reached} ({old.not_reached}) | {row.t_percent:.1f} % ({old.t_percent:.0f} %) "
+            f"| {row.rec_percent:.1f} % ({old.rec_percent:.0f} %) | {row.regret:.2f} ({old.regret:.2f}) |"
+        )
+    return 0
+
+
+def _progress(done: int, total: int) -> None:
+    if sys.stderr.isatty() or done == total:
+        print(f"\r{done} of {total} episodes", end="", file=sys.stderr, flush=True)
