@@ -38,6 +38,8 @@ class EpisodeConfig:
         planner: planner and objective.
         views: candidate views.
         termination: limits that end the episode.
+        thesis_tie_tolerance: takes the place of `tie_tolerance` in the thesis protocol. With 0 the plain maximum
+            decides among candidates that are equal up to rounding, as in the published runs.
     """
 
     object: str = "polygon:star"
@@ -51,6 +53,7 @@ class EpisodeConfig:
     planner: PlannerSettings = field(default_factory=PlannerSettings)
     views: ViewSpaceSettings = field(default_factory=ViewSpaceSettings)
     termination: TerminationSettings = field(default_factory=TerminationSettings)
+    thesis_tie_tolerance: float = 0.0
 
     def __post_init__(self) -> None:
         """Check the protocol and that the prior fits the bounds.

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-FloatArray = NDArray[np.floating[Any]]
+FloatArray = NDArray["np.floating[Any]"]  # quoted: numpy 1.21 cannot subscript it when it runs
 """Array of real numbers in double precision."""
 
 BoolArray = NDArray[np.bool_]

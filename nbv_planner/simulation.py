@@ -61,7 +61,7 @@ class Simulation:
         self._truth = ObservedSurfaceMarginal(self._points.angle, self._points.radius)
         omniscient = config.planner.objective == OMNISCIENT
         objective = self._truth if omniscient else objective_named(config.planner.objective)
-        settings = thesis_planner_settings(config.planner) if thesis else config.planner
+        settings = thesis_planner_settings(config) if thesis else config.planner
         self._planner = GreedyPlanner(objective, scene, views, settings)
         self._mapper = SurfaceMapper(config.kernel, config.mapper, grid=grid)
 
@@ -146,13 +146,15 @@ class Simulation:
         )
 
 
-def thesis_planner_settings(settings: PlannerSettings) -> PlannerSettings:
-    """Return the thesis's ways: plain maximum, no cost of travel, the published first view unless one is set."""
+def thesis_planner_settings(config: EpisodeConfig) -> PlannerSettings:
+    """Return the thesis's ways: no cost of travel, revisits allowed, the published first view unless one is set."""
+    settings = config.planner
     first = settings.first_candidate
     if first < 0:
         first = PUBLISHED_FIRST_CANDIDATE.get(settings.objective, -1)
     return dataclasses.replace(
-        settings, first_candidate=first, tie_tolerance=0.0, travel_weight=0.0, revisit_radius=0.0, refine=False
+        settings, first_candidate=first, tie_tolerance=config.thesis_tie_tolerance, travel_weight=0.0,
+        revisit_radius=0.0, refine=False,
     )
 
 

@@ -20,7 +20,7 @@ def test_configuration_is_plain_data():
     assert plain["sensor"]["seed"] == 3
     assert set(plain) == {
         "object", "protocol", "scene", "sensor", "motion", "kernel", "mapper", "measurement", "planner", "views",
-        "termination",
+        "termination", "thesis_tie_tolerance",
     }  # fmt: skip
 
 

@@ -14,6 +14,11 @@ def add_parser(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     """Add the verb."""
     parser = verbs.add_parser("thesis-table", help="rerun the thesis's 22 objects and compare with its table 7.1")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, metavar="N", help="number of processes")
+    parser.add_argument(
+        "--tie-tolerance", type=float, default=0.0, metavar="X",
+        help="relative difference below which two utilities count as equal and the first candidate wins "
+        "(default: 0, the plain maximum, as in the thesis)",
+    )
     parser.set_defaults(run=run)
 
 
@@ -21,7 +26,11 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the verb."""
     if arguments.workers < 1:
         raise SettingError(f"--workers: {arguments.workers} is out of range; must be >= 1")
-    rows = run_table(TABLE_OBJECTIVES, thesis_objects(), arguments.workers, _progress)
+    if not 0.0 <= arguments.tie_tolerance < 1.0:
+        raise SettingError(f"--tie-tolerance: {arguments.tie_tolerance} is out of range; must be >= 0 and < 1")
+    rows = run_table(
+        TABLE_OBJECTIVES, thesis_objects(), arguments.workers, tie_tolerance=arguments.tie_tolerance, progress=_progress
+    )
     print(file=sys.stderr)
     published = published_table()
     print("Each cell: this package (published).\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -61,10 +62,12 @@ class TableRow:
     regret: float
 
 
-def run_case(case: tuple[str, str]) -> EpisodeFigures:
-    """Run one episode, given as (objective, object), in the thesis protocol."""
-    objective, shape = case
-    config = EpisodeConfig(object=shape, protocol="thesis", planner=PlannerSettings(objective=objective))
+def run_case(objective: str, shape: str, tie_tolerance: float = 0.0) -> EpisodeFigures:
+    """Run one episode in the thesis protocol."""
+    config = EpisodeConfig(
+        object=shape, protocol="thesis", planner=PlannerSettings(objective=objective),
+        thesis_tie_tolerance=tie_tolerance,
+    )
     simulation = Simulation(config)
     for _ in simulation.run():
         pass
@@ -77,7 +80,7 @@ def run_case(case: tuple[str, str]) -> EpisodeFigures:
 
 
 def run_table(
-    objectives: Sequence[str], objects: Sequence[str], workers: int,
+    objectives: Sequence[str], objects: Sequence[str], workers: int, *, tie_tolerance: float = 0.0,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[TableRow]:
     """Run all objectives and the omniscient greedy planner on all objects.
@@ -86,18 +89,18 @@ def run_table(
         objectives: ids of objectives.
         objects: objects as text.
         workers: number of processes; the result does not depend on it.
+        tie_tolerance: relative difference below which two utilities count as equal.
         progress: called with (episodes done, episodes in all).
 
     Returns:
         One row per objective.
     """
-    cases = [(objective, shape) for objective in (OMNISCIENT, *objectives) for shape in objects]
-    figures: list[EpisodeFigures] = []
+    cases = [(objective, shape, tie_tolerance) for objective in (OMNISCIENT, *objectives) for shape in objects]
     if workers == 1:
-        figures = _collect(map(run_case, cases), len(cases), progress)
+        figures = _collect(itertools.starmap(run_case, cases), len(cases), progress)
     else:
         with ProcessPoolExecutor(workers) as pool:
-            figures = _collect(pool.map(run_case, cases), len(cases), progress)
+            figures = _collect(pool.map(run_case, *zip(*cases, strict=True)), len(cases), progress)
     return [table_row(objective, figures) for objective in objectives]
 
 
