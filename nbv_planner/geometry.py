@@ -9,7 +9,7 @@ broadcast over arrays.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any  # noqa: F401 (named in a quoted type)
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray

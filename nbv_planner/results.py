@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import shutil
 import tempfile
 from collections.abc import Sequence
@@ -37,18 +38,26 @@ class ResultsFolder:
             ResultsError: the place is taken or cannot be written.
         """
         self.path = Path(path)
-        if self.path.exists():
-            self._check_replaceable(force)
+        self._force = force
         try:
+            self._check_replaceable()
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self.folder = Path(tempfile.mkdtemp(prefix=f".{self.path.name}-", dir=self.path.parent))
+        except ResultsError:
+            raise
         except OSError as error:
-            raise ResultsError(f"cannot write to {self.path.parent}: {error.strerror}") from error
+            raise ResultsError(
+                f"cannot write to {self.path.parent}: {error.strerror}; choose a folder that can be written"
+            ) from error
 
-    def _check_replaceable(self, force: bool) -> None:
+    def _check_replaceable(self) -> None:
+        if not os.path.lexists(self.path):
+            return
         if not self.path.is_dir():
-            raise ResultsError(f"{self.path} is a file; choose another results folder")
-        if any(self.path.iterdir()) and not force:
+            raise ResultsError(f"{self.path} is not a folder; choose another results folder")
+        if self.path.resolve() == Path.cwd():
+            raise ResultsError(f"{self.path} is the current folder; choose another results folder")
+        if any(self.path.iterdir()) and not self._force:
             raise ResultsError(f"{self.path} exists; choose another folder or replace it with --force")
         if any(self.path.iterdir()) and not (self.path / RECORD_FILE).is_file():
             raise ResultsError(f"{self.path} is not a results folder (no {RECORD_FILE}); it is not replaced")
@@ -64,8 +73,12 @@ class ResultsFolder:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def commit(self) -> None:
-        """Put the folder in its place."""
+        """Put the folder in its place, or beside it if somebody else has taken it meanwhile."""
         self.folder.chmod(0o755)
+        try:
+            self._check_replaceable()
+        except ResultsError:
+            self.path = fresh_folder(self.path.parent, self.path.name)
         if not self.path.exists():
             self.folder.rename(self.path)
             return
@@ -78,7 +91,7 @@ class ResultsFolder:
 def fresh_folder(parent: str | Path, name: str) -> Path:
     """First of `parent/name`, `parent/name-2`, `parent/name-3`, ... that does not exist."""
     candidate, number = Path(parent) / name, 1
-    while candidate.exists():
+    while os.path.lexists(candidate):
         number += 1
         candidate = Path(parent) / f"{name}-{number}"
     return candidate

@@ -44,11 +44,14 @@ class SensorSettings:
 class MotionSettings:
     """How the simulated camera moves and when it scans.
 
+    It starts between two of the default candidate views: were it at the first goal already, a scan taken just before
+    the goal reaches the camera could count for it, now and then, and the runs would differ.
+
     Raises:
         SettingError: a value is out of range.
     """
 
-    initial_view_angle: float = setting(0.0, "View angle at which the camera starts.", unit="rad")
+    initial_view_angle: float = setting(0.0314, "View angle at which the camera starts.", unit="rad")
     angular_speed: float = setting(0.0, "Speed along the view circle; 0 moves at once.", unit="rad/s", ge=0.0)
     scan_rate: float = setting(10.0, "Scans per second.", unit="Hz", gt=0.0, le=1000.0)
 

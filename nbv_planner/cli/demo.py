@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from nbv_planner.ros.monitor import EpisodeMonitor
     from nbv_planner.ros.runner import NodeProcesses
 
+# Silence of the planner after which its last status is shown, and after which the run is given up.
+_TELL_SECONDS = 3.0
 _NO_PROGRESS_SECONDS = 120.0
 
 
@@ -45,6 +47,8 @@ def run(arguments: argparse.Namespace) -> int:
     judge = EpisodeJudge(surface_points(shape, config.scene.pixel_size), config.scene, views.angles)
     _require_ros()
     with results_folder(arguments, config) as results:
+        # The monitor starts the episode when it hears all nodes, so that it misses nothing.
+        parameters["nbv_planner"]["autostart"] = False
         (results.folder / "parameters.yaml").write_text(dump_parameters(parameters), encoding="utf-8")
         termination = _run_nodes(results, config, judge)
         finish(results, config, judge, termination)
@@ -102,25 +106,25 @@ def _follow(
 
     executor = SingleThreadedExecutor()
     executor.add_node(monitor)
-    said, last_sign = ("", ""), time.monotonic()
+    heard, heard_at, told = ("", ""), time.monotonic(), False
     while not monitor.complete:
         executor.spin_once(timeout_sec=0.2)
+        monitor.start_when_ready()
         for step in monitor.steps[len(judge.steps) :]:
             judge.add(step)
             print_view(judge, config)
-        if monitor.state != said:
-            said, last_sign = monitor.state, time.monotonic()
-            if said[0] == "WAITING":
-                print(f"planner: {said[1]}", flush=True)
+        if monitor.state != heard:
+            heard, heard_at, told = monitor.state, time.monotonic(), False
+        silence = time.monotonic() - heard_at
+        if silence > _TELL_SECONDS and not told:
+            told = True
+            print(f"planner: {heard[1] or 'no status yet'}", flush=True)
+        if silence > _NO_PROGRESS_SECONDS:
+            return monitor.termination or _failed(f"no sign of progress for {silence:.0f} s; last status: {heard[1]}")
         try:
             nodes.check()
         except NbvPlannerError as error:
             return _failed(str(error))
-        if time.monotonic() - last_sign > _NO_PROGRESS_SECONDS:
-            return _failed(f"no sign of progress for {_NO_PROGRESS_SECONDS:g} s; last status: {said[1] or 'none'}")
-    for step in monitor.steps[len(judge.steps) :]:
-        judge.add(step)
-        print_view(judge, config)
     assert monitor.termination is not None
     return monitor.termination
 

@@ -20,6 +20,7 @@ from rclpy.node import Node
 from std_msgs.msg import Header
 
 from nbv_planner.errors import InputRejectedError, NbvPlannerError
+from nbv_planner.ros import qos
 from nbv_planner.ros.conversions import status_message, to_stamp
 from nbv_planner.ros.parameters import declare_settings
 
@@ -42,7 +43,9 @@ class BaseNode(Node):
         super().__init__(name, automatically_declare_parameters_from_overrides=True, **kwargs)
         declare_settings(self, settings)
         self.drops: Counter[str] = Counter()
-        self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
+        self._diagnostics = self.create_publisher(
+            DiagnosticArray, "/diagnostics", 10, qos_overriding_options=qos.overridable()
+        )
         self.create_timer(1.0, self.publish_diagnostics)
 
     def now_ns(self) -> int:

@@ -104,7 +104,7 @@ def pose_from_msg(msg: PoseStamped) -> CameraPose:
     numbers = (p.x, p.y, p.z, q.x, q.y, q.z, q.w)
     if not all(math.isfinite(n) for n in numbers):
         raise InputRejectedError("not_finite", f"position and orientation are {numbers}")
-    norm = math.sqrt(q.x**2 + q.y**2 + q.z**2 + q.w**2)
+    norm = math.hypot(q.x, q.y, q.z, q.w)
     if abs(norm - 1.0) > _QUATERNION_TOLERANCE:
         raise InputRejectedError("quaternion", f"orientation has length {norm:.4g}, must be 1")
     tilt = 2.0 * math.asin(min(1.0, math.hypot(q.x, q.y)))

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from launch.actions import DeclareLaunchArgument, OpaqueFunction, Shutdown
+from launch.events.process import ProcessExited
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
@@ -58,9 +59,9 @@ def _nodes(context: LaunchContext, names: Sequence[str]) -> list[Node]:
 def _node(name: str, given: dict[str, str]) -> Node:
     """One node: parameter file first, then the arguments that were given."""
     overrides: dict[str, Any] = {"use_sim_time": _truth("use_sim_time", given)}
-    overrides.update({key: kind(given[key]) for key, kind in _OVERRIDES[name].items() if given[key]})
-    exits = name == "nbv_planner" and _truth("exit_when_done", given)
-    if exits:
+    overrides.update({key: _typed(kind, key, given) for key, kind in _OVERRIDES[name].items() if given[key]})
+    ends = _truth("exit_when_done", given)
+    if ends and name == "nbv_planner":
         overrides["exit_when_done"] = True
     return Node(
         package="nbv_planner",
@@ -72,8 +73,28 @@ def _node(name: str, given: dict[str, str]) -> Node:
         # Small factorisations are slower on several BLAS threads than on one.
         additional_env={"OPENBLAS_NUM_THREADS": "1"},
         output="screen",
-        on_exit=[Shutdown(reason="the planner has ended")] if exits else None,
+        on_exit=_end if ends else None,
     )
+
+
+def _end(event: ProcessExited, context: LaunchContext) -> list[Shutdown]:
+    """End the launch when the planner is done; when any node fails, with exit code 1, since nothing would go on.
+
+    Raises:
+        RuntimeError: the node has failed.
+    """
+    if context.is_shutdown:
+        return []
+    if event.returncode:
+        raise RuntimeError(f"{event.process_name} has ended with exit code {event.returncode}")
+    return [Shutdown(reason=f"{event.process_name} has ended")]
+
+
+def _typed(kind: type, name: str, given: dict[str, str]) -> Any:
+    try:
+        return kind(given[name])
+    except ValueError as error:
+        raise ValueError(f"{name}: {given[name]!r} must be an integer") from error
 
 
 def _truth(name: str, given: dict[str, str]) -> bool:

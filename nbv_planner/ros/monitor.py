@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PoseStamped
 from rclpy.node import Node
 from sensor_msgs.msg import LaserScan, PointCloud2
+from std_srvs.srv import Trigger
 
 from nbv_planner.camera import CameraPose, MeasurementSettings, Scan, scan_to_measurements
+from nbv_planner.errors import InputRejectedError
 from nbv_planner.evaluation.records import Step
 from nbv_planner.planning.termination import Termination, TerminationReason
 from nbv_planner.ros import conversions, qos
@@ -33,7 +38,10 @@ class _Decision:
 
 
 class EpisodeMonitor(Node):
-    """Listens to the nodes of one episode; it never publishes anything.
+    """Listens to the nodes of one episode, and starts it once it hears all of them.
+
+    Nodes find each other one by one, now and then over seconds. With the planner's `autostart` switched off and
+    :meth:`start_when_ready` called in turn with spinning, no message of the episode is missed.
 
     Attributes:
         steps: the steps that are complete so far, in order.
@@ -62,7 +70,26 @@ class EpisodeMonitor(Node):
             (LaserScan, "scan", self._on_scan, qos.reliable(100)),
             (PoseStamped, "camera_pose", self._on_pose, qos.reliable(100)),
         ):
-            self.create_subscription(kind, topic, callback, profile)
+            self.create_subscription(kind, topic, self._usable(callback), profile)
+        # Last of all: a planner that has found this client has found the subscriptions above.
+        self._start = self.create_client(Trigger, "nbv_planner/start")
+        self._asked_to_start = False
+
+    def start_when_ready(self) -> None:
+        """Start the episode, once, as soon as every node has been heard."""
+        heard = self._scans and self._poses and self._surfaces and self.state != ("", "")
+        if heard and not self._asked_to_start and self._start.service_is_ready():
+            self._asked_to_start = True
+            self._start.call_async(Trigger.Request())
+
+    def _usable(self, callback: Callable[[Any], None]) -> Callable[[Any], None]:
+        """Wrap a callback: what the nodes drop and count is left out here too."""
+
+        def handle(msg: Any) -> None:
+            with contextlib.suppress(InputRejectedError):
+                callback(msg)
+
+        return handle
 
     @property
     def complete(self) -> bool:

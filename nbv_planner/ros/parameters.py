@@ -11,11 +11,11 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from nbv_planner.errors import SettingError
+from nbv_planner.ros import qos
 from nbv_planner.settings import Setting, check_value, from_mapping, refuse_unknown, settings_of
 
 T = TypeVar("T")
 _ROS_OWN = ("use_sim_time", "start_type_description_service")
-_ROS_OWN_PREFIXES = ("qos_overrides.",)
 _FAR = 1e300
 
 
@@ -30,15 +30,28 @@ def declare_settings(node: Node, classes: Iterable[type]) -> None:
             allowed.
     """
     classes = list(classes)
-    given = [name for name in node.get_parameters_by_prefix("") if not _is_ros_own(name)]
-    refuse_unknown(given, classes, node.get_name())
+    given = {name: parameter.value for name, parameter in node.get_parameters_by_prefix("").items()}
+    refuse_unknown((name for name in given if not _is_ros_own(name)), classes, node.get_name())
+    _check_ros_own(node, given)
     for cls in classes:
         for name, default, meta in settings_of(cls):
             _declare(node, name, default, meta)
 
 
 def _is_ros_own(name: str) -> bool:
-    return name in _ROS_OWN or name.startswith(_ROS_OWN_PREFIXES)
+    return name in _ROS_OWN or name.startswith(qos.OVERRIDES)
+
+
+def _check_ros_own(node: Node, given: dict[str, Any]) -> None:
+    """Refuse values that rclpy would only log, or answer with a traceback."""
+    try:
+        for name, value in given.items():
+            if name.startswith(qos.OVERRIDES):
+                qos.check_override(name, value)
+            elif name in _ROS_OWN and type(value) is not bool:
+                raise SettingError(f"{name}: {value!r} is a {type(value).__name__}, expected true or false")
+    except SettingError as error:
+        raise SettingError(f"{node.get_name()}: {error}") from error
 
 
 def _declare(node: Node, name: str, default: Any, meta: Setting) -> None:

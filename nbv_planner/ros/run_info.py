@@ -21,7 +21,9 @@ class RunInfo:
     def __init__(self, node: Node, others: Sequence[str]) -> None:
         """Start collecting; `others` are names of nodes in the same namespace."""
         self._node = node
-        self._publisher = node.create_publisher(String, "run_info", qos.latched())
+        self._publisher = node.create_publisher(
+            String, "run_info", qos.latched(), qos_overriding_options=qos.overridable()
+        )
         self._known: dict[str, dict[str, Any]] = {node.get_name(): self._own_parameters()}
         self._clients = {name: AsyncParameterClient(node, name) for name in others}
         self._asked: set[str] = set()
