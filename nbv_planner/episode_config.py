@@ -11,7 +11,7 @@ from nbv_planner.camera import MeasurementSettings
 from nbv_planner.errors import SettingError
 from nbv_planner.gp.kernels import PeriodicMatern
 from nbv_planner.node_settings import NODE_SETTINGS
-from nbv_planner.planning.greedy import PlannerSettings
+from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.planning.view_space import ViewSpaceSettings
 from nbv_planner.scene import Scene

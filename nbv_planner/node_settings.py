@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from nbv_planner.camera import MeasurementSettings
 from nbv_planner.gp.kernels import PeriodicMatern
-from nbv_planner.planning.greedy import PlannerSettings
+from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.session import SessionSettings
 from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.planning.view_space import ViewSpaceSettings

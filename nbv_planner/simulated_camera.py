@@ -33,7 +33,7 @@ class SensorSettings:
     outlier_probability: float = setting(
         0.0, "Probability that a return is replaced by a uniformly random range.", ge=0.0, le=1.0
     )
-    seed: int = setting(0, "Seed of the sensor noise.", ge=0)
+    seed: int = setting(0, "Seed of the sensor noise.", ge=0, le=2**53)
 
     def __post_init__(self) -> None:
         """Check the values."""

@@ -14,16 +14,19 @@ from nbv_planner.episode_config import EpisodeConfig
 from nbv_planner.evaluation.records import EpisodeJudge, Step, ViewRecord
 from nbv_planner.geometry import TWO_PI
 from nbv_planner.objects import parse_object, surface_points
-from nbv_planner.planning.greedy import Decision, GreedyPlanner, PlannerSettings
-from nbv_planner.planning.objectives import OMNISCIENT, ObservedSurfaceMarginal, objective_named
+from nbv_planner.planning.objectives import TrueSurface
+from nbv_planner.planning.planners import Decision, PlannerSettings, planner_named
 from nbv_planner.planning.termination import Termination, TerminationMonitor, TerminationReason
 from nbv_planner.planning.view_space import ViewSpace
 from nbv_planner.simulated_camera import SimulatedCamera
 from nbv_planner.surface import Measurements, SurfaceBelief, SurfaceMapper
 from nbv_planner.visibility import observe
 
-PUBLISHED_FIRST_CANDIDATE = {"CSW": 0, "IOA": 47, "I": 1, "U": 15, "UP": 15}
-"""First views of the thesis's published runs: its flat prior left them to rounding (spec 05)."""
+PUBLISHED_FIRST_CANDIDATE = {"CSW": 0, "IOA": 47, "I": 1, "U": 15, "UP": 15, "CS-U": 26, "CSN-U": 26}
+"""First views of the thesis's published runs by label: its flat prior left them to rounding (spec 05).
+
+Its CS-U counts the pixels of phase 1 (CSN-U); the closed form starts at the same view to be comparable.
+"""
 
 _THESIS_VIEWS = 100
 _THESIS_GRID = 1000
@@ -58,11 +61,9 @@ class Simulation:
         grid = np.linspace(0.0, TWO_PI, _THESIS_GRID) if thesis else None
         views = ViewSpace(config.views, angles=angles)
         self.judge = EpisodeJudge(self._points, scene, views.angles)
-        self._truth = ObservedSurfaceMarginal(self._points.angle, self._points.radius)
-        omniscient = config.planner.objective == OMNISCIENT
-        objective = self._truth if omniscient else objective_named(config.planner.objective)
+        self._truth = TrueSurface(self._points.angle, self._points.radius)
         settings = thesis_planner_settings(config) if thesis else config.planner
-        self._planner = GreedyPlanner(objective, scene, views, settings)
+        self._planner = planner_named(settings, scene, views, self._truth)
         self._mapper = SurfaceMapper(config.kernel, config.mapper, grid=grid)
 
     def run(self) -> Episode:
@@ -118,7 +119,7 @@ class Simulation:
 
     def _decide(self, current_view: float | None) -> Decision | None:
         """Let the planner choose, from the belief in the form in which the protocol hands it over."""
-        self._truth.mark_seen(self.judge.seen)
+        self._truth.seen = self.judge.seen
         steps = self.judge.steps
         belief = steps[-1].belief if steps else self._belief()
         return self._planner.decide(
@@ -151,7 +152,7 @@ def thesis_planner_settings(config: EpisodeConfig) -> PlannerSettings:
     settings = config.planner
     first = settings.first_candidate
     if first < 0:
-        first = PUBLISHED_FIRST_CANDIDATE.get(settings.objective, -1)
+        first = PUBLISHED_FIRST_CANDIDATE.get(settings.label, -1)
     return dataclasses.replace(
         settings, first_candidate=first, tie_tolerance=config.thesis_tie_tolerance, travel_weight=0.0,
         revisit_radius=0.0, refine=False,

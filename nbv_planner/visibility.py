@@ -8,9 +8,16 @@ range of bearings already swept on that walk.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from nbv_planner.geometry import BoolArray, FloatArray, world_to_camera, wrap_angle
+from nbv_planner.geometry import (
+    BoolArray,
+    FloatArray,
+    pixel_index,
+    polar_to_cartesian,
+    world_to_camera,
+    wrap_angle,
+)
 from nbv_planner.scene import Scene
 
 
@@ -56,3 +63,11 @@ def _walk(bearing: FloatArray, inside: BoolArray) -> BoolArray:
     new = np.ones_like(walking)
     new[:, 1:] = (bearing[:, 1:] < lowest) | (bearing[:, 1:] > highest)
     return np.asarray(walking & new)
+
+
+def discretise(angle: FloatArray, radius: FloatArray, pixel_size: float) -> NDArray[np.intp]:
+    """Indices of one grid point per world pixel: the middle of each run of neighbours that share a pixel."""
+    column, row = pixel_index(*polar_to_cartesian(angle, radius), pixel_size)
+    first = np.flatnonzero(np.append(True, (np.diff(column) != 0) | (np.diff(row) != 0)))
+    last = np.append(first[1:], len(angle)) - 1
+    return np.asarray((first + last) // 2)

@@ -197,6 +197,43 @@ def objective_csw(grid, lower, upper, theta, *, d_cam, fov, d_max, h, step) -> f
     return sum_over_interval(grid, theta, d_cam, fov, d_max, area) / h**2
 
 
+def objective_cs(grid, lower, upper, theta, *, d_cam, fov, d_max, h, step) -> float:
+    def area(k, edge):
+        return 0.5 * (upper[k] ** 2 - lower[k] ** 2) * step
+
+    return sum_over_interval(grid, theta, d_cam, fov, d_max, area) / h**2
+
+
+def objective_csp(grid, lower, upper, theta, *, d_cam, fov, d_max, h, step) -> float:
+    return sum_over_interval(grid, theta, d_cam, fov, d_max, lambda k, edge: (upper[k] - lower[k]) * step) / h**2
+
+
+def objective_c(grid, lower, upper, theta, *, d_cam, fov, d_max, h, step) -> float:
+    """C: walk from the camera's own angle to either side until the boundary ray dips below the lower bound."""
+    reach = half_width(d_cam, fov, d_max)
+    offsets = [signed(phi - theta) for phi in grid]
+    kept: set[int] = set()
+    for side in (+1, -1):
+        for k in sorted((k for k, delta in enumerate(offsets) if side * delta >= 0), key=lambda k: abs(offsets[k])):
+            if abs(offsets[k]) > reach or lower[k] >= boundary(grid[k], theta, d_cam, fov):
+                break
+            kept.add(k)
+    return sum(0.5 * (upper[k] ** 2 - lower[k] ** 2) * step for k in kept) / h**2
+
+
+def intersection_interval(lower, theta, d_cam, fov, d_max, pieces=20_000) -> tuple[float, float]:
+    """Ends of the intersection interval, relative to the view: march along both rays until inside `lower(φ)`."""
+    ends = []
+    for bearing in (fov / 2, -fov / 2):
+        s = np.linspace(0.0, d_max, pieces)
+        x = d_cam * math.cos(theta) + s * math.cos(theta + math.pi + bearing)
+        y = d_cam * math.sin(theta) + s * math.sin(theta + math.pi + bearing)
+        phi = np.arctan2(y, x)
+        within = np.flatnonzero(np.hypot(x, y) <= lower(phi))
+        ends.append(signed(phi[within[0] if len(within) else -1] - theta))
+    return ends[0], ends[1]
+
+
 def circular_interpolation(grid, values, phi: float) -> float:
     """Linear interpolation on a rising grid over the circle (with or without both ends)."""
     phi = phi % TWO_PI
@@ -268,6 +305,12 @@ def count_pixels(inside, radius: float, h: float) -> int:
     return sum(inside(math.atan2(y, x), math.hypot(x, y)) for x, y in pixels_around(radius, h))
 
 
+def count_polar_pixels(inside, radius: float, h: float) -> int:
+    """Number of pixel centres of the polar world, an h-grid over (φ, r), for which `inside(φ, r)` holds."""
+    angles, radii = np.arange(0.0, TWO_PI, h), np.arange(0.0, radius, h)
+    return sum(inside(float(phi), float(r)) for phi in angles for r in radii)
+
+
 # ------------------------------------------------------------------------------------------------- thesis protocol
 
 
@@ -282,7 +325,7 @@ def summed_matern_32(r, length: float, std: float):
 def thesis_episode(name: str, angles, radii, first: int | None):
     """The noise-free episode of spec 05 in one function: the views taken, coverage and new points after each.
 
-    `name` is U, UP, CSW or OSM (the omniscient greedy planner).
+    `name` is U, UP, CSW, OSM (the omniscient greedy planner) or CS-U (two phases, the first one counts pixels).
     """
     d_cam, fov, d_max, h = 10.0, math.radians(35), 10.0, 0.1
     candidates, grid = np.linspace(0.0, TWO_PI, 100), np.linspace(0.0, TWO_PI, 1000)
@@ -297,6 +340,11 @@ def thesis_episode(name: str, angles, radii, first: int | None):
             [boundary(p, c, d_cam, fov) / d_cam if abs(signed(p - c)) <= reach else 0.0 for p in grid]
             for c in candidates
         ])  # fmt: skip
+    if name == "CS-U":
+        x, y = np.meshgrid(np.arange(-100, 101) * h, np.arange(-100, 101) * h)
+        pixel_phi, pixel_r = np.arctan2(y, x).ravel() % TWO_PI, np.hypot(x, y).ravel()
+        apart = candidates[:, None] - pixel_phi
+        near = (np.abs(np.arctan2(np.sin(apart), np.cos(apart))) <= reach).astype(float)
     counts = np.zeros(n)
     prior_gram = summed_matern_32(np.subtract.outer(angles, angles), 0.2, 1.5)
     prior_cross = summed_matern_32(np.subtract.outer(grid, angles), 0.2, 1.5)
@@ -316,7 +364,11 @@ def thesis_episode(name: str, angles, radii, first: int | None):
             value = weights @ (0.5 * (high**2 - low**2)) * step / h**2
         else:
             lo, hi = np.interp(candidates, grid, low), np.interp(candidates, grid, high)
-            value = interval * (0.5 * (hi**2 - lo**2) if name == "U" else hi - lo) / h**2
+            value = interval * (hi - lo if name == "UP" else 0.5 * (hi**2 - lo**2)) / h**2
+        if name == "CS-U":
+            in_band = (np.interp(pixel_phi, grid, low) <= pixel_r) & (pixel_r <= np.interp(pixel_phi, grid, high))
+            middle = candidates[int(np.argmax(near @ in_band))]
+            value[[abs(signed(c - middle)) > reach for c in candidates]] = -math.inf
         best = first if first is not None and not views else int(np.argmax(value))
         new = visible[best] - seen
         if not new:

@@ -8,7 +8,7 @@ import pytest
 
 from nbv_planner.episode_config import EpisodeConfig, config_from_parameters
 from nbv_planner.errors import SettingError
-from nbv_planner.planning.greedy import PlannerSettings
+from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.scene import Scene
 from nbv_planner.simulated_camera import SensorSettings
 from nbv_planner.surface import MapperSettings

@@ -10,7 +10,7 @@ import pytest
 from nbv_planner.camera import MeasurementSettings
 from nbv_planner.errors import SettingError, UnknownNameError
 from nbv_planner.gp.kernels import PeriodicMatern
-from nbv_planner.planning.greedy import PlannerSettings
+from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.planning.view_space import ViewSpaceSettings
 from nbv_planner.scene import Scene
@@ -138,9 +138,10 @@ def test_sensor_and_camera_refuse_zero_beams():
         SensorSettings(num_beams=0)
 
 
-@pytest.mark.parametrize("name", ["planner", "objective"])
+@pytest.mark.parametrize("name", ["planner", "objective", "phase_one_objective"])
 def test_unknown_planner_or_objective_lists_the_known_ones(name):
     with pytest.raises(SettingError) as caught:
         PlannerSettings(**{name: "nonsense"})
-    known = {"planner": ["greedy"], "objective": ["IOA", "CSW", "U", "UP", "I", "OSM"]}[name]
+    objectives = ["OS", "OSM", "OCL", "OCU", "IOA", "I", "C", "CS", "CSN", "CSP", "CSW", "U", "UP"]
+    known = ["greedy", "two_phase", "uniform", "random"] if name == "planner" else objectives
     assert all(word in str(caught.value) for word in [name, "nonsense", *known])

@@ -13,7 +13,7 @@ from nbv_planner.episode_config import EpisodeConfig
 from nbv_planner.errors import ContourError, NbvPlannerError, SettingError, UnknownNameError
 from nbv_planner.evaluation.metrics import episode_metrics
 from nbv_planner.objects import THESIS_OBJECTS, parse_object, surface_points
-from nbv_planner.planning.greedy import PlannerSettings
+from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.termination import TerminationReason, TerminationSettings
 from nbv_planner.planning.view_space import ViewSpaceSettings
 from nbv_planner.scene import Scene
@@ -22,7 +22,7 @@ from nbv_planner.simulation import Simulation
 from nbv_planner.surface import MapperSettings
 
 SCENE = Scene()
-FIRST = {"CSW": 0, "IOA": 47, "I": 1, "U": 15, "UP": 15}  # spec 05
+FIRST = {"CSW": 0, "IOA": 47, "I": 1, "U": 15, "UP": 15, "CS-U": 26}  # spec 05
 
 
 def played(config: EpisodeConfig):
@@ -36,10 +36,12 @@ def played(config: EpisodeConfig):
             return simulation, stop.value
 
 
-def thesis(text: str, objective: str, first: int = -1) -> EpisodeConfig:
-    return EpisodeConfig(
-        object=text, protocol="thesis", planner=PlannerSettings(objective=objective, first_candidate=first)
-    )
+def thesis(text: str, name: str, first: int = -1) -> EpisodeConfig:
+    """Greedy with an objective, or the published CS-U, which counts pixels in phase 1."""
+    chosen = {"objective": name}
+    if name == "CS-U":
+        chosen = {"planner": "two_phase", "phase_one_objective": "CSN", "objective": "U"}
+    return EpisodeConfig(object=text, protocol="thesis", planner=PlannerSettings(**chosen, first_candidate=first))
 
 
 def metrics_of(simulation: Simulation):
@@ -48,7 +50,8 @@ def metrics_of(simulation: Simulation):
 
 @pytest.mark.parametrize(
     ("text", "objective"),
-    [("polygon:star", "U"), ("square:width=4", "UP"), ("ellipse:a=5,b=5", "CSW"), ("polygon:convex", "OSM")],
+    [("polygon:star", "U"), ("square:width=4", "UP"), ("ellipse:a=5,b=5", "CSW"), ("polygon:convex", "OSM"),
+     ("polygon:concave", "CS-U")],
 )
 def test_thesis_episode_is_that_of_a_plain_program(text, objective):
     """Views, new points, coverage and greedy gain, and with them T, T95 and the mean regret."""
@@ -180,6 +183,33 @@ def test_reconstruction_of_a_smooth_object_is_near_the_truth():
     assert np.sqrt(np.mean((belief.mean - truth)[seen] ** 2)) < 0.15
     inside = (belief.lower <= truth) & (truth <= belief.upper)
     assert inside[seen].mean() > 0.8
+
+
+@pytest.mark.parametrize("protocol", ["thesis", "sensor"])
+@pytest.mark.parametrize("planner", ["two_phase", "uniform", "random"])
+def test_every_planner_runs_in_both_protocols(planner, protocol):
+    chosen = PlannerSettings(planner=planner, objective="U", phase_one_objective="CS", planner_seed=5)
+    simulation, termination = played(sensor(planner=chosen, protocol=protocol))
+    assert simulation.judge.coverage > 0.3
+    assert termination.reason in {
+        TerminationReason.MAX_VIEWS, TerminationReason.COMPLETE, TerminationReason.NO_NEW_POINTS,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "changes", [{"objective": "OS"}, {"planner": "two_phase", "phase_one_objective": "OSM", "objective": "U"}]
+)
+def test_a_simulation_hands_the_truth_to_objectives_that_need_it(changes):
+    simulation, _ = played(sensor(planner=PlannerSettings(**changes)))
+    assert len(simulation.judge.views) == 6
+
+
+def test_confidence_objectives_stall_early():
+    """Thesis ch. 7: C, CS and CSP go back to where they have been, typically at 30 to 60 % of the surface."""
+    for objective in ("C", "CS", "CSP"):
+        simulation, termination = played(thesis("polygon:star", objective))
+        assert termination.reason is TerminationReason.NO_NEW_POINTS
+        assert 0.2 < simulation.judge.coverage < 0.6
 
 
 def test_dropout_and_outliers_do_not_stop_an_episode():

@@ -1,4 +1,4 @@
-"""The observation function against the walk of spec 02, point by point."""
+"""The observation function against the walk of spec 02, point by point; one point per pixel of a contour."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ import math
 import numpy as np
 import oracles
 import pytest
+from beliefs import wavy_belief
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from nbv_planner.objects import THESIS_OBJECTS, parse_object, surface_points
 from nbv_planner.scene import Scene
-from nbv_planner.visibility import observe
+from nbv_planner.visibility import discretise, observe
 
 SCENE = Scene()
 TWO_PI = 2 * math.pi
@@ -109,3 +110,16 @@ def test_mirrored_object_is_seen_mirrored(seed, view):
     plain = seen(angle, radius, view)
     mirrored = seen((TWO_PI - angle)[::-1], radius[::-1], TWO_PI - view)
     assert {59 - k for k in mirrored} == plain
+
+
+@pytest.mark.parametrize("h", [0.1, 0.3])
+def test_discretised_bound_has_one_point_in_every_pixel_run(h):
+    belief = wavy_belief(7, size=1000)
+    x, y = belief.lower * np.cos(belief.angle), belief.lower * np.sin(belief.angle)
+    pixels = [oracles.pixel_of(float(a), float(b), h) for a, b in zip(x, y, strict=True)]
+    chosen = discretise(belief.angle, belief.lower, h)
+    assert (np.diff(chosen) > 0).all()
+    assert {pixels[k] for k in chosen} == set(pixels)
+    neighbours = [pixels[k] for k in chosen]
+    assert all(a != b for a, b in zip(neighbours[1:], neighbours[:-1], strict=True))
+    assert len(set(chosen.tolist()) ^ set(oracles.one_per_pixel(belief.angle, belief.lower, h))) <= 0.6 * len(chosen)

@@ -14,11 +14,10 @@ from nbv_planner.config_files import dump_parameters
 from nbv_planner.episode_config import EpisodeConfig
 from nbv_planner.errors import NbvPlannerError, RosUnavailableError, SettingError
 from nbv_planner.evaluation.records import EpisodeJudge
-from nbv_planner.objects import parse_object, surface_points
-from nbv_planner.planning.objectives import OMNISCIENT
+from nbv_planner.planning.objectives import TRUTH_OBJECTIVES
 from nbv_planner.planning.termination import Termination, TerminationReason
-from nbv_planner.planning.view_space import ViewSpace
 from nbv_planner.results import ResultsFolder
+from nbv_planner.simulation import Simulation
 
 if TYPE_CHECKING:
     from nbv_planner.ros.monitor import EpisodeMonitor
@@ -40,11 +39,10 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the verb."""
     parameters = parameters_from(arguments)
     config = episode_config(parameters, "sensor")
-    if config.planner.objective == OMNISCIENT:
-        raise SettingError(f"objective: {OMNISCIENT} needs the true object; use nbv-planner simulate")
-    shape = parse_object(config.object, config.scene)
-    views = ViewSpace(config.views)
-    judge = EpisodeJudge(surface_points(shape, config.scene.pixel_size), config.scene, views.angles)
+    for objective in config.planner.used_objectives:
+        if objective in TRUTH_OBJECTIVES:
+            raise SettingError(f"objective: {objective} needs the true object; use nbv-planner simulate")
+    judge = Simulation(config).judge  # refuses here whatever the nodes would refuse
     _require_ros()
     with results_folder(arguments, config) as results:
         # The monitor starts the episode when it hears all nodes, so that it misses nothing.

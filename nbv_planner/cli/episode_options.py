@@ -10,8 +10,8 @@ from nbv_planner.episode_config import EpisodeConfig, config_from_parameters
 from nbv_planner.errors import UnknownNameError
 from nbv_planner.node_settings import NODE_SETTINGS, DepthCameraParameters
 from nbv_planner.objects import OBJECT_FORMS
-from nbv_planner.planning.greedy import PLANNERS
-from nbv_planner.planning.objectives import OBJECTIVES, OMNISCIENT
+from nbv_planner.planning.objectives import OBJECTIVE_INFO, OBJECTIVES
+from nbv_planner.planning.planners import PLANNERS
 from nbv_planner.results import ResultsFolder, fresh_folder
 
 
@@ -21,6 +21,7 @@ def add_episode_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--object", help=f"true object: {forms} (default: polygon:star)")
     parser.add_argument("--objective", help=f"one of {', '.join(OBJECTIVES)} (default: IOA)")
     parser.add_argument("--planner", help=f"one of {', '.join(PLANNERS)} (default: greedy)")
+    parser.add_argument("--phase-one-objective", metavar="ID", help="objective of phase 1 of two_phase (default: CS)")
     parser.add_argument("--seed", type=int, help="seed of the sensor noise (default: 0)")
     parser.add_argument("--first-candidate", type=int, metavar="N", help="index of the first view to take")
     parser.add_argument("--params-file", metavar="F", help="ROS 2 parameter file (YAML) for the three nodes")
@@ -37,8 +38,9 @@ def parameters_from(arguments: argparse.Namespace) -> Parameters:
     parameters: Parameters = {node: {} for node in NODE_SETTINGS}
     if arguments.params_file is not None:
         parameters = load_parameters(arguments.params_file)
-    if arguments.objective is not None and arguments.objective not in (*OBJECTIVES, OMNISCIENT):
-        raise UnknownNameError("objective", arguments.objective, (*OBJECTIVES, OMNISCIENT))
+    for objective in (arguments.objective, arguments.phase_one_objective):
+        if objective is not None and objective not in OBJECTIVE_INFO:
+            raise UnknownNameError("objective", objective, OBJECTIVE_INFO)
     if arguments.planner is not None and arguments.planner not in PLANNERS:
         raise UnknownNameError("planner", arguments.planner, PLANNERS)
     for node, name, value in (
@@ -46,6 +48,7 @@ def parameters_from(arguments: argparse.Namespace) -> Parameters:
         ("depth_camera", "seed", arguments.seed),
         ("nbv_planner", "objective", arguments.objective),
         ("nbv_planner", "planner", arguments.planner),
+        ("nbv_planner", "phase_one_objective", arguments.phase_one_objective),
         ("nbv_planner", "first_candidate", arguments.first_candidate),
     ):
         if value is not None:
@@ -72,5 +75,5 @@ def results_folder(arguments: argparse.Namespace, config: EpisodeConfig) -> Resu
     if arguments.out is not None:
         return ResultsFolder(Path(arguments.out), force=arguments.force)
     shape = Path(config.object.rpartition(":")[2]).stem
-    name = f"{arguments.verb}-{shape}-{config.planner.objective}-seed{config.sensor.seed}"
+    name = f"{arguments.verb}-{shape}-{config.planner.label}-seed{config.sensor.seed}"
     return ResultsFolder(fresh_folder("results", name.replace("=", "").replace(",", "-")))

@@ -15,8 +15,8 @@ from nbv_planner.results import ResultsFolder, write_beliefs, write_record
 
 def print_header(config: EpisodeConfig) -> None:
     """Say what begins."""
-    print(f"object {config.object}, objective {config.planner.objective}, protocol {config.protocol}, "
-          f"seed {config.sensor.seed}")
+    print(f"object {config.object}, planner {config.planner.planner}, objective {config.planner.objective}, "
+          f"protocol {config.protocol}, seed {config.sensor.seed}")
     print("view    angle   new points   true coverage   estimate   decision", flush=True)
 
 
@@ -60,7 +60,7 @@ def _write_pictures(
         print(f"no pictures: {error.name} is not installed (pip install 'nbv_planner[analysis]')")
         return
     shape = parse_object(config.object, config.scene)
-    title = f"{config.object} · {config.planner.objective} · {record.termination.reason.value}"
+    title = f"{config.object} · {config.planner.label} · {record.termination.reason.value}"
     figure = plot_episode(judge.steps, judge.views, shape, config.scene, title)
     save_picture(results.folder / "reconstruction.png", figure)
     save_animation(results.folder / "reconstruction.gif", judge.steps, judge.views, shape, config.scene, title)

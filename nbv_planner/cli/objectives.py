@@ -4,13 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from nbv_planner.planning.objectives import (
-    OBJECTIVES,
-    REQUIREMENTS,
-    ObjectiveInfo,
-    ObservedSurfaceMarginal,
-    objective_named,
-)
+from nbv_planner.planning.objectives import OBJECTIVE_INFO, REQUIREMENTS
 
 
 def add_parser(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -23,8 +17,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the verb."""
     print("requirements: " + ", ".join(f"R{i} {name}" for i, name in enumerate(REQUIREMENTS, start=1)))
     print(f"{'id':5}{'name':32}{'R1..R6':8}{'needs the object':18}regret")
-    infos: list[ObjectiveInfo] = [objective_named(name).info for name in OBJECTIVES]
-    for info in (*infos, ObservedSurfaceMarginal.info):
+    for info in OBJECTIVE_INFO.values():
         needs = "yes" if info.needs_truth else "no"
         print(f"{info.id:5}{info.name:32}{info.requirements:8}{needs:18}{info.proof}")
     return 0

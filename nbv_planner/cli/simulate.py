@@ -27,7 +27,6 @@ def run(arguments: argparse.Namespace) -> int:
     config = episode_config(parameters_from(arguments), arguments.protocol)
     simulation = Simulation(config)
     with results_folder(arguments, config) as results:
-        print_header(config)
         termination = _run_episode(simulation, config)
         finish(results, config, simulation.judge, termination)
     return 130 if termination.reason is TerminationReason.STOPPED else 0
@@ -37,6 +36,7 @@ def _run_episode(simulation: Simulation, config: EpisodeConfig) -> Termination:
     """Run to the end, or to Ctrl-C."""
     episode = simulation.run()
     try:
+        print_header(config)
         while True:
             try:
                 next(episode)

@@ -7,7 +7,7 @@ import os
 import sys
 
 from nbv_planner.errors import SettingError
-from nbv_planner.experiments.thesis_table import TABLE_OBJECTIVES, published_table, run_table, thesis_objects
+from nbv_planner.experiments.thesis_table import TABLE_PLANNERS, published_table, run_table, thesis_objects
 
 
 def add_parser(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -29,17 +29,17 @@ def run(arguments: argparse.Namespace) -> int:
     if not 0.0 <= arguments.tie_tolerance < 1.0:
         raise SettingError(f"--tie-tolerance: {arguments.tie_tolerance} is out of range; must be >= 0 and < 1")
     rows = run_table(
-        TABLE_OBJECTIVES, thesis_objects(), arguments.workers, tie_tolerance=arguments.tie_tolerance, progress=_progress
+        TABLE_PLANNERS, thesis_objects(), arguments.workers, tie_tolerance=arguments.tie_tolerance, progress=_progress
     )
     print(file=sys.stderr)
     published = published_table()
     print("Each cell: this package (published).\n")
-    print("| objective | T95 relative to greedy | objects below 95 % | T relative | coverage | regret |")
+    print("| planner | T95 relative to greedy | objects below 95 % | T relative | coverage | regret |")
     print("|---|---|---|---|---|---|")
     for row in rows:
-        old = published[row.objective]
+        old = published[row.planner]
         print(
-            f"| {row.objective} | {row.t95_percent:.1f} % ({old.t95_percent:.0f} %) "
+            f"| {row.planner} | {row.t95_percent:.1f} % ({old.t95_percent:.0f} %) "
             f"| {row.not_reached} ({old.not_reached}) | {row.t_percent:.1f} % ({old.t_percent:.0f} %) "
             f"| {row.rec_percent:.1f} % ({old.rec_percent:.0f} %) | {row.regret:.2f} ({old.regret:.2f}) |"
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from importlib import resources
@@ -13,11 +13,16 @@ import numpy as np
 
 from nbv_planner.episode_config import EpisodeConfig
 from nbv_planner.objects import THESIS_OBJECTS
-from nbv_planner.planning.greedy import PlannerSettings
 from nbv_planner.planning.objectives import OMNISCIENT
+from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.simulation import Simulation
 
-TABLE_OBJECTIVES = ("CSW", "IOA", "I", "U", "UP")
+TABLE_PLANNERS = {
+    **{objective: PlannerSettings(objective=objective) for objective in ("CSW", "IOA", "I", "U", "UP")},
+    "CS-U": PlannerSettings(planner="two_phase", phase_one_objective="CSN", objective="U"),
+}
+"""The published planners by the names of the table. Its CS-U counts the pixels of CS in phase 1 (spec 05)."""
+_GREEDY = "greedy_oracle"
 
 
 @dataclass(frozen=True)
@@ -25,7 +30,7 @@ class EpisodeFigures:
     """What the table needs of one episode.
 
     Attributes:
-        objective: id of the objective.
+        planner: name of the planner in the table.
         object: the object as text.
         views: number of views T.
         views_95: number of views to 95 %, None if never reached.
@@ -33,7 +38,7 @@ class EpisodeFigures:
         regret: mean individual regret.
     """
 
-    objective: str
+    planner: str
     object: str
     views: int
     views_95: int | None
@@ -46,7 +51,7 @@ class TableRow:
     """Averages over objects, relative to the omniscient greedy planner on the same object.
 
     Attributes:
-        objective: id of the objective.
+        planner: name of the planner in the table.
         t95_percent: mean of T95/T95*, per cent, over the objects on which it reaches 95 %.
         not_reached: number of objects on which it does not (N/A).
         t_percent: mean of T/T*, per cent.
@@ -54,7 +59,7 @@ class TableRow:
         regret: mean of the mean individual regrets.
     """
 
-    objective: str
+    planner: str
     t95_percent: float
     not_reached: int
     t_percent: float
@@ -62,11 +67,10 @@ class TableRow:
     regret: float
 
 
-def run_case(objective: str, shape: str, tie_tolerance: float = 0.0) -> EpisodeFigures:
-    """Run one episode in the thesis protocol."""
+def run_case(planner: str, settings: PlannerSettings, shape: str, tie_tolerance: float = 0.0) -> EpisodeFigures:
+    """Run one episode of `settings`, called `planner`, in the thesis protocol."""
     config = EpisodeConfig(
-        object=shape, protocol="thesis", planner=PlannerSettings(objective=objective),
-        thesis_tie_tolerance=tie_tolerance,
+        object=shape, protocol="thesis", planner=settings, thesis_tie_tolerance=tie_tolerance
     )
     simulation = Simulation(config)
     for _ in simulation.run():
@@ -74,34 +78,35 @@ def run_case(objective: str, shape: str, tie_tolerance: float = 0.0) -> EpisodeF
     metrics = simulation.judge.metrics()
     views, views_95, regret = metrics["T"], metrics["T95"], metrics["mean_individual_regret"]
     return EpisodeFigures(
-        objective, shape, int(views or 0), None if views_95 is None else int(views_95),
+        planner, shape, int(views or 0), None if views_95 is None else int(views_95),
         float(metrics["rec"] or 0.0), float(regret or 0.0),
     )
 
 
 def run_table(
-    objectives: Sequence[str], objects: Sequence[str], workers: int, *, tie_tolerance: float = 0.0,
+    planners: Mapping[str, PlannerSettings], objects: Sequence[str], workers: int, *, tie_tolerance: float = 0.0,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[TableRow]:
-    """Run all objectives and the omniscient greedy planner on all objects.
+    """Run all planners and the omniscient greedy one on all objects.
 
     Args:
-        objectives: ids of objectives.
+        planners: settings of the planners by name.
         objects: objects as text.
         workers: number of processes; the result does not depend on it.
         tie_tolerance: relative difference below which two utilities count as equal.
         progress: called with (episodes done, episodes in all).
 
     Returns:
-        One row per objective.
+        One row per planner.
     """
-    cases = [(objective, shape, tie_tolerance) for objective in (OMNISCIENT, *objectives) for shape in objects]
+    everyone = {_GREEDY: PlannerSettings(objective=OMNISCIENT), **planners}
+    cases = [(name, settings, shape, tie_tolerance) for name, settings in everyone.items() for shape in objects]
     if workers == 1:
         figures = _collect(itertools.starmap(run_case, cases), len(cases), progress)
     else:
         with ProcessPoolExecutor(workers) as pool:
             figures = _collect(pool.map(run_case, *zip(*cases, strict=True)), len(cases), progress)
-    return [table_row(objective, figures) for objective in objectives]
+    return [table_row(planner, figures) for planner in planners]
 
 
 def _collect(
@@ -114,17 +119,17 @@ def _collect(
     return figures
 
 
-def table_row(objective: str, figures: Sequence[EpisodeFigures]) -> TableRow:
-    """Average the episodes of one objective."""
-    greedy = {f.object: f for f in figures if f.objective == OMNISCIENT}
-    own = [f for f in figures if f.objective == objective]
+def table_row(planner: str, figures: Sequence[EpisodeFigures]) -> TableRow:
+    """Average the episodes of one planner."""
+    greedy = {f.object: f for f in figures if f.planner == _GREEDY}
+    own = [f for f in figures if f.planner == planner]
     ratios = [
         f.views_95 / best
         for f in own
         if f.views_95 is not None and (best := greedy[f.object].views_95) is not None
     ]
     return TableRow(
-        objective=objective,
+        planner=planner,
         t95_percent=100.0 * float(np.mean(ratios)) if ratios else float("nan"),
         not_reached=len(own) - len(ratios),
         t_percent=100.0 * float(np.mean([f.views / greedy[f.object].views for f in own])),
@@ -133,12 +138,12 @@ def table_row(objective: str, figures: Sequence[EpisodeFigures]) -> TableRow:
     )
 
 
-PUBLISHED_NOT_REACHED = {"CSW": 0, "IOA": 4, "I": 5, "U": 0, "UP": 0}
+PUBLISHED_NOT_REACHED = {"CSW": 0, "IOA": 4, "I": 5, "U": 0, "UP": 0, "CS-U": 0}
 """N/A counts of the published runs (spec 05); the printed table leaves them out."""
 
 
 def published_table() -> dict[str, TableRow]:
-    """Read the printed table 7.1, by id of the objective."""
+    """Read the printed table 7.1, by name of the planner."""
     file = resources.files("nbv_planner.experiments") / "published_table_7_1.csv"
     rows = {}
     for row in csv.DictReader(file.read_text(encoding="utf-8").splitlines()):

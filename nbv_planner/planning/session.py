@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from nbv_planner.camera import CameraPose
-from nbv_planner.planning.greedy import Decision, GreedyPlanner
+from nbv_planner.planning.planners import Decision, Planner
 from nbv_planner.planning.termination import Termination, TerminationMonitor, TerminationReason
 from nbv_planner.scan_matching import ArrivalSettings
 from nbv_planner.settings import check_settings, setting
@@ -98,7 +98,7 @@ class PlanningSession:
     """
 
     def __init__(
-        self, planner: GreedyPlanner, monitor: TerminationMonitor, arrival: ArrivalSettings,
+        self, planner: Planner, monitor: TerminationMonitor, arrival: ArrivalSettings,
         settings: SessionSettings, view_distance: float,
     ) -> None:
         """Put the parts together and wait."""

@@ -110,6 +110,10 @@ def run_node(create: Callable[[], Node], args: list[str] | None = None) -> int:
         NbvPlannerError, InvalidParameterTypeException, InvalidParameterValueException, InvalidTopicNameException,
     ) as error:
         return _refuse(str(error))
+    except RuntimeError:
+        # SIGTERM shuts ROS down at once: a callback that was about to publish then fails. That is no error.
+        if rclpy.ok():
+            raise
     finally:
         # A launcher and the terminal may both send SIGINT: the second must not break the clean-up.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -120,5 +124,5 @@ def run_node(create: Callable[[], Node], args: list[str] | None = None) -> int:
 
 
 def _refuse(message: str) -> int:
-    sys.stderr.write(f"error: {message}\n")
+    sys.stderr.write(f"error: {' '.join(message.split())}\n")
     return 2

@@ -16,7 +16,7 @@ from std_msgs.msg import Header
 from nbv_planner.camera import CameraPose, Scan
 from nbv_planner.errors import InputRejectedError
 from nbv_planner.geometry import BoolArray, FloatArray, polar_to_cartesian
-from nbv_planner.planning.greedy import Decision
+from nbv_planner.planning.planners import Decision
 from nbv_planner.surface import SurfaceBelief
 
 # A unit quaternion sent in single precision is off by less than 1e-6; a forgotten one by 1.

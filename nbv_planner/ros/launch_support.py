@@ -13,8 +13,8 @@ from launch_ros.actions import Node
 
 from launch import LaunchContext, LaunchDescription
 from nbv_planner.config_files import shared_file
-from nbv_planner.planning.greedy import PLANNERS
 from nbv_planner.planning.objectives import OBJECTIVES
+from nbv_planner.planning.planners import PLANNERS
 
 _FROM_FILE = "; empty: as in params_file"
 _ARGUMENTS = {

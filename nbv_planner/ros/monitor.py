@@ -103,7 +103,10 @@ class EpisodeMonitor(Node):
         if "reason" in values:
             known = ("state", "views", "coverage_estimate", "elapsed", "reason", "detail")
             figures = {key: float(value) for key, value in values.items() if key not in known}
-            self.termination = Termination(TerminationReason(values["reason"]), figures, values["detail"])
+            reason = TerminationReason(values["reason"])
+            if reason in (TerminationReason.MAX_VIEWS, TerminationReason.STOPPED):
+                figures["views"] = float(self._views)  # in every status, but a figure of these two only
+            self.termination = Termination(reason, figures, values["detail"])
 
     def _on_iteration(self, msg: DiagnosticStatus) -> None:
         values = conversions.status_values(msg)

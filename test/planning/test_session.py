@@ -9,8 +9,7 @@ import pytest
 from beliefs import belief_of
 
 from nbv_planner.camera import CameraPose
-from nbv_planner.planning.greedy import GreedyPlanner, PlannerSettings
-from nbv_planner.planning.objectives import objective_named
+from nbv_planner.planning.planners import PlannerSettings, planner_named
 from nbv_planner.planning.session import PlanningSession, SessionSettings, State, travel
 from nbv_planner.planning.termination import TerminationMonitor, TerminationReason, TerminationSettings
 from nbv_planner.planning.view_space import ViewSpace, ViewSpaceSettings
@@ -32,7 +31,7 @@ def band(wide_at: float):
 
 def session(*, planner=None, termination=None, **settings) -> PlanningSession:
     chosen = PlannerSettings(objective="UP", **(planner or {}))
-    greedy = GreedyPlanner(objective_named("UP"), Scene(), ViewSpace(ViewSpaceSettings(num_views=8)), chosen)
+    greedy = planner_named(chosen, Scene(), ViewSpace(ViewSpaceSettings(num_views=8)))
     monitor = TerminationMonitor(TerminationSettings(**{**ENDLESS, **(termination or {})}))
     return PlanningSession(greedy, monitor, ArrivalSettings(), SessionSettings(**settings), 10.0)
 

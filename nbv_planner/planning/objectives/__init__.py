@@ -1,43 +1,79 @@
 """The objectives by id."""
 
-from nbv_planner.errors import UnknownNameError
-from nbv_planner.planning.objectives.base import REQUIREMENTS, Objective, ObjectiveInfo
-from nbv_planner.planning.objectives.occlusion import IntersectionOcclusionAware
-from nbv_planner.planning.objectives.omniscient import ObservedSurfaceMarginal
-from nbv_planner.planning.objectives.uncertainty import Uncertainty, UncertaintyPolar
-from nbv_planner.planning.objectives.windowed import ConfidenceSimpleWeighted, Intersection
+from __future__ import annotations
 
-_CLASSES = (
+from nbv_planner.errors import SettingError, UnknownNameError
+from nbv_planner.planning.objectives.base import REQUIREMENTS, Objective, ObjectiveInfo
+from nbv_planner.planning.objectives.observation import ObservedConfidenceLower, ObservedConfidenceUpper
+from nbv_planner.planning.objectives.occlusion import IntersectionOcclusionAware
+from nbv_planner.planning.objectives.omniscient import ObservedSurface, ObservedSurfaceMarginal, TrueSurface
+from nbv_planner.planning.objectives.pixel_count import ConfidenceSimpleNumber
+from nbv_planner.planning.objectives.uncertainty import Uncertainty, UncertaintyPolar
+from nbv_planner.planning.objectives.windowed import (
+    Confidence,
+    ConfidenceSimple,
+    ConfidenceSimplePolar,
+    ConfidenceSimpleWeighted,
+    Intersection,
+)
+
+_FROM_BELIEF = (
     IntersectionOcclusionAware,
     Intersection,
+    Confidence,
+    ConfidenceSimple,
+    ConfidenceSimpleNumber,
+    ConfidenceSimplePolar,
     ConfidenceSimpleWeighted,
     Uncertainty,
     UncertaintyPolar,
+    ObservedConfidenceLower,
+    ObservedConfidenceUpper,
 )
-OBJECTIVES: dict[str, type[Objective]] = {cls.info.id: cls for cls in _CLASSES}
+OBJECTIVES: dict[str, type[Objective]] = {cls.info.id: cls for cls in _FROM_BELIEF}
 """Objectives that need no knowledge of the object, by id."""
 
+TRUTH_OBJECTIVES = {cls.info.id: cls for cls in (ObservedSurface, ObservedSurfaceMarginal)}
+"""Objectives that know the object, by id; only a simulation can offer them."""
+
 OMNISCIENT = ObservedSurfaceMarginal.info.id
-"""Id of the greedy reference that knows the object; only a simulation can offer it."""
+"""Id of the greedy reference that knows the object."""
+
+OBJECTIVE_INFO: dict[str, ObjectiveInfo] = {
+    cls.info.id: cls.info for cls in (*_FROM_BELIEF, ObservedSurface, ObservedSurfaceMarginal)
+}
+"""What is known about each objective, by id; those that know the object come last."""
 
 
-def objective_named(name: str) -> Objective:
+def objective_named(name: str, truth: TrueSurface | None = None, *, setting: str = "objective") -> Objective:
     """Build the objective with id `name`.
+
+    Args:
+        name: its id.
+        truth: the true surface, for objectives that need it.
+        setting: what to call the objective in an error message.
 
     Raises:
         UnknownNameError: lists the known ids.
+        SettingError: it needs the true surface and there is none.
     """
-    if name not in OBJECTIVES:
-        raise UnknownNameError("objective", name, OBJECTIVES)
-    return OBJECTIVES[name]()
+    if name in OBJECTIVES:
+        return OBJECTIVES[name]()
+    if name not in TRUTH_OBJECTIVES:
+        raise UnknownNameError("objective", name, OBJECTIVE_INFO)
+    if truth is None:
+        raise SettingError(f"{setting}: {name} needs the true object, which no robot has")
+    return TRUTH_OBJECTIVES[name](truth)
 
 
 __all__ = [
     "OBJECTIVES",
+    "OBJECTIVE_INFO",
     "OMNISCIENT",
     "REQUIREMENTS",
+    "TRUTH_OBJECTIVES",
     "Objective",
     "ObjectiveInfo",
-    "ObservedSurfaceMarginal",
+    "TrueSurface",
     "objective_named",
 ]

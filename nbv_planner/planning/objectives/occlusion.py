@@ -8,11 +8,11 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from nbv_planner.geometry import FloatArray, camera_to_world, pixel_index, polar_to_cartesian, world_to_camera
+from nbv_planner.geometry import FloatArray, camera_to_world, polar_to_cartesian, world_to_camera
 from nbv_planner.planning.objectives.base import ObjectiveInfo
 from nbv_planner.scene import Scene
 from nbv_planner.surface import SurfaceBelief
-from nbv_planner.visibility import observe
+from nbv_planner.visibility import discretise, observe
 
 # Wider than any difference of two bearings: keeps the bearings of different views apart on one axis.
 _BEARING_SPAN = 10.0
@@ -83,14 +83,6 @@ def _bounding_grid(scene: Scene, view: float) -> tuple[FloatArray, FloatArray]:
     y_index = np.arange(np.floor((ys.min() - bulge) / h), np.ceil((ys.max() + bulge) / h) + 1)
     grid_x, grid_y = np.meshgrid(x_index * h, y_index * h)
     return grid_x.ravel(), grid_y.ravel()
-
-
-def discretise(angle: FloatArray, radius: FloatArray, pixel_size: float) -> NDArray[np.intp]:
-    """Indices of one grid point per world pixel: the middle of each run of neighbours that share a pixel."""
-    column, row = pixel_index(*polar_to_cartesian(angle, radius), pixel_size)
-    first = np.flatnonzero(np.append(True, (np.diff(column) != 0) | (np.diff(row) != 0)))
-    last = np.append(first[1:], len(angle)) - 1
-    return np.asarray((first + last) // 2)
 
 
 def _hidden(pixels: _ConePixels, belief: SurfaceBelief, scene: Scene, views: FloatArray) -> NDArray[np.bool_]:

@@ -2,6 +2,8 @@ r"""Objectives that know the object: OS and OSM, the *omniscient greedy* referen
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import numpy as np
 
 from nbv_planner.geometry import BoolArray, FloatArray
@@ -11,24 +13,53 @@ from nbv_planner.surface import SurfaceBelief
 from nbv_planner.visibility import observe
 
 
-class ObservedSurfaceMarginal:
-    r"""OSM: :math:`|o(θ) \setminus o(θ_{1:t-1})|`, surface points not seen before.
+@dataclass(eq=False)
+class TrueSurface:
+    """The true surface points, handed in by a simulation; nothing in planning can reach them otherwise.
 
-    The true surface points are handed in by the simulation; nothing in planning can reach them otherwise.
+    Attributes:
+        angle: shape (P,), rising, radians.
+        radius: shape (P,), metres.
+        seen: which have been seen so far, shape (P,); the simulation keeps it up to date.
     """
 
-    info = ObjectiveInfo("OSM", "observed_surface_marginal", "ynynyy", "greedy with full knowledge", needs_truth=True)
+    angle: FloatArray
+    radius: FloatArray
+    seen: BoolArray = field(init=False)
 
-    def __init__(self, angle: FloatArray, radius: FloatArray) -> None:
-        """Take the true surface points, shape (P,) each, rising in angle."""
-        self._angle, self._radius = angle, radius
-        self._seen: BoolArray = np.zeros(len(angle), dtype=bool)
+    def __post_init__(self) -> None:
+        """Nothing has been seen."""
+        self.seen = np.zeros(len(self.angle), dtype=bool)
 
-    def mark_seen(self, seen: BoolArray) -> None:
-        """Tell which surface points (shape (P,)) have been seen so far."""
-        self._seen = seen
+    def observed(self, views: FloatArray, scene: Scene) -> BoolArray:
+        """Which points each view sees, shape (V, P)."""
+        return observe(self.angle, self.radius, views, scene)
+
+
+class ObservedSurface:
+    r"""OS: :math:`|o(θ)|`, surface points that a view sees, known ones included."""
+
+    info = ObjectiveInfo("OS", "observed_surface", "ynynyy", "not attempted", needs_truth=True)
+
+    def __init__(self, truth: TrueSurface) -> None:
+        """Take the true surface."""
+        self._truth = truth
+
+    def evaluate(self, belief: SurfaceBelief | None, scene: Scene, views: FloatArray) -> FloatArray:
+        """Count surface points per candidate view."""
+        return np.asarray(self._truth.observed(views, scene).sum(axis=1), dtype=float)
+
+
+class ObservedSurfaceMarginal:
+    r"""OSM: :math:`|o(θ) \setminus o(θ_{1:t-1})|`, surface points not seen before."""
+
+    info = ObjectiveInfo("OSM", "observed_surface_marginal", "ynyyyy", "greedy with full knowledge", needs_truth=True)
+
+    def __init__(self, truth: TrueSurface) -> None:
+        """Take the true surface."""
+        self._truth = truth
 
     def evaluate(self, belief: SurfaceBelief | None, scene: Scene, views: FloatArray) -> FloatArray:
         """Count unseen surface points per candidate view."""
-        new = observe(self._angle, self._radius, views, scene) & ~self._seen
+        new = self._truth.observed(views, scene) & ~self._truth.seen
         return np.asarray(new.sum(axis=1), dtype=float)

@@ -17,8 +17,7 @@ from std_srvs.srv import SetBool, Trigger
 from nbv_planner.errors import SettingError
 from nbv_planner.node_settings import NODE_SETTINGS, NbvPlannerParameters
 from nbv_planner.planning.coverage import narrow_fraction
-from nbv_planner.planning.greedy import GreedyPlanner, PlannerSettings
-from nbv_planner.planning.objectives import OMNISCIENT, objective_named
+from nbv_planner.planning.planners import Planner, PlannerSettings, planner_named
 from nbv_planner.planning.session import Goal, PlanningSession, SessionSettings, State, travel
 from nbv_planner.planning.termination import TerminationMonitor, TerminationSettings
 from nbv_planner.planning.view_space import ViewSpace, ViewSpaceSettings
@@ -47,14 +46,8 @@ class NbvPlannerNode(BaseNode):
         super().__init__("nbv_planner", NODE_SETTINGS["nbv_planner"], **kwargs)
         self.scene = read_settings(self, Scene)
         self.parameters = read_settings(self, NbvPlannerParameters)
-        planner = read_settings(self, PlannerSettings)
-        if planner.objective == OMNISCIENT:
-            raise SettingError(f"{self.get_name()}: objective: {OMNISCIENT} needs the true object, which no robot has")
         self.session = PlanningSession(
-            GreedyPlanner(
-                objective_named(planner.objective), self.scene, ViewSpace(read_settings(self, ViewSpaceSettings)),
-                planner,
-            ),
+            self._planner(),
             TerminationMonitor(read_settings(self, TerminationSettings)),
             read_settings(self, ArrivalSettings),
             read_settings(self, SessionSettings),
@@ -66,6 +59,18 @@ class NbvPlannerNode(BaseNode):
         self.run_info = RunInfo(self, [name for name in self.parameters.run_info_nodes.split(",") if name])
         self.create_timer(0.1, self.advance)
         self.advance()
+
+    def _planner(self) -> Planner:
+        """Build the planner; without the true object, which no robot has.
+
+        Raises:
+            SettingError: names the node, the parameter and what is wrong with it.
+        """
+        views = ViewSpace(read_settings(self, ViewSpaceSettings))
+        try:
+            return planner_named(read_settings(self, PlannerSettings), self.scene, views)
+        except SettingError as error:
+            raise SettingError(f"{self.get_name()}: {error}") from error
 
     def _open_topics(self) -> None:
         override = {"qos_overriding_options": qos.overridable()}
@@ -162,7 +167,8 @@ class NbvPlannerNode(BaseNode):
         level, overdue = DiagnosticStatus.OK, session.overdue(now)
         if session.termination is not None:
             ended = session.termination
-            values.update(reason=ended.reason.value, detail=ended.detail, **ended.figures)
+            # What every status holds comes last: a figure of the same name (views) must not change its form.
+            values = {**ended.figures, **values, "reason": ended.reason.value, "detail": ended.detail}
             return level, f"{ended.reason.value}: {ended.detail}", values
         if overdue is not None:
             level = DiagnosticStatus.WARN

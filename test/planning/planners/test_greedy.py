@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nbv_planner.errors import SettingError
-from nbv_planner.planning.greedy import GreedyPlanner, PlannerSettings
 from nbv_planner.planning.objectives import ObjectiveInfo, objective_named
+from nbv_planner.planning.planners import GreedyPlanner, PlannerSettings
 from nbv_planner.planning.view_space import ViewSpace, ViewSpaceSettings
 from nbv_planner.scene import Scene
 

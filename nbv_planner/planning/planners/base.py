@@ -1,53 +1,22 @@
-"""The greedy planner: go where the objective is largest (spec 04, thesis ch. 5.3)."""
+"""What all planners share: feasible views, cost of travel, ties, the first view, and the account of a decision."""
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import BoolArray, FloatArray, angle_difference, wrap_angle
-from nbv_planner.planning.objectives import OBJECTIVES, OMNISCIENT, Objective
+from nbv_planner.planning.objectives import Objective
+from nbv_planner.planning.planners.settings import PlannerSettings
 from nbv_planner.planning.view_space import ViewSpace
 from nbv_planner.scene import Scene
-from nbv_planner.settings import check_settings, setting
 from nbv_planner.surface import SurfaceBelief
-
-PLANNERS = ("greedy",)
-
-
-@dataclass(frozen=True)
-class PlannerSettings:
-    """Which planner, which objective, and what counts besides it.
-
-    Raises:
-        SettingError: a value is out of range.
-    """
-
-    planner: str = setting("greedy", "Planner.", choices=PLANNERS)
-    objective: str = setting("IOA", "Objective that ranks the candidate views.", choices=(*OBJECTIVES, OMNISCIENT))
-    travel_weight: float = setting(
-        0.0, "Price of travel: utility lost per metre along the view circle.", unit="1/m", ge=0.0, read_only=False
-    )
-    revisit_radius: float = setting(
-        0.1, "Candidates nearer than this to a view already taken are left out.", unit="rad", ge=0.0, le=math.pi,
-        read_only=False,
-    )
-    refine: bool = setting(False, "Refine the best candidate between its neighbours.", read_only=False)
-    tie_tolerance: float = setting(
-        1e-9, "Relative difference below which two utilities count as equal; the first candidate wins.",
-        ge=0.0, lt=1.0, read_only=False,
-    )
-    first_candidate: int = setting(
-        -1, "Index of the candidate to take as first view if it may be chosen; -1 lets the planner choose.", ge=-1
-    )
-
-    def __post_init__(self) -> None:
-        """Check the values."""
-        check_settings(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,13 +26,13 @@ class Decision:
     Attributes:
         view_angle: where to go, radians.
         utility: value of the objective there.
-        score: utility less the cost of travel; what was maximised.
-        runner_up: angle of the second best feasible candidate, radians; NaN if there is none.
-        margin: score above the runner-up's; NaN if there is none.
+        score: utility less the cost of travel; what greedy and two_phase maximise.
+        runner_up: angle of the candidate that would have been next, radians; NaN if there is none.
+        margin: score above the runner-up's; NaN if there is none. Negative only if the score did not decide.
         candidates: all candidate views, shape (V,), radians.
         utilities: value of the objective at each, shape (V,).
         costs: cost of travel to each, shape (V,).
-        feasible: which could be chosen, shape (V,).
+        feasible: which the camera may go to, shape (V,).
     """
 
     view_angle: float
@@ -77,8 +46,30 @@ class Decision:
     feasible: BoolArray
 
 
-class GreedyPlanner:
-    """Evaluate the objective at all candidates and choose the best feasible one."""
+@dataclass(frozen=True, eq=False)
+class Situation:
+    """What a planner chooses from.
+
+    Attributes:
+        belief: what is believed about the surface.
+        scores: value of the objective at each candidate less the cost of travel, shape (V,).
+        costs: cost of travel to each, shape (V,).
+        feasible: which may be chosen, shape (V,), at least one.
+        visited: angles of the views taken so far, radians.
+    """
+
+    belief: SurfaceBelief
+    scores: FloatArray
+    costs: FloatArray
+    feasible: BoolArray
+    visited: Sequence[float]
+
+
+class Planner(ABC):
+    """Rank the candidate views and choose the first of the best feasible ones."""
+
+    refinable: ClassVar[bool] = True
+    """Whether a view between two candidates can be better than both: where scores are maximised."""
 
     def __init__(self, objective: Objective, scene: Scene, views: ViewSpace, settings: PlannerSettings) -> None:
         """Put the parts together.
@@ -93,11 +84,15 @@ class GreedyPlanner:
         self.settings = settings
         self.views = views
 
+    @abstractmethod
+    def _rank(self, situation: Situation) -> FloatArray:
+        """Return what is maximised over the feasible candidates, shape (V,); -inf leaves a candidate out."""
+
     def decide(
         self, belief: SurfaceBelief, *, current_view: float | None = None, visited: Sequence[float] = (),
         now: float = 0.0,
     ) -> Decision | None:
-        """Choose the next best view.
+        """Choose the next best view. Asking changes nothing: the same question has the same answer.
 
         Args:
             belief: what is believed about the surface.
@@ -109,18 +104,19 @@ class GreedyPlanner:
             The decision, or None if no candidate is feasible.
         """
         s, candidates = self.settings, self.views.angles
-        utilities = self._objective.evaluate(belief, self._scene, candidates)
-        costs = self._costs(candidates, current_view)
         feasible = self.views.feasible(now, visited, s.revisit_radius)
         if not feasible.any():
             return None
-        scores = np.where(feasible, utilities - costs, -np.inf)
-        best = self._first_best(scores)
+        utilities = self._objective.evaluate(belief, self._scene, candidates)
+        costs = self._costs(candidates, current_view)
+        scores = utilities - costs
+        ranks = np.where(feasible, self._rank(Situation(belief, scores, costs, feasible, visited)), -np.inf)
+        best = self._first_best(ranks)
         if not visited and s.first_candidate >= 0 and feasible[s.first_candidate]:
             best = s.first_candidate
-        runner_up, margin = _runner_up(scores, best, candidates)
+        runner_up, margin = _runner_up(ranks, scores, best, candidates)
         view, utility, score = float(candidates[best]), float(utilities[best]), float(scores[best])
-        if s.refine:
+        if s.refine and self.refinable:
             views = self._between_neighbours(best)
             views = views[self.views.permitted(views, visited, s.revisit_radius)]
             view, utility, score = self._refined(belief, views, current_view, (view, utility, score))
@@ -133,10 +129,10 @@ class GreedyPlanner:
         travel = np.abs(angle_difference(views, current_view)) * self._scene.view_distance
         return self.settings.travel_weight * travel
 
-    def _first_best(self, scores: FloatArray) -> int:
-        """First candidate whose score is the largest up to the tie tolerance."""
-        best = scores.max()
-        return int(np.argmax(scores >= best - self.settings.tie_tolerance * abs(best)))
+    def _first_best(self, ranks: FloatArray) -> int:
+        """First candidate whose rank is the largest up to the tie tolerance."""
+        best = ranks.max()
+        return int(np.argmax(ranks >= best - self.settings.tie_tolerance * abs(best)))
 
     def _between_neighbours(self, best: int) -> FloatArray:
         """Views around the best candidate, ten to either side, up to halfway to its neighbours."""
@@ -157,9 +153,9 @@ class GreedyPlanner:
         return fine if fine[2] > coarse[2] else coarse
 
 
-def _runner_up(scores: FloatArray, best: int, candidates: FloatArray) -> tuple[float, float]:
-    """Angle of the second best feasible candidate and the margin of the best over it."""
-    others = scores.copy()
+def _runner_up(ranks: FloatArray, scores: FloatArray, best: int, candidates: FloatArray) -> tuple[float, float]:
+    """Angle of the candidate ranked next to the best and how far the best's score is above its score."""
+    others = ranks.copy()
     others[best] = -np.inf
     second = int(np.argmax(others))
     if not np.isfinite(others[second]):

@@ -1,0 +1,58 @@
+"""The planners by name."""
+
+from __future__ import annotations
+
+from nbv_planner.planning.objectives import OBJECTIVE_INFO, TrueSurface, objective_named
+from nbv_planner.planning.planners.base import Decision, Planner, Situation
+from nbv_planner.planning.planners.baselines import RandomPlanner, UniformPlanner
+from nbv_planner.planning.planners.greedy import GreedyPlanner
+from nbv_planner.planning.planners.settings import PLANNERS, PlannerSettings
+from nbv_planner.planning.planners.two_phase import TwoPhasePlanner
+from nbv_planner.planning.view_space import ViewSpace
+from nbv_planner.scene import Scene
+
+_ONE_PHASE: dict[str, type[Planner]] = {"greedy": GreedyPlanner, "uniform": UniformPlanner, "random": RandomPlanner}
+
+
+def planner_named(
+    settings: PlannerSettings, scene: Scene, views: ViewSpace, truth: TrueSurface | None = None
+) -> Planner:
+    """Build the planner that `settings` describe.
+
+    Args:
+        settings: planner, objectives and what counts besides them.
+        scene: geometry.
+        views: candidate views.
+        truth: the true surface, for objectives that need it; only a simulation has it.
+
+    Raises:
+        SettingError: an objective needs the true surface and there is none, or `first_candidate` is no candidate.
+    """
+    objective = objective_named(settings.objective, truth)
+    if settings.planner == "two_phase":
+        phase_one = objective_named(settings.phase_one_objective, truth, setting="phase_one_objective")
+        return TwoPhasePlanner(phase_one, objective, scene, views, settings)
+    return _ONE_PHASE[settings.planner](objective, scene, views, settings)
+
+
+def proof_of(settings: PlannerSettings) -> str:
+    """What is known about the regret of a planner (spec 01, thesis ch. 6)."""
+    if settings.planner == "greedy":
+        return OBJECTIVE_INFO[settings.objective].proof
+    proved = settings.planner == "two_phase" and settings.label == "CS-U"
+    return "sublinear regret proved" if proved else "not attempted"
+
+
+__all__ = [
+    "PLANNERS",
+    "Decision",
+    "GreedyPlanner",
+    "Planner",
+    "PlannerSettings",
+    "RandomPlanner",
+    "Situation",
+    "TwoPhasePlanner",
+    "UniformPlanner",
+    "planner_named",
+    "proof_of",
+]

@@ -1,0 +1,67 @@
+"""Settings of the planners: which one, which objectives, and what counts besides them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from nbv_planner.planning.objectives import OBJECTIVE_INFO
+from nbv_planner.settings import check_settings, setting
+
+PLANNERS = ("greedy", "two_phase", "uniform", "random")
+"""Names of the planners."""
+
+
+@dataclass(frozen=True)
+class PlannerSettings:
+    """Which planner, which objective, and what counts besides it.
+
+    Raises:
+        SettingError: a value is out of range.
+    """
+
+    planner: str = setting("greedy", "Planner.", choices=PLANNERS)
+    objective: str = setting(
+        "IOA", "Objective that ranks the candidate views; in two_phase that of phase 2.", choices=OBJECTIVE_INFO
+    )
+    phase_one_objective: str = setting(
+        "CS", "Objective whose maximiser sets the interval in which two_phase chooses.", choices=OBJECTIVE_INFO
+    )
+    sweep_views: int = setting(
+        12, "Number of equally spaced views in a turn of uniform; later turns fill the gaps.", ge=1, le=100_000
+    )
+    planner_seed: int = setting(0, "Seed of random.", ge=0, le=2**53)
+    travel_weight: float = setting(
+        0.0, "Price of travel: utility lost per metre along the view circle; uniform and random only report it.",
+        unit="1/m", ge=0.0, read_only=False,
+    )
+    revisit_radius: float = setting(
+        0.1, "Candidates nearer than this to a view already taken are left out.", unit="rad", ge=0.0, le=math.pi,
+        read_only=False,
+    )
+    refine: bool = setting(
+        False, "Refine the best candidate of greedy or two_phase between its neighbours.", read_only=False
+    )
+    tie_tolerance: float = setting(
+        1e-9, "Relative difference below which two utilities count as equal; the first candidate wins.",
+        ge=0.0, lt=1.0, read_only=False,
+    )
+    first_candidate: int = setting(
+        -1, "Index of the candidate to take as first view if it may be chosen; -1 lets the planner choose.", ge=-1
+    )
+
+    def __post_init__(self) -> None:
+        """Check the values."""
+        check_settings(self)
+
+    @property
+    def label(self) -> str:
+        """Short name for tables: the objective of greedy, both of two_phase (`CS-U`), else the planner's name."""
+        labels = {"greedy": self.objective, "two_phase": f"{self.phase_one_objective}-{self.objective}"}
+        return labels.get(self.planner, self.planner)
+
+    @property
+    def used_objectives(self) -> tuple[str, ...]:
+        """Ids of the objectives that the planner evaluates; the last one gives the utilities."""
+        phases = (self.phase_one_objective,) if self.planner == "two_phase" else ()
+        return (*phases, self.objective)

@@ -1,0 +1,187 @@
+"""What every planner promises, by one checker that each runs through; the registry (spec 04)."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import oracles
+import pytest
+from beliefs import belief_of, wavy_belief
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nbv_planner.errors import SettingError
+from nbv_planner.planning.objectives import OBJECTIVES, TrueSurface, objective_named
+from nbv_planner.planning.planners import PLANNERS, Decision, PlannerSettings, planner_named, proof_of
+from nbv_planner.planning.view_space import ViewSpace, ViewSpaceSettings
+from nbv_planner.scene import Scene
+
+SCENE = Scene()
+TWO_PI = 2 * math.pi
+BELIEF = wavy_belief(3, size=200)
+EVERY = pytest.mark.parametrize("name", PLANNERS)
+
+
+def planner(name: str, *, num=24, arcs=None, **changes):
+    views = ViewSpace(ViewSpaceSettings(num_views=num, **(arcs or {})))
+    chosen = PlannerSettings(**{"planner": name, "objective": "U", "revisit_radius": 0.0, **changes})
+    return planner_named(chosen, SCENE, views)
+
+
+def checked(plan, belief=BELIEF, **question) -> Decision | None:
+    """Ask a planner; whatever it answers must be a true account of a choice that it was allowed to make."""
+    decision = plan.decide(belief, **question)
+    again = plan.decide(belief, **question)
+    s, angles = plan.settings, plan.views.angles
+    feasible = plan.views.feasible(question.get("now", 0.0), question.get("visited", ()), s.revisit_radius)
+    if decision is None:
+        assert again is None
+        assert not feasible.any()
+        return None
+    assert again.view_angle == decision.view_angle  # asking changes nothing
+    np.testing.assert_array_equal(decision.candidates, angles)
+    np.testing.assert_array_equal(decision.feasible, feasible)
+    np.testing.assert_array_equal(
+        decision.utilities, objective_named(s.objective).evaluate(belief, SCENE, angles)
+    )
+    here = question.get("current_view")
+    way = [0.0 if here is None else 10.0 * abs(oracles.signed(a - here)) for a in angles]
+    np.testing.assert_allclose(decision.costs, s.travel_weight * np.array(way), atol=1e-9)
+    if not s.refine:
+        (best,) = np.flatnonzero(angles == decision.view_angle)
+        assert feasible[best]
+        assert decision.utility == decision.utilities[best]
+        assert decision.score == decision.utility - decision.costs[best]
+        if not math.isnan(decision.runner_up):
+            (second,) = np.flatnonzero(angles == decision.runner_up)
+            assert feasible[second]
+            assert second != best
+            scores = decision.utilities - decision.costs
+            assert decision.margin == scores[best] - scores[second]
+    return decision
+
+
+@settings(max_examples=40)
+@given(
+    name=st.sampled_from(PLANNERS), seed=st.integers(0, 1000), num=st.integers(1, 40),
+    arc=st.tuples(st.floats(0.0, 6.0), st.floats(0.0, 5.0)), visited=st.lists(st.floats(0.0, 6.28), max_size=5),
+    current=st.none() | st.floats(0.0, 6.28), weight=st.sampled_from([0.0, 3.0]), radius=st.sampled_from([0.0, 0.4]),
+    first=st.integers(-1, 39),
+)  # fmt: skip
+def test_every_answer_is_a_true_account_of_an_allowed_choice(
+    name, seed, num, arc, visited, current, weight, radius, first
+):
+    arcs = {"blocked_arcs": (arc[0], arc[0] + arc[1])}
+    belief = wavy_belief(seed, size=120)
+    try:
+        plan = planner(
+            name, num=num, arcs=arcs, travel_weight=weight, revisit_radius=radius, first_candidate=min(first, num - 1)
+        )
+    except SettingError:
+        return  # the arcs leave no candidate
+    checked(plan, belief, current_view=current, visited=visited)
+
+
+@EVERY
+def test_no_feasible_view_is_no_decision(name):
+    assert checked(planner(name, revisit_radius=3.0), visited=[0.5, 3.5]) is None
+
+
+@EVERY
+def test_blocked_visited_and_unreachable_views_are_not_chosen(name):
+    plan = planner(name, num=8, arcs={"allowed_arcs": (0.7, 3.2)}, revisit_radius=0.1)
+    plan.views.mark_unreachable(math.pi / 2, until=5.0)
+    assert checked(plan, now=1.0, visited=[math.pi / 4, math.pi]).view_angle == pytest.approx(3 * math.pi / 4)
+    left = checked(plan, now=6.0, visited=[math.pi / 4, math.pi, 3 * math.pi / 4])
+    assert left.view_angle == pytest.approx(math.pi / 2)
+    assert math.isnan(left.runner_up)
+    assert math.isnan(left.margin)
+
+
+@EVERY
+def test_first_candidate_is_taken_first_and_only_if_it_may_be(name):
+    assert checked(planner(name, first_candidate=17)).view_angle == pytest.approx(17 * TWO_PI / 24)
+    blocked = planner(name, first_candidate=17, arcs={"blocked_arcs": (4.4, 4.5)})
+    assert checked(blocked).view_angle != pytest.approx(17 * TWO_PI / 24)
+    free = [checked(planner(name), visited=[1.0]), checked(planner(name, first_candidate=17), visited=[1.0])]
+    assert free[0].view_angle == free[1].view_angle
+    with pytest.raises(SettingError, match="first_candidate: 24 must be < 24"):
+        planner(name, first_candidate=24)
+
+
+@pytest.mark.parametrize("name", ["greedy", "two_phase"])
+def test_among_equals_the_first_candidate_wins(name):
+    """On a band that is the same everywhere all views are equal up to rounding, in both phases."""
+    assert checked(planner(name), belief_of(4.0, 6.0, size=240)).view_angle == 0.0
+
+
+@EVERY
+def test_settings_changed_at_run_time_hold_from_the_next_decision(name):
+    plan = planner(name)
+    view = checked(plan).view_angle
+    plan.settings = dataclasses.replace(plan.settings, revisit_radius=0.5)
+    assert abs(oracles.signed(checked(plan, visited=[view]).view_angle - view)) >= 0.5
+
+
+@EVERY
+def test_refinement_stays_near_the_candidate_and_never_loses_score(name):
+    coarse, fine = checked(planner(name)), checked(planner(name, refine=True))
+    assert abs(oracles.signed(fine.view_angle - coarse.view_angle)) <= 0.5 * TWO_PI / 24 + 1e-9
+    assert fine.score >= coarse.score
+    if name in ("uniform", "random"):
+        assert fine.view_angle == coarse.view_angle
+
+
+@EVERY
+def test_neither_the_belief_nor_the_views_are_changed(name):
+    plan, belief = planner(name), wavy_belief(1)
+    before = belief.lower.copy(), belief.upper.copy(), plan.views.angles.copy()
+    checked(plan, belief, visited=[0.3], current_view=2.0)
+    for kept, now in zip(before, (belief.lower, belief.upper, plan.views.angles), strict=True):
+        np.testing.assert_array_equal(kept, now)
+
+
+@pytest.mark.parametrize("objective", sorted(OBJECTIVES))
+@EVERY
+def test_every_planner_works_with_every_objective(name, objective):
+    assert checked(planner(name, objective=objective, phase_one_objective=objective), visited=[0.1]) is not None
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"objective": "OSM"}, "objective: OSM needs the true object"),
+        ({"planner": "random", "objective": "OS"}, "objective: OS needs the true object"),
+        ({"planner": "two_phase", "phase_one_objective": "OS"}, "phase_one_objective: OS needs the true object"),
+    ],
+)
+def test_objectives_that_know_the_object_need_it(changes, text):
+    views = ViewSpace(ViewSpaceSettings())
+    with pytest.raises(SettingError, match=text):
+        planner_named(PlannerSettings(**changes), SCENE, views)
+    truth = TrueSurface(np.arange(10) / 2.0, np.full(10, 5.0))
+    assert planner_named(PlannerSettings(**changes), SCENE, views, truth).decide(BELIEF) is not None
+
+
+def test_an_objective_that_is_not_used_needs_nothing():
+    chosen = PlannerSettings(phase_one_objective="OS")
+    assert chosen.used_objectives == ("IOA",)
+    assert planner_named(chosen, SCENE, ViewSpace(ViewSpaceSettings())).decide(BELIEF) is not None
+
+
+def test_labels_name_the_planner_as_the_thesis_does():
+    assert PlannerSettings(objective="UP").label == "UP"
+    assert PlannerSettings(planner="two_phase", objective="U").label == "CS-U"
+    assert PlannerSettings(planner="random").label == "random"
+
+
+def test_what_is_proved_of_planners():
+    """Spec 01: U, CS and CS-U; the pixel count in phase 1 is no part of the proof."""
+    proved = "sublinear regret proved"
+    assert proof_of(PlannerSettings(objective="CS")) == proved
+    assert proof_of(PlannerSettings(planner="two_phase", objective="U")) == proved
+    for changes in ({"phase_one_objective": "CSN"}, {"objective": "UP"}):
+        assert proof_of(PlannerSettings(**{"planner": "two_phase", "objective": "U", **changes})) == "not attempted"
+    assert proof_of(PlannerSettings(planner="uniform", objective="U")) == "not attempted"
