@@ -1,0 +1,186 @@
+"""`nbv-planner simulate`: what it leaves behind, what decides the views, and Ctrl-C."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import signal
+
+import command
+import numpy as np
+import pytest
+
+from nbv_planner.cli.main import main
+from nbv_planner.episode_config import EpisodeConfig
+
+FILES = {"beliefs.npz", "episode.json", "reconstruction.gif", "reconstruction.png", "views.csv"}
+TOP = {"config", "versions", "seed", "views", "termination", "metrics"}
+VIEW = ["angle", "new_points", "coverage", "greedy_gain", "objective_value", "milliseconds"]
+METRICS = {"T", "T95", "rec", "mean_individual_regret", "surface_points"}
+
+
+def record(folder) -> dict:
+    return json.loads((folder / "episode.json").read_text(encoding="utf-8"))
+
+
+def angles(folder) -> list[float]:
+    return [view["angle"] for view in record(folder)["views"]]
+
+
+@pytest.fixture(scope="module")
+def episodes(tmp_path_factory, fast_file):
+    """One episode of each protocol, with what was printed."""
+    folder = tmp_path_factory.mktemp("episodes")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        options = ["--object", "ellipse:a=6,b=4", "--objective", "U", "--seed", "4", "--params-file", fast_file]
+        for protocol in ("sensor", "thesis"):
+            assert main(["simulate", "--protocol", protocol, *options, "--out", protocol]) == 0
+    return folder
+
+
+@pytest.mark.parametrize("protocol", ["sensor", "thesis"])
+def test_record_has_the_promised_keys(episodes, protocol):
+    found = record(episodes / protocol)
+    assert set(found) == TOP
+    assert found["seed"] == 4
+    assert all(list(view) == VIEW for view in found["views"])
+    assert set(found["metrics"]) == METRICS
+    assert found["metrics"]["T"] == len(found["views"])
+    assert found["metrics"]["rec"] == found["views"][-1]["coverage"]
+    assert {"nbv_planner", "python", "numpy", "scipy"} <= set(found["versions"])
+    assert set(found["config"]) == set(EpisodeConfig().as_dict())
+    assert found["config"]["object"] == "ellipse:a=6,b=4"
+    assert found["config"]["planner"]["objective"] == "U"
+    assert found["config"]["mapper"]["grid_size"] == 120
+    assert found["config"]["protocol"] == protocol
+    assert "NaN" not in (episodes / protocol / "episode.json").read_text()
+
+
+def test_termination_comes_with_its_figures(episodes):
+    assert record(episodes / "sensor")["termination"] == {
+        "reason": "MAX_VIEWS", "views": 3.0, "detail": "3 views taken",
+    }  # fmt: skip
+    ended = record(episodes / "thesis")["termination"]
+    assert ended["reason"] in {"COMPLETE", "NO_NEW_POINTS"}
+    assert ended["coverage"] == pytest.approx(record(episodes / "thesis")["metrics"]["rec"])
+
+
+@pytest.mark.parametrize("protocol", ["sensor", "thesis"])
+def test_folder_holds_the_promised_files_and_nothing_lies_beside_it(episodes, protocol):
+    folder = episodes / protocol
+    assert {path.name for path in folder.iterdir()} == FILES
+    assert {path.name for path in episodes.iterdir()} == {"sensor", "thesis"}
+    with (folder / "views.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [{key: float(value) for key, value in row.items()} for row in rows] == record(folder)["views"]
+
+
+@pytest.mark.parametrize("protocol", ["sensor", "thesis"])
+def test_pictures_can_be_opened_and_the_animation_has_a_frame_per_view(episodes, protocol):
+    image = pytest.importorskip("PIL.Image", reason="Pillow comes with matplotlib, which is not installed")
+    with image.open(episodes / protocol / "reconstruction.png") as picture:
+        assert min(picture.size) >= 400
+    with image.open(episodes / protocol / "reconstruction.gif") as animation:
+        assert animation.n_frames == record(episodes / protocol)["metrics"]["T"]
+
+
+def test_beliefs_are_kept_view_by_view(episodes):
+    with np.load(episodes / "sensor" / "beliefs.npz", allow_pickle=False) as beliefs:
+        assert beliefs["angle"].shape == (120,)
+        assert beliefs["mean"].shape == beliefs["upper"].shape == (3, 120)
+        assert beliefs["utilities"].shape == (3, 24)
+        assert set(beliefs["measured_view"]) == {1, 2, 3}
+        chosen = beliefs["utilities"].max(axis=1)
+    assert chosen[0] == pytest.approx(record(episodes / "sensor")["views"][0]["objective_value"])
+
+
+def test_same_seed_gives_the_same_views_and_another_one_another_surface(here, fast_file, capsys):
+    for out, seed in (("a", "0"), ("b", "0"), ("c", "1")):
+        assert main(["simulate", "--seed", seed, "--params-file", fast_file, "--out", out]) == 0
+    a, b = ([{**v, "milliseconds": 0} for v in record(here / out)["views"]] for out in "ab")
+    assert a == b
+    with np.load("a/beliefs.npz") as first, np.load("b/beliefs.npz") as second, np.load("c/beliefs.npz") as other:
+        assert all(np.array_equal(first[name], second[name], equal_nan=True) for name in first.files)
+        assert not np.array_equal(first["mean"][0], other["mean"][0])
+
+
+def test_progress_is_shown_per_view(here, fast_file, capsys):
+    assert main(["simulate", "--params-file", fast_file, "--out", "a"]) == 0
+    said = capsys.readouterr()
+    lines = said.out.splitlines()
+    assert said.err == ""
+    assert "polygon:star" in lines[0]
+    assert "IOA" in lines[0]
+    for number, (line, view) in enumerate(zip(lines[2:5], record(here / "a")["views"], strict=True), start=1):
+        assert line.split()[0] == str(number)
+        assert f"{math.degrees(view['angle']):.1f}°" in line
+        assert f"{view['coverage']:.1%}" in line
+    assert any("MAX_VIEWS" in line for line in lines[5:])
+    assert "a/" in lines[-1]
+
+
+@pytest.mark.parametrize("candidate", [0, 99])
+def test_first_candidate_fixes_the_first_view_of_the_thesis_protocol(here, candidate):
+    options = ["--protocol", "thesis", "--object", "square:width=4", "--objective", "UP"]
+    assert main(["simulate", *options, "--first-candidate", str(candidate), "--out", "a"]) == 0
+    assert angles(here / "a")[0] == pytest.approx(candidate * 2 * math.pi / 99)
+
+
+def test_omniscient_objective_can_be_simulated(here, fast_file):
+    assert main(["simulate", "--objective", "OSM", "--params-file", fast_file, "--out", "a"]) == 0
+    assert record(here / "a")["metrics"]["mean_individual_regret"] == 0.0
+
+
+def test_contour_file_is_found_from_where_the_command_runs(here, fast_file):
+    (here / "my.csv").write_text("x,y\n4,0\n0,4\n-4,0\n0,-4\n")
+    for text in ("file:my.csv", "spline:my.csv"):
+        assert main(["simulate", "--object", text, "--params-file", fast_file, "--out", text[:4]]) == 0
+        assert record(here / text[:4])["config"]["object"] == text
+
+
+def test_without_out_a_fresh_folder_below_results_is_taken(here, fast_file):
+    for _ in range(2):
+        assert main(["simulate", "--object", "ellipse:a=6,b=4", "--params-file", fast_file]) == 0
+    names = sorted(path.name for path in (here / "results").iterdir())
+    assert len(names) == 2
+    assert names[1] == names[0] + "-2"
+    assert "IOA" in names[0]
+    assert "seed0" in names[0]
+
+
+def test_force_replaces_an_older_results_folder_as_a_whole(here, fast_file):
+    arguments = ["simulate", "--params-file", fast_file, "--out", "a"]
+    assert main(arguments) == 0
+    (here / "a" / "old").touch()
+    assert main([*arguments, "--seed", "9", "--force"]) == 0
+    assert {path.name for path in (here / "a").iterdir()} == FILES
+    assert record(here / "a")["seed"] == 9
+    assert {path.name for path in here.iterdir()} == {"a"}
+
+
+def test_force_is_harmless_where_nothing_is(here, fast_file):
+    assert main(["simulate", "--params-file", fast_file, "--out", "new/deeper", "--force"]) == 0
+    assert (here / "new" / "deeper" / "episode.json").is_file()
+
+
+@pytest.mark.parametrize("views_before", [0, 2])
+def test_ctrl_c_saves_what_there_is(tmp_path, views_before):
+    """Also before the first view."""
+    (tmp_path / "slow.yaml").write_text(
+        "/**/surface_mapper: {ros__parameters: {grid_size: 1000}}\n"
+        "/**/nbv_planner: {ros__parameters: {num_views: 2000, stall_views: 0}}\n"
+    )
+    process = command.start(["simulate", "--params-file", "slow.yaml", "--out", "a"], tmp_path)
+    command.read_until(process, str(views_before) if views_before else "view")
+    process.send_signal(signal.SIGINT)
+    rest, _ = process.communicate(timeout=60)
+    assert process.returncode == 130, rest
+    assert "STOPPED" in rest
+    assert "Traceback" not in rest
+    found = record(tmp_path / "a")
+    assert found["termination"]["reason"] == "STOPPED"
+    assert found["termination"]["views"] == len(found["views"]) >= views_before
+    assert (tmp_path / "a" / "reconstruction.png").stat().st_size > 0
+    assert {path.name for path in tmp_path.iterdir()} == {"a", "slow.yaml"}

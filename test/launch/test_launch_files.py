@@ -1,0 +1,229 @@
+"""The launch files, with the real launch and launch_ros: what they describe, and that they run."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("rclpy", reason="rclpy is not installed; make test brings the wheels")
+pytest.importorskip("launch_ros", reason="launch_ros is not on PyPI: these tests run where ROS 2 is installed")
+
+import yaml
+from launch.actions import DeclareLaunchArgument, OpaqueFunction
+from launch.launch_description_sources import get_launch_description_from_python_launch_file
+from launch_ros.actions import Node
+
+from launch import LaunchContext
+
+ROOT = Path(__file__).parents[2]
+NODES = {
+    "simulation": ["depth_camera", "surface_mapper", "nbv_planner"],
+    "planner": ["surface_mapper", "nbv_planner"],
+}
+COMMON = {
+    "params_file", "namespace", "use_sim_time", "log_level", "objective", "planner", "exit_when_done",
+}  # fmt: skip
+SIMULATED = {"object", "seed"}
+
+
+def described(name: str):
+    return get_launch_description_from_python_launch_file(str(ROOT / "launch" / f"{name}.launch.py"))
+
+
+def nodes(name: str, **given: str) -> dict[str, Node]:
+    """The node actions of a launch file with these arguments, by executable."""
+    context = LaunchContext(argv=[])
+    context.launch_configurations.update(given)
+    found: list[Node] = []
+    for entity in described(name).entities:
+        assert isinstance(entity, (DeclareLaunchArgument, OpaqueFunction))
+        found += [action for action in entity.visit(context) or [] if isinstance(action, Node)]
+    for node in found:
+        node._perform_substitutions(context)
+    return {str(node.node_executable): node for node in found}
+
+
+def parameters(node: Node) -> tuple[list[str], dict]:
+    """Parameter files of a node in order, and what the last one, made from the arguments, says."""
+    files = [argument for argument, is_file in node._Node__expanded_parameter_arguments if is_file]
+    content = yaml.safe_load(Path(files[-1]).read_text())
+    assert len(content) == 1
+    return files, next(iter(content.values()))["ros__parameters"]
+
+
+@pytest.mark.parametrize("name", NODES)
+def test_every_argument_is_described(name):
+    arguments = {argument.name: argument for argument in described(name).get_launch_arguments()}
+    assert set(arguments) >= COMMON | (SIMULATED if name == "simulation" else set())
+    assert name == "simulation" or not SIMULATED & set(arguments)
+    for argument in arguments.values():
+        assert argument.description.endswith(".")
+        assert argument.default_value is not None  # every argument may be left out
+
+
+@pytest.mark.parametrize("name", NODES)
+def test_nodes_get_the_parameter_file_and_little_else_by_default(name):
+    found = nodes(name)
+    assert list(found) == NODES[name]
+    for executable, node in found.items():
+        files, overrides = parameters(node)
+        assert [Path(file).name for file in files[:-1]] == ["robot.yaml" if name == "planner" else "simulation.yaml"]
+        assert Path(files[0]).is_file()
+        assert overrides == {"use_sim_time": False}
+        assert node.node_package == "nbv_planner"
+        assert node.node_name == f"/{executable}"
+
+
+def test_arguments_reach_the_nodes_they_are_for():
+    found = nodes(
+        "simulation", namespace="arm", object="ellipse:a=6,b=4", objective="U", planner="greedy", seed="3",
+        use_sim_time="true", exit_when_done="true",
+    )  # fmt: skip
+    said = {executable: parameters(node)[1] for executable, node in found.items()}
+    assert said == {
+        "depth_camera": {"use_sim_time": True, "object": "ellipse:a=6,b=4", "seed": 3},
+        "surface_mapper": {"use_sim_time": True},
+        "nbv_planner": {"use_sim_time": True, "objective": "U", "planner": "greedy", "exit_when_done": True},
+    }
+    assert all(node.node_name == f"/arm/{executable}" for executable, node in found.items())
+
+
+def test_another_parameter_file_takes_the_place_of_the_shipped_one(tmp_path):
+    file = tmp_path / "mine.yaml"
+    file.write_text("nbv_planner: {ros__parameters: {max_views: 3}}\n")
+    for node in nodes("planner", params_file=str(file)).values():
+        assert parameters(node)[0][:-1] == [str(file)]
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"params_file": "/nowhere.yaml"}, ["params_file", "/nowhere.yaml"]),
+        ({"use_sim_time": "maybe"}, ["use_sim_time", "maybe", "true or false"]),
+        ({"exit_when_done": "1"}, ["exit_when_done", "1", "true or false"]),
+        ({"seed": "one"}, ["seed", "one", "integer"]),
+    ],
+)
+def test_wrong_argument_is_refused_by_name(given, words):
+    with pytest.raises((ValueError, FileNotFoundError)) as caught:
+        nodes("simulation", **given)
+    assert [word for word in words if word not in str(caught.value)] == []
+
+
+# For real: a process with the launch service starts the nodes of this checkout.
+
+LAUNCH = """
+import sys
+from launch import LaunchDescription, LaunchService
+from launch.actions import IncludeLaunchDescription
+from launch.launch_description_sources import PythonLaunchDescriptionSource
+
+path, *given = sys.argv[1:]
+arguments = [tuple(item.split(":=", 1)) for item in given]
+service = LaunchService()
+service.include_launch_description(
+    LaunchDescription([IncludeLaunchDescription(PythonLaunchDescriptionSource(path), launch_arguments=arguments)])
+)
+sys.exit(service.run())
+"""
+
+
+@pytest.fixture(scope="module")
+def prefix(tmp_path_factory):
+    """An install prefix as colcon makes one, with the nodes of this checkout."""
+    prefix = tmp_path_factory.mktemp("prefix")
+    marker = prefix / "share" / "ament_index" / "resource_index" / "packages" / "nbv_planner"
+    marker.parent.mkdir(parents=True)
+    marker.touch()
+    library = prefix / "lib" / "nbv_planner"
+    library.mkdir(parents=True)
+    for name in NODES["simulation"]:
+        script = library / name
+        script.write_text(
+            f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {str(ROOT)!r})\n"
+            f"from nbv_planner.ros.nodes.{name} import main\nmain()\n"
+        )
+        script.chmod(0o755)
+    return prefix
+
+
+@pytest.fixture
+def launch(prefix, tmp_path):
+    """Return a function that starts a launch file; whatever still runs is ended after the test."""
+    from nbv_planner.ros.runner import free_domain_id, isolated_environment
+
+    started: list[subprocess.Popen[str]] = []
+    environment = isolated_environment(free_domain_id())
+    environment["AMENT_PREFIX_PATH"] = f"{prefix}{os.pathsep}{environment.get('AMENT_PREFIX_PATH', '')}"
+    environment["PYTHONPATH"] = f"{ROOT}{os.pathsep}{environment.get('PYTHONPATH', '')}".rstrip(os.pathsep)
+    environment["ROS_LOG_DIR"] = str(tmp_path / "log")
+    script, output = tmp_path / "run_launch.py", tmp_path / "output.txt"
+    script.write_text(LAUNCH)
+
+    def start(name: str, *arguments: str) -> tuple[subprocess.Popen[str], Path]:
+        with output.open("w") as file:
+            process = subprocess.Popen(
+                [sys.executable, str(script), str(ROOT / "launch" / f"{name}.launch.py"), *arguments],
+                stdout=file, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, env=environment, cwd=tmp_path,
+                text=True, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+            )  # fmt: skip
+        started.append(process)
+        return process, output
+
+    yield start
+    for process in started:
+        if process.poll() is None:
+            process.send_signal(signal.SIGINT)
+            process.wait(30)
+
+
+@pytest.fixture
+def fast(tmp_path):
+    """Return the argument that makes episodes short."""
+    file = tmp_path / "fast.yaml"
+    file.write_text(
+        "/**/surface_mapper: {ros__parameters: {grid_size: 120}}\n"
+        "/**/nbv_planner: {ros__parameters: {num_views: 24, max_views: 3}}\n"
+    )
+    return f"params_file:={file}"
+
+
+def test_simulation_runs_in_a_namespace_and_ends_by_itself(launch, fast):
+    process, output = launch("simulation", fast, "exit_when_done:=true", "namespace:=arm", "object:=square:width=8")
+    code = process.wait(60)
+    said = output.read_text()
+    assert code == 0, said
+    assert "DONE: MAX_VIEWS" in said
+    assert said.count("process has finished cleanly") == 3
+    assert "Traceback" not in said
+
+
+@pytest.mark.parametrize(("argument", "word"), [("object:=cube", "cube"), ("objective:=XYZ", "XYZ")])
+def test_launch_that_should_end_by_itself_fails_with_the_node_that_fails(launch, fast, argument, word):
+    process, output = launch("simulation", fast, "exit_when_done:=true", argument)
+    code = process.wait(60)
+    said = output.read_text()
+    assert code == 1, said
+    assert word in said
+    assert "exit code 2" in said
+
+
+def test_ctrl_c_ends_everything_cleanly(launch):
+    process, output = launch("simulation")
+    deadline = time.monotonic() + 60
+    while "at view 2" not in output.read_text():
+        assert process.poll() is None, output.read_text()
+        assert time.monotonic() < deadline, output.read_text()
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    code = process.wait(30)
+    said = output.read_text()
+    assert code == 0, said
+    assert said.count("process has finished cleanly") == 3
+    assert "Traceback" not in said

@@ -1,0 +1,189 @@
+"""ROS 2 parameter files read without ROS: precedence, every check, and the shipped files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from nbv_planner.config_files import dump_parameters, load_parameters, shared_file
+from nbv_planner.episode_config import EpisodeConfig, config_from_parameters
+from nbv_planner.errors import ConfigFileError
+from nbv_planner.node_settings import NODE_SETTINGS
+from nbv_planner.settings import settings_of
+
+CONFIG = Path(__file__).parents[1] / "config"
+SHIPPED = sorted(CONFIG.rglob("*.yaml"))
+
+# Where a shipped file differs from the code's defaults on purpose.
+DELIBERATE = {
+    "simulation.yaml": {},
+    "robot.yaml": {
+        "surface_mapper": {"camera_frame": "", "scans_per_view": 3},
+        "nbv_planner": {"autostart": False, "max_duration": 1800.0, "run_info_nodes": "surface_mapper"},
+    },
+}
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Return a function that writes a file and gives its path."""
+
+    def write_file(text: str, name: str = "p.yaml") -> Path:
+        path = tmp_path / name
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write_file
+
+
+def defaults(node: str) -> dict:
+    return {name: default for cls in NODE_SETTINGS[node] for name, default, _ in settings_of(cls)}
+
+
+def test_shared_section_goes_to_all_nodes_and_the_nodes_own_wins(write):
+    """Whichever comes first in the file."""
+    own = "nbv_planner: {ros__parameters: {radius_max: 7.0}}\n"
+    shared = "/**: {ros__parameters: {radius_max: 6.0, view_distance: 12}}\n"
+    for text in (own + shared, shared + own):
+        found = load_parameters(write(text))
+        assert set(found) == set(NODE_SETTINGS)
+        assert {node: values["radius_max"] for node, values in found.items()} == {
+            "depth_camera": 6.0, "surface_mapper": 6.0, "nbv_planner": 7.0,
+        }  # fmt: skip
+        assert all(values["view_distance"] == 12.0 for values in found.values())
+
+
+@pytest.mark.parametrize("section", ["depth_camera", "/depth_camera", "/**/depth_camera", "/arm/depth_camera"])
+def test_section_may_name_a_namespace(write, section):
+    found = load_parameters(write(f"{section}: {{ros__parameters: {{seed: 3}}}}\n"))
+    assert found == {"depth_camera": {"seed": 3}, "surface_mapper": {}, "nbv_planner": {}}
+
+
+def test_numbers_take_the_type_of_the_parameter(write):
+    found = load_parameters(write("nbv_planner: {ros__parameters: {max_duration: 5, allowed_arcs: [0, 3]}}\n"))
+    assert found["nbv_planner"] == {"max_duration": 5.0, "allowed_arcs": (0.0, 3.0)}
+    assert type(found["nbv_planner"]["max_duration"]) is float
+
+
+def test_what_belongs_to_ros_itself_is_passed_over(write):
+    text = "/**: {ros__parameters: {use_sim_time: true, qos_overrides: {/scan: {publisher: {depth: 1}}}}}\n"
+    assert load_parameters(write(text)) == {node: {} for node in NODE_SETTINGS}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("nbv_planner: {ros__parameters: {max_viws: 1}}", ["nbv_planner", "max_viws", "max_views"]),
+        ("/**: {ros__parameters: {seed: 1}}", ["/**", "surface_mapper", "seed", "known"]),
+        ("planer: {ros__parameters: {}}", ["planer", "/**", "depth_camera", "surface_mapper", "nbv_planner"]),
+        ("nbv_planner: {ros__parameters: {max_views: -1}}", ["nbv_planner", "max_views", "-1", ">= 0"]),
+        ("nbv_planner: {ros__parameters: {max_views: 1.5}}", ["nbv_planner", "max_views", "1.5", "integer"]),
+        ("nbv_planner: {ros__parameters: {max_views: true}}", ["nbv_planner", "max_views", "True", "integer"]),
+        ("nbv_planner: {ros__parameters: {autostart: 1}}", ["nbv_planner", "autostart", "1", "true or false"]),
+        ("nbv_planner: {ros__parameters: {objective: 3}}", ["nbv_planner", "objective", "3", "string"]),
+        ("nbv_planner: {ros__parameters: {objective: X}}", ["nbv_planner", "objective", "'X'", "IOA", "UP"]),
+        ("nbv_planner: {ros__parameters: {allowed_arcs: 1}}", ["nbv_planner", "allowed_arcs", "1", "list"]),
+        ("nbv_planner: {ros__parameters: {allowed_arcs: [a, 1]}}", ["nbv_planner", "allowed_arcs[0]", "'a'"]),
+        ("nbv_planner: {ros__parameters: {band_tolerance: .inf}}", ["nbv_planner", "band_tolerance", "inf", "> 0"]),
+        ("nbv_planner: {ros__parameters: {band_tolerance: }}", ["nbv_planner", "band_tolerance", "None", "number"]),
+        ("nbv_planner: {ros__parameters: 3}", ["nbv_planner", "ros__parameters"]),
+        ("nbv_planner: {ros__parameters: {}, more: {}}", ["nbv_planner", "ros__parameters"]),
+        ("nbv_planner: {max_views: 3}", ["nbv_planner", "ros__parameters"]),
+        ("nbv_planner:", ["nbv_planner", "ros__parameters"]),
+        ("1: {ros__parameters: {}}", ["'1'", "known"]),
+        ("- 1", ["mapping"]),
+        ("", ["mapping"]),
+        ("a: [", ["line"]),
+        ("a: b: c", ["line 1"]),
+        ("a: !!python/object/apply:os.getcwd []", ["python/object"]),
+    ],
+)
+def test_what_is_not_allowed_is_refused_in_one_line_that_names_the_file(write, text, words):
+    with pytest.raises(ConfigFileError) as caught:
+        load_parameters(write(text))
+    message = str(caught.value)
+    assert "\n" not in message
+    assert [word for word in ["p.yaml", *words] if word not in message] == [], message
+
+
+def test_file_that_cannot_be_read(tmp_path):
+    for path in (tmp_path / "nowhere.yaml", tmp_path):
+        with pytest.raises(ConfigFileError, match=path.name):
+            load_parameters(path)
+    (tmp_path / "binary.yaml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ConfigFileError, match="binary"):
+        load_parameters(tmp_path / "binary.yaml")
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
+def test_shipped_file_says_what_the_code_says_unless_on_purpose(path):
+    """A newcomer may start from the file or from nothing and get the same."""
+    found = load_parameters(path)
+    config_from_parameters(found)
+    different = {
+        node: {
+            key: value
+            for key, value in values.items()
+            if value != (pytest.approx(d, rel=1e-3) if isinstance(d := defaults(node)[key], float) else d)
+        }
+        for node, values in found.items()
+    }
+    assert {node: values for node, values in different.items() if values} == DELIBERATE[path.name]
+
+
+def test_demo_without_a_file_is_the_shipped_simulation():
+    """Nothing that decides an episode differs, down to single precision."""
+    shipped, built_in = config_from_parameters(load_parameters(CONFIG / "simulation.yaml")), EpisodeConfig()
+    for group, values in built_in.as_dict().items():
+        for key, value in values.items() if isinstance(values, dict) else ():
+            found = shipped.as_dict()[group][key]
+            assert found == (pytest.approx(value, rel=1e-3) if isinstance(value, float) else value), f"{group}.{key}"
+
+
+def test_shared_geometry_is_given_once():
+    """Each key of the shared section appears in no other section."""
+    import yaml
+
+    for path in SHIPPED:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        shared = set(content.pop("/**")["ros__parameters"])
+        assert shared >= {"radius_min", "radius_max", "view_distance", "field_of_view", "range_max", "pixel_size"}
+        for section in content.values():
+            assert not shared & set(section["ros__parameters"])
+
+
+def test_what_is_written_is_read_back(write):
+    everything = {node: defaults(node) for node in NODE_SETTINGS}
+    assert load_parameters(write(dump_parameters(everything))) == everything
+    odd = {
+        "depth_camera": {"object": "file:a b, #1: ü.csv", "noise_std": 1e-7, "camera_frame": "no"},
+        "surface_mapper": {"camera_frame": "", "length_scale": 1e-3},
+        "nbv_planner": {"blocked_arcs": (0.1, 0.2, -1e-9, 1e20), "autostart": False, "run_info_nodes": "1.0"},
+    }
+    assert load_parameters(write(dump_parameters(odd))) == odd
+
+
+def test_nodes_without_values_are_left_out(write):
+    text = dump_parameters({"depth_camera": {"seed": 1}, "surface_mapper": {}, "nbv_planner": {}})
+    assert "depth_camera" in text
+    assert "surface_mapper" not in text
+
+
+def test_shipped_file_is_found_in_the_checkout_or_where_it_is_installed(tmp_path, monkeypatch):
+    assert shared_file("config/simulation.yaml").name == "simulation.yaml"
+    place = tmp_path / "share" / "nbv_planner" / "config" / "mine.yaml"
+    place.parent.mkdir(parents=True)
+    place.touch()
+    monkeypatch.setenv("AMENT_PREFIX_PATH", f"/nowhere:{tmp_path}")
+    assert shared_file("config/mine.yaml") == place
+    with pytest.raises(ConfigFileError) as caught:
+        shared_file("config/yours.yaml")
+    assert all(word in str(caught.value) for word in ("config/yours.yaml", str(tmp_path), "/nowhere"))
+
+
+@pytest.mark.parametrize("text", ["1e-3", "1E-3", "1.e-3", "1.0e-3", "0.001"])
+def test_numbers_are_read_as_ros_reads_them(tmp_path, text):
+    file = tmp_path / "numbers.yaml"
+    file.write_text(f"nbv_planner:\n  ros__parameters:\n    stall_change: {text}\n")
+    assert load_parameters(file)["nbv_planner"]["stall_change"] == 0.001

@@ -1,0 +1,70 @@
+"""What the nodes declare: one name, one meaning; described, in range, and complete."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from nbv_planner.episode_config import EpisodeConfig, config_from_parameters
+from nbv_planner.errors import SettingError
+from nbv_planner.node_settings import NODE_SETTINGS
+from nbv_planner.scene import Scene
+from nbv_planner.settings import check_value, settings_of
+
+CLASSES = sorted({cls for classes in NODE_SETTINGS.values() for cls in classes}, key=lambda cls: cls.__name__)
+DECLARED = [
+    pytest.param(node, name, default, meta, id=f"{node}.{name}")
+    for node, classes in NODE_SETTINGS.items()
+    for cls in classes
+    for name, default, meta in settings_of(cls)
+]
+FREE = {  # numbers without any bound, on purpose: angles are taken modulo 2 pi
+    "initial_view_angle", "prior_mean",
+}  # fmt: skip
+
+
+def test_there_are_three_nodes_that_share_the_scene():
+    assert list(NODE_SETTINGS) == ["depth_camera", "surface_mapper", "nbv_planner"]
+    assert all(Scene in classes for classes in NODE_SETTINGS.values())
+
+
+@pytest.mark.parametrize("node", NODE_SETTINGS)
+def test_no_node_declares_a_name_twice(node):
+    names = Counter(name for cls in NODE_SETTINGS[node] for name, _, _ in settings_of(cls))
+    assert {name for name, number in names.items() if number > 1} == set()
+
+
+@pytest.mark.parametrize(("node", "name", "default", "meta"), DECLARED)
+def test_parameter_is_described_and_its_default_is_allowed(node, name, default, meta):
+    assert meta.description.endswith(".")
+    assert "\n" not in meta.description
+    assert type(default) in (bool, int, float, str, tuple)  # what a ROS parameter can be
+    assert check_value(name, default, default, meta) == default
+    if type(default) in (int, float):
+        assert meta.allowed() or name in FREE
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+def test_settings_can_be_built_and_refuse_the_wrong_type(cls):
+    cls()
+    for name, default, _ in settings_of(cls):
+        with pytest.raises(SettingError, match=name):
+            cls(**{name: 1 if isinstance(default, str) else "wrong"})
+
+
+def test_one_name_means_the_same_in_every_node_that_has_it():
+    """Except for what a node says of its own sensor: how noisy it is and how it is assumed to be."""
+    seen: dict[str, object] = {}
+    for node, classes in NODE_SETTINGS.items():
+        for cls in classes:
+            for name, default, meta in settings_of(cls):
+                what = (default, meta.unit)
+                assert seen.setdefault(name, what) == what, f"{node}.{name}"
+
+
+def test_parameters_of_the_nodes_decide_the_whole_episode():
+    """Every group of the configuration except object and protocol can be given as node parameters."""
+    assert config_from_parameters({}) == EpisodeConfig()
+    groups = {type(value) for value in vars(EpisodeConfig()).values() if hasattr(value, "__dataclass_fields__")}
+    assert groups <= set(CLASSES)

@@ -1,0 +1,160 @@
+"""The package as colcon, pip and rosdep see it: nothing is forgotten, nothing contradicts itself."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.util
+import os
+import re
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+import nbv_planner
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "nbv_planner"
+LAUNCH_ONLY = {"launch", "launch_ros"}  # no wheels: only on machines with ROS
+ROSDEP = {
+    "numpy": "python3-numpy", "scipy": "python3-scipy", "yaml": "python3-yaml", "matplotlib": "python3-matplotlib",
+    "PIL": "python3-pil",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def distribution():
+    """What setup.py says, read by setuptools itself."""
+    pytest.importorskip("setuptools", reason="setuptools is not installed")
+    from distutils.core import run_setup  # setuptools brings it
+
+    before = Path.cwd()
+    os.chdir(ROOT)
+    try:
+        return run_setup("setup.py", stop_after="init")
+    finally:
+        os.chdir(before)
+
+
+@pytest.fixture(scope="module")
+def manifest():
+    """The root element of package.xml."""
+    return ElementTree.parse(ROOT / "package.xml").getroot()
+
+
+def imports(folder: Path) -> set[str]:
+    """Top-level names of everything imported below `folder`, the standard library and the package itself left out."""
+    found: set[str] = set()
+    for path in folder.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                found |= {alias.name.split(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and not node.level:
+                found.add(str(node.module).split(".")[0])
+    return found - set(sys.stdlib_module_names) - {"nbv_planner"}
+
+
+def dependencies(manifest) -> set[str]:
+    return {str(tag.text) for kind in ("depend", "exec_depend", "build_depend") for tag in manifest.findall(kind)}
+
+
+def test_version_is_the_same_everywhere(distribution, manifest):
+    assert distribution.get_version() == nbv_planner.__version__ == manifest.findtext("version")
+    assert re.fullmatch(r"\d+\.\d+\.\d+", nbv_planner.__version__)
+
+
+def test_manifest_has_what_package_format_3_asks_for(distribution, manifest):
+    assert manifest.get("format") == "3"
+    assert manifest.findtext("name") == distribution.get_name() == "nbv_planner"
+    assert manifest.findtext("description").strip()
+    assert re.fullmatch(r"\S+@\S+\.\S+", manifest.find("maintainer").get("email"))
+    assert manifest.findtext("license") == distribution.get_license() == "Apache-2.0"
+    assert (ROOT / manifest.find("license").get("file")).read_text().lstrip().startswith("Apache License")
+    assert manifest.findtext("export/build_type") == "ament_python"
+
+
+def test_manifest_as_the_ros_tools_read_it():
+    catkin = pytest.importorskip("catkin_pkg.package", reason="catkin_pkg comes with colcon")
+    warnings: list[str] = []
+    catkin.parse_package(str(ROOT / "package.xml"), warnings=warnings)
+    assert warnings == []
+
+
+def test_manifest_names_every_package_that_is_imported(manifest):
+    foreign = imports(PACKAGE) | imports(ROOT / "launch")
+    assert {"rclpy", "sensor_msgs", "std_srvs", "launch_ros", "numpy"} <= foreign
+    optional = {"rosbags", "joblib", "tqdm", "tf2_ros", "mpl_toolkits"}
+    assert {ROSDEP.get(name, name) for name in foreign - optional} - dependencies(manifest) == set()
+
+
+def test_manifest_names_nothing_that_is_not_imported(manifest):
+    foreign = {ROSDEP.get(name, name) for name in imports(PACKAGE) | imports(ROOT / "launch")}
+    unused = dependencies(manifest) - foreign
+    assert unused <= {"ros2launch", "rosbag2", "rosbag2_storage_mcap", "python3-pil"}  # used without an import
+
+
+@pytest.mark.parametrize("extra", ["ros", "ros-kilted"])
+def test_wheels_are_pinned_for_every_ros_package_that_is_imported(distribution, extra):
+    # setuptools before 70 moves the markers into the keys.
+    groups = [names for key, names in distribution.extras_require.items() if key.split(":")[0] == extra]
+    pins = dict(requirement.split(";")[0].split("==") for names in groups for requirement in names)
+    wheels = {name.replace("ros-", "", 1).replace("-", "_") for name in pins}
+    ros = imports(PACKAGE) - LAUNCH_ONLY - set(ROSDEP) - {"rosbags", "joblib", "tqdm", "tf2_ros", "mpl_toolkits"}
+    assert ros <= wheels
+    assert "rmw_fastrtps_cpp" in wheels
+
+
+def test_extras_that_the_readme_promises(distribution):
+    assert {"ros", "ros-kilted", "analysis", "test"} <= set(distribution.extras_require)
+    assert any(requirement.startswith("pytest") for requirement in distribution.extras_require["test"])
+
+
+def test_every_launch_and_configuration_file_is_installed(distribution):
+    installed = {Path(source): Path(folder) for folder, sources in distribution.data_files for source in sources}
+    shipped = [
+        path.relative_to(ROOT)
+        for folder in ("launch", "config", "rviz")
+        for path in (ROOT / folder).rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    ]
+    assert len(shipped) >= 4
+    for path in [*shipped, Path("package.xml")]:
+        assert installed[path] == Path("share/nbv_planner") / path.parent
+    assert installed[Path("resource/nbv_planner")] == Path("share/ament_index/resource_index/packages")
+
+
+def test_every_module_and_data_file_of_the_package_is_installed(distribution):
+    folders = {path.parent for path in PACKAGE.rglob("*.py")}
+    assert {".".join(folder.relative_to(ROOT).parts) for folder in folders} == set(distribution.packages)
+    data = {
+        str(path.relative_to(PACKAGE)) for path in PACKAGE.rglob("*") if path.is_file() and path.suffix == ".csv"
+    }
+    assert data | {"py.typed"} == set(distribution.package_data["nbv_planner"])
+
+
+def test_console_scripts_exist(distribution):
+    scripts = dict(entry.split(" = ") for entry in distribution.entry_points["console_scripts"])
+    assert set(scripts) >= {"nbv-planner", "depth_camera", "surface_mapper", "nbv_planner"}
+    for target in scripts.values():
+        module, _, function = target.partition(":")
+        path = ROOT / Path(*module.split(".")).with_suffix(".py")
+        defined = [node.name for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)]
+        assert function in defined
+        if importlib.util.find_spec("rclpy") or ".ros." not in module:
+            assert callable(getattr(importlib.import_module(module), function))
+
+
+def test_ros2_run_finds_the_executables():
+    """`ros2 run` looks in lib/nbv_planner, where only setup.cfg can put them."""
+    assert "install_scripts=$base/lib/nbv_planner" in (ROOT / "setup.cfg").read_text().replace(" ", "")
+
+
+def test_parameter_tables_of_the_readme_are_those_of_the_code():
+    """Remedy: nbv-planner parameters, between the two marks."""
+    tables = pytest.importorskip("nbv_planner.cli.parameter_tables")
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    found = re.search(r"<!-- parameters:begin -->(.*)<!-- parameters:end -->", text, re.DOTALL)
+    assert found
+    assert found.group(1).strip() == tables.parameter_tables().strip()
