@@ -1,0 +1,28 @@
+"""Node tests run the real rclpy, each on a ROS domain of its own that stays on this machine."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))  # `import ros_world` in every import mode
+
+
+@pytest.fixture(scope="session", autouse=True)
+def ros_environment(tmp_path_factory):
+    """Discovery stays on this machine, and logs stay out of the home folder."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+        patch.setenv("ROS_LOG_DIR", str(tmp_path_factory.mktemp("ros_log")))
+        yield
+
+
+@pytest.fixture
+def world():
+    """Return a ROS graph of its own: context, domain, executor, and a node for the test's side."""
+    from ros_world import World
+
+    with World() as made:
+        yield made

@@ -1,0 +1,207 @@
+"""Node depth_camera: scan and pose belong together, goals move it, bad goals are counted and change nothing."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
+
+from geometry_msgs.msg import PoseStamped
+from ros_world import header, malformed_poses, pose_msg, view_pose
+from sensor_msgs.msg import LaserScan, PointCloud2
+from std_srvs.srv import Trigger
+
+from nbv_planner.geometry import angle_difference
+from nbv_planner.objects import parse_object, surface_points
+from nbv_planner.ros import conversions, qos
+from nbv_planner.ros.nodes.depth_camera import DepthCamera
+from nbv_planner.scene import Scene
+from nbv_planner.simulated_camera import SensorSettings, SimulatedCamera
+
+SMALL = {"num_beams": 21, "scan_rate": 100.0, "initial_view_angle": 0.0}
+SECOND = 1_000_000_000
+
+
+class Listener:
+    """Hears what the camera publishes, and sends it goals."""
+
+    def __init__(self, world):
+        self.world = world
+        self.scans = world.listen(LaserScan, "scan")
+        self.poses = world.listen(PoseStamped, "camera_pose")
+        self._send = world.speaker(PoseStamped, "goal_pose")
+
+    def goal(self, angle: float, stamp: int) -> None:
+        self._send(pose_msg(view_pose(angle), stamp))
+
+    def send(self, msg: PoseStamped) -> None:
+        self._send(msg)
+
+    def angle(self) -> float:
+        """Where the newest pose says that the camera stands."""
+        return conversions.pose_from_msg(self.poses[-1]).view_angle
+
+    def at(self, angle: float):
+        """Whether the camera stands at an angle."""
+        return lambda: bool(self.poses) and abs(angle_difference(self.angle(), angle)) < 1e-9
+
+    def go(self, angle: float, stamp: int) -> None:
+        """Send a goal and wait for a scan taken there."""
+        before = len(self.scans)
+        self.goal(angle, stamp)
+        self.world.spin_until(lambda: self.at(angle)() and len(self.scans) > before, f"the camera at {angle}")
+
+    def more(self, number: int) -> None:
+        """Wait for some more scans."""
+        wanted = len(self.scans) + number
+        self.world.spin_until(lambda: len(self.scans) >= wanted, "more scans")
+
+
+def test_scan_and_pose_come_in_pairs_with_the_same_stamp(world):
+    world.start(DepthCamera, **SMALL)
+    hears = Listener(world)
+    hears.more(5)
+    world.spin_until(lambda: len(hears.poses) >= len(hears.scans), "the poses")
+    stamps = [msg.header.stamp for msg in hears.poses]
+    assert all(scan.header.stamp in stamps for scan in hears.scans[1:])
+    numbers = [conversions.to_nanoseconds(stamp) for stamp in stamps]
+    assert numbers == sorted(set(numbers))
+    assert {msg.header.frame_id for msg in hears.scans} == {"camera"}
+    assert {msg.header.frame_id for msg in hears.poses} == {"object"}
+
+
+def test_it_starts_at_the_initial_view_looking_at_the_centre(world):
+    world.start(DepthCamera, **{**SMALL, "initial_view_angle": 2.0}, view_distance=11.0)
+    hears = Listener(world)
+    hears.more(1)
+    world.spin_until(lambda: hears.poses, "a pose")
+    pose = conversions.pose_from_msg(hears.poses[-1])
+    assert pose.view_angle == pytest.approx(2.0)
+    assert math.hypot(pose.x, pose.y) == pytest.approx(11.0)
+    assert pose.to_camera(0.0, 0.0) == (pytest.approx(11.0), pytest.approx(0.0, abs=1e-9))
+
+
+def test_ground_truth_reaches_a_late_subscriber_once(world):
+    world.start(DepthCamera, object="ellipse:a=6,b=4", **SMALL)
+    Listener(world).more(2)
+    heard = world.listen(PointCloud2, "ground_truth/surface", qos.latched())
+    world.spin_until(lambda: heard, "the ground truth")
+    world.spin_some()
+    (msg,) = heard
+    points = surface_points(parse_object("ellipse:a=6,b=4", Scene()), 0.1)
+    expected = conversions.contour_to_msg(points.angle, points.radius, header("object"))
+    assert (msg.header.frame_id, msg.width) == ("object", len(points.angle))
+    assert msg.data == expected.data
+    assert msg.fields == expected.fields
+
+
+def test_it_moves_to_a_goal_at_once_and_numbers_scans_from_the_arrival(world):
+    world.start(DepthCamera, seed=5, **SMALL)
+    hears = Listener(world)
+    hears.more(3)
+    hears.goal(2.5, SECOND)
+    world.spin_until(hears.at(2.5), "the camera at its goal")
+    jumps = np.diff([conversions.pose_from_msg(msg).view_angle for msg in hears.poses])
+    assert np.count_nonzero(jumps) == 1  # nothing in between
+    hears.more(3)
+    first = next(msg.header.stamp for msg in hears.poses if conversions.pose_from_msg(msg).view_angle > 1.0)
+    start = next(i for i, msg in enumerate(hears.scans) if msg.header.stamp == first)
+    scene = Scene()
+    camera = SimulatedCamera(parse_object("polygon:star", scene), scene, SensorSettings(num_beams=21, seed=5))
+    for number in range(3):
+        expected = camera.scan(view_pose(2.5), 1, number)
+        np.testing.assert_array_equal(hears.scans[start + number].ranges, expected.ranges)
+
+
+@pytest.mark.parametrize("target", [2.0, 5.0])
+def test_it_moves_at_its_angular_speed_the_shorter_way(world, target):
+    speed = 8.0
+    world.start(DepthCamera, angular_speed=speed, **SMALL)
+    hears = Listener(world)
+    hears.more(1)
+    hears.go(target, SECOND)
+    hears.more(3)
+    assert hears.at(target)()
+    angles = [conversions.pose_from_msg(msg).view_angle for msg in hears.poses]
+    stamps = [conversions.to_nanoseconds(msg.header.stamp) for msg in hears.poses]
+    arrived = next(i for i, angle in enumerate(angles) if abs(angle_difference(angle, target)) < 1e-9)
+    left = max(i for i, angle in enumerate(angles) if abs(angle_difference(angle, 0.0)) < 1e-9)
+    assert arrived > left + 2
+    sign = math.copysign(1.0, angle_difference(target, 0.0))
+    # The first step starts with the goal, the last one ends at it; those between go at the full speed.
+    for i in range(left + 2, arrived):
+        step = sign * angle_difference(angles[i], angles[i - 1])
+        assert step == pytest.approx(speed * (stamps[i] - stamps[i - 1]) * 1e-9, rel=1e-6)
+    for i in (left + 1, arrived):
+        assert 0.0 <= sign * angle_difference(angles[i], angles[i - 1]) <= speed * (stamps[i] - stamps[i - 1]) * 1e-9
+
+
+def test_the_same_goal_again_is_no_new_view(world):
+    camera = world.start(DepthCamera, **SMALL)
+    hears = Listener(world)
+    hears.go(1.0, SECOND)
+    assert camera.view_number == 1
+    hears.goal(1.0, SECOND)
+    hears.goal(3.0, SECOND)  # the stamp names the goal
+    hears.go(2.0, 2 * SECOND)
+    assert camera.view_number == 2
+    assert world.diagnosis(camera).values["views"] == "2"
+    assert not any(abs(angle_difference(conversions.pose_from_msg(msg).view_angle, 3.0)) < 1e-9 for msg in hears.poses)
+
+
+def test_going_to_the_same_place_for_a_new_goal_is_a_new_view_with_other_noise(world):
+    camera = world.start(DepthCamera, **SMALL)
+    hears = Listener(world)
+    hears.go(1.0, SECOND)
+    hears.goal(1.0, 2 * SECOND)
+    world.spin_until(lambda: camera.view_number == 2, "the second view")
+
+
+def test_reset_takes_it_back_and_repeats_the_noise(world):
+    camera = world.start(DepthCamera, **{**SMALL, "initial_view_angle": 0.5})
+    hears = Listener(world)
+
+    def first_scan_at_the_goal(stamp: int):
+        hears.scans.clear()
+        hears.poses.clear()
+        hears.go(2.0, stamp)
+        there = [m.header.stamp for m in hears.poses if conversions.pose_from_msg(m).view_angle > 1.0]
+        return world.spin_until(
+            lambda: next((m.ranges for m in hears.scans if m.header.stamp == there[0]), None), "the scan at the goal"
+        )
+
+    ranges = first_scan_at_the_goal(SECOND)
+    answer = world.call(Trigger, "depth_camera/reset")
+    assert (answer.success, answer.message) == (True, "camera at 0.5000 rad")
+    world.spin_until(hears.at(0.5), "the camera at its initial view")
+    assert camera.view_number == 0
+    np.testing.assert_array_equal(first_scan_at_the_goal(SECOND), ranges)  # a goal with an old stamp counts again
+
+
+def test_malformed_goals_are_counted_by_reason_and_neither_stop_nor_move_it(world):
+    camera = world.start(DepthCamera, **SMALL)
+    hears = Listener(world)
+    hears.go(1.0, SECOND)
+    bad = malformed_poses(pose_msg(view_pose(3.0), 2 * SECOND))
+    for number, (_, msg) in enumerate(bad.values(), start=1):
+        hears.send(msg)
+        world.spin_until(lambda n=number: camera.drops.total() == n, "the goal to be dropped")
+    hears.go(2.0, 3 * SECOND)
+    assert world.drops(camera) == {
+        "goal_pose.not_finite": 5, "goal_pose.quaternion": 3, "goal_pose.tilted": 2, "goal_pose.frame": 2,
+    }  # fmt: skip
+    assert camera.view_number == 2
+    seen = {round(conversions.pose_from_msg(msg).view_angle, 6) for msg in hears.poses}
+    assert seen <= {0.0, 1.0, 2.0}
+
+
+def test_diagnostics_say_where_it_stands(world):
+    camera = world.start(DepthCamera, **SMALL)
+    Listener(world).go(1.0, SECOND)
+    found = world.diagnosis(camera)
+    assert (found.level, found.message) == (b"\x00", "running")
+    assert float(found.values["view_angle"]) == pytest.approx(1.0)
+    assert float(found.values["goal_angle"]) == pytest.approx(1.0)

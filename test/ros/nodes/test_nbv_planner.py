@@ -1,0 +1,498 @@
+"""Node nbv_planner: the whole conversation with a robot and a mapper, how it ends, and what it says meanwhile."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable
+
+import pytest
+from beliefs import belief_of, wavy_belief
+
+pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
+
+import rclpy
+from diagnostic_msgs.msg import DiagnosticStatus
+from geometry_msgs.msg import PoseStamped
+from ros_world import header, malformed_poses, pose_msg, view_pose
+from sensor_msgs.msg import PointCloud2
+from std_srvs.srv import SetBool, Trigger
+
+from nbv_planner.ros import conversions, qos
+from nbv_planner.ros.base_node import NodeFinished
+from nbv_planner.ros.nodes.depth_camera import DepthCamera
+from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
+from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
+from nbv_planner.surface import SurfaceBelief
+
+SMALL = {"objective": "U", "num_views": 20, "band_tolerance": 0.01}
+ENDLESS = {**SMALL, "max_views": 0, "stall_views": 0}
+PRIOR = wavy_belief(0, size=200)
+NARROW = belief_of(5.0, 5.1, size=200)
+
+
+class Robot:
+    """Plays mapper and robot: subscribes to goals twice, drives, and publishes poses and surfaces.
+
+    Attributes:
+        drives: whether it goes to the goals by itself and maps there.
+        belief: the surface after that many views.
+    """
+
+    def __init__(self, world, *, drives: bool = True, belief: Callable[[int], SurfaceBelief] | None = None) -> None:
+        self.world = world
+        self.drives = drives
+        self.belief = belief or (lambda views: wavy_belief(views, size=200))
+        self.views = 0
+        self.goals: list[PoseStamped] = []
+        self.statuses = world.listen(DiagnosticStatus, "nbv_planner/status", qos.latched(100))
+        self.iterations = world.listen(DiagnosticStatus, "nbv_planner/iteration", qos.latched(100))
+        self.candidates = world.listen(PointCloud2, "nbv_planner/candidates", qos.latched(100))
+        world.listen(PoseStamped, "goal_pose")
+        world.peer.create_subscription(PoseStamped, "goal_pose", self.on_goal, qos.reliable())
+        self.send_pose = world.speaker(PoseStamped, "camera_pose")
+        self.send_surface = world.speaker(PointCloud2, "surface", qos.latched())
+
+    def now(self) -> int:
+        return self.world.peer.get_clock().now().nanoseconds
+
+    def begin(self) -> Robot:
+        """Send the first pose and the prior."""
+        self.send_pose(pose_msg(view_pose(0.0), self.now()))
+        self.send_surface(conversions.belief_to_msg(PRIOR, header("object", 0)))
+        return self
+
+    def on_goal(self, msg: PoseStamped) -> None:
+        self.goals.append(msg)
+        if self.drives:
+            self.arrive()
+            self.map()
+
+    def arrive(self) -> None:
+        """Stand at the newest goal."""
+        self.send_pose(pose_msg(conversions.pose_from_msg(self.goals[-1]), self.now()))
+
+    def map(self) -> None:
+        """Publish a surface with a scan taken now."""
+        self.views += 1
+        self.send_surface(conversions.belief_to_msg(self.belief(self.views), header("object", self.now())))
+
+    def goal(self, number: int) -> PoseStamped:
+        """Wait for that many goals; gives the last."""
+        self.world.spin_until(lambda: len(self.goals) >= number, f"goal {number}")
+        return self.goals[number - 1]
+
+    def goal_angle(self, number: int) -> float:
+        return conversions.pose_from_msg(self.goal(number)).view_angle
+
+    @property
+    def states(self) -> list[str]:
+        """States so far, each named once when it begins."""
+        states = [conversions.status_values(status)["state"] for status in self.statuses]
+        return [state for i, state in enumerate(states) if i == 0 or states[i - 1] != state]
+
+    def status(self, state: str) -> dict[str, str]:
+        """Wait until the newest status says `state`; gives its values and its message."""
+
+        def found() -> dict[str, str] | None:
+            last = {**conversions.status_values(self.statuses[-1]), "message": self.statuses[-1].message}
+            return last if last["state"] == state else None
+
+        return self.world.spin_until(lambda: self.statuses and found(), f"the state {state}")
+
+
+# --- the conversation
+
+
+def test_the_whole_conversation_from_waiting_to_done(world):
+    world.start(NbvPlannerNode, **SMALL, max_views=2, stall_views=0)
+    robot = Robot(world, drives=False)
+    waiting = robot.status("WAITING")
+    assert "waiting for" in waiting["message"]
+    assert "/surface (sensor_msgs/PointCloud2" in waiting["message"]
+    assert "/camera_pose (geometry_msgs/PoseStamped)" in waiting["message"]
+    robot.begin()
+    first = robot.goal(1)
+    assert robot.status("MOVING")["message"] == "to view 1"
+    robot.arrive()
+    assert robot.status("MEASURING")["message"] == "at view 1, waiting for its surface"
+    robot.map()
+    second = robot.goal(2)
+    moving = robot.status("MOVING")
+    assert (moving["message"], moving["views"]) == ("to view 2", "1")
+    robot.arrive()
+    robot.status("MEASURING")
+    robot.map()
+    done = robot.status("DONE")
+    assert robot.states == ["WAITING", "MOVING", "MEASURING", "MOVING", "MEASURING", "DONE"]
+    assert (done["reason"], done["detail"], done["views"]) == ("MAX_VIEWS", "2 views taken", "2")
+    assert done["message"] == "MAX_VIEWS: 2 views taken"
+    assert 0.0 <= float(done["coverage_estimate"]) <= 1.0
+    assert float(done["elapsed"]) > 0.0
+    assert conversions.to_nanoseconds(second.header.stamp) > conversions.to_nanoseconds(first.header.stamp)
+    assert len(robot.goals) == 2
+
+
+def test_while_waiting_only_what_is_missing_is_named(world):
+    planner = world.start(NbvPlannerNode, **SMALL)
+    statuses = world.listen(DiagnosticStatus, "nbv_planner/status", qos.latched(100))
+    send = world.speaker(PoseStamped, "camera_pose")
+    send(pose_msg(view_pose(0.0)))
+    world.spin_until(lambda: statuses and "/camera_pose" not in statuses[-1].message, "the pose to be heard")
+    assert "/surface" in statuses[-1].message
+    assert "/goal_pose (geometry_msgs/PoseStamped: subscribers (mapper and robot))" in statuses[-1].message
+    world.speaker(PointCloud2, "surface", qos.latched())(conversions.belief_to_msg(PRIOR, header("object")))
+    world.spin_until(lambda: "/surface" not in statuses[-1].message, "the surface to be heard")
+    world.listen(PoseStamped, "goal_pose")
+    world.spin_some()
+    assert planner.session.state.value == "WAITING"  # one subscriber is not enough
+    world.listen(PoseStamped, "goal_pose")
+    world.spin_until(lambda: planner.session.state.value == "MOVING", "the first goal")
+
+
+def test_the_goal_is_the_best_candidate_on_the_view_circle_and_says_why(world):
+    node = world.start(NbvPlannerNode, **SMALL, view_distance=12.0, range_max=12.0)
+    robot = Robot(world, drives=False).begin()
+    goal = robot.goal(1)
+    (iteration,) = world.spin_until(lambda: robot.iterations, "the reasons")
+    (cloud,) = world.spin_until(lambda: robot.candidates, "the candidates")
+    expected = node.session.planner.decide(PRIOR.as_transmitted(), current_view=0.0)
+    pose = conversions.pose_from_msg(goal)
+    assert pose.view_angle == pytest.approx(expected.view_angle, abs=1e-12)
+    assert math.hypot(pose.x, pose.y) == pytest.approx(12.0)
+    assert pose.to_camera(0.0, 0.0)[1] == pytest.approx(0.0, abs=1e-9)
+    assert goal.header.frame_id == cloud.header.frame_id == "object"
+    values = conversions.status_values(iteration)
+    assert iteration.message == f"view 1 at {expected.view_angle:.4f} rad"
+    for key in ("view_angle", "utility", "score", "runner_up", "margin"):
+        assert float(values[key]) == getattr(expected, key)
+    assert (values["round"], values["feasible_candidates"]) == ("1", "20")
+    assert int(values["goal_stamp"]) == conversions.to_nanoseconds(goal.header.stamp)
+    assert cloud.header.stamp == goal.header.stamp
+    way = abs(math.remainder(expected.view_angle, 2 * math.pi)) * 12.0
+    assert float(values["travel"]) == pytest.approx(way)
+    assert float(values["planning_milliseconds"]) > 0.0
+    assert float(values["band_width_mean"]) == pytest.approx(PRIOR.width.mean(), rel=1e-6)
+    assert 0.0 <= float(values["narrow_fraction"]) <= 1.0
+    assert 0.0 <= float(values["coverage_estimate"]) <= 1.0
+    candidates = conversions.candidates_from_msg(cloud)
+    assert candidates.angle.tolist() == pytest.approx(expected.candidates.tolist(), abs=1e-6)
+    assert candidates.utility.tolist() == pytest.approx(expected.utilities.tolist(), rel=1e-6)
+    assert candidates.feasible.all()
+
+
+def test_a_surface_from_before_the_goal_does_not_end_a_view(world):
+    planner = world.start(NbvPlannerNode, **ENDLESS)
+    robot = Robot(world, drives=False).begin()
+    stamp = conversions.to_nanoseconds(robot.goal(1).header.stamp)
+    robot.arrive()
+    robot.status("MEASURING")
+    robot.send_surface(conversions.belief_to_msg(NARROW, header("object", stamp - 1)))
+    world.spin_until(lambda: planner.session.inputs.belief_stamp == stamp - 1, "the old surface")
+    world.spin_some(5)
+    assert robot.states[-1] == "MEASURING"
+    robot.send_surface(conversions.belief_to_msg(PRIOR, header("object", stamp)))
+    robot.goal(2)
+
+
+def test_a_surface_that_comes_before_the_arrival_is_used_once_there(world):
+    world.start(NbvPlannerNode, **ENDLESS)
+    robot = Robot(world, drives=False).begin()
+    robot.goal(1)
+    robot.map()
+    world.spin_some()
+    assert len(robot.goals) == 1
+    robot.arrive()
+    robot.goal(2)
+
+
+# --- how it ends
+
+
+@pytest.mark.parametrize(
+    ("settings", "belief", "reason", "text", "figures", "views"),
+    [
+        ({"min_gain": 1e9}, None, "NO_GAIN", "less than 1e+09", {"predicted_gain", "min_gain"}, 0),
+        ({"max_views": 1}, None, "MAX_VIEWS", "1 views taken", {"views"}, 1),
+        ({"max_duration": 1e-9}, None, "MAX_DURATION", "s passed", {"seconds"}, 1),
+        (
+            {"stall_views": 1}, lambda _: PRIOR, "STALLED", "the last 1 views raised the estimated coverage by",
+            {"stall_views", "coverage_rise", "stall_change"}, 2,
+        ),
+        ({"num_views": 1}, None, "NO_REACHABLE_VIEW", "no candidate view may be chosen", set(), 1),
+        (
+            {"band_tolerance": 0.7}, lambda _: NARROW, "BAND_NARROW", "narrower than 0.7 m on 100.0% of the circle",
+            {"narrow_fraction", "band_tolerance", "target_fraction"}, 1,
+        ),
+    ],
+    ids=["NO_GAIN", "MAX_VIEWS", "MAX_DURATION", "STALLED", "NO_REACHABLE_VIEW", "BAND_NARROW"],
+)  # fmt: skip
+def test_it_ends_with_a_typed_reason_and_its_figures(world, settings, belief, reason, text, figures, views):
+    world.start(NbvPlannerNode, **{**ENDLESS, **settings})
+    robot = Robot(world, belief=belief).begin()
+    done = robot.status("DONE")
+    assert done["reason"] == reason
+    assert text in done["detail"]
+    assert done["message"] == f"{reason}: {done['detail']}"
+    assert figures <= set(done)
+    assert all(math.isfinite(float(done[key])) for key in figures)
+    assert done["views"] == str(views)
+    assert len(robot.goals) == len(robot.iterations) == views
+
+
+def test_after_the_end_nothing_more_is_sent(world):
+    planner = world.start(NbvPlannerNode, **{**ENDLESS, "max_views": 1})
+    robot = Robot(world).begin()
+    robot.status("DONE")
+    robot.arrive()
+    robot.map()
+    world.spin_some()
+    assert len(robot.goals) == 1
+    assert world.diagnosis(planner).message == "MAX_VIEWS: 1 views taken"
+
+
+def test_a_limit_changed_at_run_time_ends_the_episode(world):
+    planner = world.start(NbvPlannerNode, **ENDLESS)
+    robot = Robot(world, drives=False).begin()
+    for number in (1, 2):
+        robot.goal(number)
+        robot.arrive()
+        robot.map()
+    robot.goal(3)
+    assert world.set_parameters(planner, max_views=3)[0].successful
+    robot.arrive()
+    robot.map()
+    assert robot.status("DONE")["reason"] == "MAX_VIEWS"
+
+
+def test_with_exit_when_done_the_node_finishes_and_the_status_stays_a_while(world):
+    world.start(NbvPlannerNode, **{**ENDLESS, "max_views": 1}, exit_when_done=True)
+    robot = Robot(world).begin()
+    robot.status("DONE")
+    with pytest.raises(NodeFinished):
+        world.spin_until(lambda: False, "the node to finish")
+
+
+# --- goals that are not reached
+
+
+def test_a_goal_that_is_not_reached_is_sent_again_and_then_left_for_another_view(world):
+    world.start(NbvPlannerNode, **ENDLESS, goal_timeout=0.4, goal_retries=1)
+    robot = Robot(world, drives=False).begin()
+    first, again = robot.goal(1), robot.goal(2)
+    assert again == first  # the same stamp: no new view
+    other = robot.goal(3)
+    assert other.header.stamp != first.header.stamp
+    assert abs(robot.goal_angle(3) - robot.goal_angle(1)) > 0.1
+    world.spin_until(lambda: len(robot.candidates) >= 3, "the candidates")
+    cloud = conversions.candidates_from_msg(robot.candidates[2])
+    assert abs(cloud.angle[~cloud.feasible] - robot.goal_angle(1)).tolist() == pytest.approx([0.0], abs=1e-6)
+    values = conversions.status_values(robot.iterations[2])
+    assert (values["round"], values["feasible_candidates"]) == ("1", "19")
+    robot.arrive()
+    robot.map()
+    world.spin_until(lambda: conversions.status_values(robot.statuses[-1])["views"] == "1", "the first view")
+
+
+def test_a_robot_that_reaches_nothing_ends_the_episode(world):
+    world.start(NbvPlannerNode, **{**ENDLESS, "num_views": 2}, goal_timeout=0.1, goal_retries=0)
+    robot = Robot(world, drives=False).begin()
+    done = robot.status("DONE")
+    assert (done["reason"], done["views"]) == ("NO_REACHABLE_VIEW", "0")
+    assert len(robot.goals) == 2
+    assert robot.goal_angle(1) != robot.goal_angle(2)
+
+
+# --- missing and malformed inputs
+
+
+def test_after_input_timeout_the_status_warns_and_names_the_missing_inputs(world):
+    planner = world.start(NbvPlannerNode, **SMALL, input_timeout=0.2)
+    robot = Robot(world, drives=False)
+    world.spin_until(lambda: robot.statuses and robot.statuses[-1].level == DiagnosticStatus.WARN, "the warning")
+    message = robot.statuses[-1].message
+    assert "/surface" in message
+    assert "/camera_pose" in message
+    assert "/goal_pose" not in message
+    assert message.endswith("nothing for more than 0.2 s")
+    assert world.diagnosis(planner).level == DiagnosticStatus.WARN
+    robot.begin()
+    robot.goal(1)
+    robot.arrive()
+    robot.status("MEASURING")
+    world.spin_until(lambda: robot.statuses[-1].level == DiagnosticStatus.WARN, "the warning")
+    assert robot.statuses[-1].message == (
+        "waiting for a surface with a scan of view 1 on /surface; nothing for more than 0.2 s"
+    )
+    robot.map()
+    assert robot.goal(2)
+    robot.status("MOVING")
+    assert robot.statuses[-1].level == DiagnosticStatus.OK
+
+
+def test_malformed_poses_and_surfaces_are_counted_by_reason_and_change_nothing(world):
+    planner = world.start(NbvPlannerNode, **ENDLESS)
+    robot = Robot(world, drives=False)
+    bad = [("camera_pose", robot.send_pose, r, m) for r, m in malformed_poses(pose_msg(view_pose(2.0), 1)).values()]
+    good = conversions.belief_to_msg(PRIOR, header("object", 1))
+    surfaces = {
+        "layout": conversions.belief_to_msg(PRIOR, header("object", 1)),
+        "frame": conversions.belief_to_msg(PRIOR, header("map", 1)),
+        "grid": conversions.belief_to_msg(belief_of(4.0, 5.0, grid=PRIOR.angle[::-1]), header("object", 1)),
+        "band": conversions.belief_to_msg(belief_of(5.0, 4.0), header("object", 1)),
+        "not_finite": conversions.belief_to_msg(
+            dataclasses.replace(PRIOR, upper=PRIOR.upper + math.inf), header("object", 1)
+        ),
+    }
+    surfaces["layout"].data = surfaces["layout"].data[:-1]
+    bad += [("surface", robot.send_surface, reason, msg) for reason, msg in surfaces.items()]
+    expected: dict[str, int] = {}
+    for topic, send, reason, msg in bad:
+        key = f"{topic}.{reason}"
+        expected[key] = expected.get(key, 0) + 1
+        send(msg)
+        world.spin_until(lambda k=key: planner.drops[k] == expected[k], f"the count of {key}")
+    assert world.drops(planner) == expected
+    inputs = planner.session.inputs
+    assert (inputs.pose, inputs.belief) == (None, None)
+    robot.send_surface(good)
+    robot.begin()
+    robot.goal(1)
+
+
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # no length: the estimated coverage is NaN
+@pytest.mark.parametrize("size", [2, 3, 16])
+@pytest.mark.parametrize("objective", ["IOA", "U"])
+def test_odd_but_well_formed_surfaces_do_not_stop_it(world, objective, size):
+    world.start(NbvPlannerNode, **{**ENDLESS, "objective": objective})
+    robot = Robot(world, belief=lambda views: belief_of(*[(-1.0, 1.0), (-6.0, -5.0)][views % 2], size=size)).begin()
+    robot.goal(3)
+
+
+# --- services
+
+
+def test_without_autostart_it_waits_for_start(world):
+    world.start(NbvPlannerNode, **SMALL, autostart=False)
+    robot = Robot(world).begin()
+    assert robot.status("WAITING")["message"] == "waiting for the service ~/start"
+    world.spin_some()
+    assert robot.goals == []
+    answer = world.call(Trigger, "nbv_planner/start")
+    assert (answer.success, answer.message) == (True, "started")
+    robot.goal(1)
+
+
+def test_stop_ends_the_episode_and_start_then_asks_for_a_reset(world):
+    world.start(NbvPlannerNode, **ENDLESS)
+    robot = Robot(world, drives=False).begin()
+    robot.goal(1)
+    robot.arrive()
+    robot.map()
+    robot.goal(2)
+    answer = world.call(Trigger, "nbv_planner/stop")
+    assert (answer.success, answer.message) == (True, "1 views taken")
+    done = robot.status("DONE")
+    assert (done["reason"], done["detail"], done["views"]) == ("STOPPED", "stopped by the operator", "1")
+    answer = world.call(Trigger, "nbv_planner/start")
+    assert (answer.success, answer.message) == (False, "the episode has ended (STOPPED); call reset first")
+    robot.arrive()
+    robot.map()
+    world.spin_some()
+    assert len(robot.goals) == 2
+
+
+def test_reset_begins_a_new_episode(world):
+    world.start(NbvPlannerNode, **{**ENDLESS, "max_views": 2})
+    robot = Robot(world, belief=lambda _: PRIOR).begin()
+    robot.status("DONE")
+    answer = world.call(Trigger, "nbv_planner/reset")
+    assert (answer.success, answer.message) == (True, "episode reset")
+    world.spin_until(lambda: robot.states.count("DONE") == 2, "the second episode's end")
+    assert [robot.goal_angle(n) for n in (3, 4)] == [robot.goal_angle(n) for n in (1, 2)]
+    assert [conversions.status_values(msg)["round"] for msg in robot.iterations] == ["1", "2", "1", "2"]
+
+
+def test_pause_holds_goals_back_until_it_goes_on(world):
+    world.start(NbvPlannerNode, **ENDLESS)
+    robot = Robot(world, drives=False).begin()
+    robot.goal(1)
+    answer = world.call(SetBool, "nbv_planner/pause", data=True)
+    assert (answer.success, answer.message) == (True, "PAUSED")
+    assert robot.status("PAUSED")["message"] == "paused by the operator"
+    robot.arrive()
+    robot.map()
+    world.spin_some()
+    assert len(robot.goals) == 1
+    answer = world.call(SetBool, "nbv_planner/pause", data=False)
+    assert answer.success
+    robot.goal(2)
+
+
+def test_pause_before_the_first_goal_holds_it_back_too(world):
+    world.start(NbvPlannerNode, **ENDLESS)
+    robot = Robot(world, drives=False)
+    world.call(SetBool, "nbv_planner/pause", data=True)
+    robot.begin()
+    world.spin_some()
+    assert robot.goals == []
+    assert world.call(Trigger, "nbv_planner/start").success
+    robot.goal(1)
+
+
+def test_plan_once_says_view_and_utility_without_sending_a_goal(world):
+    node = world.start(NbvPlannerNode, **SMALL, autostart=False)
+    robot = Robot(world)
+    answer = world.call(Trigger, "nbv_planner/plan_once")
+    assert (answer.success, answer.message) == (False, "no surface received yet")
+    robot.begin()
+    robot.status("WAITING")
+    expected = node.session.planner.decide(PRIOR.as_transmitted(), current_view=0.0)
+    world.spin_until(lambda: world.call(Trigger, "nbv_planner/plan_once").success, "the surface to be heard")
+    answer = world.call(Trigger, "nbv_planner/plan_once")
+    assert answer.message == f"view_angle: {expected.view_angle:.6f} rad, utility: {expected.utility:.6g}"
+    world.spin_some()
+    assert (robot.goals, robot.iterations, robot.candidates) == ([], [], [])
+
+
+# --- who hears what
+
+
+def test_late_subscribers_get_status_candidates_and_every_iteration_but_no_goal(world):
+    planner = world.start(NbvPlannerNode, **{**ENDLESS, "max_views": 4})
+    robot = Robot(world).begin()
+    robot.status("DONE")
+    goals = world.listen(PoseStamped, "goal_pose")
+    status = world.listen(DiagnosticStatus, "nbv_planner/status", qos.latched(10))
+    candidates = world.listen(PointCloud2, "nbv_planner/candidates", qos.latched(10))
+    iterations = world.listen(DiagnosticStatus, "nbv_planner/iteration", qos.latched(100))
+    world.spin_until(lambda: status and candidates and len(iterations) >= 4, "the latched messages")
+    world.spin_some()
+    assert goals == []
+    assert [conversions.status_values(msg)["state"] for msg in status] == ["DONE"]
+    assert len(candidates) == 1
+    assert [conversions.status_values(msg)["round"] for msg in iterations] == ["1", "2", "3", "4"]
+    assert planner.session.state.value == "DONE"
+
+
+@pytest.mark.parametrize("cls", [NbvPlannerNode, SurfaceMapperNode])
+def test_planner_and_mapper_do_not_listen_to_the_ground_truth(world, cls):
+    camera, node = world.start(DepthCamera), world.start(cls)
+    published = dict(camera.get_publisher_names_and_types_by_node("depth_camera", "/"))
+    assert "/ground_truth/surface" in published
+    heard = dict(node.get_subscriber_names_and_types_by_node(node.get_name(), "/"))
+    assert "/camera_pose" in heard
+    assert not [topic for topic in heard if "ground_truth" in topic]
+    assert [i.node_name for i in node.get_subscriptions_info_by_topic("/ground_truth/surface")] == []
+
+
+def test_every_latched_topic_has_one_publisher(world):
+    for cls in (DepthCamera, SurfaceMapperNode, NbvPlannerNode):
+        world.start(cls)
+    for topic in ("surface", "ground_truth/surface", "run_info", "nbv_planner/status", "nbv_planner/candidates",
+                  "nbv_planner/iteration"):  # fmt: skip
+        (publisher,) = world.peer.get_publishers_info_by_topic(f"/{topic}")
+        assert publisher.qos_profile.durability == rclpy.qos.DurabilityPolicy.TRANSIENT_LOCAL
+        assert publisher.qos_profile.reliability == rclpy.qos.ReliabilityPolicy.RELIABLE
+    (goal,) = world.peer.get_publishers_info_by_topic("/goal_pose")
+    assert goal.qos_profile.durability == rclpy.qos.DurabilityPolicy.VOLATILE

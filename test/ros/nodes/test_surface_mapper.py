@@ -1,0 +1,324 @@
+"""Node surface_mapper: the scans that count and no others, whatever else arrives and in whichever order."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
+
+from diagnostic_msgs.msg import DiagnosticStatus
+from geometry_msgs.msg import PoseStamped
+from ros_world import as_received, header, malformed_poses, malformed_scans, pose_msg, view_pose
+from sensor_msgs.msg import LaserScan, PointCloud2
+from std_srvs.srv import Trigger
+
+from nbv_planner.camera import CameraPose, MeasurementSettings, Scan, scan_to_measurements
+from nbv_planner.gp.kernels import PeriodicMatern
+from nbv_planner.objects import parse_object
+from nbv_planner.ros import conversions, qos
+from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
+from nbv_planner.scene import Scene
+from nbv_planner.simulated_camera import SensorSettings, SimulatedCamera
+from nbv_planner.surface import MapperSettings, SurfaceMapper
+
+SCENE = Scene()
+CAMERA = SimulatedCamera(parse_object("polygon:star", SCENE), SCENE, SensorSettings(num_beams=31))
+GRID = 100
+MS = 1_000_000
+HERE, THERE = view_pose(1.0), view_pose(2.5)
+
+
+def scan_at(pose: CameraPose, number: int = 0) -> Scan:
+    return CAMERA.scan(pose, 1, number)
+
+
+class Feed:
+    """The camera's and the planner's side of the mapper's conversation."""
+
+    def __init__(self, world, namespace: str = ""):
+        self.world = world
+        self.surfaces = world.listen(PointCloud2, namespace + "surface", qos.latched(100))
+        self.send_scan = world.speaker(LaserScan, namespace + "scan")
+        self.send_pose = world.speaker(PoseStamped, namespace + "camera_pose")
+        self.send_goal = world.speaker(PoseStamped, namespace + "goal_pose")
+
+    def scan(self, stamp: int, scan: Scan) -> None:
+        self.send_scan(conversions.scan_to_msg(scan, header("camera", stamp)))
+
+    def pose(self, stamp: int, pose: CameraPose) -> None:
+        self.send_pose(pose_msg(pose, stamp))
+
+    def goal(self, stamp: int, pose: CameraPose) -> None:
+        self.send_goal(pose_msg(pose, stamp))
+
+    def pair(self, stamp: int, pose: CameraPose, number: int = 0) -> None:
+        """A scan and its pose."""
+        self.scan(stamp, scan_at(pose, number))
+        self.pose(stamp, pose)
+
+    def surface(self, number: int) -> PointCloud2:
+        """Wait until that many surfaces have come; gives the last."""
+        self.world.spin_until(lambda: len(self.surfaces) >= number, f"surface {number}")
+        assert len(self.surfaces) == number
+        return self.surfaces[-1]
+
+
+def surface_of(*taken: tuple[CameraPose, int]) -> bytes:
+    """What the surface must hold, bit for bit, once these scans (pose, number) and no others have been mapped."""
+    mapper = SurfaceMapper(PeriodicMatern(), MapperSettings(grid_size=GRID))
+    for pose, number in taken:
+        found = scan_to_measurements(scan_at(pose, number), as_received(pose), SCENE, MeasurementSettings())
+        assert len(found.measurements) > 5
+        mapper.add(found.measurements)
+    return bytes(conversions.belief_to_msg(mapper.belief(), header("object")).data)
+
+
+def stamp_of(msg) -> int:
+    return conversions.to_nanoseconds(msg.header.stamp)
+
+
+def test_prior_is_published_once_a_scan_has_found_its_pose(world):
+    mapper = world.start(SurfaceMapperNode, grid_size=GRID)
+    feed = Feed(world)
+    feed.scan(10 * MS, scan_at(HERE))
+    world.spin_until(lambda: "scan" not in world.diagnosis(mapper).message, "the scan to be heard")
+    assert feed.surfaces == []
+    feed.pose(10 * MS, HERE)
+    prior = feed.surface(1)
+    assert (stamp_of(prior), prior.header.frame_id) == (0, "object")
+    assert bytes(prior.data) == surface_of()
+    feed.pair(20 * MS, HERE)
+    feed.pair(30 * MS, THERE)
+    feed.goal(40 * MS, HERE)
+    feed.pair(50 * MS, HERE)
+    assert stamp_of(feed.surface(2)) == 50 * MS  # the prior has come once only
+
+
+def test_exactly_the_scans_taken_at_the_goal_since_it_was_given_count(world):
+    mapper = world.start(SurfaceMapperNode, grid_size=GRID, scans_per_view=3)
+    feed = Feed(world)
+    feed.pair(50 * MS, HERE, 0)  # at the goal, but before it was given
+    feed.pair(99 * MS, HERE, 1)
+    feed.goal(100 * MS, HERE)
+    feed.pair(110 * MS, THERE, 2)  # on the way
+    feed.pair(120 * MS, view_pose(1.02), 3)
+    for number in (4, 5, 6, 7, 8):
+        feed.pair(100 * MS + number * 10 * MS, HERE, number)
+    after = feed.surface(2)
+    assert bytes(after.data) == surface_of((HERE, 4), (HERE, 5), (HERE, 6))
+    assert stamp_of(after) == 160 * MS
+    feed.goal(200 * MS, THERE)
+    for number in (0, 1, 2, 3):
+        feed.pair(210 * MS + number * 10 * MS, THERE, number)
+    last = feed.surface(3)
+    taken = [(HERE, 4), (HERE, 5), (HERE, 6), (THERE, 0), (THERE, 1), (THERE, 2)]
+    assert bytes(last.data) == surface_of(*taken)
+    values = world.diagnosis(mapper).values
+    assert values["views"] == "2"
+    assert int(values["measurements"]) == len(mapper.mapper.measurements)
+    assert float(values["update_milliseconds"]) > 0.0
+
+
+def test_two_of_three_scans_are_not_mapped_yet(world):
+    mapper = world.start(SurfaceMapperNode, grid_size=GRID, scans_per_view=3)
+    feed = Feed(world)
+    feed.goal(100 * MS, HERE)
+    feed.pair(110 * MS, HERE, 0)
+    feed.pair(120 * MS, HERE, 1)
+    world.spin_until(lambda: mapper.matcher.matches == 2, "both scans")
+    assert bytes(feed.surface(1).data) == surface_of()
+    feed.pair(130 * MS, HERE, 2)
+    assert bytes(feed.surface(2).data) == surface_of((HERE, 0), (HERE, 1), (HERE, 2))
+
+
+@pytest.mark.parametrize("order", itertools.permutations(("scan", "pose", "goal")), ids="-".join)
+def test_scan_pose_and_goal_may_come_in_any_order(world, order):
+    world.start(SurfaceMapperNode, grid_size=GRID)
+    feed = Feed(world)
+    send = {
+        "scan": lambda: feed.scan(110 * MS, scan_at(HERE)),
+        "pose": lambda: feed.pose(110 * MS, HERE),
+        "goal": lambda: feed.goal(100 * MS, HERE),
+    }
+    for kind in order:
+        send[kind]()
+        world.spin_some(8)
+    world.spin_until(lambda: feed.surfaces and stamp_of(feed.surfaces[-1]) == 110 * MS, "the surface")
+    assert bytes(feed.surfaces[-1].data) == surface_of((HERE, 0))
+
+
+def test_the_same_goal_again_maps_nothing_twice(world):
+    mapper = world.start(SurfaceMapperNode, grid_size=GRID)
+    feed = Feed(world)
+    feed.goal(100 * MS, HERE)
+    feed.pair(110 * MS, HERE, 0)
+    world.spin_until(lambda: feed.surfaces and stamp_of(feed.surfaces[-1]) == 110 * MS, "the surface")
+    feed.goal(100 * MS, HERE)
+    feed.pair(120 * MS, HERE, 1)
+    world.spin_until(lambda: mapper.matcher.matches == 2, "the second scan")
+    world.spin_some(5)
+    assert bytes(feed.surfaces[-1].data) == surface_of((HERE, 0))
+
+
+def test_scans_without_a_pose_of_their_time_are_counted(world):
+    mapper = world.start(SurfaceMapperNode, grid_size=GRID, queue_size=2)
+    feed = Feed(world)
+    for number in range(3):
+        feed.scan((10 + number) * MS, scan_at(HERE))
+    world.spin_until(lambda: world.drops(mapper).get("scan.no_pose") == 1, "the scan that had to go")
+    feed.pose(500 * MS, HERE)
+    world.spin_until(lambda: world.drops(mapper).get("scan.pose_too_far") == 2, "the scans without a pose")
+    assert feed.surfaces == []
+
+
+def test_beams_left_out_are_counted_by_reason(world):
+    mapper = world.start(SurfaceMapperNode, grid_size=GRID)
+    feed = Feed(world)
+    scan = scan_at(HERE)
+    scan.ranges[:6] = [float("nan"), float("-inf"), 0.0, -1.0, 9.9, 0.1]
+    feed.goal(100 * MS, HERE)
+    feed.scan(110 * MS, scan)
+    feed.pose(110 * MS, HERE)
+    world.spin_until(lambda: feed.surfaces and stamp_of(feed.surfaces[-1]) == 110 * MS, "the surface")
+    drops = world.drops(mapper)
+    assert (drops["beam.nan"], drops["beam.too_close"], drops["beam.not_positive"]) == (1, 1, 2)
+    assert drops["beam.outside_bounds"] >= 1
+
+
+def test_a_stream_of_malformed_messages_is_counted_by_reason_and_changes_no_bit_of_the_belief(world):
+    mapper = world.start(SurfaceMapperNode, grid_size=GRID, scans_per_view=2)
+    feed = Feed(world)
+    expected: dict[str, int] = {}
+
+    def bad_stream(stamp: int) -> None:
+        scan = conversions.scan_to_msg(scan_at(HERE, 9), header("camera", stamp))
+        streams = (
+            ("scan", feed.send_scan, malformed_scans(scan)),
+            ("camera_pose", feed.send_pose, malformed_poses(pose_msg(THERE, stamp))),
+            ("goal_pose", feed.send_goal, malformed_poses(pose_msg(THERE, stamp))),
+        )
+        for topic, send, messages in streams:
+            for reason, msg in messages.values():
+                key = f"{topic}.{reason}"
+                expected[key] = expected.get(key, 0) + 1
+                send(msg)
+                world.spin_until(lambda k=key: mapper.drops[k] == expected[k], f"the count of {key}")
+
+    bad_stream(5 * MS)
+    feed.goal(100 * MS, HERE)
+    bad_stream(105 * MS)
+    feed.scan(110 * MS, scan_at(HERE, 0))
+    bad_stream(110 * MS)  # the stamps of good ones, too
+    feed.pose(110 * MS, HERE)
+    feed.pair(120 * MS, HERE, 1)
+    feed.surface(2)
+    bad_stream(130 * MS)
+    feed.goal(200 * MS, THERE)
+    feed.pair(210 * MS, THERE, 0)
+    feed.pair(220 * MS, THERE, 1)
+    after = feed.surface(3)
+    assert bytes(after.data) == surface_of((HERE, 0), (HERE, 1), (THERE, 0), (THERE, 1))
+    counted = {reason: n for reason, n in world.drops(mapper).items() if not reason.startswith("beam.")}
+    assert counted == expected
+    assert set(counted) == {
+        "scan.empty", "scan.wrong_length", "scan.increment", "scan.header_not_finite", "scan.range_limits",
+        "scan.frame", "camera_pose.not_finite", "camera_pose.quaternion", "camera_pose.tilted", "camera_pose.frame",
+        "goal_pose.not_finite", "goal_pose.quaternion", "goal_pose.tilted", "goal_pose.frame",
+    }  # fmt: skip
+
+
+def test_an_empty_camera_frame_takes_scans_of_any_frame(world):
+    world.start(SurfaceMapperNode, grid_size=GRID, camera_frame="")
+    feed = Feed(world)
+    feed.send_scan(conversions.scan_to_msg(scan_at(HERE), header("lidar_7", 10 * MS)))
+    feed.pose(10 * MS, HERE)
+    assert bytes(feed.surface(1).data) == surface_of()
+
+
+def test_reset_forgets_everything_and_publishes_the_prior(world):
+    mapper = world.start(SurfaceMapperNode, grid_size=GRID)
+    feed = Feed(world)
+    feed.goal(100 * MS, HERE)
+    feed.pair(110 * MS, HERE)
+    world.spin_until(lambda: feed.surfaces and stamp_of(feed.surfaces[-1]) == 110 * MS, "the surface")
+    feed.surfaces.clear()
+    answer = world.call(Trigger, "surface_mapper/reset")
+    assert (answer.success, answer.message) == (True, "all measurements forgotten")
+    assert bytes(feed.surface(1).data) == surface_of()
+    values = world.diagnosis(mapper).values
+    assert (values["measurements"], values["views"]) == ("0", "0")
+    feed.goal(200 * MS, THERE)
+    feed.pair(210 * MS, THERE, 3)
+    assert bytes(feed.surface(2).data) == surface_of((THERE, 3))
+
+
+def test_diagnostics_warn_and_name_the_missing_inputs(world):
+    mapper = world.start(SurfaceMapperNode, grid_size=GRID, input_timeout=0.2)
+    feed = Feed(world)
+    found = world.diagnosis(mapper)
+    assert found.level == DiagnosticStatus.WARN
+    assert found.message == (
+        "waiting for /scan (sensor_msgs/LaserScan): nothing usable received yet; "
+        "/camera_pose (geometry_msgs/PoseStamped): nothing usable received yet"
+    )
+    feed.scan(10 * MS, scan_at(HERE))
+    world.spin_until(lambda: "/scan" not in world.diagnosis(mapper).message, "the scan to be heard")
+    feed.pose(10 * MS, HERE)
+    world.spin_until(lambda: "/camera_pose (geometry_msgs/PoseStamped): nothing usable" not in
+                     world.diagnosis(mapper).message, "the pose to be heard")  # fmt: skip
+    world.spin_until(lambda: "/scan (sensor_msgs/LaserScan): nothing for 0." in world.diagnosis(mapper).message,
+                     "the scans to be missed")  # fmt: skip
+    assert world.diagnosis(mapper).level == DiagnosticStatus.WARN
+
+
+def test_malformed_scans_alone_do_not_count_as_an_input(world):
+    mapper = world.start(SurfaceMapperNode, grid_size=GRID)
+    feed = Feed(world)
+    scan = conversions.scan_to_msg(scan_at(HERE), header("camera", 0))
+    feed.send_scan(malformed_scans(scan)["no ranges"][1])
+    world.spin_until(lambda: mapper.drops, "the drop")
+    found = world.diagnosis(mapper)
+    assert (found.level, found.values["dropped.scan.empty"]) == (DiagnosticStatus.WARN, "1")
+    assert "/scan (sensor_msgs/LaserScan): nothing usable received yet" in found.message
+
+
+def test_diagnostics_are_ok_while_scans_and_poses_come(world):
+    mapper = world.start(SurfaceMapperNode, grid_size=GRID, input_timeout=1000.0)
+    feed = Feed(world)
+    feed.pair(10 * MS, HERE)
+    feed.surface(1)
+    found = world.diagnosis(mapper)
+    assert (found.level, found.message) == (DiagnosticStatus.OK, "mapping")
+
+
+def test_the_newest_surface_reaches_a_late_subscriber_alone(world):
+    world.start(SurfaceMapperNode, grid_size=GRID)
+    feed = Feed(world)
+    feed.goal(100 * MS, HERE)
+    feed.pair(110 * MS, HERE)
+    world.spin_until(lambda: feed.surfaces and stamp_of(feed.surfaces[-1]) == 110 * MS, "the surface")
+    late = world.listen(PointCloud2, "surface", qos.latched())
+    world.spin_until(lambda: late, "the latched surface")
+    world.spin_some()
+    assert [stamp_of(msg) for msg in late] == [110 * MS]
+    assert bytes(late[0].data) == surface_of((HERE, 0))
+
+
+def test_scans_of_a_best_effort_driver_are_heard(world):
+    world.start(SurfaceMapperNode, grid_size=GRID)
+    feed = Feed(world)
+    send = world.speaker(LaserScan, "scan", qos.sensor_data())
+    send(conversions.scan_to_msg(scan_at(HERE), header("camera", 10 * MS)))
+    feed.pose(10 * MS, HERE)
+    assert bytes(feed.surface(1).data) == surface_of()
+
+
+def test_topics_follow_namespace_and_remapping(world):
+    arguments = ["--ros-args", "-r", "__ns:=/cell", "-r", "scan:=lidar/front"]
+    mapper = world.start(SurfaceMapperNode, cli_args=arguments, grid_size=GRID)
+    found = world.diagnosis(mapper).message
+    assert "/cell/lidar/front (sensor_msgs/LaserScan)" in found
+    assert "/cell/camera_pose" in found
+    assert "/cell/surface" in dict(mapper.get_publisher_names_and_types_by_node("surface_mapper", "/cell"))

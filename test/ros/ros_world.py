@@ -1,0 +1,213 @@
+"""A ROS graph for one test: nodes under test and the test's own node, spun in one thread until something holds."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import rclpy
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from geometry_msgs.msg import PoseStamped
+from rclpy.context import Context
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+from rclpy.parameter_client import AsyncParameterClient
+from rclpy.serialization import deserialize_message, serialize_message
+from sensor_msgs.msg import LaserScan
+from std_msgs.msg import Header
+
+from nbv_planner.camera import CameraPose
+from nbv_planner.ros import conversions, qos
+from nbv_planner.ros.runner import free_domain_id
+
+# Far longer than anything takes: it ends a test that would hang, and says nothing about speed.
+PATIENCE = 30.0
+
+
+def over_the_wire(msg: Any) -> Any:
+    """The message as a subscriber gets it."""
+    return deserialize_message(serialize_message(msg), type(msg))
+
+
+def header(frame: str, stamp: int = 0) -> Header:
+    return Header(stamp=conversions.to_stamp(stamp), frame_id=frame)
+
+
+def parameter_list(values: dict[str, Any]) -> list[Parameter]:
+    return [Parameter(name, value=value) for name, value in values.items()]
+
+
+class World:
+    """Context, domain and executor of one test; use as a context manager.
+
+    Attributes:
+        peer: the test's own node.
+    """
+
+    def __init__(self) -> None:
+        self.domain = free_domain_id()
+        self.context = Context()
+        rclpy.init(args=[], context=self.context, domain_id=self.domain)
+        self.executor = SingleThreadedExecutor(context=self.context)
+        self.nodes: list[Node] = []
+        self.peer = self._add(Node("peer", context=self.context, use_global_arguments=False))
+        self._diagnoses: list[tuple[int, DiagnosticStatus]] = []
+        self.peer.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 100)
+
+    def __enter__(self) -> World:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.executor.shutdown(timeout_sec=1.0)
+        for node in reversed(self.nodes):
+            node.destroy_node()
+        self.context.try_shutdown()
+
+    def _add(self, node: Node) -> Node:
+        self.nodes.append(node)
+        self.executor.add_node(node)
+        return node
+
+    def _on_diagnostics(self, msg: DiagnosticArray) -> None:
+        stamp = conversions.to_nanoseconds(msg.header.stamp)
+        self._diagnoses.extend((stamp, status) for status in msg.status)
+
+    def start(self, create: type[Node], *, cli_args: list[str] | None = None, **parameters: Any) -> Any:
+        """Start a node under test with parameters."""
+        return self._add(
+            create(context=self.context, cli_args=cli_args, parameter_overrides=parameter_list(parameters))
+        )
+
+    def spin_until(self, condition: Callable[[], Any], what: str, *, timeout: float = PATIENCE) -> Any:
+        """Spin until `condition` gives something true, and return that; fail with `what` if it never does."""
+        deadline = time.monotonic() + timeout
+        while not (result := condition()):
+            assert time.monotonic() < deadline, f"waited {timeout:g} s in vain for {what}"
+            self.executor.spin_once(timeout_sec=0.02)
+        return result
+
+    def spin_some(self, times: int = 25) -> None:
+        """Spin a little while, for what must not happen in it."""
+        for _ in range(times):
+            self.executor.spin_once(timeout_sec=0.01)
+
+    def listen(self, kind: type, topic: str, profile: Any = None) -> list[Any]:
+        """Subscribe; returns the list that messages are put into."""
+        heard: list[Any] = []
+        self.peer.create_subscription(kind, topic, heard.append, profile or qos.reliable(100))
+        return heard
+
+    def speaker(self, kind: type, topic: str, profile: Any = None) -> Callable[[Any], None]:
+        """Publisher of a topic as a function, that has found its subscriber."""
+        publisher = self.peer.create_publisher(kind, topic, profile or qos.reliable(100))
+        self.spin_until(publisher.get_subscription_count, f"a subscriber of {topic}")
+        return publisher.publish
+
+    def result(self, future: Any, what: str) -> Any:
+        self.spin_until(future.done, what)
+        return future.result()
+
+    def call(self, kind: type, name: str, **fields: Any) -> Any:
+        """Call a service."""
+        client = self.peer.create_client(kind, name)
+        self.spin_until(client.service_is_ready, f"the service {name}")
+        return self.result(client.call_async(kind.Request(**fields)), f"an answer from {name}")
+
+    def set_parameters(self, node: Node, **values: Any) -> list[Any]:
+        """Set parameters of a node through its service."""
+        client = AsyncParameterClient(self.peer, node.get_name())
+        self.spin_until(client.services_are_ready, "the parameter services")
+        return self.result(client.set_parameters(parameter_list(values)), "an answer to set_parameters").results
+
+    def diagnosis(self, node: Any) -> SimpleNamespace:
+        """What the node says on /diagnostics now: level, message, values."""
+        name, since = node.get_fully_qualified_name().lstrip("/"), node.now_ns()
+        node.publish_diagnostics()
+
+        def latest() -> DiagnosticStatus | None:
+            found = [status for stamp, status in self._diagnoses if status.name == name and stamp >= since]
+            return found[-1] if found else None
+
+        status = self.spin_until(latest, f"diagnostics of {name}")
+        return SimpleNamespace(
+            level=status.level, message=status.message, values=conversions.status_values(status)
+        )
+
+    def drops(self, node: Any) -> dict[str, int]:
+        """What the node says on /diagnostics that it dropped, by reason."""
+        values = self.diagnosis(node).values
+        return {key.removeprefix("dropped."): int(n) for key, n in values.items() if key.startswith("dropped.")}
+
+
+def pose_msg(pose: CameraPose, stamp: int = 0, frame: str = "object") -> PoseStamped:
+    return conversions.pose_to_msg(pose, header(frame, stamp))
+
+
+def as_received(pose: CameraPose) -> CameraPose:
+    """The pose after its way through a quaternion."""
+    return conversions.pose_from_msg(over_the_wire(pose_msg(pose)))
+
+
+def view_pose(angle: float, distance: float = 10.0) -> CameraPose:
+    return CameraPose.on_view_circle(angle, distance)
+
+
+def bent(msg: Any, **changes: Any) -> Any:
+    """A copy of a message with fields changed; `a__b` is field b of field a."""
+    copy = over_the_wire(msg)
+    for path, value in changes.items():
+        *parents, name = path.split("__")
+        owner = copy
+        for parent in parents:
+            owner = getattr(owner, parent)
+        setattr(owner, name, value)
+    return copy
+
+
+NAN, INF = math.nan, math.inf
+
+
+def malformed_poses(good: PoseStamped) -> dict[str, tuple[str, PoseStamped]]:
+    """Poses that cannot be used: what is wrong -> (reason it is counted under, message)."""
+    q = "pose__orientation__"
+    return {
+        "x is NaN": ("not_finite", bent(good, pose__position__x=NAN)),
+        "y is infinite": ("not_finite", bent(good, pose__position__y=INF)),
+        "z is minus infinity": ("not_finite", bent(good, pose__position__z=-INF)),
+        "orientation is NaN": ("not_finite", bent(good, **{q + "w": NAN})),
+        "orientation is infinite": ("not_finite", bent(good, **{q + "z": INF})),
+        "orientation is zero": ("quaternion", bent(good, **{q + "z": 0.0, q + "w": 0.0})),
+        "orientation is too long": ("quaternion", bent(good, **{q + "z": 1.0, q + "w": 1.0})),
+        "orientation is huge": ("quaternion", bent(good, **{q + "x": 1e200, q + "w": -1e308})),
+        "camera looks up": ("tilted", bent(good, **{q + "y": -0.5**0.5, q + "z": 0.0, q + "w": 0.5**0.5})),
+        "optical frame": ("tilted", bent(good, **{q + "x": -0.5, q + "y": 0.5, q + "z": -0.5, q + "w": 0.5})),
+        "wrong frame": ("frame", bent(good, header__frame_id="map")),
+        "no frame": ("frame", bent(good, header__frame_id="")),
+    }
+
+
+def malformed_scans(good: LaserScan) -> dict[str, tuple[str, LaserScan]]:
+    """Scans that cannot be used: what is wrong -> (reason it is counted under, message)."""
+    ranges = good.ranges
+    return {
+        "no ranges": ("empty", bent(good, ranges=[])),
+        "too few ranges": ("wrong_length", bent(good, ranges=ranges[:-3])),
+        "too many ranges": ("wrong_length", bent(good, ranges=[*ranges, 5.0, 5.0])),
+        "increment is zero": ("increment", bent(good, angle_increment=0.0)),
+        "increment is negative": ("increment", bent(good, angle_increment=-good.angle_increment)),
+        "increment is NaN": ("header_not_finite", bent(good, angle_increment=NAN)),
+        "increment is infinite": ("header_not_finite", bent(good, angle_increment=INF)),
+        "more than a turn": ("increment", bent(good, angle_increment=1.0)),
+        "angle_min is NaN": ("header_not_finite", bent(good, angle_min=NAN)),
+        "angle_max is NaN": ("header_not_finite", bent(good, angle_max=NAN)),
+        "angle_max is infinite": ("header_not_finite", bent(good, angle_max=INF)),
+        "range_max is infinite": ("header_not_finite", bent(good, range_max=INF)),
+        "range_min is NaN": ("header_not_finite", bent(good, range_min=NAN)),
+        "range_min is negative": ("range_limits", bent(good, range_min=-1.0)),
+        "range limits are crossed": ("range_limits", bent(good, range_min=11.0)),
+        "wrong frame": ("frame", bent(good, header__frame_id="base_link")),
+    }

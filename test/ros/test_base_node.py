@@ -1,0 +1,92 @@
+"""How a node process starts and ends, whatever comes in between."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
+
+import rclpy
+from rclpy.node import Node
+from std_msgs.msg import String
+
+from nbv_planner.errors import SettingError
+from nbv_planner.ros.base_node import NodeFinished, run_node
+from nbv_planner.ros.runner import free_domain_id
+
+
+@pytest.fixture(autouse=True)
+def process(monkeypatch):
+    """run_node acts on the whole process: give it a domain, and give the signal handlers back afterwards."""
+    monkeypatch.setenv("ROS_DOMAIN_ID", str(free_domain_id()))
+    before = {kind: signal.getsignal(kind) for kind in (signal.SIGINT, signal.SIGTERM)}
+    yield
+    for kind, handler in before.items():
+        signal.signal(kind, handler)
+    assert not rclpy.ok()
+
+
+def node_doing(action) -> Node:
+    """Node that does something as soon as it is spun."""
+    node = Node("acting")
+    node.create_timer(0.01, lambda: action(node))
+    return node
+
+
+def publish_after_shutdown(node: Node) -> None:
+    """What a callback runs into when SIGTERM comes while it is computing."""
+    publisher = node.create_publisher(String, "somewhere", 1)
+    rclpy.shutdown()
+    publisher.publish(String())
+
+
+def raising(error: BaseException):
+    def action(_) -> None:
+        raise error
+
+    return action
+
+
+def test_a_node_that_has_finished_ends_with_code_0():
+    assert run_node(lambda: node_doing(raising(NodeFinished())), []) == 0
+
+
+def test_ctrl_c_ends_with_code_0():
+    assert run_node(lambda: node_doing(raising(KeyboardInterrupt())), []) == 0
+
+
+def test_a_shutdown_in_the_middle_of_a_callback_ends_with_code_0():
+    assert run_node(lambda: node_doing(publish_after_shutdown), []) == 0
+
+
+def test_ctrl_c_during_construction_ends_with_code_0():
+    def create() -> Node:
+        raise KeyboardInterrupt
+
+    assert run_node(create, []) == 0
+
+
+def test_a_refused_parameter_ends_with_code_2_and_one_line(capfd):
+    def create() -> Node:
+        raise SettingError("n: x: 1 is out of range")
+
+    assert run_node(create, []) == 2
+    assert capfd.readouterr().err == "error: n: x: 1 is out of range\n"
+
+
+def test_a_topic_name_that_is_not_allowed_ends_with_code_2(capfd):
+    def create() -> Node:
+        node = Node("acting")
+        node.create_publisher(String, "not a name", 1)
+        return node
+
+    assert run_node(create, []) == 2
+    (line,) = capfd.readouterr().err.splitlines()
+    assert line.startswith("error: Invalid topic name")
+
+
+def test_an_error_of_the_program_is_not_hidden():
+    with pytest.raises(RuntimeError, match="a mistake"):
+        run_node(lambda: node_doing(raising(RuntimeError("a mistake"))), [])

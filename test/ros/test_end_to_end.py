@@ -1,0 +1,273 @@
+"""Three real processes over DDS: a whole episode, twice the same, the same as without ROS, and hard to stop."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
+
+import rclpy
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from geometry_msgs.msg import PoseStamped
+from rclpy.executors import SingleThreadedExecutor
+from ros_world import PATIENCE, World, header, malformed_poses, malformed_scans, pose_msg, view_pose
+from sensor_msgs.msg import LaserScan
+
+from nbv_planner.camera import Scan
+from nbv_planner.config_files import dump_parameters, load_parameters
+from nbv_planner.episode_config import EpisodeConfig, config_from_parameters
+from nbv_planner.errors import NbvPlannerError
+from nbv_planner.planning.termination import TerminationReason
+from nbv_planner.ros import conversions, qos
+from nbv_planner.ros.monitor import EpisodeMonitor
+from nbv_planner.ros.nodes.depth_camera import DepthCamera
+from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
+from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
+from nbv_planner.ros.runner import NODES, NodeProcesses, free_domain_id, isolated_environment
+from nbv_planner.simulation import Simulation
+
+PARAMETERS = {
+    "depth_camera": {
+        "object": "polygon:star", "seed": 7, "num_beams": 61, "scan_rate": 20.0, "dropout_probability": 0.05,
+        "outlier_probability": 0.02, "initial_view_angle": 1.0,
+    },
+    "surface_mapper": {"grid_size": 300},
+    # The monitor starts it once it hears all nodes.
+    "nbv_planner": {
+        "autostart": False, "objective": "U", "num_views": 60, "max_views": 5, "stall_views": 0, "travel_weight": 0.01,
+    },
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def parameter_file(tmp_path_factory) -> Path:
+    file = tmp_path_factory.mktemp("parameters") / "parameters.yaml"
+    file.write_text(dump_parameters(PARAMETERS), encoding="utf-8")
+    return file
+
+
+@pytest.fixture(scope="module")
+def config(parameter_file) -> EpisodeConfig:
+    parameters = load_parameters(parameter_file)
+    return config_from_parameters(parameters, object=PARAMETERS["depth_camera"]["object"], protocol="sensor")
+
+
+@pytest.fixture(scope="module")
+def simulated(config):
+    """The same episode in this process, without ROS."""
+    simulation = Simulation(config)
+    episode = simulation.run()
+    while True:
+        try:
+            next(episode)
+        except StopIteration as end:
+            return SimpleNamespace(steps=simulation.judge.steps, termination=end.value)
+
+
+class Following:
+    """Three node processes, a monitor, and a publisher of nonsense, on a domain of their own."""
+
+    def __init__(self, config: EpisodeConfig, parameter_file: Path, logs: Path) -> None:
+        self.logs = logs
+        domain = free_domain_id()
+        rclpy.init(args=[], domain_id=domain, signal_handler_options=rclpy.signals.SignalHandlerOptions.NO)
+        self.monitor = EpisodeMonitor(config.scene, config.measurement)
+        self.peer = rclpy.create_node("peer")
+        self.executor = SingleThreadedExecutor()
+        self.executor.add_node(self.monitor)
+        self.executor.add_node(self.peer)
+        self.nodes = NodeProcesses(parameter_file, logs, isolated_environment(domain))
+
+    def spin_until(self, condition: Callable[[], object], what: str, *, patience: float = 2 * PATIENCE) -> None:
+        deadline = time.monotonic() + patience
+        while not condition():
+            assert time.monotonic() < deadline, f"waited in vain for {what}; {self.monitor.state}"
+            self.executor.spin_once(timeout_sec=0.05)
+            self.monitor.start_when_ready()
+
+    def codes(self) -> dict[str, int | None]:
+        return {name: process.poll() for name, process in self.nodes._processes.items()}
+
+
+@contextlib.contextmanager
+def following(config: EpisodeConfig, parameter_file: Path, logs: Path) -> Iterator[Following]:
+    run = Following(config, parameter_file, logs)
+    try:
+        with run.nodes:
+            yield run
+    finally:
+        run.executor.shutdown(timeout_sec=1.0)
+        rclpy.try_shutdown()
+
+
+def whole_episode(config: EpisodeConfig, parameter_file: Path, logs: Path) -> SimpleNamespace:
+    with following(config, parameter_file, logs) as run:
+        run.spin_until(lambda: run.nodes.check() or run.monitor.complete, "the end of the episode")
+        pids, still_running = run.nodes.pids, run.codes()
+    return SimpleNamespace(
+        steps=run.monitor.steps, termination=run.monitor.termination, pids=pids, still_running=still_running,
+        codes=run.codes(), logs=logs,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def episode(ros_environment, config, parameter_file, tmp_path_factory) -> SimpleNamespace:
+    return whole_episode(config, parameter_file, tmp_path_factory.mktemp("episode"))
+
+
+def views(episode) -> list[float]:
+    return [step.view_angle for step in episode.steps]
+
+
+def test_three_processes_complete_an_episode(episode):
+    assert len(set(episode.pids.values()) | {os.getpid()}) == 4
+    assert set(episode.pids) == {"depth_camera", "surface_mapper", "nbv_planner"}
+    assert episode.still_running == dict.fromkeys(NODES)
+    assert episode.termination.reason is TerminationReason.MAX_VIEWS
+    assert episode.termination.figures == {"views": 5.0}
+    assert len(episode.steps) == 5
+    assert all(len(step.measurements) > 20 for step in episode.steps)
+
+
+def test_the_processes_end_cleanly_and_say_nothing_on_stderr_but_the_log(episode):
+    assert episode.codes == dict.fromkeys(NODES, 0)
+    for name in NODES:
+        assert "Traceback" not in (episode.logs / f"{name}.log").read_text()
+
+
+def test_processes_and_simulation_take_the_same_decisions_for_the_same_seed(episode, simulated):
+    assert views(episode) == views(simulated)
+    assert episode.termination.reason is simulated.termination.reason
+    assert episode.termination.figures == simulated.termination.figures
+    for ours, theirs in zip(episode.steps, simulated.steps, strict=True):
+        assert ours.objective_value == pytest.approx(theirs.objective_value, rel=1e-9)
+        assert len(ours.measurements) == len(theirs.measurements)
+        assert ours.measurements.radius.tolist() == pytest.approx(theirs.measurements.radius.tolist(), abs=1e-9)
+        assert ours.belief.mean.tolist() == pytest.approx(theirs.belief.mean.tolist(), abs=1e-6)
+
+
+def test_a_second_run_gives_the_same_views(episode, config, parameter_file, tmp_path):
+    assert views(whole_episode(config, parameter_file, tmp_path)) == views(episode)
+
+
+def test_malformed_scans_and_poses_among_good_ones_change_no_view(episode, config, parameter_file, tmp_path):
+    scan = Scan(-0.3, 0.01, [5.0] * 61, 0.05, 10.0)
+    with following(config, parameter_file, tmp_path) as run:
+        send_scan = run.peer.create_publisher(LaserScan, "scan", qos.reliable(100)).publish
+        send_pose = run.peer.create_publisher(PoseStamped, "camera_pose", qos.reliable(100)).publish
+
+        def nonsense() -> Iterator[None]:
+            while True:
+                now = run.peer.get_clock().now().nanoseconds
+                scans = malformed_scans(conversions.scan_to_msg(scan, header("camera", now))).values()
+                poses = malformed_poses(pose_msg(view_pose(2.0), now)).values()
+                for kind, messages in ((send_scan, scans), (send_pose, poses)):
+                    for reason, msg in messages:
+                        if reason != "frame":  # the monitor looks at no frames: it would take it for the camera
+                            yield kind(msg)
+
+        stream = nonsense()
+        run.peer.create_timer(0.005, lambda: next(stream))
+        said: dict[str, dict[str, str]] = {}
+
+        def on_diagnostics(msg: DiagnosticArray) -> None:
+            said.update({status.name: conversions.status_values(status) for status in msg.status})
+
+        run.peer.create_subscription(DiagnosticArray, "/diagnostics", on_diagnostics, 100)
+        run.spin_until(lambda: run.nodes.check() or run.monitor.complete, "the end of the episode")
+        counted = (("surface_mapper", "scan.empty"), ("surface_mapper", "camera_pose.not_finite"),
+                   ("nbv_planner", "camera_pose.not_finite"))  # fmt: skip
+        for name, reason in counted:
+            run.spin_until(lambda n=name, r=reason: f"dropped.{r}" in said.get(n, {}), f"{name} to report {reason}")
+        run.nodes.check()
+    assert views(run.monitor) == views(episode)
+    assert run.codes() == dict.fromkeys(NODES, 0)
+
+
+@pytest.mark.parametrize("name", NODES)
+def test_a_killed_node_is_reported_by_name(parameter_file, tmp_path, name):
+    with NodeProcesses(parameter_file, tmp_path, isolated_environment(free_domain_id())) as nodes:
+        nodes.check()
+        os.kill(nodes.pids[name], signal.SIGKILL)
+        nodes._processes[name].wait(PATIENCE)
+        with pytest.raises(NbvPlannerError, match=rf"^node {name} ended with exit code -9: "):
+            nodes.check()
+    assert all(process.poll() is not None for process in nodes._processes.values())
+
+
+def test_a_node_that_refuses_its_parameters_is_reported_with_its_last_words(tmp_path):
+    file = tmp_path / "p.yaml"
+    file.write_text("surface_mapper:\n  ros__parameters:\n    length_scale: -1.0\n")
+    with NodeProcesses(file, tmp_path, isolated_environment(free_domain_id())) as nodes:
+        nodes._processes["surface_mapper"].wait(PATIENCE)
+        with pytest.raises(NbvPlannerError, match=r"node surface_mapper ended with exit code 2: error: surface_mapper: "
+                                                  r"length_scale: -1\.0 is out of range; must be"):  # fmt: skip
+            nodes.check()
+
+
+@pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
+def test_every_node_ends_with_code_0_and_without_complaint_on(world, kind, tmp_path):
+    environment = {**isolated_environment(world.domain), "ROS_LOG_DIR": str(tmp_path)}
+    processes = {
+        name: subprocess.Popen(
+            [sys.executable, "-m", f"nbv_planner.ros.nodes.{name}"], env=environment, stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE, text=True, start_new_session=True,
+        )
+        for name in NODES
+    }  # fmt: skip
+    try:
+        # /diagnostics of each: its executor spins.
+        world.spin_until(lambda: {status.name for _, status in world._diagnoses} >= set(NODES), "the nodes")
+        for process in processes.values():
+            process.send_signal(kind)
+        for name, process in processes.items():
+            said = process.communicate(timeout=PATIENCE)[1]
+            assert process.returncode == 0, (name, said)
+            assert "Traceback" not in said
+    finally:
+        for process in processes.values():
+            process.kill()
+            process.wait()
+
+
+def test_three_nodes_in_one_process_take_the_same_decisions_too(simulated):
+    with World() as world:
+        iterations = world.listen(DiagnosticStatus, "nbv_planner/iteration", qos.latched(100))
+        statuses = world.listen(DiagnosticStatus, "nbv_planner/status", qos.latched(100))
+        for cls, name in zip((DepthCamera, SurfaceMapperNode, NbvPlannerNode), NODES, strict=True):
+            world.start(cls, **{**PARAMETERS[name], **({"autostart": True} if name == "nbv_planner" else {})})
+        world.spin_until(
+            lambda: statuses and conversions.status_values(statuses[-1])["state"] == "DONE", "the end of the episode"
+        )
+        world.spin_until(lambda: len(iterations) == 5, "the decisions")
+    angles = [float(conversions.status_values(msg)["view_angle"]) for msg in iterations]
+    assert angles == views(simulated)
+
+
+# --- the runner's parts
+
+
+def test_a_domain_in_use_is_not_given_out():
+    with contextlib.ExitStack() as stack:
+        for offset in (10, 11):  # of the first participant, RTPS
+            sock = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+            sock.bind(("", 7400 + 250 * 90 + offset))
+        assert all(free_domain_id() != 90 for _ in range(500))
+
+
+def test_the_environment_is_passed_on_whole_with_a_domain_of_its_own(monkeypatch):
+    monkeypatch.setenv("SOMETHING_OF_THE_WHEELS", "1")
+    environment = isolated_environment(42)
+    assert environment["SOMETHING_OF_THE_WHEELS"] == "1"
+    assert (environment["ROS_DOMAIN_ID"], environment["ROS_AUTOMATIC_DISCOVERY_RANGE"]) == ("42", "LOCALHOST")

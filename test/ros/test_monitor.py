@@ -1,0 +1,177 @@
+"""The monitor puts an episode together from topics, whatever the order, and survives what the nodes survive."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from beliefs import wavy_belief
+
+pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
+
+import rclpy
+from diagnostic_msgs.msg import DiagnosticStatus
+from geometry_msgs.msg import PoseStamped
+from rclpy.executors import SingleThreadedExecutor
+from ros_world import header, malformed_poses, malformed_scans, pose_msg, view_pose
+from sensor_msgs.msg import LaserScan, PointCloud2
+from std_srvs.srv import Trigger
+
+from nbv_planner.camera import MeasurementSettings
+from nbv_planner.objects import parse_object
+from nbv_planner.planning.termination import Termination, TerminationReason
+from nbv_planner.ros import conversions, qos
+from nbv_planner.ros.monitor import EpisodeMonitor
+from nbv_planner.ros.runner import free_domain_id
+from nbv_planner.scene import Scene
+from nbv_planner.simulated_camera import SensorSettings, SimulatedCamera
+
+SCENE = Scene()
+CAMERA = SimulatedCamera(parse_object("polygon:star", SCENE), SCENE, SensorSettings(num_beams=21))
+HERE = view_pose(1.0)
+
+
+class Nodes:
+    """Says what the three nodes would say, to a monitor in the default context (as the demo has it)."""
+
+    def __init__(self) -> None:
+        self.monitor = EpisodeMonitor(SCENE, MeasurementSettings())
+        self.node = rclpy.create_node("nodes")
+        self.executor = SingleThreadedExecutor()
+        for node in (self.monitor, self.node):
+            self.executor.add_node(node)
+        make = self.node.create_publisher
+        self.publishers = {
+            "status": make(DiagnosticStatus, "nbv_planner/status", qos.latched()),
+            "iteration": make(DiagnosticStatus, "nbv_planner/iteration", qos.latched(100)),
+            "candidates": make(PointCloud2, "nbv_planner/candidates", qos.latched()),
+            "surface": make(PointCloud2, "surface", qos.latched()),
+            "scan": make(LaserScan, "scan", qos.reliable()),
+            "pose": make(PoseStamped, "camera_pose", qos.reliable()),
+        }
+        angle, cost = np.arange(8) * 0.7, np.zeros(8)
+        self.decision = conversions.Decision(1.0, 0.3, 0.3, 2.0, 0.1, angle, np.sin(angle), cost, cost == 0.0)
+        self.say("status", conversions.status_message("s", DiagnosticStatus.OK, "m", {"state": "MOVING", "views": 0}))
+        while self.monitor.state != ("MOVING", "m"):
+            self.executor.spin_once(timeout_sec=0.1)
+
+    def say(self, topic: str, msg) -> None:
+        self.publishers[topic].publish(msg)
+        self.spin()
+
+    def spin(self) -> None:
+        for _ in range(10):
+            self.executor.spin_once(timeout_sec=0.01)
+
+    def iteration(self, number: int, stamp: int, angle: float = 1.0):
+        values = {"round": number, "goal_stamp": stamp, "view_angle": angle, "utility": 0.1 + 0.2,
+                  "planning_milliseconds": 1.5}  # fmt: skip
+        return conversions.status_message("i", DiagnosticStatus.OK, "", values)
+
+    def message(self, topic: str, number: int, stamp: int):
+        """What a node says of the view whose goal has this stamp; scans are taken 5 ns later."""
+        messages = {
+            "iteration": lambda: self.iteration(number, stamp),
+            "candidates": lambda: conversions.candidates_to_msg(self.decision, 10.0, header("object", stamp)),
+            "surface": lambda: conversions.belief_to_msg(wavy_belief(1, size=50), header("object", stamp + 5)),
+            "scan": lambda: conversions.scan_to_msg(CAMERA.scan(HERE, number), header("camera", stamp + 5)),
+            "pose": lambda: pose_msg(HERE, stamp + 5),
+        }
+        return messages[topic]()
+
+
+@pytest.fixture
+def nodes(monkeypatch):
+    rclpy.init(args=[], domain_id=free_domain_id(), signal_handler_options=rclpy.signals.SignalHandlerOptions.NO)
+    made = Nodes()
+    yield made
+    made.executor.shutdown(timeout_sec=1.0)
+    made.node.destroy_node()
+    made.monitor.destroy_node()
+    rclpy.try_shutdown()
+
+
+ORDERS = [
+    ("iteration", "candidates", "scan", "pose", "surface"),
+    ("surface", "pose", "scan", "candidates", "iteration"),
+    ("scan", "surface", "iteration", "pose", "candidates"),
+]
+
+
+@pytest.mark.parametrize("order", ORDERS, ids="-".join)
+def test_a_step_is_complete_once_all_of_it_has_come_in_any_order(nodes, order):
+    for topic in order:
+        assert nodes.monitor.steps == []
+        nodes.say(topic, nodes.message(topic, 1, 100))
+    (step,) = nodes.monitor.steps
+    assert (step.view_angle, step.objective_value, step.milliseconds) == (1.0, 0.1 + 0.2, 1.5)
+    assert (len(step.candidates), len(step.utilities)) == (8, 8)
+    assert step.belief.mean.tolist() == wavy_belief(1, size=50).as_transmitted().mean.tolist()
+    assert len(step.measurements) > 5
+
+
+def test_a_goal_given_up_for_another_is_no_step_of_its_own(nodes):
+    nodes.say("iteration", nodes.iteration(1, 100, 3.0))
+    nodes.say("candidates", nodes.message("candidates", 1, 100))
+    for topic in ORDERS[0]:
+        nodes.say(topic, nodes.message(topic, 1, 200))
+    assert [step.view_angle for step in nodes.monitor.steps] == [1.0]
+
+
+@pytest.mark.parametrize(
+    ("reason", "figures", "expected"),
+    [
+        ("MAX_VIEWS", {}, {"views": 1.0}),
+        ("STOPPED", {}, {"views": 1.0}),
+        ("NO_GAIN", {"predicted_gain": 0.1, "min_gain": 0.5}, {"predicted_gain": 0.1, "min_gain": 0.5}),
+    ],
+)
+def test_the_end_is_heard_with_its_reason_and_figures(nodes, reason, figures, expected):
+    values = {**figures, "state": "DONE", "views": 1, "coverage_estimate": 0.5, "elapsed": 2.0, "reason": reason,
+              "detail": "why"}  # fmt: skip
+    nodes.say("status", conversions.status_message("s", DiagnosticStatus.OK, f"{reason}: why", values))
+    assert nodes.monitor.termination == Termination(TerminationReason(reason), expected, "why")
+    assert nodes.monitor.state == ("DONE", f"{reason}: why")
+    assert not nodes.monitor.complete  # the view has not been put together yet
+    for topic in ORDERS[0]:
+        nodes.say(topic, nodes.message(topic, 1, 100))
+    assert nodes.monitor.complete
+
+
+def test_it_starts_the_planner_once_it_hears_all_nodes_and_only_then(nodes):
+    calls = []
+
+    def on_start(request, response):
+        calls.append(request)
+        return response
+
+    nodes.node.create_service(Trigger, "nbv_planner/start", on_start)
+
+    def go_on() -> None:
+        nodes.monitor.start_when_ready()
+        nodes.spin()
+
+    for topic in ("scan", "pose"):
+        nodes.say(topic, nodes.message(topic, 1, 100))
+    for _ in range(10):
+        go_on()
+    assert calls == []
+    nodes.say("surface", nodes.message("surface", 1, 100))
+    while not calls:
+        go_on()
+    go_on()
+    assert len(calls) == 1
+
+
+def test_malformed_messages_do_not_stop_it(nodes):
+    for _, msg in malformed_scans(nodes.message("scan", 1, 100)).values():
+        nodes.say("scan", msg)
+    for _, msg in malformed_poses(nodes.message("pose", 1, 100)).values():
+        nodes.say("pose", msg)
+    cloud = nodes.message("surface", 1, 100)
+    cloud.data = cloud.data[:-1]
+    nodes.say("surface", cloud)
+    nodes.say("candidates", cloud)
+    assert nodes.monitor.steps == []
+    for topic in ORDERS[0]:
+        nodes.say(topic, nodes.message(topic, 1, 200))
+    assert len(nodes.monitor.steps) == 1

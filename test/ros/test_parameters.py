@@ -1,0 +1,298 @@
+"""Parameters: declared once with unit, range and description; bad ones stop a node at start with a message."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
+
+from rclpy.parameter import Parameter
+from rclpy.parameter_client import AsyncParameterClient
+from rclpy.qos import ReliabilityPolicy
+
+from nbv_planner.errors import NbvPlannerError, SettingError
+from nbv_planner.node_settings import NODE_SETTINGS
+from nbv_planner.ros.nodes.depth_camera import DepthCamera
+from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
+from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
+from nbv_planner.ros.runner import isolated_environment
+from nbv_planner.settings import settings_of
+
+NODES = {"depth_camera": DepthCamera, "surface_mapper": SurfaceMapperNode, "nbv_planner": NbvPlannerNode}
+ROS_OWN = {"use_sim_time", "start_type_description_service"}
+TYPES = {
+    bool: Parameter.Type.BOOL, int: Parameter.Type.INTEGER, float: Parameter.Type.DOUBLE, str: Parameter.Type.STRING,
+    tuple: Parameter.Type.DOUBLE_ARRAY,
+}  # fmt: skip
+
+
+def declared(name: str):
+    return [entry for cls in NODE_SETTINGS[name] for entry in settings_of(cls)]
+
+
+def plain(value):
+    return list(value) if isinstance(value, tuple) else value
+
+
+@pytest.mark.parametrize("name", NODES)
+def test_every_parameter_is_described_with_its_unit_type_range_and_default(world, name):
+    node = world.start(NODES[name])
+    for key, default, meta in declared(name):
+        found, parameter = node.describe_parameter(key), node.get_parameter(key)
+        assert meta.description
+        assert found.description == meta.description + (f" [{meta.unit}]" if meta.unit else "")
+        assert found.additional_constraints == meta.allowed()
+        assert found.read_only is meta.read_only
+        assert found.type == TYPES[type(default)].value
+        assert (parameter.type_, plain(parameter.value)) == (TYPES[type(default)], plain(default))
+        ranges = {float: found.floating_point_range, int: found.integer_range}.get(type(default), [])
+        if type(default) in (int, float) and (meta.minimum is not None or meta.maximum is not None):
+            (bounds,) = ranges
+            assert meta.minimum is None or bounds.from_value == meta.minimum
+            assert meta.maximum is None or bounds.to_value == meta.maximum
+        else:
+            assert len(ranges) == 0
+
+
+@pytest.mark.parametrize("name", NODES)
+def test_nothing_is_declared_that_the_settings_do_not_know(world, name):
+    node = world.start(NODES[name])
+    known = {key for key, _, _ in declared(name)} | ROS_OWN
+    names = set(node.get_parameters_by_prefix(""))
+    assert {key for key in names if not key.startswith("qos_overrides.")} - ROS_OWN == known - ROS_OWN
+
+
+@pytest.mark.parametrize("name", NODES)
+def test_descriptions_are_seen_from_outside_after_a_value_was_given(world, name):
+    node = world.start(NODES[name], view_distance=12)
+    client = AsyncParameterClient(world.peer, name)
+    world.spin_until(client.services_are_ready, "the parameter services")
+    answer = world.result(client.describe_parameters(["view_distance"]), "descriptions")
+    (found,) = answer.descriptors
+    assert found.description == "Radius of the view circle. [m]"
+    assert found.floating_point_range[0].from_value == 0.0
+    assert found.read_only is True
+    assert node.scene.view_distance == 12.0
+
+
+@pytest.mark.parametrize("name", NODES)
+def test_every_topic_of_the_node_can_have_its_qos_overridden(world, name):
+    node = world.start(NODES[name])
+    given = {key.removeprefix("qos_overrides.") for key in node.get_parameters_by_prefix("") if "qos_over" in key}
+    by_rclpy = {"/rosout", "/parameter_events", "/clock"}
+    own = node.get_publisher_names_and_types_by_node(name, "/")
+    for topic, _ in own:
+        assert topic in by_rclpy or f"{topic}.publisher.depth" in given
+    for topic, _ in node.get_subscriber_names_and_types_by_node(name, "/"):
+        assert topic in by_rclpy or f"{topic}.subscription.depth" in given
+
+
+def test_qos_overrides_are_applied(world):
+    reliability = {"qos_overrides./scan.publisher.reliability": "best_effort"}
+    world.start(DepthCamera, **reliability, **{"qos_overrides./scan.publisher.depth": 3})
+    world.start(SurfaceMapperNode, **{"qos_overrides./scan.subscription.reliability": "reliable"})
+    (camera,) = world.spin_until(lambda: world.peer.get_publishers_info_by_topic("/scan"), "the publisher")
+    (mapper,) = world.spin_until(lambda: world.peer.get_subscriptions_info_by_topic("/scan"), "the subscription")
+    assert camera.qos_profile.reliability == ReliabilityPolicy.BEST_EFFORT
+    assert mapper.qos_profile.reliability == ReliabilityPolicy.RELIABLE
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "texts"),
+    [
+        ("surface_mapper", {"lenght_scale": 0.2}, ["unknown parameter 'lenght_scale'", "known:", "length_scale"]),
+        ("depth_camera", {"objective": "IOA"}, ["unknown parameter 'objective'", "known:", "object_frame"]),
+        ("nbv_planner", {"a.b": 1}, ["unknown parameter 'a.b'"]),
+        ("surface_mapper", {"length_scale": -1.0}, ["length_scale: -1.0 is out of range", ">= 0.001 and <= 100 rad"]),
+        ("depth_camera", {"scan_rate": 0.0}, ["scan_rate: 0.0 is out of range", "> 0 and <= 1000 Hz"]),
+        ("depth_camera", {"num_beams": 0}, ["num_beams: 0 is out of range", ">= 2"]),
+        ("depth_camera", {"field_of_view": 3.2}, ["field_of_view: 3.2 is out of range", "> 0 and < 3.14159 rad"]),
+        ("nbv_planner", {"num_views": 0}, ["num_views: 0 is out of range", ">= 1"]),
+        ("nbv_planner", {"goal_timeout": float("inf")}, ["goal_timeout: inf is not a finite number", "> 0 s"]),
+        ("surface_mapper", {"noise_std": float("nan")}, ["noise_std: nan is not a finite number", ">= 1e-06 m"]),
+        ("surface_mapper", {"length_scale": "wide"}, ["length_scale: 'wide' is a str, expected a number"]),
+        ("surface_mapper", {"grid_size": 100.0}, ["grid_size: 100.0 is a float, expected an integer"]),
+        ("surface_mapper", {"grid_size": True}, ["grid_size: True is a bool, expected an integer"]),
+        ("nbv_planner", {"autostart": 1}, ["autostart: 1 is a int, expected true or false"]),
+        ("nbv_planner", {"objective": 5}, ["objective: 5 is a int, expected a string"]),
+        ("nbv_planner", {"allowed_arcs": 1.0}, ["allowed_arcs: 1.0 is a float, expected a list of numbers"]),
+        ("nbv_planner", {"allowed_arcs": [0.0, 1.0, 2.0]}, ["allowed_arcs: has 3 angles, must be pairs"]),
+        ("nbv_planner", {"objective": "XYZ"}, ["objective: 'XYZ' is not known", "one of", "IOA", "UP"]),
+        ("nbv_planner", {"objective": "OSM"}, ["objective: OSM needs the true object, which no robot has"]),
+        ("nbv_planner", {"planner": "best"}, ["planner: 'best' is not known", "one of greedy, two_phase"]),
+        ("nbv_planner", {"first_candidate": 100}, ["first_candidate: 100 must be < 100"]),
+        ("surface_mapper", {"smoothness": "7/2"}, ["smoothness: '7/2' is not known", "one of 1/2, 3/2, 5/2"]),
+        ("surface_mapper", {"integrate": "always"}, ["integrate: 'always' is not known", "one of at_view"]),
+        ("surface_mapper", {"prior_mean": 9.0}, ["prior_mean: 9.0 m must be within [2, 8] m"]),
+        ("nbv_planner", {"view_distance": 8.0}, ["view_distance: 8.0 puts the camera inside the object's bound"]),
+        ("depth_camera", {"object": "banana"}, ["banana"]),
+        ("depth_camera", {"use_sim_time": "yes"}, ["use_sim_time: 'yes' is a str, expected true or false"]),
+        ("depth_camera", {"qos_overrides./scan.publisher.depth": "many"}, ["scan.publisher.depth: 'many'", ">= 0"]),
+        ("depth_camera", {"qos_overrides./scan.publisher.depth": -3}, ["scan.publisher.depth: -3 is not allowed"]),
+        (
+            "depth_camera",
+            {"qos_overrides./scan.publisher.reliability": "sometimes"},
+            ["scan.publisher.reliability: 'sometimes'", "one of reliable, best_effort"],
+        ),
+        (
+            "depth_camera",
+            {"qos_overrides./scan.publisher.durability": "volatile"},
+            ["scan.publisher.durability: 'durability' cannot be overridden", "depth, history, reliability"],
+        ),
+    ],
+)
+def test_a_parameter_that_is_not_allowed_stops_the_node_with_a_message(world, name, given, texts):
+    with pytest.raises(NbvPlannerError) as caught:
+        world.start(NODES[name], **given)
+    message = str(caught.value)
+    for text in texts:
+        assert text in message
+    if "banana" not in message and "first_candidate" not in message and "prior_mean" not in message:
+        assert isinstance(caught.value, SettingError)
+        assert message.startswith(f"{name}: ")
+    assert "\n" not in message
+
+
+@pytest.mark.parametrize("arguments", [["-p", "view_distance:=12"], ["-p", "depth_camera:view_distance:=12"]])
+def test_an_integer_is_taken_where_a_real_number_is_meant(world, arguments):
+    node = world.start(DepthCamera, cli_args=["--ros-args", *arguments, "-p", "noise_std:=0"])
+    assert (node.get_parameter("view_distance").type_, node.scene.view_distance) == (Parameter.Type.DOUBLE, 12.0)
+    assert node.get_parameter("noise_std").value == 0.0
+
+
+def test_a_list_of_integers_is_taken_where_real_numbers_are_meant(world):
+    node = world.start(NbvPlannerNode, cli_args=["--ros-args", "-p", "allowed_arcs:=[0, 3]"])
+    assert node.get_parameter("allowed_arcs").type_ is Parameter.Type.DOUBLE_ARRAY
+    assert list(node.get_parameter("allowed_arcs").value) == [0.0, 3.0]
+    assert node.session.planner.views.permitted(node.session.planner.views.angles).sum() == 48
+
+
+def test_parameters_come_from_a_file_by_node_name_or_for_all(world, tmp_path):
+    file = tmp_path / "p.yaml"
+    file.write_text(
+        "/**:\n  ros__parameters:\n    view_distance: 11.0\n"
+        "/**/surface_mapper:\n  ros__parameters:\n    length_scale: 0.3\n    use_sim_time: false\n"
+        "nbv_planner:\n  ros__parameters:\n    max_views: 7\n"
+    )
+    arguments = ["--ros-args", "--params-file", str(file)]
+    mapper, planner = (world.start(cls, cli_args=arguments) for cls in (SurfaceMapperNode, NbvPlannerNode))
+    assert (mapper.scene.view_distance, mapper.get_parameter("length_scale").value) == (11.0, 0.3)
+    assert (planner.scene.view_distance, planner.session.monitor.settings.max_views) == (11.0, 7)
+
+
+def test_a_change_at_run_time_is_applied(world):
+    node = world.start(NbvPlannerNode)
+    (answer,) = world.set_parameters(node, max_views=7)
+    assert answer.successful, answer.reason
+    results = world.set_parameters(node, goal_timeout=3.0, travel_weight=0.5, refine=True, band_tolerance=0.4)
+    assert all(result.successful for result in results), results
+    assert node.session.monitor.settings.max_views == 7
+    assert node.session.monitor.settings.band_tolerance == 0.4
+    assert node.session.settings.goal_timeout == 3.0
+    assert node.session.planner.settings.travel_weight == 0.5
+    assert node.session.planner.settings.refine is True
+    assert node.get_parameter("max_views").value == 7
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "reason"),
+    [
+        ("objective", "UP", "read-only"),
+        ("view_distance", 12.0, "read-only"),
+        ("max_views", -1, "max_views"),
+        ("goal_timeout", 0.0, "goal_timeout: 0.0 is out of range; must be > 0 s"),
+        ("goal_timeout", -1.0, "goal_timeout"),
+        ("goal_timeout", float("nan"), "goal_timeout"),
+        ("target_fraction", 1.5, "target_fraction"),
+        ("tie_tolerance", 1.0, "tie_tolerance: 1.0 is out of range; must be >= 0 and < 1"),
+        ("max_views", 2.5, "Wrong parameter type"),
+        ("refine", "yes", "Wrong parameter type"),
+        ("no_such_parameter", 1, "undeclared parameter"),
+    ],
+)
+def test_a_change_at_run_time_that_is_not_allowed_is_refused_with_a_reason(world, name, value, reason):
+    node = world.start(NbvPlannerNode)
+    before = node.session.monitor.settings, node.session.settings, node.session.planner.settings
+    (answer,) = world.set_parameters(node, **{name: value})
+    assert not answer.successful
+    assert reason in answer.reason
+    assert (node.session.monitor.settings, node.session.settings, node.session.planner.settings) == before
+
+
+def test_changes_asked_for_together_are_applied_all_or_none(world):
+    node = world.start(NbvPlannerNode)
+    together = [Parameter("max_views", value=3), Parameter("goal_timeout", value=0.0)]
+    answer = node.set_parameters_atomically(together)
+    assert not answer.successful
+    assert "goal_timeout: 0.0 is out of range" in answer.reason
+    assert (node.session.monitor.settings.max_views, node.session.settings.goal_timeout) == (40, 60.0)
+    assert node.get_parameter("max_views").value == 40
+
+
+@pytest.mark.parametrize("cls", [DepthCamera, SurfaceMapperNode])
+def test_camera_and_mapper_refuse_any_change_at_run_time(world, cls):
+    node = world.start(cls)
+    for key, default, _ in declared(node.get_name()):
+        (answer,) = node.set_parameters([Parameter(key, value=plain(default))])
+        assert not answer.successful
+        assert "read-only" in answer.reason
+
+
+# --- the same as a process
+
+
+def run_process(world, node: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", f"nbv_planner.ros.nodes.{node}", "--ros-args", *arguments],
+        env={**os.environ, **isolated_environment(world.domain)},
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+
+
+def test_a_process_with_a_bad_value_ends_with_code_2_and_one_line(world):
+    done = run_process(world, "surface_mapper", "-p", "length_scale:=-1.0")
+    assert done.returncode == 2
+    assert done.stderr == (
+        "error: surface_mapper: length_scale: -1.0 is out of range; must be >= 0.001 and <= 100 rad\n"
+    )
+
+
+def test_a_process_with_an_unknown_parameter_in_its_file_ends_with_code_2_and_one_line(world, tmp_path):
+    file = tmp_path / "p.yaml"
+    file.write_text("/**:\n  ros__parameters:\n    objektive: IOA\n")
+    done = run_process(world, "nbv_planner", "--params-file", str(file))
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("error: nbv_planner: unknown parameter 'objektive'; known: allowed_arcs, autostart,")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["depth_camera:\n  ros__parameters:\n    seed: [1, two\n", "depth_camera: 5\n", None],
+    ids=["not YAML", "no parameters", "no file"],
+)
+def test_a_process_whose_file_cannot_be_read_ends_with_code_2_and_names_it(world, tmp_path, text):
+    file = tmp_path / "p.yaml"
+    if text is not None:
+        file.write_text(text)
+    done = run_process(world, "depth_camera", "--params-file", str(file))
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    *of_rcl, line = done.stderr.splitlines()
+    assert all("[rcl]" in other for other in of_rcl)  # what rcl itself logs
+    assert line.startswith("error: ")
+    assert str(file) in line
+
+
+def test_a_process_with_a_bad_qos_override_ends_with_code_2_and_one_line(world):
+    done = run_process(world, "depth_camera", "-p", "qos_overrides./scan.publisher.depth:=many")
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert line == (
+        "error: depth_camera: qos_overrides./scan.publisher.depth: 'many' is not allowed; "
+        "must be an integer >= 0 and <= 2147483647"
+    )

@@ -1,0 +1,66 @@
+"""run_info: one latched YAML text with the parameters of all nodes and the versions."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
+
+from std_msgs.msg import String
+
+from nbv_planner.evaluation.records import versions
+from nbv_planner.node_settings import NODE_SETTINGS
+from nbv_planner.ros import qos
+from nbv_planner.ros.nodes.depth_camera import DepthCamera
+from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
+from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
+from nbv_planner.settings import settings_of
+
+
+def complete(world):
+    """Wait until run_info knows all nodes, heard by a late subscriber."""
+    heard = world.listen(String, "run_info", qos.latched())
+    return world.spin_until(
+        lambda: next((i for i in map(content, heard) if i["nodes_not_found_yet"] == []), None), "a complete run_info"
+    )
+
+
+def content(msg: String) -> dict:
+    return yaml.safe_load(msg.data)
+
+
+def test_it_holds_every_parameter_of_every_node_and_the_versions(world):
+    nodes = {
+        "depth_camera": world.start(DepthCamera, seed=42, object="ellipse:a=6,b=4"),
+        "surface_mapper": world.start(SurfaceMapperNode, length_scale=0.3, grid_size=100),
+        "nbv_planner": world.start(NbvPlannerNode, blocked_arcs=[1.0, 2.0]),
+    }
+    info = complete(world)
+    assert set(info) == {"versions", "nodes", "nodes_not_found_yet"}
+    assert info["versions"] == versions()
+    assert set(info["nodes"]) == set(nodes)
+    for name, node in nodes.items():
+        known = info["nodes"][name]
+        assert {key for cls in NODE_SETTINGS[name] for key, _, _ in settings_of(cls)} <= set(known)
+        for key, value in known.items():
+            actual = node.get_parameter(key).value
+            assert value == (actual if isinstance(actual, (str, bool, int, float)) else list(actual))
+    assert info["nodes"]["depth_camera"]["seed"] == 42
+    assert info["nodes"]["depth_camera"]["object"] == "ellipse:a=6,b=4"
+    assert info["nodes"]["nbv_planner"]["blocked_arcs"] == [1.0, 2.0]
+
+
+def test_nodes_that_have_not_appeared_are_named_until_they_do(world):
+    world.start(NbvPlannerNode, run_info_nodes="surface_mapper")
+    heard = world.listen(String, "run_info", qos.latched(10))
+    world.spin_until(lambda: heard, "the first run_info")
+    first = content(heard[0])
+    assert (set(first["nodes"]), first["nodes_not_found_yet"]) == ({"nbv_planner"}, ["surface_mapper"])
+    world.start(SurfaceMapperNode, grid_size=123)
+    assert complete(world)["nodes"]["surface_mapper"]["grid_size"] == 123
+
+
+def test_with_no_other_nodes_it_is_complete_at_once(world):
+    world.start(NbvPlannerNode, run_info_nodes="")
+    assert set(complete(world)["nodes"]) == {"nbv_planner"}
