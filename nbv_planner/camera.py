@@ -148,7 +148,7 @@ def scan_to_measurements(
         "nan": nan,
         "not_positive": np.isfinite(ranges) & (ranges <= 0.0),
         "too_close": np.isneginf(ranges) | ((ranges > 0.0) & (ranges < low)),
-        "too_far": np.isfinite(ranges) & (ranges > high),
+        "too_far": np.isfinite(ranges) & (ranges > high) & (ranges >= low),
     }
     kept = np.flatnonzero((ranges >= low) & (ranges <= high) & (ranges > 0.0))
     bearings = scan.bearings[kept]

@@ -21,5 +21,8 @@ def coverage_estimate(belief: SurfaceBelief, tolerance: float) -> float:
     """
     x, y = polar_to_cartesian(belief.angle, np.maximum(belief.mean, 0.0))
     length = np.abs(np.roll(x, -1) - x) + np.abs(np.roll(y, -1) - y)
+    whole = float(length.sum())
+    if whole == 0.0:
+        return 0.0
     narrow = belief.width < tolerance
-    return float(length[narrow & np.roll(narrow, -1)].sum() / length.sum())
+    return float(length[narrow & np.roll(narrow, -1)].sum()) / whole

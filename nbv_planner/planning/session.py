@@ -125,7 +125,7 @@ class PlanningSession:
         self._tries = 0
         self._waiting_since: int | None = None
 
-    def start(self) -> str:
+    def start(self, now: int) -> str:
         """Begin (or go on after a pause); returns what happened, in words.
 
         Raises:
@@ -133,7 +133,8 @@ class PlanningSession:
         """
         if self.termination is not None:
             raise ValueError(f"the episode has ended ({self.termination.reason.value}); call reset first")
-        self.started, self.paused = True, False
+        self.started = True
+        self.pause(False, now)
         return "started"
 
     def pause(self, paused: bool, now: int) -> None:
@@ -210,7 +211,14 @@ class PlanningSession:
         handlers: dict[State, Callable[[int], Goal | None]] = {
             State.PLANNING: self._plan, State.MOVING: self._move, State.MEASURING: self._measure,
         }
-        return handlers[state](now) if state in handlers else None
+        if state not in handlers:
+            return None
+        goal = handlers[state](now)
+        late = self.monitor.out_of_time(self.elapsed(now))
+        if late:
+            self._end(late)
+            return None
+        return goal
 
     def _decide(self, now: int) -> Decision | None:
         assert self.inputs.belief is not None

@@ -141,6 +141,11 @@ class TerminationMonitor:
         s, views = self.settings, len(self._coverage)
         if s.max_views and views >= s.max_views:
             return Termination(TerminationReason.MAX_VIEWS, {"views": float(views)}, f"{views} views taken")
-        if s.max_duration and elapsed >= s.max_duration:
-            return Termination(TerminationReason.MAX_DURATION, {"seconds": elapsed}, f"{elapsed:.1f} s passed")
-        return None
+        return self.out_of_time(elapsed)
+
+    def out_of_time(self, elapsed: float) -> Termination | None:
+        """Judge the time since the start, seconds; may be called at any moment."""
+        limit = self.settings.max_duration
+        if limit == 0.0 or elapsed < limit:
+            return None
+        return Termination(TerminationReason.MAX_DURATION, {"seconds": elapsed}, f"{elapsed:.1f} s passed")

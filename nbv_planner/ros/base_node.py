@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -43,6 +45,7 @@ class BaseNode(Node):
         super().__init__(name, automatically_declare_parameters_from_overrides=True, **kwargs)
         declare_settings(self, settings)
         self.drops: Counter[str] = Counter()
+        self._warned: dict[str, float] = {}
         self._diagnostics = self.create_publisher(
             DiagnosticArray, "/diagnostics", 10, qos_overriding_options=qos.overridable()
         )
@@ -68,11 +71,12 @@ class BaseNode(Node):
         return handle
 
     def drop(self, reason: str, detail: str, number: int = 1) -> None:
-        """Count something left out under `reason`, and warn about it now and then."""
+        """Count something left out under `reason`, and warn about each reason now and then."""
         self.drops[reason] += number
-        self.get_logger().warning(
-            f"dropped ({reason}, {self.drops[reason]} so far): {detail}", throttle_duration_sec=_WARNING_PERIOD
-        )
+        now = time.monotonic()
+        if now - self._warned.get(reason, -math.inf) >= _WARNING_PERIOD:
+            self._warned[reason] = now
+            self.get_logger().warning(f"dropped ({reason}, {self.drops[reason]} so far): {detail}")
 
     def diagnosis(self) -> tuple[bytes, str, dict[str, object]]:
         """Level, message and values of the node's own entry on `/diagnostics`; to be overridden."""

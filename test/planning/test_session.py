@@ -146,7 +146,7 @@ def test_without_autostart_nothing_is_sent_before_start():
     run = ready(autostart=False)
     assert run.update(0) is None
     assert run.state is State.WAITING
-    run.start()
+    run.start(1 * SECOND)
     assert run.update(1 * SECOND) is not None
 
 
@@ -157,7 +157,7 @@ def test_pause_holds_everything_and_start_goes_on():
     feed(run, pose_angle=goal.decision.view_angle, pose_stamp=2 * SECOND)
     assert run.update(2 * SECOND) is None
     assert run.state is State.PAUSED
-    run.start()
+    run.start(3 * SECOND)
     run.update(3 * SECOND)
     assert run.state is State.MEASURING
 
@@ -172,7 +172,7 @@ def test_stop_ends_with_its_reason_and_start_then_asks_for_a_reset():
     assert run.goal is None
     assert run.update(SECOND) is None
     with pytest.raises(ValueError, match=r"STOPPED.*reset"):
-        run.start()
+        run.start(SECOND)
 
 
 def test_stopping_an_ended_episode_keeps_the_first_reason():
@@ -236,3 +236,24 @@ def test_travel_is_the_short_way_along_the_circle():
     start = CameraPose.on_view_circle(goal.decision.view_angle + 0.25 + 2 * math.pi, 10.0)
     assert travel(start, goal, 10.0) == pytest.approx(2.5)
     assert math.isnan(travel(None, goal, 10.0))
+
+
+def test_time_spent_in_a_pause_does_not_count_for_reaching_a_goal():
+    run = ready(goal_timeout=10.0, goal_retries=0)
+    goal = run.update(0)
+    run.pause(True, SECOND)
+    run.update(60 * SECOND)
+    run.start(60 * SECOND)
+    assert run.update(61 * SECOND) is None
+    assert run.goal is goal
+
+
+def test_the_time_limit_ends_an_episode_that_waits_for_a_surface():
+    run = ready(termination={"max_duration": 5.0})
+    goal = run.update(SECOND)
+    feed(run, pose_angle=goal.decision.view_angle, pose_stamp=2 * SECOND)
+    run.update(2 * SECOND)
+    assert run.state is State.MEASURING
+    run.update(7 * SECOND)
+    assert run.termination.reason is TerminationReason.MAX_DURATION
+    assert run.termination.figures == {"seconds": 6.0}

@@ -210,7 +210,7 @@ class NbvPlannerNode(BaseNode):
     def on_start(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         """Begin, or go on after a pause."""
         try:
-            response.message, response.success = self.session.start(), True
+            response.message, response.success = self.session.start(self.now_ns()), True
         except ValueError as error:
             response.message, response.success = str(error), False
         self.advance()

@@ -110,7 +110,7 @@ class SurfaceMapperNode(BaseNode):
             self.drop(f"beam.{reason}", f"{number} beams of the scan at {match.stamp} ns", number)
 
     def _publish(self, stamp_ns: int) -> None:
-        """Publish the belief; its stamp is that of the newest scan in it, 0 for the prior."""
+        """Publish the belief; its stamp is that of the newest scan in it; 0 for the first prior."""
         self._published = True
         header = self.header(self.parameters.object_frame, stamp_ns)
         self._surface.publish(conversions.belief_to_msg(self.mapper.belief(), header))

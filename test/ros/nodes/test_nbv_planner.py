@@ -214,7 +214,7 @@ def test_a_surface_that_comes_before_the_arrival_is_used_once_there(world):
     [
         ({"min_gain": 1e9}, None, "NO_GAIN", "less than 1e+09", {"predicted_gain", "min_gain"}, 0),
         ({"max_views": 1}, None, "MAX_VIEWS", "1 views taken", {"views"}, 1),
-        ({"max_duration": 1e-9}, None, "MAX_DURATION", "s passed", {"seconds"}, 1),
+        ({"max_duration": 1e-9}, None, "MAX_DURATION", "s passed", {"seconds"}, 0),
         (
             {"stall_views": 1}, lambda _: PRIOR, "STALLED", "the last 1 views raised the estimated coverage by",
             {"stall_views", "coverage_rise", "stall_change"}, 2,
