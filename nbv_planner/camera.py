@@ -1,4 +1,4 @@
-r"""The camera: its pose, its scans, and what a scan says about the surface (spec 02)."""
+r"""The camera: its pose, its scans, and what a scan says about the surface."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 r"""Angles, polar coordinates, the camera frame and camera rays in the plane.
 
-Conventions (spec 02): the world (object) frame has x right and y up, the polar angle :math:`\varphi` runs
+Conventions: the world (object) frame has x right and y up, the polar angle :math:`\varphi` runs
 counter-clockwise from +x. A camera at view angle :math:`\theta` stands at distance :math:`d_{cam}` from the origin
 and looks at it, that is along :math:`\theta + \pi`. In the camera frame x points along the line of sight and y to
 the left, so a rising bearing sweeps a falling polar angle. Angles are radians, lengths metres. All functions

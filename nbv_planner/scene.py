@@ -15,7 +15,7 @@ from nbv_planner.settings import check_settings, setting
 
 @dataclass(frozen=True)
 class Scene:
-    """Object bounds, view circle, cone of the camera and world pixel (spec 01; defaults are the thesis's).
+    """Object bounds, view circle, cone of the camera and world pixel (defaults are the thesis's).
 
     Raises:
         SettingError: a value is out of range, `radius_min >= radius_max`, or the view circle does not lie outside

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from nbv_planner.errors import MeasurementError, SettingError
 from nbv_planner.geometry import TWO_PI, FloatArray, wrap_angle
 from nbv_planner.gp.dense import dense_posterior
+from nbv_planner.gp.fast import fast_posterior, is_supported
 from nbv_planner.gp.kernels import Kernel
 from nbv_planner.settings import check_settings, setting
 
@@ -149,6 +150,10 @@ class MapperSettings:
 
     prior_mean: float = setting(5.0, "Prior mean of the radius.", unit="m", gt=0.0)
     grid_size: int = setting(1000, "Number of grid angles of the surface belief.", ge=16, le=100_000)
+    solver: str = setting(
+        "auto", "Posterior: dense Cholesky always, or auto: the equal solution in linear time where it is exact.",
+        choices=("auto", "dense"),
+    )
     confidence_scale: float = setting(
         2.0, "Half-width of the confidence band in standard deviations (square root of β).", gt=0.0, le=100.0
     )
@@ -164,7 +169,11 @@ def uniform_grid(size: int) -> FloatArray:
 
 
 class SurfaceMapper:
-    """Condition a Gaussian process over the polar angle on surface measurements."""
+    """Condition a Gaussian process over the polar angle on surface measurements.
+
+    Attributes:
+        solver: which solution gave the newest belief, `fast` or `dense`; before the first one the setting.
+    """
 
     def __init__(self, kernel: Kernel, settings: MapperSettings, *, grid: FloatArray | None = None) -> None:
         """Start from the prior.
@@ -180,6 +189,7 @@ class SurfaceMapper:
         if len(self._grid) < 2:
             raise SettingError("grid: needs at least 2 angles")
         self._measurements = Measurements.empty()
+        self.solver = settings.solver
 
     @property
     def measurements(self) -> Measurements:
@@ -207,9 +217,13 @@ class SurfaceMapper:
         return self._belief_from(self._measurements)
 
     def _belief_from(self, data: Measurements) -> SurfaceBelief:
-        mean, std = dense_posterior(
-            self._kernel, self._settings.prior_mean, self._grid, data.angle, data.radius, data.std
-        )
+        kernel, given = self._kernel, (self._settings.prior_mean, self._grid, data.angle, data.radius, data.std)
+        if self._settings.solver == "auto" and is_supported(kernel, data.std):
+            self.solver = "fast"
+            mean, std = fast_posterior(kernel, *given)
+        else:
+            self.solver = "dense"
+            mean, std = dense_posterior(kernel, *given)
         half = self._settings.confidence_scale * std
         return SurfaceBelief(
             angle=self._grid, mean=mean, std=std, lower=mean - half, upper=mean + half, hits=self._hits(data.angle)

@@ -1,6 +1,6 @@
 r"""The thesis's observation function: which points of a star-shaped contour a camera on the view circle sees.
 
-Noise-free and purely geometric (spec 02, "Observation function of the thesis protocol"): on either side of the line
+Noise-free and purely geometric: on either side of the line
 of sight the contour is walked outwards from the camera's own angle; a point is seen if its bearing lies outside the
 range of bearings already swept on that walk.
 """

@@ -1,4 +1,4 @@
-"""Slow, plain implementations written from the specification (spec 02-05); the package's fast code is held to them.
+"""Slow, plain implementations written from the formulas; the package's fast code is held to them.
 
 Nothing here imports the package. Loops are meant: what is written is the formula, one element at a time.
 """
@@ -104,7 +104,7 @@ def distance_to(vertices: list[tuple[float, float]], x: float, y: float) -> floa
 
 
 def observed(angles: list[float], radii: list[float], theta: float, d_cam: float, fov: float, d_max: float) -> set[int]:
-    """Indices of the observed points, walked as spec 02 says."""
+    """Indices of the observed points, walked point by point."""
     n = len(angles)
     bearing, distance = [], []
     for phi, r in zip(angles, radii, strict=True):
@@ -273,7 +273,7 @@ def pixels_around(radius: float, h: float):
 
 
 def objective_ioa(grid, lower, upper, theta, *, d_cam, fov, d_max, h, chosen=None) -> int:
-    """IOA as in spec 04, pixel by pixel."""
+    """IOA, pixel by pixel."""
     chosen = one_per_pixel(grid, lower, h) if chosen is None else list(chosen)
     angles, radii = [grid[k] for k in chosen], [lower[k] for k in chosen]
     seen = observed(angles, radii, theta, d_cam, fov, math.inf)
@@ -323,7 +323,7 @@ def summed_matern_32(r, length: float, std: float):
 
 
 def thesis_episode(name: str, angles, radii, first: int | None):
-    """The noise-free episode of spec 05 in one function: the views taken, coverage and new points after each.
+    """The noise-free episode of the thesis in one function: the views taken, coverage and new points after each.
 
     `name` is U, UP, CSW, OSM (the omniscient greedy planner) or CS-U (two phases, the first one counts pixels).
     """

@@ -1,4 +1,4 @@
-"""Poses, scans, and surface measurements from a scan (spec 02)."""
+"""Poses, scans, and surface measurements from a scan."""
 
 from __future__ import annotations
 

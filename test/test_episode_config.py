@@ -1,4 +1,4 @@
-"""The configuration of an episode: groups, parameters, and what does not fit (issue 2)."""
+"""The configuration of an episode: groups, parameters, and what does not fit."""
 
 from __future__ import annotations
 

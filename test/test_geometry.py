@@ -1,4 +1,4 @@
-"""Angles, camera frame, rays and pixels against elementary geometry (spec 02)."""
+"""Angles, camera frame, rays and pixels against elementary geometry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Imports point downwards only (spec 07): read from the source, so that imports inside functions count too."""
+"""Imports point downwards only: read from the source, so that imports inside functions count too."""
 
 from __future__ import annotations
 

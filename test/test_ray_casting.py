@@ -1,4 +1,4 @@
-"""The ray caster against a brute-force oracle: every beam with every edge (spec 02)."""
+"""The ray caster against a brute-force oracle: every beam with every edge."""
 
 from __future__ import annotations
 

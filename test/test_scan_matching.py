@@ -1,4 +1,4 @@
-"""Scans find the pose of their time, and count only if taken at the goal (spec 06, without ROS)."""
+"""Scans find the pose of their time, and count only if taken at the goal (without ROS)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The camera's cone and the simple interval (spec 01, 02)."""
+"""The camera's cone and the simple interval."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The simulated depth camera: right ranges, honest noise, repeatable (spec 02)."""
+"""The simulated depth camera: right ranges, honest noise, repeatable."""
 
 from __future__ import annotations
 

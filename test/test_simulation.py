@@ -1,4 +1,4 @@
-"""Whole episodes without ROS (spec 05): the thesis protocol against a plain program, the sensor protocol by promise."""
+"""Whole episodes without ROS: the thesis protocol against a plain program, the sensor protocol by promise."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from nbv_planner.simulation import Simulation
 from nbv_planner.surface import MapperSettings
 
 SCENE = Scene()
-FIRST = {"CSW": 0, "IOA": 47, "I": 1, "U": 15, "UP": 15, "CS-U": 26}  # spec 05
+FIRST = {"CSW": 0, "IOA": 47, "I": 1, "U": 15, "UP": 15, "CS-U": 26}
 
 
 def played(config: EpisodeConfig):

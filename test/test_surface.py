@@ -1,4 +1,4 @@
-"""Measurements, beliefs and the mapper (spec 03)."""
+"""Measurements, beliefs and the mapper."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The observation function against the walk of spec 02, point by point; one point per pixel of a contour."""
+"""The observation function against the published walk, point by point; one point per pixel of a contour."""
 
 from __future__ import annotations
 

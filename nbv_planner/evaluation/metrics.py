@@ -1,4 +1,4 @@
-"""Metrics of an episode (spec 05, thesis ch. 7.1.3)."""
+"""Metrics of an episode (thesis ch. 7.1.3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The thesis's table 7.1, computed anew in the thesis protocol (spec 05)."""
+"""The thesis's table 7.1, computed anew in the thesis protocol."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TABLE_PLANNERS = {
     **{objective: PlannerSettings(objective=objective) for objective in ("CSW", "IOA", "I", "U", "UP")},
     "CS-U": PlannerSettings(planner="two_phase", phase_one_objective="CSN", objective="U"),
 }
-"""The published planners by the names of the table. Its CS-U counts the pixels of CS in phase 1 (spec 05)."""
+"""The published planners by the names of the table. Its CS-U counts the pixels of CS in phase 1."""
 _GREEDY = "greedy_oracle"
 
 
@@ -139,7 +139,7 @@ def table_row(planner: str, figures: Sequence[EpisodeFigures]) -> TableRow:
 
 
 PUBLISHED_NOT_REACHED = {"CSW": 0, "IOA": 4, "I": 5, "U": 0, "UP": 0, "CS-U": 0}
-"""N/A counts of the published runs (spec 05); the printed table leaves them out."""
+"""N/A counts of the published runs; the printed table leaves them out."""
 
 
 def published_table() -> dict[str, TableRow]:

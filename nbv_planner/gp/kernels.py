@@ -1,4 +1,4 @@
-r"""Stationary, 2π-periodic covariance functions of the polar radius (spec 03, thesis ch. 5.1)."""
+r"""Stationary, 2π-periodic covariance functions of the polar radius (thesis ch. 5.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-r"""True object shapes: 2π-periodic polar functions `f(φ)` in metres (spec 02, thesis appendix B.2)."""
+r"""True object shapes: 2π-periodic polar functions `f(φ)` in metres (thesis appendix B.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The surface points `S` of an object: one point per world pixel that the surface crosses (spec 02)."""
+"""The surface points `S` of an object: one point per world pixel that the surface crosses."""
 
 from __future__ import annotations
 

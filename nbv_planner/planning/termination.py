@@ -1,4 +1,4 @@
-"""When to stop: typed reasons, each reported with its figures (spec 04)."""
+"""When to stop: typed reasons, each reported with its figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Quality of service of each kind of topic (spec 06)."""
+"""Quality of service of each kind of topic."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bad input: one line on stderr that says what is allowed, exit code 2, nothing left behind (issue 2)."""
+"""Bad input: one line on stderr that says what is allowed, exit code 2, nothing left behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Episode metrics on examples computed by hand (spec 05)."""
+"""Episode metrics on examples computed by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The judge counts what a plain set does; the record is plain JSON (issue 2)."""
+"""The judge counts what a plain set does; the record is plain JSON."""
 
 from __future__ import annotations
 

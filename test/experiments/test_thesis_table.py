@@ -1,4 +1,4 @@
-"""The thesis's table: which planners, which published figures, and how episodes are averaged (spec 05)."""
+"""The thesis's table: which planners, which published figures, and how episodes are averaged."""
 
 from __future__ import annotations
 

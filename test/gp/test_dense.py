@@ -1,4 +1,4 @@
-"""The dense posterior against an independent conditioning, and its properties (spec 03)."""
+"""The dense posterior against an independent conditioning, and its properties."""
 
 from __future__ import annotations
 

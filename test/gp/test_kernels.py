@@ -1,4 +1,4 @@
-"""One checker that every kernel goes through, and the closed forms against their infinite sums (spec 03)."""
+"""One checker that every kernel goes through, and the closed forms against their infinite sums."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_kernel_is_a_covariance_function_on_the_circle(kernel, std):
     check_kernel(kernel, std)
 
 
-def test_all_smoothness_values_of_the_specification_exist():
+def test_all_smoothness_values_exist():
     assert set(MATERN_SMOOTHNESS) >= {"1/2", "3/2", "5/2"}
 
 

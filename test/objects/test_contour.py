@@ -1,4 +1,4 @@
-"""Contours from files: accepted forms, and errors that say where (spec 02)."""
+"""Contours from files: accepted forms, and errors that say where."""
 
 from __future__ import annotations
 

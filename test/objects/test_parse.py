@@ -1,4 +1,4 @@
-"""Objects written as text, and what is said about wrong ones (spec 02, issue 2)."""
+"""Objects written as text, and what is said about wrong ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The polar functions of the true shapes (spec 02)."""
+"""The polar functions of the true shapes."""
 
 from __future__ import annotations
 

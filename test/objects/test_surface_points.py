@@ -1,4 +1,4 @@
-"""Surface points: the counts of spec 02, and what one point per pixel means."""
+"""Surface points: the published counts, and what one point per pixel means."""
 
 from __future__ import annotations
 

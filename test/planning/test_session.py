@@ -1,4 +1,4 @@
-"""The planner's state machine: what it waits for, sends, retries, gives up, and how it ends (spec 06, without ROS)."""
+"""The planner's state machine: what it waits for, sends, retries, gives up, and how it ends (without ROS)."""
 
 from __future__ import annotations
 

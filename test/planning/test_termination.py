@@ -1,4 +1,4 @@
-"""Every reason to stop is provoked and read with its figures (spec 04)."""
+"""Every reason to stop is provoked and read with its figures."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_reset_forgets_the_views_so_far():
     check(watch.after_view(partly(0.3), 1.0), "MAX_VIEWS")
 
 
-def test_all_reasons_of_the_specification_without_a_certificate_exist():
+def test_all_reasons_without_a_certificate_exist():
     names = {reason.name for reason in TerminationReason}
     assert names >= {
         "BAND_NARROW", "NO_GAIN", "STALLED", "MAX_VIEWS", "MAX_DURATION", "NO_REACHABLE_VIEW", "STOPPED", "FAILED",

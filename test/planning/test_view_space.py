@@ -1,4 +1,4 @@
-"""Candidate views: arcs, unreachable views, revisits (spec 04)."""
+"""Candidate views: arcs, unreachable views, revisits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an objective is, and what is known about each (spec 04, thesis ch. 5.2)."""
+"""What an objective is, and what is known about each (thesis ch. 5.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-r"""IOA: the pixels of the band that a view would really see, hidden ones left out (spec 04)."""
+r"""IOA: the pixels of the band that a view would really see, hidden ones left out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-r"""Objectives that know the object: OS and OSM, the *omniscient greedy* reference (spec 04)."""
+r"""Objectives that know the object: OS and OSM, the *omniscient greedy* reference."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 r"""CSN: the area objective CS as a plain count of world pixels.
 
-The thesis's published two-phase runs count pixels in phase 1 instead of evaluating the closed form (spec 05).
+The thesis's published two-phase runs count pixels in phase 1 instead of evaluating the closed form.
 """
 
 from __future__ import annotations

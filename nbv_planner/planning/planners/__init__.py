@@ -36,7 +36,7 @@ def planner_named(
 
 
 def proof_of(settings: PlannerSettings) -> str:
-    """What is known about the regret of a planner (spec 01, thesis ch. 6)."""
+    """What is known about the regret of a planner (thesis ch. 6)."""
     if settings.planner == "greedy":
         return OBJECTIVE_INFO[settings.objective].proof
     proved = settings.planner == "two_phase" and settings.label == "CS-U"

@@ -123,6 +123,7 @@ class SurfaceMapperNode(BaseNode):
             "measurements": len(self.mapper.measurements),
             "views": self._views,
             "update_milliseconds": self._update_milliseconds,
+            "solver": self.mapper.solver,
         }
         missing = self.missing_inputs()
         if missing:

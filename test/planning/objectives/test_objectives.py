@@ -1,4 +1,4 @@
-"""Each objective against plain loops over its formula, and against counting pixels (spec 04)."""
+"""Each objective against plain loops over its formula, and against counting pixels."""
 
 from __future__ import annotations
 
@@ -409,7 +409,7 @@ def test_omniscient_objectives_count_points_of_each_view_all_or_unseen_ones():
         np.testing.assert_array_equal(unseen.evaluate(None, SCENE, VIEWS), [len(of_view[v] - seen) for v in VIEWS])
 
 
-TABLE = {  # spec 04; OSM, OCU and CSN have no row there
+TABLE = {  # OSM, OCU and CSN have no row there
     "OS": "ynynyy", "OCL": "nnynyy", "IOA": "ynyyyy", "I": "yoyyyn", "C": "ynyyny", "CS": "yyyynn", "CSP": "nynynn",
     "CSW": "ooyyyn", "U": "yyyynn", "UP": "nynynn",
 }  # fmt: skip
@@ -422,7 +422,7 @@ def test_requirements_are_those_of_the_table():
         assert set(info.requirements) <= set("yon")
 
 
-def test_all_objectives_of_the_specification_are_there_with_id_and_name():
+def test_all_objectives_are_there_with_id_and_name():
     names = {
         "OS": "observed_surface", "OSM": "observed_surface_marginal", "OCL": "observed_confidence_lower",
         "OCU": "observed_confidence_upper", "IOA": "intersection_occlusion_aware", "I": "intersection",
@@ -435,7 +435,7 @@ def test_all_objectives_of_the_specification_are_there_with_id_and_name():
 
 
 def test_only_u_and_cs_are_stated_as_proved():
-    """Spec 01: U and CS are proved (with CS-U), UP is not, the others are not attempted."""
+    """U and CS are proved (with CS-U), UP is not, the others are not attempted."""
     proved = [name for name, info in OBJECTIVE_INFO.items() if "proved" in info.proof and "not" not in info.proof]
     assert sorted(proved) == ["CS", "U"]
     assert OBJECTIVE_INFO["UP"].proof == "not proved"

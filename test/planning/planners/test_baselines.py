@@ -1,4 +1,4 @@
-"""The sweep and the random planner, with which others are compared (spec 04)."""
+"""The sweep and the random planner, with which others are compared."""
 
 from __future__ import annotations
 

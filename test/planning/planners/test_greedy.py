@@ -1,4 +1,4 @@
-"""The greedy planner: maximum, ties, travel, revisits, refinement (spec 04)."""
+"""The greedy planner: maximum, ties, travel, revisits, refinement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every planner promises, by one checker that each runs through; the registry (spec 04)."""
+"""What every planner promises, by one checker that each runs through; the registry."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def test_labels_name_the_planner_as_the_thesis_does():
 
 
 def test_what_is_proved_of_planners():
-    """Spec 01: U, CS and CS-U; the pixel count in phase 1 is no part of the proof."""
+    """U, CS and CS-U; the pixel count in phase 1 is no part of the proof."""
     proved = "sublinear regret proved"
     assert proof_of(PlannerSettings(objective="CS")) == proved
     assert proof_of(PlannerSettings(planner="two_phase", objective="U")) == proved

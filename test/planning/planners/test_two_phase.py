@@ -1,4 +1,4 @@
-"""The two-phase planner: the best view inside the interval around the widest area (spec 04, thesis ch. 5.3.2)."""
+"""The two-phase planner: the best view inside the interval around the widest area (thesis ch. 5.3.2)."""
 
 from __future__ import annotations
 
