@@ -95,7 +95,7 @@ class Arcs:
 
     def __len__(self) -> int:
         """Return the number of stretches."""
-        return self.forward.shape[-1]
+        return int(self.forward.shape[-1])
 
     def __getitem__(self, index: slice) -> Arcs:
         """Some of the stretches, as a view."""
