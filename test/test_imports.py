@@ -100,7 +100,7 @@ def test_ros_and_drawing_stay_in_their_folders(path):
     others = foreign(path)
     ros = {name for name in others if name in ROS or name.endswith(("_msgs", "_interfaces"))}
     # The demo talks to the nodes it has started; the import is inside the function that does.
-    allowed_ros = part_of(path) in {"ros", "bags"} or identity(path) == "cli/demo.py"
+    allowed_ros = part_of(path) in {"ros", "bags"}
     assert allowed_ros or not ros, f"{identity(path)} imports {sorted(ros)}"
     assert part_of(path) == "plotting" or not others & {"matplotlib", "mpl_toolkits"}
 

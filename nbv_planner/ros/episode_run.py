@@ -1,0 +1,100 @@
+"""An episode on the three nodes as processes of their own, followed to its end."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
+
+import rclpy
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.signals import SignalHandlerOptions
+
+from nbv_planner.episode_config import EpisodeConfig
+from nbv_planner.errors import NbvPlannerError
+from nbv_planner.evaluation.records import Step
+from nbv_planner.planning.termination import Termination, TerminationReason
+from nbv_planner.ros.monitor import EpisodeMonitor
+from nbv_planner.ros.runner import NodeProcesses, free_domain_id, isolated_environment
+
+# Silence of the planner after which its last status is told, and after which the run is given up, seconds.
+_TELL_AFTER = 3.0
+_GIVE_UP_AFTER = 120.0
+
+
+class Audience(Protocol):
+    """Who is told how an episode goes."""
+
+    def started(self, domain: int, pids: dict[str, int]) -> None:
+        """The nodes run, on ROS domain `domain`, with these process ids by name."""
+
+    def took(self, step: Step) -> None:
+        """A view has been taken."""
+
+    def waits(self, status: str) -> None:
+        """The planner has been silent for a while; `status` is what it said last."""
+
+
+def run_episode(config: EpisodeConfig, parameter_file: Path, log_folder: Path, audience: Audience) -> Termination:
+    """Start the nodes on a free domain, follow the episode, and end them.
+
+    Args:
+        config: tells how measurements are made from scans.
+        parameter_file: parameters of the nodes, with `autostart` switched off: the episode starts when all nodes are
+            heard, so that none of it is missed.
+        log_folder: where the nodes' output goes.
+        audience: is told of every step.
+
+    Returns:
+        Why the planner ended; FAILED if a node ended before it or nothing came any more.
+    """
+    domain = free_domain_id()
+    environment = isolated_environment(domain)
+    os.environ.update(environment)
+    with _ros(domain), NodeProcesses(parameter_file, log_folder, environment) as nodes:
+        audience.started(domain, nodes.pids)
+        return _follow(EpisodeMonitor(config.scene, config.measurement), nodes, audience)
+
+
+@contextmanager
+def _ros(domain: int) -> Iterator[None]:
+    """ROS in this process, leaving Ctrl-C to the caller."""
+    rclpy.init(args=[], domain_id=domain, signal_handler_options=SignalHandlerOptions.NO)
+    try:
+        yield
+    finally:
+        rclpy.try_shutdown()
+
+
+def _follow(monitor: EpisodeMonitor, nodes: NodeProcesses, audience: Audience) -> Termination:
+    """Pass on each step, until the planner is done, a node ends, or nothing comes any more."""
+    executor = SingleThreadedExecutor()
+    executor.add_node(monitor)
+    heard, heard_at, told, passed_on = ("", ""), time.monotonic(), False, 0
+    while not monitor.complete:
+        executor.spin_once(timeout_sec=0.2)
+        monitor.start_when_ready()
+        for step in monitor.steps[passed_on:]:
+            audience.took(step)
+        passed_on = len(monitor.steps)
+        if monitor.state != heard:
+            heard, heard_at, told = monitor.state, time.monotonic(), False
+        silence = time.monotonic() - heard_at
+        if silence > _TELL_AFTER and not told:
+            told = True
+            audience.waits(heard[1] or "no status yet")
+        if silence > _GIVE_UP_AFTER:
+            return monitor.termination or _failed(f"no sign of progress for {silence:.0f} s; last status: {heard[1]}")
+        try:
+            nodes.check()
+        except NbvPlannerError as error:
+            return _failed(str(error))
+    assert monitor.termination is not None
+    return monitor.termination
+
+
+def _failed(detail: str) -> Termination:
+    return Termination(TerminationReason.FAILED, {}, detail)
