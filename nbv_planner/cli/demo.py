@@ -54,7 +54,7 @@ def _require_ros() -> None:
     except ImportError as error:
         raise RosUnavailableError(
             f"cannot import {error.name}: source a ROS 2 installation or install the wheels with "
-            "pip install 'nbv_planner[ros]' (Linux x86_64); nbv-planner simulate needs no ROS"
+            "pip install '.[ros]' in the checkout (Linux x86_64); nbv-planner simulate needs no ROS"
         ) from error
     if warning:
         print(f"note: {warning}", file=sys.stderr)

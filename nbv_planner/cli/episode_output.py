@@ -57,7 +57,7 @@ def _write_pictures(
     try:
         from nbv_planner.plotting.episode import plot_episode, save_animation, save_picture
     except ImportError as error:
-        print(f"no pictures: {error.name} is not installed (pip install 'nbv_planner[analysis]')")
+        print(f"no pictures: {error.name} is not installed (pip install '.[analysis]' in the checkout)")
         return
     shape = parse_object(config.object, config.scene)
     title = f"{config.object} · {config.planner.label} · {record.termination.reason.value}"

@@ -54,7 +54,7 @@ def test_without_ros_the_demo_says_what_to_install(here, capsys):
     said = capsys.readouterr()
     assert said.out == ""
     assert said.err.count("\n") == 1
-    assert all(word in said.err for word in ("rclpy", "pip install 'nbv_planner[ros]'", "simulate"))
+    assert all(word in said.err for word in ("rclpy", "pip install '.[ros]'", "simulate"))
     assert list(here.iterdir()) == []
 
 
