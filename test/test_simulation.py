@@ -50,7 +50,8 @@ def metrics_of(simulation: Simulation):
 
 @pytest.mark.parametrize(
     ("text", "objective"),
-    [("polygon:star", "U"), ("square:width=4", "UP"), ("ellipse:a=5,b=5", "CSW"), ("polygon:convex", "OSM"),
+    # Objects on which no rounding decides between equal candidates: the circle's views differ with the numpy version.
+    [("polygon:star", "U"), ("square:width=4", "UP"), ("polygon:concave", "CSW"), ("polygon:convex", "OSM"),
      ("polygon:concave", "CS-U")],
 )
 def test_thesis_episode_is_that_of_a_plain_program(text, objective):

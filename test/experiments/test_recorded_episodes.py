@@ -15,7 +15,7 @@ RECORDED = [
     ("U", "flower:frequency=1,amplitude=2", 16, 13, 19.875),
     ("UP", "flower:frequency=5,amplitude=1", 13, 11, 167 / 13),
     ("UP", "polygon:concave", 16, 13, 18.625),
-    ("CSW", "polygon:diamond", 4, 4, 4.75),
+    ("CSW", "polygon:concave", 16, 15, 29.5625),
     ("I", "square:width=4", 4, 3, 9.5),
     ("IOA", "polygon:convex", 12, None, 19.0 + 1 / 6),  # one of the published N/A
     ("IOA", "flower:frequency=3,amplitude=2", 14, 12, 7.0),
