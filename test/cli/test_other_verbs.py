@@ -63,3 +63,19 @@ def test_parameter_tables_are_printed(capsys):
     tables = pytest.importorskip("nbv_planner.cli.parameter_tables")
     assert main(["parameters"]) == 0
     assert capsys.readouterr().out.strip() == tables.parameter_tables().strip()
+
+
+def test_thesis_table_takes_other_planners_and_leaves_out_what_is_not_published(capsys, monkeypatch):
+    monkeypatch.setattr(thesis_table, "thesis_objects", lambda: ["square:width=4"])
+    assert main(["thesis-table", "--workers", "1", "--planners", "C,U"]) == 0
+    rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith("|")][2:]
+    assert [row.split("|")[1].strip() for row in rows] == ["C", "U"]
+    assert "(" not in rows[0]
+    assert "(11.91)" in rows[1]
+
+
+def test_thesis_table_lists_the_planners_it_knows(capsys):
+    assert main(["thesis-table", "--planners", "U,best"]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert all(word in said for word in ("best", "CS-U", "IOA", "UP"))
