@@ -10,8 +10,11 @@ compare is the ratio; the milliseconds are orientation.
 from __future__ import annotations
 
 import argparse
+import os
 import time
 from collections.abc import Callable
+
+os.environ["OPENBLAS_NUM_THREADS"] = "1"  # before numpy: processor times of several threads would add up
 
 import numpy as np
 
