@@ -1,10 +1,9 @@
-"""Posterior on the grid: the fast solvers against the dense one, in one run.
+"""Posterior on the grid: the fast solver against the dense one, in one run.
 
     python benchmarks/bench_mapper.py [--grid 1000] [--dense-up-to 1500] [n ...]
 
 Times are processor times, the least of several rounds in which the solvers take turns, so that a busy machine does not
-favour one of them. An update of condensed measurements adds the last of them and computes the posterior. What to
-compare is the ratio; the milliseconds are orientation.
+favour one of them. What to compare is the ratio; the milliseconds are orientation.
 """
 
 from __future__ import annotations
@@ -18,13 +17,10 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"  # before numpy: processor times of sev
 
 import numpy as np
 
-from nbv_planner.gp.condensed import CondensedMeasurements
 from nbv_planner.gp.dense import dense_posterior
 from nbv_planner.gp.fast import fast_posterior
 from nbv_planner.gp.kernels import MATERN_SMOOTHNESS, PeriodicMatern
 from nbv_planner.surface import uniform_grid
-
-SCAN = 50  # measurements that one update of the condensed ones adds
 
 
 def processor_time(call: Callable[[], object]) -> float:
@@ -37,25 +33,19 @@ def compare(kernel: PeriodicMatern, grid: np.ndarray, n: int, with_dense: bool) 
     rng = np.random.default_rng(0)
     angle = rng.uniform(0.0, 2.0 * np.pi, n)
     data = angle, 5.0 + np.cos(3.0 * angle) + 0.1 * rng.normal(size=n), np.full(n, 0.1)
-    scan = tuple(column[-SCAN:] for column in data)
     calls: dict[str, Callable[[], object]] = {"fast": lambda: fast_posterior(kernel, 5.0, grid, *data)}
-    if kernel.smoothness != "1/2":
-        kept = CondensedMeasurements.none(kernel, 5.0, grid).adding(*(column[:-SCAN] for column in data))
-        calls["condensed"] = lambda: kept.adding(*scan).posterior()
     if with_dense:
         calls["dense"] = lambda: dense_posterior(kernel, 5.0, grid, *data)
-    least = dict.fromkeys(("fast", "condensed", "dense"), np.nan)
+    least = dict.fromkeys(("fast", "dense"), np.nan)
     for _ in range(5):
         for name, call in calls.items():
             repeats = 1 if name == "dense" else 5
             least[name] = np.fmin(least[name], min(processor_time(call) for _ in range(repeats)))
-    errors = dict.fromkeys(("dense", "condensed"), np.nan)
-    exact = calls["fast"]()
-    for name in errors.keys() & calls.keys():
-        errors[name] = max(float(np.abs(a - b).max()) for a, b in zip(exact, calls[name](), strict=True))
+    error = np.nan
+    if with_dense:
+        error = max(float(np.abs(a - b).max()) for a, b in zip(calls["fast"](), calls["dense"](), strict=True))
     times = " ".join(f"{1e3 * least[name]:>12.2f}" for name in least)
-    ratios = " ".join(f"{least['dense'] / least[name]:>10.1f}" for name in ("fast", "condensed"))
-    return f"{kernel.smoothness:>4} {n:>8} {times} {ratios} {errors['dense']:>10.0e} {errors['condensed']:>10.0e}"
+    return f"{kernel.smoothness:>4} {n:>8} {times} {least['dense'] / least['fast']:>12.1f} {error:>12.0e}"
 
 
 def main() -> None:
@@ -65,10 +55,8 @@ def main() -> None:
     parser.add_argument("--dense-up-to", type=int, default=5000, help="greatest n that the dense solver is timed at")
     args = parser.parse_args()
     print(f"M = {args.grid}, distinct random angles, numpy {np.__version__}")
-    print(f"{'':13} {'milliseconds':^38} {'times dense':^21} {'metres off fast':^21}")
-    columns = [f"{name:>12}" for name in ("fast", "condensed", "dense")]
-    columns += [f"{name:>10}" for name in ("fast", "condensed", "dense", "condensed")]
-    print(f"{'ν':>4} {'n':>8}", *columns)
+    columns = ("fast / ms", "dense / ms", "dense / fast", "differ / m")
+    print(f"{'ν':>4} {'n':>8}", *(f"{name:>12}" for name in columns))
     for nu in MATERN_SMOOTHNESS:
         for n in args.n:
             print(compare(PeriodicMatern(smoothness=nu), uniform_grid(args.grid), n, n <= args.dense_up_to), flush=True)

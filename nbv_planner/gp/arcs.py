@@ -55,42 +55,10 @@ class Arcs:
         return cls(np.concatenate([chain.transition(gap), offset, chain.noise(gap)], axis=1), likelihood)
 
     @classmethod
-    def seen_from_both_ends(cls, transition: FloatArray, noise: FloatArray, joint: FloatArray) -> Arcs:
-        r"""Stretches with measurements that depend on the states at both ends.
-
-        With information blocks :math:`J_{xx}, J_{xz}, J_{zz}` and scores :math:`η_x, η_z`, the step
-        :math:`N(z; A x, Q)` becomes, with :math:`W = (I + Q J_{zz})^{-1}`,
-
-        .. math::
-            A' &= W A - W Q J_{zx}, \quad b' = W Q η_z, \quad C' = W Q, \\
-            J' &= J_{xx} + A^T J_{zz} W A + J_{xz} W A + A^T W^T J_{zx} - J_{xz} W Q J_{zx}, \quad
-            η' = η_x + A^T W^T η_z - J_{xz} W Q η_z
-
-        Args:
-            transition: A of each stretch, shape (d, d, n).
-            noise: Q of each stretch, shape (d, d, n), m².
-            joint: blocks [[J_xx, J_xz, η_x], [J_zx, J_zz, η_z]], shape (2d, 2d + 1, n).
-        """
-        d = len(transition)
-        mixed = joint[:d, d : 2 * d]  # J_xz
-        at_end = np.concatenate([joint[d:, :d], joint[d:, 2 * d :]], axis=1)  # [J_zx | η_z]
-        damping = product(noise, joint[d:, d : 2 * d])
-        diagonal_of(damping)[:] += 1.0
-        damping = inverse_of(damping)
-        moved, spread = product(damping, transition), product(damping, noise)
-        gained = product(spread, at_end)  # W Q [J_zx | η_z]
-        forward = np.concatenate([moved - gained[:, :d], gained[:, d:], spread], axis=1)
-        likelihood = product(moved.swapaxes(0, 1), at_end) - product(mixed, gained)
-        likelihood += np.concatenate([joint[:d, :d], joint[:d, 2 * d :]], axis=1)
-        seen = product(transition.swapaxes(0, 1), joint[d:, d : 2 * d]) + mixed
-        likelihood[:, :d] += product(seen, moved)
-        return cls(forward, likelihood)
-
-    @classmethod
     def nothing(cls, d: int, n: int) -> Arcs:
         """Stretches of no length without a measurement: the neutral element of :meth:`then`."""
         forward, likelihood = np.zeros((d, 2 * d + 1, n)), np.zeros((d, d + 1, n))
-        diagonal_of(forward)[:] = 1.0
+        _diagonal(forward)[:] = 1.0
         return cls(forward, likelihood)
 
     def __len__(self) -> int:
@@ -125,18 +93,18 @@ class Arcs:
             η &= (W A_i)^T (η_j - J_j b_i) + η_i, \quad J = (W A_i)^T J_j A_i + J_i
         """
         d = self.forward.shape[0]
-        gained = product(self.forward[:, d + 1 :], after.likelihood)  # C_i [J_j | η_j]
+        gained = _product(self.forward[:, d + 1 :], after.likelihood)  # C_i [J_j | η_j]
         moved = self.forward.copy()
         moved[:, d] += gained[:, d]
-        diagonal_of(gained)[:] += 1.0
-        moved = product(inverse_of(gained[:, :d]), moved)  # W [A_i | b_i + C_i η_j | C_i]
-        seen = product(after.likelihood[:, :d], self.forward[:, : d + 1])  # J_j [A_i | b_i]
+        _diagonal(gained)[:] += 1.0
+        moved = _product(_inverse(gained[:, :d]), moved)  # W [A_i | b_i + C_i η_j | C_i]
+        seen = _product(after.likelihood[:, :d], self.forward[:, : d + 1])  # J_j [A_i | b_i]
         seen[:, d] = after.likelihood[:, d] - seen[:, d]
-        likelihood = product(moved[:, :d].swapaxes(0, 1), seen)
+        likelihood = _product(moved[:, :d].swapaxes(0, 1), seen)
         likelihood += self.likelihood
         transition = after.forward[:, :d]
-        forward = product(transition, moved)
-        forward[:, d + 1 :] = product(forward[:, d + 1 :], transition.swapaxes(0, 1))
+        forward = _product(transition, moved)
+        forward[:, d + 1 :] = _product(forward[:, d + 1 :], transition.swapaxes(0, 1))
         forward[:, d:] += after.forward[:, d:]
         return Arcs(forward, likelihood)
 
@@ -181,20 +149,20 @@ def _close(circle: Arcs) -> tuple[FloatArray, FloatArray]:
     """
     d = circle.forward.shape[0]
     rest = -circle.forward[:, : d + 1]  # [I - A | b], once the signs are right
-    diagonal_of(rest)[:] += 1.0
+    _diagonal(rest)[:] += 1.0
     rest[:, d] *= -1.0
-    weighted = product(inverse_of(circle.forward[:, d + 1 :]), rest)
-    joint = product(rest[:, :d].swapaxes(0, 1), weighted) + circle.likelihood
-    covariance = inverse_of(joint[:, :d])
+    weighted = _product(_inverse(circle.forward[:, d + 1 :]), rest)
+    joint = _product(rest[:, :d].swapaxes(0, 1), weighted) + circle.likelihood
+    covariance = _inverse(joint[:, :d])
     return np.einsum("jn,jn->n", covariance[0], joint[:, d]), covariance[0, 0]
 
 
-def product(left: FloatArray, right: FloatArray) -> FloatArray:
+def _product(left: FloatArray, right: FloatArray) -> FloatArray:
     """Products of n small matrices, shapes (i, j, n) and (j, k, n) to (i, k, n)."""
     return np.asarray(np.einsum("ijn,jkn->ikn", left, right))
 
 
-def inverse_of(matrix: FloatArray) -> FloatArray:
+def _inverse(matrix: FloatArray) -> FloatArray:
     """Inverses of n matrices of size 1, 2 or 3, shape (d, d, n); numpy runs over the matrices.
 
     Cramer's rule loses the square of the condition number at size 3 (1e-7 m with two measurements of 1 mm noise side
@@ -213,14 +181,14 @@ def inverse_of(matrix: FloatArray) -> FloatArray:
     # The rows are turned until the pivot comes first; the columns of the inverse are turned back.
     turned = np.where(second, matrix[[1, 2, 0]], np.where(third, matrix[[2, 0, 1]], matrix))
     row, column = turned[:1, 1:] / turned[0, 0], turned[1:, :1]
-    rest = inverse_of(turned[1:, 1:] - column * row)
+    rest = _inverse(turned[1:, 1:] - column * row)
     inverse[1:, 1:] = rest
-    inverse[:1, 1:] = -product(row, rest)
-    inverse[1:, :1] = -product(rest, column) / turned[0, 0]
-    inverse[:1, :1] = 1.0 / turned[0, 0] - product(row, inverse[1:, :1])
+    inverse[:1, 1:] = -_product(row, rest)
+    inverse[1:, :1] = -_product(rest, column) / turned[0, 0]
+    inverse[:1, :1] = 1.0 / turned[0, 0] - _product(row, inverse[1:, :1])
     return np.where(second, inverse[:, [2, 0, 1]], np.where(third, inverse[:, [1, 2, 0]], inverse))
 
 
-def diagonal_of(matrix: FloatArray) -> FloatArray:
+def _diagonal(matrix: FloatArray) -> FloatArray:
     """View of the diagonals of n matrices, shape (d, n), also if more columns follow behind them."""
     return np.asarray(np.einsum("iin->in", matrix[:, : len(matrix)]))

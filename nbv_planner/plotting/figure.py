@@ -18,7 +18,7 @@ from nbv_planner.plotting.world import draw_world
 
 _SIZE = (12.0, 7.2)
 _TITLE_WIDTH = 140
-_YLABEL_X = -0.112  # the same for all panels, so that their labels line up
+_YLABEL_X = -0.13  # the same for all panels, so that their labels line up
 
 
 def draw_figure(content: EpisodeContent) -> Figure:

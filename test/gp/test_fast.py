@@ -8,9 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from nbv_planner.errors import SettingError
 from nbv_planner.gp.arcs import Arcs
-from nbv_planner.gp.condensed import CondensedMeasurements
 from nbv_planner.gp.dense import dense_posterior
 from nbv_planner.gp.fast import fast_posterior, is_supported
 from nbv_planner.gp.kernels import MATERN_SMOOTHNESS, PeriodicMatern
@@ -206,75 +204,3 @@ def test_combining_arcs_is_associative_and_has_a_neutral_element(arcs):
     for one, other in [(left, right), (first.then(nothing), first), (nothing.then(first), first)]:
         np.testing.assert_allclose(one.forward, other.forward, rtol=1e-7, atol=1e-7)
         np.testing.assert_allclose(one.likelihood, other.likelihood, rtol=1e-7, atol=1e-7)
-
-
-# ----------------------------------------------------------------------------------------------- condensed measurements
-
-smooth_kernels = st.builds(
-    PeriodicMatern,
-    smoothness=st.sampled_from(["3/2", "5/2"]),
-    length_scale=st.sampled_from([0.1, 0.2, 1.0, 10.0]),
-    kernel_std=st.sampled_from([0.5, 1.5]),
-)
-
-
-def condensed(kernel, grid, *batches):
-    """Posterior after condensing the batches in one after the other."""
-    kept = CondensedMeasurements.none(kernel, 5.0, grid)
-    for batch in batches:
-        kept = kept.adding(*batch)
-    return kept.posterior()
-
-
-def assert_close(first, second, atol):
-    for one, other in zip(first, second, strict=True):
-        np.testing.assert_allclose(one, other, rtol=0, atol=atol)
-
-
-@pytest.mark.parametrize("nu", ["3/2", "5/2"])
-@pytest.mark.parametrize("length", [0.05, 0.2, 2.0, 10.0])
-@pytest.mark.parametrize("noise", [0.01, 0.1, 1.0])
-@pytest.mark.parametrize("kind", ["random", "clustered", "repeated", "nearly equal", "on the grid", "one arc"])
-def test_condensed_posterior_is_within_a_millimetre(nu, length, noise, kind):
-    kernel = PeriodicMatern(smoothness=nu, length_scale=length)
-    data = sample(kind, 1500, noise)
-    assert_close(condensed(kernel, FINE, data), fast_posterior(kernel, 5.0, FINE, *data), atol=1e-3)
-
-
-@settings(max_examples=100)
-@given(smooth_kernels, measurement_sets(), st.sampled_from(["uniform", "thesis", "late", "one"]))
-@example(PeriodicMatern(), (np.empty(0),) * 3, "thesis")
-def test_condensed_posterior_is_near_the_exact_one_on_any_grid(kernel, data, grid):
-    angle, radius, noise = data
-    # A surface that the prior allows: contradictions of metres within microradians would magnify any difference.
-    data = angle, 5.0 + 0.1 * (radius - 5.0), np.maximum(noise, 0.05)
-    assert_close(condensed(kernel, GRIDS[grid], data), fast_posterior(kernel, 5.0, GRIDS[grid], *data), atol=1e-3)
-
-
-@settings(max_examples=50)
-@given(smooth_kernels, measurement_sets(), measurement_sets())
-def test_condensing_in_batches_gives_what_condensing_at_once_does(kernel, first, second):
-    together = tuple(np.concatenate(pair) for pair in zip(first, second, strict=True))
-    expected = condensed(kernel, UNIFORM, together)
-    assert_close(condensed(kernel, UNIFORM, first, second), expected, atol=1e-6)
-    assert_close(condensed(kernel, UNIFORM, second, first), expected, atol=1e-6)
-    mean, std = expected
-    assert np.isfinite(mean).all()
-    assert np.all((std >= 0.0) & (std <= kernel.kernel_std))
-
-
-def test_adding_leaves_the_older_statistics_as_they_were_and_takes_no_more_memory():
-    before = CondensedMeasurements.none(PeriodicMatern(), 5.0, FINE)
-    after = before.adding(*sample("random", 100_000, 0.1))
-    assert not before.sums.any()
-    assert after.sums.shape == before.sums.shape
-
-
-def test_a_kernel_that_is_too_rough_is_refused():
-    with pytest.raises(SettingError, match="smoothness is 1/2, must be 3/2 or 5/2"):
-        CondensedMeasurements.none(PeriodicMatern(smoothness="1/2"), 5.0, FINE)
-
-
-def test_a_length_scale_that_needs_too_many_cells_is_refused():
-    with pytest.raises(SettingError, match=r"length_scale is 0\.001, too short to condense measurements"):
-        CondensedMeasurements.none(PeriodicMatern(length_scale=0.001), 5.0, FINE)
