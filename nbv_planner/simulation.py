@@ -11,7 +11,8 @@ import numpy as np
 
 from nbv_planner.camera import CameraPose, scan_to_measurements
 from nbv_planner.episode_config import EpisodeConfig
-from nbv_planner.evaluation.records import EpisodeJudge, Step, ViewRecord
+from nbv_planner.evaluation.judge import EpisodeJudge
+from nbv_planner.evaluation.records import Step, ViewRecord
 from nbv_planner.geometry import TWO_PI
 from nbv_planner.objects import parse_object, surface_points
 from nbv_planner.planning.objectives import TrueSurface
@@ -60,7 +61,8 @@ class Simulation:
         angles = np.linspace(0.0, TWO_PI, _THESIS_VIEWS) if thesis else None
         grid = np.linspace(0.0, TWO_PI, _THESIS_GRID) if thesis else None
         views = ViewSpace(config.views, angles=angles)
-        self.judge = EpisodeJudge(self._points, scene, views.angles)
+        start = None if thesis else config.motion.initial_view_angle
+        self.judge = EpisodeJudge(self._points, scene, views.angles, self._shape, start)
         self._truth = TrueSurface(self._points.angle, self._points.radius)
         settings = thesis_planner_settings(config) if thesis else config.planner
         self._planner = planner_named(settings, scene, views, self._truth)

@@ -10,7 +10,8 @@ from nbv_planner.cli.episode_output import finish, print_header, print_view
 from nbv_planner.config_files import dump_parameters
 from nbv_planner.episode_config import EpisodeConfig
 from nbv_planner.errors import RosUnavailableError, SettingError
-from nbv_planner.evaluation.records import EpisodeJudge, Step
+from nbv_planner.evaluation.judge import EpisodeJudge
+from nbv_planner.evaluation.records import Step
 from nbv_planner.planning.objectives import TRUTH_OBJECTIVES
 from nbv_planner.planning.termination import Termination, TerminationReason
 from nbv_planner.results import ResultsFolder

@@ -6,7 +6,8 @@ import math
 import signal
 
 from nbv_planner.episode_config import EpisodeConfig
-from nbv_planner.evaluation.records import EpisodeJudge, EpisodeRecord, ViewRecord
+from nbv_planner.evaluation.judge import EpisodeJudge
+from nbv_planner.evaluation.records import EpisodeRecord, ViewRecord
 from nbv_planner.objects import parse_object
 from nbv_planner.planning.coverage import coverage_estimate
 from nbv_planner.planning.termination import Termination

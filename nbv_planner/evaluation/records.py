@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import platform
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from importlib import metadata
 from typing import Any
 
@@ -12,13 +12,10 @@ import numpy as np
 import scipy
 
 from nbv_planner import __version__
-from nbv_planner.evaluation.metrics import episode_metrics
-from nbv_planner.geometry import BoolArray, FloatArray
-from nbv_planner.objects import SurfacePoints
+from nbv_planner.evaluation.calibration import Calibration
+from nbv_planner.geometry import FloatArray
 from nbv_planner.planning.termination import Termination
-from nbv_planner.scene import Scene
 from nbv_planner.surface import Measurements, SurfaceBelief
-from nbv_planner.visibility import observe
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +52,9 @@ class ViewRecord:
         greedy_gain: most new points that any candidate view would have seen, `F(θ*_t | θ_{1:t-1})`.
         objective_value: utility that the planner predicted.
         milliseconds: time that the decision took.
+        rmse, max_error, hausdorff, iou, band_coverage: of the belief with this view's measurements, see
+            :class:`nbv_planner.evaluation.surface_error.SurfaceError`; NaN where nobody has compared it.
+        travelled: way along the view circle so far, metres.
     """
 
     angle: float
@@ -63,6 +63,12 @@ class ViewRecord:
     greedy_gain: int
     objective_value: float
     milliseconds: float
+    rmse: float = math.nan
+    max_error: float = math.nan
+    hausdorff: float = math.nan
+    iou: float = math.nan
+    band_coverage: float = math.nan
+    travelled: float = math.nan
 
 
 @dataclass(frozen=True)
@@ -76,6 +82,7 @@ class EpisodeRecord:
         views: one record per view.
         termination: why it ended.
         metrics: `T`, `T95` (or None), `rec`, `mean_individual_regret`, `surface_points`.
+        calibration: how often the last belief's intervals hold the true radius, None without a view.
     """
 
     config: dict[str, Any]
@@ -84,6 +91,7 @@ class EpisodeRecord:
     views: tuple[ViewRecord, ...]
     termination: Termination
     metrics: dict[str, float | int | None]
+    calibration: Calibration | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Plain dictionary; numbers that are not finite become None."""
@@ -95,6 +103,7 @@ class EpisodeRecord:
             "views": [_finite(asdict(view)) for view in self.views],
             "termination": {"reason": ended.reason.value, **_finite(ended.figures), "detail": ended.detail},
             "metrics": _finite(self.metrics),
+            "calibration": None if self.calibration is None else self.calibration.to_json(),
         }
 
 
@@ -117,74 +126,3 @@ def versions(**extra: str) -> dict[str, str]:
         except metadata.PackageNotFoundError:
             continue
     return {**found, **extra}
-
-
-@dataclass(eq=False)
-class EpisodeJudge:
-    """Judges each step against the true surface points as it comes in.
-
-    Attributes:
-        points: the true surface points.
-        scene: cone and view circle.
-        candidates: views among which the greedy gain is sought, shape (V,), radians.
-    """
-
-    points: SurfacePoints
-    scene: Scene
-    candidates: FloatArray
-    steps: list[Step] = field(default_factory=list)
-    views: list[ViewRecord] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        """Find once what each candidate sees."""
-        self._visible = self._observe(self.candidates)
-        self._seen: BoolArray = np.zeros(len(self.points), dtype=bool)
-
-    @property
-    def seen(self) -> BoolArray:
-        """Which surface points have been seen, shape (P,)."""
-        return self._seen
-
-    @property
-    def coverage(self) -> float:
-        """Fraction of the surface points seen so far."""
-        return float(self._seen.mean())
-
-    def new_points(self, view_angle: float) -> BoolArray:
-        """Which surface points a view would see for the first time, shape (P,)."""
-        return np.asarray(self._observe(np.array([view_angle]))[0] & ~self._seen)
-
-    def add(self, step: Step) -> ViewRecord:
-        """Judge a step and keep it."""
-        new = self.new_points(step.view_angle)
-        greedy_gain = int((self._visible & ~self._seen).sum(axis=1).max())
-        self._seen = self._seen | new
-        view = ViewRecord(
-            angle=step.view_angle,
-            new_points=int(new.sum()),
-            coverage=self.coverage,
-            greedy_gain=max(greedy_gain, int(new.sum())),
-            objective_value=step.objective_value,
-            milliseconds=step.milliseconds,
-        )
-        self.steps.append(step)
-        self.views.append(view)
-        return view
-
-    def record(self, config: dict[str, Any], seed: int, termination: Termination, **extra: str) -> EpisodeRecord:
-        """Close the episode; `extra` goes to the versions."""
-        return EpisodeRecord(
-            config=config,
-            versions=versions(**extra),
-            seed=seed,
-            views=tuple(self.views),
-            termination=termination,
-            metrics=self.metrics(),
-        )
-
-    def metrics(self) -> dict[str, float | int | None]:
-        """Metrics of the views so far, see :func:`nbv_planner.evaluation.metrics.episode_metrics`."""
-        return episode_metrics(self.views, len(self.points))
-
-    def _observe(self, view_angles: FloatArray) -> BoolArray:
-        return observe(self.points.angle, self.points.radius, view_angles, self.scene)

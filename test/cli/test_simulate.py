@@ -16,7 +16,10 @@ from nbv_planner.episode_config import EpisodeConfig
 
 FILES = {"beliefs.npz", "episode.json", "reconstruction.gif", "reconstruction.png", "views.csv"}
 TOP = {"config", "versions", "seed", "views", "termination", "metrics"}
-VIEW = ["angle", "new_points", "coverage", "greedy_gain", "objective_value", "milliseconds"]
+VIEW = [
+    "angle", "new_points", "coverage", "greedy_gain", "objective_value", "milliseconds", "rmse", "max_error",
+    "hausdorff", "iou", "band_coverage", "travelled",
+]  # fmt: skip
 METRICS = {"T", "T95", "rec", "mean_individual_regret", "surface_points"}
 
 

@@ -1,0 +1,119 @@
+"""The judge counts what a plain set does; the record is plain JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+
+import numpy as np
+import oracles
+import pytest
+from beliefs import belief_of
+
+from nbv_planner.evaluation.judge import EpisodeJudge
+from nbv_planner.evaluation.records import Step
+from nbv_planner.objects import parse_object, surface_points
+from nbv_planner.planning.termination import Termination, TerminationReason
+from nbv_planner.scene import Scene
+from nbv_planner.surface import Measurements
+
+SCENE = Scene(pixel_size=0.25)
+CANDIDATES = np.arange(20) * (2 * math.pi / 20)
+CAMERA = (10.0, SCENE.field_of_view, 10.0)
+
+
+def step(view: float, value: float = 1.5) -> Step:
+    return Step(
+        view_angle=view,
+        objective_value=value,
+        candidates=CANDIDATES,
+        utilities=np.zeros(20),
+        belief=belief_of(4.0, 6.0),
+        measurements=Measurements.empty(),
+        milliseconds=2.5,
+    )
+
+
+@pytest.fixture
+def judge() -> EpisodeJudge:
+    shape = parse_object("polygon:concave", SCENE)
+    return EpisodeJudge(surface_points(shape, 0.25), SCENE, CANDIDATES, shape)
+
+
+def test_each_view_is_judged_as_a_plain_set_would(judge):
+    angle, radius = judge.points.angle.tolist(), judge.points.radius.tolist()
+
+    def sees(view):
+        return oracles.observed(angle, radius, view, *CAMERA)
+
+    seen: set[int] = set()
+    for view in (0.0, 1.0, 1.05, 4.0, 0.0):
+        greedy = max(len(sees(float(c)) - seen) for c in CANDIDATES)
+        new = sees(view) - seen
+        assert set(np.flatnonzero(judge.new_points(view)).tolist()) == new
+        record = judge.add(step(view))
+        seen |= new
+        assert (record.angle, record.new_points, record.greedy_gain) == (view, len(new), greedy)
+        assert (record.objective_value, record.milliseconds) == (1.5, 2.5)
+        assert record.coverage == pytest.approx(len(seen) / len(angle))
+        assert set(np.flatnonzero(judge.seen).tolist()) == seen
+        assert judge.coverage == pytest.approx(len(seen) / len(angle))
+    assert judge.views[-1].new_points == 0
+    assert len(judge.steps) == len(judge.views) == 5
+
+
+def test_judge_starts_with_nothing_seen(judge):
+    assert judge.coverage == 0.0
+    assert not judge.seen.any()
+    assert judge.views == []
+
+
+def test_errors_are_those_of_the_belief_with_the_measurements_of_the_view(judge):
+    """The band of the test's belief is 4 m to 6 m, its mean 5 m."""
+    record = judge.add(step(0.0))
+    radius = judge.shape.radius(np.arange(400) * (2 * math.pi / 400))
+    assert record.rmse == pytest.approx(math.sqrt(np.mean((radius - 5.0) ** 2)))
+    assert record.max_error == pytest.approx(3.0)
+    assert record.band_coverage == pytest.approx(np.mean((radius >= 4.0) & (radius <= 6.0)))
+    assert record.iou == pytest.approx(np.sum(np.minimum(radius, 5.0) ** 2) / np.sum(np.maximum(radius, 5.0) ** 2))
+    assert record.hausdorff == pytest.approx(3.0, abs=0.1)
+
+
+@pytest.mark.parametrize(("start", "first"), [(None, 0.0), (6.0, 10.0 * (0.5 + 2 * math.pi - 6.0))])
+def test_way_along_the_view_circle_adds_up_the_shorter_way_round(judge, start, first):
+    judge = dataclasses.replace(judge, start_view_angle=start, steps=[], views=[])
+    travelled = [judge.add(step(view)).travelled for view in (0.5, 3.0, 6.0, 6.0)]
+    assert travelled == pytest.approx([first, first + 25.0, first + 55.0, first + 55.0])
+
+
+def test_record_says_how_often_the_last_belief_holds_the_truth(judge):
+    ended = Termination(TerminationReason.MAX_VIEWS, {}, "enough")
+    assert judge.record({}, 0, ended).calibration is None
+    judge.add(step(0.0))
+    found = judge.record({}, 0, ended).to_json()["calibration"]
+    radius = judge.shape.radius(judge.steps[-1].belief.angle)
+    assert found["levels"][-1] == 0.99
+    assert found["inside"][-1] == pytest.approx(np.mean(np.abs(radius - 5.0) <= 2.5758 * 0.5))
+
+
+def test_record_is_plain_json_with_the_keys_of_the_issue(judge):
+    judge.add(step(0.0))
+    judge.add(step(2.0, value=math.nan))
+    termination = Termination(TerminationReason.MAX_VIEWS, {"views": 2.0, "bound": math.inf}, "enough")
+    record = judge.record({"scene": {"radius_min": 2.0}}, 7, termination, note="x")
+    content = json.loads(json.dumps(record.to_json(), allow_nan=False))
+    assert set(content) >= {"config", "versions", "seed", "views", "termination", "metrics", "calibration"}
+    assert content["seed"] == 7
+    assert content["config"] == {"scene": {"radius_min": 2.0}}
+    assert content["termination"]["reason"] == "MAX_VIEWS"
+    assert 2.0 in content["termination"].values() or 2.0 in content["termination"].get("figures", {}).values()
+    for view in content["views"]:
+        assert set(view) == {
+            "angle", "new_points", "coverage", "greedy_gain", "objective_value", "milliseconds",
+            "rmse", "max_error", "hausdorff", "iou", "band_coverage", "travelled",
+        }  # fmt: skip
+    assert content["views"][1]["objective_value"] is None
+    assert set(content["metrics"]) == {"T", "T95", "rec", "mean_individual_regret", "surface_points"}
+    assert content["metrics"]["T"] == 2
+    assert content["versions"]["note"] == "x"
