@@ -15,7 +15,7 @@ from nbv_planner.cli.main import main
 from nbv_planner.episode_config import EpisodeConfig
 
 FILES = {"beliefs.npz", "episode.json", "reconstruction.gif", "reconstruction.png", "views.csv"}
-TOP = {"config", "versions", "seed", "views", "termination", "metrics"}
+TOP = {"config", "versions", "seed", "views", "termination", "metrics", "calibration"}
 VIEW = [
     "angle", "new_points", "coverage", "greedy_gain", "objective_value", "milliseconds", "rmse", "max_error",
     "hausdorff", "iou", "band_coverage", "travelled",

@@ -1,0 +1,81 @@
+"""The thesis's ranks on examples worked out by hand, and against the counts of a plain definition."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nbv_planner.evaluation.ranks import decision_ranks, mean_ranks, reconstruction_ranks
+
+
+def metrics(T95, T, rec, regret):
+    return {"T95": T95, "T": T, "rec": rec, "mean_individual_regret": regret, "surface_points": 400}
+
+
+BY_HAND = [
+    # T95, T, rec, regret                    #REC  #NBV
+    (metrics(9, 12, 1.0, 0.0), 2, 1),  # the greedy planner
+    (metrics(10, 13, 1.0, 5.0), 5, 2),
+    (metrics(10, 12, 0.98, 7.0), 4, 4),  # fewer views in all
+    (metrics(10, 12, 0.99, 7.0), 3, 3),  # and of two equals the one that has seen more
+    (metrics(10, 12, 0.99, 7.0), 3, 3),  # equal in everything: the same rank, and none is left out behind it
+    (metrics(None, 8, 0.94, 7.0), None, 5),  # 95 % never reached: unranked, and behind its equals in regret
+    (metrics(8, 20, 0.96, 9.0), 1, 6),  # a late end costs nothing if 95 % comes early
+]
+
+
+def test_ranks_of_an_example_worked_out_by_hand():
+    episodes = [episode for episode, _, _ in BY_HAND]
+    assert reconstruction_ranks(episodes) == [rec for _, rec, _ in BY_HAND]
+    assert decision_ranks(episodes) == [nbv for _, _, nbv in BY_HAND]
+
+
+def test_an_episode_without_views_has_no_rank():
+    nothing = metrics(None, 0, 0.0, None)
+    assert reconstruction_ranks([nothing, metrics(3, 3, 1.0, 0.0)]) == [None, 1]
+    assert decision_ranks([nothing, metrics(3, 3, 1.0, 0.0)]) == [None, 1]
+    assert reconstruction_ranks([]) == decision_ranks([]) == []
+
+
+EPISODES = st.lists(
+    st.builds(metrics, st.none() | st.integers(1, 3), st.integers(3, 5), st.sampled_from([0.96, 1.0]),
+              st.sampled_from([0.0, 0.5, 2.0])),
+    min_size=1, max_size=8,
+)  # fmt: skip
+
+
+@given(EPISODES, st.randoms())
+def test_ranks_are_dense_and_belong_to_the_episode_not_to_its_place(episodes, random):
+    order = list(range(len(episodes)))
+    random.shuffle(order)
+    for ranking in (reconstruction_ranks, decision_ranks):
+        ranks = ranking(episodes)
+        given_out = {rank for rank in ranks if rank is not None}
+        assert given_out == set(range(1, len(given_out) + 1))
+        assert ranking([episodes[i] for i in order]) == [ranks[i] for i in order]
+
+
+@given(EPISODES)
+def test_a_rank_is_one_more_than_the_number_of_different_better_results(episodes):
+    def better(a, b):
+        if a["T95"] != b["T95"]:
+            return a["T95"] < b["T95"]
+        return a["T"] < b["T"] if a["T"] != b["T"] else a["rec"] > b["rec"]
+
+    for own, rank in zip(episodes, reconstruction_ranks(episodes), strict=True):
+        if own["T95"] is None:
+            assert rank is None
+            continue
+        ahead = {(e["T95"], e["T"], e["rec"]) for e in episodes if e["T95"] is not None and better(e, own)}
+        assert rank == 1 + len(ahead)
+
+
+def test_means_leave_out_what_is_unranked_and_count_it():
+    first, second, third = mean_ranks([[1, 2, None], [1, None, None], [2, 1, None]])
+    assert first == (pytest.approx(4 / 3), 0)
+    assert second == (1.5, 1)
+    assert math.isnan(third[0])
+    assert third[1] == 3

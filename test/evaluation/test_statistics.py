@@ -1,0 +1,106 @@
+"""Intervals against scipy's own, against simulation, and on examples worked out by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from nbv_planner.errors import SettingError
+from nbv_planner.evaluation.statistics import mean_interval, paired_difference
+
+VALUES = st.floats(-100.0, 100.0).map(lambda x: round(x, 3))
+
+
+def on_one_object(values):
+    return {("star", seed): value for seed, value in enumerate(values)}
+
+
+@given(st.lists(VALUES, min_size=2, max_size=9), st.sampled_from([0.5, 0.9, 0.95]))
+def test_on_one_object_it_is_the_textbook_interval(values, level):
+    found = mean_interval(on_one_object(values), level)
+    half = stats.t.ppf(0.5 + 0.5 * level, len(values) - 1) * stats.sem(values)
+    assert found.mean == pytest.approx(np.mean(values), abs=1e-9)
+    assert (found.low, found.high) == pytest.approx((found.mean - half, found.mean + half), abs=1e-9)
+    assert found.cases == len(values)
+
+
+@settings(max_examples=50)
+@given(st.integers(1, 4), st.integers(2, 6), st.integers(0, 2**32 - 1))
+def test_with_all_seeds_on_all_objects_it_is_the_interval_of_the_means_per_seed(objects, seeds, draw):
+    table = np.random.default_rng(draw).normal(size=(objects, seeds))
+    found = mean_interval({(o, s): table[o, s] for o in range(objects) for s in range(seeds)})
+    by_seed = mean_interval(on_one_object(table.mean(axis=0)))
+    assert (found.mean, found.low, found.high) == pytest.approx((by_seed.mean, by_seed.low, by_seed.high))
+
+
+def test_three_values_by_hand():
+    """Mean 2, standard deviation 1, standard error 1/√3, t(0.975; 2) = 4.302653."""
+    found = mean_interval(on_one_object([1.0, 2.0, 3.0]))
+    assert found.mean == 2.0
+    assert found.high - found.mean == pytest.approx(4.302653 / math.sqrt(3.0), rel=1e-6)
+
+
+def test_the_spread_between_objects_does_not_count():
+    """The objects are a fixed set: however different they are, the interval is that of the noise."""
+    found = mean_interval({("a", 0): 0.0, ("a", 1): 0.0, ("b", 0): 100.0, ("b", 1): 100.0})
+    assert (found.mean, found.low, found.high) == (50.0, 50.0, 50.0)
+
+
+def test_each_object_has_the_same_weight_however_many_seeds_it_has():
+    cases = {("a", seed): 1.0 for seed in range(8)} | {("b", 0): 4.0, ("b", 1): 6.0}
+    assert mean_interval(cases).mean == pytest.approx(3.0)
+
+
+def test_the_interval_holds_the_truth_as_often_as_it_says():
+    """Noise that a seed shares between objects, and cases that are missing."""
+    rng = np.random.default_rng(5)
+    held = 0
+    for _ in range(1000):
+        shared, own = rng.normal(size=6), rng.normal(size=(3, 6))
+        cases = {(o, s): 10.0 * o + shared[s] + 0.5 * own[o, s] for o in range(3) for s in range(6) if (o, s) != (1, 2)}
+        found = mean_interval(cases)
+        held += found.low <= 10.0 <= found.high
+    assert 0.92 <= held / 1000 <= 0.975
+
+
+def test_one_seed_gives_a_mean_without_an_interval():
+    found = mean_interval({("a", 0): 3.0, ("a", 1): 5.0, ("b", 0): 2.0})
+    assert found.mean == 3.0
+    assert math.isnan(found.low)
+    assert math.isnan(found.high)
+    assert math.isnan(mean_interval({}).mean)
+    assert mean_interval({}).cases == 0
+
+
+def test_differences_are_paired_by_object_and_seed():
+    first = {("a", 0): 10.0, ("a", 1): 20.0, ("b", 0): 7.0, ("b", 1): 9.0, ("b", 2): 50.0}
+    second = {("a", 1): 18.0, ("a", 0): 9.0, ("b", 0): 6.0, ("b", 1): 7.0, ("c", 0): 99.0}
+    found = paired_difference(first, second)
+    assert found.difference.mean == pytest.approx(1.5)
+    assert found.difference.cases == 4
+    assert found.unpaired == 2
+    swapped = paired_difference(second, first).difference
+    assert (swapped.low, swapped.high) == pytest.approx((-found.difference.high, -found.difference.low))
+
+
+def test_pairing_takes_out_what_both_have_in_common():
+    noise = np.random.default_rng(1).normal(scale=100.0, size=5)
+    first, second = (on_one_object(noise + shift) for shift in (3.0, 1.0))
+    found = paired_difference(first, second).difference
+    assert (found.low, found.high) == pytest.approx((2.0, 2.0))
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, -0.5, 95, math.nan])
+def test_a_level_that_is_none_is_refused(level):
+    with pytest.raises(SettingError, match=r"level: .* must be > 0 and < 1"):
+        mean_interval(on_one_object([1.0, 2.0]), level)
+
+
+def test_a_figure_that_is_not_finite_is_refused_by_name():
+    with pytest.raises(SettingError, match="object star, seed 1: nan is not finite"):
+        mean_interval(on_one_object([1.0, math.nan]))
