@@ -49,8 +49,12 @@ class ConfigFileError(NbvPlannerError, ValueError):
 
 
 class ResultsError(NbvPlannerError, OSError):
-    """A results folder cannot be written, or exists and must not be replaced."""
+    """A results folder or file cannot be written or read, or exists and must not be replaced."""
 
 
 class RosUnavailableError(NbvPlannerError, RuntimeError):
     """A ROS package that the command needs cannot be imported, or is the wrong one."""
+
+
+class DependencyError(NbvPlannerError, RuntimeError):
+    """A library that the command needs is too old."""

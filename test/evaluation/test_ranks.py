@@ -8,7 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nbv_planner.episode_config import EpisodeConfig
 from nbv_planner.evaluation.ranks import decision_ranks, mean_ranks, reconstruction_ranks
+from nbv_planner.experiments.thesis_table import TABLE_PLANNERS
+from nbv_planner.objects import THESIS_OBJECTS
+from nbv_planner.planning.planners import PlannerSettings
+from nbv_planner.simulation import Simulation
 
 
 def metrics(T95, T, rec, regret):
@@ -22,8 +27,8 @@ BY_HAND = [
     (metrics(10, 12, 0.98, 7.0), 4, 4),  # fewer views in all
     (metrics(10, 12, 0.99, 7.0), 3, 3),  # and of two equals the one that has seen more
     (metrics(10, 12, 0.99, 7.0), 3, 3),  # equal in everything: the same rank, and none is left out behind it
-    (metrics(None, 8, 0.94, 7.0), None, 5),  # 95 % never reached: unranked, and behind its equals in regret
-    (metrics(8, 20, 0.96, 9.0), 1, 6),  # a late end costs nothing if 95 % comes early
+    (metrics(None, 8, 0.94, 2.0), None, None),  # 95 % never reached: unranked
+    (metrics(8, 20, 0.96, 9.0), 1, 5),  # a late end costs nothing if 95 % comes early
 ]
 
 
@@ -60,17 +65,17 @@ def test_ranks_are_dense_and_belong_to_the_episode_not_to_its_place(episodes, ra
 
 @given(EPISODES)
 def test_a_rank_is_one_more_than_the_number_of_different_better_results(episodes):
-    def better(a, b):
-        if a["T95"] != b["T95"]:
-            return a["T95"] < b["T95"]
-        return a["T"] < b["T"] if a["T"] != b["T"] else a["rec"] > b["rec"]
+    def by_t95(e):
+        return (e["T95"], e["T"], -e["rec"])
 
-    for own, rank in zip(episodes, reconstruction_ranks(episodes), strict=True):
-        if own["T95"] is None:
-            assert rank is None
-            continue
-        ahead = {(e["T95"], e["T"], e["rec"]) for e in episodes if e["T95"] is not None and better(e, own)}
-        assert rank == 1 + len(ahead)
+    def by_regret(e):
+        return (e["mean_individual_regret"], *by_t95(e))
+
+    for ranking, key in ((reconstruction_ranks, by_t95), (decision_ranks, by_regret)):
+        ranked = [e for e in episodes if e["T95"] is not None]
+        for own, rank in zip(episodes, ranking(episodes), strict=True):
+            expected = None if own["T95"] is None else 1 + len({key(e) for e in ranked if key(e) < key(own)})
+            assert rank == expected
 
 
 def test_means_leave_out_what_is_unranked_and_count_it():
@@ -79,3 +84,29 @@ def test_means_leave_out_what_is_unranked_and_count_it():
     assert second == (1.5, 1)
     assert math.isnan(third[0])
     assert third[1] == 3
+
+
+PUBLISHED_ON_SQUARES = {
+    "greedy": (1.0, 1.0), "CSW": (3.2, 4.5), "IOA": (2.8, 4.5), "I": (2.2, 3.5), "U": (2.5, 3.0), "UP": (2.5, 2.5),
+    "CS-U": (3.0, 5.5),
+}  # fmt: skip
+"""Mean #REC and #NBV of the thesis's table 7.2."""
+
+
+def test_ranks_on_the_squares_are_close_to_the_published_ones():
+    """Ties on squares are left to rounding, and one lost tie moves the mean of four ranks by a quarter or a half."""
+    planners = {"greedy": PlannerSettings(objective="OSM"), **TABLE_PLANNERS}
+    episodes = []
+    for text in THESIS_OBJECTS["square"]:
+        simulations = [
+            Simulation(EpisodeConfig(object=text, protocol="thesis", planner=planner)) for planner in planners.values()
+        ]
+        for simulation in simulations:
+            list(simulation.run())
+        episodes.append([simulation.judge.metrics() for simulation in simulations])
+    for ranking, column in ((reconstruction_ranks, 0), (decision_ranks, 1)):
+        means = dict(zip(planners, mean_ranks([ranking(row) for row in episodes]), strict=True))
+        published = {name: ranks[column] for name, ranks in PUBLISHED_ON_SQUARES.items()}
+        assert means["greedy"] == (1.0, 0)
+        assert {name: mean for name, (mean, _) in means.items()} == pytest.approx(published, abs=0.8)
+        assert sum(mean for mean, _ in means.values()) == pytest.approx(sum(published.values()), abs=1.0)
