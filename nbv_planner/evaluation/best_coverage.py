@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nbv_planner.errors import ResultsError
-from nbv_planner.evaluation.metrics import FULL_ENOUGH
+from nbv_planner.evaluation.metrics import FULL_ENOUGH, views_to
 
 
 @dataclass(frozen=True)
@@ -76,15 +76,11 @@ class Optimum:
         return self.best_coverage[min(views, len(self.best_coverage)) - 1] if self.best_coverage else 0
 
     def _views_to(self, fraction: float) -> int | None:
-        reached = (number for number, seen in enumerate(self.best_coverage, 1) if self._enough(seen, fraction))
-        return next(reached, None)
+        return views_to((seen / self.surface_points for seen in self.best_coverage), fraction)
 
     def _is_least(self, views: int | None, fraction: float) -> bool:
         fewer = len(self.bounds) if views is None else views - 1
-        return fewer <= 0 or not self._enough(self.bounds[fewer - 1], fraction)
-
-    def _enough(self, seen: int, fraction: float) -> bool:
-        return seen / self.surface_points >= fraction
+        return fewer <= 0 or self.bounds[fewer - 1] / self.surface_points < fraction
 
 
 def optimum_from_json(content: Mapping[str, Any]) -> Optimum:

@@ -78,7 +78,7 @@ def _dominated(visible: BoolArray) -> BoolArray:
 def greedy_views(problem: CoverageProblem) -> list[int]:
     r"""Rows that the omniscient greedy planner takes, :math:`θ^*_t = \arg\max F(θ | θ_{1:t-1})`, while any is new.
 
-    The first of equals wins. Its coverage by T views is at least :math:`(1 - 1/e) F(Θ^*_T)` (thesis ch. 2; Nemhauser,
+    The first of equals wins. Its coverage by T views is at least :math:`(1 - 1/e) F(Θ^*_T)` (thesis ch. 4.1; Nemhauser,
     Wolsey and Fisher 1978).
     """
     taken: list[int] = []

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 import numpy as np
 
 FULL_ENOUGH = 0.95
 """Coverage at which T95 counts an object as reconstructed."""
+
+
+def views_to(coverage: Iterable[float], fraction: float = FULL_ENOUGH) -> int | None:
+    """Count the views until the coverage (a fraction of the surface points) reaches `fraction`; None if never."""
+    return next((number for number, covered in enumerate(coverage, start=1) if covered >= fraction), None)
 
 
 class JudgedView(Protocol):
@@ -37,10 +42,9 @@ def episode_metrics(views: Sequence[JudgedView], surface_points: int) -> dict[st
     :math:`\bar r = \frac1T \sum_t (F(θ^*_t|θ_{1:t-1}) - F(θ_t|θ_{1:t-1}))`, None without views.
     """
     regrets = [view.greedy_gain - view.new_points for view in views]
-    reached = [number for number, view in enumerate(views, start=1) if view.coverage >= FULL_ENOUGH]
     return {
         "T": len(views),
-        "T95": reached[0] if reached else None,
+        "T95": views_to(view.coverage for view in views),
         "rec": views[-1].coverage if views else 0.0,
         "mean_individual_regret": float(np.mean(regrets)) if regrets else None,
         "surface_points": surface_points,

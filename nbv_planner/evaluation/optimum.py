@@ -8,7 +8,7 @@ from pathlib import Path
 
 from nbv_planner.errors import ResultsError, SettingError
 from nbv_planner.evaluation.best_coverage import Optimum, optimum_from_json
-from nbv_planner.evaluation.coverage_problem import CoverageProblem, reduced_problem
+from nbv_planner.evaluation.coverage_problem import CoverageProblem, plain_problem, reduced_problem
 from nbv_planner.evaluation.maximum_coverage import BestSet, maximum_coverage
 from nbv_planner.evaluation.optimum_cache import CacheEntry
 from nbv_planner.geometry import BoolArray, FloatArray
@@ -89,9 +89,9 @@ def optimum_for(
     visible = observe(points.angle, points.radius, candidates, scene)
     entry = CacheEntry.of(visible, cache)
     try:
-        content = entry.load()
-        if content is not None:
-            return optimum_from_json(content)
+        known = entry.load()
+        if known is not None:
+            return _checked(optimum_from_json(known), visible)
     except ResultsError as error:
         warnings.warn(f"{error}; the optimum is computed anew", RuntimeWarning, stacklevel=2)
     optimum = solve_optimum(visible, time_limit=time_limit)
@@ -100,4 +100,17 @@ def optimum_for(
             entry.store(asdict(optimum), scene)
         except ResultsError as error:
             warnings.warn(f"{error}; the optimum is not kept", RuntimeWarning, stacklevel=2)
+    return optimum
+
+
+def _checked(optimum: Optimum, visible: BoolArray) -> Optimum:
+    """Let each set of views see what it is said to see.
+
+    Raises:
+        ResultsError: it does not.
+    """
+    problem = plain_problem(visible)
+    for views, said in zip(optimum.best_views, optimum.best_coverage, strict=True):
+        if not all(0 <= view < len(visible) for view in views) or problem.coverage(views) != said:
+            raise ResultsError(f"cached optimum: views {views} do not see {said} points")
     return optimum

@@ -51,7 +51,7 @@ class CacheEntry:
         return cls((default_cache() if folder is None else Path(folder)) / f"optimum-{key[:32]}.json", key)
 
     def load(self) -> Any:
-        """Read what has been stored, None if nothing has.
+        """Read what has been stored, unchecked; None if nothing has.
 
         Raises:
             ResultsError: the file cannot be read, or is not one that this version has written.
@@ -66,7 +66,7 @@ class CacheEntry:
         found = {name: content.get(name) for name in expected} if isinstance(content, dict) else content
         if found != expected:
             raise ResultsError(f"{self.path} is not a file of format {FORMAT!r}, version {FORMAT_VERSION}, for its key")
-        return content.get("optimum")
+        return content.get("optimum") or {}
 
     def store(self, optimum: dict[str, Any], scene: Scene) -> None:
         """Write the optimum; readers see the whole file or none. The scene is for those who read the file.
