@@ -14,6 +14,7 @@ from nbv_planner.geometry import TWO_PI, FloatArray, wrap_angle
 from nbv_planner.gp.dense import dense_posterior
 from nbv_planner.gp.fast import fast_posterior, is_supported
 from nbv_planner.gp.kernels import Kernel
+from nbv_planner.interpolation import CircleInterpolation
 from nbv_planner.settings import check_settings, setting
 
 # Steepest relative slope (1/rad) that is believed; beyond it a radius says next to nothing at its angle anyway.
@@ -122,7 +123,7 @@ class SurfaceBelief:
 
     def interpolate(self, values: FloatArray, angle: ArrayLike) -> FloatArray:
         """Linear interpolation of grid `values` at any `angle`, around the circle."""
-        return np.asarray(np.interp(np.asarray(angle, dtype=float), self.angle, values, period=TWO_PI))
+        return CircleInterpolation.at(self.angle, angle)(values)
 
     def relative_slope(self, angle: ArrayLike) -> FloatArray:
         """Relative slope `μ'/μ` of the mean contour at any `angle`, 1/rad, by central differences on the grid."""

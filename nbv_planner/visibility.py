@@ -7,6 +7,8 @@ range of bearings already swept on that walk.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -19,6 +21,33 @@ from nbv_planner.geometry import (
     wrap_angle,
 )
 from nbv_planner.scene import Scene
+
+IntArray = NDArray[np.intp]
+
+
+
+# Steps of the first try: most walks soon leave the cone.
+_FIRST_STEPS = 64
+_SLACK = 1e-12  # metres
+# (view, step) pairs of a block of views: bounds the memory.
+_BLOCK_ENTRIES = 1 << 18
+
+
+@dataclass(frozen=True, eq=False)
+class Sightings:
+    """Which view sees which point, one entry each, shape (N,).
+
+    Attributes:
+        view: index of the view.
+        point: index of the point.
+        bearing: bearing of the point from the view, radians.
+        distance: its range, metres.
+    """
+
+    view: IntArray
+    point: IntArray
+    bearing: FloatArray
+    distance: FloatArray
 
 
 def observe(
@@ -36,33 +65,111 @@ def observe(
     Returns:
         Boolean array of shape (V, P).
     """
-    views = wrap_angle(np.atleast_1d(view_angles))
-    bearing, distance = world_to_camera(angle, radius, views[:, None], scene.view_distance)
-    inside = np.abs(bearing) <= 0.5 * scene.field_of_view
-    if limit_range:
-        inside &= distance <= scene.range_max
-    count = len(angle)
-    start = np.searchsorted(angle, views)[:, None]
-    rising = (start + np.arange(count)) % count
-    falling = (start - 1 - np.arange(count)) % count
-    seen = np.zeros(bearing.shape, dtype=bool)
-    for order, side in ((rising, bearing <= 0.0), (falling, bearing >= 0.0)):
-        seen_on_walk = _walk(
-            np.take_along_axis(bearing, order, axis=1), np.take_along_axis(inside & side, order, axis=1)
-        )
-        rows, steps = np.nonzero(seen_on_walk)
-        seen[rows, order[rows, steps]] = True
+    views = np.atleast_1d(np.asarray(view_angles, dtype=float))
+    seen = np.zeros((len(views), len(angle)), dtype=bool)
+    found = sightings(angle, radius, views, scene, limit_range=limit_range)
+    seen[found.view, found.point] = True
     return seen
 
 
-def _walk(bearing: FloatArray, inside: BoolArray) -> BoolArray:
-    """Points seen on one side's walk, given bearings in walking order (V, P) and where the walk may go on."""
-    walking = np.logical_and.accumulate(inside, axis=1)
-    lowest = np.minimum.accumulate(bearing, axis=1)[:, :-1]
-    highest = np.maximum.accumulate(bearing, axis=1)[:, :-1]
-    new = np.ones_like(walking)
-    new[:, 1:] = (bearing[:, 1:] < lowest) | (bearing[:, 1:] > highest)
-    return np.asarray(walking & new)
+def sightings(
+    angle: FloatArray, radius: FloatArray, views: FloatArray, scene: Scene, *, limit_range: bool = True
+) -> Sightings:
+    """List what :func:`observe` finds, with bearings and ranges."""
+    views = wrap_angle(views)
+    start = np.searchsorted(angle, views)
+    pairs = [np.empty((2, 0), dtype=np.intp)]
+    if len(angle) and len(views):
+        limit = _most_steps(angle, radius, views, start)
+        rows = max(1, _BLOCK_ENTRIES // limit)
+        for falling in (False, True):
+            walks = _Walks(angle, radius, scene, falling=falling, limit_range=limit_range)
+            for first in range(0, len(views), rows):
+                part = slice(first, first + rows)
+                pairs.append(walks.seen(views[part], start[part], limit) + [[first], [0]])
+    view, point = np.concatenate(pairs, axis=1)
+    bearing, distance = world_to_camera(angle[point], radius[point], views[view], scene.view_distance)
+    return Sightings(view, point, bearing, distance)
+
+
+class _Walks:
+    """Walks along P points, all by rising or all by falling angle.
+
+    Bearings are compared by their tangents: in the cone one rises with the other.
+    """
+
+    def __init__(
+        self, angle: FloatArray, radius: FloatArray, scene: Scene, *, falling: bool, limit_range: bool
+    ) -> None:
+        """Lay the points out in walking order, twice, so that a walk across 0 is in one piece."""
+        self._scene, self._falling, self._limit_range = scene, falling, limit_range
+        self._count = len(angle)
+        x, y = (values[:: -1 if falling else 1] for values in polar_to_cartesian(angle, radius))
+        self._x, self._y = np.concatenate([x, x]), np.concatenate([y, y])
+
+    def seen(self, views: FloatArray, start: IntArray, limit: int) -> IntArray:
+        """View and point of each sighting, shape (2, N).
+
+        Args:
+            views: shape (v,), radians in [0, 2π).
+            start: index of the first point by rising angle at or behind each view, shape (v,).
+            limit: number of steps after which every walk has ended.
+        """
+        place = (self._count - start if self._falling else start) % self._count
+        pairs = [np.empty((2, 0), dtype=np.intp)]
+        going = np.arange(len(views))
+        for steps in (min(_FIRST_STEPS, limit), limit):
+            tangent, inside = self._tangents(views[going], place[going], steps)
+            ended = ~inside.all(axis=1) | (steps == limit)
+            length = np.where(inside.all(axis=1), steps, inside.argmin(axis=1))
+            walk, step = _outside_swept(tangent, length, ended)
+            view = going[walk]
+            point = (place[view] + step) % self._count
+            pairs.append(np.stack([view, self._count - 1 - point if self._falling else point]))
+            going = going[~ended]
+            if len(going) == 0:
+                break
+        return np.concatenate(pairs, axis=1)
+
+    def _tangents(self, views: FloatArray, place: IntArray, steps: int) -> tuple[FloatArray, BoolArray]:
+        """Tangent of the bearing at each step of each walk, and whether the walk may go on there, (v, steps) each."""
+        windows = (np.lib.stride_tricks.sliding_window_view(values, steps)[place] for values in (self._x, self._y))
+        x, y = windows
+        cos, sin = np.cos(views)[:, None], np.sin(views)[:, None]
+        ahead, aside = self._scene.view_distance - (cos * x + sin * y), sin * x - cos * y
+        inside = np.abs(aside) <= np.tan(0.5 * self._scene.field_of_view) * ahead
+        # The slack lets a point exactly on the line of sight belong to both sides, whatever rounding says.
+        inside &= aside >= -_SLACK if self._falling else aside <= _SLACK
+        if self._limit_range:
+            inside &= ahead**2 + aside**2 <= self._scene.range_max**2
+        return np.divide(aside, ahead, out=aside, where=inside), inside
+
+
+def _outside_swept(tangent: FloatArray, length: IntArray, chosen: BoolArray) -> tuple[IntArray, IntArray]:
+    """Walk and step where a tangent lies outside the range of those before it, in the chosen rows.
+
+    Args:
+        tangent: in walking order, shape (v, steps).
+        length: number of steps of each walk, shape (v,).
+        chosen: which walks to look at, shape (v,).
+    """
+    walks = np.flatnonzero(chosen)
+    longest = int(length[walks].max(initial=0))
+    # Steps first: the running extremes then go over all walks at once.
+    values = np.ascontiguousarray(tangent[walks, :longest].T)
+    new = np.arange(longest)[:, None] < length[walks]
+    lowest, highest = (extreme.accumulate(values, axis=0)[:-1] for extreme in (np.minimum, np.maximum))
+    new[1:] &= (values[1:] < lowest) | (values[1:] > highest)
+    step, walk = np.nonzero(new)
+    return walks[walk], step
+
+
+def _most_steps(angle: FloatArray, radius: FloatArray, views: FloatArray, start: IntArray) -> int:
+    """Number of steps after which every walk has ended: behind the centre, unless a radius is negative."""
+    if radius.min() <= 0.0:
+        return len(angle)
+    half_turn = (np.searchsorted(angle, wrap_angle(views + np.pi)) - start) % len(angle)
+    return min(len(angle), int(np.maximum(half_turn, len(angle) - half_turn).max()) + 1)
 
 
 def discretise(angle: FloatArray, radius: FloatArray, pixel_size: float) -> NDArray[np.intp]:

@@ -17,7 +17,7 @@ PACKAGE = "nbv_planner"
 LAYERS = [
     {"errors", ""},
     {"geometry", "settings"},
-    {"gp", "scene"},
+    {"gp", "scene", "interpolation"},
     {"surface", "visibility"},
     {"camera"},
     {"ray_casting", "scan_matching"},
@@ -26,7 +26,7 @@ LAYERS = [
     {"node_settings", "evaluation"},
     {"config_files", "episode_config"},
     {"simulation", "results"},
-    {"experiments", "plotting", "bags", "ros"},
+    {"experiments", "plotting", "bags", "ros", "benchmarking"},
     {"cli"},
 ]
 LAYER = {name: number for number, names in enumerate(LAYERS) for name in names}

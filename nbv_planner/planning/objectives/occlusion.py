@@ -3,19 +3,17 @@ r"""IOA: the pixels of the band that a view would really see, hidden ones left o
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nbv_planner.geometry import FloatArray, camera_to_world, polar_to_cartesian, world_to_camera
+from nbv_planner.geometry import BoolArray, FloatArray
 from nbv_planner.planning.objectives.base import ObjectiveInfo
+from nbv_planner.planning.objectives.cone_pixels import BEARING_SPAN, ConePixels, band_in_cones
+from nbv_planner.planning.objectives.world_pixels import cone_reach, in_band
 from nbv_planner.scene import Scene
 from nbv_planner.surface import SurfaceBelief
-from nbv_planner.visibility import discretise, observe
-
-# Wider than any difference of two bearings: keeps the bearings of different views apart on one axis.
-_BEARING_SPAN = 10.0
+from nbv_planner.visibility import discretise, sightings
 
 
 class IntersectionOcclusionAware:
@@ -29,75 +27,67 @@ class IntersectionOcclusionAware:
 
     def evaluate(self, belief: SurfaceBelief, scene: Scene, views: FloatArray) -> FloatArray:
         """Value per candidate view, in pixels."""
-        pixels = _pixels_in_cones(scene, views.tobytes())
-        lower = belief.interpolate(belief.lower, pixels.angle)
-        upper = belief.interpolate(belief.upper, pixels.angle)
-        in_band = (lower <= pixels.radius) & (pixels.radius <= upper)
-        kept = pixels.where(in_band)
-        visible = kept.where(~_hidden(kept, belief, scene, views))
-        return np.bincount(visible.view, minlength=len(views)).astype(float)
+        values = np.empty(len(views))
+        band = in_band(belief, cone_reach(scene), scene.pixel_size)
+        screens = _Screens.of(belief, scene, views)
+        for part, pixels in band_in_cones(scene, views, band):
+            values[part] = pixels.count(~screens.part(part).hide(pixels))
+        return values
 
 
 @dataclass(frozen=True, eq=False)
-class _ConePixels:
-    """Pixels in the cones of all views in one flat list, each array of shape (N,)."""
+class _Screens:
+    """Seen points of the lower bound for each view, by view and within a view by rising bearing.
+
+    Attributes:
+        view: number of the view, shape (N,).
+        bearing: shape (N,), radians.
+        distance: shape (N,), metres.
+    """
 
     view: NDArray[np.intp]
-    angle: FloatArray
-    radius: FloatArray
     bearing: FloatArray
     distance: FloatArray
 
-    def where(self, mask: NDArray[np.bool_]) -> _ConePixels:
-        """Those pixels for which `mask` holds."""
-        return _ConePixels(
-            self.view[mask], self.angle[mask], self.radius[mask], self.bearing[mask], self.distance[mask]
+    @classmethod
+    def of(cls, belief: SurfaceBelief, scene: Scene, views: FloatArray) -> _Screens:
+        """Discretise the lower bound and find what each view sees of it, whatever the range."""
+        points = discretise(belief.angle, belief.lower, scene.pixel_size)
+        seen = sightings(belief.angle[points], belief.lower[points], views, scene, limit_range=False)
+        order = np.argsort(seen.view * BEARING_SPAN + seen.bearing, kind="stable")
+        return cls(seen.view[order], seen.bearing[order], seen.distance[order])
+
+    def part(self, part: slice) -> _Screens:
+        """Those of some consecutive views, which are counted from 0."""
+        first = part.start or 0
+        ends = [0, len(self.view)] if part.stop is None else np.searchsorted(self.view, [first, part.stop])
+        kept = slice(*ends)
+        return _Screens(self.view[kept] - first, self.bearing[kept], self.distance[kept])
+
+    def hide(self, pixels: ConePixels) -> BoolArray:
+        """Whether each pixel lies behind the screen of its view, shape (N,)."""
+        key, distance, slope = self._segments()
+        begin = np.searchsorted(pixels.key, key, side="left")
+        length = np.diff(begin, append=len(pixels.key))
+        if len(key) == 0:
+            return np.zeros(len(pixels.key), dtype=bool)
+        hidden = np.zeros(len(pixels.key), dtype=bool)
+        along = pixels.key[begin[0] :] - np.repeat(key, length)
+        hidden[begin[0] :] = pixels.distance[begin[0] :] >= np.repeat(slope, length) * along + np.repeat(distance, length)
+        return hidden
+
+    def _segments(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Where each piece of the screens begins on the axis of all views, its distance there, and its slope.
+
+        Behind the last point of a view a piece at infinity begins.
+        """
+        key = self.view * BEARING_SPAN + self.bearing
+        last = np.flatnonzero(np.diff(self.view, append=-1))
+        with np.errstate(divide="ignore", invalid="ignore"):  # points at one bearing: a piece without length
+            slope = np.diff(self.distance, append=0.0) / np.diff(key, append=np.inf)
+        slope[last] = 0.0
+        behind = np.nextafter(key[last], np.inf)
+        return (
+            np.insert(key, last + 1, behind), np.insert(self.distance, last + 1, np.inf),
+            np.insert(slope, last + 1, 0.0),
         )
-
-
-@lru_cache(maxsize=2)
-def _pixels_in_cones(scene: Scene, views: bytes) -> _ConePixels:
-    """World pixel centres inside the cone of each view (given as the bytes of its array, to be a cache key)."""
-    parts = []
-    for number, view in enumerate(np.frombuffer(views)):
-        x, y = _bounding_grid(scene, float(view))
-        angle, radius = np.arctan2(y, x), np.hypot(x, y)
-        bearing, distance = world_to_camera(angle, radius, view, scene.view_distance)
-        inside = scene.in_cone(bearing, distance)
-        columns = (angle[inside], radius[inside], bearing[inside], distance[inside])
-        parts.append((np.full(int(inside.sum()), number), *columns))
-    return _ConePixels(*(np.concatenate(column) for column in zip(*parts, strict=True)))
-
-
-def _bounding_grid(scene: Scene, view: float) -> tuple[FloatArray, FloatArray]:
-    """Pixel centres of the box around the cone of `view`, flat."""
-    half = 0.5 * scene.field_of_view
-    rim = np.linspace(-half, half, 65)
-    # The rim between two of its points bulges beyond them by less than this.
-    bulge = scene.range_max * (1.0 - np.cos(half / 64.0)) + scene.pixel_size
-    rim_x, rim_y = polar_to_cartesian(*camera_to_world(rim, scene.range_max, view, scene.view_distance))
-    eye_x, eye_y = polar_to_cartesian(view, scene.view_distance)
-    xs, ys = np.append(rim_x, eye_x), np.append(rim_y, eye_y)
-    h = scene.pixel_size
-    x_index = np.arange(np.floor((xs.min() - bulge) / h), np.ceil((xs.max() + bulge) / h) + 1)
-    y_index = np.arange(np.floor((ys.min() - bulge) / h), np.ceil((ys.max() + bulge) / h) + 1)
-    grid_x, grid_y = np.meshgrid(x_index * h, y_index * h)
-    return grid_x.ravel(), grid_y.ravel()
-
-
-def _hidden(pixels: _ConePixels, belief: SurfaceBelief, scene: Scene, views: FloatArray) -> NDArray[np.bool_]:
-    """Whether each pixel lies behind the lower bound, seen from its view."""
-    points = discretise(belief.angle, belief.lower, scene.pixel_size)
-    angle, radius = belief.angle[points], belief.lower[points]
-    view, point = np.nonzero(observe(angle, radius, views, scene, limit_range=False))
-    bearing, distance = world_to_camera(angle[point], radius[point], views[view], scene.view_distance)
-    key = view * _BEARING_SPAN + bearing
-    order = np.argsort(key, kind="stable")
-    lowest, highest = np.full(len(views), np.inf), np.full(len(views), -np.inf)
-    np.minimum.at(lowest, view, bearing)
-    np.maximum.at(highest, view, bearing)
-    if len(key) == 0:
-        return np.zeros(len(pixels.view), dtype=bool)
-    shield = np.interp(pixels.view * _BEARING_SPAN + pixels.bearing, key[order], distance[order])
-    shielded = (pixels.bearing >= lowest[pixels.view]) & (pixels.bearing <= highest[pixels.view])
-    return shielded & (pixels.distance >= shield)

@@ -8,9 +8,11 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
-from nbv_planner.geometry import TWO_PI, FloatArray, cartesian_to_polar, wrap_angle
+from nbv_planner.geometry import TWO_PI, FloatArray, wrap_angle
 from nbv_planner.planning.objectives.base import ObjectiveInfo
+from nbv_planner.planning.objectives.world_pixels import in_band, world_pixels
 from nbv_planner.scene import Scene
 from nbv_planner.surface import SurfaceBelief
 
@@ -25,24 +27,18 @@ class ConfidenceSimpleNumber:
 
     def evaluate(self, belief: SurfaceBelief, scene: Scene, views: FloatArray) -> FloatArray:
         """Value per candidate view, in pixels."""
-        angle, radius = _pixels_by_angle(scene.view_distance, scene.pixel_size)
-        lower, upper = belief.interpolate(belief.lower, angle), belief.interpolate(belief.upper, angle)
-        in_band = (lower <= radius) & (radius <= upper)
         # Two turns on one axis, so that an interval across 0 is one stretch; counted[k] is for the first k pixels.
-        counted = np.append(0, np.cumsum(np.concatenate([in_band, in_band])))
-        axis = np.concatenate([angle, angle + TWO_PI])
-        start = wrap_angle(views - scene.simple_half_width)
-        first = np.searchsorted(axis, start, side="left")
-        last = np.searchsorted(axis, start + 2.0 * scene.simple_half_width, side="right")
+        counted = np.append(0, np.cumsum(in_band(belief, scene.view_distance, scene.pixel_size)))
+        counted = np.append(counted, counted[1:] + counted[-1])
+        first, last = _pixels_on_intervals(scene, views.tobytes())
         return np.asarray(counted[last] - counted[first], dtype=float)
 
 
-@lru_cache(maxsize=2)
-def _pixels_by_angle(reach: float, pixel_size: float) -> tuple[FloatArray, FloatArray]:
-    """Polar angle and radius of all pixel centres within `reach` of the centre, rising in angle."""
-    index = np.arange(-np.floor(reach / pixel_size), np.floor(reach / pixel_size) + 1)
-    x, y = np.meshgrid(index * pixel_size, index * pixel_size)
-    angle, radius = cartesian_to_polar(x.ravel(), y.ravel())
-    order = np.argsort(angle, kind="stable")
-    order = order[radius[order] <= reach]
-    return angle[order], radius[order]
+@lru_cache(maxsize=4)
+def _pixels_on_intervals(scene: Scene, views: bytes) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """First pixel on the simple interval of each view and the one behind the last, counted over two turns."""
+    angle = world_pixels(scene.view_distance, scene.pixel_size).angle
+    turns = np.concatenate([angle, angle + TWO_PI])
+    start = wrap_angle(np.frombuffer(views) - scene.simple_half_width)
+    end = start + 2.0 * scene.simple_half_width
+    return np.searchsorted(turns, start, side="left"), np.searchsorted(turns, end, side="right")

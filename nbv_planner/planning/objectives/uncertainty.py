@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
+import numpy as np
+
 from nbv_planner.geometry import FloatArray
+from nbv_planner.interpolation import CircleInterpolation
 from nbv_planner.planning.objectives.base import ObjectiveInfo
 from nbv_planner.scene import Scene
 from nbv_planner.surface import SurfaceBelief
@@ -15,7 +20,7 @@ class Uncertainty:
 
     def evaluate(self, belief: SurfaceBelief, scene: Scene, views: FloatArray) -> FloatArray:
         """Value per candidate view, in pixels."""
-        lower, upper = belief.interpolate(belief.lower, views), belief.interpolate(belief.upper, views)
+        lower, upper = _bounds(belief, views)
         return scene.simple_half_width * (upper**2 - lower**2) / scene.pixel_size**2
 
 
@@ -26,5 +31,17 @@ class UncertaintyPolar:
 
     def evaluate(self, belief: SurfaceBelief, scene: Scene, views: FloatArray) -> FloatArray:
         """Value per candidate view, in pixels per metre of radius."""
-        lower, upper = belief.interpolate(belief.lower, views), belief.interpolate(belief.upper, views)
+        lower, upper = _bounds(belief, views)
         return 2.0 * scene.simple_half_width * (upper - lower) / scene.pixel_size**2
+
+
+def _bounds(belief: SurfaceBelief, views: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Lower and upper confidence bound at each view, shape (V,) each, metres."""
+    at_views = _interpolation(belief.angle.tobytes(), views.tobytes())
+    return at_views(belief.lower), at_views(belief.upper)
+
+
+@lru_cache(maxsize=8)
+def _interpolation(grid: bytes, views: bytes) -> CircleInterpolation:
+    """Interpolation on the grid at the views; the bytes of both arrays are the cache key."""
+    return CircleInterpolation.at(np.frombuffer(grid), np.frombuffer(views))

@@ -1,17 +1,23 @@
 r"""Objectives that sum an area over an interval around each view: I, C, CS, CSP and CSW.
 
-They share the geometry of all (view, grid angle) pairs, which depends on the camera and the grid only.
+Sums of what does not depend on the view are differences of prefix sums over the grid. The others add up the grid
+angles of each window in blocks of views; always by numpy's own pairwise summation and never as a matrix product,
+whose order of summation, and with it the last digit, differs from one linear algebra library to the next.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import lru_cache
-
 import numpy as np
 
-from nbv_planner.geometry import BoolArray, FloatArray, angle_difference
+from nbv_planner.geometry import FloatArray
 from nbv_planner.planning.objectives.base import ObjectiveInfo
+from nbv_planner.planning.objectives.windows import (
+    BoundaryBlock,
+    IntArray,
+    boundary_blocks,
+    prefix_sums,
+    simple_windows,
+)
 from nbv_planner.scene import Scene
 from nbv_planner.surface import SurfaceBelief
 
@@ -27,8 +33,11 @@ class Confidence:
 
     def evaluate(self, belief: SurfaceBelief, scene: Scene, views: FloatArray) -> FloatArray:
         """Value per candidate view, in pixels."""
-        window = _window(scene, belief.angle.tobytes(), views.tobytes())
-        return _before_crossing(window, belief.lower) @ _area(belief, scene)
+        values, area = np.empty(len(views)), prefix_sums(_area(belief, scene))
+        for part, block in boundary_blocks(scene, belief.angle, views):
+            first, last = _up_to_crossings(block, belief.lower)
+            values[part] = area[last] - area[first]
+        return values
 
 
 class ConfidenceSimple:
@@ -38,7 +47,7 @@ class ConfidenceSimple:
 
     def evaluate(self, belief: SurfaceBelief, scene: Scene, views: FloatArray) -> FloatArray:
         """Value per candidate view, in pixels."""
-        return _window(scene, belief.angle.tobytes(), views.tobytes()).inside @ _area(belief, scene)
+        return simple_windows(scene, belief.angle.tobytes(), views.tobytes()).sums(_area(belief, scene))
 
 
 class ConfidenceSimplePolar:
@@ -48,8 +57,8 @@ class ConfidenceSimplePolar:
 
     def evaluate(self, belief: SurfaceBelief, scene: Scene, views: FloatArray) -> FloatArray:
         """Value per candidate view, in pixels per metre of radius."""
-        window = _window(scene, belief.angle.tobytes(), views.tobytes())
-        return window.inside @ (belief.width * belief.step / scene.pixel_size**2)
+        width = belief.width * belief.step / scene.pixel_size**2
+        return simple_windows(scene, belief.angle.tobytes(), views.tobytes()).sums(width)
 
 
 class ConfidenceSimpleWeighted:
@@ -59,7 +68,10 @@ class ConfidenceSimpleWeighted:
 
     def evaluate(self, belief: SurfaceBelief, scene: Scene, views: FloatArray) -> FloatArray:
         """Value per candidate view, in (weighted) pixels."""
-        return _window(scene, belief.angle.tobytes(), views.tobytes()).weight @ _area(belief, scene)
+        values, area = np.empty(len(views)), _area(belief, scene) / scene.view_distance
+        for part, block in boundary_blocks(scene, belief.angle, views):
+            values[part] = (block.boundary * block.rows(area)).sum(axis=1)
+        return values
 
 
 class Intersection:
@@ -69,10 +81,11 @@ class Intersection:
 
     def evaluate(self, belief: SurfaceBelief, scene: Scene, views: FloatArray) -> FloatArray:
         """Value per candidate view, in pixels."""
-        window = _window(scene, belief.angle.tobytes(), views.tobytes())
-        outer = np.minimum(belief.upper, window.boundary)
-        area = 0.5 * np.maximum(outer**2 - belief.lower**2, 0.0) * window.inside
-        return np.asarray(area.sum(axis=1) * belief.step / scene.pixel_size**2)
+        values, inner = np.empty(len(views)), belief.lower**2
+        for part, block in boundary_blocks(scene, belief.angle, views):
+            outer = np.minimum(block.rows(belief.upper), block.boundary)
+            values[part] = np.maximum(outer**2 - block.rows(inner), 0.0).sum(axis=1)
+        return 0.5 * values * belief.step / scene.pixel_size**2
 
 
 def _area(belief: SurfaceBelief, scene: Scene) -> FloatArray:
@@ -80,42 +93,17 @@ def _area(belief: SurfaceBelief, scene: Scene) -> FloatArray:
     return 0.5 * (belief.upper**2 - belief.lower**2) * belief.step / scene.pixel_size**2
 
 
-@dataclass(frozen=True, eq=False)
-class _Window:
-    """Geometry of (view, grid angle) pairs, each array of shape (V, M).
-
-    Attributes:
-        inside: 1 on the simple interval, else 0.
-        boundary: boundary of the field of view on the simple interval, else 0, metres.
-        weight: the boundary divided by the distance of the view circle.
-        offset: grid angle less view, radians, in [-π, π).
-    """
-
-    inside: FloatArray
-    boundary: FloatArray
-    weight: FloatArray
-    offset: FloatArray
-
-
-@lru_cache(maxsize=4)
-def _window(scene: Scene, grid: bytes, views: bytes) -> _Window:
-    """Geometry for grid angles and views given as the bytes of their arrays (so that they can be a cache key)."""
-    angle, view = np.frombuffer(grid), np.frombuffer(views)[:, None]
-    inside = scene.in_simple_interval(angle, view)
-    boundary = np.where(inside, scene.fov_boundary(angle, view), 0.0)
-    return _Window(
-        inside=inside.astype(float), boundary=boundary, weight=boundary / scene.view_distance,
-        offset=angle_difference(angle, view),
-    )
-
-
-def _before_crossing(window: _Window, lower: FloatArray) -> BoolArray:
-    """Grid angles of the intersection interval of each view, shape (V, M).
+def _up_to_crossings(block: BoundaryBlock, lower: FloatArray) -> tuple[IntArray, IntArray]:
+    """First index of the intersection interval of each view on two turns and the one behind the last, shape (v,).
 
     The polar angle along a boundary ray departs steadily from the view, so the crossing nearest to the camera is the
     one nearest in angle.
     """
-    beyond = (window.inside > 0.0) & (lower >= window.boundary)
-    right = np.where(beyond & (window.offset >= 0.0), window.offset, np.inf).min(axis=1, keepdims=True)
-    left = np.where(beyond & (window.offset <= 0.0), window.offset, -np.inf).max(axis=1, keepdims=True)
-    return np.asarray((window.inside > 0.0) & (left < window.offset) & (window.offset < right))
+    beyond = np.flatnonzero(block.rows(lower) >= block.boundary)
+    start = np.arange(len(block.first)) * block.boundary.shape[1]
+    crossings = np.concatenate([[-1], beyond, [block.boundary.size]])
+    right = crossings[np.searchsorted(beyond, start + block.before) + 1] - start
+    left = crossings[np.searchsorted(beyond, start + block.up_to)] - start
+    begin = np.maximum(left + 1, 0)
+    end = np.maximum(np.minimum(right, block.width), begin)
+    return block.first + begin, block.first + end

@@ -1,0 +1,100 @@
+"""The pixels in the cone of each view, sorted by bearing: what IOA counts in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nbv_planner.geometry import BoolArray, FloatArray, polar_to_cartesian, world_to_camera
+from nbv_planner.planning.objectives.world_pixels import WorldPixels, cone_reach, world_pixels
+from nbv_planner.scene import Scene
+
+BEARING_SPAN = 10.0
+"""Wider than any difference of two bearings: keeps the bearings of different views apart on one axis."""
+
+# (view, pixel) pairs that are held at once, 24 bytes each; up to here they are kept for the next decision.
+_MOST_PAIRS = 1 << 21
+_SLACK = 1e-6  # metres
+
+
+@dataclass(frozen=True, eq=False)
+class ConePixels:
+    """Pixels in the cones of v views in one flat list, by view and within a view by rising bearing.
+
+    Attributes:
+        key: bearing plus :data:`BEARING_SPAN` times the number of the view, rising, shape (N,), radians.
+        distance: range from the view, shape (N,), metres.
+        pixel: index of the pixel, shape (N,).
+        edges: where in the list each view begins, and the end, shape (v + 1,).
+    """
+
+    key: FloatArray
+    distance: FloatArray
+    pixel: NDArray[np.intp]
+    edges: NDArray[np.intp]
+
+    def where(self, mask: BoolArray) -> ConePixels:
+        """Those whose pixel is one for which `mask` (over all pixels) holds."""
+        kept = np.flatnonzero(mask.take(self.pixel))
+        return ConePixels(
+            self.key.take(kept), self.distance.take(kept), self.pixel.take(kept), np.searchsorted(kept, self.edges)
+        )
+
+    def count(self, mask: BoolArray) -> NDArray[np.intp]:
+        """Count those for which `mask`, shape (N,), holds, by view, shape (v,)."""
+        return np.diff(np.searchsorted(np.flatnonzero(mask), self.edges))
+
+
+def band_in_cones(scene: Scene, views: FloatArray, band: BoolArray) -> Iterator[tuple[slice, ConePixels]]:
+    """Parts of `views`, each with the pixels of the band in its cones.
+
+    Args:
+        scene: the cone and the pixels.
+        views: shape (V,), radians.
+        band: which of the world pixels within :func:`cone_reach` to take, shape (P,).
+    """
+    per_view = 0.5 * scene.field_of_view * (scene.range_max / scene.pixel_size) ** 2
+    rows = max(1, int(_MOST_PAIRS / per_view))
+    if len(views) <= rows:
+        yield slice(None), _all_in_cones(scene, views.tobytes()).where(band)
+        return
+    pixels = world_pixels(cone_reach(scene), scene.pixel_size).where(band)
+    for start in range(0, len(views), rows):
+        part = slice(start, start + rows)
+        yield part, _in_cones(scene, views[part], pixels)
+
+
+@lru_cache(maxsize=2)
+def _all_in_cones(scene: Scene, views: bytes) -> ConePixels:
+    """Pixels of the whole world; the bytes of the views are the cache key."""
+    return _in_cones(scene, np.frombuffer(views), world_pixels(cone_reach(scene), scene.pixel_size))
+
+
+def _in_cones(scene: Scene, views: FloatArray, pixels: WorldPixels) -> ConePixels:
+    x, y = polar_to_cartesian(pixels.angle, pixels.radius)
+    parts = [_in_cone(scene, float(view), pixels, x, y) for view in views]
+    counts = [len(bearing) for bearing, _, _ in parts]
+    bearing, distance, pixel = (np.concatenate(column) for column in zip(*parts, strict=True))
+    view = np.repeat(np.arange(len(views)), counts)
+    return ConePixels(
+        bearing + BEARING_SPAN * view, distance, pixel, np.append(0, np.cumsum(counts))
+    )
+
+
+def _in_cone(
+    scene: Scene, view: float, pixels: WorldPixels, x: FloatArray, y: FloatArray
+) -> tuple[FloatArray, FloatArray, NDArray[np.intp]]:
+    """Bearing, distance and index of the pixels in one cone, by rising bearing."""
+    ahead = scene.view_distance - (np.cos(view) * x + np.sin(view) * y)
+    aside = np.sin(view) * x - np.cos(view) * y
+    near = np.abs(aside) <= np.tan(0.5 * scene.field_of_view) * ahead + _SLACK
+    # A wider choice first, since the exact bearing and distance of a pixel take longer.
+    chosen = np.flatnonzero(near & (ahead**2 + aside**2 <= (scene.range_max + _SLACK) ** 2))
+    bearing, distance = world_to_camera(pixels.angle[chosen], pixels.radius[chosen], view, scene.view_distance)
+    inside = np.flatnonzero(scene.in_cone(bearing, distance))
+    inside = inside[np.argsort(bearing[inside], kind="stable")]
+    return bearing[inside], distance[inside], chosen[inside]
