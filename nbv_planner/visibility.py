@@ -30,7 +30,7 @@ IntArray = NDArray[np.intp]
 _FIRST_STEPS = 64
 _SLACK = 1e-12  # metres
 # (view, step) pairs of a block of views: bounds the memory.
-_BLOCK_ENTRIES = 1 << 18
+_BLOCK_ENTRIES = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +78,7 @@ def sightings(
     """List what :func:`observe` finds, with bearings and ranges."""
     views = wrap_angle(views)
     start = np.searchsorted(angle, views)
-    pairs = [np.empty((2, 0), dtype=np.intp)]
+    pairs: list[IntArray] = [np.empty((2, 0), dtype=np.intp)]
     if len(angle) and len(views):
         limit = _most_steps(angle, radius, views, start)
         rows = max(1, _BLOCK_ENTRIES // limit)
@@ -86,7 +86,7 @@ def sightings(
             walks = _Walks(angle, radius, scene, falling=falling, limit_range=limit_range)
             for first in range(0, len(views), rows):
                 part = slice(first, first + rows)
-                pairs.append(walks.seen(views[part], start[part], limit) + [[first], [0]])
+                pairs.append(walks.seen(views[part], start[part], limit) + np.array([[first], [0]]))
     view, point = np.concatenate(pairs, axis=1)
     bearing, distance = world_to_camera(angle[point], radius[point], views[view], scene.view_distance)
     return Sightings(view, point, bearing, distance)
@@ -120,8 +120,8 @@ class _Walks:
         going = np.arange(len(views))
         for steps in (min(_FIRST_STEPS, limit), limit):
             tangent, inside = self._tangents(views[going], place[going], steps)
-            ended = ~inside.all(axis=1) | (steps == limit)
             length = np.where(inside.all(axis=1), steps, inside.argmin(axis=1))
+            ended = (length < steps) | np.full(len(going), steps == limit)
             walk, step = _outside_swept(tangent, length, ended)
             view = going[walk]
             point = (place[view] + step) % self._count
@@ -137,7 +137,7 @@ class _Walks:
         x, y = windows
         cos, sin = np.cos(views)[:, None], np.sin(views)[:, None]
         ahead, aside = self._scene.view_distance - (cos * x + sin * y), sin * x - cos * y
-        inside = np.abs(aside) <= np.tan(0.5 * self._scene.field_of_view) * ahead
+        inside = (np.abs(aside) <= np.tan(0.5 * self._scene.field_of_view) * ahead) & (ahead > 0.0)
         # The slack lets a point exactly on the line of sight belong to both sides, whatever rounding says.
         inside &= aside >= -_SLACK if self._falling else aside <= _SLACK
         if self._limit_range:

@@ -13,11 +13,15 @@ from nbv_planner.geometry import BoolArray, FloatArray, polar_to_cartesian, worl
 from nbv_planner.planning.objectives.world_pixels import WorldPixels, cone_reach, world_pixels
 from nbv_planner.scene import Scene
 
+IntArray = NDArray[np.intp]
+
 BEARING_SPAN = 10.0
 """Wider than any difference of two bearings: keeps the bearings of different views apart on one axis."""
 
-# (view, pixel) pairs that are held at once, 24 bytes each; up to here they are kept for the next decision.
-_MOST_PAIRS = 1 << 21
+# (view, pixel) pairs, 24 bytes each, of a block of views, small enough for the processor's cache; and the number of
+# blocks that are kept for the next decision.
+_BLOCK_PAIRS = 1 << 16
+_KEPT_BLOCKS = 32
 _SLACK = 1e-6  # metres
 
 
@@ -28,23 +32,19 @@ class ConePixels:
     Attributes:
         key: bearing plus :data:`BEARING_SPAN` times the number of the view, rising, shape (N,), radians.
         distance: range from the view, shape (N,), metres.
-        pixel: index of the pixel, shape (N,).
         edges: where in the list each view begins, and the end, shape (v + 1,).
     """
 
     key: FloatArray
     distance: FloatArray
-    pixel: NDArray[np.intp]
-    edges: NDArray[np.intp]
+    edges: IntArray
 
     def where(self, mask: BoolArray) -> ConePixels:
-        """Those whose pixel is one for which `mask` (over all pixels) holds."""
-        kept = np.flatnonzero(mask.take(self.pixel))
-        return ConePixels(
-            self.key.take(kept), self.distance.take(kept), self.pixel.take(kept), np.searchsorted(kept, self.edges)
-        )
+        """Those for which `mask`, shape (N,), holds."""
+        kept = np.flatnonzero(mask)
+        return ConePixels(self.key.take(kept), self.distance.take(kept), np.searchsorted(kept, self.edges))
 
-    def count(self, mask: BoolArray) -> NDArray[np.intp]:
+    def count(self, mask: BoolArray) -> IntArray:
         """Count those for which `mask`, shape (N,), holds, by view, shape (v,)."""
         return np.diff(np.searchsorted(np.flatnonzero(mask), self.edges))
 
@@ -52,42 +52,44 @@ class ConePixels:
 def band_in_cones(scene: Scene, views: FloatArray, band: BoolArray) -> Iterator[tuple[slice, ConePixels]]:
     """Parts of `views`, each with the pixels of the band in its cones.
 
+    The cones of many views or of many pixels are not kept: they are found anew each time, among the pixels of the band.
+
     Args:
         scene: the cone and the pixels.
         views: shape (V,), radians.
         band: which of the world pixels within :func:`cone_reach` to take, shape (P,).
     """
     per_view = 0.5 * scene.field_of_view * (scene.range_max / scene.pixel_size) ** 2
-    rows = max(1, int(_MOST_PAIRS / per_view))
-    if len(views) <= rows:
-        yield slice(None), _all_in_cones(scene, views.tobytes()).where(band)
-        return
-    pixels = world_pixels(cone_reach(scene), scene.pixel_size).where(band)
+    rows = max(1, int(_BLOCK_PAIRS / per_view))
+    kept = len(views) * per_view <= _KEPT_BLOCKS * _BLOCK_PAIRS
     for start in range(0, len(views), rows):
         part = slice(start, start + rows)
-        yield part, _in_cones(scene, views[part], pixels)
+        if kept:
+            cones, pixel = _all_in_cones(scene, views[part].tobytes())
+            yield part, cones.where(band.take(pixel))
+        else:
+            pixels = world_pixels(cone_reach(scene), scene.pixel_size).where(band)
+            yield part, _in_cones(scene, views[part], pixels)[0]
 
 
-@lru_cache(maxsize=2)
-def _all_in_cones(scene: Scene, views: bytes) -> ConePixels:
-    """Pixels of the whole world; the bytes of the views are the cache key."""
+@lru_cache(maxsize=_KEPT_BLOCKS)
+def _all_in_cones(scene: Scene, views: bytes) -> tuple[ConePixels, IntArray]:
+    """Pixels of the whole world in the cones, and their indices; the bytes of the views are the cache key."""
     return _in_cones(scene, np.frombuffer(views), world_pixels(cone_reach(scene), scene.pixel_size))
 
 
-def _in_cones(scene: Scene, views: FloatArray, pixels: WorldPixels) -> ConePixels:
+def _in_cones(scene: Scene, views: FloatArray, pixels: WorldPixels) -> tuple[ConePixels, IntArray]:
     x, y = polar_to_cartesian(pixels.angle, pixels.radius)
     parts = [_in_cone(scene, float(view), pixels, x, y) for view in views]
-    counts = [len(bearing) for bearing, _, _ in parts]
     bearing, distance, pixel = (np.concatenate(column) for column in zip(*parts, strict=True))
-    view = np.repeat(np.arange(len(views)), counts)
-    return ConePixels(
-        bearing + BEARING_SPAN * view, distance, pixel, np.append(0, np.cumsum(counts))
-    )
+    counts = [len(part[0]) for part in parts]
+    key = bearing + BEARING_SPAN * np.repeat(np.arange(len(views)), counts)
+    return ConePixels(key, distance, np.append(0, np.cumsum(counts))), pixel
 
 
 def _in_cone(
     scene: Scene, view: float, pixels: WorldPixels, x: FloatArray, y: FloatArray
-) -> tuple[FloatArray, FloatArray, NDArray[np.intp]]:
+) -> tuple[FloatArray, FloatArray, IntArray]:
     """Bearing, distance and index of the pixels in one cone, by rising bearing."""
     ahead = scene.view_distance - (np.cos(view) * x + np.sin(view) * y)
     aside = np.sin(view) * x - np.cos(view) * y

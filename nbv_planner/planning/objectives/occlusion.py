@@ -59,21 +59,20 @@ class _Screens:
 
     def part(self, part: slice) -> _Screens:
         """Those of some consecutive views, which are counted from 0."""
-        first = part.start or 0
-        ends = [0, len(self.view)] if part.stop is None else np.searchsorted(self.view, [first, part.stop])
-        kept = slice(*ends)
-        return _Screens(self.view[kept] - first, self.bearing[kept], self.distance[kept])
+        kept = slice(*np.searchsorted(self.view, [part.start, part.stop]))
+        return _Screens(self.view[kept] - part.start, self.bearing[kept], self.distance[kept])
 
     def hide(self, pixels: ConePixels) -> BoolArray:
         """Whether each pixel lies behind the screen of its view, shape (N,)."""
+        hidden = np.zeros(len(pixels.key), dtype=bool)
+        if len(self.view) == 0:
+            return hidden
         key, distance, slope = self._segments()
         begin = np.searchsorted(pixels.key, key, side="left")
         length = np.diff(begin, append=len(pixels.key))
-        if len(key) == 0:
-            return np.zeros(len(pixels.key), dtype=bool)
-        hidden = np.zeros(len(pixels.key), dtype=bool)
         along = pixels.key[begin[0] :] - np.repeat(key, length)
-        hidden[begin[0] :] = pixels.distance[begin[0] :] >= np.repeat(slope, length) * along + np.repeat(distance, length)
+        screen = np.repeat(slope, length) * along + np.repeat(distance, length)
+        hidden[begin[0] :] = pixels.distance[begin[0] :] >= screen
         return hidden
 
     def _segments(self) -> tuple[FloatArray, FloatArray, FloatArray]:
