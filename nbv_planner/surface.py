@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from nbv_planner.errors import MeasurementError, SettingError
 from nbv_planner.geometry import TWO_PI, FloatArray, wrap_angle
+from nbv_planner.gp.covariances import CovarianceTable
 from nbv_planner.gp.dense import dense_posterior
 from nbv_planner.gp.fast import fast_posterior, is_supported
 from nbv_planner.gp.kernels import Kernel
@@ -189,6 +190,7 @@ class SurfaceMapper:
         self._grid = uniform_grid(settings.grid_size) if grid is None else np.asarray(grid, dtype=float)
         if len(self._grid) < 2:
             raise SettingError("grid: needs at least 2 angles")
+        self._covariances = CovarianceTable(kernel, self._grid)
         self._measurements = Measurements.empty()
         self.solver = settings.solver
 
@@ -199,6 +201,7 @@ class SurfaceMapper:
 
     def reset(self) -> None:
         """Forget all measurements."""
+        self._covariances.clear()
         self._measurements = Measurements.empty()
 
     def add(self, measurements: Measurements) -> None:
@@ -224,7 +227,7 @@ class SurfaceMapper:
             mean, std = fast_posterior(kernel, *given)
         else:
             self.solver = "dense"
-            mean, std = dense_posterior(kernel, *given)
+            mean, std = dense_posterior(kernel, *given, table=self._covariances)
         half = self._settings.confidence_scale * std
         return SurfaceBelief(
             angle=self._grid, mean=mean, std=std, lower=mean - half, upper=mean + half, hits=self._hits(data.angle)

@@ -6,6 +6,7 @@ import numpy as np
 from scipy.linalg import cho_solve, cholesky, solve_triangular
 
 from nbv_planner.geometry import FloatArray
+from nbv_planner.gp.covariances import CovarianceTable
 from nbv_planner.gp.kernels import Kernel
 
 
@@ -16,6 +17,8 @@ def dense_posterior(
     angle: FloatArray,
     radius: FloatArray,
     noise_std: FloatArray,
+    *,
+    table: CovarianceTable | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     r"""Posterior mean and standard deviation of the radius (thesis eq. gp-posterior; Rasmussen & Williams 2.1).
 
@@ -30,6 +33,7 @@ def dense_posterior(
         angle: measured angles, shape (n,), radians; repeats are welcome.
         radius: measured radii, shape (n,), metres.
         noise_std: standard deviation of each radius, shape (n,), metres, positive.
+        table: covariances of this kernel and grid, to be kept for the next call.
 
     Returns:
         Mean and standard deviation at `grid`, shape (M,) each, metres.
@@ -37,10 +41,9 @@ def dense_posterior(
     if len(angle) == 0:
         return np.full(len(grid), prior_mean), np.full(len(grid), np.sqrt(kernel.variance))
     angle, radius, variance = merge_repeats(angle, radius, noise_std)
-    gram = kernel(angle[:, None] - angle)
+    gram, cross = (table or CovarianceTable(kernel, grid)).at(angle)
     gram[np.diag_indices_from(gram)] += variance
     factor = cholesky(gram, lower=True, overwrite_a=True, check_finite=False)
-    cross = kernel(angle[:, None] - grid)
     weights = cho_solve((factor, True), radius - prior_mean, check_finite=False)
     whitened = solve_triangular(factor, cross, lower=True, check_finite=False)
     explained = np.einsum("ij,ij->j", whitened, whitened)
