@@ -64,7 +64,7 @@ def two_turns(values: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class BoundaryBlock:
-    """Boundary of the field of view over the windows of some views; W is the width of the widest window.
+    """Boundary of the field of view over the windows of some views; W is no less than the width of any window on the grid.
 
     Attributes:
         first: index of each window's first grid angle on two turns, shape (v,).
@@ -89,11 +89,20 @@ class BoundaryBlock:
 def boundary_blocks(scene: Scene, grid: FloatArray, views: FloatArray) -> Iterator[tuple[slice, BoundaryBlock]]:
     """Parts of `views`, shape (V,), each with its block; memory does not grow with the number of views."""
     key = grid.tobytes()
-    windows = simple_windows(scene, key, views.tobytes())
-    rows = max(1, _BLOCK_ENTRIES // max(1, int((windows.last - windows.first).max())))
+    rows = max(1, _BLOCK_ENTRIES // _widest(scene, key))
     for start in range(0, len(views), rows):
         part = slice(start, start + rows)
         yield part, _boundary_block(scene, key, views[part].tobytes())
+
+
+@lru_cache(maxsize=8)
+def _widest(scene: Scene, grid: bytes) -> int:
+    """No fewer than any window holds: fixed by the grid, so that a sum does not depend on the other views."""
+    angle = np.frombuffer(grid)
+    turns = np.concatenate([angle, angle + TWO_PI])
+    end = np.searchsorted(turns, angle + 2.0 * scene.simple_half_width, side="right")
+    # One more, since rounding decides about an angle on the end of a window.
+    return min(len(angle), int((end - np.arange(len(angle))).max()) + 1)
 
 
 @lru_cache(maxsize=64)
@@ -101,7 +110,7 @@ def _boundary_block(scene: Scene, grid: bytes, views: bytes) -> BoundaryBlock:
     angle, view = np.frombuffer(grid), np.frombuffer(views)[:, None]
     windows = simple_windows(scene, grid, views)
     width = windows.last - windows.first
-    place = np.arange(max(1, int(width.max())))
+    place = np.arange(_widest(scene, grid))
     at = angle[(windows.first[:, None] + place) % len(angle)]
     inside: BoolArray = place < width[:, None]
     offset = angle_difference(at, view)

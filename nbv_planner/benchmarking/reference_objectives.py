@@ -1,0 +1,166 @@
+"""Every objective for one candidate view, straight from its formula: what the fast ones are compared with.
+
+Plain numpy over the grid or over all pixels, nothing kept between calls, one candidate at a time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from nbv_planner.geometry import (
+    TWO_PI,
+    BoolArray,
+    FloatArray,
+    angle_difference,
+    polar_to_cartesian,
+    world_to_camera,
+)
+from nbv_planner.scene import Scene
+from nbv_planner.surface import SurfaceBelief
+from nbv_planner.visibility import discretise
+
+Reference = Callable[[SurfaceBelief, Scene, float], float]
+"""Value of an objective at one view angle (radians)."""
+
+
+def _at_view(belief: SurfaceBelief, view: float) -> tuple[float, float]:
+    """Lower and upper bound at the view, metres."""
+    low, high = (np.interp(view, belief.angle, bound, period=TWO_PI) for bound in (belief.lower, belief.upper))
+    return float(low), float(high)
+
+
+def uncertainty(belief: SurfaceBelief, scene: Scene, view: float) -> float:
+    """U."""
+    low, high = _at_view(belief, view)
+    return scene.simple_half_width * (high**2 - low**2) / scene.pixel_size**2
+
+
+def uncertainty_polar(belief: SurfaceBelief, scene: Scene, view: float) -> float:
+    """UP."""
+    low, high = _at_view(belief, view)
+    return 2.0 * scene.simple_half_width * (high - low) / scene.pixel_size**2
+
+
+def _band_area(belief: SurfaceBelief, scene: Scene) -> FloatArray:
+    """Area of the band in each grid step, shape (M,), pixels."""
+    return 0.5 * (belief.upper**2 - belief.lower**2) * belief.step / scene.pixel_size**2
+
+
+def confidence(belief: SurfaceBelief, scene: Scene, view: float) -> float:
+    """C: on each side the angles before the first one at which the bound reaches the boundary ray."""
+    offset = angle_difference(belief.angle, view)
+    beyond = scene.in_simple_interval(belief.angle, view) & (belief.lower >= scene.fov_boundary(belief.angle, view))
+    left = offset[beyond & (offset <= 0.0)].max(initial=-math.inf)
+    right = offset[beyond & (offset >= 0.0)].min(initial=math.inf)
+    inside = scene.in_simple_interval(belief.angle, view) & (left < offset) & (offset < right)
+    return float(_band_area(belief, scene)[inside].sum())
+
+
+def confidence_simple(belief: SurfaceBelief, scene: Scene, view: float) -> float:
+    """CS."""
+    return float(_band_area(belief, scene)[scene.in_simple_interval(belief.angle, view)].sum())
+
+
+def confidence_simple_polar(belief: SurfaceBelief, scene: Scene, view: float) -> float:
+    """CSP."""
+    inside = scene.in_simple_interval(belief.angle, view)
+    return float(belief.width[inside].sum() * belief.step / scene.pixel_size**2)
+
+
+def confidence_simple_weighted(belief: SurfaceBelief, scene: Scene, view: float) -> float:
+    """CSW."""
+    inside = scene.in_simple_interval(belief.angle, view)
+    weight = scene.fov_boundary(belief.angle[inside], view) / scene.view_distance
+    return float((weight * _band_area(belief, scene)[inside]).sum())
+
+
+def intersection(belief: SurfaceBelief, scene: Scene, view: float) -> float:
+    """I."""
+    inside = scene.in_simple_interval(belief.angle, view)
+    outer = np.minimum(belief.upper[inside], scene.fov_boundary(belief.angle[inside], view))
+    area = 0.5 * np.maximum(outer**2 - belief.lower[inside] ** 2, 0.0)
+    return float(area.sum() * belief.step / scene.pixel_size**2)
+
+
+def _pixels(reach: float, pixel_size: float) -> tuple[FloatArray, FloatArray]:
+    """Angle and radius of all pixel centres within `reach` of the origin."""
+    count = math.floor(reach / pixel_size)
+    x, y = np.meshgrid(np.arange(-count, count + 1) * pixel_size, np.arange(-count, count + 1) * pixel_size)
+    angle, radius = np.mod(np.arctan2(y, x), TWO_PI), np.hypot(x, y)
+    return angle[radius <= reach], radius[radius <= reach]
+
+
+def _in_band(belief: SurfaceBelief, angle: FloatArray, radius: FloatArray) -> BoolArray:
+    low, high = (np.interp(angle, belief.angle, bound, period=TWO_PI) for bound in (belief.lower, belief.upper))
+    return np.asarray((low <= radius) & (radius <= high))
+
+
+def confidence_simple_number(belief: SurfaceBelief, scene: Scene, view: float) -> float:
+    """CSN."""
+    angle, radius = _pixels(scene.view_distance, scene.pixel_size)
+    return float((scene.in_simple_interval(angle, view) & _in_band(belief, angle, radius)).sum())
+
+
+def walk(angle: FloatArray, radius: FloatArray, view: float, scene: Scene, range_max: float) -> list[int]:
+    """Indices of the points that `view` observes: outwards from its own angle, once to either side."""
+    bearing, distance = world_to_camera(angle, radius, view, scene.view_distance)
+    inside = (np.abs(bearing) <= 0.5 * scene.field_of_view) & (distance <= range_max)
+    count, start, seen = len(angle), int(np.searchsorted(angle, view % TWO_PI)), []
+    for first, side in ((start, 1), (start - 1, -1)):
+        low, high = math.inf, -math.inf
+        for step in range(count):
+            k = (first + side * step) % count
+            if not inside[k] or side * bearing[k] > 0.0:
+                break
+            if bearing[k] < low or bearing[k] > high:
+                seen.append(k)
+            low, high = min(low, bearing[k]), max(high, bearing[k])
+    return seen
+
+
+def observed_confidence_lower(belief: SurfaceBelief, scene: Scene, view: float) -> float:
+    """OCL."""
+    points = discretise(belief.angle, belief.lower, scene.pixel_size)
+    return float(len(walk(belief.angle[points], belief.lower[points], view, scene, scene.range_max)))
+
+
+def observed_confidence_upper(belief: SurfaceBelief, scene: Scene, view: float) -> float:
+    """OCU."""
+    points = discretise(belief.angle, belief.upper, scene.pixel_size)
+    return float(len(walk(belief.angle[points], belief.upper[points], view, scene, scene.range_max)))
+
+
+def intersection_occlusion_aware(belief: SurfaceBelief, scene: Scene, view: float) -> float:
+    """IOA: cone, occlusion by the lower bound, band, in the order of the thesis."""
+    angle, radius = _pixels(max(scene.view_distance, float(belief.upper.max())), scene.pixel_size)
+    bearing, distance = world_to_camera(angle, radius, view, scene.view_distance)
+    kept = scene.in_cone(bearing, distance)
+    angle, radius, bearing, distance = angle[kept], radius[kept], bearing[kept], distance[kept]
+    points = discretise(belief.angle, belief.lower, scene.pixel_size)
+    screen = points[walk(belief.angle[points], belief.lower[points], view, scene, math.inf)]
+    at, far = world_to_camera(belief.angle[screen], belief.lower[screen], view, scene.view_distance)
+    visible = np.ones(len(angle), dtype=bool)
+    if len(screen):
+        order = np.argsort(at)
+        behind = distance >= np.interp(bearing, at[order], far[order])
+        visible = (bearing < at.min()) | (bearing > at.max()) | ~behind
+    return float((visible & _in_band(belief, angle, radius)).sum())
+
+
+REFERENCE_OBJECTIVES: dict[str, Reference] = {
+    "IOA": intersection_occlusion_aware,
+    "I": intersection,
+    "C": confidence,
+    "CS": confidence_simple,
+    "CSN": confidence_simple_number,
+    "CSP": confidence_simple_polar,
+    "CSW": confidence_simple_weighted,
+    "U": uncertainty,
+    "UP": uncertainty_polar,
+    "OCL": observed_confidence_lower,
+    "OCU": observed_confidence_upper,
+}
+"""Each objective that needs no knowledge of the object, by id."""
