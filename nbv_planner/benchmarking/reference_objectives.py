@@ -15,7 +15,6 @@ from nbv_planner.geometry import (
     BoolArray,
     FloatArray,
     angle_difference,
-    polar_to_cartesian,
     world_to_camera,
 )
 from nbv_planner.scene import Scene

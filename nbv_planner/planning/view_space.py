@@ -57,7 +57,8 @@ class ViewSpace:
         """
         self.angles = np.arange(settings.num_views) * (TWO_PI / settings.num_views) if angles is None else angles
         self._settings = settings
-        if not self.permitted(self.angles).any():
+        self._on_arcs = self._allowed(self.angles)
+        if not self._on_arcs.any():
             raise SettingError("allowed_arcs, blocked_arcs: leave none of the candidate views")
         self._unreachable_until: dict[int, float] = {}
 
@@ -81,18 +82,29 @@ class ViewSpace:
             visited: angles of the views taken so far, radians.
             revisit_radius: candidates nearer to a visited view than this are left out, radians; 0 leaves out none.
         """
-        feasible = self.permitted(self.angles, visited, revisit_radius)
+        feasible = self._on_arcs & _apart(self.angles, visited, revisit_radius)
         for index, until in self._unreachable_until.items():
             feasible[index] &= now >= until
         return feasible
 
     def permitted(self, angles: FloatArray, visited: Iterable[float] = (), revisit_radius: float = 0.0) -> BoolArray:
         """Which of any view `angles` lie on allowed arcs and not too near to a visited view, shape as `angles`."""
-        permitted = _in_arcs(angles, self._settings.allowed_arcs) & ~_in_arcs(angles, self._settings.blocked_arcs)
-        if revisit_radius > 0.0:
-            for view in visited:
-                permitted &= np.abs(angle_difference(angles, view)) >= revisit_radius
-        return permitted
+        return self._allowed(angles) & _apart(angles, visited, revisit_radius)
+
+    def _allowed(self, angles: FloatArray) -> BoolArray:
+        """Whether each angle lies on an allowed arc and on no blocked one."""
+        return _in_arcs(angles, self._settings.allowed_arcs) & ~_in_arcs(angles, self._settings.blocked_arcs)
+
+
+def _apart(angles: FloatArray, visited: Iterable[float], radius: float) -> BoolArray:
+    """Whether each angle is at least `radius` away from all visited ones, around the circle."""
+    taken = np.sort(wrap_angle(np.fromiter(visited, dtype=float)))
+    if radius <= 0.0 or len(taken) == 0:
+        return np.ones(len(angles), dtype=bool)
+    around = np.concatenate([taken[-1:] - TWO_PI, taken, taken[:1] + TWO_PI])
+    place = wrap_angle(angles)
+    after = np.searchsorted(around, place)
+    return np.asarray(np.minimum(around[after] - place, place - around[after - 1]) >= radius)
 
 
 def _in_arcs(angles: FloatArray, arcs: tuple[float, ...]) -> BoolArray:

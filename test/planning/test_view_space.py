@@ -157,3 +157,13 @@ def test_what_feasible_returns_can_be_changed_without_harm():
     views = space(num_views=8)
     views.feasible(0.0)[:] = False
     assert len(free(views)) == 8
+
+
+@given(st.integers(0, 2**32), st.integers(0, 12), st.floats(0.0, math.pi))
+def test_revisited_views_are_those_nearer_than_the_radius_to_any_visited_one(seed, count, radius):
+    visited = np.random.default_rng(seed).uniform(-7.0, 14.0, count).tolist()
+    views = space(num_views=60)
+    distance = [min((abs(oracles.signed(a - v)) for v in visited), default=math.inf) for a in views.angles]
+    expected = {k for k, apart in enumerate(distance) if radius == 0.0 or apart >= radius}
+    close = {k for k, apart in enumerate(distance) if abs(apart - radius) < 1e-9}
+    assert (free(views, visited=visited, revisit_radius=radius) ^ expected) <= close

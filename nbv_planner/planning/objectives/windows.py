@@ -64,7 +64,7 @@ def two_turns(values: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class BoundaryBlock:
-    """Boundary of the field of view over the windows of some views; W is no less than the width of any window on the grid.
+    """Boundary of the field of view over the windows of some views; no window on the grid is wider than W.
 
     Attributes:
         first: index of each window's first grid angle on two turns, shape (v,).

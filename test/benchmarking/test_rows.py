@@ -1,0 +1,54 @@
+"""What the benchmarks report; how fast it is depends on the machine and is not asserted."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from nbv_planner.benchmarking import timing
+from nbv_planner.benchmarking.camera import camera_rows, cast_one_by_one
+from nbv_planner.benchmarking.objectives import belief_after_three_views, objective_rows
+from nbv_planner.camera import CameraPose
+from nbv_planner.planning.objectives import OBJECTIVES
+from nbv_planner.ray_casting import Contour, cast_beams
+
+
+def test_quick_rows_hold_every_objective_with_consistent_figures():
+    rows = objective_rows(quick=True)
+    assert [row["objective"] for row in rows] == list(OBJECTIVES)
+    for row in rows:
+        assert (row["views"], row["grid"]) == (100, 1000)
+        assert row["ratio"] == pytest.approx(row["reference_ms"] / row["evaluate_ms"])
+        assert min(row["evaluate_ms"], row["decide_ms"]) > 0.0
+
+
+def test_quick_camera_row():
+    (row,) = camera_rows(quick=True)
+    assert (row["beams"], row["vertices"]) == (640, 4000)
+    assert row["ratio"] == pytest.approx(row["reference_ms"] / row["cast_ms"])
+
+
+def test_benchmark_belief_is_narrow_where_it_has_seen_and_wide_elsewhere():
+    width = belief_after_three_views(500).width
+    assert width.min() < 0.6 < 5.0 < width.max()
+
+
+def test_median_leaves_out_the_first_round_and_takes_turns(monkeypatch):
+    order: list[str] = []
+    ticks = iter([0.0, 9.0, 9.0, 18.0, 20.0, 21.0, 30.0, 33.0, 40.0, 42.0, 50.0, 51.0, 60.0, 66.0, 70.0, 71.0])
+    monkeypatch.setattr(timing.time, "process_time", lambda: next(ticks))
+    times = timing.median_milliseconds({"a": lambda: order.append("a"), "b": lambda: order.append("b")}, 3)
+    assert order == ["a", "b"] * 4
+    assert times == {"a": pytest.approx(2000.0), "b": pytest.approx(1000.0)}
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_beams_one_by_one_meet_what_the_ray_caster_meets(seed):
+    rng = np.random.default_rng(seed)
+    angle = np.sort(rng.uniform(0.0, 2 * np.pi, 200))
+    radius = rng.uniform(2.0, 8.0, 200)
+    contour, pose = Contour(radius * np.cos(angle), radius * np.sin(angle)), CameraPose(9.0, -2.0, 2.9)
+    bearings = np.sort(rng.uniform(-1.2, 1.2, 300))
+    expected = cast_one_by_one(contour, pose, bearings)
+    assert np.isfinite(expected).any()
+    np.testing.assert_allclose(cast_beams(contour, pose, bearings), expected, rtol=1e-9)
