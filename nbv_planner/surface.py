@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from nbv_planner.circle import CircleInterpolation
 from nbv_planner.errors import MeasurementError, SettingError
 from nbv_planner.geometry import TWO_PI, FloatArray, wrap_angle
 from nbv_planner.gp.covariances import CovarianceTable
 from nbv_planner.gp.dense import dense_posterior
 from nbv_planner.gp.fast import fast_posterior, is_supported
 from nbv_planner.gp.kernels import Kernel
-from nbv_planner.interpolation import CircleInterpolation
 from nbv_planner.settings import check_settings, setting
 
 # Steepest relative slope (1/rad) that is believed; beyond it a radius says next to nothing at its angle anyway.

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from nbv_planner.circle import IntArray, two_turns, windows_of
 from nbv_planner.geometry import (
     BoolArray,
     FloatArray,
@@ -21,10 +22,6 @@ from nbv_planner.geometry import (
     wrap_angle,
 )
 from nbv_planner.scene import Scene
-
-IntArray = NDArray[np.intp]
-
-
 
 # Steps of the first try: most walks soon leave the cone.
 _FIRST_STEPS = 64
@@ -105,7 +102,7 @@ class _Walks:
         self._scene, self._falling, self._limit_range = scene, falling, limit_range
         self._count = len(angle)
         x, y = (values[:: -1 if falling else 1] for values in polar_to_cartesian(angle, radius))
-        self._x, self._y = np.concatenate([x, x]), np.concatenate([y, y])
+        self._x, self._y = two_turns(x), two_turns(y)
 
     def seen(self, views: FloatArray, start: IntArray, limit: int) -> IntArray:
         """View and point of each sighting, shape (2, N).
@@ -133,8 +130,7 @@ class _Walks:
 
     def _tangents(self, views: FloatArray, place: IntArray, steps: int) -> tuple[FloatArray, BoolArray]:
         """Tangent of the bearing at each step of each walk, and whether the walk may go on there, (v, steps) each."""
-        windows = (np.lib.stride_tricks.sliding_window_view(values, steps)[place] for values in (self._x, self._y))
-        x, y = windows
+        x, y = (windows_of(values, place, steps) for values in (self._x, self._y))
         cos, sin = np.cos(views)[:, None], np.sin(views)[:, None]
         ahead, aside = self._scene.view_distance - (cos * x + sin * y), sin * x - cos * y
         inside = (np.abs(aside) <= np.tan(0.5 * self._scene.field_of_view) * ahead) & (ahead > 0.0)

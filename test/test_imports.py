@@ -17,7 +17,7 @@ PACKAGE = "nbv_planner"
 LAYERS = [
     {"errors", ""},
     {"geometry", "settings"},
-    {"gp", "scene", "interpolation"},
+    {"gp", "scene", "circle"},
     {"surface", "visibility"},
     {"camera"},
     {"ray_casting", "scan_matching"},

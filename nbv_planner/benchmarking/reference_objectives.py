@@ -48,40 +48,42 @@ def _band_area(belief: SurfaceBelief, scene: Scene) -> FloatArray:
     return 0.5 * (belief.upper**2 - belief.lower**2) * belief.step / scene.pixel_size**2
 
 
+def _sum_over_interval(belief: SurfaceBelief, scene: Scene, view: float, term: FloatArray) -> float:
+    """Sum a term per grid angle, shape (M,), over the simple interval of the view."""
+    return float(term[scene.in_simple_interval(belief.angle, view)].sum())
+
+
 def confidence(belief: SurfaceBelief, scene: Scene, view: float) -> float:
     """C: on each side the angles before the first one at which the bound reaches the boundary ray."""
     offset = angle_difference(belief.angle, view)
     beyond = scene.in_simple_interval(belief.angle, view) & (belief.lower >= scene.fov_boundary(belief.angle, view))
     left = offset[beyond & (offset <= 0.0)].max(initial=-math.inf)
     right = offset[beyond & (offset >= 0.0)].min(initial=math.inf)
-    inside = scene.in_simple_interval(belief.angle, view) & (left < offset) & (offset < right)
-    return float(_band_area(belief, scene)[inside].sum())
+    before_crossing = (left < offset) & (offset < right)
+    return _sum_over_interval(belief, scene, view, np.where(before_crossing, _band_area(belief, scene), 0.0))
 
 
 def confidence_simple(belief: SurfaceBelief, scene: Scene, view: float) -> float:
     """CS."""
-    return float(_band_area(belief, scene)[scene.in_simple_interval(belief.angle, view)].sum())
+    return _sum_over_interval(belief, scene, view, _band_area(belief, scene))
 
 
 def confidence_simple_polar(belief: SurfaceBelief, scene: Scene, view: float) -> float:
     """CSP."""
-    inside = scene.in_simple_interval(belief.angle, view)
-    return float(belief.width[inside].sum() * belief.step / scene.pixel_size**2)
+    return _sum_over_interval(belief, scene, view, belief.width * belief.step / scene.pixel_size**2)
 
 
 def confidence_simple_weighted(belief: SurfaceBelief, scene: Scene, view: float) -> float:
     """CSW."""
-    inside = scene.in_simple_interval(belief.angle, view)
-    weight = scene.fov_boundary(belief.angle[inside], view) / scene.view_distance
-    return float((weight * _band_area(belief, scene)[inside]).sum())
+    weight = scene.fov_boundary(belief.angle, view) / scene.view_distance
+    return _sum_over_interval(belief, scene, view, weight * _band_area(belief, scene))
 
 
 def intersection(belief: SurfaceBelief, scene: Scene, view: float) -> float:
     """I."""
-    inside = scene.in_simple_interval(belief.angle, view)
-    outer = np.minimum(belief.upper[inside], scene.fov_boundary(belief.angle[inside], view))
-    area = 0.5 * np.maximum(outer**2 - belief.lower[inside] ** 2, 0.0)
-    return float(area.sum() * belief.step / scene.pixel_size**2)
+    outer = np.minimum(belief.upper, scene.fov_boundary(belief.angle, view))
+    area = 0.5 * np.maximum(outer**2 - belief.lower**2, 0.0) * belief.step
+    return _sum_over_interval(belief, scene, view, area / scene.pixel_size**2)
 
 
 def _pixels(reach: float, pixel_size: float) -> tuple[FloatArray, FloatArray]:

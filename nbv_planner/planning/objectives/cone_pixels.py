@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nbv_planner.circle import IntArray
 from nbv_planner.geometry import BoolArray, FloatArray, polar_to_cartesian, world_to_camera
 from nbv_planner.planning.objectives.world_pixels import WorldPixels, cone_reach, world_pixels
 from nbv_planner.scene import Scene
-
-IntArray = NDArray[np.intp]
 
 BEARING_SPAN = 10.0
 """Wider than any difference of two bearings: keeps the bearings of different views apart on one axis."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nbv_planner.circle import IntArray
 from nbv_planner.geometry import BoolArray, FloatArray
 from nbv_planner.planning.objectives.base import ObjectiveInfo
 from nbv_planner.planning.objectives.cone_pixels import BEARING_SPAN, ConePixels, band_in_cones
@@ -45,7 +45,7 @@ class _Screens:
         distance: shape (N,), metres.
     """
 
-    view: NDArray[np.intp]
+    view: IntArray
     bearing: FloatArray
     distance: FloatArray
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nbv_planner.circle import IntArray
 from nbv_planner.geometry import TWO_PI, FloatArray, wrap_angle
 from nbv_planner.planning.objectives.base import ObjectiveInfo
 from nbv_planner.planning.objectives.world_pixels import in_band, world_pixels
@@ -35,7 +35,7 @@ class ConfidenceSimpleNumber:
 
 
 @lru_cache(maxsize=4)
-def _pixels_on_intervals(scene: Scene, views: bytes) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _pixels_on_intervals(scene: Scene, views: bytes) -> tuple[IntArray, IntArray]:
     """First pixel on the simple interval of each view and the one behind the last, counted over two turns."""
     angle = world_pixels(scene.view_distance, scene.pixel_size).angle
     turns = np.concatenate([angle, angle + TWO_PI])

@@ -6,8 +6,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from nbv_planner.circle import CircleInterpolation
 from nbv_planner.geometry import FloatArray
-from nbv_planner.interpolation import CircleInterpolation
 from nbv_planner.planning.objectives.base import ObjectiveInfo
 from nbv_planner.scene import Scene
 from nbv_planner.surface import SurfaceBelief

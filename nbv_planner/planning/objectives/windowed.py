@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from nbv_planner.circle import IntArray
 from nbv_planner.geometry import FloatArray
 from nbv_planner.planning.objectives.base import ObjectiveInfo
 from nbv_planner.planning.objectives.windows import (
     BoundaryBlock,
-    IntArray,
     boundary_blocks,
     prefix_sums,
     simple_windows,
@@ -70,7 +70,9 @@ class ConfidenceSimpleWeighted:
         """Value per candidate view, in (weighted) pixels."""
         values, area = np.empty(len(views)), _area(belief, scene) / scene.view_distance
         for part, block in boundary_blocks(scene, belief.angle, views):
-            values[part] = (block.boundary * block.rows(area)).sum(axis=1)
+            rows = block.rows(area)
+            rows *= block.boundary
+            values[part] = rows.sum(axis=1)
         return values
 
 
@@ -83,8 +85,11 @@ class Intersection:
         """Value per candidate view, in pixels."""
         values, inner = np.empty(len(views)), belief.lower**2
         for part, block in boundary_blocks(scene, belief.angle, views):
-            outer = np.minimum(block.rows(belief.upper), block.boundary)
-            values[part] = np.maximum(outer**2 - block.rows(inner), 0.0).sum(axis=1)
+            rows = block.rows(belief.upper)  # in place from here: new arrays would take longer than the arithmetic
+            np.minimum(rows, block.boundary, out=rows)
+            rows *= rows
+            rows -= block.rows(inner)
+            values[part] = np.maximum(rows, 0.0, out=rows).sum(axis=1)
         return 0.5 * values * belief.step / scene.pixel_size**2
 
 
@@ -99,11 +104,9 @@ def _up_to_crossings(block: BoundaryBlock, lower: FloatArray) -> tuple[IntArray,
     The polar angle along a boundary ray departs steadily from the view, so the crossing nearest to the camera is the
     one nearest in angle.
     """
-    beyond = np.flatnonzero(block.rows(lower) >= block.boundary)
-    start = np.arange(len(block.first)) * block.boundary.shape[1]
-    crossings = np.concatenate([[-1], beyond, [block.boundary.size]])
-    right = crossings[np.searchsorted(beyond, start + block.before) + 1] - start
-    left = crossings[np.searchsorted(beyond, start + block.up_to)] - start
-    begin = np.maximum(left + 1, 0)
-    end = np.maximum(np.minimum(right, block.width), begin)
-    return block.first + begin, block.first + end
+    beyond = block.rows(lower) >= block.boundary
+    rising, falling = beyond & block.rising, (beyond & block.falling)[:, ::-1]
+    row, right, left = np.arange(len(beyond)), rising.argmax(axis=1), falling.argmax(axis=1)
+    begin = np.where(falling[row, left], beyond.shape[1] - left, 0)
+    end = np.where(rising[row, right], right, block.width)
+    return block.first + begin, block.first + np.maximum(end, begin)

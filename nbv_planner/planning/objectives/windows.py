@@ -10,12 +10,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nbv_planner.circle import IntArray, two_turns, windows_of
 from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, angle_difference, wrap_angle
 from nbv_planner.scene import Scene
-
-IntArray = NDArray[np.intp]
 
 # Entries (view, grid angle) of one block: 1 MB, so that its rows stay in the processor's cache while they are summed.
 # 64 blocks are kept; beyond that, blocks are computed anew at each call, in the same memory.
@@ -57,11 +55,6 @@ def prefix_sums(values: FloatArray) -> FloatArray:
     return sums
 
 
-def two_turns(values: FloatArray) -> FloatArray:
-    """Grid values, shape (M,), followed by themselves."""
-    return np.concatenate([values, values])
-
-
 @dataclass(frozen=True, eq=False)
 class BoundaryBlock:
     """Boundary of the field of view over the windows of some views; no window on the grid is wider than W.
@@ -70,20 +63,19 @@ class BoundaryBlock:
         first: index of each window's first grid angle on two turns, shape (v,).
         width: number of grid angles in each window, shape (v,).
         boundary: boundary at each of them, shape (v, W), metres; 0 behind the window.
-        before: grid angles of each window that come before the view's own angle, shape (v,).
-        up_to: the same with one that is equal to it, shape (v,).
+        falling: which of them lie on the side of falling angles, the view's own included, shape (v, W).
+        rising: which lie on the side of rising angles, the view's own included, shape (v, W).
     """
 
     first: IntArray
     width: IntArray
     boundary: FloatArray
-    before: IntArray
-    up_to: IntArray
+    falling: BoolArray
+    rising: BoolArray
 
     def rows(self, values: FloatArray) -> FloatArray:
         """Copy grid `values`, shape (M,), side by side with `boundary`, shape (v, W)."""
-        windows = np.lib.stride_tricks.sliding_window_view(two_turns(values), self.boundary.shape[1])
-        return np.asarray(windows[self.first])
+        return windows_of(two_turns(values), self.first, self.boundary.shape[1])
 
 
 def boundary_blocks(scene: Scene, grid: FloatArray, views: FloatArray) -> Iterator[tuple[slice, BoundaryBlock]]:
@@ -116,5 +108,5 @@ def _boundary_block(scene: Scene, grid: bytes, views: bytes) -> BoundaryBlock:
     offset = angle_difference(at, view)
     return BoundaryBlock(
         first=windows.first, width=width, boundary=np.where(inside, scene.fov_boundary(at, view), 0.0),
-        before=((offset < 0.0) & inside).sum(axis=1), up_to=((offset <= 0.0) & inside).sum(axis=1),
+        falling=inside & (offset <= 0.0), rising=inside & (offset >= 0.0),
     )

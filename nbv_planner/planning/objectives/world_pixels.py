@@ -8,8 +8,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from nbv_planner.circle import CircleInterpolation
 from nbv_planner.geometry import BoolArray, FloatArray, cartesian_to_polar
-from nbv_planner.interpolation import CircleInterpolation
 from nbv_planner.scene import Scene
 from nbv_planner.surface import SurfaceBelief
 

@@ -1,4 +1,4 @@
-"""Linear interpolation around the circle, prepared once for places that are asked for again and again."""
+"""Values on a grid around the circle: read between its angles, and in windows that may cross 0."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from nbv_planner.geometry import TWO_PI, FloatArray, wrap_angle
 
+IntArray = NDArray[np.intp]
+
 
 @dataclass(frozen=True, eq=False)
 class CircleInterpolation:
-    r"""Linear interpolation of grid values at fixed places; only the values are new at each call.
+    r"""Linear interpolation of grid values at fixed places, prepared once; only the values are new at each call.
 
     .. math:: f(φ) = \frac{f_{j+1} - f_j}{φ_{j+1} - φ_j}\,(φ - φ_j) + f_j, \qquad φ_j \le φ < φ_{j+1},
 
@@ -25,8 +27,8 @@ class CircleInterpolation:
         offset: angle from the first of them to the place, radians.
     """
 
-    before: NDArray[np.intp]
-    after: NDArray[np.intp]
+    before: IntArray
+    after: IntArray
     gap: FloatArray
     offset: FloatArray
 
@@ -52,3 +54,22 @@ class CircleInterpolation:
         """Interpolate grid `values`, shape (M,)."""
         start = values[self.before]
         return np.asarray((values[self.after] - start) / self.gap * self.offset + start)
+
+
+def two_turns(values: FloatArray) -> FloatArray:
+    """Grid values, shape (M,), followed by themselves."""
+    return np.concatenate([values, values])
+
+
+def windows_of(turns: FloatArray, first: IntArray, width: int) -> FloatArray:
+    """Copy `width` values in a row for each index `first` (v,), shape (v, width).
+
+    Args:
+        turns: contiguous values, for example :func:`two_turns`, shape (n,).
+        first: where each window begins, at most n − `width`.
+        width: number of values of each window.
+    """
+    step = turns.itemsize
+    # A view of all windows at once; numpy's own sliding_window_view takes longer than the copy.
+    every = np.ndarray((len(turns) - width + 1, width), turns.dtype, turns, strides=(step, step))
+    return np.asarray(every[first])
