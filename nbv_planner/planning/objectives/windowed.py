@@ -83,11 +83,10 @@ class Intersection:
 
     def evaluate(self, belief: SurfaceBelief, scene: Scene, views: FloatArray) -> FloatArray:
         """Value per candidate view, in pixels."""
-        values, inner = np.empty(len(views)), belief.lower**2
+        values, outer, inner = np.empty(len(views)), belief.upper**2, belief.lower**2
         for part, block in boundary_blocks(scene, belief.angle, views):
-            rows = block.rows(belief.upper)  # in place from here: new arrays would take longer than the arithmetic
-            np.minimum(rows, block.boundary, out=rows)
-            rows *= rows
+            rows = block.rows(outer)  # in place from here: new arrays would take longer than the arithmetic
+            np.minimum(rows, block.boundary_squared, out=rows)
             rows -= block.rows(inner)
             values[part] = np.maximum(rows, 0.0, out=rows).sum(axis=1)
         return 0.5 * values * belief.step / scene.pixel_size**2

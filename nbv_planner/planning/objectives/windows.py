@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -72,6 +72,11 @@ class BoundaryBlock:
     boundary: FloatArray
     falling: BoolArray
     rising: BoolArray
+
+    @cached_property
+    def boundary_squared(self) -> FloatArray:
+        """Square of the boundary, shape (v, W), m²."""
+        return np.asarray(self.boundary**2)
 
     def rows(self, values: FloatArray) -> FloatArray:
         """Copy grid `values`, shape (M,), side by side with `boundary`, shape (v, W)."""
