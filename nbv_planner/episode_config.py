@@ -9,7 +9,7 @@ from typing import Any
 
 from nbv_planner.camera import MeasurementSettings
 from nbv_planner.errors import SettingError
-from nbv_planner.gp.kernels import PeriodicMatern
+from nbv_planner.gp.kernels import KernelSettings
 from nbv_planner.node_settings import NODE_SETTINGS
 from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.termination import TerminationSettings
@@ -47,7 +47,7 @@ class EpisodeConfig:
     scene: Scene = field(default_factory=Scene)
     sensor: SensorSettings = field(default_factory=SensorSettings)
     motion: MotionSettings = field(default_factory=MotionSettings)
-    kernel: PeriodicMatern = field(default_factory=PeriodicMatern)
+    kernel: KernelSettings = field(default_factory=KernelSettings)
     mapper: MapperSettings = field(default_factory=MapperSettings)
     measurement: MeasurementSettings = field(default_factory=MeasurementSettings)
     planner: PlannerSettings = field(default_factory=PlannerSettings)
@@ -100,7 +100,7 @@ _GROUP_OF = {
     Scene: "scene",
     SensorSettings: "sensor",
     MotionSettings: "motion",
-    PeriodicMatern: "kernel",
+    KernelSettings: "kernel",
     MapperSettings: "mapper",
     MeasurementSettings: "measurement",
     PlannerSettings: "planner",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from nbv_planner.camera import MeasurementSettings
-from nbv_planner.gp.kernels import PeriodicMatern
+from nbv_planner.gp.kernels import KernelSettings
 from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.session import SessionSettings
 from nbv_planner.planning.termination import TerminationSettings
@@ -61,7 +61,7 @@ class NbvPlannerParameters:
 NODE_SETTINGS: dict[str, tuple[type, ...]] = {
     "depth_camera": (Scene, SensorSettings, MotionSettings, DepthCameraParameters),
     "surface_mapper": (
-        Scene, PeriodicMatern, MapperSettings, MeasurementSettings, MatchingSettings, ArrivalSettings,
+        Scene, KernelSettings, MapperSettings, MeasurementSettings, MatchingSettings, ArrivalSettings,
         SurfaceMapperParameters,
     ),
     "nbv_planner": (

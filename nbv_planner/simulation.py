@@ -68,7 +68,7 @@ class Simulation:
         self._planner = planner_named(settings, scene, views, self._truth)
         # The published runs hang on ties that rounding decides: there the solution stays the dense one.
         mapper = dataclasses.replace(config.mapper, solver="dense") if thesis else config.mapper
-        self._mapper = SurfaceMapper(config.kernel, mapper, grid=grid)
+        self._mapper = SurfaceMapper(config.kernel.build(), mapper, grid=grid)
 
     def run(self) -> Episode:
         """Run the episode in the configured protocol."""

@@ -150,6 +150,35 @@ def periodic_sum(nu: str, r: float, length: float) -> float:
     return math.fsum(matern(nu, r + TWO_PI * i, length) for i in range(-images, images + 1))
 
 
+def matern_integral(nu: float, s: float, length: float) -> float:
+    """Matérn correlation for any ν from K_ν(u) = ∫_0^∞ exp(-u cosh t) cosh(νt) dt (Abramowitz & Stegun 9.6.24)."""
+    u = math.sqrt(2.0 * nu) * abs(s) / length
+    if u == 0.0:
+        return 1.0
+    if u > 700.0:
+        return 0.0
+    t = np.linspace(0.0, math.acosh(800.0 / u), 4001)  # the trapezoidal rule converges exponentially here
+    inner = -u * np.cosh(t) + nu * math.log(u) + (1.0 - nu) * math.log(2.0) - math.lgamma(nu)
+    terms = 0.5 * (np.exp(inner + nu * t) + np.exp(inner - nu * t))
+    return float(math.fsum(terms) - 0.5 * (terms[0] + terms[-1])) * float(t[1])
+
+
+def image_sum(correlation, r: float, images: int) -> float:
+    """Sum of `correlation` at r + 2πi for |i| <= images."""
+    return math.fsum(correlation(r + TWO_PI * i) for i in range(-images, images + 1))
+
+
+def smooth_cut_off(r: float, c1: float, c2: float) -> float:
+    """The thesis's cut-off from 1 to 0 between c1 and c2, case by case."""
+    r = abs(r)
+    if r <= c1:
+        return 1.0
+    if r >= c2:
+        return 0.0
+    low, high = math.exp(-(c2 - c1) / (c2 - r)), math.exp(-(c2 - c1) / (r - c1))
+    return low / (low + high)
+
+
 # ------------------------------------------------------------------------------------------------------- posterior
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from nbv_planner.camera import MeasurementSettings
 from nbv_planner.errors import SettingError, UnknownNameError
-from nbv_planner.gp.kernels import PeriodicMatern
+from nbv_planner.gp.kernels import KernelSettings
 from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.planning.view_space import ViewSpaceSettings
@@ -19,7 +19,7 @@ from nbv_planner.simulated_camera import MotionSettings, SensorSettings
 from nbv_planner.surface import MapperSettings
 
 ALL = (
-    Scene, SensorSettings, MotionSettings, PeriodicMatern, MapperSettings, MeasurementSettings, PlannerSettings,
+    Scene, SensorSettings, MotionSettings, KernelSettings, MapperSettings, MeasurementSettings, PlannerSettings,
     ViewSpaceSettings, TerminationSettings,
 )  # fmt: skip
 

@@ -47,7 +47,7 @@ class MaternChain:
     @lru_cache(maxsize=16)
     def of(kernel: PeriodicMatern) -> MaternChain:
         """Chain whose law at any angles has covariance `kernel`; kept, since a mapper asks for the same one again."""
-        return MaternChain(int(kernel.smoothness.split("/")[0]) // 2, kernel.rate, kernel.variance)
+        return MaternChain(kernel.order, kernel.rate, kernel.variance)
 
     @property
     def size(self) -> int:

@@ -13,7 +13,7 @@ from std_srvs.srv import Trigger
 
 from nbv_planner.camera import MeasurementSettings, scan_to_measurements
 from nbv_planner.episode_config import check_prior_mean
-from nbv_planner.gp.kernels import PeriodicMatern
+from nbv_planner.gp.kernels import KernelSettings
 from nbv_planner.node_settings import NODE_SETTINGS, SurfaceMapperParameters
 from nbv_planner.ros import conversions, qos
 from nbv_planner.ros.base_node import BaseNode, run_node
@@ -38,7 +38,7 @@ class SurfaceMapperNode(BaseNode):
         self.parameters = read_settings(self, SurfaceMapperParameters)
         mapper = read_settings(self, MapperSettings)
         check_prior_mean(mapper, self.scene)
-        self.mapper = SurfaceMapper(read_settings(self, PeriodicMatern), mapper)
+        self.mapper = SurfaceMapper(read_settings(self, KernelSettings).build(), mapper)
         self.matcher = ScanMatcher(read_settings(self, MatchingSettings), read_settings(self, ArrivalSettings))
         self._heard: dict[str, int] = {}
         self._update_milliseconds = 0.0
