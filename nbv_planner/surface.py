@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from nbv_planner.circle import CircleInterpolation
 from nbv_planner.errors import MeasurementError, SettingError
 from nbv_planner.geometry import TWO_PI, FloatArray, wrap_angle
+from nbv_planner.gp.confidence import scheduled_half_width
 from nbv_planner.gp.covariances import CovarianceTable
 from nbv_planner.gp.dense import dense_posterior
 from nbv_planner.gp.fast import fast_posterior, is_supported
@@ -157,12 +158,32 @@ class MapperSettings:
         choices=("auto", "dense"),
     )
     confidence_scale: float = setting(
-        2.0, "Half-width of the confidence band in standard deviations (square root of β).", gt=0.0, le=100.0
+        2.0, "fixed: half-width of the confidence band in standard deviations (square root of β).", gt=0.0, le=100.0
     )
+    confidence: str = setting(
+        "fixed", "Confidence band: fixed, or schedule: widened with the number of views as the regret bounds need it.",
+        choices=("fixed", "schedule"),
+    )
+    delta: float = setting(0.05, "schedule: probability with which the band may fail in any round.", gt=0.0, lt=1.0)
+    schedule_a: float = setting(
+        530.0, "schedule: factor a of P(steepest slope > L) <= a exp(-(L/b)²) under the prior.", gt=0.0
+    )
+    schedule_b: float = setting(26.0, "schedule: scale b of it; both fit the default kernel.", unit="m/rad", gt=0.0)
 
     def __post_init__(self) -> None:
         """Check the values."""
         check_settings(self)
+        self.half_width(np.zeros(1), 1)
+
+    def half_width(self, std: FloatArray, t: int) -> FloatArray:
+        """Half-width of the confidence band in round `t` (from 1) at the standard deviations `std`, metres.
+
+        Raises:
+            SettingError: the schedule has no positive β.
+        """
+        if self.confidence == "fixed":
+            return self.confidence_scale * std
+        return scheduled_half_width(std, t, self.delta, self.schedule_a, self.schedule_b)
 
 
 def uniform_grid(size: int) -> FloatArray:
@@ -192,6 +213,7 @@ class SurfaceMapper:
             raise SettingError("grid: needs at least 2 angles")
         self._covariances = CovarianceTable(kernel, self._grid)
         self._measurements = Measurements.empty()
+        self._views = 0
         self.solver = settings.solver
 
     @property
@@ -203,9 +225,17 @@ class SurfaceMapper:
         """Forget all measurements."""
         self._covariances.clear()
         self._measurements = Measurements.empty()
+        self._views = 0
 
-    def add(self, measurements: Measurements) -> None:
+    @property
+    def round(self) -> int:
+        """Round t of the thesis that the belief is for: one more than the views conditioned on."""
+        return self._views + 1
+
+    def add(self, measurements: Measurements, *, same_view: bool = False) -> None:
         """Condition on more measurements.
+
+        Each call counts as one view, also without any measurement, unless they are of the `same_view` as the last.
 
         Where the tilt of the beams is known, the noise of each radius is widened by the slope of the surface, as the
         belief with these measurements sees it (:meth:`Measurements.radial`).
@@ -215,6 +245,7 @@ class SurfaceMapper:
             preview = self._belief_from(self._measurements.joined(measurements))
             measurements = measurements.radial(preview.relative_slope(measurements.angle))
         self._measurements = self._measurements.joined(measurements)
+        self._views += not same_view
 
     def belief(self) -> SurfaceBelief:
         """Posterior given all measurements so far."""
@@ -228,7 +259,7 @@ class SurfaceMapper:
         else:
             self.solver = "dense"
             mean, std = dense_posterior(kernel, *given, table=self._covariances)
-        half = self._settings.confidence_scale * std
+        half = self._settings.half_width(std, self.round)
         return SurfaceBelief(
             angle=self._grid, mean=mean, std=std, lower=mean - half, upper=mean + half, hits=self._hits(data.angle)
         )

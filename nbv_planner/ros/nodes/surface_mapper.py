@@ -94,8 +94,8 @@ class SurfaceMapperNode(BaseNode):
         taken = self.matcher.take()
         if taken:
             started = time.perf_counter()
-            for match in taken:
-                self._add(match)
+            for number, match in enumerate(taken):
+                self._add(match, same_view=number > 0)
             self._views += 1
             self._publish(taken[-1].stamp)
             self._update_milliseconds = 1e3 * (time.perf_counter() - started)
@@ -103,9 +103,9 @@ class SurfaceMapperNode(BaseNode):
         elif not self._published and self.matcher.matches:
             self._publish(0)
 
-    def _add(self, match: MatchedScan) -> None:
+    def _add(self, match: MatchedScan, *, same_view: bool) -> None:
         found = scan_to_measurements(match.scan, match.pose, self.scene, self.measurement)
-        self.mapper.add(found.measurements)
+        self.mapper.add(found.measurements, same_view=same_view)
         for reason, number in found.dropped.items():
             self.drop(f"beam.{reason}", f"{number} beams of the scan at {match.stamp} ns", number)
 
