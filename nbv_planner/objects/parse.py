@@ -7,6 +7,7 @@ from typing import Any
 
 from nbv_planner.errors import SettingError, UnknownNameError
 from nbv_planner.objects.contour import check_contour, load_contour
+from nbv_planner.objects.prior import parse_prior
 from nbv_planner.objects.shapes import Ellipse, Flower, PolarObject, Polygon, Spline, Square
 from nbv_planner.objects.thesis_objects import NAMED_POLYGONS
 from nbv_planner.scene import Scene
@@ -20,6 +21,7 @@ OBJECT_FORMS = (
     "polygon:" + "|".join(NAMED_POLYGONS),
     "file:contour.csv",
     "spline:contour.csv",
+    "prior:3",
 )
 """How objects are written, one example per family."""
 
@@ -49,6 +51,8 @@ def _build(text: str, scene: Scene) -> PolarObject:
         if rest not in NAMED_POLYGONS:
             raise UnknownNameError("polygon", rest, NAMED_POLYGONS)
         return NAMED_POLYGONS[rest]
+    if family == "prior":
+        return parse_prior(rest, scene)
     if family in ("file", "spline"):
         angles, radii = load_contour(rest)
         build = Polygon if family == "file" else Spline
