@@ -28,8 +28,9 @@ class ObjectiveInfo:
         id: short name used in parameters and tables, for example `IOA`.
         name: long name, for example `intersection_occlusion_aware`.
         requirements: fulfilment of R1–R6, one letter each: y yes, o partly, n no.
-        proof: what is known about its regret.
+        proof: what the thesis says about its regret (ch. 6).
         needs_truth: whether it can only be computed knowing the object.
+        caveat: what was found to be wrong with that, empty if nothing.
     """
 
     id: str
@@ -37,6 +38,7 @@ class ObjectiveInfo:
     requirements: str
     proof: str
     needs_truth: bool = False
+    caveat: str = ""
 
 
 class Objective(Protocol):

@@ -43,7 +43,10 @@ class Confidence:
 class ConfidenceSimple:
     r"""CS: :math:`h^{-2}\sum_{φ\inΦ_S(θ)} \tfrac12(u^2 - l^2)\,Δφ` (thesis sec. CS)."""
 
-    info = ObjectiveInfo("CS", "confidence_simple", "yyyynn", "sublinear regret proved")
+    info = ObjectiveInfo(
+        "CS", "confidence_simple", "yyyynn", "sublinear regret proved",
+        caveat="the sum of the objective exceeds the bound of its lemma, measured (docs/theory.md)",
+    )
 
     def evaluate(self, belief: SurfaceBelief, scene: Scene, views: FloatArray) -> FloatArray:
         """Value per candidate view, in pixels."""
