@@ -19,5 +19,6 @@ def run(arguments: argparse.Namespace) -> int:
     print(f"{'id':5}{'name':32}{'R1..R6':8}{'needs the object':18}regret")
     for info in OBJECTIVE_INFO.values():
         needs = "yes" if info.needs_truth else "no"
-        print(f"{info.id:5}{info.name:32}{info.requirements:8}{needs:18}{info.proof}{f'; {info.caveat}' if info.caveat else ''}")
+        caveat = f"; {info.caveat}" if info.caveat else ""
+        print(f"{info.id:5}{info.name:32}{info.requirements:8}{needs:18}{info.proof}{caveat}")
     return 0

@@ -1,0 +1,68 @@
+"""The documents say what the code says."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+from nbv_planner.planning.objectives import OBJECTIVE_INFO
+
+ROOT = Path(__file__).parents[1]
+NOTATION = (ROOT / "docs" / "notation.md").read_text(encoding="utf-8")
+THEORY = (ROOT / "docs" / "theory.md").read_text(encoding="utf-8")
+CODE_NAMES = sorted(set(re.findall(r"`(nbv_planner\.[\w.]+)`", NOTATION + THEORY)))
+
+
+def resolve(name: str) -> object:
+    """Import the longest module in a dotted name and walk down the rest; fields of dataclasses count."""
+    parts = name.split(".")
+    for length in range(len(parts), 0, -1):
+        try:
+            found: object = importlib.import_module(".".join(parts[:length]))
+        except ModuleNotFoundError:
+            continue
+        for part in parts[length:]:
+            fields = {f.name for f in dataclasses.fields(found)} if dataclasses.is_dataclass(found) else set()
+            found = part if part in fields else getattr(found, part)
+        return found
+    raise ModuleNotFoundError(name)
+
+
+@pytest.mark.parametrize("name", CODE_NAMES)
+def test_code_name_exists(name):
+    assert resolve(name) is not None
+
+
+def test_there_are_code_names_and_a_wrong_one_would_be_found():
+    assert len(CODE_NAMES) > 70
+    for wrong in ("nbv_planner.scene.Scene.pixel_width", "nbv_planner.gp.kernels.Cubic", "nbv_planner.nothing"):
+        with pytest.raises((AttributeError, ModuleNotFoundError)):
+            resolve(wrong)
+
+
+def test_every_row_of_the_notation_names_code():
+    rows = [line for line in NOTATION.splitlines() if line.startswith("| ") and not line.startswith("| symbol")]
+    assert len(rows) > 50
+    assert [row for row in rows if "`nbv_planner." not in row] == []
+
+
+def test_status_of_the_objectives_is_that_of_the_code():
+    table = THEORY.partition("<!-- objectives:begin -->")[2].partition("<!-- objectives:end -->")[0]
+    rows = [tuple(cell.strip() for cell in line.strip("|").split("|")) for line in table.strip().splitlines()[2:]]
+    expected = [
+        (info.id, info.requirements, info.proof + (f"; {info.caveat}" if info.caveat else ""))
+        for info in OBJECTIVE_INFO.values()
+    ]
+    assert rows == expected
+
+
+def test_tests_and_commands_that_the_theory_points_to_exist():
+    sources = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "test").rglob("test_*.py"))
+    names = set(re.findall(r"`(test_\w+)`", THEORY))
+    assert len(names) > 8
+    assert {name for name in names if f"def {name}(" not in sources} == set()
+    assert (ROOT / "benchmarks" / "theory_sweep.py").exists()
