@@ -121,6 +121,27 @@ def test_exactly_the_scans_taken_at_the_goal_since_it_was_given_count(world):
     assert float(values["update_milliseconds"]) > 0.0
 
 
+def test_scans_of_one_view_are_one_round_of_the_schedule(world):
+    mapper = world.start(SurfaceMapperNode, grid_size=GRID, scans_per_view=3, confidence="schedule")
+    feed = Feed(world)
+    feed.goal(100 * MS, HERE)
+    for number in (0, 1, 2):
+        feed.pair(110 * MS + number * 10 * MS, HERE, number)
+    feed.surface(2)
+    assert mapper.mapper.round == 2
+
+
+def test_a_kernel_without_markov_structure_is_mapped_by_the_dense_solution_and_says_so(world):
+    mapper = world.start(
+        SurfaceMapperNode, grid_size=GRID, kernel="rbf", periodisation="approximate", kappa=2
+    )
+    feed = Feed(world)
+    feed.goal(100 * MS, HERE)
+    feed.pair(110 * MS, HERE, 0)
+    feed.surface(2)
+    assert world.diagnosis(mapper).values["solver"] == "dense"
+
+
 def test_two_of_three_scans_are_not_mapped_yet(world):
     mapper = world.start(SurfaceMapperNode, grid_size=GRID, scans_per_view=3)
     feed = Feed(world)
