@@ -15,7 +15,8 @@ import numpy as np
 
 from nbv_planner.episode_config import EpisodeConfig
 from nbv_planner.errors import SettingError
-from nbv_planner.evaluation.records import EpisodeJudge, Step
+from nbv_planner.evaluation.judge import EpisodeJudge
+from nbv_planner.evaluation.records import Step
 from nbv_planner.evaluation.theory import (
     capacity_constants,
     greedy_capacity,
@@ -103,7 +104,7 @@ class _Run:
         self._shape: PolarObject = parse_object(self.object_text, scene)
         self._points = surface_points(self._shape, scene.pixel_size)
         views = ViewSpace(config.views)
-        self.judge = EpisodeJudge(self._points, scene, views.angles)
+        self.judge = EpisodeJudge(self._points, scene, views.angles, self._shape)
         settings = dataclasses.replace(
             self.planner_settings, travel_weight=0.0, revisit_radius=0.0, refine=False, first_candidate=-1
         )
