@@ -21,11 +21,11 @@ Parameters = dict[str, dict[str, Any]]
 _ROS_OWN = ("use_sim_time", "qos_overrides")
 
 
-class _Loader(yaml.SafeLoader):
+class YamlLoader(yaml.SafeLoader):
     """Safe loader that reads `1e-3` as a number, as ROS does; YAML 1.1 wants `1.0e-3`."""
 
 
-_Loader.add_implicit_resolver(
+YamlLoader.add_implicit_resolver(
     "tag:yaml.org,2002:float", re.compile(r"^[-+]?\d+(\.\d*)?[eE][-+]?\d+$"), list("-+0123456789")
 )
 
@@ -40,7 +40,7 @@ def load_parameters(path: str | Path) -> Parameters:
             file, the section, the key, the value and what is allowed.
     """
     try:
-        content = yaml.load(Path(path).read_text(encoding="utf-8"), Loader=_Loader)
+        content = yaml.load(Path(path).read_text(encoding="utf-8"), Loader=YamlLoader)
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise ConfigFileError(f"cannot read {path}: {' '.join(str(error).split())}") from error
     if not isinstance(content, Mapping):

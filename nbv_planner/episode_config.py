@@ -15,11 +15,14 @@ from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.planning.view_space import ViewSpaceSettings
 from nbv_planner.scene import Scene
-from nbv_planner.settings import from_mapping
+from nbv_planner.settings import Setting, check_value, from_mapping
 from nbv_planner.simulated_camera import MotionSettings, SensorSettings
 from nbv_planner.surface import MapperSettings
 
 PROTOCOLS = ("thesis", "sensor")
+_TIE_TOLERANCE = Setting(
+    "Takes the place of tie_tolerance in the thesis protocol.", minimum=0.0, maximum=1.0, maximum_allowed=False
+)
 
 
 @dataclass(frozen=True)
@@ -56,13 +59,16 @@ class EpisodeConfig:
     thesis_tie_tolerance: float = 0.0
 
     def __post_init__(self) -> None:
-        """Check the protocol and that the prior fits the bounds.
+        """Check the protocol, the tie tolerance, and that the prior fits the bounds.
 
         Raises:
-            SettingError: unknown protocol, or the prior mean lies outside the radius bounds.
+            SettingError: unknown protocol, tie tolerance out of range, or the prior mean lies outside the radius
+                bounds.
         """
         if self.protocol not in PROTOCOLS:
             raise SettingError(f"protocol: {self.protocol!r} is not known; must be one of {', '.join(PROTOCOLS)}")
+        tolerance = check_value("thesis_tie_tolerance", self.thesis_tie_tolerance, 0.0, _TIE_TOLERANCE)
+        object.__setattr__(self, "thesis_tie_tolerance", tolerance)
         check_prior_mean(self.mapper, self.scene)
 
     def as_dict(self) -> dict[str, Any]:

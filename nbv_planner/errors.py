@@ -57,4 +57,8 @@ class RosUnavailableError(NbvPlannerError, RuntimeError):
 
 
 class DependencyError(NbvPlannerError, RuntimeError):
-    """A library that the command needs is too old."""
+    """A library that the command needs is missing or too old."""
+
+
+class BackEndError(NbvPlannerError, RuntimeError):
+    """What runs the cases of a sweep broke down: a worker process was killed, a scheduler is out of reach."""

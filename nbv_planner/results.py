@@ -19,6 +19,8 @@ from nbv_planner.errors import ResultsError
 from nbv_planner.evaluation.records import EpisodeRecord, Step, ViewRecord
 
 RECORD_FILE = "episode.json"
+TEMPORARY = ".tmp"
+"""Ending of files that are being written."""
 
 
 class ResultsFolder:
@@ -86,6 +88,17 @@ class ResultsFolder:
         self.path.rename(old / "results")
         self.folder.rename(self.path)
         shutil.rmtree(old)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file of which nobody ever sees a part: beside its place, then moved there.
+
+    A process that is killed meanwhile may leave a hidden file that ends in :data:`TEMPORARY`.
+    """
+    beside = path.with_name(f".{path.name}{TEMPORARY}")
+    with beside.open("w", encoding="utf-8", newline="") as file:
+        file.write(text)
+    beside.replace(path)
 
 
 def fresh_folder(parent: str | Path, name: str) -> Path:

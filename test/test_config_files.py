@@ -13,7 +13,7 @@ from nbv_planner.node_settings import NODE_SETTINGS
 from nbv_planner.settings import settings_of
 
 CONFIG = Path(__file__).parents[1] / "config"
-SHIPPED = sorted(CONFIG.rglob("*.yaml"))
+SHIPPED = sorted(CONFIG.glob("*.yaml"))
 
 # Where a shipped file differs from the code's defaults on purpose.
 DELIBERATE = {

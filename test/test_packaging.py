@@ -20,7 +20,7 @@ PACKAGE = ROOT / "nbv_planner"
 LAUNCH_ONLY = {"launch", "launch_ros"}  # no wheels: only on machines with ROS
 ROSDEP = {
     "numpy": "python3-numpy", "scipy": "python3-scipy", "yaml": "python3-yaml", "matplotlib": "python3-matplotlib",
-    "PIL": "python3-pil",
+    "PIL": "python3-pil", "joblib": "python3-joblib",
 }  # fmt: skip
 
 
@@ -85,7 +85,7 @@ def test_manifest_as_the_ros_tools_read_it():
 def test_manifest_names_every_package_that_is_imported(manifest):
     foreign = imports(PACKAGE) | imports(ROOT / "launch")
     assert {"rclpy", "sensor_msgs", "std_srvs", "launch_ros", "numpy"} <= foreign
-    optional = {"rosbags", "joblib", "tqdm", "tf2_ros", "mpl_toolkits"}
+    optional = {"rosbags", "tqdm", "tf2_ros", "mpl_toolkits"}
     assert {ROSDEP.get(name, name) for name in foreign - optional} - dependencies(manifest) == set()
 
 
@@ -101,7 +101,7 @@ def test_wheels_are_pinned_for_every_ros_package_that_is_imported(distribution, 
     groups = [names for key, names in distribution.extras_require.items() if key.split(":")[0] == extra]
     pins = dict(requirement.split(";")[0].split("==") for names in groups for requirement in names)
     wheels = {name.replace("ros-", "", 1).replace("-", "_") for name in pins}
-    ros = imports(PACKAGE) - LAUNCH_ONLY - set(ROSDEP) - {"rosbags", "joblib", "tqdm", "tf2_ros", "mpl_toolkits"}
+    ros = imports(PACKAGE) - LAUNCH_ONLY - set(ROSDEP) - {"rosbags", "tqdm", "tf2_ros", "mpl_toolkits"}
     assert ros <= wheels
     assert "rmw_fastrtps_cpp" in wheels
 
@@ -123,6 +123,11 @@ def test_every_launch_and_configuration_file_is_installed(distribution):
     for path in [*shipped, Path("package.xml")]:
         assert installed[path] == Path("share/nbv_planner") / path.parent
     assert installed[Path("resource/nbv_planner")] == Path("share/ament_index/resource_index/packages")
+
+
+def test_sweeps_are_installed_where_the_command_looks_for_them(distribution):
+    installed = {folder: {Path(source).name for source in sources} for folder, sources in distribution.data_files}
+    assert installed["share/nbv_planner/config/experiments"] == {"sensor.yaml", "thesis.yaml", "thesis_all.yaml"}
 
 
 def test_every_module_and_data_file_of_the_package_is_installed(distribution):

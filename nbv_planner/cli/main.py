@@ -7,11 +7,13 @@ import os
 import sys
 from collections.abc import Sequence
 
-# Small factorisations are slower on several BLAS threads than on one; set before numpy is loaded.
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# Small factorisations are slower on several BLAS threads than on one, and rounding must not hang on their number;
+# set before numpy is loaded.
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
+os.environ["MKL_NUM_THREADS"] = "1"
 
 from nbv_planner import __version__
-from nbv_planner.cli import demo, objectives, optimum, parameter_tables, simulate, thesis_table
+from nbv_planner.cli import demo, experiment, objectives, optimum, parameter_tables, simulate, thesis_table
 from nbv_planner.errors import NbvPlannerError
 
 EXIT_BAD_INPUT = 2
@@ -29,7 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--version", action="version", version=f"nbv-planner {__version__}")
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
-    for verb in (demo, simulate, thesis_table, optimum, objectives, parameter_tables):
+    for verb in (demo, simulate, experiment, thesis_table, optimum, objectives, parameter_tables):
         verb.add_parser(verbs)
     arguments = parser.parse_args(argv)
     try:

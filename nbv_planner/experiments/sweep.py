@@ -1,0 +1,159 @@
+"""Sweeps: many episodes, as the product of objects, planners, protocols and seeds."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import itertools
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from nbv_planner.episode_config import EpisodeConfig
+from nbv_planner.objects import THESIS_OBJECTS
+from nbv_planner.objects.thesis_objects import NAMED_POLYGONS
+from nbv_planner.planning.planners import PlannerSettings
+
+EPISODE = "episode"
+"""The measure that runs a whole episode."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One run of a sweep.
+
+    Attributes:
+        planner: label of the planner in the sweep.
+        object: the true object as text.
+        protocol: `thesis` or `sensor`.
+        seed: seed of the sensor noise and of the random planner.
+        measure: what is measured, a key of :data:`nbv_planner.experiments.cases.MEASURES`.
+        config: the complete configuration.
+    """
+
+    planner: str
+    object: str
+    protocol: str
+    seed: int
+    measure: str
+    config: EpisodeConfig
+
+    def as_dict(self) -> dict[str, Any]:
+        """What tells this case from the others of its measure, and the class of the object."""
+        return _identity(self.protocol, self.seed, self.object, self.planner)
+
+    @property
+    def slug(self) -> str:
+        """File name without ending, see :func:`case_slug`."""
+        return case_slug(self.measure, self.as_dict())
+
+
+def _identity(protocol: str, seed: int, shape: str, planner: str) -> dict[str, Any]:
+    return {
+        "planner": planner, "object": shape, "object_class": object_class(shape), "protocol": protocol, "seed": seed,
+    }
+
+
+def case_identities(sweep: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return :meth:`Case.as_dict` of every case of a sweep in plain values, in the order of :meth:`Sweep.cases`."""
+    product = itertools.product(sweep["protocols"], sweep["seeds"], sweep["objects"], sweep["planners"])
+    return [_identity(*values) for values in product]
+
+
+def case_slug(measure: str, case: Mapping[str, Any]) -> str:
+    """File name of a case without ending: readable, and unique by the hash at its end."""
+    exact = json.dumps([measure, case], sort_keys=True)
+    parts = [_file_name(case[key]) for key in ("planner", "object", "protocol")]
+    return "-".join([*parts, f"seed{case['seed']}", hashlib.sha256(exact.encode()).hexdigest()[:8]])
+
+
+def _file_name(text: str) -> str:
+    """Letters, digits and underscores of `text`, not too many."""
+    return re.sub(r"[^A-Za-z0-9.]+", "_", text).strip("._")[:48]
+
+
+def object_class(text: str) -> str:
+    """Class of an object for averages: the word in front of the colon, `polygon` for a named one."""
+    return "polygon" if text in NAMED_POLYGONS else text.partition(":")[0]
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What to run: every planner on every object, in every protocol, with every seed.
+
+    Attributes:
+        name: name of the sweep.
+        objects: objects as text.
+        planners: settings of the planners by label; their `planner_seed` is the seed of the case.
+        protocols: protocols.
+        seeds: seeds; they give the sensor noise and the random planner.
+        measures: what is measured in each case.
+        base: all other settings; its object, protocol, planner and sensor seed are not used.
+        text: the file that it was read from, as it stands there.
+    """
+
+    name: str
+    objects: tuple[str, ...]
+    planners: Mapping[str, PlannerSettings]
+    protocols: tuple[str, ...]
+    seeds: tuple[int, ...] = (0,)
+    measures: tuple[str, ...] = (EPISODE,)
+    base: EpisodeConfig = field(default_factory=EpisodeConfig)
+    text: str = field(default="", compare=False, repr=False)
+
+    def cases(self) -> list[Case]:
+        """All cases. Planners change fastest: the first part of a sweep already compares them all."""
+        product = itertools.product(self.measures, self.protocols, self.seeds, self.objects, self.planners)
+        return [
+            self.case(planner, shape, protocol, seed, measure)
+            for measure, protocol, seed, shape, planner in product
+        ]
+
+    def case(self, planner: str, shape: str, protocol: str, seed: int, measure: str = EPISODE) -> Case:
+        """One case, with its complete configuration."""
+        config = dataclasses.replace(
+            self.base, object=shape, protocol=protocol,
+            sensor=dataclasses.replace(self.base.sensor, seed=seed),
+            planner=dataclasses.replace(self.planners[planner], planner_seed=seed),
+        )
+        return Case(planner, shape, protocol, seed, measure, config)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Every setting in plain values, defaults included, as JSON has them; seeds stand under `seeds` alone."""
+        settings = self.base.as_dict()
+        for given_elsewhere in ("object", "protocol", "planner"):
+            del settings[given_elsewhere]
+        del settings["sensor"]["seed"]
+        planners = {label: dataclasses.asdict(planner) for label, planner in self.planners.items()}
+        for planner in planners.values():
+            del planner["planner_seed"]
+        content = {
+            "name": self.name, "objects": self.objects, "planners": planners, "protocols": self.protocols,
+            "seeds": self.seeds, "measure": self.measures, "settings": settings,
+        }
+        return json.loads(json.dumps(content))  # type: ignore[no-any-return]
+
+
+def thesis_objects() -> tuple[str, ...]:
+    """Return the 22 evaluation objects as text, in the order of the thesis."""
+    return tuple(itertools.chain.from_iterable(THESIS_OBJECTS.values()))
+
+
+def first_difference(old: Any, new: Any, path: str = "") -> str | None:
+    """Say where two plain values differ first, in words; None if they are equal."""
+    if isinstance(old, list) and isinstance(new, list):
+        old, new = ({str(number): item for number, item in enumerate(items)} for items in (old, new))
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in [*old, *(key for key in new if key not in old)]:
+            below = f"{path}.{key}" if path else key
+            if key not in new or key not in old:
+                return f"{below} is {'missing now' if key in old else 'new'}"
+            found = first_difference(old[key], new[key], below)
+            if found:
+                return found
+        if list(old) != list(new):
+            return f"{path} has another order"
+        return None
+    return None if old == new else f"{path} was {json.dumps(old)}, is {json.dumps(new)}"

@@ -1,0 +1,154 @@
+"""The parts of a sweep file, each checked value by value; errors name the line."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from typing import Any, TypeVar
+
+from nbv_planner.episode_config import EpisodeConfig
+from nbv_planner.errors import UnknownNameError
+from nbv_planner.experiments.located_yaml import Located
+from nbv_planner.experiments.sweep import thesis_objects
+from nbv_planner.objects import parse_object
+from nbv_planner.planning.objectives import OBJECTIVE_INFO
+from nbv_planner.planning.planners import PLANNERS, PlannerSettings
+from nbv_planner.scene import Scene
+from nbv_planner.settings import Setting, check_value, settings_of
+
+T = TypeVar("T")
+
+_COUNT = Setting("Number of seeds.", minimum=1, maximum=100_000)
+_SEED = Setting("A seed.", minimum=0, maximum=2**53)
+_GROUPS: dict[str, Any] = {
+    field.name: field.default_factory
+    for field in dataclasses.fields(EpisodeConfig)
+    if field.default_factory is not dataclasses.MISSING
+}
+"""Settings classes by the name of their group in the configuration of an episode."""
+
+_NOT_TAKEN = {
+    ("planner",): "is given by 'planners'",
+    ("object",): "is given by 'objects'",
+    ("protocol",): "is given by 'protocols'",
+    ("sensor", "seed"): "is given by 'seeds'",
+    ("planners", "planner_seed"): "is given by 'seeds'",
+    ("termination", "max_duration"): "would let the figures depend on the speed of the machine; use max_views",
+}
+"""Groups and fields that a sweep does not take, and why."""
+
+_NAMES = {
+    "planner": ("planner", PLANNERS), "objective": ("objective", OBJECTIVE_INFO),
+    "phase_one_objective": ("objective", OBJECTIVE_INFO),
+}
+_USED_BY = {"phase_one_objective": "two_phase", "sweep_views": "uniform"}
+"""Fields that only one planner looks at."""
+
+
+def read_objects(entry: Located, scene: Scene) -> dict[str, Located]:
+    """Objects as text, each with the place where it stands; each is built once.
+
+    Raises:
+        ConfigFileError: an object is not allowed, or given twice.
+    """
+    if entry.is_sequence:
+        items = [(item.text(), item) for item in entry.sequence()]
+    elif entry.text() == "thesis":
+        items = [(text, entry) for text in thesis_objects()]
+    else:
+        raise entry.error(f"{entry.text()!r} must be 'thesis' or a list of objects")
+    for text, item in items:
+        with item.blamed():
+            parse_object(text, scene)
+    return _each_once(items)
+
+
+def _each_once(items: Iterable[tuple[T, Located]]) -> dict[T, Located]:
+    found: dict[T, Located] = {}
+    for value, item in items:
+        if value in found:
+            raise item.error(f"{value!r} is given twice, first in line {found[value].line}")
+        found[value] = item
+    return found
+
+
+def read_planner(entry: Located) -> PlannerSettings:
+    """Settings of a planner.
+
+    Raises:
+        ConfigFileError: a field or a value is not allowed, or the planner does not look at the field.
+    """
+    fields = entry.known_mapping("parameter", [name for name, _, _ in settings_of(PlannerSettings)])
+    places = {key: field.named(entry.path) for key, field in fields.items()}
+    for key, (kind, known) in _NAMES.items():
+        if key in fields and (name := fields[key].scalar()) not in known:
+            raise places[key].error(UnknownNameError(kind, name, known))
+    settings = _group(entry, PlannerSettings, "planners")
+    for key, planner in _USED_BY.items():
+        if key in fields and settings.planner != planner:
+            raise places[key].error(f"{key} has no effect with planner {settings.planner}, only with {planner}")
+    return settings
+
+
+def read_settings(entry: Located) -> EpisodeConfig:
+    """Return the default configuration of an episode with the settings of a sweep on top.
+
+    Raises:
+        ConfigFileError: a group, a field or a value is not allowed.
+    """
+    values: dict[str, Any] = {}
+    for name, group in entry.known_mapping("group", [f.name for f in dataclasses.fields(EpisodeConfig)]).items():
+        _refuse_not_taken(group, name)
+        values[name] = _group(group, _GROUPS[name], name) if name in _GROUPS else group.scalar()
+        if name not in _GROUPS:
+            with group.named(entry.path).blamed():
+                EpisodeConfig(**{name: values[name]})
+    with entry.blamed():
+        return EpisodeConfig(**values)
+
+
+def _refuse_not_taken(entry: Located, *keys: str) -> None:
+    if keys in _NOT_TAKEN:
+        raise entry.error(_NOT_TAKEN[keys])
+
+
+def _group(entry: Located, cls: type[T], name: str) -> T:
+    """Build a settings class from a mapping of its fields."""
+    known = {field: (default, meta) for field, default, meta in settings_of(cls)}
+    values: dict[str, Any] = {}
+    for field, item in entry.known_mapping("parameter", known).items():
+        _refuse_not_taken(item, name, field)
+        content = item.value()
+        with item.named(entry.path).blamed():
+            values[field] = check_value(field, content, *known[field])
+    with entry.blamed():
+        return cls(**values)
+
+
+def read_names(entry: Located, kind: str, known: Iterable[str]) -> tuple[str, ...]:
+    """Names of a `kind` of thing that must be known.
+
+    Raises:
+        ConfigFileError: one is not, or is given twice.
+    """
+    items = [(str(item.scalar()), item) for item in entry.sequence()]
+    for name, item in items:
+        if name not in known:
+            raise item.error(UnknownNameError(kind, name, known))
+    return tuple(_each_once(items))
+
+
+def read_seeds(entry: Located) -> tuple[int, ...]:
+    """Seeds: a count N for 0 to N - 1, or a list.
+
+    Raises:
+        ConfigFileError: a number is not allowed, or a seed given twice.
+    """
+    if not entry.is_sequence:
+        with entry.named("").blamed():
+            return tuple(range(check_value("seeds", entry.scalar(), 0, _COUNT)))
+    items: list[tuple[int, Located]] = []
+    for item in entry.sequence():
+        with item.blamed():
+            items.append((check_value("seed", item.scalar(), 0, _SEED), item))
+    return tuple(_each_once(items))
