@@ -1,0 +1,8 @@
+"""The experiment tests share small sweeps."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))  # `import sweeps` in every import mode

@@ -1,0 +1,83 @@
+"""One writer per folder: a living one is named, a dead one holds nobody up."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import platform
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from nbv_planner.errors import ResultsError
+from nbv_planner.experiments.folder_lock import LOCK_FILE, FolderLock
+
+HOLD = """
+import sys
+from pathlib import Path
+from nbv_planner.experiments.folder_lock import FolderLock
+with FolderLock(Path(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def holder(tmp_path):
+    """Return another process that holds the folder."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout.readline() == "held\n"
+    yield process
+    process.kill()
+    process.communicate()
+
+
+def test_second_process_is_refused_and_told_who_holds_the_folder(tmp_path, holder):
+    with pytest.raises(ResultsError, match=f"being written by process {holder.pid} on {platform.node()}"):
+        FolderLock(tmp_path).__enter__()
+    assert (tmp_path / LOCK_FILE).exists()
+
+
+def test_folder_is_free_again_once_its_holder_ends(tmp_path, holder):
+    holder.communicate("")
+    assert list(tmp_path.iterdir()) == []
+    with FolderLock(tmp_path):
+        assert str(os.getpid()) in (tmp_path / LOCK_FILE).read_text()
+
+
+def test_lock_of_a_killed_process_is_taken_over(tmp_path, holder):
+    holder.send_signal(signal.SIGKILL)
+    holder.wait()
+    assert str(holder.pid) in (tmp_path / LOCK_FILE).read_text()
+    with FolderLock(tmp_path):
+        assert str(holder.pid) not in (tmp_path / LOCK_FILE).read_text()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_holder_that_cannot_be_read_is_just_another_process(tmp_path, holder):
+    (tmp_path / LOCK_FILE).write_text("half a li")
+    with pytest.raises(ResultsError, match="by another process"):
+        FolderLock(tmp_path).__enter__()
+
+
+def test_forked_child_does_not_keep_the_lock(tmp_path):
+    """A worker that is left over must not hold up the next run."""
+    parent, child = os.pipe()
+    with FolderLock(tmp_path):
+        fork = multiprocessing.get_context("fork").Process(target=os.read, args=(parent, 1))
+        fork.start()
+    try:
+        test_other_process_can_take_it(tmp_path)
+    finally:
+        os.write(child, b"x")
+        fork.join()
+
+
+def test_other_process_can_take_it(tmp_path):
+    done = subprocess.run([sys.executable, "-c", HOLD, str(tmp_path)], input="", capture_output=True, text=True)
+    assert done.stdout == "held\n"
+    assert done.returncode == 0

@@ -1,0 +1,189 @@
+"""Reading sweeps: what the file says is what is run, and every mistake is refused with its line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import sweeps
+
+from nbv_planner.errors import ConfigFileError
+from nbv_planner.experiments.sweep_file import load_sweep
+from nbv_planner.planning.objectives import OBJECTIVE_INFO, OMNISCIENT
+from nbv_planner.planning.planners import PLANNERS as PLANNER_NAMES
+from nbv_planner.planning.planners import PlannerSettings
+
+SHIPPED = sorted((Path(__file__).parents[2] / "config" / "experiments").glob("*.yaml"))
+
+
+def test_sweep_is_as_the_file_says(tmp_path):
+    sweep = sweeps.load(tmp_path)
+    assert (sweep.name, sweep.protocols, sweep.seeds) == ("tiny", ("thesis", "sensor"), (3,))
+    assert sweep.measures == ("episode",)
+    assert sweep.objects == ("square:width=4", "ellipse:a=6,b=4")
+    assert list(sweep.planners) == ["greedy_oracle", "random"]
+    assert sweep.planners["random"] == PlannerSettings(planner="random", objective="U")
+    assert (sweep.base.mapper.grid_size, sweep.base.views.num_views) == (60, 12)
+    assert sweep.text == sweeps.TINY
+
+
+def test_what_is_left_out_has_a_default(tmp_path):
+    sweep = sweeps.load(tmp_path, "objects: thesis\nplanners: {U: {objective: U}}\n")
+    assert (sweep.name, sweep.protocols, sweep.seeds, len(sweep.objects)) == ("tiny", ("thesis",), (0,), 22)
+
+
+def test_seeds_are_a_count_or_a_list(tmp_path):
+    text = "objects: [star]\nplanners: {U: {objective: U}}\nseeds: "
+    assert sweeps.load(tmp_path, text + "3").seeds == (0, 1, 2)
+    assert sweeps.load(tmp_path, text + "[7, 2]").seeds == (7, 2)
+
+
+def test_arcs_are_lists(tmp_path):
+    text = "objects: [star]\nplanners: {U: {objective: U}}\nsettings: {views: {allowed_arcs: [0, 3.5]}}"
+    assert sweeps.load(tmp_path, text).base.views.allowed_arcs == (0.0, 3.5)
+
+
+LINES = {
+    "name: []": ["line 3: name", "single value"],
+    "nam: x": ["line 3: unknown key 'nam'", "measure, name, objects"],
+    "objects: cube": ["line 3: objects", "given twice, first in line 1"],
+    "protocols: thesis": ["line 3: protocols", "list"],
+    "protocols: [thesis, real]": ["line 3: protocols: unknown protocol 'real'; known: sensor, thesis"],
+    "protocols:\n  - thesis\n  - thesis": ["line 5: protocols", "'thesis' is given twice, first in line 4"],
+    "seeds: 0": ["line 3: seeds", "0 is out of range", ">= 1"],
+    "seeds: many": ["line 3: seeds", "'many'", "integer"],
+    "seeds: 1.5": ["line 3: seeds", "1.5", "integer"],
+    "seeds: 1e9": ["line 3: seeds", "integer"],
+    "seeds: [1, -1]": ["line 3: seeds", "-1", ">= 0"],
+    "seeds: [1, 1]": ["line 3: seeds", "1 is given twice"],
+    "seeds: []": ["line 3: seeds", "at least one"],
+    "measure: [sense]": ["line 3: measure: unknown measure 'sense'; known: ", "episode"],
+    "settings:\n  sensr: {}": ["line 4: settings: unknown group 'sensr'; known: ", "mapper, ", "sensor, "],
+    "settings:\n  sensor:\n    nois_std: 1": ["line 5: settings.sensor: unknown parameter 'nois_std'", "noise_std"],
+    "settings:\n  sensor:\n    noise_std: -1": ["line 5: settings.sensor: noise_std: -1.0", ">= 0"],
+    "settings: {sensor: {noise_std: .nan}}": ["line 3: settings.sensor: noise_std", "finite"],
+    "settings: {sensor: {num_beams: [1]}}": ["line 3: settings.sensor: num_beams", "integer"],
+    "settings: {sensor: {seed: 1}}": ["line 3: settings.sensor.seed", "'seeds'"],
+    "settings: {planner: {objective: U}}": ["line 3: settings.planner", "'planners'"],
+    "settings: {object: star}": ["line 3: settings.object", "'objects'"],
+    "settings: {protocol: sensor}": ["line 3: settings.protocol", "'protocols'"],
+    "settings:\n  termination:\n    max_duration: 5": ["line 5: settings.termination.max_duration", "max_views"],
+    "settings: {thesis_tie_tolerance: 2}": ["line 3: settings: thesis_tie_tolerance: 2.0", "< 1"],
+    "settings: {thesis_tie_tolerance: little}": ["line 3: settings: thesis_tie_tolerance", "number"],
+    "settings:\n  scene:\n    radius_min: 9": ["line 4: settings.scene: radius_min: 9.0 is not below radius_max"],
+    "settings:\n  mapper: {prior_mean: 9}": ["line 3: settings: prior_mean: 9.0", "[2, 8]"],
+    "settings: {views: {allowed_arcs: [1.0, 1.001]}}": ["line 2: planners.U", "allowed_arcs", "none"],
+}
+"""What line 3 and those after it may not be; lines 1 and 2 are the objects and the planners."""
+
+
+@pytest.mark.parametrize("text", LINES, ids=lambda text: text.replace("\n", " "))
+def test_mistake_is_refused_with_its_line(tmp_path, text):
+    refused(tmp_path, f"objects: [star]\nplanners: {{U: {{objective: U}}}}\n{text}\n", LINES[text])
+
+
+PLANNERS = {
+    "CSV: {objective: CSV}": ["line 3: planners.CSV: unknown objective 'CSV'; known: C, CS, CSN, "],
+    "X:\n    planner: best": ["line 4: planners.X: unknown planner 'best'; known: greedy, random, two_phase, uniform"],
+    "X:\n    planner: two_phase\n    phase_one_objective: Q": ["line 5: planners.X: unknown objective 'Q'"],
+    "X: {planner: [greedy]}": ["line 3: planners.X.planner", "single value"],
+    "X: U": ["line 3: planners.X", "mapping"],
+    "X:": ["line 3: planners.X", "mapping"],
+    "X: {objectiv: U}": ["line 3: planners.X: unknown parameter 'objectiv'", "objective"],
+    "X: {objective: U, planner_seed: 1}": ["line 3: planners.X.planner_seed", "'seeds'"],
+    "X:\n    objective: U\n    phase_one_objective: CS": [
+        "line 5: planners.X: phase_one_objective has no effect with planner greedy, only with two_phase"
+    ],
+    "X: {objective: U, sweep_views: 4}": ["line 3: planners.X: sweep_views has no effect", "uniform"],
+    "X: {travel_weight: -1}": ["line 3: planners.X: travel_weight: -1.0", ">= 0"],
+    "X: {first_candidate: 100}": ["line 3: planners.X: first_candidate: 100 must be < 100"],
+    "X: {objective: I}\n  X: {objective: U}": ["line 4: planners.X", "given twice, first in line 3"],
+}
+
+
+@pytest.mark.parametrize("text", PLANNERS, ids=lambda text: text.replace("\n", " "))
+def test_planner_that_cannot_be_is_refused_with_its_line(tmp_path, text):
+    refused(tmp_path, f"objects: [star]\nplanners:\n  {text}\n", PLANNERS[text])
+
+
+OBJECTS = {
+    "cube": ["line 2: objects", "'cube'", "thesis", "list"],
+    "[]": ["line 2: objects", "at least one"],
+    "3": ["line 2: objects", "3", "text"],
+    "\n  - star\n  - cube": ["line 4: objects: unknown object 'cube'; known: ", "ellipse:"],
+    "\n  - star\n  - ellipse:a=9,b=4": ["line 4: objects", "9", "[2, 8]"],
+    "\n  - file:nowhere.csv": ["line 3: objects", "nowhere.csv", "No such file"],
+    "\n  - star\n  - star": ["line 4: objects", "'star' is given twice, first in line 3"],
+    "[{a: 1}]": ["line 2: objects", "single value"],
+}
+
+
+@pytest.mark.parametrize("text", OBJECTS, ids=lambda text: text.replace("\n", " "))
+def test_object_that_cannot_be_is_refused_with_its_line(tmp_path, text):
+    refused(tmp_path, f"planners: {{U: {{objective: U}}}}\nobjects: {text}\n", OBJECTS[text])
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("objects: [star]", ["'planners' is missing"]),
+        ("planners: {U: {objective: U}}", ["'objects' is missing"]),
+        ("objects: [star]\nplanners: {}", ["line 2: planners", "at least one planner"]),
+        ("- star", ["line 1", "mapping"]),
+        ("", ["mapping"]),
+    ],
+)
+def test_incomplete_sweep_is_refused(tmp_path, text, words):
+    refused(tmp_path, text, words)
+
+
+def refused(folder: Path, text: str, words: list[str]) -> None:
+    with pytest.raises(ConfigFileError) as caught:
+        sweeps.load(folder, text)
+    message = str(caught.value)
+    assert "\n" not in message
+    assert [word for word in ["tiny.yaml", *words] if word not in message] == [], message
+
+
+def test_name_of_a_shipped_sweep_will_do_and_a_folder_of_that_name_is_no_hindrance(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "thesis").mkdir()
+    assert load_sweep("thesis").name == "thesis"
+    sweeps.write(tmp_path, name="sensor")
+    assert load_sweep("sensor").name == "tiny"  # a file goes first
+
+
+@pytest.mark.parametrize("name", ["thesi", "thesi.yaml", "./thesis", "config/thesis.yaml"])
+def test_sweep_that_is_nowhere(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigFileError, match="sensor, thesis, thesis_all" if name == "thesi" else "No such file"):
+        load_sweep(name)
+
+
+def test_sweep_is_also_found_where_a_ros_workspace_has_installed_it(tmp_path, monkeypatch):
+    place = tmp_path / "share" / "nbv_planner" / "config" / "experiments"
+    place.mkdir(parents=True)
+    sweeps.write(place, name="mine.yaml")
+    monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path))
+    assert load_sweep("mine").name == "tiny"
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_shipped_sweep_compares_the_thesis_objects_with_the_omniscient_planner(path):
+    sweep = load_sweep(path.stem)
+    assert sweep.name == path.stem
+    assert len(sweep.objects) == 22
+    assert [label for label, planner in sweep.planners.items() if planner.used_objectives == (OMNISCIENT,)] == [
+        "greedy_oracle"
+    ]
+    assert f"nbv-planner experiment {path.stem} " in path.read_text()
+
+
+def test_shipped_sweeps_are_those_that_the_thesis_and_the_evaluation_ask_for():
+    thesis, everything, sensor = (load_sweep(name) for name in ("thesis", "thesis_all", "sensor"))
+    assert list(thesis.planners) == ["greedy_oracle", "CSW", "IOA", "I", "U", "UP", "CS-U"]
+    assert thesis.planners["CS-U"].label == "CSN-U"
+    assert (sensor.planners, sensor.protocols, len(sensor.seeds)) == (thesis.planners, ("sensor",), 10)
+    greedy = {planner.objective for planner in everything.planners.values() if planner.planner == "greedy"}
+    assert greedy == set(OBJECTIVE_INFO)
+    assert {planner.planner for planner in everything.planners.values()} == set(PLANNER_NAMES)
