@@ -42,7 +42,7 @@ def data_files():
 
 def package_data():
     """Return the files inside the package that are not Python (old setuptools do not know '**')."""
-    paths = [Path(NAME) / "py.typed", *sorted(Path(NAME).glob("**/*.csv"))]
+    paths = [Path(NAME) / "py.typed", *sorted([*Path(NAME).glob("**/*.csv"), *Path(NAME).glob("**/*.html")])]
     return {NAME: [str(path.relative_to(NAME)) for path in paths]}
 
 

@@ -1,0 +1,1 @@
+"""From the episodes of a sweep to tables and a page."""

@@ -1,0 +1,72 @@
+"""What was run in a sweep, what went wrong, and how long decisions took."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from nbv_planner.experiments.report.table import Cell, Column, Table
+
+_CASE = (
+    Column("protocol", "protocol"), Column("algorithm", "planner"), Column("object", "object"), Column("seed", "seed"),
+)
+
+
+def failure_table(failures: Sequence[Mapping[str, Any]]) -> Table:
+    """One row per case that failed, sorted by case."""
+    rows = sorted(
+        (f["case"]["protocol"], f["case"]["planner"], f["case"]["object"], f["case"]["seed"], f["error"])
+        for f in failures
+    )
+    note = "" if rows else "No case has failed."
+    return Table("failures", "Failed cases", note, (*_CASE, Column("error", "error")), tuple(rows))
+
+
+def timing_table(episodes: Sequence[Mapping[str, Any]]) -> Table:
+    """Time per decision by protocol and planner, in the order in which they occur in `episodes`."""
+    times: dict[tuple[str, str], list[float]] = {}
+    for episode in episodes:
+        group = times.setdefault((episode["case"]["protocol"], episode["case"]["planner"]), [])
+        group += [view["milliseconds"] for view in episode["views"]]
+    columns = (
+        Column("protocol", "protocol"), Column("algorithm", "planner"), Column("decisions", "decisions"),
+        Column("median_ms", "median (ms)", 2), Column("p95_ms", "95 % below (ms)", 2),
+        Column("max_ms", "longest (ms)", 2),
+    )
+    note = (
+        "Wall-clock time of a decision on the machine that ran the sweep, beside whatever else ran there: the only "
+        "figures that differ from run to run."
+    )
+    rows = [(*group, *_summary(values)) for group, values in times.items()]
+    return Table("timing", "Time per decision", note, columns, tuple(rows))
+
+
+def _summary(milliseconds: Sequence[float]) -> tuple[Cell, ...]:
+    if not milliseconds:
+        return 0, None, None, None
+    median, p95, longest = np.quantile(milliseconds, [0.5, 0.95, 1.0])
+    return len(milliseconds), float(median), float(p95), float(longest)
+
+
+def planner_settings_table(planners: Mapping[str, Mapping[str, Any]], reference: str | None) -> Table:
+    """Which planner and which objectives stand behind each label."""
+    columns = (
+        Column("algorithm", "label"), Column("planner", "planner"),
+        Column("phase_one_objective", "objective of phase 1"), Column("objective", "objective"),
+    )
+    rows = [
+        (label, s["planner"], s["phase_one_objective"] if s["planner"] == "two_phase" else None, s["objective"])
+        for label, s in planners.items()
+    ]
+    note = f"{reference} knows the object: the omniscient greedy planner." if reference else (
+        "There is no omniscient greedy planner (objective OSM) to compare with: nothing is relative to it."
+    )
+    return Table("planner_settings", "Planners", note, columns, tuple(rows))
+
+
+def version_table(versions: Mapping[str, str]) -> Table:
+    """Versions of what the figures rest on."""
+    columns = Column("name", "name"), Column("version", "version")
+    return Table("versions", "Versions", "", columns, tuple(versions.items()))

@@ -1,0 +1,8 @@
+"""The report's tests share episodes made by hand."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))  # `import hand_made` in every import mode
