@@ -1,0 +1,1 @@
+"""Pictures of a whole sweep: planners beside each other over all objects."""

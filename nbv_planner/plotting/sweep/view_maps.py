@@ -1,0 +1,129 @@
+"""Small maps of objects with the views that a planner chose, numbered."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Circle
+
+from nbv_planner.geometry import FloatArray, polar_to_cartesian
+from nbv_planner.plotting import style
+from nbv_planner.plotting.sweep.layout import panels, plain
+
+_COLUMNS = 5
+_SIZE = 2.3
+_CAMERA_SIZE = 3.2
+_LIMIT, _TITLE_ROOM = 1.64, 0.42
+"""Half of a map's side, and the room for the title above; these and the following as parts of the view circle."""
+_HALF_DIGIT, _HALF_HEIGHT = 0.066, 0.088
+"""Half of the room that a digit takes, with its margin."""
+_GAP, _STEP = 0.05, 0.06
+"""Least distance of a number from the circle, and by how much it moves outwards until it is free."""
+
+
+@dataclass(frozen=True, eq=False)
+class ViewMap:
+    """An object and the views taken of it.
+
+    Attributes:
+        title: what stands above the map.
+        contour: polar angles and radii of the true contour; None if the object cannot be read any more.
+        views: view angles in the order taken, radians.
+        view_distance: radius of the view circle, metres.
+    """
+
+    title: str
+    contour: tuple[FloatArray, FloatArray] | None
+    views: Sequence[float]
+    view_distance: float
+
+
+def draw_view_maps(maps: Sequence[ViewMap]) -> Figure:
+    """Draw the maps in rows of five, all on the same scale; at least one."""
+    columns = min(_COLUMNS, len(maps))
+    height = _SIZE * (1.0 + 0.5 * _TITLE_ROOM / _LIMIT)
+    figure, axes = panels(math.ceil(len(maps) / columns), columns, width=_SIZE, height=height)
+    largest = max(content.view_distance for content in maps)
+    for panel, content in zip(axes, maps, strict=False):
+        _draw_map(panel, content, largest)
+    for panel in axes[len(maps):]:
+        panel.remove()
+    return figure
+
+
+def _draw_map(axes: Axes, content: ViewMap, largest: float) -> None:
+    limit = _LIMIT * largest
+    top = limit + _TITLE_ROOM * largest
+    axes.set(xlim=(-limit, limit), ylim=(-limit, top), aspect="equal", xticks=(), yticks=())
+    axes.set_frame_on(False)
+    axes.text(0.0, top, plain(content.title), ha="center", va="top", fontsize=style.TICK_SIZE)
+    axes.add_patch(Circle((0, 0), content.view_distance, fill=False, color=style.FAINT, linewidth=0.8, zorder=1))
+    if content.contour is not None:
+        axes.fill(*polar_to_cartesian(*content.contour), facecolor="#EEF4F8", edgecolor=style.TRUTH, linewidth=0.9,
+                  zorder=2, label="true contour")
+    numbers = number_places(content.views)
+    for number, (angle, place) in enumerate(zip(content.views, numbers, strict=True), start=1):
+        _draw_view(axes, content.view_distance, number, angle, place)
+
+
+def _draw_view(
+    axes: Axes, view_distance: float, number: int, angle: float, place: tuple[float, float] | None
+) -> None:
+    """Draw a dot on the view circle and its number outside, where it has a place; the first view is emphasised."""
+    color, weight = (style.LAST, "bold") if number == 1 else (style.MEAN, "normal")
+    x, y = polar_to_cartesian(angle, view_distance)
+    axes.plot(
+        [float(x)], [float(y)], color=color, marker="o", markersize=_CAMERA_SIZE, markeredgewidth=0, linestyle="none",
+        zorder=4, label=f"view {number}",
+    )
+    if place is not None:
+        axes.text(
+            place[0] * view_distance, place[1] * view_distance, str(number), ha="center", va="center",
+            fontsize=style.TICK_SIZE, color=color, fontweight=weight, zorder=5,
+        )
+
+
+def number_places(angles: Sequence[float]) -> list[tuple[float, float] | None]:
+    """Centres of the numbers of views around a unit circle: just outside, or further out where others are in the way.
+
+    Returns:
+        One place per view; None for a number for which the map has no room.
+    """
+    taken: list[_Box] = []
+    places: list[tuple[float, float] | None] = []
+    for number, angle in enumerate(angles, start=1):
+        boxes = _boxes(angle, len(str(number)))
+        free = next((box for box in boxes if not any(box.overlaps(other) for other in taken)), None)
+        places.append(None if free is None else (free.x, free.y))
+        taken += [] if free is None else [free]
+    return places
+
+
+class _Box(NamedTuple):
+    """Room of a number: centre and half sizes."""
+
+    x: float
+    y: float
+    half_width: float
+    half_height: float
+
+    def overlaps(self, other: _Box) -> bool:
+        return (
+            abs(self.x - other.x) < self.half_width + other.half_width
+            and abs(self.y - other.y) < self.half_height + other.half_height
+        )
+
+
+def _boxes(angle: float, digits: int) -> list[_Box]:
+    """Rooms along the ray at `angle`, from the circle outwards, inside the map."""
+    half_width, half_height = _HALF_DIGIT * digits, _HALF_HEIGHT
+    cosine, sine = math.cos(angle), math.sin(angle)
+    first = 1.0 + _GAP + half_width * abs(cosine) + half_height * abs(sine)
+    rays = (first + _STEP * step for step in range(int(_LIMIT / _STEP)))
+    boxes = [_Box(ray * cosine, ray * sine, half_width, half_height) for ray in rays]
+    return [b for b in boxes if max(abs(b.x) + half_width, abs(b.y) + half_height) <= _LIMIT]
