@@ -1,0 +1,82 @@
+"""Verb `report`: tables, pictures and one page from the results of a sweep."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from nbv_planner.cli.progress_line import ProgressLine
+from nbv_planner.errors import NbvPlannerError
+from nbv_planner.experiments.report.contents import SweepReport, report_page, report_tables, sweep_report
+from nbv_planner.experiments.report.optimum_table import optimum_table, sweep_optima
+from nbv_planner.experiments.report.output import (
+    FIGURES_FOLDER,
+    PAGE_FILE,
+    TABLES_FOLDER,
+    check_report_folder,
+    write_report,
+)
+from nbv_planner.experiments.report.page import Picture
+from nbv_planner.experiments.report.table import Table
+from nbv_planner.experiments.sweep_results import read_sweep
+
+
+def add_parser(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the verb."""
+    parser = verbs.add_parser("report", help="tables, pictures and one page from the results of a sweep")
+    parser.add_argument("folder", metavar="DIR", help="results folder of a sweep, finished or not")
+    parser.add_argument("--out", metavar="DIR", help="where the report goes (default: into the results folder)")
+    parser.add_argument(
+        "--figures", action=argparse.BooleanOptionalAction, default=True, help="draw pictures (default: yes)"
+    )
+    parser.add_argument(
+        "--optimum", action=argparse.BooleanOptionalAction, default=True,
+        help="compare with the best sets of views, which are computed once per object and kept (default: yes)",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the verb."""
+    report = sweep_report(read_sweep(arguments.folder))
+    out = Path(arguments.folder if arguments.out is None else arguments.out)
+    check_report_folder(out)
+    print(f"sweep {report.sweep['name']}: {report.progress}", flush=True)
+    tables = [*report_tables(report), *(_optimum_tables(report) if arguments.optimum else [])]
+    pictures = _pictures(report) if arguments.figures else []
+    write_report(out, tables, pictures, report_page(report, tables, pictures))
+    parts = [PAGE_FILE, f"{TABLES_FOLDER}/ with {len(tables)} tables"]
+    if pictures:
+        parts.append(f"{FIGURES_FOLDER}/ with {len(pictures)} pictures")
+    print(f"report: {out}/ ({', '.join(parts)})")
+    return 0
+
+
+def _optimum_tables(report: SweepReport) -> list[Table]:
+    """Compare with the optimum, or say why not."""
+    places = {(e["case"]["protocol"], e["case"]["object"]) for e in report.episodes}
+    line = ProgressLine(len(places), "optima")
+    try:
+        optima = sweep_optima(report.episodes, lambda done, total: line.show(done))
+    except NbvPlannerError as error:
+        print(f"no comparison with the optimum: {error}")
+        return []
+    finally:
+        line.end()
+    return [
+        optimum_table(
+            [e for e in report.episodes if e["case"]["protocol"] == protocol], optima,
+            f"table_7_1_optimum{report.suffix(protocol)}",
+        )
+        for protocol in report.protocols
+    ]
+
+
+def _pictures(report: SweepReport) -> list[Picture]:
+    """Draw all pictures, or say why there are none."""
+    try:
+        from nbv_planner.cli.report_pictures import draw_pictures
+    except ImportError as error:
+        print(f"no pictures: {error.name} is not installed (pip install '.[analysis]' in the checkout)")
+        return []
+    return draw_pictures(report, say=print)
