@@ -39,14 +39,13 @@ def run(arguments: argparse.Namespace) -> int:
     with SweepFolder(arguments.out, sweep, resume=arguments.resume) as folder:
         for note in folder.notes:
             print(f"note: {note}", file=sys.stderr)
-        shown = _Shown()
         try:
             progress = run_sweep(
                 folder, workers=arguments.workers, backend=arguments.backend, scheduler=arguments.scheduler,
-                report=shown.update,
+                report=_Shown().update,
             )
         except (KeyboardInterrupt, BackEndError) as error:
-            _say_how_to_go_on(arguments, shown, error)
+            _say_how_to_go_on(folder, error)
             return 130 if isinstance(error, KeyboardInterrupt) else 1
         _print_summary(folder, progress)
     return 1 if progress.failed else 0
@@ -65,14 +64,12 @@ def _check_options(arguments: argparse.Namespace) -> None:
 
 
 class _Shown:
-    """Shows how far the sweep is, and knows it when it ends early."""
+    """Shows how far the sweep is."""
 
     def __init__(self) -> None:
-        self.progress: SweepProgress | None = None
         self._line: ProgressLine | None = None
 
     def update(self, progress: SweepProgress) -> None:
-        self.progress = progress
         if self._line is None:
             kept = f" ({progress.kept} more were finished before)" if progress.kept else ""
             self._line = ProgressLine(progress.left, f"cases{kept}")
@@ -82,12 +79,13 @@ class _Shown:
             self._line.end()
 
 
-def _say_how_to_go_on(arguments: argparse.Namespace, shown: _Shown, error: BaseException) -> None:
+def _say_how_to_go_on(folder: SweepFolder, error: BaseException) -> None:
     if isinstance(error, BackEndError):
         print(f"\nnbv-planner experiment: error: {error}", file=sys.stderr)
-    progress = shown.progress
-    finished = f"{progress.finished} of {progress.cases} cases are finished and kept" if progress else "nothing was run"
-    print(f"\n{finished}; go on with the same command and --resume ({arguments.out})", file=sys.stderr)
+    # Counted in the folder: Ctrl-C may have come between keeping a case and showing it.
+    cases = folder.number_of_cases
+    finished = f"{cases - len(folder.unfinished())} of {cases} cases are finished and kept"
+    print(f"\n{finished}; go on with the same command and --resume ({folder.path})", file=sys.stderr)
 
 
 def _print_summary(folder: SweepFolder, progress: SweepProgress) -> None:

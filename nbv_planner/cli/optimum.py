@@ -13,7 +13,7 @@ from nbv_planner.errors import SettingError
 from nbv_planner.evaluation.optimum import DEFAULT_TIME_LIMIT
 from nbv_planner.evaluation.records import versions
 from nbv_planner.experiments.optimum_table import OptimumCase, OptimumRow, run_optima
-from nbv_planner.experiments.thesis_table import thesis_objects
+from nbv_planner.experiments.sweep import thesis_objects
 from nbv_planner.objects import OBJECT_FORMS, parse_object
 from nbv_planner.results import ResultsFolder
 from nbv_planner.scene import Scene

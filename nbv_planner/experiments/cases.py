@@ -15,6 +15,7 @@ from typing import Any
 
 from nbv_planner.episode_config import EpisodeConfig
 from nbv_planner.experiments.sweep import EPISODE, Case
+from nbv_planner.experiments.theory import run_theory_case
 from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.termination import Termination
 from nbv_planner.simulation import Episode, Simulation
@@ -54,9 +55,13 @@ def _run_to_the_end(episode: Episode) -> Termination:
             return termination
 
 
-MEASURES: dict[str, Measure] = {
-    EPISODE: Measure(run_episode_case, "episodes"),
+THEORY_MEASURES: dict[str, Measure] = {
+    "theory": Measure(functools.partial(run_theory_case, measurement="line_of_sight"), "theory"),
+    "theory_seen": Measure(functools.partial(run_theory_case, measurement="surface_points"), "theory_seen"),
 }
+"""Regret against its bound: measuring at the line of sight alone, as the proof has it, or all that is seen."""
+
+MEASURES: dict[str, Measure] = {EPISODE: Measure(run_episode_case, "episodes"), **THEORY_MEASURES}
 """What a sweep can measure, by the name under its key `measure`."""
 
 

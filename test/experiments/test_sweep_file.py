@@ -9,6 +9,7 @@ import sweeps
 
 from nbv_planner.errors import ConfigFileError
 from nbv_planner.experiments.sweep_file import load_sweep
+from nbv_planner.gp.slope_tail import slope_tail
 from nbv_planner.planning.objectives import OBJECTIVE_INFO, OMNISCIENT
 from nbv_planner.planning.planners import PLANNERS as PLANNER_NAMES
 from nbv_planner.planning.planners import PlannerSettings
@@ -156,7 +157,7 @@ def test_name_of_a_shipped_sweep_will_do_and_a_folder_of_that_name_is_no_hindran
 @pytest.mark.parametrize("name", ["thesi", "thesi.yaml", "./thesis", "config/thesis.yaml"])
 def test_sweep_that_is_nowhere(tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ConfigFileError, match="sensor, thesis, thesis_all" if name == "thesi" else "No such file"):
+    with pytest.raises(ConfigFileError, match="sensor, theory, thesis, thesis_all" if name == "thesi" else "No such file"):
         load_sweep(name)
 
 
@@ -168,7 +169,7 @@ def test_sweep_is_also_found_where_a_ros_workspace_has_installed_it(tmp_path, mo
     assert load_sweep("mine").name == "tiny"
 
 
-@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [path for path in SHIPPED if path.stem != "theory"], ids=lambda path: path.stem)
 def test_shipped_sweep_compares_the_thesis_objects_with_the_omniscient_planner(path):
     sweep = load_sweep(path.stem)
     assert sweep.name == path.stem
@@ -187,3 +188,17 @@ def test_shipped_sweeps_are_those_that_the_thesis_and_the_evaluation_ask_for():
     greedy = {planner.objective for planner in everything.planners.values() if planner.planner == "greedy"}
     assert greedy == set(OBJECTIVE_INFO)
     assert {planner.planner for planner in everything.planners.values()} == set(PLANNER_NAMES)
+
+
+def test_shipped_theory_sweep_draws_its_surfaces_from_its_own_prior():
+    sweep = load_sweep("theory")
+    assert list(sweep.planners) == ["U", "CS", "CS-U"]
+    assert sweep.measures == ("theory", "theory_seen")
+    kernel, mapper = sweep.base.kernel, sweep.base.mapper
+    prior = f",smoothness={kernel.smoothness},kernel_std={kernel.kernel_std:g}"
+    assert all(text.startswith("prior:") and text.endswith(prior) for text in sweep.objects)
+    slope = slope_tail(kernel.build())
+    assert mapper.confidence == "schedule"
+    assert (mapper.schedule_a, mapper.schedule_b) == pytest.approx(slope, rel=1e-3)
+    assert mapper.schedule_a >= slope[0]
+    assert mapper.schedule_b >= slope[1]

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from nbv_planner.cli.report_pictures.comparison import coverage_picture, paired_picture, planner_picture
 from nbv_planner.cli.report_pictures.objects import landscape_picture, view_pictures
 from nbv_planner.cli.report_pictures.surface import calibration_picture
+from nbv_planner.cli.report_pictures.theory import theory_picture
 from nbv_planner.errors import NbvPlannerError
 from nbv_planner.experiments.report.contents import SweepReport
 from nbv_planner.experiments.report.page import Picture
@@ -19,7 +20,7 @@ def draw_pictures(report: SweepReport, say: Callable[[str], None]) -> list[Pictu
         report: the sweep.
         say: called with a line of text for each picture that cannot be drawn.
     """
-    pictures: list[Picture | None] = []
+    pictures: list[Picture | None] = [theory_picture(report)]
     for protocol in report.protocols:
         pictures += [
             planner_picture(report, protocol),

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from nbv_planner.experiments.cases import THEORY_MEASURES
 from nbv_planner.experiments.report.cases import case_figures, distinct, in_sweep_order, reference_planner
 from nbv_planner.experiments.report.comparison import ComparedCase, compare_cases
 from nbv_planner.experiments.report.page import Block, Folded, Listing, Picture, Section, render_page
@@ -14,6 +15,7 @@ from nbv_planner.experiments.report.planner_tables import paired_table, planner_
 from nbv_planner.experiments.report.published import compared_with_thesis
 from nbv_planner.experiments.report.run_tables import failure_table, planner_settings_table, timing_table, version_table
 from nbv_planner.experiments.report.table import Table
+from nbv_planner.experiments.report.theory_table import theory_table
 from nbv_planner.experiments.report.thesis_tables import table_7_1, table_7_2
 from nbv_planner.experiments.sweep_results import SweepResults
 
@@ -25,6 +27,7 @@ class SweepReport:
     Attributes:
         manifest: content of the manifest.
         episodes: the finished episodes in the order of the sweep.
+        theory: runs against the regret bound in the order of the sweep.
         failures: the failed cases.
         finished: number of finished cases, whatever was measured in them.
         cases: the finished episodes in numbers, compared with each other, in the same order.
@@ -33,6 +36,7 @@ class SweepReport:
 
     manifest: Mapping[str, Any]
     episodes: Sequence[Mapping[str, Any]]
+    theory: Sequence[Mapping[str, Any]]
     failures: Sequence[Mapping[str, Any]]
     finished: int
     cases: Sequence[ComparedCase]
@@ -70,7 +74,8 @@ def sweep_report(results: SweepResults) -> SweepReport:
     reference = reference_planner(sweep["planners"])
     cases = compare_cases([case_figures(episode) for episode in episodes], reference)
     finished = sum(len(records) for records in results.measured.values())
-    return SweepReport(results.manifest, episodes, results.failures, finished, cases, reference)
+    theory = [row for measure in THEORY_MEASURES for row in results.measured.get(measure, [])]
+    return SweepReport(results.manifest, episodes, theory, results.failures, finished, cases, reference)
 
 
 def report_tables(report: SweepReport) -> list[Table]:
@@ -80,10 +85,12 @@ def report_tables(report: SweepReport) -> list[Table]:
         cases, suffix = report.of_protocol(protocol), report.suffix(protocol)
         tables += [table_7_1(cases, f"table_7_1{suffix}"), table_7_2(cases, f"table_7_2{suffix}")]
     compared = compared_with_thesis(report.of_protocol("thesis"))
-    return [
-        *tables, *([compared] if compared else []), planner_table(report.cases), paired_table(report.cases),
-        failure_table(report.failures), timing_table(report.episodes),
-    ]
+    if report.cases:
+        tables += [*([compared] if compared else []), planner_table(report.cases), paired_table(report.cases)]
+        tables.append(timing_table(report.episodes))
+    if report.theory:
+        tables.append(theory_table(report.theory, report.sweep["settings"]["mapper"]["delta"]))
+    return [*tables, failure_table(report.failures)]
 
 
 def report_page(report: SweepReport, tables: Sequence[Table], pictures: Sequence[Picture]) -> str:
@@ -98,8 +105,12 @@ def report_page(report: SweepReport, tables: Sequence[Table], pictures: Sequence
     """
     sections = [_protocol_section(report, protocol, tables, pictures) for protocol in report.protocols]
     named = {table.name: table for table in tables}
+    if report.theory:
+        drawn = [picture for picture in pictures if picture.name == "theory"]
+        sections.append(Section("theory", "Regret on surfaces drawn from the prior", [named["theory"], *drawn]))
+    if report.cases:
+        sections.append(Section("planners", "All figures of merit", [named["planners"], Folded(named["paired"])]))
     sections += [
-        Section("planners", "All figures of merit", [named["planners"], Folded(named["paired"])]),
         Section("failures", "Failed cases", [named["failures"]]),
         Section("configuration", "What was run", _configuration(report)),
     ]
@@ -112,7 +123,7 @@ def _protocol_section(
 ) -> Section:
     suffix = report.suffix(protocol)
     named = {table.name: table for table in tables}
-    drawn = [picture for picture in pictures if picture.name.endswith(suffix)]
+    drawn = [picture for picture in pictures if picture.name.endswith(suffix) and picture.name != "theory"]
     shown = [f"table_7_1{suffix}", f"table_7_1_optimum{suffix}"]
     folded = [f"table_7_2{suffix}", *(["compared_with_thesis"] if protocol == "thesis" else [])]
     blocks: list[Block] = [
