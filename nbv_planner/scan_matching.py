@@ -7,6 +7,7 @@ from collections import Counter, deque
 from dataclasses import dataclass
 
 from nbv_planner.camera import CameraPose, Scan
+from nbv_planner.errors import SettingError
 from nbv_planner.geometry import angle_difference
 from nbv_planner.settings import check_settings, setting
 
@@ -40,12 +41,13 @@ class MatchingSettings:
     """How scans are matched with poses.
 
     Raises:
-        SettingError: a value is out of range.
+        SettingError: a value is out of range, or more scans are asked for than may wait.
     """
 
     integrate: str = setting(
-        "at_view", "Which scans count: at_view takes those taken while the camera stands at its goal.",
-        choices=("at_view",),
+        "at_view",
+        "Which scans count: at_view takes those taken while the camera stands at its goal, always takes all.",
+        choices=("at_view", "always"),
     )
     pose_source: str = setting("topic", "Where camera poses come from.", choices=("topic",))
     scans_per_view: int = setting(1, "Number of scans that count at each goal.", ge=1, le=1000)
@@ -55,6 +57,8 @@ class MatchingSettings:
     def __post_init__(self) -> None:
         """Check the values."""
         check_settings(self)
+        if self.scans_per_view > self.queue_size:
+            raise SettingError(f"scans_per_view: {self.scans_per_view} must be <= {self.queue_size} (queue_size)")
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +122,9 @@ class ScanMatcher:
             self._goal, self._taken = (stamp, goal), 0
 
     def take(self) -> list[MatchedScan]:
-        """Hand out the scans of the current goal once all of them are there; each is handed out once."""
+        """Hand out the scans that count, each once: those of the current goal once all of them are there, or all."""
+        if self._matching.integrate == "always":
+            return self._take_all()
         if self._goal is None or self._taken:
             return []
         stamp, goal = self._goal
@@ -128,6 +134,11 @@ class ScanMatcher:
         self._taken = self._matching.scans_per_view
         self._matched.clear()
         return here[: self._taken]
+
+    def _take_all(self) -> list[MatchedScan]:
+        taken = list(self._matched)
+        self._matched.clear()
+        return taken
 
     def _match(self) -> None:
         """Give each waiting scan its pose, as soon as no later pose can be nearer."""

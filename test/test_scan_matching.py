@@ -163,10 +163,24 @@ def test_reset_forgets_scans_poses_and_goal():
 @pytest.mark.parametrize(
     "values",
     [
-        {"integrate": "always"}, {"pose_source": "gps"}, {"scans_per_view": 0}, {"pose_tolerance": -0.1},
-        {"queue_size": 0},
+        {"integrate": "never"}, {"pose_source": "gps"}, {"scans_per_view": 0}, {"pose_tolerance": -0.1},
+        {"queue_size": 0}, {"scans_per_view": 41}, {"scans_per_view": 6, "queue_size": 5},
     ],
 )
 def test_matching_settings_outside_their_range_are_refused(values):
     with pytest.raises(SettingError, match=next(iter(values))):
         MatchingSettings(**values)
+
+
+def test_always_takes_every_scan_once_wherever_the_camera_is():
+    match = matcher(integrate="always", scans_per_view=3)
+    for stamp, pose in ((10, GOAL), (20, ELSEWHERE)):
+        match.add_scan(stamp * MS, scan_number(stamp))
+        match.add_pose(stamp * MS, pose)
+    assert numbers(match.take()) == [10, 20]
+    assert match.take() == []
+    match.set_goal(5 * MS, GOAL)
+    match.add_scan(30 * MS, scan_number(30))
+    assert match.take() == []
+    match.add_pose(30 * MS, ELSEWHERE)
+    assert numbers(match.take()) == [30]

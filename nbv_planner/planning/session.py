@@ -63,6 +63,8 @@ class Goal:
         decision: why this view.
         round: number of the view, from 1.
         planning_milliseconds: time that the decision took.
+        belief: belief from which it was made.
+        belief_stamp: time of the newest scan in it, nanoseconds.
     """
 
     pose: CameraPose
@@ -70,6 +72,52 @@ class Goal:
     decision: Decision
     round: int
     planning_milliseconds: float
+    belief: SurfaceBelief
+    belief_stamp: int
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """A decision that is due, with everything it depends on: it may be made in another thread meanwhile.
+
+    Attributes:
+        planner: who decides; a copy that nothing set later changes.
+        belief: what is believed about the surface.
+        belief_stamp: time of the newest scan in it, nanoseconds.
+        current_view: where the camera stands, radians; None if not known.
+        visited: angles of the views taken so far, radians.
+        now: time, nanoseconds.
+        episode: names the episode that asks.
+    """
+
+    planner: Planner
+    belief: SurfaceBelief
+    belief_stamp: int
+    current_view: float | None
+    visited: tuple[float, ...]
+    now: int
+    episode: object
+
+    def decide(self) -> Answer:
+        """Make the decision."""
+        started = time.perf_counter()
+        decision = self.planner.decide(
+            self.belief, current_view=self.current_view, visited=self.visited, now=self.now * 1e-9
+        )
+        return Answer(decision, 1e3 * (time.perf_counter() - started))
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What a question led to.
+
+    Attributes:
+        decision: the decision, or None if no candidate may be chosen.
+        milliseconds: time that it took.
+    """
+
+    decision: Decision | None
+    milliseconds: float
 
 
 @dataclass
@@ -93,6 +141,9 @@ class Inputs:
 
 class PlanningSession:
     """One episode after another: feed inputs in, call :meth:`update`, send out what it returns.
+
+    A caller that must not be held up by a decision calls :meth:`advance`, has the :meth:`question` decided elsewhere
+    and hands in the :meth:`answer`; :meth:`update` is the three at once.
 
     Times are integers in nanoseconds of one clock, handed in by the caller.
     """
@@ -119,8 +170,10 @@ class PlanningSession:
         self.termination: Termination | None = None
         self.goal: Goal | None = None
         self.visited: list[float] = []
+        self._episode = object()
         self._began: int | None = None
         self._arrived = False
+        self._away = 0
         self._sent = 0
         self._tries = 0
         self._waiting_since: int | None = None
@@ -145,19 +198,6 @@ class PlanningSession:
     def stop(self, detail: str = "stopped by the operator") -> None:
         """End the episode for the reason STOPPED, unless it has ended already."""
         self._end(Termination(TerminationReason.STOPPED, {"views": float(len(self.visited))}, detail))
-
-    def plan_once(self, now: int) -> Decision:
-        """Decide from the present belief without sending a goal.
-
-        Raises:
-            ValueError: there is no belief yet, or no view may be chosen.
-        """
-        if self.inputs.belief is None:
-            raise ValueError("no surface received yet")
-        decision = self._decide(now)
-        if decision is None:
-            raise ValueError("no candidate view may be chosen")
-        return decision
 
     @property
     def state(self) -> State:
@@ -198,10 +238,19 @@ class PlanningSession:
         return 0.0 if belief is None else self.monitor.coverage(belief)
 
     def update(self, now: int) -> Goal | None:
-        """Go on as far as the inputs allow.
+        """Go on as far as the inputs allow, deciding at once.
 
         Returns:
             A goal to send out (a new one, or the present one again after `goal_timeout`), or None.
+        """
+        goal, question = self.advance(now), self.question(now)
+        return goal if question is None else self.answer(question, question.decide(), now)
+
+    def advance(self, now: int) -> Goal | None:
+        """Go on as far as the inputs allow without deciding.
+
+        Returns:
+            The present goal if it is to be sent again, after `goal_timeout`; else None.
         """
         state = self.state
         if state in (State.WAITING, State.MEASURING):
@@ -209,7 +258,7 @@ class PlanningSession:
         else:
             self._waiting_since = None
         handlers: dict[State, Callable[[int], Goal | None]] = {
-            State.PLANNING: self._plan, State.MOVING: self._move, State.MEASURING: self._measure,
+            State.MOVING: self._move, State.MEASURING: self._measure,
         }
         if state not in handlers:
             return None
@@ -220,19 +269,39 @@ class PlanningSession:
             return None
         return goal
 
-    def _decide(self, now: int) -> Decision | None:
-        assert self.inputs.belief is not None
-        current = self.inputs.pose.view_angle if self.inputs.pose else None
-        return self.planner.decide(
-            self.inputs.belief, current_view=current, visited=self.visited, now=now * 1e-9
+    def question(self, now: int) -> Question | None:
+        """Ask for the next view if it is time to; asked again until there is an answer."""
+        if self.state is not State.PLANNING:
+            return None
+        self._began = now if self._began is None else self._began
+        return self.ask(now)
+
+    def ask(self, now: int) -> Question:
+        """Ask which view would be next, in whatever state.
+
+        Raises:
+            ValueError: there is no belief yet.
+        """
+        inputs = self.inputs
+        if inputs.belief is None:
+            raise ValueError("no surface received yet")
+        current = inputs.pose.view_angle if inputs.pose else None
+        return Question(
+            self.planner.snapshot(), inputs.belief, inputs.belief_stamp, current, tuple(self.visited), now,
+            self._episode,
         )
 
-    def _plan(self, now: int) -> Goal | None:
-        """Choose the next view, or end."""
-        self._began = now if self._began is None else self._began
-        started = time.perf_counter()
-        decision = self._decide(now)
-        milliseconds = 1e3 * (time.perf_counter() - started)
+    def answer(self, question: Question, answer: Answer, now: int) -> Goal | None:
+        """Take in the next view, or end.
+
+        An answer to what is no longer asked (paused, stopped or reset in between) changes nothing.
+
+        Returns:
+            The new goal, or None.
+        """
+        if self.state is not State.PLANNING or question.episode is not self._episode:
+            return None
+        decision = answer.decision
         if decision is None:
             self._end(Termination(TerminationReason.NO_REACHABLE_VIEW, {}, "no candidate view may be chosen"))
             return None
@@ -241,17 +310,21 @@ class PlanningSession:
             self._end(ended)
             return None
         pose = CameraPose.on_view_circle(decision.view_angle, self._view_distance)
-        self.goal = Goal(pose, now, decision, len(self.visited) + 1, milliseconds)
-        self._arrived, self._sent, self._tries = False, now, 0
+        self.goal = Goal(
+            pose, now, decision, len(self.visited) + 1, answer.milliseconds, question.belief, question.belief_stamp
+        )
+        self._arrived, self._away, self._sent, self._tries = False, now - 1, now, 0
         return self.goal
 
     def _move(self, now: int) -> Goal | None:
         """Wait for the arrival; send the goal again, or give it up, when it takes too long."""
         assert self.goal is not None
         inputs = self.inputs
-        if inputs.pose and inputs.pose_stamp >= self.goal.stamp and self._arrival.reached(inputs.pose, self.goal.pose):
-            self._arrived, self._waiting_since = True, now
-            return self._measure(now)
+        if inputs.pose and inputs.pose_stamp >= self.goal.stamp:
+            if self._arrival.reached(inputs.pose, self.goal.pose):
+                self._arrived, self._waiting_since = True, now
+                return self._measure(now)
+            self._away = inputs.pose_stamp
         if (now - self._sent) * 1e-9 <= self.settings.goal_timeout:
             return None
         if self._tries < self.settings.goal_retries:
@@ -260,24 +333,24 @@ class PlanningSession:
         until = now * 1e-9 + self.settings.unreachable_duration
         self.planner.views.mark_unreachable(self.goal.decision.view_angle, until)
         self.goal = None
-        return self._plan(now)
+        return None
 
     def _measure(self, now: int) -> Goal | None:
-        """Wait for a surface with a scan taken for this goal; then the view counts.
+        """Wait for a surface with a scan taken at this goal; then the view counts.
 
-        Judged by the goal's own stamp: the mapper may have taken a scan before the first pose seen here.
+        Judged by the last pose before the arrival (or the goal's own stamp), not by the first one after it: the mapper
+        may have taken a scan before the first pose seen here.
         """
         assert self.goal is not None
         inputs = self.inputs
-        if inputs.belief is None or inputs.belief_stamp < self.goal.stamp:
+        if inputs.belief is None or inputs.belief_stamp <= self._away:
             return None
         self.visited.append(self.goal.decision.view_angle)
         self.goal, self._arrived, self._waiting_since = None, False, None
         ended = self.monitor.after_view(inputs.belief, self.elapsed(now))
         if ended:
             self._end(ended)
-            return None
-        return self._plan(now)
+        return None
 
     def elapsed(self, now: int) -> float:
         """Seconds since the first decision, 0 before it."""

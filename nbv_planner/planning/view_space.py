@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,7 +60,8 @@ class ViewSpace:
         self._on_arcs = self._allowed(self.angles)
         if not self._on_arcs.any():
             raise SettingError("allowed_arcs, blocked_arcs: leave none of the candidate views")
-        self._unreachable_until: dict[int, float] = {}
+        # Replaced as a whole, never changed: a copy of this object keeps what it has.
+        self._unreachable_until: Mapping[int, float] = {}
 
     def nearest(self, view_angle: float) -> int:
         """Index of the candidate nearest to `view_angle`."""
@@ -68,11 +69,11 @@ class ViewSpace:
 
     def mark_unreachable(self, view_angle: float, until: float) -> None:
         """Leave out the candidate nearest to `view_angle` until the time `until` (seconds of the caller's clock)."""
-        self._unreachable_until[self.nearest(view_angle)] = until
+        self._unreachable_until = {**self._unreachable_until, self.nearest(view_angle): until}
 
     def clear_unreachable(self) -> None:
         """Forget which views could not be reached."""
-        self._unreachable_until.clear()
+        self._unreachable_until = {}
 
     def feasible(self, now: float, visited: Iterable[float] = (), revisit_radius: float = 0.0) -> BoolArray:
         """Which candidates may be chosen, shape (V,).

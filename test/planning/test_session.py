@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -104,7 +105,7 @@ def test_a_view_counts_when_the_camera_has_arrived_and_a_newer_surface_has_come(
 
 def test_a_pose_from_before_the_goal_is_no_arrival():
     run = ready()
-    angle = run.plan_once(0).view_angle
+    angle = run.ask(0).decide().decision.view_angle
     feed(run, pose_angle=angle, pose_stamp=0)
     run.update(1 * SECOND)
     assert run.update(1 * SECOND) is None
@@ -210,14 +211,14 @@ def test_no_gain_ends_without_a_goal():
     assert run.termination.reason is TerminationReason.NO_GAIN
 
 
-def test_plan_once_decides_without_sending():
+def test_asking_decides_without_sending():
     run = ready(autostart=False)
-    decision = run.plan_once(0)
+    decision = run.ask(0).decide().decision
     assert abs(decision.view_angle - math.pi) < 0.5
     assert run.goal is None
     assert run.visited == []
     with pytest.raises(ValueError, match="surface"):
-        session().plan_once(0)
+        session().ask(0)
 
 
 def test_an_awaited_input_is_overdue_after_its_timeout():
@@ -257,3 +258,59 @@ def test_the_time_limit_ends_an_episode_that_waits_for_a_surface():
     run.update(7 * SECOND)
     assert run.termination.reason is TerminationReason.MAX_DURATION
     assert run.termination.figures == {"seconds": 6.0}
+
+
+def test_a_surface_with_scans_of_the_way_alone_does_not_end_a_view():
+    run = ready()
+    goal = run.update(1 * SECOND)
+    feed(run, pose_angle=goal.decision.view_angle + 0.5, pose_stamp=2 * SECOND)
+    run.update(2 * SECOND)
+    feed(run, belief=band(0.0), belief_stamp=2 * SECOND)  # scanned where the camera still was on its way
+    feed(run, pose_angle=goal.decision.view_angle, pose_stamp=4 * SECOND)
+    assert run.update(4 * SECOND) is None
+    assert run.state is State.MEASURING
+    feed(run, belief=band(0.0), belief_stamp=3 * SECOND)  # there, though the pose of that moment has not been seen
+    assert run.update(5 * SECOND).round == 2
+
+
+def test_a_decision_may_be_made_elsewhere_while_the_session_goes_on():
+    run, at_once = ready(), ready()
+    assert run.advance(0) is None
+    question = run.question(0)
+    assert run.state is State.PLANNING
+    feed(run, belief=band(0.0), belief_stamp=1, pose_angle=2.0, pose_stamp=1)
+    run.planner.settings = dataclasses.replace(run.planner.settings, first_candidate=2)
+    run.planner.views.mark_unreachable(math.pi, 1e9)
+    goal, same = run.answer(question, question.decide(), 3 * SECOND), at_once.update(0)
+    assert (goal.decision.view_angle, goal.decision.utility) == (same.decision.view_angle, same.decision.utility)
+    assert goal.decision.feasible.all()
+    assert (goal.stamp, goal.belief, goal.belief_stamp) == (3 * SECOND, question.belief, 0)
+    assert run.state is State.MOVING
+    assert run.question(4 * SECOND) is None
+
+
+@pytest.mark.parametrize(
+    ("overtake", "state"),
+    [
+        (lambda run: run.pause(True, SECOND), State.PAUSED),
+        (lambda run: run.stop(), State.DONE),
+        (lambda run: run.reset(), State.PLANNING),
+    ],
+    ids=["pause", "stop", "reset"],
+)
+def test_a_decision_that_has_been_overtaken_is_thrown_away(overtake, state):
+    run = ready()
+    question = run.question(0)
+    answer = question.decide()
+    overtake(run)
+    assert run.answer(question, answer, 2 * SECOND) is None
+    assert (run.state, run.goal) == (state, None)
+
+
+def test_a_decision_asked_for_before_a_short_pause_still_counts():
+    run = ready()
+    question = run.question(0)
+    run.pause(True, SECOND)
+    run.pause(False, SECOND)
+    assert run.answer(question, question.decide(), 2 * SECOND) is run.goal
+    assert run.state is State.MOVING

@@ -129,7 +129,7 @@ def test_qos_overrides_are_applied(world):
         ("surface_mapper", {"smoothness": "0.8"}, ["periodisation: sum needs smoothness 1/2", "warp, approximate"]),
         ("surface_mapper", {"kernel": "rbf"}, ["periodisation: sum has no closed form for rbf"]),
         ("surface_mapper", {"confidence": "schedule", "schedule_b": 1e-9}, ["schedule_b", "β"]),
-        ("surface_mapper", {"integrate": "always"}, ["integrate: 'always' is not known", "one of at_view"]),
+        ("surface_mapper", {"integrate": "never"}, ["integrate: 'never' is not known", "one of at_view, always"]),
         ("surface_mapper", {"prior_mean": 9.0}, ["prior_mean: 9.0 m must be within [2, 8] m"]),
         ("nbv_planner", {"view_distance": 8.0}, ["view_distance: 8.0 puts the camera inside the object's bound"]),
         ("depth_camera", {"object": "banana"}, ["banana"]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -83,6 +84,12 @@ class Planner(ABC):
         self._scene = scene
         self.settings = settings
         self.views = views
+
+    def snapshot(self) -> Planner:
+        """Return a planner that decides as this one does now, whatever is set on this one later."""
+        twin = copy.copy(self)
+        twin.views = copy.copy(self.views)
+        return twin
 
     @abstractmethod
     def _rank(self, situation: Situation) -> FloatArray:
