@@ -25,6 +25,7 @@ from nbv_planner.errors import InputRejectedError, NbvPlannerError
 from nbv_planner.ros import qos
 from nbv_planner.ros.conversions import status_message, to_stamp
 from nbv_planner.ros.parameters import declare_settings
+from nbv_planner.ros.worker import Worker
 
 _WARNING_PERIOD = 5.0
 
@@ -44,12 +45,18 @@ class BaseNode(Node):
         """
         super().__init__(name, automatically_declare_parameters_from_overrides=True, **kwargs)
         declare_settings(self, settings)
+        self.worker = Worker(self)
         self.drops: Counter[str] = Counter()
         self._warned: dict[str, float] = {}
         self._diagnostics = self.create_publisher(
             DiagnosticArray, "/diagnostics", 10, qos_overriding_options=qos.overridable()
         )
         self.create_timer(1.0, self.publish_diagnostics)
+
+    def destroy_node(self) -> None:
+        """End the worker, then the node."""
+        self.worker.stop()
+        super().destroy_node()
 
     def now_ns(self) -> int:
         """Time of the node's clock in nanoseconds."""

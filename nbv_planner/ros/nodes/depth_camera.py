@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from typing import Any
 
 from geometry_msgs.msg import PoseStamped
@@ -17,6 +16,7 @@ from nbv_planner.objects import parse_object, surface_points
 from nbv_planner.ros import conversions, qos
 from nbv_planner.ros.base_node import BaseNode, run_node
 from nbv_planner.ros.parameters import read_settings
+from nbv_planner.ros.worker import end_process
 from nbv_planner.scene import Scene
 from nbv_planner.simulated_camera import MotionSettings, SensorSettings, SimulatedCamera
 
@@ -106,7 +106,7 @@ class DepthCamera(BaseNode):
 
 def main(args: list[str] | None = None) -> None:
     """Run the node."""
-    sys.exit(run_node(DepthCamera, args))
+    end_process(run_node(DepthCamera, args))
 
 
 if __name__ == "__main__":

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import math
-import sys
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PoseStamped
 from rcl_interfaces.msg import SetParametersResult
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.parameter import Parameter
+from rclpy.task import Future
 from sensor_msgs.msg import PointCloud2
 from std_srvs.srv import SetBool, Trigger
 
@@ -18,13 +19,14 @@ from nbv_planner.errors import SettingError
 from nbv_planner.node_settings import NODE_SETTINGS, NbvPlannerParameters
 from nbv_planner.planning.coverage import narrow_fraction
 from nbv_planner.planning.planners import Planner, PlannerSettings, planner_named
-from nbv_planner.planning.session import Goal, PlanningSession, SessionSettings, State, travel
+from nbv_planner.planning.session import Answer, Goal, PlanningSession, Question, SessionSettings, State, travel
 from nbv_planner.planning.termination import TerminationMonitor, TerminationSettings
 from nbv_planner.planning.view_space import ViewSpace, ViewSpaceSettings
 from nbv_planner.ros import conversions, qos
 from nbv_planner.ros.base_node import BaseNode, NodeFinished, run_node
 from nbv_planner.ros.parameters import changed_settings, read_settings
 from nbv_planner.ros.run_info import RunInfo
+from nbv_planner.ros.worker import end_process
 from nbv_planner.scan_matching import ArrivalSettings
 from nbv_planner.scene import Scene
 
@@ -39,7 +41,11 @@ _TYPES = {
 
 
 class NbvPlannerNode(BaseNode):
-    """Plans view after view and says what it does, what it waits for and why it ended."""
+    """Plans view after view and says what it does, what it waits for and why it ended.
+
+    A decision is made beside the node, which goes on listening meanwhile; a decision that has been overtaken (paused,
+    stopped, reset) is thrown away.
+    """
 
     def __init__(self, **kwargs: Any) -> None:
         """Read the parameters and open the topics."""
@@ -54,6 +60,7 @@ class NbvPlannerNode(BaseNode):
             self.scene.view_distance,
         )
         self._said: tuple[str, str] | None = None
+        self._deciding = False
         self._open_topics()
         self.add_on_set_parameters_callback(self.on_parameters)
         self.run_info = RunInfo(self, [name for name in self.parameters.run_info_nodes.split(",") if name])
@@ -84,10 +91,13 @@ class NbvPlannerNode(BaseNode):
         self.create_subscription(
             PoseStamped, "camera_pose", self.guarded("camera_pose", self.on_pose), qos.reliable(), **override
         )
-        for name, callback in (("start", self.on_start), ("stop", self.on_stop), ("reset", self.on_reset),
-                               ("plan_once", self.on_plan_once)):
+        for name, callback in (("start", self.on_start), ("stop", self.on_stop), ("reset", self.on_reset)):
             self.create_service(Trigger, f"~/{name}", callback)
         self.create_service(SetBool, "~/pause", self.on_pause)
+        # In a group of its own: an answer that is long in coming must not hold up the other callbacks.
+        self.create_service(
+            Trigger, "~/plan_once", self.on_plan_once, callback_group=MutuallyExclusiveCallbackGroup()
+        )
 
     def on_surface(self, msg: PointCloud2) -> None:
         """Take in a surface belief."""
@@ -107,9 +117,24 @@ class NbvPlannerNode(BaseNode):
         self.advance()
 
     def advance(self) -> None:
-        """Go on as far as the inputs allow; send the goal, the reasons and the status."""
+        """Go on as far as the inputs allow: send the goal again, have the next one decided, say the status."""
         self.session.inputs.subscribers = self._goal.get_subscription_count()
-        goal = self.session.update(self.now_ns())
+        now = self.now_ns()
+        self._send(self.session.advance(now))
+        question = None if self._deciding else self.session.question(now)
+        if question is not None:
+            self._deciding = True
+            self.worker.submit(question.decide, partial(self._on_answer, question))
+        self._say_status()
+
+    def _on_answer(self, question: Question, answer: Answer) -> None:
+        """Take in a decision."""
+        self._deciding = False
+        self._send(self.session.answer(question, answer, self.now_ns()))
+        self.advance()
+
+    def _send(self, goal: Goal | None) -> None:
+        """Send a goal and its reasons, if there is one."""
         if goal is not None:
             header = self.header(self.parameters.object_frame, goal.stamp)
             self._candidates.publish(
@@ -117,12 +142,10 @@ class NbvPlannerNode(BaseNode):
             )
             self._iteration.publish(self._iteration_message(goal))
             self._goal.publish(conversions.pose_to_msg(goal.pose, header))
-        self._say_status()
 
     def _iteration_message(self, goal: Goal) -> DiagnosticStatus:
         """Why this view: utility, runner-up, margin, way, time, and the state of the surface before it."""
         decision, session = goal.decision, self.session
-        belief, tolerance = session.inputs.belief, session.monitor.settings.band_tolerance
         values = {
             "round": goal.round,
             "goal_stamp": goal.stamp,
@@ -134,9 +157,10 @@ class NbvPlannerNode(BaseNode):
             "feasible_candidates": int(decision.feasible.sum()),
             "travel": travel(session.inputs.pose, goal, self.scene.view_distance),
             "planning_milliseconds": goal.planning_milliseconds,
-            "band_width_mean": float(belief.width.mean()) if belief else math.nan,
-            "narrow_fraction": narrow_fraction(belief, tolerance) if belief else math.nan,
-            "coverage_estimate": session.coverage,
+            "surface_stamp": goal.belief_stamp,
+            "band_width_mean": float(goal.belief.width.mean()),
+            "narrow_fraction": narrow_fraction(goal.belief, session.monitor.settings.band_tolerance),
+            "coverage_estimate": session.monitor.coverage(goal.belief),
         }
         message = f"view {goal.round} at {decision.view_angle:.4f} rad"
         return conversions.status_message(f"{self.get_name()}: iteration", DiagnosticStatus.OK, message, values)
@@ -237,14 +261,20 @@ class NbvPlannerNode(BaseNode):
         response.success, response.message = True, "episode reset"
         return response
 
-    def on_plan_once(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+    async def on_plan_once(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         """Say which view would be next, without going there."""
         try:
-            decision = self.session.plan_once(self.now_ns())
-            response.success = True
-            response.message = f"view_angle: {decision.view_angle:.6f} rad, utility: {decision.utility:.6g}"
+            question = self.session.ask(self.now_ns())
         except ValueError as error:
             response.success, response.message = False, str(error)
+            return response
+        answered: Future = Future()
+        self.worker.submit(question.decide, answered.set_result)
+        decision = (await answered).decision
+        response.success = decision is not None
+        response.message = "no candidate view may be chosen" if decision is None else (
+            f"view_angle: {decision.view_angle:.6f} rad, utility: {decision.utility:.6g}"
+        )
         return response
 
     def diagnosis(self) -> tuple[bytes, str, dict[str, object]]:
@@ -254,7 +284,7 @@ class NbvPlannerNode(BaseNode):
 
 def main(args: list[str] | None = None) -> None:
     """Run the node."""
-    sys.exit(run_node(NbvPlannerNode, args))
+    end_process(run_node(NbvPlannerNode, args))
 
 
 if __name__ == "__main__":

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 import time
+from collections import Counter, deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial, reduce
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticStatus
@@ -18,9 +21,33 @@ from nbv_planner.node_settings import NODE_SETTINGS, SurfaceMapperParameters
 from nbv_planner.ros import conversions, qos
 from nbv_planner.ros.base_node import BaseNode, run_node
 from nbv_planner.ros.parameters import read_settings
+from nbv_planner.ros.worker import end_process
 from nbv_planner.scan_matching import ArrivalSettings, MatchedScan, MatchingSettings, ScanMatcher
 from nbv_planner.scene import Scene
-from nbv_planner.surface import MapperSettings, SurfaceMapper
+from nbv_planner.surface import MapperSettings, Measurements, SurfaceBelief, SurfaceMapper
+
+
+@dataclass(frozen=True, eq=False)
+class Update:
+    """What an update of the surface model gave.
+
+    Attributes:
+        mapper: the model that was updated.
+        belief: the new belief.
+        stamp: time of the newest scan in it, nanoseconds.
+        scans: number of scans that were new in it.
+        dropped: number of their beams that were left out, by reason.
+        measurements: number of measurements in the model.
+        milliseconds: time that it took.
+    """
+
+    mapper: SurfaceMapper
+    belief: SurfaceBelief
+    stamp: int
+    scans: int
+    dropped: dict[str, int]
+    measurements: int
+    milliseconds: float
 
 
 class SurfaceMapperNode(BaseNode):
@@ -28,6 +55,10 @@ class SurfaceMapperNode(BaseNode):
 
     The prior is published as soon as a first scan has found its pose: a planner that sees a surface knows that the
     mapper's inputs are alive.
+
+    One update runs at a time, beside the node. Scans that come meanwhile wait and are mapped together in the next one,
+    so that the surface never lags by more than two updates; when more than `queue_size` wait the oldest are dropped
+    and counted (`dropped.scan.backlog`).
     """
 
     def __init__(self, **kwargs: Any) -> None:
@@ -36,15 +67,24 @@ class SurfaceMapperNode(BaseNode):
         self.scene = read_settings(self, Scene)
         self.measurement = read_settings(self, MeasurementSettings)
         self.parameters = read_settings(self, SurfaceMapperParameters)
-        mapper = read_settings(self, MapperSettings)
-        check_prior_mean(mapper, self.scene)
-        self.mapper = SurfaceMapper(read_settings(self, KernelSettings).build(), mapper)
-        self.matcher = ScanMatcher(read_settings(self, MatchingSettings), read_settings(self, ArrivalSettings))
+        self._mapper_settings = read_settings(self, MapperSettings)
+        check_prior_mean(self._mapper_settings, self.scene)
+        self._kernel = read_settings(self, KernelSettings).build()
+        matching = read_settings(self, MatchingSettings)
+        self.matcher = ScanMatcher(matching, read_settings(self, ArrivalSettings))
+        self._queue_size = matching.queue_size
         self._heard: dict[str, int] = {}
-        self._update_milliseconds = 0.0
-        self._views = 0
-        self._published = False
+        self._begin()
         self._open_topics()
+
+    def _begin(self) -> None:
+        """Start from the prior. An update under way keeps the old model, and is not heard of any more."""
+        self.mapper = SurfaceMapper(self._kernel, self._mapper_settings)
+        self._waiting: deque[MatchedScan] = deque()
+        self._prior_stamp: int | None = None
+        self._published = False
+        self._last: Update | None = None
+        self._views = self._scans = self._updates = 0
 
     def _open_topics(self) -> None:
         override = {"qos_overriding_options": qos.overridable()}
@@ -82,47 +122,78 @@ class SurfaceMapperNode(BaseNode):
 
     def on_reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         """Forget all measurements and publish the prior."""
-        self.mapper.reset()
         self.matcher.reset()
-        self._views = 0
-        self._publish(self.now_ns())
+        self._begin()
+        self._ask_for_prior(self.now_ns())
         response.success, response.message = True, "all measurements forgotten"
         return response
 
     def _integrate(self) -> None:
-        """Condition on the scans of the goal, if they are all there, and publish."""
+        """Take the scans that count, if they are all there, and have them mapped."""
         taken = self.matcher.take()
-        if taken:
-            started = time.perf_counter()
-            for number, match in enumerate(taken):
-                self._add(match, same_view=number > 0)
-            self._views += 1
-            self._publish(taken[-1].stamp)
-            self._update_milliseconds = 1e3 * (time.perf_counter() - started)
-            self.publish_diagnostics()
-        elif not self._published and self.matcher.matches:
-            self._publish(0)
+        self._views += bool(taken)
+        self._waiting.extend(taken)
+        if not self._published and not self._waiting and self.matcher.matches:
+            self._ask_for_prior(0)
+        while len(self._waiting) > self._queue_size:
+            late = self._waiting.popleft()
+            self.drop("scan.backlog", f"the scan at {late.stamp} ns: scans come faster than they are mapped")
+        self._update()
 
-    def _add(self, match: MatchedScan, *, same_view: bool) -> None:
-        found = scan_to_measurements(match.scan, match.pose, self.scene, self.measurement)
-        self.mapper.add(found.measurements, same_view=same_view)
-        for reason, number in found.dropped.items():
-            self.drop(f"beam.{reason}", f"{number} beams of the scan at {match.stamp} ns", number)
+    def _ask_for_prior(self, stamp: int) -> None:
+        """Publish the belief without any scan, `stamp` nanoseconds being its time; 0 for the first prior."""
+        self._prior_stamp, self._published = stamp, True
+        self._update()
 
-    def _publish(self, stamp_ns: int) -> None:
-        """Publish the belief; its stamp is that of the newest scan in it; 0 for the first prior."""
-        self._published = True
-        header = self.header(self.parameters.object_frame, stamp_ns)
-        self._surface.publish(conversions.belief_to_msg(self.mapper.belief(), header))
+    def _update(self) -> None:
+        """Have everything that waits mapped at once, unless an update is under way."""
+        if self.worker.pending:
+            return
+        if self._prior_stamp is not None:
+            scans, stamp, self._prior_stamp = (), self._prior_stamp, None
+        elif self._waiting:
+            scans = tuple(self._waiting)
+            stamp = max(match.stamp for match in scans)
+            self._waiting.clear()
+        else:
+            return
+        self.worker.submit(partial(self._mapped, self.mapper, scans, stamp), self._on_update)
+
+    def _mapped(self, mapper: SurfaceMapper, scans: Sequence[MatchedScan], stamp: int) -> Update:
+        """Condition `mapper` on scans; runs beside the node and touches nothing of it that changes."""
+        started = time.perf_counter()
+        found = [scan_to_measurements(match.scan, match.pose, self.scene, self.measurement) for match in scans]
+        if found:
+            mapper.add(reduce(Measurements.joined, (one.measurements for one in found)))
+        belief = mapper.belief()
+        dropped: Counter[str] = sum((Counter(one.dropped) for one in found), Counter())
+        milliseconds = 1e3 * (time.perf_counter() - started)
+        return Update(mapper, belief, stamp, len(scans), dropped, len(mapper.measurements), milliseconds)
+
+    def _on_update(self, update: Update) -> None:
+        """Publish the belief that an update gave, and go on with what has come meanwhile."""
+        if update.mapper is self.mapper:
+            self._published, self._last = True, update
+            self._scans += update.scans
+            self._updates += 1
+            header = self.header(self.parameters.object_frame, update.stamp)
+            self._surface.publish(conversions.belief_to_msg(update.belief, header))
+            for reason, number in update.dropped.items():
+                self.drop(f"beam.{reason}", f"{number} beams of the scans up to {update.stamp} ns", number)
+        self._update()
 
     def diagnosis(self) -> tuple[bytes, str, dict[str, object]]:
         """Which input is missing, what was dropped, how long an update took."""
         self.drops.update(self.matcher.drops)
         self.matcher.drops.clear()
+        last = self._last
         values: dict[str, object] = {
-            "measurements": len(self.mapper.measurements),
+            "measurements": last.measurements if last else 0,
             "views": self._views,
-            "update_milliseconds": self._update_milliseconds,
+            "scans": self._scans,
+            "scans_waiting": len(self._waiting),
+            "updates": self._updates,
+            "update_milliseconds": last.milliseconds if last else 0.0,
             "solver": self.mapper.solver,
         }
         missing = self.missing_inputs()
@@ -145,7 +216,7 @@ class SurfaceMapperNode(BaseNode):
 
 def main(args: list[str] | None = None) -> None:
     """Run the node."""
-    sys.exit(run_node(SurfaceMapperNode, args))
+    end_process(run_node(SurfaceMapperNode, args))
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from functools import reduce
 
 import pytest
 
@@ -21,7 +22,7 @@ from nbv_planner.ros import conversions, qos
 from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
 from nbv_planner.scene import Scene
 from nbv_planner.simulated_camera import SensorSettings, SimulatedCamera
-from nbv_planner.surface import MapperSettings, SurfaceMapper
+from nbv_planner.surface import MapperSettings, Measurements, SurfaceMapper
 
 SCENE = Scene()
 CAMERA = SimulatedCamera(parse_object("polygon:star", SCENE), SCENE, SensorSettings(num_beams=31))
@@ -65,13 +66,20 @@ class Feed:
         return self.surfaces[-1]
 
 
-def surface_of(*taken: tuple[CameraPose, int]) -> bytes:
-    """What the surface must hold, bit for bit, once these scans (pose, number) and no others have been mapped."""
+def measured(pose: CameraPose, number: int) -> Measurements:
+    found = scan_to_measurements(scan_at(pose, number), as_received(pose), SCENE, MeasurementSettings())
+    assert len(found.measurements) > 5
+    return found.measurements
+
+
+def surface_of(*taken: tuple[CameraPose, int], per_view: int = 1) -> bytes:
+    """What the surface must hold, bit for bit, once these scans (pose, number) and no others have been mapped.
+
+    The scans of one view are mapped together.
+    """
     mapper = SurfaceMapper(PeriodicMatern(), MapperSettings(grid_size=GRID))
-    for pose, number in taken:
-        found = scan_to_measurements(scan_at(pose, number), as_received(pose), SCENE, MeasurementSettings())
-        assert len(found.measurements) > 5
-        mapper.add(found.measurements)
+    for first in range(0, len(taken), per_view):
+        mapper.add(reduce(Measurements.joined, itertools.starmap(measured, taken[first : first + per_view])))
     return bytes(conversions.belief_to_msg(mapper.belief(), header("object")).data)
 
 
@@ -107,14 +115,14 @@ def test_exactly_the_scans_taken_at_the_goal_since_it_was_given_count(world):
     for number in (4, 5, 6, 7, 8):
         feed.pair(100 * MS + number * 10 * MS, HERE, number)
     after = feed.surface(2)
-    assert bytes(after.data) == surface_of((HERE, 4), (HERE, 5), (HERE, 6))
+    assert bytes(after.data) == surface_of((HERE, 4), (HERE, 5), (HERE, 6), per_view=3)
     assert stamp_of(after) == 160 * MS
     feed.goal(200 * MS, THERE)
     for number in (0, 1, 2, 3):
         feed.pair(210 * MS + number * 10 * MS, THERE, number)
     last = feed.surface(3)
     taken = [(HERE, 4), (HERE, 5), (HERE, 6), (THERE, 0), (THERE, 1), (THERE, 2)]
-    assert bytes(last.data) == surface_of(*taken)
+    assert bytes(last.data) == surface_of(*taken, per_view=3)
     values = world.diagnosis(mapper).values
     assert values["views"] == "2"
     assert int(values["measurements"]) == len(mapper.mapper.measurements)
@@ -151,7 +159,7 @@ def test_two_of_three_scans_are_not_mapped_yet(world):
     world.spin_until(lambda: mapper.matcher.matches == 2, "both scans")
     assert bytes(feed.surface(1).data) == surface_of()
     feed.pair(130 * MS, HERE, 2)
-    assert bytes(feed.surface(2).data) == surface_of((HERE, 0), (HERE, 1), (HERE, 2))
+    assert bytes(feed.surface(2).data) == surface_of((HERE, 0), (HERE, 1), (HERE, 2), per_view=3)
 
 
 @pytest.mark.parametrize("order", itertools.permutations(("scan", "pose", "goal")), ids="-".join)
@@ -240,7 +248,7 @@ def test_a_stream_of_malformed_messages_is_counted_by_reason_and_changes_no_bit_
     feed.pair(210 * MS, THERE, 0)
     feed.pair(220 * MS, THERE, 1)
     after = feed.surface(3)
-    assert bytes(after.data) == surface_of((HERE, 0), (HERE, 1), (THERE, 0), (THERE, 1))
+    assert bytes(after.data) == surface_of((HERE, 0), (HERE, 1), (THERE, 0), (THERE, 1), per_view=2)
     counted = {reason: n for reason, n in world.drops(mapper).items() if not reason.startswith("beam.")}
     assert counted == expected
     assert set(counted) == {
