@@ -142,7 +142,7 @@ class SurfaceMapperNode(BaseNode):
 
     def _ask_for_prior(self, stamp: int) -> None:
         """Publish the belief without any scan, `stamp` nanoseconds being its time; 0 for the first prior."""
-        self._prior_stamp, self._published = stamp, True
+        self._prior_stamp = stamp
         self._update()
 
     def _update(self) -> None:
@@ -157,6 +157,7 @@ class SurfaceMapperNode(BaseNode):
             self._waiting.clear()
         else:
             return
+        self._published = True
         self.worker.submit(partial(self._mapped, self.mapper, scans, stamp), self._on_update)
 
     def _mapped(self, mapper: SurfaceMapper, scans: Sequence[MatchedScan], stamp: int) -> Update:
@@ -173,7 +174,7 @@ class SurfaceMapperNode(BaseNode):
     def _on_update(self, update: Update) -> None:
         """Publish the belief that an update gave, and go on with what has come meanwhile."""
         if update.mapper is self.mapper:
-            self._published, self._last = True, update
+            self._last = update
             self._scans += update.scans
             self._updates += 1
             header = self.header(self.parameters.object_frame, update.stamp)
