@@ -210,12 +210,12 @@ def test_pause_parameters_and_status_answer_while_a_decision_is_made(world, gate
     planner = world.start(NbvPlannerNode, objective="U", num_views=20)
     inputs = Inputs(world)
     world.spin_until(decision.entered.is_set, "the decision to begin")
-    world.spin_until(lambda: inputs.states[-1] == "PLANNING", "the status")
+    world.spin_until(lambda: inputs.states[-1:] == ["PLANNING"], "the status")
     assert parameter_of(world, planner, "num_views").integer_value == 20
     assert world.set_parameters(planner, max_views=7)[0].successful
     answer = world.call(SetBool, "nbv_planner/pause", data=True)
     assert (answer.success, answer.message) == (True, "PAUSED")
-    world.spin_until(lambda: inputs.states[-1] == "PAUSED", "the status")
+    world.spin_until(lambda: inputs.states[-1:] == ["PAUSED"], "the status")
     assert planner.worker.pending == 1  # all of that came before the decision
     decision.open.set()
     world.spin_until(lambda: planner.worker.pending == 0, "the decision")
