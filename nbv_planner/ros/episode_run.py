@@ -54,13 +54,13 @@ def run_episode(config: EpisodeConfig, parameter_file: Path, log_folder: Path, a
     domain = free_domain_id()
     environment = isolated_environment(domain)
     os.environ.update(environment)
-    with _ros(domain), NodeProcesses(parameter_file, log_folder, environment) as nodes:
+    with ros_of_its_own(domain), NodeProcesses(parameter_file, log_folder, environment) as nodes:
         audience.started(domain, nodes.pids)
         return _follow(EpisodeMonitor(config.scene, config.measurement), nodes, audience)
 
 
 @contextmanager
-def _ros(domain: int) -> Iterator[None]:
+def ros_of_its_own(domain: int) -> Iterator[None]:
     """ROS in this process, leaving Ctrl-C to the caller."""
     rclpy.init(args=[], domain_id=domain, signal_handler_options=SignalHandlerOptions.NO)
     try:

@@ -1,0 +1,219 @@
+"""Latency and memory of the loop scan -> surface -> goal, on three node processes over real DDS.
+
+Run it with `python -m nbv_planner.ros.loop_benchmark --rate 40 --duration 600`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from geometry_msgs.msg import PoseStamped
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from sensor_msgs.msg import PointCloud2
+
+from nbv_planner.config_files import dump_parameters
+from nbv_planner.errors import NbvPlannerError
+from nbv_planner.ros import conversions, qos
+from nbv_planner.ros.episode_run import ros_of_its_own
+from nbv_planner.ros.process_usage import ProcessUsage
+from nbv_planner.ros.runner import NodeProcesses, free_domain_id, isolated_environment
+
+# Fast enough to reach any goal between two scans, so that every scan completes a view.
+_ANGULAR_SPEED = 1e4
+_PATIENCE = 30.0
+
+
+class LoopProbe(Node):
+    """Notes when scans were taken, and when surfaces and goals come in; all times in nanoseconds of the same clock.
+
+    Attributes:
+        scans: stamps of the scans, from their poses.
+        surfaces: pairs of stamp (of the newest scan in it) and time of reception.
+        goals: time of reception by stamp.
+        decisions: values of every decision.
+        updates: values of `/diagnostics` of the mapper, once a second.
+    """
+
+    def __init__(self) -> None:
+        """Listen to everything."""
+        super().__init__("loop_probe")
+        self.surfaces: list[tuple[int, int]] = []
+        self.goals: dict[int, int] = {}
+        self.forget()
+        deep = qos.reliable(1000)
+        self.create_subscription(PoseStamped, "camera_pose", lambda msg: self.scans.append(_stamp(msg)), deep)
+        self.create_subscription(PointCloud2, "surface", self._on_surface, qos.latched(1000))
+        self.create_subscription(PoseStamped, "goal_pose", self._on_goal, deep)
+        self.create_subscription(DiagnosticStatus, "nbv_planner/iteration", self._on_decision, qos.latched(1000))
+        self.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, deep)
+
+    def forget(self) -> None:
+        """Begin anew: what has come so far was the warm-up."""
+        self.scans: list[int] = []
+        self.decisions: list[dict[str, str]] = []
+        self.updates: list[dict[str, str]] = []
+        self.surfaces.clear()
+        self.goals.clear()
+
+    def _on_surface(self, msg: PointCloud2) -> None:
+        self.surfaces.append((_stamp(msg), time.time_ns()))
+
+    def _on_goal(self, msg: PoseStamped) -> None:
+        self.goals.setdefault(_stamp(msg), time.time_ns())
+
+    def _on_decision(self, msg: DiagnosticStatus) -> None:
+        self.decisions.append(conversions.status_values(msg))
+
+    def _on_diagnostics(self, msg: DiagnosticArray) -> None:
+        self.updates.extend(
+            conversions.status_values(status) for status in msg.status if status.name == "surface_mapper"
+        )
+
+
+def loop_rows(
+    rate_hz: float, duration_s: float, *, warm_up_s: float = 10.0, objective: str = "IOA", num_beams: int = 121,
+) -> dict[str, Any]:
+    """Run camera, mapper and planner at full load and measure the loop.
+
+    The camera scans at `rate_hz` and stands at the newest goal whenever it scans, so that every scan completes a view;
+    the mapper maps every scan (`integrate: always`) and the planner decides after every surface that shows it a view.
+    Nothing ends the episode.
+
+    * scan -> surface: from the stamp of a scan, which the camera sets before it casts the beams, to the reception of
+      the first surface whose stamp says that it holds that scan; for every scan.
+    * scan -> goal: from the stamp of the newest scan in the surface that a decision rests on to the reception of the
+      goal; for every decision.
+
+    Both are read off in a fourth process on the same machine, with the clock that sets the stamps.
+
+    Args:
+        rate_hz: scans per second.
+        duration_s: time measured, seconds.
+        warm_up_s: time before it, seconds, counted from the second goal.
+        objective: what the planner maximises.
+        num_beams: beams per scan.
+
+    Returns:
+        Counts, latencies in milliseconds (median, 99th percentile, greatest), milliseconds of the update and of the
+        decision alone, the mapper's drops, and by node the processor time (fraction of a core) and the resident memory
+        in MB at the start and the end with its slope in MB per minute.
+
+    Raises:
+        NbvPlannerError: a node ended, or no goal came.
+    """
+    domain = free_domain_id()
+    with tempfile.TemporaryDirectory() as folder, ros_of_its_own(domain):
+        file = Path(folder) / "parameters.yaml"
+        file.write_text(dump_parameters(_parameters(rate_hz, objective, num_beams)), encoding="utf-8")
+        with NodeProcesses(file, Path(folder) / "logs", isolated_environment(domain)) as nodes:
+            probe = LoopProbe()
+            usage = _run(probe, nodes, warm_up_s, duration_s)
+            return {"rate_hz": rate_hz, "duration_s": duration_s, **_loop_figures(probe), "nodes": usage}
+
+
+def _parameters(rate_hz: float, objective: str, num_beams: int) -> dict[str, dict[str, Any]]:
+    """Parameters under which the loop goes on for ever."""
+    return {
+        "depth_camera": {"scan_rate": float(rate_hz), "num_beams": num_beams, "angular_speed": _ANGULAR_SPEED},
+        "surface_mapper": {"integrate": "always"},
+        "nbv_planner": {
+            "objective": objective, "max_views": 0, "stall_views": 0, "revisit_radius": 0.0, "band_tolerance": 1e-9,
+            "max_duration": 0.0, "goal_subscribers": 3,
+        },
+    }
+
+
+def _run(probe: LoopProbe, nodes: NodeProcesses, warm_up_s: float, duration_s: float) -> dict[str, dict[str, float]]:
+    """Spin until the nodes are warm, and then for the time that is measured; gives the usage in it."""
+    executor = SingleThreadedExecutor()
+    executor.add_node(probe)
+    give_up = time.monotonic() + _PATIENCE
+    while len(probe.goals) < 2:
+        executor.spin_once(timeout_sec=0.1)
+        nodes.check()
+        if time.monotonic() > give_up:
+            raise NbvPlannerError(f"the nodes sent {len(probe.goals)} goals within {_PATIENCE:g} s")
+    _spin(executor, nodes, warm_up_s, {})
+    probe.forget()
+    usages = {name: ProcessUsage(pid) for name, pid in nodes.pids.items()}
+    _spin(executor, nodes, duration_s, usages)
+    return {name: usage.figures() for name, usage in usages.items()}
+
+
+def _spin(
+    executor: SingleThreadedExecutor, nodes: NodeProcesses, seconds: float, usages: dict[str, ProcessUsage]
+) -> None:
+    """Spin for a while, and look at the nodes every second."""
+    end, look = time.monotonic() + seconds, 0.0
+    while (now := time.monotonic()) < end:
+        if now >= look:
+            look = now + 1.0
+            nodes.check()
+            for usage in usages.values():
+                usage.sample()
+        executor.spin_once(timeout_sec=min(0.1, end - now))
+
+
+def _loop_figures(probe: LoopProbe) -> dict[str, Any]:
+    """Counts and latencies of what the probe has noted."""
+    stamps, received = (np.array(column, dtype=np.int64) for column in zip(*sorted(probe.surfaces), strict=True))
+    scans = np.array([stamp for stamp in probe.scans if stamp <= stamps[-1]], dtype=np.int64)
+    to_surface = received[np.searchsorted(stamps, scans)] - scans
+    goals = [
+        (int(decision["surface_stamp"]), probe.goals[int(decision["goal_stamp"])])
+        for decision in probe.decisions
+        if int(decision["goal_stamp"]) in probe.goals
+    ]
+    last = probe.updates[-1] if probe.updates else {}
+    return {
+        "scans": len(scans),
+        "surfaces": len(stamps),
+        "goals": len(goals),
+        "scan_to_surface_ms": _summary(to_surface * 1e-6),
+        "scan_to_goal_ms": _summary([(came - stamp) * 1e-6 for stamp, came in goals]),
+        "update_ms": _summary([float(values["update_milliseconds"]) for values in probe.updates]),
+        "decision_ms": _summary([float(values["planning_milliseconds"]) for values in probe.decisions]),
+        "measurements": int(last.get("measurements", 0)),
+        "dropped_scans": {key: int(number) for key, number in last.items() if key.startswith("dropped.scan")},
+    }
+
+
+def _summary(values: Sequence[float] | np.ndarray) -> dict[str, float]:
+    if len(values) == 0:
+        return {}
+    median, p99, greatest = np.percentile(values, [50.0, 99.0, 100.0])
+    return {"median": round(float(median), 3), "p99": round(float(p99), 3), "max": round(float(greatest), 3)}
+
+
+def _stamp(msg: PoseStamped | PointCloud2) -> int:
+    return conversions.to_nanoseconds(msg.header.stamp)
+
+
+def main(args: list[str] | None = None) -> None:
+    """Run the benchmark and write the figures as JSON to standard output."""
+    parser = argparse.ArgumentParser(description="Latency and memory of the loop scan -> surface -> goal over DDS.")
+    parser.add_argument("--rate", type=float, nargs="+", default=[10.0, 40.0], help="scans per second")
+    parser.add_argument("--duration", type=float, default=60.0, help="seconds to measure at each rate")
+    parser.add_argument("--warm-up", type=float, default=10.0, help="seconds before that")
+    parser.add_argument("--objective", default="IOA", help="objective of the planner")
+    parser.add_argument("--beams", type=int, default=121, help="beams per scan")
+    given = parser.parse_args(args)
+    for rate in given.rate:
+        row = loop_rows(
+            rate, given.duration, warm_up_s=given.warm_up, objective=given.objective, num_beams=given.beams
+        )
+        sys.stdout.write(json.dumps(row, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
