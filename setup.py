@@ -73,9 +73,9 @@ setup(
     entry_points={
         "console_scripts": [
             "nbv-planner = nbv_planner.cli.main:main",
-            "depth_camera = nbv_planner.ros.nodes.depth_camera:main",
-            "surface_mapper = nbv_planner.ros.nodes.surface_mapper:main",
-            "nbv_planner = nbv_planner.ros.nodes.nbv_planner:main",
+            "depth_camera = nbv_planner.ros.executables:depth_camera",
+            "surface_mapper = nbv_planner.ros.executables:surface_mapper",
+            "nbv_planner = nbv_planner.ros.executables:nbv_planner",
         ],
     },
 )

@@ -18,7 +18,7 @@ from nbv_planner.settings import check_value, settings_of
 Parameters = dict[str, dict[str, Any]]
 """Parameter values by node name and parameter name."""
 
-_ROS_OWN = ("use_sim_time", "qos_overrides")
+_QOS = "qos_overrides"
 
 
 class YamlLoader(yaml.SafeLoader):
@@ -34,6 +34,7 @@ def load_parameters(path: str | Path) -> Parameters:
     """Read a ROS 2 parameter file for the three nodes and check every value in it.
 
     Sections are `/**` (all nodes) and the node names, each with `ros__parameters`; a node's own section wins.
+    Overrides of the quality of service are kept under their full names, as `qos_overrides./scan.publisher.depth`.
 
     Raises:
         ConfigFileError: the file cannot be read, or a section, key or value is not allowed; the message names the
@@ -73,7 +74,10 @@ def _checked(where: str, node: str, values: Mapping[str, Any]) -> dict[str, Any]
     known = {name: (default, meta) for cls in NODE_SETTINGS[node] for name, default, meta in settings_of(cls)}
     checked = {}
     for key, value in values.items():
-        if key in _ROS_OWN:
+        if key == "use_sim_time":  # for whoever starts the nodes to say
+            continue
+        if key.partition(".")[0] == _QOS:
+            checked.update(_flat(key, value))
             continue
         if key not in known:
             raise ConfigFileError(f"{where}: {node} has no parameter {key!r}; known: {', '.join(sorted(known))}")
@@ -82,6 +86,13 @@ def _checked(where: str, node: str, values: Mapping[str, Any]) -> dict[str, Any]
         except SettingError as error:
             raise ConfigFileError(f"{where}: {error}") from error
     return checked
+
+
+def _flat(key: str, value: Any) -> dict[str, Any]:
+    """Parameters of nested mappings by their full names; the nodes themselves check those of ROS."""
+    if not isinstance(value, Mapping):
+        return {key: value}
+    return {name: leaf for part, inner in value.items() for name, leaf in _flat(f"{key}.{part}", inner).items()}
 
 
 def dump_parameters(parameters: Parameters) -> str:

@@ -66,9 +66,25 @@ def test_numbers_take_the_type_of_the_parameter(write):
     assert type(found["nbv_planner"]["max_duration"]) is float
 
 
-def test_what_belongs_to_ros_itself_is_passed_over(write):
-    text = "/**: {ros__parameters: {use_sim_time: true, qos_overrides: {/scan: {publisher: {depth: 1}}}}}\n"
+def test_the_clock_is_left_to_who_starts_the_nodes(write):
+    text = "/**: {ros__parameters: {use_sim_time: true}}\n"
     assert load_parameters(write(text)) == {node: {} for node in NODE_SETTINGS}
+
+
+def test_overrides_of_the_quality_of_service_keep_their_full_names(write):
+    text = """
+/**: {ros__parameters: {qos_overrides: {/scan: {publisher: {depth: 1, reliability: best_effort}}}}}
+surface_mapper: {ros__parameters: {qos_overrides./scan.publisher: {depth: 2}}}
+nbv_planner: {ros__parameters: {qos_overrides./scan.publisher.depth: 3}}
+"""
+    found = load_parameters(write(text))
+    common = {"qos_overrides./scan.publisher.reliability": "best_effort"}
+    depth = "qos_overrides./scan.publisher.depth"
+    assert found == {
+        node: {depth: number, **common}
+        for node, number in (("depth_camera", 1), ("surface_mapper", 2), ("nbv_planner", 3))
+    }
+    assert load_parameters(write(dump_parameters(found))) == found
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ class ProcessUsage:
         slope = np.polyfit(seconds, self._megabytes, 1)[0] if len(seconds) > 1 else 0.0
         used = self._processor[-1] - self._processor[0]
         return {
-            "cores": round(used / max(seconds[-1], 1e-9), 4),
+            "cores": round(float(used / max(seconds[-1], 1e-9)), 4),
             "rss_start_mb": round(self._megabytes[0], 3),
             "rss_end_mb": round(self._megabytes[-1], 3),
             "rss_slope_mb_per_min": round(60.0 * float(slope), 4),

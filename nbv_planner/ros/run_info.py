@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import yaml
+from rcl_interfaces.msg import ParameterEvent
 from rclpy.node import Node
 from rclpy.parameter import parameter_value_to_python
 from rclpy.parameter_client import AsyncParameterClient
+from rclpy.qos import qos_profile_parameter_events
 from std_msgs.msg import String
 
 from nbv_planner.evaluation.records import versions
@@ -16,7 +18,7 @@ from nbv_planner.ros import qos
 
 
 class RunInfo:
-    """Collects the parameters of the other nodes as they appear and publishes what is known."""
+    """Collects the parameters of the other nodes as they appear, follows changes, and publishes what is known."""
 
     def __init__(self, node: Node, others: Sequence[str]) -> None:
         """Start collecting; `others` are names of nodes in the same namespace."""
@@ -28,6 +30,7 @@ class RunInfo:
         self._clients = {name: AsyncParameterClient(node, name) for name in others}
         self._asked: set[str] = set()
         self._publish()
+        node.create_subscription(ParameterEvent, "/parameter_events", self._on_event, qos_profile_parameter_events)
         self._timer = node.create_timer(0.5, self._ask)
 
     def _own_parameters(self) -> dict[str, Any]:
@@ -52,6 +55,18 @@ class RunInfo:
         values = [_plain(parameter_value_to_python(value)) for value in future.result().values]
         self._known[name] = dict(zip(names, values, strict=True))
         self._publish()
+
+    def _on_event(self, event: ParameterEvent) -> None:
+        """Take in a change at run time; until a node has been asked, it is in what it will answer."""
+        prefix = self._node.get_namespace().rstrip("/") + "/"
+        known = self._known.get(event.node.removeprefix(prefix))
+        changes = {
+            changed.name: _plain(parameter_value_to_python(changed.value))
+            for changed in (*event.new_parameters, *event.changed_parameters)
+        }
+        if known is not None and {**known, **changes} != known:
+            known.update(changes)
+            self._publish()
 
     def _publish(self) -> None:
         missing = [name for name in self._clients if name not in self._known]

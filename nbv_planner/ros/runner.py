@@ -16,8 +16,7 @@ from pathlib import Path
 from types import TracebackType
 
 from nbv_planner.errors import NbvPlannerError
-
-NODES = ("depth_camera", "surface_mapper", "nbv_planner")
+from nbv_planner.ros.executables import NODES
 
 # RTPS: port = 7400 + 250 * domain + offset. Up to 101 the ports stay below Linux's ephemeral range.
 _DOMAINS = range(1, 102)
@@ -103,7 +102,7 @@ class NodeProcesses:
     def start(self, name: str) -> None:
         """Start one node."""
         command = [
-            sys.executable, "-m", f"nbv_planner.ros.nodes.{name}", "--ros-args", "--params-file",
+            sys.executable, "-m", "nbv_planner.ros.executables", name, "--ros-args", "--params-file",
             str(self._parameter_file),
         ]
         with self._log_path(name).open("ab") as log:

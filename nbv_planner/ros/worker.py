@@ -28,8 +28,11 @@ class Worker:
     The node's state belongs to the thread that spins it: a job gets values that nobody changes, or an object that
     nobody else touches until its result is there. So no lock is needed, and nothing half-updated can be seen.
 
-    A thread of its own, not a MultiThreadedExecutor: that of rclpy 7.1 and 9.1 hands out callbacks that wait for a
-    thread again and again, at the cost of a core (rclpy issue 1452), and would need locks around everything.
+    A thread of its own, not a MultiThreadedExecutor: that of rclpy 7.1 and 9.1 hands out a callback that waits for a
+    thread over and over (rclpy issue 1452), and would need locks around everything.
+
+    What computes without letting go of Python's global lock still holds the node up: scipy's triangular solve does, so
+    that a dense posterior stops everything for the time of that solve.
 
     Attributes:
         pending: number of jobs whose result the node has not got yet.

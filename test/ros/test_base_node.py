@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -13,6 +15,7 @@ from rclpy.node import Node
 from std_msgs.msg import String
 
 from nbv_planner.errors import SettingError
+from nbv_planner.ros import executables
 from nbv_planner.ros.base_node import NodeFinished, run_node
 from nbv_planner.ros.runner import free_domain_id
 
@@ -59,6 +62,38 @@ def test_ctrl_c_ends_with_code_0():
 
 def test_a_shutdown_in_the_middle_of_a_callback_ends_with_code_0():
     assert run_node(lambda: node_doing(publish_after_shutdown), []) == 0
+
+
+ENDS_WHILE_IT_LOADS = """
+import os, signal, sys
+
+class Signal:
+    def find_spec(self, name, path=None, target=None):
+        if name == sys.argv[2]:
+            os.kill(os.getpid(), int(sys.argv[1]))
+
+from nbv_planner.ros import executables
+sys.meta_path.insert(0, Signal())
+executables.surface_mapper()
+"""
+
+
+@pytest.mark.parametrize("module", ["nbv_planner.ros.nodes.surface_mapper", "numpy", "rclpy.node", "sensor_msgs.msg"])
+@pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_modules_are_loaded_ends_with_code_0_and_says_nothing(kind, module):
+    command = [sys.executable, "-c", ENDS_WHILE_IT_LOADS, str(int(kind)), module]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_ctrl_c_before_ros_has_taken_over_the_signals_ends_with_code_0(monkeypatch):
+    def interrupted(**_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(rclpy, "init", interrupted)
+    with pytest.raises(SystemExit) as ended:
+        executables.depth_camera()
+    assert ended.value.code == 0
 
 
 def test_ctrl_c_during_construction_ends_with_code_0():

@@ -64,3 +64,20 @@ def test_nodes_that_have_not_appeared_are_named_until_they_do(world):
 def test_with_no_other_nodes_it_is_complete_at_once(world):
     world.start(NbvPlannerNode, run_info_nodes="")
     assert set(complete(world)["nodes"]) == {"nbv_planner"}
+
+
+def test_a_parameter_that_changes_at_run_time_is_published_again(world):
+    planner = world.start(NbvPlannerNode, run_info_nodes="surface_mapper", max_views=3, allowed_arcs=[0.0, 3.0])
+    mapper = world.start(SurfaceMapperNode, grid_size=100)
+    mapper.declare_parameter("note", [1.0])  # of a node that has been asked, and a list
+    heard = world.listen(String, "run_info", qos.latched(100))
+    world.spin_until(lambda: heard and content(heard[-1])["nodes_not_found_yet"] == [], "a complete run_info")
+    before = content(heard[-1])["nodes"]
+    assert world.set_parameters(planner, max_views=7)[0].successful
+    assert not world.set_parameters(planner, max_views=-1)[0].successful
+    assert world.set_parameters(mapper, note=[2.0, 3.0])[0].successful
+    world.spin_until(lambda: content(heard[-1])["nodes"]["surface_mapper"]["note"] == [2.0, 3.0], "the changes")
+    after = content(heard[-1])["nodes"]
+    assert (before["nbv_planner"].pop("max_views"), after["nbv_planner"].pop("max_views")) == (3, 7)
+    assert (before["surface_mapper"].pop("note"), after["surface_mapper"].pop("note")) == ([1.0], [2.0, 3.0])
+    assert after == before

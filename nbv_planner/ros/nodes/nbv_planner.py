@@ -33,6 +33,10 @@ from nbv_planner.scene import Scene
 # Seconds for which the last status stays available before the process ends.
 _LINGER = 2.0
 
+# States between two views: too short to be worth a line in the log, or news on /diagnostics.
+_AT_WORK = {State.PLANNING, State.MOVING, State.MEASURING}
+_PASSING = {State.PLANNING, State.MEASURING}
+
 _TYPES = {
     "surface": "sensor_msgs/PointCloud2, published by surface_mapper once its own inputs are alive",
     "camera_pose": "geometry_msgs/PoseStamped",
@@ -59,7 +63,7 @@ class NbvPlannerNode(BaseNode):
             read_settings(self, SessionSettings),
             self.scene.view_distance,
         )
-        self._said: tuple[str, str] | None = None
+        self._said: tuple[State, str] | None = None
         self._deciding = False
         self._open_topics()
         self.add_on_set_parameters_callback(self.on_parameters)
@@ -167,45 +171,54 @@ class NbvPlannerNode(BaseNode):
 
     def _say_status(self) -> None:
         """Publish the status when it has changed."""
-        level, message, values = self._status_content()
-        said = (str(values["state"]), message)
-        if said == self._said:
+        state, (level, message) = self.session.state, self._status_words()
+        if (state, message) == self._said:
             return
-        self._said = said
-        if self.session.state is State.DONE and self.parameters.exit_when_done:
+        before, self._said = self._said, (state, message)
+        if state is State.DONE and self.parameters.exit_when_done:
             self.create_timer(_LINGER, self._finish)
+        values = self._status_values()
         self._status.publish(conversions.status_message(f"{self.get_name()}: status", level, message, values))
-        self.get_logger().info(f"{values['state']}: {message}")
-        self.publish_diagnostics()
+        if state in _PASSING:
+            self.get_logger().debug(f"{state.value}: {message}")
+        else:
+            self.get_logger().info(f"{state.value}: {message}")
+        if not (before and {state, before[0]} <= _AT_WORK):
+            self.publish_diagnostics()
 
     def _finish(self) -> None:
         raise NodeFinished
 
-    def _status_content(self) -> tuple[bytes, str, dict[str, object]]:
-        session, now = self.session, self.now_ns()
-        state = session.state
-        values: dict[str, object] = {
-            "state": state.value, "views": len(session.visited), "coverage_estimate": session.coverage,
-            "elapsed": session.elapsed(now),
-        }
-        level, overdue = DiagnosticStatus.OK, session.overdue(now)
+    def _status_words(self) -> tuple[bytes, str]:
+        """Level and message of the status."""
+        session, state = self.session, self.session.state
         if session.termination is not None:
-            ended = session.termination
-            # What every status holds comes last: a figure of the same name (views) must not change its form.
-            values = {**ended.figures, **values, "reason": ended.reason.value, "detail": ended.detail}
-            return level, f"{ended.reason.value}: {ended.detail}", values
-        if overdue is not None:
-            level = DiagnosticStatus.WARN
+            return DiagnosticStatus.OK, f"{session.termination.reason.value}: {session.termination.detail}"
+        if session.overdue(self.now_ns()) is not None:
             limit = session.settings.input_timeout
-            return level, f"{self._awaited()}; nothing for more than {limit:g} s", values
+            return DiagnosticStatus.WARN, f"{self._awaited()}; nothing for more than {limit:g} s"
+        if state is State.WAITING:
+            return DiagnosticStatus.OK, self._awaited()
         messages = {
-            State.WAITING: self._awaited(),
             State.PLANNING: "choosing the next view",
             State.MOVING: f"to view {len(session.visited) + 1}",
             State.MEASURING: f"at view {len(session.visited) + 1}, waiting for its surface",
             State.PAUSED: "paused by the operator",
         }
-        return level, messages.get(state, ""), values
+        return DiagnosticStatus.OK, messages[state]
+
+    def _status_values(self) -> dict[str, object]:
+        """Values of the status."""
+        session = self.session
+        values: dict[str, object] = {
+            "state": session.state.value, "views": len(session.visited), "coverage_estimate": session.coverage,
+            "elapsed": session.elapsed(self.now_ns()),
+        }
+        if session.termination is None:
+            return values
+        ended = session.termination
+        # What every status holds comes last: a figure of the same name (views) must not change its form.
+        return {**ended.figures, **values, "reason": ended.reason.value, "detail": ended.detail}
 
     def _awaited(self) -> str:
         """What the planner waits for, in words."""
@@ -279,7 +292,7 @@ class NbvPlannerNode(BaseNode):
 
     def diagnosis(self) -> tuple[bytes, str, dict[str, object]]:
         """The same as the status, every second."""
-        return self._status_content()
+        return (*self._status_words(), self._status_values())
 
 
 def main(args: list[str] | None = None) -> None:

@@ -1,0 +1,56 @@
+"""The executables of the nodes. ROS is imported late, so that a signal ends them cleanly from the first moment."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NoReturn
+
+NODES = ("depth_camera", "surface_mapper", "nbv_planner")
+
+
+def depth_camera() -> None:
+    """Run the node `depth_camera`."""
+    _run("depth_camera")
+
+
+def surface_mapper() -> None:
+    """Run the node `surface_mapper`."""
+    _run("surface_mapper")
+
+
+def nbv_planner() -> None:
+    """Run the node `nbv_planner`."""
+    _run("nbv_planner")
+
+
+def _run(name: str) -> None:
+    with _signals_end_it():
+        node = importlib.import_module(f"nbv_planner.ros.nodes.{name}")
+    try:
+        node.main()
+    except KeyboardInterrupt:  # before ROS has taken over the signals
+        sys.exit(0)
+
+
+@contextmanager
+def _signals_end_it() -> Iterator[None]:
+    """End the process at SIGINT and SIGTERM: while modules are loaded there is nothing to clean up."""
+
+    def end(*_: object) -> NoReturn:
+        os._exit(0)
+
+    before = {kind: signal.signal(kind, end) for kind in (signal.SIGINT, signal.SIGTERM)}
+    yield
+    for kind, handler in before.items():
+        signal.signal(kind, handler)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2 or sys.argv[1] not in NODES:
+        sys.exit(f"usage: python -m nbv_planner.ros.executables {{{','.join(NODES)}}} [--ros-args ...]")
+    _run(sys.argv.pop(1))
