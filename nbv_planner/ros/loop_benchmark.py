@@ -41,7 +41,7 @@ class LoopProbe(Node):
         surfaces: pairs of stamp (of the newest scan in it) and time of reception.
         goals: time of reception by stamp.
         decisions: values of every decision.
-        updates: values of `/diagnostics` of the mapper, once a second.
+        updates: stamps and values of `/diagnostics` of the mapper, once a second.
     """
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ class LoopProbe(Node):
         """Begin anew: what has come so far was the warm-up."""
         self.scans: list[int] = []
         self.decisions: list[dict[str, str]] = []
-        self.updates: list[dict[str, str]] = []
+        self.updates: list[tuple[int, dict[str, str]]] = []
         self.surfaces.clear()
         self.goals.clear()
 
@@ -76,7 +76,7 @@ class LoopProbe(Node):
 
     def _on_diagnostics(self, msg: DiagnosticArray) -> None:
         self.updates.extend(
-            conversions.status_values(status) for status in msg.status if status.name == "surface_mapper"
+            (_stamp(msg), conversions.status_values(status)) for status in msg.status if status.name == "surface_mapper"
         )
 
 
@@ -104,9 +104,10 @@ def loop_rows(
         num_beams: beams per scan.
 
     Returns:
-        Counts, latencies in milliseconds (median, 99th percentile, greatest), milliseconds of the update and of the
-        decision alone, the mapper's drops, and by node the processor time (fraction of a core) and the resident memory
-        in MB at the start and the end with its slope in MB per minute.
+        Counts, latencies in milliseconds (median, 99th percentile, greatest), milliseconds of the update (one a second)
+        and of the decision alone, the mapper's drops, and by node the processor time (fraction of a core) and the
+        resident memory in MB at the start and the end with its slope in MB per minute. `mapped` is the fraction of the
+        scans that the mapper has counted; it differs from 1 by those that waited when it was asked, and by those lost.
 
     Raises:
         NbvPlannerError: a node ended, or no goal came.
@@ -166,6 +167,8 @@ def _spin(
 
 def _loop_figures(probe: LoopProbe) -> dict[str, Any]:
     """Counts and latencies of what the probe has noted."""
+    if not probe.surfaces or not probe.decisions:
+        raise NbvPlannerError(f"{len(probe.surfaces)} surfaces and {len(probe.decisions)} decisions came")
     stamps, received = (np.array(column, dtype=np.int64) for column in zip(*sorted(probe.surfaces), strict=True))
     scans = np.array([stamp for stamp in probe.scans if stamp <= stamps[-1]], dtype=np.int64)
     to_surface = received[np.searchsorted(stamps, scans)] - scans
@@ -174,18 +177,28 @@ def _loop_figures(probe: LoopProbe) -> dict[str, Any]:
         for decision in probe.decisions
         if int(decision["goal_stamp"]) in probe.goals
     ]
-    last = probe.updates[-1] if probe.updates else {}
+    last = probe.updates[-1][1] if probe.updates else {}
     return {
         "scans": len(scans),
+        "mapped": _mapped_fraction(probe),
         "surfaces": len(stamps),
         "goals": len(goals),
         "scan_to_surface_ms": _summary(to_surface * 1e-6),
         "scan_to_goal_ms": _summary([(came - stamp) * 1e-6 for stamp, came in goals]),
-        "update_ms": _summary([float(values["update_milliseconds"]) for values in probe.updates]),
+        "update_ms": _summary([float(values["update_milliseconds"]) for _, values in probe.updates]),
         "decision_ms": _summary([float(values["planning_milliseconds"]) for values in probe.decisions]),
         "measurements": int(last.get("measurements", 0)),
         "dropped_scans": {key: int(number) for key, number in last.items() if key.startswith("dropped.scan")},
     }
+
+
+def _mapped_fraction(probe: LoopProbe) -> float:
+    """Scans mapped between the first and the last diagnostics as fraction of those taken between them."""
+    if len(probe.updates) < 2:
+        return float("nan")
+    (begin, first), (end, last) = probe.updates[0], probe.updates[-1]
+    taken = sum(begin < stamp <= end for stamp in probe.scans)
+    return round((int(last["scans"]) - int(first["scans"])) / max(taken, 1), 4)
 
 
 def _summary(values: Sequence[float] | np.ndarray) -> dict[str, float]:
@@ -195,7 +208,7 @@ def _summary(values: Sequence[float] | np.ndarray) -> dict[str, float]:
     return {"median": round(float(median), 3), "p99": round(float(p99), 3), "max": round(float(greatest), 3)}
 
 
-def _stamp(msg: PoseStamped | PointCloud2) -> int:
+def _stamp(msg: PoseStamped | PointCloud2 | DiagnosticArray) -> int:
     return conversions.to_nanoseconds(msg.header.stamp)
 
 

@@ -14,6 +14,7 @@ from rclpy.parameter import Parameter
 from rclpy.parameter_client import AsyncParameterClient
 from rclpy.qos import ReliabilityPolicy
 
+from nbv_planner.config_files import dump_parameters
 from nbv_planner.errors import NbvPlannerError, SettingError
 from nbv_planner.node_settings import NODE_SETTINGS
 from nbv_planner.ros.nodes.depth_camera import DepthCamera
@@ -185,6 +186,13 @@ def test_parameters_come_from_a_file_by_node_name_or_for_all(world, tmp_path):
     mapper, planner = (world.start(cls, cli_args=arguments) for cls in (SurfaceMapperNode, NbvPlannerNode))
     assert (mapper.scene.view_distance, mapper.get_parameter("length_scale").value) == (11.0, 0.3)
     assert (planner.scene.view_distance, planner.session.monitor.settings.max_views) == (11.0, 7)
+
+
+def test_an_override_of_the_quality_of_service_survives_being_written_to_a_file(world, tmp_path):
+    name, file = "qos_overrides./scan.publisher.depth", tmp_path / "p.yaml"
+    file.write_text(dump_parameters({"depth_camera": {name: 77}}))
+    node = world.start(DepthCamera, cli_args=["--ros-args", "--params-file", str(file)])
+    assert node.get_parameter(name).value == 77
 
 
 def test_a_change_at_run_time_is_applied(world):
