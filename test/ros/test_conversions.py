@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 import math
 import struct
 
@@ -395,3 +396,12 @@ def test_figures_in_a_status_read_back_to_the_same_value(value, count):
     back = conversions.status_values(msg)
     assert float(back["real"]) == float(back["numpy"]) == value
     assert (int(back["count"]), back["text"]) == (count, "MAX_VIEWS")
+
+
+def test_long_arrays_are_handed_to_rclpy_in_the_form_that_it_stores_as_it_is():
+    """Any other sequence would be checked and copied number by number."""
+    scan = Scan(-0.3, 0.6 / 639, np.linspace(3.0, 7.0, 640, dtype=np.float32), 0.05, 10.0)
+    ranges = conversions.scan_to_msg(scan, header("camera")).ranges
+    data = conversions.belief_to_msg(wavy_belief(0, size=4096), header("object")).data
+    assert (type(ranges), ranges.typecode, len(ranges)) == (array.array, "f", 640)
+    assert (type(data), data.typecode, len(data)) == (array.array, "B", 4096 * 36)

@@ -1,0 +1,60 @@
+"""Messages to values and back: processor time of each conversion, and of rclpy's own way to the wire.
+
+    python benchmarks/bench_messages.py
+
+The least of several rounds; needs rclpy.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+from rclpy.serialization import deserialize_message, serialize_message
+from std_msgs.msg import Header
+
+from nbv_planner.camera import CameraPose, Scan
+from nbv_planner.ros import conversions
+from nbv_planner.surface import SurfaceBelief, uniform_grid
+
+
+def microseconds(call: Callable[[], object], rounds: int = 20, calls: int = 100) -> float:
+    least = np.inf
+    for _ in range(rounds):
+        start = time.process_time()
+        for _ in range(calls):
+            call()
+        least = min(least, 1e6 * (time.process_time() - start) / calls)
+    return float(least)
+
+
+def report(what: str, value: object, to_msg: Callable, from_msg: Callable) -> None:
+    header = Header(frame_id="object")
+    msg = to_msg(value, header)
+    raw = serialize_message(msg)
+    received = deserialize_message(raw, type(msg))
+    calls = (
+        lambda: to_msg(value, header), lambda: serialize_message(msg), lambda: deserialize_message(raw, type(msg)),
+        lambda: from_msg(received),
+    )  # fmt: skip
+    print(f"{what:<28}", *(f"{microseconds(call):>12.1f}" for call in calls))
+
+
+def belief(size: int) -> SurfaceBelief:
+    angle = uniform_grid(size)
+    mean, std = 5.0 + np.sin(3.0 * angle), np.full(size, 0.5)
+    return SurfaceBelief(angle, mean, std, mean - std, mean + std, np.zeros(size, dtype=np.uint32))
+
+
+def main() -> None:
+    print(f"{'microseconds':<28}", *(f"{name:>12}" for name in ("to message", "serialise", "deserialise", "to value")))
+    scan = Scan(-0.3, 0.6 / 639, np.linspace(3.0, 7.0, 640, dtype=np.float32), 0.05, 10.0)
+    report("scan, 640 beams", scan, conversions.scan_to_msg, conversions.scan_from_msg)
+    for size in (1000, 4096):
+        report(f"surface, {size} angles", belief(size), conversions.belief_to_msg, conversions.belief_from_msg)
+    report("pose", CameraPose(1.0, 2.0, 0.3), conversions.pose_to_msg, conversions.pose_from_msg)
+
+
+if __name__ == "__main__":
+    main()
