@@ -45,8 +45,8 @@ class BaseNode(Node):
             SettingError: a parameter is unknown or not allowed.
         """
         super().__init__(name, automatically_declare_parameters_from_overrides=True, **kwargs)
-        declare_settings(self, settings)
         self.worker = Worker(self)
+        declare_settings(self, settings)
         self.drops: Counter[str] = Counter()
         self._warned: dict[str, float] = {}
         self._diagnostics = self.create_publisher(

@@ -39,20 +39,21 @@ class Worker:
     """
 
     def __init__(self, node: Node) -> None:
-        """Start the thread."""
+        """Be ready; the thread starts with the first job."""
         self.pending = 0
         self._jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._results: deque[Callable[[], None]] = deque()
         self._stopped = False
         self._guard = node.create_guard_condition(self._deliver)
         self._thread = _WorkerThread(target=self._run, name=f"{node.get_name()} worker", daemon=True)
-        self._thread.start()
 
     def submit(self, work: Callable[[], T], done: Callable[[T], None]) -> None:
         """Have `work` computed and then `done` called with its result in the node's thread.
 
         What `work` raises is raised there too.
         """
+        if not self._thread.is_alive():
+            self._thread.start()
         self.pending += 1
         self._jobs.put(lambda: self._compute(work, done))
 
@@ -60,7 +61,8 @@ class Worker:
         """End the thread; results that are not there yet are dropped."""
         self._stopped = True
         self._jobs.put(None)
-        self._thread.join(_PATIENCE)
+        if self._thread.is_alive():
+            self._thread.join(_PATIENCE)
 
     def _run(self) -> None:
         for job in iter(self._jobs.get, None):
