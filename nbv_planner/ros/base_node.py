@@ -112,11 +112,12 @@ def run_node(create: Callable[[], Node], args: list[str] | None = None) -> int:
         return _refuse(str(error).splitlines()[0])
     node = None
     try:
+        # Before the node: rclpy complains on stderr when SIGTERM comes before its executor is complete.
+        executor = SingleThreadedExecutor()
         node = create()
         # What is there now stays: the collector need not look at it again, which would take tens of milliseconds.
         gc.collect()
         gc.freeze()
-        executor = SingleThreadedExecutor()
         executor.add_node(node)
         executor.spin()
     except (KeyboardInterrupt, ExternalShutdownException, NodeFinished):

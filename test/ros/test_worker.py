@@ -96,11 +96,9 @@ def test_a_node_may_be_destroyed_in_the_middle_of_a_computation(world):
 
 
 BUSY = """
-import signal, sys, threading, time
 import numpy as np
-from rclpy.node import Node
-from nbv_planner.ros.base_node import run_node
-from nbv_planner.ros.worker import Worker, end_process
+from nbv_planner.ros.base_node import BaseNode, run_node
+from nbv_planner.ros.worker import end_process
 
 matrix = np.eye(1500)
 
@@ -109,15 +107,10 @@ def work():
     for _ in range(100_000):
         np.linalg.cholesky(matrix)
 
-class Busy(Node):
+class Busy(BaseNode):
     def __init__(self):
-        super().__init__("busy")
-        self.worker = Worker(self)
+        super().__init__("busy", [])
         self.worker.submit(work, print)
-
-    def destroy_node(self):
-        self.worker.stop()
-        super().destroy_node()
 
 end_process(run_node(Busy, []))
 """
