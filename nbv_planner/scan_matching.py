@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections import Counter, deque
 from dataclasses import dataclass
@@ -69,11 +70,13 @@ class MatchedScan:
         stamp: time of the scan, nanoseconds.
         scan: the scan.
         pose: pose of the camera at that time.
+        view: number of goals given before it was handed out.
     """
 
     stamp: int
     scan: Scan
     pose: CameraPose
+    view: int = 0
 
 
 class ScanMatcher:
@@ -92,6 +95,7 @@ class ScanMatcher:
         self._poses: deque[tuple[int, CameraPose]] = deque(maxlen=matching.queue_size)
         self._matched: deque[MatchedScan] = deque(maxlen=matching.queue_size)
         self._goal: tuple[int, CameraPose] | None = None
+        self._goals = 0
         self._taken = 0
         self.drops: Counter[str] = Counter()
         self.matches = 0
@@ -101,7 +105,7 @@ class ScanMatcher:
         self._scans.clear()
         self._poses.clear()
         self._matched.clear()
-        self._goal, self._taken, self.matches = None, 0, 0
+        self._goal, self._goals, self._taken, self.matches = None, 0, 0, 0
 
     def add_scan(self, stamp: int, scan: Scan) -> None:
         """Take in a scan (`stamp` in nanoseconds)."""
@@ -120,11 +124,12 @@ class ScanMatcher:
         """Take in a goal; the same one again (same stamp) changes nothing."""
         if self._goal is None or self._goal[0] != stamp:
             self._goal, self._taken = (stamp, goal), 0
+            self._goals += 1
 
     def take(self) -> list[MatchedScan]:
         """Hand out the scans that count, each once: those of the current goal once all of them are there, or all."""
         if self._matching.integrate == "always":
-            return self._take_all()
+            return self._hand_out(list(self._matched))
         if self._goal is None or self._taken:
             return []
         stamp, goal = self._goal
@@ -132,13 +137,11 @@ class ScanMatcher:
         if len(here) < self._matching.scans_per_view:
             return []
         self._taken = self._matching.scans_per_view
-        self._matched.clear()
-        return here[: self._taken]
+        return self._hand_out(here[: self._taken])
 
-    def _take_all(self) -> list[MatchedScan]:
-        taken = list(self._matched)
+    def _hand_out(self, scans: list[MatchedScan]) -> list[MatchedScan]:
         self._matched.clear()
-        return taken
+        return [dataclasses.replace(match, view=self._goals) for match in scans]
 
     def _match(self) -> None:
         """Give each waiting scan its pose, as soon as no later pose can be nearer."""

@@ -7,6 +7,7 @@ from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
+from itertools import groupby
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticStatus
@@ -36,6 +37,7 @@ class Update:
         belief: the new belief.
         stamp: time of the newest scan in it, nanoseconds.
         scans: number of scans that were new in it.
+        views: number of views that were new in it.
         dropped: number of their beams that were left out, by reason.
         measurements: number of measurements in the model.
         milliseconds: time that it took.
@@ -45,6 +47,7 @@ class Update:
     belief: SurfaceBelief
     stamp: int
     scans: int
+    views: int
     dropped: dict[str, int]
     measurements: int
     milliseconds: float
@@ -84,6 +87,7 @@ class SurfaceMapperNode(BaseNode):
         self._prior_stamp: int | None = None
         self._published = False
         self._last: Update | None = None
+        self._newest_view = -1
         self._views = self._scans = self._updates = 0
 
     def _open_topics(self) -> None:
@@ -130,9 +134,7 @@ class SurfaceMapperNode(BaseNode):
 
     def _integrate(self) -> None:
         """Take the scans that count, if they are all there, and have them mapped."""
-        taken = self.matcher.take()
-        self._views += bool(taken)
-        self._waiting.extend(taken)
+        self._waiting.extend(self.matcher.take())
         if not self._published and not self._waiting and self.matcher.matches:
             self._ask_for_prior(0)
         while len(self._waiting) > self._queue_size:
@@ -158,24 +160,31 @@ class SurfaceMapperNode(BaseNode):
         else:
             return
         self._published = True
-        self.worker.submit(partial(self._mapped, self.mapper, scans, stamp), self._on_update)
+        self.worker.submit(partial(self._mapped, self.mapper, scans, self._newest_view, stamp), self._on_update)
+        self._newest_view = max((match.view for match in scans), default=self._newest_view)
 
-    def _mapped(self, mapper: SurfaceMapper, scans: Sequence[MatchedScan], stamp: int) -> Update:
-        """Condition `mapper` on scans; runs beside the node and touches nothing of it that changes."""
-        started = time.perf_counter()
-        found = [scan_to_measurements(match.scan, match.pose, self.scene, self.measurement) for match in scans]
-        if found:
-            mapper.add(reduce(Measurements.joined, (one.measurements for one in found)))
+    def _mapped(self, mapper: SurfaceMapper, scans: Sequence[MatchedScan], newest_view: int, stamp: int) -> Update:
+        """Condition `mapper` on scans, those of a view at once.
+
+        Runs beside the node and touches nothing of it that changes.
+        """
+        started, views, dropped = time.perf_counter(), 0, Counter[str]()
+        for view, of_view in groupby(scans, key=lambda match: match.view):
+            found = [scan_to_measurements(match.scan, match.pose, self.scene, self.measurement) for match in of_view]
+            mapper.add(reduce(Measurements.joined, (one.measurements for one in found)), same_view=view <= newest_view)
+            views += view > newest_view
+            for one in found:
+                dropped.update(one.dropped)
         belief = mapper.belief()
-        dropped: Counter[str] = sum((Counter(one.dropped) for one in found), Counter())
         milliseconds = 1e3 * (time.perf_counter() - started)
-        return Update(mapper, belief, stamp, len(scans), dropped, len(mapper.measurements), milliseconds)
+        return Update(mapper, belief, stamp, len(scans), views, dropped, len(mapper.measurements), milliseconds)
 
     def _on_update(self, update: Update) -> None:
         """Publish the belief that an update gave, and go on with what has come meanwhile."""
         if update.mapper is self.mapper:
             self._last = update
             self._scans += update.scans
+            self._views += update.views
             self._updates += 1
             header = self.header(self.parameters.object_frame, update.stamp)
             self._surface.publish(conversions.belief_to_msg(update.belief, header))

@@ -148,6 +148,8 @@ def test_scans_that_come_during_an_update_are_mapped_together_and_each_once(worl
     assert numbers(world, mapper, "scans", "scans_waiting", "updates") == [25, 0, 2]
     stamps = [stamp_of(msg) for msg in camera.surfaces]
     assert stamps == [1 * MS, 25 * MS]
+    assert numbers(world, mapper, "views") == [1]
+    assert mapper.mapper.round == 2  # no goal has been given in between: all of one view
     expected = sum(len(camera.measured(number)) for number in range(1, 26))
     assert conversions.belief_from_msg(camera.surfaces[-1]).hits.sum() == expected
 

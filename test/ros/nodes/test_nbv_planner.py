@@ -239,6 +239,8 @@ def test_it_ends_with_a_typed_reason_and_its_figures(world, settings, belief, re
     assert all(math.isfinite(float(done[key])) for key in figures)
     assert done["views"] == str(views)
     goals = 1 if reason == "MAX_DURATION" else views  # the time limit strikes on the way to the first view
+    world.spin_until(lambda: min(len(robot.goals), len(robot.iterations)) >= goals, "the goals")
+    world.spin_some()
     assert len(robot.goals) == len(robot.iterations) == goals
 
 

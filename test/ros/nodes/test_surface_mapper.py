@@ -125,6 +125,7 @@ def test_exactly_the_scans_taken_at_the_goal_since_it_was_given_count(world):
     assert bytes(last.data) == surface_of(*taken, per_view=3)
     values = world.diagnosis(mapper).values
     assert values["views"] == "2"
+    assert mapper.mapper.round == 3
     assert int(values["measurements"]) == len(mapper.mapper.measurements)
     assert float(values["update_milliseconds"]) > 0.0
 
