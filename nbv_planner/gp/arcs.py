@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from nbv_planner.geometry import FloatArray
 from nbv_planner.gp.markov import MaternChain
+from nbv_planner.gp.stacks import diagonal_of, inverse_of, product, transposed
 
 IntArray = NDArray[np.intp]
 
@@ -39,27 +40,18 @@ class Arcs:
     likelihood: FloatArray
 
     @classmethod
-    def steps(cls, chain: MaternChain, gap: FloatArray, precision: FloatArray, score: FloatArray) -> Arcs:
-        """Stretches of length `gap` (n,) with one measurement at the start of each, or none (precision 0).
+    def steps(cls, chain: MaternChain, gap: FloatArray, likelihood: FloatArray | None = None) -> Arcs:
+        """Stretches of length `gap` (n,), radians, with measurements at the start of each at most.
 
         Args:
             chain: law of the state.
             gap: lengths, shape (n,), radians.
-            precision: 1/σ² of each measurement, shape (n,), 1/m².
-            score: y/σ² of each measurement, shape (n,), 1/m.
+            likelihood: what the measurements say about the state at the start, [J | η], shape (d, d + 1, n); None
+                if there are none.
         """
         d, n = chain.size, len(gap)
-        likelihood = np.zeros((d, d + 1, n))
-        likelihood[0, 0], likelihood[0, d] = precision, score
-        offset = np.zeros((d, 1, n))
-        return cls(np.concatenate([chain.transition(gap), offset, chain.noise(gap)], axis=1), likelihood)
-
-    @classmethod
-    def nothing(cls, d: int, n: int) -> Arcs:
-        """Stretches of no length without a measurement: the neutral element of :meth:`then`."""
-        forward, likelihood = np.zeros((d, 2 * d + 1, n)), np.zeros((d, d + 1, n))
-        _diagonal(forward)[:] = 1.0
-        return cls(forward, likelihood)
+        blank = np.zeros((d, d + 1, n)) if likelihood is None else likelihood
+        return cls(np.concatenate([chain.transition(gap), np.zeros((d, 1, n)), chain.noise(gap)], axis=1), blank)
 
     def __len__(self) -> int:
         """Return the number of stretches."""
@@ -77,6 +69,12 @@ class Arcs:
         """Replace some of the stretches by `other`."""
         self.forward[..., index], self.likelihood[..., index] = other.forward, other.likelihood
 
+    def replaced(self, index: IntArray, other: Arcs) -> Arcs:
+        """Copy with some of the stretches replaced by `other`."""
+        copy = Arcs(self.forward.copy(), self.likelihood.copy())
+        copy.put(index, other)
+        return copy
+
     def followed_by(self, other: Arcs) -> Arcs:
         """Both lists of stretches, `other` behind this one."""
         return Arcs(
@@ -92,103 +90,63 @@ class Arcs:
             C = A_j W C_i A_j^T + C_j, \\
             η &= (W A_i)^T (η_j - J_j b_i) + η_i, \quad J = (W A_i)^T J_j A_i + J_i
         """
-        d = self.forward.shape[0]
-        gained = _product(self.forward[:, d + 1 :], after.likelihood)  # C_i [J_j | η_j]
+        return self._joined(after, self.met(after))[0]
+
+    def bridged(self, after: Arcs) -> tuple[Arcs, Bridges]:
+        r"""Combine as :meth:`then` does, and keep the law of the state m in between given those at both ends.
+
+        With :math:`D = W C_i` the covariance of m given the start and :math:`K = D A_j^T C^{-1}`, where A, b, C are
+        the blocks of the combined stretch,
+
+        .. math::
+            m \mid x, z \sim N\bigl((W A_i - K A)\,x + K z + W(b_i + C_i η_j) - K b,\; D - K A_j D\bigr).
+        """
+        d = len(self.forward)
+        met = self.met(after)
+        both, reached = self._joined(after, met)
+        gain = product(transposed(reached[:, d + 1 :]), inverse_of(both.forward[:, d + 1 :]))
+        met -= product(gain, reached)
+        return both, Bridges(np.concatenate([met[:, :d], gain], axis=1), met[:, d], met[:, d + 1 :])
+
+    def met(self, after: Arcs) -> FloatArray:
+        """Law of the state where each stretch meets the next, given its start: [W A | W(b + Cη) | W C]."""
+        d = len(self.forward)
+        gained = product(self.forward[:, d + 1 :], after.likelihood)  # C_i [J_j | η_j]
         moved = self.forward.copy()
         moved[:, d] += gained[:, d]
-        _diagonal(gained)[:] += 1.0
-        moved = _product(_inverse(gained[:, :d]), moved)  # W [A_i | b_i + C_i η_j | C_i]
-        seen = _product(after.likelihood[:, :d], self.forward[:, : d + 1])  # J_j [A_i | b_i]
+        diagonal_of(gained)[:] += 1.0
+        return product(inverse_of(gained[:, :d]), moved)
+
+    def _joined(self, after: Arcs, met: FloatArray) -> tuple[Arcs, FloatArray]:
+        """Combine with `after`, given :meth:`met`; also the blocks [A | b | A_j W C_i] of what was reached."""
+        d = len(self.forward)
+        seen = product(after.likelihood[:, :d], self.forward[:, : d + 1])  # J_j [A_i | b_i]
         seen[:, d] = after.likelihood[:, d] - seen[:, d]
-        likelihood = _product(moved[:, :d].swapaxes(0, 1), seen)
+        likelihood = product(transposed(met[:, :d]), seen)
         likelihood += self.likelihood
         transition = after.forward[:, :d]
-        forward = _product(transition, moved)
-        forward[:, d + 1 :] = _product(forward[:, d + 1 :], transition.swapaxes(0, 1))
-        forward[:, d:] += after.forward[:, d:]
-        return Arcs(forward, likelihood)
+        reached = product(transition, met)
+        reached[:, d] += after.forward[:, d]
+        forward = reached.copy()
+        forward[:, d + 1 :] = product(reached[:, d + 1 :], transposed(transition))
+        forward[:, d + 1 :] += after.forward[:, d + 1 :]
+        return Arcs(forward, likelihood), reached
 
 
-def marginals(cells: Arcs, prior_variance: float) -> tuple[FloatArray, FloatArray]:
-    """Mean and standard deviation of f where each cell begins, shape (n,) each; the cells cover the circle."""
-    mean, variance = _close(_around(cells))
-    # Outside [0, k(0)] by rounding only: at angles without information the variance is k(0) up to the last digits.
-    return mean, np.asarray(np.sqrt(np.clip(variance, 0.0, prior_variance)))
+@dataclass(frozen=True, eq=False)
+class Bridges:
+    r"""States m inside n stretches given the states x, z at their ends: :math:`m \mid x, z \sim N(G [x; z] + g, P)`.
 
-
-def _around(cells: Arcs) -> Arcs:
-    """Whole circles: for each cell the stretch from its start once around and back to its start.
-
-    Upwards, neighbours combine in pairs until two halves are left; downwards, each stretch gets its complement,
-    the way from its end around the circle to its start. The cells are kept in bit-reversed order: the first and the
-    second of each pair then lie in the two halves of the array, at every level of the tree.
+    Attributes:
+        weight: G, shape (d, 2d, n).
+        offset: g, shape (d, n).
+        covariance: P, shape (d, d, n).
     """
-    d, n = cells.forward.shape[0], len(cells)
-    order: IntArray = np.array([0, 1], dtype=np.intp)
-    while len(order) < n:
-        order = np.concatenate([2 * order, 2 * order + 1])
-    level = leaves = cells.followed_by(Arcs.nothing(d, len(order) - n)).take(order)
-    halves = []
-    while len(level) > 2:
-        middle = len(level) // 2
-        halves.append((level[:middle], level[middle:]))
-        level = level[:middle].then(level[middle:])
-    outside = level[1:].followed_by(level[:1])  # two halves of the circle: each is the complement of the other
-    for first, second in reversed(halves):
-        outside = second.followed_by(outside).then(outside.followed_by(first))
-    return leaves.then(outside).take(np.argsort(order)[:n])
 
+    weight: FloatArray
+    offset: FloatArray
+    covariance: FloatArray
 
-def _close(circle: Arcs) -> tuple[FloatArray, FloatArray]:
-    r"""Mean and variance of f where a whole circle begins and ends, shape (n,) each.
-
-    Closed by x = z, the two factors of :class:`Arcs` leave
-
-    .. math::
-        Λ = (I-A)^T C^{-1} (I-A) + J, \qquad E[x] = Λ^{-1}\bigl((I-A)^T C^{-1} b + η\bigr).
-    """
-    d = circle.forward.shape[0]
-    rest = -circle.forward[:, : d + 1]  # [I - A | b], once the signs are right
-    _diagonal(rest)[:] += 1.0
-    rest[:, d] *= -1.0
-    weighted = _product(_inverse(circle.forward[:, d + 1 :]), rest)
-    joint = _product(rest[:, :d].swapaxes(0, 1), weighted) + circle.likelihood
-    covariance = _inverse(joint[:, :d])
-    return np.einsum("jn,jn->n", covariance[0], joint[:, d]), covariance[0, 0]
-
-
-def _product(left: FloatArray, right: FloatArray) -> FloatArray:
-    """Products of n small matrices, shapes (i, j, n) and (j, k, n) to (i, k, n)."""
-    return np.asarray(np.einsum("ijn,jkn->ikn", left, right))
-
-
-def _inverse(matrix: FloatArray) -> FloatArray:
-    """Inverses of n matrices of size 1, 2 or 3, shape (d, d, n); numpy runs over the matrices.
-
-    Cramer's rule loses the square of the condition number at size 3 (1e-7 m with two measurements of 1 mm noise side
-    by side), so there the largest entry of the first column is eliminated first.
-    """
-    if len(matrix) == 1:
-        return np.asarray(1.0 / matrix)
-    inverse = np.empty_like(matrix)
-    if len(matrix) == 2:
-        (a, b), (c, d) = matrix
-        inverse[0, 0], inverse[0, 1], inverse[1, 0], inverse[1, 1] = d, -b, -c, a
-        inverse /= a * d - b * c
-        return inverse
-    size = np.abs(matrix[:, 0])
-    second, third = (size[1] > size[0]) & (size[1] >= size[2]), size[2] > np.maximum(size[0], size[1])
-    # The rows are turned until the pivot comes first; the columns of the inverse are turned back.
-    turned = np.where(second, matrix[[1, 2, 0]], np.where(third, matrix[[2, 0, 1]], matrix))
-    row, column = turned[:1, 1:] / turned[0, 0], turned[1:, :1]
-    rest = _inverse(turned[1:, 1:] - column * row)
-    inverse[1:, 1:] = rest
-    inverse[:1, 1:] = -_product(row, rest)
-    inverse[1:, :1] = -_product(rest, column) / turned[0, 0]
-    inverse[:1, :1] = 1.0 / turned[0, 0] - _product(row, inverse[1:, :1])
-    return np.where(second, inverse[:, [2, 0, 1]], np.where(third, inverse[:, [1, 2, 0]], inverse))
-
-
-def _diagonal(matrix: FloatArray) -> FloatArray:
-    """View of the diagonals of n matrices, shape (d, n), also if more columns follow behind them."""
-    return np.asarray(np.einsum("iin->in", matrix[:, : len(matrix)]))
+    def __len__(self) -> int:
+        """Return the number of stretches."""
+        return int(self.weight.shape[-1])

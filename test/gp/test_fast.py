@@ -6,18 +6,15 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
+from measurement_sets import FINE, sample
 
-from nbv_planner.gp.arcs import Arcs
 from nbv_planner.gp.dense import dense_posterior
 from nbv_planner.gp.fast import fast_posterior, is_supported
 from nbv_planner.gp.kernels import MATERN_SMOOTHNESS, PeriodicMatern
-from nbv_planner.gp.markov import MaternChain
 
 TWO_PI = 2.0 * np.pi
 UNIFORM = np.arange(60) * (TWO_PI / 60)
 THESIS = np.linspace(0.0, TWO_PI, 61)  # counts 0 and 2π
-FINE = np.arange(1000) * (TWO_PI / 1000)
 GRIDS = {
     "uniform": UNIFORM,
     "thesis": THESIS,
@@ -43,20 +40,6 @@ def measurement_sets(draw, most=30):
     noise = st.one_of(st.sampled_from([1e-3, 1.0]), st.floats(-3.0, 0.0).map(lambda x: 10.0**x))
     rows = draw(st.lists(st.tuples(angles, st.floats(2.0, 8.0), noise), max_size=most))
     return tuple(np.array(column) for column in zip(*rows, strict=True)) if rows else (np.empty(0),) * 3
-
-
-def sample(kind: str, n: int, noise: float, seed: int = 1):
-    """A set of n measurements of a smooth contour."""
-    rng = np.random.default_rng(seed)
-    angle = {
-        "random": lambda: rng.uniform(0.0, TWO_PI, n),
-        "clustered": lambda: 1.0 + 1e-3 * rng.uniform(size=n),
-        "repeated": lambda: rng.choice(rng.uniform(0.0, TWO_PI, 12), n),
-        "nearly equal": lambda: 1.0 + 1e-15 * rng.integers(0, 40, n),
-        "on the grid": lambda: rng.choice(FINE, n),
-        "one arc": lambda: rng.uniform(6.0, 6.6, n) % TWO_PI,
-    }[kind]()
-    return angle, 5.0 + np.cos(3.0 * angle) + noise * rng.normal(size=n), np.full(n, noise)
 
 
 def assert_equal_posteriors(kernel, grid, data, atol=1e-6):
@@ -125,7 +108,7 @@ def test_one_measurement_gives_the_formula_for_one(nu, length, noise):
     k = kernel(grid - 2.345)
     variance = kernel.variance + noise**2
     assert std[-1] == pytest.approx(noise * kernel.kernel_std / np.sqrt(variance), rel=1e-10)
-    if is_supported(kernel, np.array([noise])):
+    if is_supported(kernel, noise**-2.0):
         np.testing.assert_allclose(mean, 5.0 + k / variance, rtol=0, atol=1e-6)
         np.testing.assert_allclose(std**2, kernel.variance - k**2 / variance, rtol=0, atol=1e-9)
 
@@ -166,9 +149,8 @@ def test_only_kernels_with_markov_structure_are_supported():
         def __call__(self, difference):
             return np.cos(difference)
 
-    noise = np.full(10, 0.1)
-    assert all(is_supported(PeriodicMatern(smoothness=nu), noise) for nu in MATERN_SMOOTHNESS)
-    assert not is_supported(Other(), noise)
+    assert all(is_supported(PeriodicMatern(smoothness=nu), 1e3) for nu in MATERN_SMOOTHNESS)
+    assert not is_supported(Other(), 1e3)
 
 
 @pytest.mark.parametrize(("nu", "n", "noise", "supported"), [
@@ -176,31 +158,9 @@ def test_only_kernels_with_markov_structure_are_supported():
     ("3/2", 5_000, 1e-3, True),
     ("5/2", 5_000, 1e-3, True),
     ("3/2", 1_000_000, 0.01, True),
-    ("3/2", 50_000, 1e-3, False),
+    ("3/2", 500_000, 1e-3, False),
     ("5/2", 1, 1e-6, False),
     ("1/2", 50_000, 1e-6, True),
 ])  # fmt: skip
 def test_too_much_information_is_not_supported(nu, n, noise, supported):
-    assert is_supported(PeriodicMatern(smoothness=nu), np.full(n, noise)) is supported
-
-
-# ------------------------------------------------------------------------------------------------- algebra of the arcs
-
-
-@st.composite
-def three_arcs(draw):
-    """A chain and three neighbouring stretches, with or without a measurement each."""
-    chain = MaternChain.of(draw(kernels))
-    gap = draw(arrays(float, 3, elements=st.floats(1e-6, 2.0)))
-    precision = draw(arrays(float, 3, elements=st.sampled_from([0.0, 1.0, 1e2, 1e4])))
-    return [Arcs.steps(chain, gap[i : i + 1], precision[i : i + 1], 0.3 * precision[i : i + 1]) for i in range(3)]
-
-
-@given(three_arcs())
-def test_combining_arcs_is_associative_and_has_a_neutral_element(arcs):
-    first, second, third = arcs
-    left, right = first.then(second).then(third), first.then(second.then(third))
-    nothing = Arcs.nothing(first.forward.shape[0], 1)
-    for one, other in [(left, right), (first.then(nothing), first), (nothing.then(first), first)]:
-        np.testing.assert_allclose(one.forward, other.forward, rtol=1e-7, atol=1e-7)
-        np.testing.assert_allclose(one.likelihood, other.likelihood, rtol=1e-7, atol=1e-7)
+    assert is_supported(PeriodicMatern(smoothness=nu), n * noise**-2.0) is supported

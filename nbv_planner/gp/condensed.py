@@ -1,0 +1,203 @@
+r"""Measurements condensed to a bounded number of angles, so that memory and time do not grow with an episode."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from nbv_planner.geometry import TWO_PI, FloatArray, wrap_angle
+from nbv_planner.gp.arcs import IntArray
+
+_NOTHING_CHANGED: IntArray = np.empty(0, dtype=np.intp)
+
+
+@dataclass(frozen=True, eq=False)
+class CondensedMeasurements:
+    r"""Measurements at distinct angles, with neighbours merged beyond a greatest number of angles. Immutable.
+
+    Measurements at equal angles are merged without loss. Beyond `most` angles, neighbours are merged too, but never
+    across a cell boundary, and :math:`n` measurements with precisions :math:`w_i = σ_i^{-2}` become the straight line
+
+    .. math::
+        \sum_i w_i\bigl(r_i - f(\barφ) - (φ_i - \barφ) f'(\barφ)\bigr)^2, \quad
+        \barφ = \frac{\sum_i w_i φ_i}{\sum_i w_i},
+
+    of which these sums are all that is left. They do not depend on the kernel. What a pair of precisions v, w at a
+    distance δ says about the slope, :math:`δ^2 vw/(v+w)` (Ward's criterion), is an estimate of what merging them would
+    lose to the curvature of the surface. The posterior is wanted at the cell boundaries only and sees what is far from
+    them less sharply, so the pairs with the least of it over their distance to the boundary are merged (a heuristic).
+
+    Measured against the exact posterior at the boundaries of 1000 cells, 8192 angles left of up to 10⁶ measurements of
+    1 to 5 cm (random, in 1 mrad, in one arc): within 1e-3 m for l = 0.05, 1e-4 m from l = 0.2 on with ν = 3/2, and less
+    with 5/2. Beside a gap in the measurements the slope at its end tells: up to 1e-2 m, where the deviation is 0.5 m.
+    ν = 1/2 is too rough for straight lines; with 65 536 angles left it is off by up to 5e-2 m.
+
+    Attributes:
+        edge: where each cell begins, rising, shape (N,), radians in [0, 2π).
+        most: greatest number of angles kept, at least 2 N.
+        columns: mean angle (radians, from edge[0] to edge[0] + 2π, rising), precision :math:`\sum w_i` (1/m²), mean
+            radius (m), :math:`\sum w_i (φ_i-\barφ)^2` and :math:`\sum w_i (φ_i-\barφ)(r_i-\bar r)`; shape (5, n).
+        count: number of measurements.
+        is_exact: whether none but repeats have been merged.
+        scatter: :math:`\sum_i w_i (r_i - \bar r)^2` about the mean radius of the angle each was merged into.
+        log_variance: :math:`\sum_i \log σ_i^2`, σ in metres.
+        changed: cells in which the newest measurements changed anything, rising.
+    """
+
+    edge: FloatArray
+    most: int
+    columns: FloatArray
+    count: int = 0
+    is_exact: bool = True
+    scatter: float = 0.0
+    log_variance: float = 0.0
+    changed: IntArray = dataclasses.field(default_factory=lambda: _NOTHING_CHANGED)
+
+    @classmethod
+    def none(cls, edge: FloatArray, most: int) -> CondensedMeasurements:
+        """No measurement yet; see the attributes."""
+        return cls(edge, max(most, 2 * len(edge)), np.empty((5, 0)))
+
+    def __len__(self) -> int:
+        """Return the number of distinct angles kept."""
+        return int(self.columns.shape[1])
+
+    @property
+    def angle(self) -> FloatArray:
+        """Mean angles, shape (n,), radians, from edge[0] to edge[0] + 2π."""
+        return np.asarray(self.columns[0])
+
+    @property
+    def precision(self) -> FloatArray:
+        """Summed precisions at each angle, shape (n,), 1/m²."""
+        return np.asarray(self.columns[1])
+
+    @property
+    def radius(self) -> FloatArray:
+        """Mean radius at each angle, shape (n,), metres."""
+        return np.asarray(self.columns[2])
+
+    @property
+    def noise_std(self) -> FloatArray:
+        """Standard deviation of each mean radius, shape (n,), metres."""
+        return np.asarray(self.precision**-0.5)
+
+    @property
+    def information(self) -> float:
+        """Sum of all precisions, 1/m²."""
+        return float(self.precision.sum())
+
+    @property
+    def cell(self) -> IntArray:
+        """The cell that each angle lies in, shape (n,)."""
+        return np.repeat(np.arange(len(self.edge)), np.diff(self.bounds))
+
+    @cached_property
+    def bounds(self) -> IntArray:
+        """Where the angles of each cell begin, and that of the last one end, shape (N + 1,)."""
+        return np.append(np.searchsorted(self.angle, self.edge), len(self))
+
+    def adding(self, angle: FloatArray, radius: FloatArray, noise_std: FloatArray) -> CondensedMeasurements:
+        """Add measurements.
+
+        Args:
+            angle: shape (n,), radians.
+            radius: shape (n,), metres.
+            noise_std: standard deviation of each radius, shape (n,), metres, positive.
+        """
+        angle = wrap_angle(angle)
+        angle = np.where(angle < self.edge[0], angle + TWO_PI, angle)
+        blank = np.zeros(len(angle))
+        new = np.stack([angle, noise_std**-2.0, radius, blank, blank])
+        columns = np.concatenate([self.columns, new], axis=1)
+        columns = columns.take(np.argsort(columns[0], kind="stable"), axis=1)
+        added = dataclasses.replace(
+            self, columns=columns, count=self.count + len(angle),
+            log_variance=self.log_variance + 2.0 * float(np.log(noise_std).sum()),
+            changed=np.unique(np.searchsorted(self.edge, angle, side="right") - 1),
+        )  # fmt: skip
+        return added._merging(np.flatnonzero(columns[0, 1:] == columns[0, :-1]))._condensed()
+
+    def limited(self, information: float) -> CondensedMeasurements:
+        """All precisions scaled by one factor, so that they sum to `information` (1/m²) at most."""
+        columns = self.columns.copy()
+        columns[[1, 3, 4]] *= min(1.0, information / self.information)
+        return dataclasses.replace(self, columns=columns)
+
+    def _condensed(self) -> CondensedMeasurements:
+        """Merge neighbours until at most `most` angles are left, an eighth of them at a time at most.
+
+        So the pairs are weighed again before dear ones are merged, and a scan takes one round.
+        """
+        data = self
+        while len(data) > data.most:
+            pairs = data._cheapest_pairs(min(len(data) - data.most, 1 + len(data) // 8))
+            cells = np.searchsorted(data.bounds, pairs, side="right") - 1
+            data = dataclasses.replace(
+                data._merging(pairs), changed=np.union1d(data.changed, cells), is_exact=False
+            )
+        return data
+
+    def _cheapest_pairs(self, number: int) -> IntArray:
+        """At most `number` pairs (i, i + 1) that lose little and share no angle, named by i.
+
+        Of every run of neighbours among the 2 `number` cheapest pairs, every other one is free, with the cheapest.
+        """
+        cost = self._cost()
+        wanted = min(2 * number, int(np.isfinite(cost).sum()))
+        cheap = np.sort(np.argpartition(cost, wanted - 1)[:wanted])
+        first = np.flatnonzero(np.diff(cheap, prepend=-2) > 1)
+        size = np.diff(first, append=wanted)
+        least = cost[cheap] == np.repeat(np.minimum.reduceat(cost[cheap], first), size)
+        place = np.arange(wanted)
+        cheapest = np.repeat(np.maximum.reduceat(np.where(least, place, 0), first), size)
+        free = cheap[(place - cheapest) % 2 == 0]
+        return np.sort(free[np.argsort(cost[free], kind="stable")[:number]])
+
+    def _cost(self) -> FloatArray:
+        """Estimate of what merging i with i + 1 would lose, shape (n - 1,); infinite across a cell boundary.
+
+        It counts a quarter in the cells that have changed already, which have to be solved again anyway.
+        """
+        (angle, precision), bounds = self.columns[:2], self.bounds
+        size = np.diff(bounds)
+        after_begin = angle - np.repeat(self.edge, size)
+        before_end = np.repeat(np.append(self.edge[1:], self.edge[0] + TWO_PI), size) - angle
+        share = np.ones(len(size))
+        share[self.changed] = 0.25
+        apart = np.diff(angle)
+        slope = precision[1:] * precision[:-1] / (precision[1:] + precision[:-1]) * apart**2
+        cost = slope * np.repeat(share, size)[1:] / (np.minimum(after_begin[:-1], before_end[1:]) + apart)
+        cost[bounds[(bounds > 0) & (bounds < len(self))] - 1] = np.inf
+        return np.asarray(cost)
+
+    def _merging(self, pairs: IntArray) -> CondensedMeasurements:
+        """Merge each angle i of `pairs` with i + 1; where i and i + 1 are both among them, all three become one."""
+        if len(pairs) == 0:
+            return self
+        begins = np.diff(pairs, prepend=-2) > 1
+        start = pairs[begins]
+        size = np.diff(np.flatnonzero(begins), append=len(pairs)) + 1
+        merged, scatter = _merged(self.columns.take(np.union1d(pairs, pairs + 1), axis=1), size)
+        kept = np.ones(len(self), dtype=bool)
+        kept[pairs + 1] = False
+        columns = self.columns.take(np.flatnonzero(kept), axis=1)  # several times faster than np.delete
+        columns[:, start - np.searchsorted(pairs, start)] = merged
+        return dataclasses.replace(self, columns=columns, scatter=self.scatter + scatter)
+
+
+def _merged(columns: FloatArray, size: IntArray) -> tuple[FloatArray, float]:
+    """Merge runs of `size` neighbours into one each: the new columns, and what the scatter grows by."""
+    angle, precision, radius, spread, slope = columns
+    start = np.cumsum(size) - size
+    total = np.add.reduceat(precision, start)
+    first = np.repeat(angle[start], size)
+    mean_angle = angle[start] + np.add.reduceat(precision * (angle - first), start) / total
+    mean_radius = np.add.reduceat(precision * radius, start) / total
+    ahead, above = angle - np.repeat(mean_angle, size), radius - np.repeat(mean_radius, size)
+    spread = np.add.reduceat(spread + precision * ahead**2, start)
+    slope = np.add.reduceat(slope + precision * ahead * above, start)
+    return np.stack([mean_angle, total, mean_radius, spread, slope]), float(np.sum(precision * above**2))
