@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,10 +14,9 @@ from nbv_planner.circle import CircleInterpolation
 from nbv_planner.errors import MeasurementError, SettingError
 from nbv_planner.geometry import TWO_PI, FloatArray, wrap_angle
 from nbv_planner.gp.confidence import scheduled_half_width
-from nbv_planner.gp.covariances import CovarianceTable
-from nbv_planner.gp.dense import dense_posterior
-from nbv_planner.gp.fast import fast_posterior, is_supported
 from nbv_planner.gp.kernels import Kernel
+from nbv_planner.gp.leave_one_out import LeaveOneOut, leave_one_out
+from nbv_planner.gp.posterior import log_likelihood_of, posterior_on, trusted
 from nbv_planner.settings import check_settings, setting
 
 # Steepest relative slope (1/rad) that is believed; beyond it a radius says next to nothing at its angle anyway.
@@ -129,9 +129,7 @@ class SurfaceBelief:
 
     def relative_slope(self, angle: ArrayLike) -> FloatArray:
         """Relative slope `μ'/μ` of the mean contour at any `angle`, 1/rad, by central differences on the grid."""
-        after, before = (self.interpolate(self.mean, self.angle + step) for step in (self.step, -self.step))
-        slope = (after - before) / (2.0 * self.step * np.maximum(self.mean, 1e-9))
-        return self.interpolate(np.clip(slope, -_STEEPEST, _STEEPEST), angle)
+        return _relative_slope(self.angle, self.mean, angle)
 
     def as_transmitted(self) -> SurfaceBelief:
         """Return the belief as it arrives over a `surface` message, in single precision.
@@ -141,6 +139,14 @@ class SurfaceBelief:
         names = ("angle", "mean", "std", "lower", "upper")
         rounded = {n: np.asarray(getattr(self, n), dtype=np.float32).astype(float) for n in names}
         return dataclasses.replace(self, **rounded)
+
+
+def _relative_slope(grid: FloatArray, mean: FloatArray, angle: ArrayLike) -> FloatArray:
+    """Relative slope `μ'/μ` at `angle` of a contour given on the grid, 1/rad, by central differences."""
+    step = float(grid[1] - grid[0])
+    after, before = (CircleInterpolation.at(grid, grid + shift)(mean) for shift in (step, -step))
+    slope = (after - before) / (2.0 * step * np.maximum(mean, 1e-9))
+    return CircleInterpolation.at(grid, angle)(np.clip(slope, -_STEEPEST, _STEEPEST))
 
 
 @dataclass(frozen=True)
@@ -154,7 +160,7 @@ class MapperSettings:
     prior_mean: float = setting(5.0, "Prior mean of the radius.", unit="m", gt=0.0)
     grid_size: int = setting(1000, "Number of grid angles of the surface belief.", ge=16, le=100_000)
     solver: str = setting(
-        "auto", "Posterior: dense Cholesky always, or auto: the equal solution in linear time where it is exact.",
+        "auto", "Posterior: dense Cholesky of all measurements, or auto: in linear time and bounded memory.",
         choices=("auto", "dense"),
     )
     confidence_scale: float = setting(
@@ -194,8 +200,11 @@ def uniform_grid(size: int) -> FloatArray:
 class SurfaceMapper:
     """Condition a Gaussian process over the polar angle on surface measurements.
 
+    Unless the solver is set to `dense`, time and memory of an update do not grow with the number of measurements:
+    beyond some thousand distinct angles, neighbouring ones are merged (:class:`CondensedMeasurements`).
+
     Attributes:
-        solver: which solution gave the newest belief, `fast` or `dense`; before the first one the setting.
+        solver: which solution gave the newest belief, `fast`, `condensed` or `dense`; before the first one the setting.
     """
 
     def __init__(self, kernel: Kernel, settings: MapperSettings, *, grid: FloatArray | None = None) -> None:
@@ -211,21 +220,38 @@ class SurfaceMapper:
         self._grid = uniform_grid(settings.grid_size) if grid is None else np.asarray(grid, dtype=float)
         if len(self._grid) < 2:
             raise SettingError("grid: needs at least 2 angles")
-        self._covariances = CovarianceTable(kernel, self._grid)
-        self._measurements = Measurements.empty()
-        self._views = 0
-        self.solver = settings.solver
+        self.reset()
+
+    @property
+    def count(self) -> int:
+        """Number of measurements conditioned on so far."""
+        return int(self._hits.sum())
 
     @property
     def measurements(self) -> Measurements:
-        """Everything conditioned on so far."""
-        return self._measurements
+        """What is conditioned on: every measurement, repeats and (if condensed) neighbours merged to their mean.
+
+        Their noise is that of the radius at their angle; how the beams lay is not kept.
+        """
+        return Measurements(*self._posterior.measured)
+
+    @property
+    def normals_per_sample(self) -> int:
+        """Number of standard normals that one sample takes."""
+        return self._trusted.normals_per_sample
 
     def reset(self) -> None:
         """Forget all measurements."""
-        self._covariances.clear()
-        self._measurements = Measurements.empty()
+        dense = self._settings.solver == "dense"
+        self._posterior = posterior_on(self._grid, self._kernel, self._settings.prior_mean, dense=dense)
+        self._trusted = self._posterior
         self._views = 0
+        self._hits = np.zeros(len(self._grid), dtype=np.uint32)
+        self.solver = self._settings.solver
+
+    def copy(self) -> SurfaceMapper:
+        """Another mapper that knows the same; neither sees what is added to the other later."""
+        return copy(self)  # what it holds is never changed, only replaced
 
     @property
     def round(self) -> int:
@@ -238,33 +264,62 @@ class SurfaceMapper:
         Each call counts as one view, also without any measurement, unless they are of the `same_view` as the last.
 
         Where the tilt of the beams is known, the noise of each radius is widened by the slope of the surface, as the
-        belief with these measurements sees it (:meth:`Measurements.radial`).
+        belief with these measurements sees it (:meth:`Measurements.radial`). That takes a second posterior mean.
         """
         assert measurements.tilt is not None
+        new = measurements
         if measurements.tilt.any():
-            preview = self._belief_from(self._measurements.joined(measurements))
-            measurements = measurements.radial(preview.relative_slope(measurements.angle))
-        self._measurements = self._measurements.joined(measurements)
+            preview = trusted(self._posterior.adding(new.angle, new.radius, new.std), self._grid)
+            new = new.radial(_relative_slope(self._grid, preview.mean(), new.angle))
+        self._posterior = self._posterior.adding(new.angle, new.radius, new.std)
+        self._trusted = trusted(self._posterior, self._grid)
+        self._hits = self._hits + self._new_hits(new.angle)
         self._views += not same_view
 
     def belief(self) -> SurfaceBelief:
         """Posterior given all measurements so far."""
-        return self._belief_from(self._measurements)
-
-    def _belief_from(self, data: Measurements) -> SurfaceBelief:
-        kernel, given = self._kernel, (self._settings.prior_mean, self._grid, data.angle, data.radius, data.std)
-        if self._settings.solver == "auto" and is_supported(kernel, data.std):
-            self.solver = "fast"
-            mean, std = fast_posterior(kernel, *given)
-        else:
-            self.solver = "dense"
-            mean, std = dense_posterior(kernel, *given, table=self._covariances)
+        self.solver = self._trusted.solver
+        mean, std = self._trusted.mean_and_std()
         half = self._settings.half_width(std, self.round)
         return SurfaceBelief(
-            angle=self._grid, mean=mean, std=std, lower=mean - half, upper=mean + half, hits=self._hits(data.angle)
+            angle=self._grid, mean=mean, std=std, lower=mean - half, upper=mean + half, hits=self._hits
         )
 
-    def _hits(self, angle: FloatArray) -> NDArray[np.integer[Any]]:
+    def sample(self, count: int, rng: np.random.Generator) -> FloatArray:
+        """Draw `count` joint samples of the radius on the grid from the posterior, shape (count, M), metres."""
+        return self.sample_from(rng.standard_normal((count, self.normals_per_sample)))
+
+    def sample_from(self, normals: FloatArray) -> FloatArray:
+        """Joint posterior samples from given standard normals, as :meth:`sample` from random ones.
+
+        The same normals give samples that move with the posterior (common random numbers), as long as the solver
+        stays the same kind. Samples are linear in the normals; none (zeros) give the posterior mean.
+
+        Args:
+            normals: standard normals, shape (count, normals_per_sample).
+
+        Returns:
+            Samples, shape (count, M), metres.
+        """
+        return self._trusted.sample(np.asarray(normals, dtype=float))
+
+    def log_likelihood(self, kernel: Kernel | None = None, *, prior_mean: float | None = None) -> float:
+        """Log marginal likelihood of everything measured so far, to compare hyper-parameters.
+
+        It takes linear time for the Matérn kernels. Condensed, it is an approximation (for ν = 1/2 a poor one).
+
+        Args:
+            kernel: kernel to judge; None for the mapper's own.
+            prior_mean: prior mean to judge, metres; None for the mapper's own.
+        """
+        mean = self._settings.prior_mean if prior_mean is None else prior_mean
+        return log_likelihood_of(self._posterior, kernel or self._kernel, mean)
+
+    def leave_one_out(self) -> LeaveOneOut:
+        """Predict each of :attr:`measurements` from the others: a check of kernel, noise and band."""
+        return leave_one_out(self._kernel, self._settings.prior_mean, *self._posterior.measured)
+
+    def _new_hits(self, angle: FloatArray) -> NDArray[np.integer[Any]]:
         """Count the measurements nearest to each grid angle."""
         step = self._grid[1] - self._grid[0]
         cell = np.rint(angle / step).astype(int) % len(self._grid)

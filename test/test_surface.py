@@ -11,6 +11,7 @@ import pytest
 from beliefs import belief_of
 from hypothesis import given
 from hypothesis import strategies as st
+from measurement_sets import KINDS, sample
 
 from nbv_planner.errors import MeasurementError, NbvPlannerError, SettingError
 from nbv_planner.gp.kernels import PeriodicMatern
@@ -213,3 +214,134 @@ def test_mapper_widens_the_noise_on_steep_flanks_when_it_knows_the_beams():
     aware.add(Measurements(angle, radius, np.full(40, 0.2), tilt))
     assert np.median(aware.measurements.std) > 1.3 * 0.2
     assert (aware.belief().std >= plain.belief().std - 1e-12).all()
+
+
+# ------------------------------------------------------------------------------------------------ solvers of the mapper
+
+
+def full_mapper(nu="3/2", **settings) -> SurfaceMapper:
+    return SurfaceMapper(PeriodicMatern(smoothness=nu), MapperSettings(**settings))
+
+
+def fed(mapper, kind, n, noise, *, batch=1000) -> SurfaceMapper:
+    data = sample(kind, n, noise)
+    for k in range(0, n, batch):
+        mapper.add(Measurements(*(column[k : k + batch] for column in data)))
+    return mapper
+
+
+@pytest.mark.parametrize("nu", ["1/2", "3/2", "5/2"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_solvers_of_the_mapper_agree(nu, kind):
+    fast, dense = (fed(full_mapper(nu, solver=solver), kind, 400, 0.05, batch=90) for solver in ("auto", "dense"))
+    assert fast.solver == "auto"
+    belief, expected = fast.belief(), dense.belief()
+    assert (fast.solver, dense.solver) == ("fast", "dense")
+    np.testing.assert_allclose(belief.mean, expected.mean, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(belief.std, expected.std, rtol=0, atol=1e-6)
+    np.testing.assert_array_equal(belief.hits, expected.hits)
+    assert fast.count == dense.count == 400
+    assert fast.log_likelihood() == pytest.approx(dense.log_likelihood(), abs=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["random", "clustered"])
+def test_the_mapper_keeps_no_more_than_it_must(kind):
+    mapper = fed(full_mapper(), kind, 30_000, 0.05, batch=3000)
+    mapper.belief()
+    assert mapper.solver == "condensed"
+    assert len(mapper.measurements) == 8192
+    assert mapper.count == mapper.belief().hits.sum() == 30_000
+
+
+def test_what_is_kept_grows_no_further_however_many_measurements_come():
+    """Every array that the mapper holds, counted."""
+
+    def size_of(mapper):
+        posterior = mapper._posterior
+        return sum(a.nbytes for a in (posterior.data.columns, posterior.cells.forward, posterior.cells.likelihood))
+
+    mapper = fed(full_mapper(), "random", 9_000, 0.05)
+    before = size_of(mapper)
+    fed(mapper, "mixed", 20_000, 0.05)
+    assert size_of(mapper) == before
+
+
+def test_too_much_information_is_left_to_the_dense_solution_while_there_are_few_angles():
+    mapper = full_mapper()
+    mapper.add(Measurements(np.linspace(0.0, 6.0, 50), np.full(50, 5.5), np.full(50, 1e-6)))
+    assert mapper.belief().mean[0] == pytest.approx(5.5, abs=1e-5)
+    assert mapper.solver == "dense"
+
+
+def test_too_much_information_in_many_angles_is_taken_as_less():
+    mapper = fed(full_mapper(), "random", 4000, 1e-4)
+    belief = mapper.belief()
+    assert mapper.solver == "fast"
+    np.testing.assert_allclose(belief.mean, 5.0 + np.cos(3.0 * belief.angle), rtol=0, atol=0.02)
+    assert np.isfinite(belief.std).all()
+
+
+class Summed:
+    """A kernel without Markov structure."""
+
+    variance = 2.25 + 1e-9
+
+    def __call__(self, difference):
+        return PeriodicMatern()(difference) + 1e-9
+
+
+def test_a_kernel_without_markov_structure_is_solved_densely_in_bounded_memory():
+    mapper = SurfaceMapper(Summed(), MapperSettings(grid_size=64))
+    few = fed(mapper, "random", 1500, 0.1).belief()
+    assert mapper.solver == "dense"
+    expected = fed(small_mapper(), "random", 1500, 0.1).belief()
+    np.testing.assert_allclose(few.mean, expected.mean, rtol=0, atol=1e-6)
+    fed(mapper, "sweep", 3000, 0.1)
+    assert len(mapper.measurements) == 2000
+    assert mapper.count == 4500
+
+
+@pytest.mark.parametrize("solver", ["auto", "dense"])
+def test_mapper_samples_have_the_mean_and_deviation_of_the_belief(solver):
+    mapper = fed(small_mapper(solver=solver), "one arc", 300, 0.1)
+    drawn, belief = mapper.sample(4000, np.random.default_rng(3)), mapper.belief()
+    assert drawn.shape == (4000, 64)
+    np.testing.assert_allclose(drawn.mean(axis=0), belief.mean, rtol=0, atol=0.1)
+    np.testing.assert_allclose(drawn.std(axis=0), belief.std, rtol=0.1, atol=1e-3)
+    np.testing.assert_array_equal(drawn, mapper.sample(4000, np.random.default_rng(3)))
+
+
+def test_the_same_normals_give_samples_that_move_with_the_posterior():
+    mapper = small_mapper()
+    normals = np.random.default_rng(0).standard_normal((6, mapper.normals_per_sample))
+    before = mapper.sample_from(normals)
+    mapper.add(measured((1.0, 5.3, 0.5)))
+    after = mapper.sample_from(normals)
+    far = np.abs(uniform_grid(64) - 1.0 - np.pi) < 1.0
+    np.testing.assert_allclose(after[:, far], before[:, far], atol=1e-3)
+    np.testing.assert_allclose(mapper.sample_from(0.0 * normals[:1])[0], mapper.belief().mean, rtol=0, atol=1e-12)
+
+
+def test_the_likelihood_prefers_the_kernel_and_the_mean_that_the_surface_came_from():
+    truth = PeriodicMatern(length_scale=0.4)
+    surface = SurfaceMapper(truth, MapperSettings(grid_size=400)).sample(1, np.random.default_rng(5))[0]
+    mapper = small_mapper()
+    mapper.add(Measurements(uniform_grid(400), surface, np.full(400, 0.02)))
+    by_length = {x: mapper.log_likelihood(PeriodicMatern(length_scale=x)) for x in (0.1, 0.2, 0.4, 0.8, 1.6)}
+    assert max(by_length, key=by_length.__getitem__) == 0.4
+    assert mapper.log_likelihood(truth, prior_mean=5.0) > mapper.log_likelihood(truth, prior_mean=8.0)
+    assert mapper.log_likelihood() == by_length[0.2]
+
+
+def test_leaving_measurements_out_tells_right_noise_from_wrong_noise():
+    rng = np.random.default_rng(2)
+    angle = rng.uniform(0.0, TWO_PI, 500)
+    radius = 5.0 + np.cos(2.0 * angle) + 0.2 * rng.normal(size=500)
+    inside = []
+    for believed in (0.05, 0.2, 0.8):
+        mapper = full_mapper()
+        mapper.add(Measurements(angle, radius, np.full(500, believed)))
+        inside.append(mapper.leave_one_out().inside(1.0))
+    assert inside[0] < 0.5
+    assert inside[1] == pytest.approx(0.683, abs=0.07)
+    assert inside[2] > 0.95

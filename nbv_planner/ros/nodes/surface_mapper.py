@@ -177,7 +177,7 @@ class SurfaceMapperNode(BaseNode):
                 dropped.update(one.dropped)
         belief = mapper.belief()
         milliseconds = 1e3 * (time.perf_counter() - started)
-        return Update(mapper, belief, stamp, len(scans), views, dropped, len(mapper.measurements), milliseconds)
+        return Update(mapper, belief, stamp, len(scans), views, dropped, mapper.count, milliseconds)
 
     def _on_update(self, update: Update) -> None:
         """Publish the belief that an update gave, and go on with what has come meanwhile."""
