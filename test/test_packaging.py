@@ -85,7 +85,7 @@ def test_manifest_as_the_ros_tools_read_it():
 def test_manifest_names_every_package_that_is_imported(manifest):
     foreign = imports(PACKAGE) | imports(ROOT / "launch")
     assert {"rclpy", "sensor_msgs", "std_srvs", "launch_ros", "numpy"} <= foreign
-    optional = {"rosbags", "tqdm", "tf2_ros", "mpl_toolkits"}
+    optional = {"rosbags", "tqdm", "tf2_ros", "mpl_toolkits", "sklearn"}
     assert {ROSDEP.get(name, name) for name in foreign - optional} - dependencies(manifest) == set()
 
 
@@ -101,7 +101,7 @@ def test_wheels_are_pinned_for_every_ros_package_that_is_imported(distribution, 
     groups = [names for key, names in distribution.extras_require.items() if key.split(":")[0] == extra]
     pins = dict(requirement.split(";")[0].split("==") for names in groups for requirement in names)
     wheels = {name.replace("ros-", "", 1).replace("-", "_") for name in pins}
-    ros = imports(PACKAGE) - LAUNCH_ONLY - set(ROSDEP) - {"rosbags", "tqdm", "tf2_ros", "mpl_toolkits"}
+    ros = imports(PACKAGE) - LAUNCH_ONLY - set(ROSDEP) - {"rosbags", "tqdm", "tf2_ros", "mpl_toolkits", "sklearn"}
     assert ros <= wheels
     assert "rmw_fastrtps_cpp" in wheels
 
