@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import time
 from collections.abc import Generator
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from nbv_planner.episode_config import EpisodeConfig
 from nbv_planner.evaluation.judge import EpisodeJudge
 from nbv_planner.evaluation.records import Step, ViewRecord
 from nbv_planner.geometry import TWO_PI
-from nbv_planner.objects import parse_object, surface_points
+from nbv_planner.objects import bisected_surface_points, parse_object, surface_points
 from nbv_planner.planning.objectives import TrueSurface
 from nbv_planner.planning.planners import Decision, PlannerSettings, planner_named
 from nbv_planner.planning.termination import Termination, TerminationMonitor, TerminationReason
@@ -31,6 +32,8 @@ Its CS-U counts the pixels of phase 1 (CSN-U); the closed form starts at the sam
 
 _THESIS_VIEWS = 100
 _THESIS_GRID = 1000
+# Variance, m², that the published runs had added to that of each measurement.
+_THESIS_JITTER = 1e-8
 
 Episode = Generator[ViewRecord, None, Termination]
 """Yields a record per view and returns the termination."""
@@ -57,7 +60,7 @@ class Simulation:
         config, scene = self.config, self.config.scene
         thesis = config.protocol == "thesis"
         self._shape = parse_object(config.object, scene)
-        self._points = surface_points(self._shape, scene.pixel_size)
+        self._points = (bisected_surface_points if thesis else surface_points)(self._shape, scene.pixel_size)
         angles = np.linspace(0.0, TWO_PI, _THESIS_VIEWS) if thesis else None
         grid = np.linspace(0.0, TWO_PI, _THESIS_GRID) if thesis else None
         views = ViewSpace(config.views, angles=angles)
@@ -76,7 +79,7 @@ class Simulation:
 
     def _thesis(self) -> Episode:
         """Observe the surface points themselves, without noise, until nothing new is seen."""
-        noise_std = self.config.measurement.noise_std
+        noise_std = math.sqrt(self.config.measurement.noise_std**2 + _THESIS_JITTER)
         while True:
             started = time.perf_counter()
             decision = self._decide(None)

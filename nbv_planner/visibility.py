@@ -168,9 +168,22 @@ def _most_steps(angle: FloatArray, radius: FloatArray, views: FloatArray, start:
     return min(len(angle), int(np.maximum(half_turn, len(angle) - half_turn).max()) + 1)
 
 
+def bearing_extent(
+    angle: FloatArray, radius: FloatArray, views: FloatArray, view_distance: float
+) -> tuple[FloatArray, FloatArray]:
+    """Lowest and highest bearing of all points, hidden or not, from each view, shape (V,) each, radians.
+
+    A point beside or behind the camera counts as at ±π/2, outside every cone.
+    """
+    x, y = polar_to_cartesian(angle, radius)
+    cos, sin = np.cos(views)[:, None], np.sin(views)[:, None]
+    ahead, aside = view_distance - (cos * x + sin * y), sin * x - cos * y
+    tangent = np.divide(aside, ahead, out=np.where(aside < 0.0, -np.inf, np.inf), where=ahead > 0.0)
+    return np.arctan(tangent.min(axis=1)), np.arctan(tangent.max(axis=1))
+
+
 def discretise(angle: FloatArray, radius: FloatArray, pixel_size: float) -> NDArray[np.intp]:
-    """Indices of one grid point per world pixel: the middle of each run of neighbours that share a pixel."""
+    """Indices of one grid point per world pixel, rising: the first of the whole grid that lies in the pixel."""
     column, row = pixel_index(*polar_to_cartesian(angle, radius), pixel_size)
-    first = np.flatnonzero(np.append(True, (np.diff(column) != 0) | (np.diff(row) != 0)))
-    last = np.append(first[1:], len(angle)) - 1
-    return np.asarray((first + last) // 2)
+    _, first = np.unique(column * (1 << 32) + row, return_index=True)
+    return np.asarray(np.sort(first))

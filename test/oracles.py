@@ -282,14 +282,11 @@ def pixel_of(x: float, y: float, h: float) -> tuple[int, int]:
 
 
 def one_per_pixel(grid, radii, h: float) -> list[int]:
-    """One grid index per pixel the curve visits: the middle of each run of neighbours in one pixel."""
-    pixels = [pixel_of(r * math.cos(p), r * math.sin(p), h) for p, r in zip(grid, radii, strict=True)]
-    chosen, start = [], 0
-    for k in range(1, len(grid) + 1):
-        if k == len(grid) or pixels[k] != pixels[start]:
-            chosen.append((start + k - 1) // 2)
-            start = k
-    return chosen
+    """One grid index per pixel the curve visits: the first of the grid that lies in it."""
+    chosen: dict[tuple[int, int], int] = {}
+    for k, (p, r) in enumerate(zip(grid, radii, strict=True)):
+        chosen.setdefault(pixel_of(r * math.cos(p), r * math.sin(p), h), k)
+    return list(chosen.values())
 
 
 def pixels_around(radius: float, h: float):
@@ -308,6 +305,7 @@ def objective_ioa(grid, lower, upper, theta, *, d_cam, fov, d_max, h, chosen=Non
     seen = observed(angles, radii, theta, d_cam, fov, math.inf)
     screen = sorted(camera_polar(angles[k], radii[k], theta, d_cam) for k in seen)
     bearings, ranges = [s[0] for s in screen], [s[1] for s in screen]
+    every = [camera_polar(p, r, theta, d_cam)[0] for p, r in zip(angles, radii, strict=True)]
     low, high = min(lower), max(upper)
     count = 0
     for x, y in pixels_around(high + h, h):
@@ -320,7 +318,7 @@ def objective_ioa(grid, lower, upper, theta, *, d_cam, fov, d_max, h, chosen=Non
             continue
         if (
             bearings
-            and bearings[0] <= alpha <= bearings[-1]
+            and min(every) <= alpha <= max(every)
             and d >= float(np.interp(alpha, bearings, ranges))
         ):
             continue

@@ -12,7 +12,7 @@ import pytest
 from nbv_planner.episode_config import EpisodeConfig
 from nbv_planner.errors import ContourError, NbvPlannerError, SettingError, UnknownNameError
 from nbv_planner.evaluation.metrics import episode_metrics
-from nbv_planner.objects import THESIS_OBJECTS, parse_object, surface_points
+from nbv_planner.objects import bisected_surface_points, parse_object
 from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.termination import TerminationReason, TerminationSettings
 from nbv_planner.planning.view_space import ViewSpaceSettings
@@ -57,7 +57,7 @@ def metrics_of(simulation: Simulation):
 def test_thesis_episode_is_that_of_a_plain_program(text, objective):
     """Views, new points, coverage and greedy gain, and with them T, T95 and the mean regret."""
     simulation, termination = played(thesis(text, objective))
-    points = surface_points(parse_object(text, SCENE), 0.1)
+    points = bisected_surface_points(parse_object(text, SCENE), 0.1)
     views, history = oracles.thesis_episode(objective, points.angle, points.radius, FIRST.get(objective))
     records = simulation.judge.views
     t95 = [t for t, (coverage, _, _) in enumerate(history, start=1) if coverage >= 0.95]
@@ -70,19 +70,6 @@ def test_thesis_episode_is_that_of_a_plain_program(text, objective):
     np.testing.assert_allclose([record.angle for record in records], candidates[views], atol=1e-12)
     complete = history[-1][0] == 1.0
     assert termination.reason is (TerminationReason.COMPLETE if complete else TerminationReason.NO_NEW_POINTS)
-
-
-def test_averages_of_u_over_all_objects_are_the_published_ones():
-    """Row U of table 7.1; the other rows take as long again each and are a command of their own (README)."""
-    ratios, regrets = [], []
-    for text in [text for family in THESIS_OBJECTS.values() for text in family]:
-        ours, best = (metrics_of(played(thesis(text, name))[0]) for name in ("U", "OSM"))
-        assert ours["T95"] is not None
-        ratios.append(100 * ours["T95"] / best["T95"])
-        regrets.append(ours["mean_individual_regret"])
-    assert len(ratios) == 22
-    assert np.mean(ratios) == pytest.approx(128, abs=2.0)
-    assert np.mean(regrets) == pytest.approx(11.91, abs=0.6)
 
 
 @pytest.mark.parametrize("objective", sorted(FIRST))
@@ -106,7 +93,7 @@ def test_thesis_episode_measures_the_exact_radii_with_the_assumed_noise():
     next(simulation.run())
     data = simulation.judge.steps[0].measurements
     np.testing.assert_allclose(data.radius, parse_object("polygon:star", SCENE).radius(data.angle), rtol=1e-9)
-    np.testing.assert_array_equal(data.std, np.full(len(data), 0.2))
+    np.testing.assert_allclose(data.std**2, 0.2**2 + 1e-8, rtol=1e-12)
     assert len(data) == simulation.judge.views[0].new_points
 
 

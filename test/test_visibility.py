@@ -113,13 +113,12 @@ def test_mirrored_object_is_seen_mirrored(seed, view):
 
 
 @pytest.mark.parametrize("h", [0.1, 0.3])
-def test_discretised_bound_has_one_point_in_every_pixel_run(h):
+def test_discretised_bound_has_one_point_in_every_pixel(h):
     belief = wavy_belief(7, size=1000)
     x, y = belief.lower * np.cos(belief.angle), belief.lower * np.sin(belief.angle)
     pixels = [oracles.pixel_of(float(a), float(b), h) for a, b in zip(x, y, strict=True)]
     chosen = discretise(belief.angle, belief.lower, h)
     assert (np.diff(chosen) > 0).all()
     assert {pixels[k] for k in chosen} == set(pixels)
-    neighbours = [pixels[k] for k in chosen]
-    assert all(a != b for a, b in zip(neighbours[1:], neighbours[:-1], strict=True))
-    assert len(set(chosen.tolist()) ^ set(oracles.one_per_pixel(belief.angle, belief.lower, h))) <= 0.6 * len(chosen)
+    assert len(chosen) == len(set(pixels))
+    assert chosen.tolist() == sorted(oracles.one_per_pixel(belief.angle, belief.lower, h))

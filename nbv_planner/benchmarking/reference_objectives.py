@@ -143,11 +143,12 @@ def intersection_occlusion_aware(belief: SurfaceBelief, scene: Scene, view: floa
     points = discretise(belief.angle, belief.lower, scene.pixel_size)
     screen = points[walk(belief.angle[points], belief.lower[points], view, scene, math.inf)]
     at, far = world_to_camera(belief.angle[screen], belief.lower[screen], view, scene.view_distance)
+    every, _ = world_to_camera(belief.angle[points], belief.lower[points], view, scene.view_distance)
     visible = np.ones(len(angle), dtype=bool)
     if len(screen):
         order = np.argsort(at)
         behind = distance >= np.interp(bearing, at[order], far[order])
-        visible = (bearing < at.min()) | (bearing > at.max()) | ~behind
+        visible = (bearing < every.min()) | (bearing > every.max()) | ~behind
     return float((visible & _in_band(belief, angle, radius)).sum())
 
 

@@ -1,5 +1,6 @@
 """True object shapes. Only simulation and evaluation may know them; planning never imports this package."""
 
+from nbv_planner.objects.bisected_points import bisected_surface_points
 from nbv_planner.objects.parse import OBJECT_FORMS, parse_object
 from nbv_planner.objects.shapes import Ellipse, Flower, PolarObject, Polygon, Spline, Square
 from nbv_planner.objects.surface_points import SurfacePoints, surface_points
@@ -16,6 +17,7 @@ __all__ = [
     "Spline",
     "Square",
     "SurfacePoints",
+    "bisected_surface_points",
     "parse_object",
     "surface_points",
 ]

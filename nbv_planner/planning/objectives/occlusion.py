@@ -13,14 +13,15 @@ from nbv_planner.planning.objectives.cone_pixels import BEARING_SPAN, ConePixels
 from nbv_planner.planning.objectives.world_pixels import cone_reach, in_band
 from nbv_planner.scene import Scene
 from nbv_planner.surface import SurfaceBelief
-from nbv_planner.visibility import discretise, sightings
+from nbv_planner.visibility import bearing_extent, discretise, sightings
 
 
 class IntersectionOcclusionAware:
     """IOA: number of world pixels inside the cone, not hidden behind the lower bound, and inside the band.
 
-    A pixel is hidden if its bearing lies within the bearings of the seen points of the discretised lower bound and
-    its range is not smaller than theirs, interpolated linearly at its bearing (thesis eq. objective-ioa).
+    A pixel is hidden if its bearing lies within the bearings of all points of the discretised lower bound, and its
+    range is not smaller than that of the points seen, interpolated linearly at its bearing; beyond the outermost point
+    seen its range holds on (thesis eq. objective-ioa).
     """
 
     info = ObjectiveInfo("IOA", "intersection_occlusion_aware", "ynyyyy", "not attempted")
@@ -37,7 +38,9 @@ class IntersectionOcclusionAware:
 
 @dataclass(frozen=True, eq=False)
 class _Screens:
-    """Seen points of the lower bound for each view, by view and within a view by rising bearing.
+    """What hides pixels from each view: corners of a line, by view and within a view by rising bearing.
+
+    The corners are the seen points of the lower bound, and one at either end of the bearings of all its points.
 
     Attributes:
         view: number of the view, shape (N,).
@@ -53,9 +56,21 @@ class _Screens:
     def of(cls, belief: SurfaceBelief, scene: Scene, views: FloatArray) -> _Screens:
         """Discretise the lower bound and find what each view sees of it, whatever the range."""
         points = discretise(belief.angle, belief.lower, scene.pixel_size)
-        seen = sightings(belief.angle[points], belief.lower[points], views, scene, limit_range=False)
+        angle, radius = belief.angle[points], belief.lower[points]
+        seen = sightings(angle, radius, views, scene, limit_range=False)
         order = np.argsort(seen.view * BEARING_SPAN + seen.bearing, kind="stable")
-        return cls(seen.view[order], seen.bearing[order], seen.distance[order])
+        view, bearing, distance = seen.view[order], seen.bearing[order], seen.distance[order]
+        first = np.flatnonzero(np.diff(view, prepend=-1))
+        behind = np.append(first[1:], len(view))[: len(first)]
+        lowest, highest = bearing_extent(angle, radius, views[view[first]], scene.view_distance)
+        begin, end = (np.minimum(lowest, bearing[first]), np.maximum(highest, bearing[behind - 1]))
+        # Where one view ends the next begins: the ends are inserted first.
+        places = np.concatenate([behind, first])
+        return cls(
+            np.insert(view, places, np.concatenate([view[first], view[first]])),
+            np.insert(bearing, places, np.concatenate([end, begin])),
+            np.insert(distance, places, np.concatenate([distance[behind - 1], distance[first]])),
+        )
 
     def part(self, part: slice) -> _Screens:
         """Those of some consecutive views, which are counted from 0."""

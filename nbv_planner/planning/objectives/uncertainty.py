@@ -21,7 +21,7 @@ class Uncertainty:
     def evaluate(self, belief: SurfaceBelief, scene: Scene, views: FloatArray) -> FloatArray:
         """Value per candidate view, in pixels."""
         lower, upper = _bounds(belief, views)
-        return scene.simple_half_width * (upper**2 - lower**2) / scene.pixel_size**2
+        return _interval_length(scene, views) * (0.5 * (upper**2 - lower**2)) / scene.pixel_size**2
 
 
 class UncertaintyPolar:
@@ -32,7 +32,17 @@ class UncertaintyPolar:
     def evaluate(self, belief: SurfaceBelief, scene: Scene, views: FloatArray) -> FloatArray:
         """Value per candidate view, in pixels per metre of radius."""
         lower, upper = _bounds(belief, views)
-        return 2.0 * scene.simple_half_width * (upper - lower) / scene.pixel_size**2
+        return _interval_length(scene, views) * (upper - lower) / scene.pixel_size**2
+
+
+def _interval_length(scene: Scene, views: FloatArray) -> FloatArray:
+    """Length |Φ_S| of each view's simple interval, shape (V,), radians, as the difference of its ends.
+
+    It is the same for all views but for the last bit. Far from all measurements the band has one width, and there
+    that bit decides among equal candidates, as it did in the published runs.
+    """
+    half = scene.simple_half_width
+    return (views + half) - (views - half)
 
 
 def _bounds(belief: SurfaceBelief, views: FloatArray) -> tuple[FloatArray, FloatArray]:
