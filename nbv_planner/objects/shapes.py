@@ -17,6 +17,10 @@ from nbv_planner.settings import check_settings, setting
 class PolarObject(Protocol):
     """A closed curve around the origin, given by its radius at every polar angle."""
 
+    def __hash__(self) -> int:
+        """Hash of its values: what has been computed for a shape can be kept."""
+        ...
+
     def radius(self, angle: ArrayLike) -> FloatArray:
         """Radius `f(φ)` in metres at polar `angle` in radians (any real number)."""
         ...

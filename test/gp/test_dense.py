@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nbv_planner.gp import dense
 from nbv_planner.gp.dense import dense_posterior, merge_repeats
 from nbv_planner.gp.kernels import PeriodicMatern
 
@@ -147,3 +148,12 @@ def test_merging_keeps_precision_and_first_moment(data):
     assert set(merged_angle.tolist()) == set(angle.tolist())
     assert np.sum(1 / variance) == pytest.approx(np.sum(noise**-2.0))
     assert np.sum(merged_radius / variance) == pytest.approx(np.sum(radius * noise**-2.0))
+
+
+def test_long_solution_in_blocks_is_the_same(monkeypatch):
+    rng = np.random.default_rng(3)
+    angle, grid = rng.uniform(0.0, TWO_PI, 60), np.linspace(0.0, TWO_PI, 41)
+    data = PeriodicMatern(), 5.0, grid, angle, rng.normal(5.0, 1.0, 60), np.full(60, 0.2)
+    whole = dense_posterior(*data)
+    monkeypatch.setattr(dense, "_UNINTERRUPTED", 60**2 * 7)
+    np.testing.assert_allclose(dense_posterior(*data), whole, rtol=1e-11)
