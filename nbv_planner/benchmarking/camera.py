@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -18,7 +19,7 @@ _VERTICES = 4000
 Row = dict[str, str | int | float]
 
 
-def camera_rows(quick: bool) -> list[Row]:
+def camera_rows(quick: bool) -> Iterator[Row]:
     """Time scans of the star polygon, sampled at 4000 vertices.
 
     Args:
@@ -28,7 +29,7 @@ def camera_rows(quick: bool) -> list[Row]:
         Rows with `beams`, `vertices`, `cast_ms`, `reference_ms` (:func:`cast_one_by_one`) and `ratio` of the two.
         Times are medians of the processor time.
     """
-    return [_row(beams, 5 if quick else 15) for beams in ((640,) if quick else (64, 121, 640, 4096))]
+    return (_row(beams, 5 if quick else 15) for beams in ((640,) if quick else (64, 121, 640, 4096)))
 
 
 def _row(beams: int, rounds: int) -> Row:

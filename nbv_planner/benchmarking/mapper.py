@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -29,16 +29,16 @@ _MOST_DENSE = 1500
 Columns = tuple[FloatArray, FloatArray, FloatArray]
 
 
-def mapper_rows(quick: bool) -> list[dict[str, Any]]:
+def mapper_rows(quick: bool) -> Iterator[dict[str, Any]]:
     """One row for each kernel, grid size and number of measurements, see :func:`mapper_row`.
 
     Args:
         quick: fewer and smaller cases, in seconds rather than minutes.
     """
-    numbers = (100, 1500, 10_000) if quick else (100, 500, 1500, 5000, 20_000, 100_000, 1_000_000)
+    numbers = (100, 1500, 10_000) if quick else (100, 500, 1000, 1500, 5000, 20_000, 100_000, 1_000_000)
     cases = [(nu, 1000, n) for nu, n in itertools.product(MATERN_SMOOTHNESS, numbers)]
     cases += [("3/2", grid, 1500) for grid in ((500,) if quick else (500, 2000, 4096))]
-    return [mapper_row(nu, grid, n) for nu, grid, n in cases]
+    return (mapper_row(nu, grid, n) for nu, grid, n in cases)
 
 
 def mapper_row(smoothness: str, grid_size: int, n: int) -> dict[str, Any]:

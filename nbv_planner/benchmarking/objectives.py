@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -24,7 +25,7 @@ _REFERENCE_VIEWS = 5
 Row = dict[str, str | int | float]
 
 
-def objective_rows(quick: bool) -> list[Row]:
+def objective_rows(quick: bool) -> Iterator[Row]:
     """Time every objective: the star after three views, 100 to 3600 candidates, 500 to 4096 grid angles.
 
     Args:
@@ -38,7 +39,7 @@ def objective_rows(quick: bool) -> list[Row]:
     views, grids = ((100,), (1000,)) if quick else ((100, 360, 1000, 3600), (500, 1000, 4096))
     beliefs = {size: belief_after_three_views(size) for size in grids}
     cases = itertools.product(OBJECTIVES, views, grids)
-    return [_row(name, number, beliefs[size], 5 if quick else 9) for name, number, size in cases]
+    return (_row(name, number, beliefs[size], 5 if quick else 9) for name, number, size in cases)
 
 
 def belief_after_three_views(grid_size: int) -> SurfaceBelief:

@@ -14,7 +14,7 @@ from nbv_planner.ray_casting import Contour, cast_beams
 
 
 def test_quick_rows_hold_every_objective_with_consistent_figures():
-    rows = objective_rows(quick=True)
+    rows = list(objective_rows(quick=True))
     assert [row["objective"] for row in rows] == list(OBJECTIVES)
     for row in rows:
         assert (row["views"], row["grid"]) == (100, 1000)
