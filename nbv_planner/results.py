@@ -90,14 +90,13 @@ class ResultsFolder:
         shutil.rmtree(old)
 
 
-def write_whole(path: Path, text: str) -> None:
+def write_whole(path: Path, content: str | bytes) -> None:
     """Write a file of which nobody ever sees a part: beside its place, then moved there.
 
     A process that is killed meanwhile may leave a hidden file that ends in :data:`TEMPORARY`.
     """
     beside = path.with_name(f".{path.name}{TEMPORARY}")
-    with beside.open("w", encoding="utf-8", newline="") as file:
-        file.write(text)
+    beside.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
     beside.replace(path)
 
 

@@ -26,7 +26,8 @@ LAYERS = [
     {"node_settings", "evaluation"},
     {"config_files", "episode_config"},
     {"simulation", "results"},
-    {"experiments", "plotting", "bags", "ros", "benchmarking"},
+    {"experiments", "plotting", "bags", "ros"},
+    {"benchmarking"},
     {"cli"},
 ]
 LAYER = {name: number for number, names in enumerate(LAYERS) for name in names}

@@ -63,7 +63,8 @@ def _row(label: str, planner: PlannerSettings, rounds: int) -> dict[str, Any]:
         times = timed_episode(config)
         measured.append({**times, "reference": obvious_episode(config)["episode"]})
     medians = {name: statistics.median(times[name] for times in measured[1:]) for name in measured[0]}
-    return {"planner": label, **medians, "views": int(medians["views"]), "ratio": medians["reference"] / medians["episode"]}
+    ratio = medians["reference"] / medians["episode"]
+    return {"planner": label, **medians, "views": int(medians["views"]), "ratio": ratio}
 
 
 def timed_episode(config: EpisodeConfig) -> dict[str, float]:

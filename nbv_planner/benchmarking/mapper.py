@@ -48,8 +48,8 @@ def mapper_row(smoothness: str, grid_size: int, n: int) -> dict[str, Any]:
         `smoothness`, `grid`, `measurements`; `solver`; in milliseconds of processor time `update` (add the last 50
         measurements and compute the belief), `samples` (64 joint samples), `likelihood`, and where n allows it
         `dense_update`, `dense_likelihood` and `scikit_learn` (fit and predict; also only where it is installed), else
-        None; `ratio` of `dense_update` to `update`; `megabytes` held by the mapper; `difference` in metres of mean and
-        standard deviation from the dense solution, the greatest.
+        None; `ratio` of `dense_update` and `scikit_learn_ratio` of `scikit_learn` to `update`; `megabytes` held by the
+        mapper; `difference` in metres of mean and standard deviation from the dense solution, the greatest.
     """
     kernel, data = PeriodicMatern(smoothness=smoothness), measured_contour(n)
     mapper = _fed(kernel, grid_size, data)
@@ -57,11 +57,13 @@ def mapper_row(smoothness: str, grid_size: int, n: int) -> dict[str, Any]:
     times = median_milliseconds(_calls(kernel, grid_size, data, mapper), _ROUNDS)
     row: dict[str, Any] = {"smoothness": smoothness, "grid": grid_size, "measurements": n, "solver": mapper.solver}
     row |= {name: times.get(name) for name in _TIMES}
-    row["ratio"] = row["difference"] = None
+    row["ratio"] = row["difference"] = row["scikit_learn_ratio"] = None
     row["megabytes"] = megabytes_of(lambda: _fed(kernel, grid_size, data))
     if n <= _MOST_DENSE:
         mean, std = dense_posterior(kernel, 5.0, belief.angle, *data)
         row["ratio"] = times["dense_update"] / times["update"]
+        if "scikit_learn" in times:
+            row["scikit_learn_ratio"] = times["scikit_learn"] / times["update"]
         row["difference"] = max(float(np.abs(mean - belief.mean).max()), float(np.abs(std - belief.std).max()))
     return row
 
