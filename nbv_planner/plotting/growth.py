@@ -7,14 +7,17 @@ from dataclasses import dataclass
 
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from nbv_planner.plotting import style
 from nbv_planner.plotting.sweep.layout import panel_title, panels, plain
 from nbv_planner.plotting.sweep.planner_style import planner_styles
 
 _WIDTH, _HEIGHT = 3.7, 3.0
+_FEW_DECADES = 300.0
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,18 @@ def _line(look: style.Style) -> style.Style:
 
 def _draw_panel(axes: Axes, content: GrowthPanel, styles: Mapping[str, style.Style]) -> None:
     style.style_axes(axes, content.xlabel, content.ylabel)
-    axes.set(xscale="log", yscale="log")
     for label, (x, y) in content.curves.items():
         axes.plot(x, y, **_line(styles[label]), label=plain(label))
+    for axis, set_scale, column in ((axes.xaxis, axes.set_xscale, 0), (axes.yaxis, axes.set_yscale, 1)):
+        set_scale("log")
+        values = [value for curve in content.curves.values() for value in curve[column]]
+        _tick(axis, max(values) / min(values))
     panel_title(axes, content.title)
+
+
+def _tick(axis: Axis, span: float) -> None:
+    """Plain numbers over a few decades, with 2 and 5 between; powers of ten over more."""
+    if span < _FEW_DECADES:
+        axis.set_major_locator(LogLocator(base=10.0, subs=(1.0, 2.0, 5.0), numticks=12))
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axis.set_minor_formatter(NullFormatter())
