@@ -67,6 +67,7 @@ setup(
         "analysis": ["matplotlib>=3.5", "pillow>=9.0", "joblib>=1.3", "rosbags>=0.10", "tqdm>=4.57"],
         # colcon runs pytest when it finds it here; launch_testing's pytest plugin stops at 8.3.
         "test": ["pytest>=7,<8.4", "hypothesis>=6.36"],
+        "bench": ["scikit-learn>=1.0", "pytest-benchmark>=4"],
         # Linters are tests: bounded, so that a new rule of a new release cannot break an old commit.
         "lint": ["ruff~=0.17.5", "mypy~=2.4.1", "types-PyYAML"],
     },

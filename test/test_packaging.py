@@ -107,7 +107,7 @@ def test_wheels_are_pinned_for_every_ros_package_that_is_imported(distribution, 
 
 
 def test_extras_that_the_readme_promises(distribution):
-    assert {"ros", "ros-kilted", "analysis", "test"} <= set(distribution.extras_require)
+    assert {"ros", "ros-kilted", "analysis", "bench", "test"} <= set(distribution.extras_require)
     assert any(requirement.startswith("pytest") for requirement in distribution.extras_require["test"])
 
 

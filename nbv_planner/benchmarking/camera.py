@@ -32,16 +32,21 @@ def camera_rows(quick: bool) -> Iterator[Row]:
     return (_row(beams, 5 if quick else 15) for beams in ((640,) if quick else (64, 121, 640, 4096)))
 
 
-def _row(beams: int, rounds: int) -> Row:
+def star_scan(beams: int) -> tuple[Contour, CameraPose, FloatArray]:
+    """Contour, pose and bearings of the scan that is timed."""
     scene = Scene()
     angle = np.arange(_VERTICES) * (TWO_PI / _VERTICES)
     contour = Contour(*polar_to_cartesian(angle, parse_object("polygon:star", scene).radius(angle)))
     pose = CameraPose.on_view_circle(1.0, scene.view_distance)
-    bearings = np.linspace(-0.5, 0.5, beams) * scene.field_of_view
+    return contour, pose, np.linspace(-0.5, 0.5, beams) * scene.field_of_view
+
+
+def _row(beams: int, rounds: int) -> Row:
+    scan = star_scan(beams)
     times = median_milliseconds(
         {
-            "cast": lambda: cast_beams(contour, pose, bearings),
-            "reference": lambda: cast_one_by_one(contour, pose, bearings),
+            "cast": lambda: cast_beams(*scan),
+            "reference": lambda: cast_one_by_one(*scan),
         },
         rounds,
     )

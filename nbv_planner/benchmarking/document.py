@@ -8,7 +8,7 @@ from typing import Any
 
 from nbv_planner.benchmarking.growth import growth_rows
 from nbv_planner.benchmarking.parts import PARTS
-from nbv_planner.benchmarking.record import Measured, full_rows
+from nbv_planner.benchmarking.record import Measured, full_rows, write_file, write_record
 from nbv_planner.benchmarking.tables import Column, markdown
 from nbv_planner.benchmarking.targets import TARGET_COLUMNS, target_rows
 from nbv_planner.errors import ResultsError
@@ -68,6 +68,16 @@ def updated(text: str, measured: Measured) -> str:
             title = PARTS[name].title if name in PARTS else "Targets"
             document = f"{document.rstrip()}\n\n## {title}\n\n{whole}\n"
     return document
+
+
+def write_results(folder: Path, document: str, measured: Measured) -> None:
+    """Write the file of results, and the document with its tables renewed.
+
+    Raises:
+        ResultsError: the folder cannot be written.
+    """
+    write_record(folder, measured)
+    write_file(folder, DOCUMENT_FILE, updated(document, measured))
 
 
 def _marker(name: str, end: str) -> str:

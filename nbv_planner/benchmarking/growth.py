@@ -27,14 +27,14 @@ def growth_rows(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """Fit the growth from 1000 measurements on to the rows of :func:`nbv_planner.benchmarking.mapper.mapper_rows`.
 
     Returns:
-        For each smoothness that has at least two such rows: `smoothness`, `from` and `to` (numbers of measurements),
+        For each smoothness with such rows of different numbers: `smoothness`, `from` and `to` (numbers of measurements),
         and the slopes `update` (time) and `megabytes` (memory).
     """
     cases: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         if row["grid"] == _GRID and row["measurements"] >= LEAST:
             cases.setdefault(row["smoothness"], []).append(row)
-    return [_slopes(nu, chosen) for nu, chosen in cases.items() if len(chosen) > 1]
+    return [_slopes(nu, chosen) for nu, chosen in cases.items() if len({row["measurements"] for row in chosen}) > 1]
 
 
 def _slopes(smoothness: str, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -52,13 +52,13 @@ def mapper_row(smoothness: str, grid_size: int, n: int) -> dict[str, Any]:
         mapper; `difference` in metres of mean and standard deviation from the dense solution, the greatest.
     """
     kernel, data = PeriodicMatern(smoothness=smoothness), measured_contour(n)
-    mapper = _fed(kernel, grid_size, data)
+    mapper = fed_mapper(kernel, grid_size, data)
     belief = mapper.belief()
-    times = median_milliseconds(_calls(kernel, grid_size, data, mapper), _ROUNDS)
+    times = median_milliseconds(mapper_calls(kernel, grid_size, data, mapper), _ROUNDS)
     row: dict[str, Any] = {"smoothness": smoothness, "grid": grid_size, "measurements": n, "solver": mapper.solver}
     row |= {name: times.get(name) for name in _TIMES}
     row["ratio"] = row["difference"] = row["scikit_learn_ratio"] = None
-    row["megabytes"] = megabytes_of(lambda: _fed(kernel, grid_size, data))
+    row["megabytes"] = megabytes_of(lambda: fed_mapper(kernel, grid_size, data))
     if n <= _MOST_DENSE:
         mean, std = dense_posterior(kernel, 5.0, belief.angle, *data)
         row["ratio"] = times["dense_update"] / times["update"]
@@ -78,7 +78,7 @@ def measured_contour(n: int) -> Columns:
     return angle, 5.0 + np.cos(3.0 * angle) + 0.1 * rng.normal(size=n), np.full(n, 0.1)
 
 
-def _fed(kernel: PeriodicMatern, grid_size: int, data: Columns, *, without: int = 0) -> SurfaceMapper:
+def fed_mapper(kernel: PeriodicMatern, grid_size: int, data: Columns, *, without: int = 0) -> SurfaceMapper:
     """A mapper that was given all of `data` but the last ones."""
     mapper = SurfaceMapper(kernel, MapperSettings(grid_size=grid_size))
     for start in range(0, len(data[0]) - without, _BATCH):
@@ -87,10 +87,11 @@ def _fed(kernel: PeriodicMatern, grid_size: int, data: Columns, *, without: int 
     return mapper
 
 
-def _calls(
+def mapper_calls(
     kernel: PeriodicMatern, grid_size: int, data: Columns, mapper: SurfaceMapper
 ) -> dict[str, Callable[[], object]]:
-    before = _fed(kernel, grid_size, data, without=_SCAN)
+    """What is timed, by the names in :func:`mapper_row`, for a mapper that was given `data`."""
+    before = fed_mapper(kernel, grid_size, data, without=_SCAN)
     scan = Measurements(*(column[-_SCAN:] for column in data))
     normals = np.random.default_rng(0).standard_normal((_SAMPLES, mapper.normals_per_sample))
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -58,15 +61,31 @@ def write_record(folder: Path, measured: Measured) -> None:
     write_file(folder, RECORD_FILE, json.dumps(content, indent=1, allow_nan=False) + "\n")
 
 
+def prepare_folder(folder: Path) -> None:
+    """Make the folder of the results, to find out before the first measurement that it cannot be written.
+
+    Raises:
+        ResultsError: it cannot.
+    """
+    with _writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+
+
 def write_file(folder: Path, name: str, content: str | bytes) -> None:
-    """Write a file whole into a folder, which is made if it is not there.
+    """Write a file whole into a folder.
 
     Raises:
         ResultsError: the folder cannot be written.
     """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
+    with _writing(folder):
         write_whole(folder / name, content)
+
+
+@contextlib.contextmanager
+def _writing(folder: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         raise ResultsError(f"cannot write to {folder}: {error.strerror}; choose another folder with --out") from error
 

@@ -8,11 +8,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-from nbv_planner.benchmarking.document import DOCUMENT_FILE, GROWTH_COLUMNS, read_document, updated
+from nbv_planner.benchmarking.document import DOCUMENT_FILE, GROWTH_COLUMNS, read_document, write_results
 from nbv_planner.benchmarking.growth import growth_rows
 from nbv_planner.benchmarking.machine import machine
 from nbv_planner.benchmarking.parts import PARTS, WITHOUT_ROS, Effort
-from nbv_planner.benchmarking.record import RECORD_FILE, Measured, full_rows, read_record, write_file, write_record
+from nbv_planner.benchmarking.record import RECORD_FILE, Measured, full_rows, prepare_folder, read_record, write_file
 from nbv_planner.benchmarking.tables import line
 from nbv_planner.benchmarking.targets import TARGET_COLUMNS, target_rows
 from nbv_planner.errors import SettingError, UnknownNameError
@@ -46,12 +46,13 @@ def run(arguments: argparse.Namespace) -> int:
         PARTS[name].require()
     folder = None if arguments.out is None else Path(arguments.out)
     measured, document = ({}, "") if folder is None else (read_record(folder), read_document(folder))
+    if folder is not None:
+        prepare_folder(folder)
     for name in names:
         measured[name] = _measure(name, effort)
         measured = {known: measured[known] for known in PARTS if known in measured}
         if folder is not None:
-            write_record(folder, measured)
-            write_file(folder, DOCUMENT_FILE, updated(document, measured))
+            write_results(folder, document, measured)
     _print_targets({name: measured[name] for name in names})
     if folder is not None:
         pictures = _draw(folder, measured) if arguments.figures else []

@@ -1,0 +1,126 @@
+"""`nbv-planner bench`: every part at its quick size; how fast it is depends on the machine and is not asserted."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+
+import pytest
+
+from nbv_planner.benchmarking import mapper
+from nbv_planner.benchmarking.parts import PARTS, WITHOUT_ROS
+from nbv_planner.cli.main import main
+
+PICTURES = {"bench_mapper.png", "bench_objectives.png", "bench_camera.png"}
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """Folder of a quick run of all parts that need no ROS."""
+    pytest.importorskip("joblib", minversion="1.3", reason="joblib 1.3 comes with the extra 'analysis'")
+    folder = tmp_path_factory.mktemp("bench")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mapper, "_ROUNDS", 1)
+        assert main(["bench", "--quick", "--no-figures", "--out", str(folder)]) == 0
+    return folder
+
+
+def parts_in(folder):
+    return json.loads((folder / "bench.json").read_text(encoding="utf-8"))["parts"]
+
+
+def test_every_part_gives_rows_of_positive_numbers(results):
+    parts = parts_in(results)
+    assert list(parts) == list(WITHOUT_ROS)
+    for name, part in parts.items():
+        assert part["rows"], name
+        for row in part["rows"]:
+            shown = [column.key for column in PARTS[name].columns]
+            assert set(shown) <= set(row), name
+            numbers = [value for key, value in row.items() if isinstance(value, float) and key != "difference"]
+            assert all(math.isfinite(value) and value > 0.0 for value in numbers), row
+
+
+def test_results_say_where_they_were_measured(results):
+    for part in parts_in(results).values():
+        assert part["quick"] is True
+        assert part["seconds"] > 0.0
+        assert {"cpu", "cores", "versions", "blas_threads", "load", "date"} == set(part["machine"])
+    assert {path.name for path in results.iterdir()} == {"bench.json", "performance.md"}
+
+
+def test_a_part_is_measured_anew_and_the_others_stay(results, capsys):
+    before = parts_in(results)
+    document = (results / "performance.md").read_text(encoding="utf-8")
+    assert main(["bench", "camera", "--quick", "--no-figures", "--out", str(results)]) == 0
+    said, after = capsys.readouterr().out, parts_in(results)
+    assert "mapper:" not in said
+    assert "scan of 640 beams, 4000 vertices, ms" in said
+    assert list(after) == list(before)
+    assert {name for name in after if after[name] != before[name]} == {"camera"}
+    again = (results / "performance.md").read_text(encoding="utf-8")
+    assert [row for row in again.splitlines() if row.startswith("#")] == [
+        row for row in document.splitlines() if row.startswith("#")
+    ]
+
+
+def test_pictures_are_drawn_of_all_parts_in_the_folder(results, tmp_path):
+    pytest.importorskip("matplotlib", reason="pictures need the extra [analysis]")
+    for name in ("bench.json", "performance.md"):
+        (tmp_path / name).write_bytes((results / name).read_bytes())
+    assert main(["bench", "camera", "--quick", "--out", str(tmp_path)]) == 0
+    assert {path.name for path in tmp_path.iterdir()} == {"bench.json", "performance.md", *PICTURES}
+    assert all((tmp_path / name).read_bytes().startswith(b"\x89PNG") for name in PICTURES)
+
+
+def test_without_out_nothing_is_written(here, capsys):
+    assert main(["bench", "camera", "--quick"]) == 0
+    assert list(here.iterdir()) == []
+    assert "640" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("arguments", "words"), [
+    (["cameras"], ["part", "'cameras'", "camera, episode, loop, mapper, objectives, table"]),
+    (["camera", "--rate", "10"], ["--rate", "loop"]),
+    (["camera", "--duration", "5"], ["--duration", "loop"]),
+    (["loop", "--rate", "10,fast"], ["--rate", "'fast'", "> 0"]),
+    (["loop", "--rate", "0"], ["--rate", "'0'", "> 0"]),
+    (["loop", "--rate", ""], ["--rate", "''", "> 0"]),
+    (["loop", "--rate", "inf"], ["--rate", "'inf'"]),
+    (["loop", "--duration", "-1"], ["--duration", "-1.0", "> 0"]),
+    (["loop", "--duration", "nan"], ["--duration", "nan", "> 0"]),
+    (["camera", "--out", "file"], ["file", "not a folder"]),
+    (["camera", "--out", "taken"], ["bench.json", "not a result"]),
+    (["camera", "--out", "written"], ["performance.md", "no marker"]),
+])  # fmt: skip
+def test_bad_input_is_refused_before_anything_is_measured(here, capsys, arguments, words):
+    (here / "file").touch()
+    for folder, name in (("taken", "bench.json"), ("written", "performance.md")):
+        (here / folder).mkdir()
+        (here / folder / name).write_text("{}")
+    before = sorted(here.rglob("*"))
+    assert main(["bench", *arguments]) == 2
+    said = capsys.readouterr()
+    assert (said.out, said.err.count("\n")) == ("", 1)
+    assert [word for word in words if word not in said.err] == [], said.err
+    assert sorted(here.rglob("*")) == before
+
+
+def test_folder_that_cannot_be_written_is_found_before_measuring(here, capsys):
+    (here / "file").touch()
+    assert main(["bench", "camera", "--out", "file/below"]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "cannot write" in said.err
+
+
+@pytest.mark.parametrize(("missing", "part"), [("rclpy.executors", "loop"), ("joblib", "table")])
+def test_what_a_part_needs_is_asked_for_before_anything_is_measured(here, capsys, monkeypatch, missing, part):
+    monkeypatch.setitem(sys.modules, missing, None)
+    monkeypatch.delitem(sys.modules, "nbv_planner.ros.loop_benchmark", raising=False)
+    assert main(["bench", "camera", part]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert f"{part}: cannot import" in said.err
+    assert "pip install" in said.err
