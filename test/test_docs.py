@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from nbv_planner.benchmarking.document import read_document, updated
+from nbv_planner.benchmarking.parts import WITHOUT_ROS
+from nbv_planner.benchmarking.record import read_record
 from nbv_planner.planning.objectives import OBJECTIVE_INFO
 
 ROOT = Path(__file__).parents[1]
@@ -66,3 +69,20 @@ def test_tests_and_commands_that_the_theory_points_to_exist():
     assert len(names) > 8
     assert {name for name in names if f"def {name}(" not in sources} == set()
     assert (ROOT / "benchmarks" / "theory_sweep.py").exists()
+
+
+def test_tables_of_performance_are_those_of_the_results_beside_them():
+    measured, document = read_record(ROOT / "docs"), read_document(ROOT / "docs")
+    assert set(WITHOUT_ROS) <= set(measured)
+    assert updated(document, measured) == document
+    assert not any(part["quick"] for part in measured.values())
+
+
+def test_pictures_of_the_documents_exist():
+    pictures = [
+        path.parent / name
+        for path in (ROOT / "docs").glob("*.md")
+        for name in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", path.read_text(encoding="utf-8"))
+    ]
+    assert {path.name for path in pictures} >= {"bench_mapper.png", "bench_objectives.png", "bench_camera.png"}
+    assert [path for path in pictures if not path.is_file()] == []

@@ -27,8 +27,8 @@ def growth_rows(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """Fit the growth from 1000 measurements on to the rows of :func:`nbv_planner.benchmarking.mapper.mapper_rows`.
 
     Returns:
-        For each smoothness with such rows of different numbers: `smoothness`, `from` and `to` (numbers of measurements),
-        and the slopes `update` (time) and `megabytes` (memory).
+        For each smoothness with rows of different such numbers: `smoothness`, `from` and `to` (numbers of
+        measurements), and the slopes `update` (time) and `megabytes` (memory).
     """
     cases: dict[str, list[dict[str, Any]]] = {}
     for row in rows:

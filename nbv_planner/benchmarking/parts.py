@@ -113,12 +113,12 @@ PARTS = {
         _require_joblib,
     ),
     "loop": Part(
-        "Scan to goal over DDS, three processes",
+        "Loop over DDS, three processes: milliseconds from a scan to the surface and to the goal; memory of the mapper",
         _columns(
             rate_hz="Hz", duration_s="s", scans="scans", mapped="mapped", scan_to_surface_ms__median="surface median",
-            scan_to_surface_ms__p99="p99", scan_to_goal_ms__median="goal median", scan_to_goal_ms__p99="p99",
-            scan_to_goal_ms__max="max", nodes__surface_mapper__rss_start_mb="mapper MB",
-            nodes__surface_mapper__rss_growth_mb="growth MB",
+            scan_to_surface_ms__p99="surface p99", scan_to_goal_ms__median="goal median",
+            scan_to_goal_ms__p99="goal p99", scan_to_goal_ms__max="goal max",
+            nodes__surface_mapper__rss_start_mb="mapper MB", nodes__surface_mapper__rss_growth_mb="growth MB",
         ),
         lambda effort: dds_loop_rows(effort.rates_hz, effort.duration_s, effort.warm_up_s),
         require_ros,
