@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +13,7 @@ from nbv_planner.benchmarking.mapper import mapper_rows
 from nbv_planner.benchmarking.objectives import objective_rows
 from nbv_planner.benchmarking.tables import Column
 from nbv_planner.benchmarking.thesis_table import table_rows
-from nbv_planner.errors import DependencyError
+from nbv_planner.experiments.runner import import_joblib
 
 Row = Mapping[str, Any]
 
@@ -51,22 +50,12 @@ class Part:
     title: str
     columns: tuple[Column, ...]
     measure: Callable[[Effort], Iterator[dict[str, Any]]]
-    require: Callable[[], None] = lambda: None
+    require: Callable[[], object] = lambda: None
     shown: Callable[[Row], bool] = lambda row: True
 
 
 def _columns(**titles: str) -> tuple[Column, ...]:
     return tuple(Column(key.replace("__", "."), title) for key, title in titles.items())
-
-
-def _require_joblib() -> None:
-    """Say before the first measurement that the last one could not run.
-
-    Raises:
-        DependencyError: says how to get it.
-    """
-    if importlib.util.find_spec("joblib") is None:
-        raise DependencyError("table: cannot import joblib: pip install '.[analysis]' in the checkout")
 
 
 PARTS = {
@@ -110,7 +99,7 @@ PARTS = {
             sample_ms="one object ms", reference_ms="obvious way ms", ratio="ratio",
         ),
         lambda effort: table_rows(effort.quick),
-        _require_joblib,
+        import_joblib,
     ),
     "loop": Part(
         "Loop over DDS, three processes: milliseconds from a scan to the surface and to the goal; memory of the mapper",

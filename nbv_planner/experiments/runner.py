@@ -87,7 +87,7 @@ def _outcomes(
     cases: Sequence[Case], workers: int, backend: str, scheduler: str | None
 ) -> Generator[Outcome, None, None]:
     """Outcomes as they come in."""
-    joblib = _joblib()
+    joblib = import_joblib()
     options: dict[str, Any] = {"inner_max_num_threads": 1} if backend == "loky" else {}
     if scheduler is not None:
         options["scheduler_host"] = scheduler
@@ -102,8 +102,12 @@ def _outcomes(
         raise BackEndError(f"back end {backend}: {type(error).__name__}: {_one_line(error)}") from error
 
 
-def _joblib() -> Any:
-    """Import joblib where it is needed: everything else in the package works without."""
+def import_joblib() -> Any:
+    """Import joblib where it is needed: everything else in the package works without.
+
+    Raises:
+        DependencyError: it is missing or too old.
+    """
     try:
         import joblib
     except ImportError as error:
