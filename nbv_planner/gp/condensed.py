@@ -28,12 +28,14 @@ class CondensedMeasurements:
     of which these sums are all that is left. They do not depend on the kernel. What a pair of precisions v, w at a
     distance δ says about the slope, :math:`δ^2 vw/(v+w)` (Ward's criterion), is an estimate of what merging them would
     lose to the curvature of the surface. The posterior is wanted at the cell boundaries only and sees what is far from
-    them less sharply, so the pairs with the least of it over their distance to the boundary are merged (a heuristic).
+    them less sharply, so the pairs with the least of it over their distance to the boundary, or to the end of a gap in
+    the measurements, are merged (a heuristic).
 
-    Measured against the exact posterior at the boundaries of 1000 cells, 8192 angles left of up to 10⁶ measurements of
-    1 to 5 cm (random, in 1 mrad, in one arc): within 1e-3 m for l = 0.05, 1e-4 m from l = 0.2 on with ν = 3/2, and less
-    with 5/2. Beside a gap in the measurements the slope at its end tells: up to 1e-2 m, where the deviation is 0.5 m.
-    ν = 1/2 is too rough for straight lines; with 65 536 angles left it is off by up to 5e-2 m.
+    Measured against the exact posterior at the boundaries of 1000 cells, 3200 angles left of 60 000 random, clustered
+    or one-sided ones of 0.2 m noise: within 4e-4 m for l = 0.2, 3e-3 m for 0.05 (2e-4 and 3e-3 m with ν = 5/2), with
+    8192 left within 4e-5 and 4e-4 m. Beside a gap in the measurements the slope at its end tells: with 1 cm noise up to
+    1.5e-3 m, where the deviation is 0.6 m. ν = 1/2 is too rough for straight lines; with 65 536 angles left it is off by
+    up to 5e-2 m.
 
     Attributes:
         edge: where each cell begins, rising, shape (N,), radians in [0, 2π).
@@ -163,12 +165,14 @@ class CondensedMeasurements:
         It counts a quarter in the cells that have changed already, which have to be solved again anyway.
         """
         (angle, precision), bounds = self.columns[:2], self.bounds
-        size = np.diff(bounds)
-        after_begin = angle - np.repeat(self.edge, size)
-        before_end = np.repeat(np.append(self.edge[1:], self.edge[0] + TWO_PI), size) - angle
+        size, apart = np.diff(bounds), np.diff(angle)
+        begin, end = np.repeat(self.edge, size), np.repeat(np.append(self.edge[1:], self.edge[0] + TWO_PI), size)
+        gaps = np.flatnonzero(apart > TWO_PI / len(self.edge))
+        run = np.diff(gaps, prepend=-1, append=len(angle) - 1)
+        after_begin = angle - np.maximum(begin, np.repeat(angle[np.append(0, gaps + 1)], run))
+        before_end = np.minimum(end, np.repeat(angle[np.append(gaps, len(angle) - 1)], run)) - angle
         share = np.ones(len(size))
         share[self.changed] = 0.25
-        apart = np.diff(angle)
         slope = precision[1:] * precision[:-1] / (precision[1:] + precision[:-1]) * apart**2
         cost = slope * np.repeat(share, size)[1:] / (np.minimum(after_begin[:-1], before_end[1:]) + apart)
         cost[bounds[(bounds > 0) & (bounds < len(self))] - 1] = np.inf

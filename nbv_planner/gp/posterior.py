@@ -15,11 +15,14 @@ from nbv_planner.gp.condensed import CondensedMeasurements
 from nbv_planner.gp.covariances import CovarianceTable
 from nbv_planner.gp.dense import dense_covariance, dense_log_likelihood, dense_posterior
 from nbv_planner.gp.fast import FastPosterior, has_chain, is_supported
-from nbv_planner.gp.kernels import Kernel
+from nbv_planner.gp.kernels import Kernel, PeriodicMatern
 from nbv_planner.gp.likelihood import condensed_log_likelihood
 
-MOST_EXACT_ANGLES = (65536, 8192, 8192)
-"""Distinct angles up to which the fast posterior stays exact (or twice the grid, if that is more), for ν = 1/2, ..."""
+MOST_EXACT_ANGLES = 3200
+"""Distinct angles up to which the fast posterior stays exact (or twice the grid, if that is more), for l = 0.2."""
+
+_MOST_ROUGH_ANGLES = 65536
+_LENGTH_SCALE, _SHORTEST = 0.2, 0.05
 
 MOST_DENSE_ANGLES = 2000
 """Distinct angles up to which a dense solution is asked for where the fast one does not serve."""
@@ -131,8 +134,18 @@ def posterior_on(grid: FloatArray, kernel: Kernel, prior_mean: float, *, dense: 
     if dense:
         return DensePosterior(kernel, prior_mean, grid, table=CovarianceTable(kernel, grid))
     if has_chain(kernel):
-        return FastPosterior.none(kernel, prior_mean, grid, MOST_EXACT_ANGLES[kernel.order])
+        return FastPosterior.none(kernel, prior_mean, grid, most_exact_angles(kernel))
     return DensePosterior(kernel, prior_mean, grid, most=MOST_DENSE_ANGLES)
+
+
+def most_exact_angles(kernel: PeriodicMatern) -> int:
+    """Distinct angles up to which the fast posterior stays exact: the more, the shorter the length scale.
+
+    ν = 1/2, whose surfaces are no straight lines between close angles, keeps many more.
+    """
+    if kernel.order == 0:
+        return _MOST_ROUGH_ANGLES
+    return round(MOST_EXACT_ANGLES * _LENGTH_SCALE / min(max(kernel.length_scale, _SHORTEST), _LENGTH_SCALE))
 
 
 def trusted(posterior: Posterior, grid: FloatArray) -> Posterior:
