@@ -33,9 +33,9 @@ class CondensedMeasurements:
 
     Measured against the exact posterior at the boundaries of 1000 cells, 3200 angles left of 60 000 random, clustered
     or one-sided ones of 0.2 m noise: within 4e-4 m for l = 0.2, 3e-3 m for 0.05 (2e-4 and 3e-3 m with ν = 5/2), with
-    8192 left within 4e-5 and 4e-4 m. Beside a gap in the measurements the slope at its end tells: with 1 cm noise up to
-    1.5e-3 m, where the deviation is 0.6 m. ν = 1/2 is too rough for straight lines; with 65 536 angles left it is off by
-    up to 5e-2 m.
+    8192 left within 4e-5 and 4e-4 m. Beside a gap in the measurements the slope at its end tells: with 1 cm noise
+    up to 1.5e-3 m, where the deviation is 0.6 m. ν = 1/2 is too rough for straight lines; with 65 536 angles left it is
+    off by up to 5e-2 m.
 
     Attributes:
         edge: where each cell begins, rising, shape (N,), radians in [0, 2π).
