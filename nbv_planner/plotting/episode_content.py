@@ -59,35 +59,6 @@ class EpisodeContent:
         return self.steps[self.shown - 1].measurements if self.shown else Measurements.empty()
 
 
-@dataclass(frozen=True, eq=False)
-class ClosedBelief:
-    """Mean and band over the polar angle, ending at 2π where they began at 0.
-
-    Attributes:
-        angle: shape (N,), radians, from 0 to 2π.
-        mean: shape (N,), metres.
-        lower: shape (N,), metres, never negative.
-        upper: shape (N,), metres, never negative.
-    """
-
-    angle: FloatArray
-    mean: FloatArray
-    lower: FloatArray
-    upper: FloatArray
-
-
-def close_belief(belief: SurfaceBelief) -> ClosedBelief:
-    """Repeat the first grid point at 2π, unless the grid already holds it (the thesis protocol's does)."""
-    angle = belief.angle
-    uniform = angle[-1] - angle[0] < TWO_PI - 0.5 * belief.step
-    index = np.arange(len(angle) + uniform) % len(angle)
-    turned = angle[index]
-    turned[-1] = angle[0] + TWO_PI
-    # A negative radius would show up on the far side of the centre.
-    mean, lower, upper = (np.maximum(v, 0.0)[index] for v in (belief.mean, belief.lower, belief.upper))
-    return ClosedBelief(turned, mean, lower, upper)
-
-
 def true_contour(shape: PolarObject) -> tuple[FloatArray, FloatArray]:
     """Angles from 0 to 2π and radii of the true contour, its corners included."""
     angle = np.unique(np.concatenate([np.linspace(0.0, TWO_PI, _TRUTH_ANGLES + 1), shape.corners()]))

@@ -6,8 +6,9 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from nbv_planner.geometry import wrap_angle
+from nbv_planner.outlines import close_belief
 from nbv_planner.plotting import style
-from nbv_planner.plotting.episode_content import EpisodeContent, close_belief, true_contour
+from nbv_planner.plotting.episode_content import EpisodeContent, true_contour
 
 
 def draw_polar(axes: Axes, content: EpisodeContent) -> None:

@@ -7,17 +7,8 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
+from nbv_planner.colors import BAND, CAMERA, FAINT, HIT, LAST, MEAN, TARGET, TRUTH
 from nbv_planner.geometry import TWO_PI
-
-# Okabe and Ito's palette: told apart with every common colour blindness, and in grey print by lightness.
-TRUTH = "#000000"
-MEAN = "#0072B2"
-BAND = "#56B4E9"
-HIT = "#E69F00"
-LAST = "#D55E00"
-CAMERA = "#555555"
-FAINT = "#BBBBBB"
-TARGET = "#009E73"
 
 BAND_ALPHA = 0.3
 TITLE_SIZE = 11.0
@@ -62,3 +53,10 @@ def note(axes: Axes, text: str) -> None:
     axes.text(
         0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center", fontsize=LABEL_SIZE, color=CAMERA
     )
+
+
+__all__ = [
+    "BAND", "BAND_ALPHA", "CAMERA", "FAINT", "HIT", "HIT_DOTS", "LABEL_SIZE", "LAST", "LAST_HIT_DOTS", "MEAN",
+    "MEAN_LINE", "TARGET", "TICK_SIZE", "TITLE_SIZE", "TRUTH", "TRUTH_LINE", "Style", "note", "style_angle_axis",
+    "style_axes",
+]

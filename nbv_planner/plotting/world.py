@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
@@ -12,16 +10,15 @@ from matplotlib.patches import Circle, PathPatch
 from matplotlib.path import Path
 
 from nbv_planner.camera import CameraPose
-from nbv_planner.geometry import FloatArray, polar_to_cartesian
+from nbv_planner.geometry import polar_to_cartesian
+from nbv_planner.outlines import camera_outline, close_belief, cone_outline
 from nbv_planner.plotting import style
-from nbv_planner.plotting.episode_content import EpisodeContent, close_belief, true_contour
+from nbv_planner.plotting.episode_content import EpisodeContent, true_contour
 from nbv_planner.plotting.view_labels import label_views
 from nbv_planner.scene import Scene
 from nbv_planner.surface import Measurements, SurfaceBelief
 
-_CAMERA_LENGTH = 0.045
 _LIMIT = 1.15
-_ARC_POINTS = 24
 # Cones overlap at the object: together they may take only so much ink.
 _CONE_ALPHA, _CONE_ALPHA_SUM = 0.06, 0.5
 
@@ -78,7 +75,7 @@ def _draw_cameras(axes: Axes, angles: list[float], scene: Scene, cone_alpha: flo
         return
     poses = [CameraPose.on_view_circle(angle, scene.view_distance) for angle in angles]
     cones = [cone_outline(pose, scene) for pose in poses]
-    bodies = [_camera_outline(pose, scene) for pose in poses]
+    bodies = [camera_outline(pose, scene) for pose in poses]
     axes.add_collection(PolyCollection(cones[:-1], facecolor=style.CAMERA, alpha=cone_alpha, linewidth=0, zorder=1.5))
     axes.add_collection(
         PolyCollection(
@@ -88,17 +85,3 @@ def _draw_cameras(axes: Axes, angles: list[float], scene: Scene, cone_alpha: flo
     )
     axes.add_collection(PolyCollection(bodies[:-1], facecolor=style.CAMERA, linewidth=0, zorder=6, label="cameras"))
     axes.add_collection(PolyCollection(bodies[-1:], facecolor=style.LAST, linewidth=0, zorder=7, label="last camera"))
-
-
-def cone_outline(pose: CameraPose, scene: Scene) -> FloatArray:
-    """Corners of the cone of a camera at `pose`, shape (K, 2), metres: its position and the arc at the full range."""
-    bearing = np.linspace(-0.5, 0.5, _ARC_POINTS) * scene.field_of_view
-    arc = np.column_stack(pose.to_world(bearing, scene.range_max))
-    return np.vstack([[pose.x, pose.y], arc])
-
-
-def _camera_outline(pose: CameraPose, scene: Scene) -> FloatArray:
-    """Triangle whose tip is the camera's position and whose body lies outside of the view circle."""
-    length = _CAMERA_LENGTH * scene.view_distance
-    back = np.column_stack(pose.to_world(math.pi + np.array([-0.45, 0.45]), length))
-    return np.vstack([[pose.x, pose.y], back])

@@ -20,11 +20,11 @@ from nbv_planner.camera import CameraPose
 from nbv_planner.episode_config import config_from_parameters
 from nbv_planner.geometry import TWO_PI
 from nbv_planner.objects import parse_object
+from nbv_planner.outlines import close_belief, cone_outline
 from nbv_planner.plotting.episode import plot_episode, save_animation, save_picture
-from nbv_planner.plotting.episode_content import close_belief, true_contour
+from nbv_planner.plotting.episode_content import true_contour
 from nbv_planner.plotting.palette import apply_palette, common_palette
 from nbv_planner.plotting.view_labels import label_views, views_with_label
-from nbv_planner.plotting.world import cone_outline
 from nbv_planner.scene import Scene
 from nbv_planner.simulation import Simulation
 

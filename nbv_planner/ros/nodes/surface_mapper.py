@@ -21,6 +21,7 @@ from nbv_planner.gp.kernels import KernelSettings
 from nbv_planner.node_settings import NODE_SETTINGS, SurfaceMapperParameters
 from nbv_planner.ros import conversions, qos
 from nbv_planner.ros.base_node import BaseNode, run_node
+from nbv_planner.ros.marker_publisher import MarkerPublisher
 from nbv_planner.ros.parameters import read_settings
 from nbv_planner.ros.worker import end_process
 from nbv_planner.scan_matching import ArrivalSettings, MatchedScan, MatchingSettings, ScanMatcher
@@ -38,6 +39,7 @@ class Update:
         stamp: time of the newest scan in it, nanoseconds.
         scans: number of scans that were new in it.
         views: number of views that were new in it.
+        hits: the measurements that were new in it.
         dropped: number of their beams that were left out, by reason.
         measurements: number of measurements in the model.
         milliseconds: time that it took.
@@ -48,6 +50,7 @@ class Update:
     stamp: int
     scans: int
     views: int
+    hits: Measurements
     dropped: dict[str, int]
     measurements: int
     milliseconds: float
@@ -99,6 +102,7 @@ class SurfaceMapperNode(BaseNode):
             (PoseStamped, "goal_pose", self.on_goal, qos.reliable()),
         ):
             self.create_subscription(kind, topic, self.guarded(topic, callback), profile, **override)
+        self.markers = MarkerPublisher(self, self.scene, self.parameters.object_frame)
         self.create_service(Trigger, "~/reset", self.on_reset)
 
     def on_scan(self, msg: LaserScan) -> None:
@@ -115,6 +119,7 @@ class SurfaceMapperNode(BaseNode):
         pose = conversions.pose_from_msg(msg)
         self._heard["camera_pose"] = self.now_ns()
         self.matcher.add_pose(conversions.to_nanoseconds(msg.header.stamp), pose)
+        self.markers.show(pose=pose)
         self._integrate()
 
     def on_goal(self, msg: PoseStamped) -> None:
@@ -122,11 +127,13 @@ class SurfaceMapperNode(BaseNode):
         conversions.check_frame(msg.header, self.parameters.object_frame)
         goal = conversions.pose_from_msg(msg)
         self.matcher.set_goal(conversions.to_nanoseconds(msg.header.stamp), goal)
+        self.markers.show(goal=goal)
         self._integrate()
 
     def on_reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         """Forget all measurements and publish the prior."""
         self.matcher.reset()
+        self.markers.reset()
         self._begin()
         self._ask_for_prior(self.now_ns())
         response.success, response.message = True, "all measurements forgotten"
@@ -168,16 +175,18 @@ class SurfaceMapperNode(BaseNode):
 
         Runs beside the node and touches nothing of it that changes.
         """
-        started, views, dropped = time.perf_counter(), 0, Counter[str]()
+        started, views, dropped, hits = time.perf_counter(), 0, Counter[str](), Measurements.empty()
         for view, of_view in groupby(scans, key=lambda match: match.view):
             found = [scan_to_measurements(match.scan, match.pose, self.scene, self.measurement) for match in of_view]
-            mapper.add(reduce(Measurements.joined, (one.measurements for one in found)), same_view=view <= newest_view)
+            new = reduce(Measurements.joined, (one.measurements for one in found))
+            mapper.add(new, same_view=view <= newest_view)
+            hits = hits.joined(new)
             views += view > newest_view
             for one in found:
                 dropped.update(one.dropped)
         belief = mapper.belief()
         milliseconds = 1e3 * (time.perf_counter() - started)
-        return Update(mapper, belief, stamp, len(scans), views, dropped, mapper.count, milliseconds)
+        return Update(mapper, belief, stamp, len(scans), views, hits, dropped, mapper.count, milliseconds)
 
     def _on_update(self, update: Update) -> None:
         """Publish the belief that an update gave, and go on with what has come meanwhile."""
@@ -188,6 +197,8 @@ class SurfaceMapperNode(BaseNode):
             self._updates += 1
             header = self.header(self.parameters.object_frame, update.stamp)
             self._surface.publish(conversions.belief_to_msg(update.belief, header))
+            self.markers.show(belief=update.belief)
+            self.markers.add_hits(update.hits)
             for reason, number in update.dropped.items():
                 self.drop(f"beam.{reason}", f"{number} beams of the scans up to {update.stamp} ns", number)
         self._update()

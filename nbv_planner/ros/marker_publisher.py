@@ -1,0 +1,84 @@
+"""The `markers` topic, published by the node that has the surface and the measurements: the mapper."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+from rclpy.node import Node
+from sensor_msgs.msg import PointCloud2
+from std_msgs.msg import Header
+from visualization_msgs.msg import MarkerArray
+
+from nbv_planner.errors import InputRejectedError
+from nbv_planner.ros import conversions, qos
+from nbv_planner.ros.markers import SceneContent, scene_markers
+from nbv_planner.scene import Scene
+from nbv_planner.surface import Measurements
+
+# Seconds between two arrays at least: fast enough to watch, and a camera at any rate costs no more.
+_PERIOD = 0.2
+# Measurements that are shown at most; beyond it every second one of all so far is left out.
+_MOST_HITS = 5000
+
+
+class MarkerPublisher:
+    """Remembers what there is to show, and publishes it while somebody listens.
+
+    Without a subscriber nothing is built. The candidates come from the planner's own topic, which is latched: a mapper
+    that starts later, or again, shows them too.
+    """
+
+    def __init__(self, node: Node, scene: Scene, frame: str) -> None:
+        """Open the topics of `node`; markers are given in `frame`."""
+        self._node, self._frame = node, frame
+        self._empty = SceneContent(scene)
+        self._content = self._empty
+        self._new = False
+        self._listeners = 0
+        override = {"qos_overriding_options": qos.overridable()}
+        self._publisher = node.create_publisher(MarkerArray, "markers", qos.latched(), **override)
+        node.create_subscription(
+            PointCloud2, "nbv_planner/candidates", node.guarded("candidates", self._on_candidates), qos.latched(),
+            **override,
+        )
+        node.create_timer(_PERIOD, self.publish)
+
+    def show(self, **parts: Any) -> None:
+        """Replace parts of the scene: `belief`, `pose`, `goal` (fields of :class:`SceneContent`)."""
+        self._content = dataclasses.replace(self._content, **parts)
+        self._new = True
+
+    def add_hits(self, hits: Measurements) -> None:
+        """Show more measurements."""
+        before = self._content.hits
+        self.show(hits=thinned(hits if before is None else before.joined(hits), _MOST_HITS))
+
+    def reset(self) -> None:
+        """Forget everything: what has been shown is deleted, until it is known again."""
+        self._content, self._new = self._empty, True
+
+    def _on_candidates(self, msg: PointCloud2) -> None:
+        conversions.check_frame(msg.header, self._frame)
+        candidates = conversions.candidates_from_msg(msg)
+        if not np.isfinite(candidates.angle).all():
+            raise InputRejectedError("not_finite", "the candidates hold angles that are not finite")
+        self.show(candidates=candidates)
+
+    def publish(self) -> None:
+        """Publish what is new, or what there is to a new subscriber."""
+        listeners = self._publisher.get_subscription_count()
+        if listeners and (self._new or listeners > self._listeners):
+            self._new = False
+            stamp = self._node.get_clock().now().to_msg()
+            self._publisher.publish(scene_markers(self._content, Header(stamp=stamp, frame_id=self._frame)))
+        self._listeners = listeners
+
+
+def thinned(measurements: Measurements, most: int) -> Measurements:
+    """Leave out every second measurement until at most `most` are left; they stay spread over the surface."""
+    while len(measurements) > most:
+        parts = (measurements.angle, measurements.radius, measurements.std)
+        measurements = Measurements(*(part[::2] for part in parts))
+    return measurements
