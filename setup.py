@@ -35,14 +35,16 @@ def data_files():
         share: [Path("package.xml")],
         share / "launch": sorted(Path("launch").glob("*.launch.py")),
     }
-    for path in sorted([*Path("config").glob("**/*.yaml"), *Path("rviz").glob("**/*.rviz")]):
+    trees = ("config/**/*.yaml", "config/**/*.json", "rviz/**/*.rviz")
+    for path in sorted(path for pattern in trees for path in Path().glob(pattern)):
         files.setdefault(share / path.parent, []).append(path)
     return [(str(folder), [str(path) for path in paths]) for folder, paths in files.items() if paths]
 
 
 def package_data():
     """Return the files inside the package that are not Python (old setuptools do not know '**')."""
-    paths = [Path(NAME) / "py.typed", *sorted([*Path(NAME).glob("**/*.csv"), *Path(NAME).glob("**/*.html")])]
+    kinds = ("csv", "css", "html", "js")
+    paths = [Path(NAME) / "py.typed", *sorted(path for kind in kinds for path in Path(NAME).glob(f"**/*.{kind}"))]
     return {NAME: [str(path.relative_to(NAME)) for path in paths]}
 
 

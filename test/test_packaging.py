@@ -92,7 +92,8 @@ def test_manifest_names_every_package_that_is_imported(manifest):
 def test_manifest_names_nothing_that_is_not_imported(manifest):
     foreign = {ROSDEP.get(name, name) for name in imports(PACKAGE) | imports(ROOT / "launch")}
     unused = dependencies(manifest) - foreign
-    assert unused <= {"ros2launch", "rosbag2", "rosbag2_storage_mcap", "python3-pil"}  # used without an import
+    # Used without an import:
+    assert unused <= {"ros2launch", "rosbag2", "rosbag2_storage_mcap", "python3-pil", "rviz2", "rviz_default_plugins"}
 
 
 @pytest.mark.parametrize("extra", ["ros", "ros-kilted"])
@@ -136,7 +137,7 @@ def test_every_module_and_data_file_of_the_package_is_installed(distribution):
     folders = {path.parent for path in PACKAGE.rglob("*.py")}
     assert {".".join(folder.relative_to(ROOT).parts) for folder in folders} == set(distribution.packages)
     data = {
-        str(path.relative_to(PACKAGE)) for path in PACKAGE.rglob("*") if path.suffix in {".csv", ".html"}
+        str(path.relative_to(PACKAGE)) for path in PACKAGE.rglob("*") if path.suffix in {".csv", ".css", ".html", ".js"}
     }
     assert data | {"py.typed"} == set(distribution.package_data["nbv_planner"])
 

@@ -26,6 +26,7 @@ _ARGUMENTS = {
     "object": ("", f"True object, for example polygon:star or ellipse:a=6,b=4{_FROM_FILE}."),
     "seed": ("", f"Seed of the simulated sensor noise{_FROM_FILE}."),
     "exit_when_done": ("false", "End the launch when the planner is done (true, false)."),
+    "rviz": ("false", "Start RViz too, with the displays of this package (true, false)."),
 }
 _OVERRIDES = {
     "depth_camera": {"object": str, "seed": int},
@@ -53,7 +54,8 @@ def _nodes(context: LaunchContext, names: Sequence[str]) -> list[Node]:
     given = {name: LaunchConfiguration(name, default="").perform(context) for name in (*_ARGUMENTS, "params_file")}
     if not Path(given["params_file"]).is_file():
         raise FileNotFoundError(f"params_file: {given['params_file']} is not a file")
-    return [_node(name, given) for name in names]
+    viewer = [_rviz(given)] if _truth("rviz", given) else []
+    return [*(_node(name, given) for name in names), *viewer]
 
 
 def _node(name: str, given: dict[str, str]) -> Node:
@@ -74,6 +76,19 @@ def _node(name: str, given: dict[str, str]) -> Node:
         additional_env={"OPENBLAS_NUM_THREADS": "1"},
         output="screen",
         on_exit=_end if ends else None,
+    )
+
+
+def _rviz(given: dict[str, str]) -> Node:
+    """RViz in the nodes' namespace: its topic names are relative. Closing it leaves the nodes running."""
+    return Node(
+        package="rviz2",
+        executable="rviz2",
+        name="rviz",
+        namespace=given["namespace"],
+        parameters=[{"use_sim_time": _truth("use_sim_time", given)}],
+        arguments=["--display-config", str(shared_file("rviz/nbv_planner.rviz"))],
+        output="log",
     )
 
 

@@ -27,7 +27,7 @@ NODES = {
     "planner": ["surface_mapper", "nbv_planner"],
 }
 COMMON = {
-    "params_file", "namespace", "use_sim_time", "log_level", "objective", "planner", "exit_when_done",
+    "params_file", "namespace", "use_sim_time", "log_level", "objective", "planner", "exit_when_done", "rviz",
 }  # fmt: skip
 SIMULATED = {"object", "seed"}
 
@@ -101,9 +101,25 @@ def test_another_parameter_file_takes_the_place_of_the_shipped_one(tmp_path):
         assert parameters(node)[0][:-1] == [str(file)]
 
 
+@pytest.mark.parametrize("name", NODES)
+def test_rviz_starts_only_when_asked_for_and_in_the_namespace_of_the_nodes(name):
+    assert "rviz2" not in nodes(name)
+    found = nodes(name, rviz="true", namespace="arm", use_sim_time="true")
+    assert list(found) == [*NODES[name], "rviz2"]
+    rviz = found["rviz2"]
+    assert rviz.node_package == "rviz2"
+    assert rviz.node_name == "/arm/rviz"
+    assert parameters(rviz)[1] == {"use_sim_time": True}
+    command = [part for token in rviz.cmd for part in (getattr(t, "text", "") for t in token)]
+    config = command[command.index("--display-config") + 1]
+    assert Path(config) == ROOT / "rviz" / "nbv_planner.rviz"
+    assert rviz._ExecuteLocal__on_exit is None  # closing the window ends nothing else
+
+
 @pytest.mark.parametrize(
     ("given", "words"),
     [
+        ({"rviz": "yes"}, ["rviz", "yes", "true or false"]),
         ({"params_file": "/nowhere.yaml"}, ["params_file", "/nowhere.yaml"]),
         ({"use_sim_time": "maybe"}, ["use_sim_time", "maybe", "true or false"]),
         ({"exit_when_done": "1"}, ["exit_when_done", "1", "true or false"]),

@@ -1,0 +1,125 @@
+"""The RViz configuration and the Foxglove layout name topics that the nodes publish, with types they can show."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
+
+import yaml
+from beliefs import wavy_belief
+from rclpy.qos import DurabilityPolicy, ReliabilityPolicy
+from ros_world import header
+
+ROOT = Path(__file__).parents[2]
+RVIZ = yaml.safe_load((ROOT / "rviz" / "nbv_planner.rviz").read_text(encoding="utf-8"))
+MANAGER = RVIZ["Visualization Manager"]
+DISPLAYS = {display["Name"]: display for display in MANAGER["Displays"] if "Topic" in display}
+FOXGLOVE = json.loads((ROOT / "config" / "foxglove" / "nbv_planner.json").read_text(encoding="utf-8"))
+PANELS = FOXGLOVE["configById"]
+SHOWS = {
+    "MarkerArray": "visualization_msgs/msg/MarkerArray", "Pose": "geometry_msgs/msg/PoseStamped",
+    "PointCloud2": "sensor_msgs/msg/PointCloud2", "LaserScan": "sensor_msgs/msg/LaserScan",
+}  # fmt: skip
+DURABILITY = {"Transient Local": DurabilityPolicy.TRANSIENT_LOCAL, "Volatile": DurabilityPolicy.VOLATILE}
+RELIABILITY = {"Reliable": ReliabilityPolicy.RELIABLE, "Best Effort": ReliabilityPolicy.BEST_EFFORT}
+
+
+@pytest.fixture
+def published(world):
+    """What the three nodes publish: topic -> (type, quality of service)."""
+    from nbv_planner.ros.nodes.depth_camera import DepthCamera
+    from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
+    from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
+
+    for node in (DepthCamera, SurfaceMapperNode, NbvPlannerNode):
+        world.start(node)
+    last = ("/ground_truth/surface", "/markers", "/run_info")
+    world.spin_until(lambda: all(map(world.peer.count_publishers, last)), "the topics of all nodes")
+    topics = dict(world.peer.get_topic_names_and_types())
+    found = {}
+    for topic, kinds in topics.items():
+        infos = world.peer.get_publishers_info_by_topic(topic)
+        if infos:
+            assert len(kinds) == 1
+            found[topic] = (kinds[0], infos[0].qos_profile)
+    assert len(found) > 8
+    return found
+
+
+def test_every_rviz_display_shows_a_topic_of_ours_of_its_type(published):
+    assert {display["Class"].split("/")[1] for display in DISPLAYS.values()} == set(SHOWS)
+    for name, display in DISPLAYS.items():
+        topic = display["Topic"]
+        assert not topic["Value"].startswith("/"), f"{name}: must follow the namespace"
+        kind, profile = published["/" + topic["Value"]]
+        assert kind == SHOWS[display["Class"].removeprefix("rviz_default_plugins/")], name
+        # A subscriber that asks for more than is offered gets nothing; one that asks for less misses what is latched.
+        assert DURABILITY[topic["Durability Policy"]] == profile.durability, name
+        assert RELIABILITY[topic["Reliability Policy"]] in (profile.reliability, ReliabilityPolicy.BEST_EFFORT), name
+
+
+def test_rviz_looks_at_the_frame_of_the_markers_and_shows_every_part():
+    from nbv_planner.node_settings import SurfaceMapperParameters
+    from nbv_planner.ros.markers import PARTS
+
+    assert MANAGER["Global Options"]["Fixed Frame"] == SurfaceMapperParameters().object_frame
+    assert DISPLAYS["Markers"]["Namespaces"] == dict.fromkeys(PARTS, True)
+    for display in MANAGER["Displays"]:
+        assert display["Enabled"] == display["Value"]
+
+
+def test_clouds_are_coloured_by_a_field_that_it_has():
+    from nbv_planner.ros.conversions import belief_to_msg
+
+    fields = {field.name for field in belief_to_msg(wavy_belief(1), header("object")).fields}
+    assert DISPLAYS["Surface by standard deviation"]["Channel Name"] in fields
+    assert PANELS["3D!nbvWorld"]["topics"]["/surface"]["colorField"] in fields
+
+
+def panels(layout) -> list[str]:
+    """Names of the panels in a layout, a tree of halves."""
+    if isinstance(layout, str):
+        return [layout]
+    assert layout["direction"] in ("row", "column")
+    assert 0 < layout["splitPercentage"] < 100
+    return panels(layout["first"]) + panels(layout["second"])
+
+
+def test_foxglove_layout_holds_each_panel_once():
+    assert sorted(panels(FOXGLOVE["layout"])) == sorted(PANELS)
+    assert set(FOXGLOVE) == {"configById", "globalVariables", "userNodes", "playbackConfig", "layout"}
+    assert {name.split("!")[0] for name in PANELS} == {"3D", "Plot", "RawMessages", "DiagnosticSummary"}
+
+
+def test_foxglove_panels_show_topics_of_ours_of_types_they_can_show(published):
+    world = PANELS["3D!nbvWorld"]
+    for topic in world["topics"]:
+        assert published[topic][0] in SHOWS.values(), topic
+    assert PANELS["RawMessages!nbvStatus"]["topicPath"] in published
+    assert published[PANELS["DiagnosticSummary!nbvNodes"]["topicToRender"]][0] == "diagnostic_msgs/msg/DiagnosticArray"
+
+
+@pytest.mark.parametrize("panel", [name for name in PANELS if name.startswith("Plot")])
+def test_foxglove_plots_follow_values_that_the_planner_says(world, panel):
+    from diagnostic_msgs.msg import DiagnosticStatus
+
+    from nbv_planner.ros import conversions, qos
+    from nbv_planner.ros.nodes.depth_camera import DepthCamera
+    from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
+    from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
+
+    heard = world.listen(DiagnosticStatus, "nbv_planner/iteration", qos.latched(100))
+    world.start(DepthCamera, num_beams=21)
+    world.start(SurfaceMapperNode, grid_size=120)
+    world.start(NbvPlannerNode, num_views=12, objective="U")
+    world.spin_until(lambda: heard, "a decision")
+    values = conversions.status_values(heard[0])
+    for path in PANELS[panel]["paths"]:
+        topic, key = re.fullmatch(r'(/[\w/]+)\.values\[:\]\{key=="(\w+)"\}\.value', path["value"]).groups()
+        assert topic == "/nbv_planner/iteration"
+        float(values[key])
