@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
 from nbv_planner.cli.episode_options import add_episode_options, episode_config, parameters_from, results_folder
 from nbv_planner.cli.episode_output import finish, print_header, print_view
+from nbv_planner.cli.ros_access import require_ros
 from nbv_planner.config_files import dump_parameters
 from nbv_planner.episode_config import EpisodeConfig
-from nbv_planner.errors import RosUnavailableError, SettingError
+from nbv_planner.errors import SettingError
 from nbv_planner.evaluation.judge import EpisodeJudge
 from nbv_planner.evaluation.records import Step
 from nbv_planner.planning.objectives import TRUTH_OBJECTIVES
@@ -33,32 +33,13 @@ def run(arguments: argparse.Namespace) -> int:
         if objective in TRUTH_OBJECTIVES:
             raise SettingError(f"objective: {objective} needs the true object; use nbv-planner simulate")
     judge = Simulation(config).judge  # refuses here whatever the nodes would refuse
-    _require_ros()
+    require_ros("nbv-planner simulate needs no ROS")
     with results_folder(arguments, config) as results:
         parameters["nbv_planner"]["autostart"] = False
         (results.folder / "parameters.yaml").write_text(dump_parameters(parameters), encoding="utf-8")
         termination = _run_nodes(results, config, judge)
         finish(results, config, judge, termination)
     return {TerminationReason.STOPPED: 130, TerminationReason.FAILED: 1}.get(termination.reason, 0)
-
-
-def _require_ros() -> None:
-    """Refuse to go on without ROS, and say which one is used if that may surprise.
-
-    Raises:
-        RosUnavailableError: says how to get it.
-    """
-    try:
-        from nbv_planner.ros.runner import foreign_rclpy
-
-        warning = foreign_rclpy()
-    except ImportError as error:
-        raise RosUnavailableError(
-            f"cannot import {error.name}: source a ROS 2 installation or install the wheels with "
-            "pip install '.[ros]' in the checkout (Linux x86_64); nbv-planner simulate needs no ROS"
-        ) from error
-    if warning:
-        print(f"note: {warning}", file=sys.stderr)
 
 
 class _Printer:

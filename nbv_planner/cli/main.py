@@ -13,7 +13,7 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"
 os.environ["MKL_NUM_THREADS"] = "1"
 
 from nbv_planner import __version__
-from nbv_planner.cli import bench, demo, experiment, objectives, optimum, parameter_tables, report, simulate
+from nbv_planner.cli import bench, demo, experiment, objectives, optimum, parameter_tables, report, simulate, view
 from nbv_planner.errors import NbvPlannerError
 
 EXIT_BAD_INPUT = 2
@@ -31,7 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--version", action="version", version=f"nbv-planner {__version__}")
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
-    for verb in (demo, simulate, experiment, report, optimum, bench, objectives, parameter_tables):
+    for verb in (demo, simulate, view, experiment, report, optimum, bench, objectives, parameter_tables):
         verb.add_parser(verbs)
     arguments = parser.parse_args(argv)
     try:

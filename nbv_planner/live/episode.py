@@ -129,6 +129,11 @@ class LiveEpisode:
         with self._hearing("truth", "truth", "coverage"):
             self._truth = truth
 
+    def _last_measured(self) -> int:
+        """Stamp of the newest decision whose view has been measured, nanoseconds; 0 if there is none."""
+        stamps = (known.goal_stamp for known in reversed(self._decisions))
+        return next((stamp for stamp in stamps if stamp <= self._hits.newest), 0)
+
     @property
     def silence(self) -> float:
         """Seconds since the last message."""
@@ -143,8 +148,7 @@ class LiveEpisode:
     def view(self) -> LiveView:
         """Everything that is known now."""
         with self._changed:
-            last = self._decisions[-1].goal_stamp if self._decisions else 0
-            earlier_hits, last_hits = self._hits.since(last)
+            earlier_hits, last_hits = self._hits.since(self._last_measured())
             return LiveView(
                 title=self._title, scene=self._hits.scene, status=self._status, decisions=tuple(self._decisions),
                 belief=self._belief, truth=self._truth, earlier_hits=earlier_hits, last_hits=last_hits,

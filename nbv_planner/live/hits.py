@@ -51,6 +51,11 @@ class HitCollector:
             self._wanted.append(stamp)
         return self._match()
 
+    @property
+    def newest(self) -> int:
+        """Time of the newest measurements, nanoseconds; -1 without any."""
+        return max((stamp for stamp, _ in self._found), default=-1)
+
     def since(self, stamp: int) -> tuple[Measurements, Measurements]:
         """Measurements from before `stamp`, and from then on."""
         earlier = [hits for time, hits in self._found if time < stamp]

@@ -42,6 +42,21 @@ class EpisodeContent:
         return self.steps[: self.shown]
 
     @property
+    def progress(self) -> str:
+        """How far the episode is, in words."""
+        return f"view {self.shown} of {len(self.steps)}" if self.steps else "no data yet"
+
+    @property
+    def true_coverage(self) -> Sequence[float] | None:
+        """Fraction of the true surface points seen after each view drawn, shape (shown,); None if it is not known."""
+        return [view.coverage for view in self.views[: self.shown]] if self.views or not self.steps else None
+
+    @property
+    def estimated_coverage(self) -> Sequence[tuple[int, float]]:
+        """Number of views and coverage as the planner estimates it; empty where that is not shown."""
+        return ()
+
+    @property
     def belief(self) -> SurfaceBelief | None:
         """Belief after the last view drawn, None before the first."""
         return self.steps[self.shown - 1].belief if self.shown else None

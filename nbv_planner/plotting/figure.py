@@ -16,7 +16,9 @@ from nbv_planner.plotting.objective import draw_objective
 from nbv_planner.plotting.polar import draw_polar
 from nbv_planner.plotting.world import draw_world
 
-_SIZE = (12.0, 7.2)
+SIZE = (12.0, 7.2)
+"""Width and height of the figure, inches."""
+
 _TITLE_WIDTH = 140
 _YLABEL_X = -0.13  # the same for all panels, so that their labels line up
 
@@ -26,8 +28,14 @@ def draw_figure(content: EpisodeContent) -> Figure:
 
     The figure has its own Agg canvas and is not known to pyplot: it can be made without a display and in any thread.
     """
-    figure = Figure(figsize=_SIZE)
+    figure = Figure(figsize=SIZE)
     FigureCanvasAgg(figure)
+    draw_panels(figure, content)
+    return figure
+
+
+def draw_panels(figure: Figure, content: EpisodeContent) -> None:
+    """Draw all panels into an empty figure; the first of its axes is the world view."""
     # Fixed places instead of a layout engine: quicker, and the frames of an animation do not jump.
     world = figure.add_axes((0.05, 0.135, 0.50, 0.785))
     draw_world(world, content)
@@ -40,7 +48,6 @@ def draw_figure(content: EpisodeContent) -> Figure:
     title = textwrap.fill(content.title, _TITLE_WIDTH, max_lines=2, placeholder=" …").replace("$", r"\$")
     figure.suptitle(title, x=0.012, y=0.985, ha="left", va="top", fontsize=style.TITLE_SIZE)
     _draw_legend(figure, content)
-    return figure
 
 
 def _draw_legend(figure: Figure, content: EpisodeContent) -> None:

@@ -39,9 +39,9 @@ def draw_world(axes: Axes, content: EpisodeContent) -> None:
     angles = [step.view_angle for step in content.shown_steps]
     _draw_cameras(axes, angles, scene, min(_CONE_ALPHA, _CONE_ALPHA_SUM / max(1, len(content.steps))))
     label_views(axes, angles, scene.view_distance)
-    progress = f"view {content.shown} of {len(content.steps)}" if content.steps else "no data yet"
     axes.text(
-        0.015, 0.985, progress, transform=axes.transAxes, va="top", fontsize=style.LABEL_SIZE, color=style.CAMERA
+        0.015, 0.985, content.progress, transform=axes.transAxes, va="top", fontsize=style.LABEL_SIZE,
+        color=style.CAMERA,
     )
 
 

@@ -179,6 +179,19 @@ def contour_to_msg(angle: FloatArray, radius: FloatArray, header: Header) -> Poi
     return _cloud(_CONTOUR, {"x": x, "y": y, "angle": angle, "radius": radius}, header)
 
 
+def contour_from_msg(msg: PointCloud2) -> tuple[FloatArray, FloatArray]:
+    """Read a `ground_truth/surface` cloud: polar angles and radii of the surface points, shape (P,) each.
+
+    Raises:
+        InputRejectedError: reasons `layout` and `not_finite`.
+    """
+    table = _table(msg, _CONTOUR)
+    angle, radius = (table[name].astype(float) for name in ("angle", "radius"))
+    if not (np.isfinite(angle).all() and np.isfinite(radius).all()):
+        raise InputRejectedError("not_finite", "the contour holds values that are not finite")
+    return angle, radius
+
+
 def _cloud(layout: list[tuple[str, str]], columns: dict[str, np.ndarray], header: Header) -> PointCloud2:
     """Pack columns (missing ones are 0) into a cloud of one row."""
     dtype = np.dtype(layout)
