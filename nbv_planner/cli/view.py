@@ -6,6 +6,7 @@ import argparse
 import os
 import re
 import signal
+import threading
 import time
 
 from nbv_planner.cli.ros_access import require_ros
@@ -41,7 +42,6 @@ def run(arguments: argparse.Namespace) -> int:
 
     if arguments.domain is not None:
         os.environ.update(isolated_environment(arguments.domain))
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     live = LiveEpisode()
     with listening(live, arguments.namespace, arguments.domain):
         if arguments.web:
@@ -69,6 +69,7 @@ def _serve(live: LiveEpisode, host: str, port: int) -> None:
     """Serve the page, and say what is awaited whenever that changes."""
     from nbv_planner.web.server import serving
 
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with serving(live, host, port) as server:
         print(f"watch at {server.url} (Ctrl-C ends)", flush=True)
         waited: tuple[str, ...] = ()
@@ -93,4 +94,9 @@ def _show(live: LiveEpisode) -> None:
             f"cannot import {error.name}: install it with pip install '.[analysis]' in the checkout, "
             "or use --web, which needs nothing"
         ) from error
-    LiveWindow(live).run()
+    ended = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: ended.set())
+    LiveWindow(live).run(ended)
+    if ended.is_set():
+        raise KeyboardInterrupt

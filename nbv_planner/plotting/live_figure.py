@@ -34,7 +34,8 @@ class LiveContent(EpisodeContent):
     def progress(self) -> str:
         """What the planner does, or what is awaited."""
         status = self.live.status
-        return status.state if status else "no planner heard yet"
+        said = status.state if status else "no planner heard yet"
+        return said if self.live.pose is None else f"{said} (black: the camera now)"
 
     @property
     def true_coverage(self) -> Sequence[float] | None:

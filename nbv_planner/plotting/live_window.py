@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 
@@ -35,14 +37,18 @@ class LiveWindow:
                 "such as tkinter; use --web and a browser"
             )
 
-    def run(self) -> None:
-        """Show what happens until the window is closed."""
+    def run(self, ended: threading.Event) -> None:
+        """Show what happens until the window is closed or `ended` is set.
+
+        A signal handler should set it: an exception in one would be caught by the toolkit, and go unnoticed.
+        """
         plt.show(block=False)
         known: object = None
-        while plt.fignum_exists(self.figure.number):
+        while plt.fignum_exists(self.figure.number) and not ended.is_set():
             view = self._live.view()
             if view.versions != known:
                 known = view.versions
                 draw_live(self.figure, view)
                 self.figure.canvas.draw_idle()
             self.figure.canvas.start_event_loop(_PERIOD)
+        plt.close(self.figure)
