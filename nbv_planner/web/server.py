@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import threading
 from collections.abc import Iterator, Mapping
 from http import HTTPStatus
@@ -58,7 +59,9 @@ class LiveServer(ThreadingHTTPServer):
         return f"http://{self.server_address[0]!s}:{self.server_port}/"
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A browser that goes away in the middle of an answer is nothing to report."""
+        """A browser that goes away in the middle of an answer is nothing to report; anything else is."""
+        if not isinstance(sys.exc_info()[1], OSError):
+            super().handle_error(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -110,6 +113,7 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             self.close_connection = True
             self._begin(HTTPStatus.OK, {"Content-Type": "text/event-stream", "Connection": "close"})
+            self.wfile.write(b"retry: 1000\n\n")
             self._tell()
         finally:
             self.server.clients.release()

@@ -58,7 +58,9 @@ class Page:
             time.sleep(0.05)
 
     def text(self, selector: str) -> str:
-        return str(self.run(f"document.querySelector({json.dumps(selector)})?.innerText ?? ''"))
+        """What a person reads there; drawings have no such text, so all that is in them."""
+        found = f"document.querySelector({json.dumps(selector)})"
+        return str(self.run(f"{found}?.innerText ?? {found}?.textContent ?? ''"))
 
     def screenshot(self) -> bytes:
         return base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"])
