@@ -1,0 +1,92 @@
+"""`nbv-planner view` as a process: the options, the page of running nodes, and its end."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import signal
+import urllib.request
+
+import command
+import pytest
+
+from nbv_planner.cli.main import main
+
+HAS_ROS = importlib.util.find_spec("rclpy") is not None
+needs_ros = pytest.mark.skipif(not HAS_ROS, reason="rclpy is not installed; make test brings the wheels")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--port", "70000"], ["--port", "70000", "65535"]),
+        (["--port", "-1"], ["--port", "-1"]),
+        (["--domain", "233"], ["--domain", "233", "232"]),
+        (["--namespace", "a b"], ["--namespace", "'a b'"]),
+        (["--namespace", "/a//b"], ["--namespace"]),
+        (["--namespace", "a" * 50 + "!"], ["--namespace"]),
+    ],
+)
+def test_value_that_is_not_allowed_is_refused_in_one_line(options, words, capsys):
+    assert main(["view", "--web", *options]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert [word for word in words if word not in said] == []
+
+
+@pytest.mark.skipif(HAS_ROS, reason="rclpy is installed, so the verb finds it")
+def test_without_ros_it_says_what_to_install(capsys):
+    assert main(["view"]) == 2
+    assert "pip install '.[ros]'" in capsys.readouterr().err
+
+
+@needs_ros
+def test_port_that_is_taken_is_refused(tmp_path):
+    import socket
+
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        process = command.start(["view", "--web", "--port", str(taken.getsockname()[1])], tmp_path)
+        said, _ = process.communicate(timeout=60)
+    assert process.returncode == 2, said
+    assert "cannot serve on 127.0.0.1" in said
+
+
+@needs_ros
+def test_without_a_display_the_window_is_refused(tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib", reason="the window needs the extra [analysis]")
+    monkeypatch.delenv("DISPLAY", raising=False)
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    process = command.start(["view"], tmp_path)
+    said, _ = process.communicate(timeout=60)
+    assert process.returncode == 2, said
+    assert "--web" in said
+
+
+@needs_ros
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
+def test_page_of_running_nodes(tmp_path, end, fast_file):
+    """Started late, on the domain of three real node processes; ended by Ctrl-C or SIGTERM."""
+    from nbv_planner.ros.runner import NodeProcesses, free_domain_id, isolated_environment
+
+    domain = free_domain_id()
+    with NodeProcesses(fast_file, tmp_path / "logs", isolated_environment(domain)):
+        process = command.start(["view", "--web", "--port", "0", "--domain", str(domain)], tmp_path)
+        said = command.read_until(process, "watch at ")
+        url = said.split("watch at ")[1].split()[0]
+        said += command.read_until(process, "everything is heard")
+        assert "waiting for nbv_planner/status" in said
+        with urllib.request.urlopen(url + "events", timeout=60) as events:
+            while True:
+                line = events.readline().decode()
+                found = json.loads(line[6:]) if line.startswith("data: {") else {}
+                if found.get("status", {}).get("reason") == "MAX_VIEWS":
+                    break
+    process.send_signal(end)
+    rest, _ = process.communicate(timeout=60)
+    assert process.returncode == 130, rest
+    assert "Traceback" not in rest
+    assert sorted(os.listdir(tmp_path)) == ["logs"]

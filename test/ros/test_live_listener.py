@@ -1,0 +1,156 @@
+"""The listener hears the real nodes, also when it starts late, and survives what cannot be used."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
+
+from diagnostic_msgs.msg import DiagnosticStatus
+from geometry_msgs.msg import PoseStamped
+from ros_world import bent, header, malformed_poses, malformed_scans, over_the_wire, pose_msg, view_pose
+from sensor_msgs.msg import LaserScan, PointCloud2
+from std_msgs.msg import String
+
+from nbv_planner.camera import MeasurementSettings
+from nbv_planner.errors import InputRejectedError
+from nbv_planner.live import LiveEpisode
+from nbv_planner.live.coverage import taken_angles, true_coverage
+from nbv_planner.objects import parse_object, surface_points
+from nbv_planner.ros import conversions, live_messages, qos
+from nbv_planner.ros.live_listener import LiveListener, listening
+from nbv_planner.ros.nodes.depth_camera import DepthCamera
+from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
+from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
+from nbv_planner.scene import Scene
+from nbv_planner.simulated_camera import SensorSettings, SimulatedCamera
+
+SCENE = Scene()
+STAR = parse_object("polygon:star", SCENE)
+POINTS = surface_points(STAR, SCENE.pixel_size)
+
+
+def start_nodes(world) -> None:
+    world.start(DepthCamera, num_beams=61, object="polygon:star")
+    world.start(SurfaceMapperNode, grid_size=120)
+    world.start(NbvPlannerNode, num_views=24, max_views=3, objective="U")
+
+
+def listener(world, live: LiveEpisode) -> LiveListener:
+    return world._add(LiveListener(live, context=world.context, use_global_arguments=False))
+
+
+def done(live: LiveEpisode) -> bool:
+    status = live.view().status
+    return status is not None and status.state == "DONE"
+
+
+def test_episode_of_real_nodes(world):
+    live = LiveEpisode()
+    listener(world, live)
+    start_nodes(world)
+    world.spin_until(lambda: done(live) and not live.view().waits_for, "the end")
+    world.spin_until(lambda: len(live.view().last_hits), "the last hits")
+    world.spin_until(lambda: "star" in live.view().title, "the parameters of all nodes")
+    view = live.view()
+    assert view.title == "polygon:star · greedy · U"
+    assert view.status.reason == "MAX_VIEWS"
+    assert [decision.round for decision in view.decisions] == [1, 2, 3]
+    assert all(len(decision.candidates.angle) == 24 for decision in view.decisions)
+    assert len(view.earlier_hits) > 10
+    assert view.goal is not None
+    assert view.goal.view_angle == pytest.approx(view.decisions[-1].view_angle % 6.283185307, abs=1e-6)
+    assert len(true_coverage(view)) == 4
+    assert len(view.truth) == len(POINTS)
+
+
+def test_started_late_it_hears_what_is_latched(world):
+    heard = world.listen(DiagnosticStatus, "nbv_planner/status", qos.latched())
+    start_nodes(world)
+    world.spin_until(lambda: heard and "MAX_VIEWS" in heard[-1].message, "the end")
+    live = LiveEpisode()
+    listener(world, live)
+    world.spin_until(lambda: done(live) and not live.view().waits_for and live.view().truth, "what is latched")
+    world.spin_until(lambda: len(live.view().decisions) == 3, "all decisions")
+    view = live.view()
+    assert len(taken_angles(view)) == 3
+    assert view.belief.hits.sum() > 10
+    assert view.decisions[-1].candidates is not None
+    assert len(true_coverage(view)) == 4
+
+
+def test_a_thread_listens_in_a_namespace_and_ends(world):
+    live = LiveEpisode()
+    with listening(live, "arm", world.domain):
+        publisher = world.peer.create_publisher(PoseStamped, "/arm/camera_pose", qos.reliable())
+        world.spin_until(publisher.get_subscription_count, "the listener")
+        # Again and again: the subscription is of best effort.
+        world.spin_until(lambda: publisher.publish(pose_msg(view_pose(1.0), 5)) or live.view().pose, "the pose")
+    assert live.view().pose.view_angle == pytest.approx(1.0)
+
+
+def test_what_cannot_be_used_is_left_out_and_the_rest_goes_on(world):
+    live = LiveEpisode()
+    node = listener(world, live)
+    camera = SimulatedCamera(STAR, SCENE, SensorSettings(num_beams=21))
+    scan = conversions.scan_to_msg(camera.scan(view_pose(1.0), 1, 0), header("camera", 10))
+    poses = world.speaker(PoseStamped, "camera_pose")
+    scans = world.speaker(LaserScan, "scan")
+    info = world.speaker(String, "run_info", qos.latched())
+    bad = [("camera_pose", poses, *entry) for entry in malformed_poses(pose_msg(view_pose(1.0))).values()]
+    bad += [("scan", scans, *entry) for entry in malformed_scans(scan).values()]
+    for text in ("", "[", "nodes: 3", "nodes: {nbv_planner: {radius_min: -1.0}}", "a" * (1 << 21), "{[: :"):
+        bad.append(("run_info", info, "run_info", String(data=text)))
+    for topic, say, reason, msg in bad:
+        if reason != "frame":  # the viewer does not know which frame is meant
+            node._rejected.clear()
+            # Again and again: the subscription is of best effort.
+            said = partial(lambda say, msg, name: say(msg) or name in node._rejected, say, msg, f"{topic} {reason}")
+            world.spin_until(said, f"{topic}: {reason}")
+    assert len(live.view().waits_for) == 5
+    world.spin_until(lambda: poses(pose_msg(view_pose(2.0), 6)) or live.view().pose, "a good pose")
+
+
+def test_scene_and_title_come_from_run_info():
+    text = (
+        "nodes: {nbv_planner: {radius_min: 1.0, range_max: 12.0, objective: U, planner: greedy},"
+        " surface_mapper: {noise_std: 0.4}, depth_camera: {object: 'square:width=8'}}"
+    )
+    found = live_messages.settings_from_msg(String(data=text))
+    assert found == (
+        Scene(radius_min=1.0, range_max=12.0), MeasurementSettings(noise_std=0.4), "square:width=8 · greedy · U"
+    )
+    assert live_messages.settings_from_msg(String(data="nodes: {nbv_planner: {objective: U}}"))[2] == "U"
+
+
+@pytest.mark.parametrize("key", ["round", "goal_stamp", "view_angle", "utility", "coverage_estimate"])
+@pytest.mark.parametrize("value", [None, "x", ""])
+def test_iteration_without_a_usable_value_is_refused(key, value):
+    values = {
+        "round": 1, "goal_stamp": 5, "view_angle": 1.0, "utility": 2.0, "runner_up": float("nan"), "margin": 0.1,
+        "planning_milliseconds": 1.0, "coverage_estimate": 0.0,
+    }  # fmt: skip
+    good = conversions.status_message("i", DiagnosticStatus.OK, "", values)
+    assert live_messages.decision_from_msg(over_the_wire(good)).round == 1
+    changed = {k: v for k, v in {**values, key: value}.items() if v is not None}
+    with pytest.raises(InputRejectedError):
+        live_messages.decision_from_msg(conversions.status_message("i", DiagnosticStatus.OK, "", changed))
+
+
+def test_truth_reads_back_and_a_bad_one_is_refused():
+    good = conversions.contour_to_msg(POINTS.angle, POINTS.radius, header("object"))
+    found = live_messages.truth_from_msg(over_the_wire(good))
+    np.testing.assert_allclose(found.radius, POINTS.radius, rtol=1e-6)
+    for angle, radius in (
+        (POINTS.angle[::-1], POINTS.radius), (POINTS.angle, -POINTS.radius), (POINTS.angle, POINTS.radius * np.nan),
+        (POINTS.angle[:2], POINTS.radius[:2]),
+    ):  # fmt: skip
+        with pytest.raises(InputRejectedError):
+            live_messages.truth_from_msg(conversions.contour_to_msg(angle, radius, header("object")))
+    with pytest.raises(InputRejectedError):
+        live_messages.truth_from_msg(bent(good, data=good.data[:-1]))
+    with pytest.raises(InputRejectedError):
+        live_messages.truth_from_msg(PointCloud2())
