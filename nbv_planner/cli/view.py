@@ -72,7 +72,7 @@ def _serve(live: LiveEpisode, host: str, port: int) -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with serving(live, host, port) as server:
         print(f"watch at {server.url} (Ctrl-C ends)", flush=True)
-        waited: tuple[str, ...] = ()
+        waited: tuple[str, ...] | None = None
         while True:
             waits = live.view().waits_for
             if waits != waited:
