@@ -16,7 +16,7 @@ EXTRA_kilted := ros-kilted
 VENV := $(VENV_$(ROS_DISTRO_WHEELS))
 EXTRA := $(EXTRA_$(ROS_DISTRO_WHEELS))
 BIN := $(VENV)/bin
-LINTED := $(wildcard nbv_planner launch test benchmarks setup.py)
+LINTED := $(wildcard nbv_planner launch test benchmarks docs setup.py)
 
 # The environment belongs to one interpreter and to one place (its scripts hold the full path): both are in the name of
 # the stamp, so that another PYTHON or a moved checkout builds a new one. The base interpreter is used to build it, since
@@ -40,7 +40,7 @@ export MPLBACKEND := Agg
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint clean check-python
+.PHONY: help setup demo pictures test lint clean check-python
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*  ## ' Makefile | sed 's/:.*  ## /|/' | awk -F'|' '{printf "make %-8s %s\n", $$1, $$2}'
@@ -51,6 +51,10 @@ setup: $(STAMP)  ## create the virtual environment with the ROS 2 wheels
 demo: $(STAMP)  ## three nodes reconstruct the star polygon; results in results/demo
 	@mkdir -p $(ROS_LOG_DIR) results
 	$(BIN)/nbv-planner demo --object polygon:star --objective IOA --seed 0 --out results/demo --force
+
+pictures: $(STAMP)  ## make the pictures in docs/ again (live.png needs Chromium)
+	@mkdir -p $(ROS_LOG_DIR)
+	PYTHONPATH=test/web $(BIN)/python docs/pictures.py
 
 test: lint  ## linters, types and all tests
 	@mkdir -p $(ROS_LOG_DIR)

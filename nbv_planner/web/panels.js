@@ -29,6 +29,8 @@ export function drawWorld(svg, { scene, belief, truth, hits, camera, decision })
   plot.line(closed(zip(truth.angle, truth.radius)).map(([a, r]) => polar(a, r)), "truth");
   plot.area([camera.goal], "goal");
   plot.area([camera.camera], "camera");
+  const taken = decision.views.filter(([number]) => number <= decision.taken);
+  plot.dots(taken.map(([, angle]) => polar(angle, scene.view_distance)), "taken");
   numberViews(plot, decision.views, scene.view_distance);
 }
 
@@ -126,8 +128,4 @@ export function drawCoverage(svg, { coverage }) {
   plot.steps(percent(coverage.true), "truth");
   plot.steps(percent(coverage.estimate), "mean");
   plot.dots([...percent(coverage.true.slice(-1)), ...percent(coverage.estimate.slice(-1))], "newest");
-  const names = coverage.true.length ? "solid: true, dashed: the planner's estimate" : "dashed: the planner's estimate";
-  const last = coverage.true.at(-1) ?? [0, 0];
-  const top = last[0] > 0.5 * most && last[1] > 0.35;
-  plot.text(plot.box.right - 8, top ? plot.box.bottom - 10 : plot.box.top + 40, names, { "text-anchor": "end" });
 }
