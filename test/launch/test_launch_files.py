@@ -233,7 +233,7 @@ def test_launch_that_should_end_by_itself_fails_with_the_node_that_fails(launch,
 def test_ctrl_c_ends_everything_cleanly(launch):
     process, output = launch("simulation")
     deadline = time.monotonic() + 60
-    while "at view 2" not in output.read_text():
+    while "to view 2" not in output.read_text():
         assert process.poll() is None, output.read_text()
         assert time.monotonic() < deadline, output.read_text()
         time.sleep(0.05)
