@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from functools import reduce
+
+import numpy as np
 
 from nbv_planner.camera import CameraPose, MeasurementSettings, Scan, scan_to_measurements
 from nbv_planner.scene import Scene
@@ -13,8 +14,8 @@ from nbv_planner.surface import Measurements
 _KEPT_SCANS, _KEPT_POSES, _KEPT_STAMPS = 100, 400, 20
 # A scan belongs to the pose nearest in time, if that is near: nanoseconds.
 _POSE_TOLERANCE = 50_000_000
-# Points shown at most; beyond it every second one of each view is left out.
-_MOST_POINTS = 8000
+# Points shown at most; beyond it every second one is left out. Scans kept apart; beyond it the older half is joined.
+_MOST_POINTS, _MOST_SCANS = 8000, 64
 
 
 class HitCollector:
@@ -69,9 +70,17 @@ class HitCollector:
             self._wanted.remove(stamp)
             found = scan_to_measurements(self._scans[stamp], pose, self.scene, self.measurement)
             self._found.append((stamp, found.measurements))
-        while sum(len(hits) for _, hits in self._found) > _MOST_POINTS:
-            self._found = [(stamp, _half(hits)) for stamp, hits in self._found if len(hits) > 1]
+        self._thin_out()
         return bool(ready)
+
+    def _thin_out(self) -> None:
+        """Keep what is shown within bounds, spread over the surface and over time."""
+        if len(self._found) > _MOST_SCANS:
+            half = _MOST_SCANS // 2
+            older = self._found[:half]
+            self._found[:half] = [(max(stamp for stamp, _ in older), _joined([hits for _, hits in older]))]
+        while sum(len(hits) for _, hits in self._found) > _MOST_POINTS:
+            self._found = [(stamp, _half(hits)) for stamp, hits in self._found]
 
     def _pose_at(self, stamp: int) -> CameraPose | None:
         if not self._poses:
@@ -81,8 +90,9 @@ class HitCollector:
 
 
 def _half(hits: Measurements) -> Measurements:
-    return Measurements(hits.angle[::2], hits.radius[::2], hits.std[::2])
+    return Measurements(hits.angle[1::2], hits.radius[1::2], hits.std[1::2])
 
 
 def _joined(parts: list[Measurements]) -> Measurements:
-    return reduce(Measurements.joined, parts, Measurements.empty())
+    names = ("angle", "radius", "std")
+    return Measurements(*(np.concatenate([np.empty(0), *(getattr(part, name) for part in parts)]) for name in names))

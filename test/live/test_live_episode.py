@@ -122,6 +122,8 @@ def test_memory_stays_bounded(judged):
     assert len(view.earlier_hits) + len(view.last_hits) <= 8000
     assert len(view.decisions) == 500
     assert len(live._hits._scans) <= 100
+    assert len(live._hits._found) <= 64
+    assert len(view.last_hits) > 100  # the newest are still there
     assert len(live._candidates) <= 10
     assert max(len(json.dumps(section(view, name))) for name in SECTIONS) < 120_000
 
