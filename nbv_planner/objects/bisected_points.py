@@ -11,7 +11,7 @@ import numpy as np
 from nbv_planner.errors import ContourError
 from nbv_planner.geometry import TWO_PI
 from nbv_planner.objects.shapes import PolarObject
-from nbv_planner.objects.surface_points import SurfacePoints
+from nbv_planner.objects.surface_points import SurfacePoints, surface_points
 
 _MOST_HALVINGS = 25
 _CHORD_IN_PIXELS = 0.1
@@ -27,21 +27,25 @@ def bisected_surface_points(shape: PolarObject, pixel_size: float) -> SurfacePoi
     found by a bisection that stops at a tenth of a pixel. So the points lie up to 1.5e-3 rad beside the exact middles
     of :func:`nbv_planner.objects.surface_points.surface_points`, a pixel that is visited twice in a row may count
     once (three points at a tip of the star), and on objects that are symmetric about φ = 0 the stretch across it may
-    count as another point a little below 2π.
+    count as another point a little below 2π. A surface that runs through the corners of pixels can have no next pixel
+    that shares a side; such an object gets the exact points.
 
     Args:
         shape: the object.
         pixel_size: side h of a world pixel, metres.
 
     Raises:
-        ContourError: the bisection does not find the next pixel, or there is none.
+        ContourError: the whole surface lies in one pixel.
     """
     walk = _Walk(shape, pixel_size)
     angles, at = [], 0.0
     while at < TWO_PI:
         angles.append(at)
         entry = walk.search(at, _share_a_side)
-        at = 0.5 * (entry + walk.search(entry, _are_one))
+        leave = None if entry is None else walk.search(entry, _are_one)
+        if entry is None or leave is None:
+            return surface_points(shape, pixel_size)
+        at = 0.5 * (entry + leave)
     angle = np.array(angles)
     return SurfacePoints(angle, shape.radius(angle))
 
@@ -60,11 +64,11 @@ class _Walk:
     def __init__(self, shape: PolarObject, pixel_size: float) -> None:
         self._shape, self._pixel_size = shape, pixel_size
 
-    def search(self, start: float, accepts: Callable[[Pixel, Pixel], bool]) -> float:
+    def search(self, start: float, accepts: Callable[[Pixel, Pixel], bool]) -> float | None:
         """Bisect for the angle behind `start` at which the surface leaves its pixel.
 
         Returns:
-            The last middle tried whose pixel is accepted beside that of `start`.
+            The last middle tried whose pixel is accepted beside that of `start`; None if there is none.
         """
         home, begin = self._at(start)
         left, right = start, self._outside(start, home)
@@ -79,8 +83,6 @@ class _Walk:
                 right, end = middle, point
             if found is not None and math.dist(begin, end) <= _CHORD_IN_PIXELS * self._pixel_size:
                 return found
-        if found is None:
-            raise ContourError(f"no pixel beside that of the surface at φ = {start:.6f} rad is found by bisection")
         return found
 
     def _outside(self, start: float, home: Pixel) -> float:

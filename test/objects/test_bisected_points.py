@@ -7,7 +7,7 @@ import pytest
 
 from nbv_planner.errors import ContourError
 from nbv_planner.geometry import TWO_PI
-from nbv_planner.objects import bisected_surface_points, parse_object, surface_points
+from nbv_planner.objects import Polygon, bisected_surface_points, parse_object, surface_points
 from nbv_planner.objects.thesis_objects import THESIS_OBJECTS
 from nbv_planner.scene import Scene
 
@@ -60,3 +60,9 @@ def test_star_lacks_three_points_at_one_tip():
 def test_surface_inside_one_pixel_is_refused():
     with pytest.raises(ContourError, match="pixel_size 40 m is too large"):
         bisected_surface_points(parse_object("ellipse:a=5,b=5", Scene()), 40.0)
+
+
+def test_surface_through_the_corners_of_pixels_gets_the_exact_points():
+    diamond = Polygon(angles=(0.0, 0.25 * TWO_PI, 0.5 * TWO_PI, 0.75 * TWO_PI), radii=(4.0, 4.0, 4.0, 4.0))
+    found, exact = bisected_surface_points(diamond, 0.1), surface_points(diamond, 0.1)
+    np.testing.assert_array_equal(found.angle, exact.angle)
