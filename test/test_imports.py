@@ -22,7 +22,7 @@ LAYERS = [
     {"camera"},
     {"ray_casting", "scan_matching", "outlines"},
     {"planning", "objects"},
-    {"simulated_camera"},
+    {"simulated_camera", "message_values"},
     {"node_settings", "evaluation"},
     {"config_files", "episode_config"},
     {"simulation", "results", "live"},

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import array
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from builtin_interfaces.msg import Time
@@ -14,40 +13,47 @@ from sensor_msgs.msg import LaserScan, PointCloud2, PointField
 from std_msgs.msg import Header
 
 from nbv_planner.camera import CameraPose, Scan
-from nbv_planner.errors import InputRejectedError
-from nbv_planner.geometry import BoolArray, FloatArray, polar_to_cartesian
+from nbv_planner.geometry import FloatArray, polar_to_cartesian
+from nbv_planner.message_values import (
+    CANDIDATES_LAYOUT,
+    CONTOUR_LAYOUT,
+    FIELD_TYPES,
+    SURFACE_LAYOUT,
+    Candidates,
+    belief_from_msg,
+    candidates_from_msg,
+    check_frame,
+    pose_from_msg,
+    scan_from_msg,
+    status_values,
+    to_nanoseconds,
+)
 from nbv_planner.planning.planners import Decision
 from nbv_planner.surface import SurfaceBelief
 
-# A unit quaternion sent in single precision is off by less than 1e-6; a forgotten one by 1.
-_QUATERNION_TOLERANCE = 1e-3
-# A 2D camera leans at most this much (radians) out of the plane.
-_TILT_TOLERANCE = 0.1
-
-_KINDS = {"f4": PointField.FLOAT32, "u4": PointField.UINT32}
-_SURFACE = [(name, "f4") for name in ("x", "y", "z", "angle", "mean", "std", "lower", "upper")] + [("hits", "u4")]
-_CANDIDATES = [(name, "f4") for name in ("x", "y", "z", "angle", "utility", "cost", "feasible")]
-_CONTOUR = [(name, "f4") for name in ("x", "y", "z", "angle", "radius")]
-
-
-def to_nanoseconds(stamp: Time) -> int:
-    """Time stamp as nanoseconds."""
-    return int(stamp.sec) * 1_000_000_000 + int(stamp.nanosec)
+# What is read from messages needs no ROS and stands in message_values; both directions are found here.
+__all__ = [
+    "Candidates",
+    "belief_from_msg",
+    "belief_to_msg",
+    "candidates_from_msg",
+    "candidates_to_msg",
+    "check_frame",
+    "contour_to_msg",
+    "pose_from_msg",
+    "pose_to_msg",
+    "scan_from_msg",
+    "scan_to_msg",
+    "status_message",
+    "status_values",
+    "to_nanoseconds",
+    "to_stamp",
+]
 
 
 def to_stamp(nanoseconds: int) -> Time:
     """Nanoseconds as a time stamp."""
     return Time(sec=nanoseconds // 1_000_000_000, nanosec=nanoseconds % 1_000_000_000)
-
-
-def check_frame(header: Header, frame: str) -> None:
-    """Refuse a message that is not in `frame`; an empty `frame` takes any.
-
-    Raises:
-        InputRejectedError: reason `frame`.
-    """
-    if frame and header.frame_id != frame:
-        raise InputRejectedError("frame", f"frame is {header.frame_id!r}, expected {frame!r}")
 
 
 def scan_to_msg(scan: Scan, header: Header) -> LaserScan:
@@ -63,28 +69,6 @@ def scan_to_msg(scan: Scan, header: Header) -> LaserScan:
     )
 
 
-def scan_from_msg(msg: LaserScan) -> Scan:
-    """Read a LaserScan.
-
-    Raises:
-        InputRejectedError: reasons of :class:`nbv_planner.camera.Scan`, and `wrong_length` if the number of ranges
-            does not fit the angles (one more or less is common among drivers and accepted).
-    """
-    scan = Scan(
-        angle_min=msg.angle_min,
-        angle_increment=msg.angle_increment,
-        ranges=np.asarray(msg.ranges, dtype=float),
-        range_min=msg.range_min,
-        range_max=msg.range_max,
-    )
-    if not math.isfinite(msg.angle_max):
-        raise InputRejectedError("header_not_finite", f"angle_max is {msg.angle_max}")
-    expected = (msg.angle_max - msg.angle_min) / msg.angle_increment + 1.0
-    if abs(len(scan.ranges) - expected) > 1.5:
-        raise InputRejectedError("wrong_length", f"{len(scan.ranges)} ranges, the angles say {expected:.0f}")
-    return scan
-
-
 def pose_to_msg(pose: CameraPose, header: Header) -> PoseStamped:
     """Build a PoseStamped in the plane."""
     msg = PoseStamped(header=header)
@@ -93,63 +77,12 @@ def pose_to_msg(pose: CameraPose, header: Header) -> PoseStamped:
     return msg
 
 
-def pose_from_msg(msg: PoseStamped) -> CameraPose:
-    """Read a PoseStamped.
-
-    Raises:
-        InputRejectedError: `not_finite`, `quaternion` (not of unit length), or `tilted` (the line of sight or the
-            left axis leaves the plane; an optical frame, which looks along z, shows up here).
-    """
-    p, q = msg.pose.position, msg.pose.orientation
-    numbers = (p.x, p.y, p.z, q.x, q.y, q.z, q.w)
-    if not all(math.isfinite(n) for n in numbers):
-        raise InputRejectedError("not_finite", f"position and orientation are {numbers}")
-    norm = math.hypot(q.x, q.y, q.z, q.w)
-    if abs(norm - 1.0) > _QUATERNION_TOLERANCE:
-        raise InputRejectedError("quaternion", f"orientation has length {norm:.4g}, must be 1")
-    tilt = 2.0 * math.asin(min(1.0, math.hypot(q.x, q.y)))
-    if tilt > _TILT_TOLERANCE:
-        raise InputRejectedError("tilted", f"the camera leans {tilt:.3f} rad out of the plane")
-    yaw = math.atan2(2.0 * (q.w * q.z + q.x * q.y), 1.0 - 2.0 * (q.y**2 + q.z**2))
-    return CameraPose(x=p.x, y=p.y, yaw=yaw)
-
-
 def belief_to_msg(belief: SurfaceBelief, header: Header) -> PointCloud2:
     """Build the `surface` cloud: one point per grid angle on the mean contour."""
     x, y = polar_to_cartesian(belief.angle, belief.mean)
     columns = {"x": x, "y": y, "hits": belief.hits}
     columns.update({name: getattr(belief, name) for name in ("angle", "mean", "std", "lower", "upper")})
-    return _cloud(_SURFACE, columns, header)
-
-
-def belief_from_msg(msg: PointCloud2) -> SurfaceBelief:
-    """Read a `surface` cloud.
-
-    Raises:
-        InputRejectedError: `layout` (fields or sizes), `not_finite`, `grid` (angles not rising) or `band`
-            (bounds crossed or negative standard deviation).
-    """
-    table = _table(msg, _SURFACE)
-    angle, mean, std, lower, upper = (
-        table[name].astype(float) for name in ("angle", "mean", "std", "lower", "upper")
-    )
-    if not all(np.isfinite(values).all() for values in (angle, mean, std, lower, upper)):
-        raise InputRejectedError("not_finite", "the surface holds values that are not finite")
-    if len(angle) < 2 or np.diff(angle).min() <= 0.0 or angle[0] < 0.0 or angle[-1] > 2.0 * math.pi + 1e-5:
-        raise InputRejectedError("grid", "the angles must rise within [0, 2*pi]")
-    if std.min() < 0.0 or (upper - lower).min() < 0.0:
-        raise InputRejectedError("band", "the standard deviation is negative or the bounds are crossed")
-    return SurfaceBelief(angle=angle, mean=mean, std=std, lower=lower, upper=upper, hits=table["hits"].copy())
-
-
-@dataclass(frozen=True, eq=False)
-class Candidates:
-    """Content of a `candidates` cloud, each array of shape (V,)."""
-
-    angle: FloatArray
-    utility: FloatArray
-    cost: FloatArray
-    feasible: BoolArray
+    return _cloud(SURFACE_LAYOUT, columns, header)
 
 
 def candidates_to_msg(decision: Decision, view_distance: float, header: Header) -> PointCloud2:
@@ -159,24 +92,13 @@ def candidates_to_msg(decision: Decision, view_distance: float, header: Header) 
         "x": x, "y": y, "angle": decision.candidates, "utility": decision.utilities, "cost": decision.costs,
         "feasible": decision.feasible,
     }
-    return _cloud(_CANDIDATES, columns, header)
-
-
-def candidates_from_msg(msg: PointCloud2) -> Candidates:
-    """Read a `candidates` cloud.
-
-    Raises:
-        InputRejectedError: reason `layout`.
-    """
-    table = _table(msg, _CANDIDATES)
-    angle, utility, cost = (table[name].astype(float) for name in ("angle", "utility", "cost"))
-    return Candidates(angle, utility, cost, table["feasible"] > 0.5)
+    return _cloud(CANDIDATES_LAYOUT, columns, header)
 
 
 def contour_to_msg(angle: FloatArray, radius: FloatArray, header: Header) -> PointCloud2:
     """Build the `ground_truth/surface` cloud from polar angles and radii, shape (P,) each."""
     x, y = polar_to_cartesian(angle, radius)
-    return _cloud(_CONTOUR, {"x": x, "y": y, "angle": angle, "radius": radius}, header)
+    return _cloud(CONTOUR_LAYOUT, {"x": x, "y": y, "angle": angle, "radius": radius}, header)
 
 
 def contour_from_msg(msg: PointCloud2) -> tuple[FloatArray, FloatArray]:
@@ -199,7 +121,8 @@ def _cloud(layout: list[tuple[str, str]], columns: dict[str, np.ndarray], header
     for name, values in columns.items():
         table[name] = values
     fields = [
-        PointField(name=name, offset=dtype.fields[name][1], datatype=_KINDS[kind], count=1) for name, kind in layout
+        PointField(name=name, offset=dtype.fields[name][1], datatype=FIELD_TYPES[kind], count=1)
+        for name, kind in layout
     ]
     return PointCloud2(
         header=header, height=1, width=len(table), fields=fields, is_bigendian=False, point_step=dtype.itemsize,
@@ -207,36 +130,10 @@ def _cloud(layout: list[tuple[str, str]], columns: dict[str, np.ndarray], header
     )
 
 
-def _table(msg: PointCloud2, layout: list[tuple[str, str]]) -> np.ndarray:
-    """Unpack the fields of `layout` from a cloud, wherever they stand in it."""
-    fields = {field.name: field for field in msg.fields}
-    for name, kind in layout:
-        field = fields.get(name)
-        if field is None or field.datatype != _KINDS[kind] or field.offset + 4 > msg.point_step:
-            raise InputRejectedError("layout", f"the cloud has no {name!r} field of the expected type")
-    count = msg.width * msg.height
-    if msg.is_bigendian or count == 0 or len(msg.data) != count * msg.point_step:
-        raise InputRejectedError("layout", f"{len(msg.data)} bytes do not hold {count} points of {msg.point_step}")
-    dtype = np.dtype(
-        {
-            "names": [name for name, _ in layout],
-            "formats": [f"<{kind}" for _, kind in layout],
-            "offsets": [fields[name].offset for name, _ in layout],
-            "itemsize": msg.point_step,
-        }
-    )
-    return np.frombuffer(msg.data, dtype=dtype)
-
-
 def status_message(name: str, level: bytes, message: str, values: dict[str, object]) -> DiagnosticStatus:
     """Build a DiagnosticStatus; numbers are written so that they read back to the same value."""
     pairs = [KeyValue(key=key, value=_text(value)) for key, value in values.items()]
     return DiagnosticStatus(level=level, name=name, message=message, hardware_id="nbv_planner", values=pairs)
-
-
-def status_values(msg: DiagnosticStatus) -> dict[str, str]:
-    """Values of a DiagnosticStatus by key."""
-    return {pair.key: pair.value for pair in msg.values}
 
 
 def _text(value: object) -> str:
