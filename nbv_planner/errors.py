@@ -62,3 +62,7 @@ class DependencyError(NbvPlannerError, RuntimeError):
 
 class BackEndError(NbvPlannerError, RuntimeError):
     """What runs the cases of a sweep broke down: a worker process was killed, a scheduler is out of reach."""
+
+
+class BagError(NbvPlannerError, OSError):
+    """A bag cannot be read or written, or does not hold what the command needs."""

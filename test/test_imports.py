@@ -23,7 +23,7 @@ LAYERS = [
     {"ray_casting", "scan_matching", "outlines"},
     {"planning", "objects"},
     {"simulated_camera", "message_values"},
-    {"node_settings", "evaluation"},
+    {"node_settings", "evaluation", "topics"},
     {"config_files", "episode_config"},
     {"simulation", "results", "live"},
     {"experiments", "plotting", "bags", "ros", "web"},
