@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from nbv_planner.camera import CameraPose, MeasurementSettings, Scan, scan_to_measurements
 from nbv_planner.errors import InputRejectedError
@@ -18,7 +19,7 @@ from nbv_planner.surface import Measurements, SurfaceBelief
 T = TypeVar("T")
 
 # Scans, poses and surfaces are kept until the decision that they belong to has come.
-_KEPT = 400
+_KEPT, _KEPT_BYTES = 400, 32 * 2**20
 _STATUS_KEYS = ("state", "views", "coverage_estimate", "elapsed", "reason", "detail")
 
 
@@ -81,19 +82,27 @@ class ViewEvidence:
         )
 
 
-class _Recent(OrderedDict[int, Callable[[], T]]):
+class _Recent(Generic[T]):
     """Functions that give values, by stamp; only the newest are kept."""
 
-    def keep(self, stamp: int, read: Callable[[], T]) -> None:
-        self[stamp] = read
-        while len(self) > _KEPT:
-            self.popitem(last=False)
+    def __init__(self) -> None:
+        self._entries: OrderedDict[int, tuple[Callable[[], T], int]] = OrderedDict()
+        self._bytes = 0
+
+    @property
+    def stamps(self) -> tuple[int, ...]:
+        return tuple(self._entries)
+
+    def keep(self, stamp: int, read: Callable[[], T], size: int) -> None:
+        self._bytes += size - self._entries.pop(stamp, (read, 0))[1]
+        self._entries[stamp] = (read, size)
+        while len(self._entries) > _KEPT or (self._bytes > _KEPT_BYTES and len(self._entries) > 1):
+            self._bytes -= self._entries.popitem(last=False)[1][1]
 
     def read(self, stamp: int) -> T | None:
         """The value of a stamp; None if it is not there or cannot be used."""
-        read = self.get(stamp)
         try:
-            return None if read is None else read()
+            return self._entries[stamp][0]() if stamp in self._entries else None
         except InputRejectedError:
             return None
 
@@ -103,8 +112,8 @@ class EpisodeAssembly:
 
     Candidates carry the stamp of their decision. The surface of a view is the earliest one whose newest scan was taken
     after the decision and before the next one; its scan and pose are those with the same stamp. Values are handed in
-    as functions that give them, so that what belongs to no decision is never read; a function that raises
-    InputRejectedError has nothing to give, as for the nodes.
+    as functions that give them (with the number of bytes that they hold meanwhile), so that what belongs to no decision
+    is never read; a function that raises InputRejectedError has nothing to give, as for the nodes.
 
     Attributes:
         views: what is known of each view, in the order of the decisions.
@@ -129,28 +138,28 @@ class EpisodeAssembly:
             if view.belief_stamp is not None and view.belief_stamp >= decision.goal_stamp:
                 view.belief_stamp = view.belief = view.scan = view.pose = None
         self.views.append(ViewEvidence(decision))
-        for stamp in self._surfaces:
+        for stamp in self._surfaces.stamps:
             self._offer_surface(stamp)
         self._offer_candidates(decision.goal_stamp)
 
-    def add_candidates(self, stamp: int, read: Callable[[], Candidates]) -> None:
+    def add_candidates(self, stamp: int, read: Callable[[], Candidates], size: int = 0) -> None:
         """Take in the candidates of the decision made at `stamp` (nanoseconds)."""
-        self._candidates.keep(stamp, read)
+        self._candidates.keep(stamp, read, size)
         self._offer_candidates(stamp)
 
-    def add_surface(self, stamp: int, read: Callable[[], SurfaceBelief]) -> None:
+    def add_surface(self, stamp: int, read: Callable[[], SurfaceBelief], size: int = 0) -> None:
         """Take in a belief whose newest scan is from `stamp` (nanoseconds)."""
-        self._surfaces.keep(stamp, read)
+        self._surfaces.keep(stamp, read, size)
         self._offer_surface(stamp)
 
-    def add_scan(self, stamp: int, read: Callable[[], Scan]) -> None:
+    def add_scan(self, stamp: int, read: Callable[[], Scan], size: int = 0) -> None:
         """Take in a scan (`stamp` in nanoseconds)."""
-        self._scans.keep(stamp, read)
+        self._scans.keep(stamp, read, size)
         self._offer_data(self._view_at(stamp))
 
-    def add_pose(self, stamp: int, read: Callable[[], CameraPose]) -> None:
+    def add_pose(self, stamp: int, read: Callable[[], CameraPose], size: int = 0) -> None:
         """Take in a camera pose (`stamp` in nanoseconds)."""
-        self._poses.keep(stamp, read)
+        self._poses.keep(stamp, read, size)
         self._offer_data(self._view_at(stamp))
 
     def _view_at(self, stamp: int) -> ViewEvidence | None:
@@ -186,6 +195,8 @@ def decision_from_values(values: Mapping[str, str]) -> RecordedDecision:
     """
     try:
         surface = values.get("surface_stamp")
+        if not math.isfinite(float(values["view_angle"])):
+            raise ValueError(f"view_angle is {values['view_angle']}")
         return RecordedDecision(
             int(values["round"]), int(values["goal_stamp"]), float(values["view_angle"]), float(values["utility"]),
             float(values["planning_milliseconds"]), None if surface is None else int(surface),

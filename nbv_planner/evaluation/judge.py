@@ -15,6 +15,7 @@ from nbv_planner.geometry import BoolArray, FloatArray, angle_difference
 from nbv_planner.objects import PolarObject, SurfacePoints
 from nbv_planner.planning.termination import Termination
 from nbv_planner.scene import Scene
+from nbv_planner.surface import SurfaceBelief
 from nbv_planner.visibility import observe
 
 
@@ -43,6 +44,7 @@ class EpisodeJudge:
         self._visible = self._observe(self.candidates)
         self._seen: BoolArray = np.zeros(len(self.points), dtype=bool)
         self._comparison = TrueSurfaceComparison(self.shape)
+        self._belief: SurfaceBelief | None = None
 
     @property
     def seen(self) -> BoolArray:
@@ -60,20 +62,27 @@ class EpisodeJudge:
 
     def add(self, step: Step) -> ViewRecord:
         """Judge a step and keep it."""
-        new = self.new_points(step.view_angle)
+        self.steps.append(step)
+        return self.add_view(step.view_angle, step.objective_value, step.milliseconds, step.belief)
+
+    def add_view(
+        self, view_angle: float, objective_value: float, milliseconds: float, belief: SurfaceBelief | None
+    ) -> ViewRecord:
+        """Judge a view of which less may be known than a step holds; without a belief its errors are NaN."""
+        new = self.new_points(view_angle)
         greedy_gain = int((self._visible & ~self._seen).sum(axis=1).max())
         self._seen = self._seen | new
         view = ViewRecord(
-            angle=step.view_angle,
+            angle=view_angle,
             new_points=int(new.sum()),
             coverage=self.coverage,
             greedy_gain=max(greedy_gain, int(new.sum())),
-            objective_value=step.objective_value,
-            milliseconds=step.milliseconds,
-            travelled=self._travelled_to(step.view_angle),
-            **asdict(self._comparison.error_of(step.belief)),
+            objective_value=objective_value,
+            milliseconds=milliseconds,
+            travelled=self._travelled_to(view_angle),
+            **({} if belief is None else asdict(self._comparison.error_of(belief))),
         )
-        self.steps.append(step)
+        self._belief = belief
         self.views.append(view)
         return view
 
@@ -102,10 +111,8 @@ class EpisodeJudge:
         return so_far + self.scene.view_distance * abs(float(angle_difference(view_angle, before)))
 
     def _calibration(self) -> Calibration | None:
-        if not self.steps:
-            return None
-        belief = self.steps[-1].belief
-        return calibration(belief, self._comparison.radius_on(belief.angle))
+        belief = self._belief
+        return None if belief is None else calibration(belief, self._comparison.radius_on(belief.angle))
 
     def _observe(self, view_angles: FloatArray) -> BoolArray:
         return observe(self.points.angle, self.points.radius, view_angles, self.scene)
