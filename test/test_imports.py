@@ -26,7 +26,8 @@ LAYERS = [
     {"node_settings", "evaluation", "topics"},
     {"config_files", "episode_config"},
     {"simulation", "results", "live"},
-    {"experiments", "plotting", "bags", "ros", "web"},
+    {"bags"},
+    {"experiments", "plotting", "ros", "web"},
     {"benchmarking"},
     {"cli"},
 ]

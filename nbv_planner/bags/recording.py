@@ -94,7 +94,7 @@ def read_recording(bag: Bag, inventory: Inventory, topics: TopicMap, progress: P
 
     Raises:
         BagError: a file cannot be read.
-        DependencyError: rosbags is not installed.
+        LibraryUnavailableError: rosbags is not installed.
     """
     recording = Recording(inventory, topics)
     recording.remarks.update(topics.remarks)

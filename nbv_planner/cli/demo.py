@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import nullcontext
 
+from nbv_planner.bags.writer import BagWriter
 from nbv_planner.cli.episode_options import add_episode_options, episode_config, parameters_from, results_folder
 from nbv_planner.cli.episode_output import finish, print_header, print_view
 from nbv_planner.cli.ros_access import require_ros
@@ -22,6 +24,7 @@ def add_parser(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     """Add the verb."""
     parser = verbs.add_parser("demo", help="three ROS 2 nodes reconstruct an object, with pictures of it")
     add_episode_options(parser)
+    parser.add_argument("--record", action="store_true", help="record a bag into the results folder")
     parser.set_defaults(run=run)
 
 
@@ -37,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
     with results_folder(arguments, config) as results:
         parameters["nbv_planner"]["autostart"] = False
         (results.folder / "parameters.yaml").write_text(dump_parameters(parameters), encoding="utf-8")
-        termination = _run_nodes(results, config, judge)
+        termination = _run_nodes(results, config, judge, record=arguments.record)
         finish(results, config, judge, termination)
     return {TerminationReason.STOPPED: 130, TerminationReason.FAILED: 1}.get(termination.reason, 0)
 
@@ -61,12 +64,14 @@ class _Printer:
         print(f"planner: {status}", flush=True)
 
 
-def _run_nodes(results: ResultsFolder, config: EpisodeConfig, judge: EpisodeJudge) -> Termination:
+def _run_nodes(results: ResultsFolder, config: EpisodeConfig, judge: EpisodeJudge, *, record: bool) -> Termination:
     """Run the episode to its end, or to Ctrl-C."""
     from nbv_planner.ros.episode_run import run_episode
 
+    parameters, logs = results.folder / "parameters.yaml", results.folder / "logs"
     printer = _Printer(config, judge)
-    try:
-        return run_episode(config, results.folder / "parameters.yaml", results.folder / "logs", printer)
-    except KeyboardInterrupt:
-        return Termination(TerminationReason.STOPPED, {"views": float(len(judge.views))}, "Ctrl-C")
+    with BagWriter(results.folder / "bag") if record else nullcontext() as bag:
+        try:
+            return run_episode(config, parameters, logs, printer, bag)
+        except KeyboardInterrupt:
+            return Termination(TerminationReason.STOPPED, {"views": float(len(judge.views))}, "Ctrl-C")

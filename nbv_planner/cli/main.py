@@ -13,8 +13,23 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"
 os.environ["MKL_NUM_THREADS"] = "1"
 
 from nbv_planner import __version__
-from nbv_planner.cli import bench, demo, experiment, objectives, optimum, parameter_tables, report, simulate, view
+from nbv_planner.cli import (
+    bench,
+    demo,
+    experiment,
+    objectives,
+    optimum,
+    parameter_tables,
+    record,
+    report,
+    simulate,
+    view,
+)
 from nbv_planner.errors import NbvPlannerError
+
+_VERBS = (
+    demo, simulate, view, record, experiment, report, optimum, bench, objectives, parameter_tables,
+)
 
 EXIT_BAD_INPUT = 2
 EXIT_INTERRUPTED = 130
@@ -31,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--version", action="version", version=f"nbv-planner {__version__}")
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
-    for verb in (demo, simulate, view, experiment, report, optimum, bench, objectives, parameter_tables):
+    for verb in _VERBS:
         verb.add_parser(verbs)
     arguments = parser.parse_args(argv)
     try:

@@ -13,16 +13,21 @@ import rclpy
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.signals import SignalHandlerOptions
 
+from nbv_planner.bags.writer import BagWriter
 from nbv_planner.episode_config import EpisodeConfig
 from nbv_planner.errors import NbvPlannerError
 from nbv_planner.evaluation.records import Step
 from nbv_planner.planning.termination import Termination, TerminationReason
 from nbv_planner.ros.monitor import EpisodeMonitor
+from nbv_planner.ros.recorder import BagRecorder
 from nbv_planner.ros.runner import NodeProcesses, free_domain_id, isolated_environment
+from nbv_planner.topics import RECORDED_TOPICS
 
 # Silence of the planner after which its last status is told, and after which the run is given up, seconds.
 _TELL_AFTER = 3.0
 _GIVE_UP_AFTER = 120.0
+# What the nodes say on /diagnostics once a second is recorded after the end too, seconds.
+_LAST_WORDS = 1.2
 
 
 class Audience(Protocol):
@@ -38,7 +43,9 @@ class Audience(Protocol):
         """The planner has been silent for a while; `status` is what it said last."""
 
 
-def run_episode(config: EpisodeConfig, parameter_file: Path, log_folder: Path, audience: Audience) -> Termination:
+def run_episode(
+    config: EpisodeConfig, parameter_file: Path, log_folder: Path, audience: Audience, bag: BagWriter | None = None
+) -> Termination:
     """Start the nodes on a free domain, follow the episode, and end them.
 
     Args:
@@ -47,6 +54,7 @@ def run_episode(config: EpisodeConfig, parameter_file: Path, log_folder: Path, a
             heard, so that none of it is missed.
         log_folder: where the nodes' output goes.
         audience: is told of every step.
+        bag: takes everything that the nodes say, if there is one.
 
     Returns:
         Why the planner ended; FAILED if a node ended before it or nothing came any more.
@@ -56,12 +64,27 @@ def run_episode(config: EpisodeConfig, parameter_file: Path, log_folder: Path, a
     os.environ.update(environment)
     with ros_of_its_own(domain), NodeProcesses(parameter_file, log_folder, environment) as nodes:
         audience.started(domain, nodes.pids)
-        return _follow(EpisodeMonitor(config.scene, config.measurement), nodes, audience)
+        executor = SingleThreadedExecutor()
+        # Before the monitor: a planner that has found the monitor has found the recorder.
+        if bag is not None:
+            executor.add_node(BagRecorder(bag, RECORDED_TOPICS))
+        monitor = EpisodeMonitor(config.scene, config.measurement)
+        executor.add_node(monitor)
+        termination = _follow(monitor, executor, nodes, audience)
+        if bag is not None:
+            _spin(executor, _LAST_WORDS)
+        return termination
+
+
+def _spin(executor: SingleThreadedExecutor, seconds: float) -> None:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        executor.spin_once(timeout_sec=0.05)
 
 
 @contextmanager
-def ros_of_its_own(domain: int) -> Iterator[None]:
-    """ROS in this process, leaving Ctrl-C to the caller."""
+def ros_of_its_own(domain: int | None = None) -> Iterator[None]:
+    """ROS in this process, leaving Ctrl-C to the caller; without `domain` on that of the environment."""
     rclpy.init(args=[], domain_id=domain, signal_handler_options=SignalHandlerOptions.NO)
     try:
         yield
@@ -69,10 +92,10 @@ def ros_of_its_own(domain: int) -> Iterator[None]:
         rclpy.try_shutdown()
 
 
-def _follow(monitor: EpisodeMonitor, nodes: NodeProcesses, audience: Audience) -> Termination:
+def _follow(
+    monitor: EpisodeMonitor, executor: SingleThreadedExecutor, nodes: NodeProcesses, audience: Audience
+) -> Termination:
     """Pass on each step, until the planner is done, a node ends, or nothing comes any more."""
-    executor = SingleThreadedExecutor()
-    executor.add_node(monitor)
     heard, heard_at, told, passed_on = ("", ""), time.monotonic(), False, 0
     while not monitor.complete:
         executor.spin_once(timeout_sec=0.2)
