@@ -66,7 +66,7 @@ setup(
     extras_require={
         "ros": ros_wheels("jazzy"),
         "ros-kilted": ros_wheels("kilted"),
-        "analysis": ["matplotlib>=3.5", "pillow>=9.0", "joblib>=1.3", "rosbags>=0.10", "tqdm>=4.57"],
+        "analysis": ["matplotlib>=3.5", "pillow>=9.0", "joblib>=1.3", "rosbags>=0.11.9", "tqdm>=4.57"],
         # colcon runs pytest when it finds it here; launch_testing's pytest plugin stops at 8.3.
         "test": ["pytest>=7,<8.4", "hypothesis>=6.36"],
         "bench": ["scikit-learn>=1.0", "pytest-benchmark>=4"],

@@ -25,7 +25,7 @@ LAYERS = [
     {"simulated_camera", "message_values"},
     {"node_settings", "evaluation", "topics"},
     {"config_files", "episode_config"},
-    {"simulation", "results", "live"},
+    {"simulation", "results", "live", "reports"},
     {"bags"},
     {"experiments", "plotting", "ros", "web"},
     {"benchmarking"},

@@ -17,6 +17,8 @@ import nbv_planner
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "nbv_planner"
+# rosbags and what it brings along: for bags.
+OPTIONAL = {"rosbags", "backports", "compression", "lz4", "tqdm", "tf2_ros", "mpl_toolkits", "sklearn"}
 LAUNCH_ONLY = {"launch", "launch_ros"}  # no wheels: only on machines with ROS
 ROSDEP = {
     "numpy": "python3-numpy", "scipy": "python3-scipy", "yaml": "python3-yaml", "matplotlib": "python3-matplotlib",
@@ -85,8 +87,7 @@ def test_manifest_as_the_ros_tools_read_it():
 def test_manifest_names_every_package_that_is_imported(manifest):
     foreign = imports(PACKAGE) | imports(ROOT / "launch")
     assert {"rclpy", "sensor_msgs", "std_srvs", "launch_ros", "numpy"} <= foreign
-    optional = {"rosbags", "tqdm", "tf2_ros", "mpl_toolkits", "sklearn"}
-    assert {ROSDEP.get(name, name) for name in foreign - optional} - dependencies(manifest) == set()
+    assert {ROSDEP.get(name, name) for name in foreign - OPTIONAL} - dependencies(manifest) == set()
 
 
 def test_manifest_names_nothing_that_is_not_imported(manifest):
@@ -102,7 +103,7 @@ def test_wheels_are_pinned_for_every_ros_package_that_is_imported(distribution, 
     groups = [names for key, names in distribution.extras_require.items() if key.split(":")[0] == extra]
     pins = dict(requirement.split(";")[0].split("==") for names in groups for requirement in names)
     wheels = {name.replace("ros-", "", 1).replace("-", "_") for name in pins}
-    ros = imports(PACKAGE) - LAUNCH_ONLY - set(ROSDEP) - {"rosbags", "tqdm", "tf2_ros", "mpl_toolkits", "sklearn"}
+    ros = imports(PACKAGE) - LAUNCH_ONLY - set(ROSDEP) - OPTIONAL
     assert ros <= wheels
     assert "rmw_fastrtps_cpp" in wheels
 

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import argparse
 import signal
-import time
 from datetime import datetime
 from pathlib import Path
 from typing import NoReturn
 
 from nbv_planner.bags.writer import STORAGES, BagWriter
 from nbv_planner.cli.ros_access import require_ros
-from nbv_planner.topics import RECORDED_TOPICS
-
-_TELL_PERIOD = 10.0
 
 
 def add_parser(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -32,11 +28,13 @@ def add_parser(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
 def run(arguments: argparse.Namespace) -> int:
     """Run the verb."""
     require_ros("ros2 bag record does the same where ROS 2 is installed")
+    from nbv_planner.ros.recorder import record_until_interrupted
+
     path = Path(arguments.out or datetime.now().strftime("bag_%Y%m%d_%H%M%S"))
     before = signal.signal(signal.SIGTERM, _stop)
     try:
         with BagWriter(path, arguments.storage) as writer:
-            counts, silent = _record(writer, arguments)
+            counts, silent = record_until_interrupted(writer, arguments.topics, arguments.namespace, _tell)
     finally:
         signal.signal(signal.SIGTERM, before)
     for name, number in sorted(counts.items()):
@@ -47,29 +45,9 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _tell(text: str) -> None:
+    print(text, flush=True)
+
+
 def _stop(*_: object) -> NoReturn:
     raise KeyboardInterrupt
-
-
-def _record(writer: BagWriter, arguments: argparse.Namespace) -> tuple[dict[str, int], list[str]]:
-    """Record until Ctrl-C; returns the numbers of messages, and the topics on which nothing came."""
-    from rclpy.executors import SingleThreadedExecutor
-
-    from nbv_planner.ros.episode_run import ros_of_its_own
-    from nbv_planner.ros.recorder import BagRecorder
-
-    names = ["/" + name.lstrip("/") for name in arguments.topics]
-    with ros_of_its_own():
-        recorder = BagRecorder(writer, RECORDED_TOPICS, names, namespace=arguments.namespace)
-        executor = SingleThreadedExecutor()
-        executor.add_node(recorder)
-        print(f"recording to {writer.path}/ until Ctrl-C", flush=True)
-        told = time.monotonic()
-        try:
-            while True:
-                executor.spin_once(timeout_sec=0.2)
-                if not recorder.counts and time.monotonic() - told > _TELL_PERIOD:
-                    told = time.monotonic()
-                    print(f"nothing yet; waiting for {', '.join(recorder.silent)}", flush=True)
-        except KeyboardInterrupt:
-            return dict(recorder.counts), recorder.silent

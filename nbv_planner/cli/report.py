@@ -16,9 +16,9 @@ from nbv_planner.experiments.report.output import (
     check_report_folder,
     write_report,
 )
-from nbv_planner.experiments.report.page import Picture
-from nbv_planner.experiments.report.table import Table
 from nbv_planner.experiments.sweep_results import read_sweep
+from nbv_planner.reports.page import Picture
+from nbv_planner.reports.table import Table
 
 
 def add_parser(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

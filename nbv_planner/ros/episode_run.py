@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
-import rclpy
 from rclpy.executors import SingleThreadedExecutor
-from rclpy.signals import SignalHandlerOptions
 
 from nbv_planner.bags.writer import BagWriter
 from nbv_planner.episode_config import EpisodeConfig
@@ -19,6 +15,7 @@ from nbv_planner.errors import NbvPlannerError
 from nbv_planner.evaluation.records import Step
 from nbv_planner.planning.termination import Termination, TerminationReason
 from nbv_planner.ros.monitor import EpisodeMonitor
+from nbv_planner.ros.own_context import ros_of_its_own
 from nbv_planner.ros.recorder import BagRecorder
 from nbv_planner.ros.runner import NodeProcesses, free_domain_id, isolated_environment
 from nbv_planner.topics import RECORDED_TOPICS
@@ -80,16 +77,6 @@ def _spin(executor: SingleThreadedExecutor, seconds: float) -> None:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         executor.spin_once(timeout_sec=0.05)
-
-
-@contextmanager
-def ros_of_its_own(domain: int | None = None) -> Iterator[None]:
-    """ROS in this process, leaving Ctrl-C to the caller; without `domain` on that of the environment."""
-    rclpy.init(args=[], domain_id=domain, signal_handler_options=SignalHandlerOptions.NO)
-    try:
-        yield
-    finally:
-        rclpy.try_shutdown()
 
 
 def _follow(

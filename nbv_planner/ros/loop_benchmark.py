@@ -24,7 +24,7 @@ from sensor_msgs.msg import PointCloud2
 from nbv_planner.config_files import dump_parameters
 from nbv_planner.errors import NbvPlannerError
 from nbv_planner.ros import conversions, qos
-from nbv_planner.ros.episode_run import ros_of_its_own
+from nbv_planner.ros.own_context import ros_of_its_own
 from nbv_planner.ros.process_usage import ProcessUsage
 from nbv_planner.ros.runner import NodeProcesses, free_domain_id, isolated_environment
 

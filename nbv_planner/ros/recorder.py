@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import importlib
+import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 from nbv_planner.bags.writer import BagWriter
 from nbv_planner.errors import BagError
 from nbv_planner.ros import qos
-from nbv_planner.topics import RecordedTopic
+from nbv_planner.ros.own_context import ros_of_its_own
+from nbv_planner.topics import RECORDED_TOPICS, RecordedTopic
 
 # Seconds: a killed recorder loses no more than the first, a machine without power no more than the second.
 _FLUSH_PERIOD, _SYNC_PERIOD = 0.1, 2.0
 _LOOK_PERIOD = 0.2
+_TELL_PERIOD = 10.0
 
 
 class BagRecorder(Node):
@@ -136,3 +140,33 @@ def _for_bag(publishers: Sequence[Any], depth: int) -> list[Any]:
         )
         for reliability, durability in sorted(found)
     ]
+
+
+def record_until_interrupted(
+    writer: BagWriter, names: Sequence[str], namespace: str, tell: Callable[[str], None]
+) -> tuple[dict[str, int], list[str]]:
+    """Record on the domain of the environment, until KeyboardInterrupt.
+
+    Args:
+        writer: takes the messages.
+        names: further topics by full name.
+        namespace: namespace of the nodes.
+        tell: called with a line of text now and then.
+
+    Returns:
+        Numbers of messages by full topic name, and the topics on which nothing came.
+    """
+    with ros_of_its_own():
+        recorder = BagRecorder(writer, RECORDED_TOPICS, ["/" + name.lstrip("/") for name in names], namespace=namespace)
+        executor = SingleThreadedExecutor()
+        executor.add_node(recorder)
+        tell(f"recording to {writer.path}/ until Ctrl-C")
+        told = time.monotonic()
+        try:
+            while True:
+                executor.spin_once(timeout_sec=0.2)
+                if not recorder.counts and time.monotonic() - told > _TELL_PERIOD:
+                    told = time.monotonic()
+                    tell(f"nothing yet; waiting for {', '.join(recorder.silent)}")
+        except KeyboardInterrupt:
+            return dict(recorder.counts), recorder.silent

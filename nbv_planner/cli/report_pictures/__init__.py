@@ -10,7 +10,7 @@ from nbv_planner.cli.report_pictures.surface import calibration_picture
 from nbv_planner.cli.report_pictures.theory import theory_picture
 from nbv_planner.errors import NbvPlannerError
 from nbv_planner.experiments.report.contents import SweepReport
-from nbv_planner.experiments.report.page import Picture
+from nbv_planner.reports.page import Picture
 
 
 def draw_pictures(report: SweepReport, say: Callable[[str], None]) -> list[Picture]:

@@ -14,13 +14,13 @@ from nbv_planner.evaluation.statistics import Cases, MeanInterval, mean_interval
 from nbv_planner.experiments.report.cases import distinct
 from nbv_planner.experiments.report.comparison import ComparedCase, average, figures, of_planner
 from nbv_planner.experiments.report.contents import SweepReport
-from nbv_planner.experiments.report.page import Picture
 from nbv_planner.experiments.report.planner_tables import MERITS, Merit
 from nbv_planner.experiments.report.published import published_means
 from nbv_planner.experiments.report.thesis_tables import not_reached
 from nbv_planner.plotting.sweep.coverage_curves import draw_coverage_curves
 from nbv_planner.plotting.sweep.dots import Dot, DotPanel, draw_dots
 from nbv_planner.plotting.sweep.planner_style import planner_styles
+from nbv_planner.reports.page import Picture
 
 _T95, _REGRET = (next(m for m in MERITS if m.name == name) for name in ("t95_rel_percent", "regret"))
 _INTERVALS = (

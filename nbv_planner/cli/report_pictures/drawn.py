@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from nbv_planner.experiments.report.page import Picture
 from nbv_planner.plotting.sweep.layout import Figure, png_bytes, svg_bytes
+from nbv_planner.reports.page import Picture
 
 
 def picture(name: str, title: str, caption: str, figure: Figure, *, folded: bool = False) -> Picture:

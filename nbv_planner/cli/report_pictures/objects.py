@@ -12,12 +12,12 @@ from nbv_planner.errors import NbvPlannerError
 from nbv_planner.experiments.report.cases import distinct
 from nbv_planner.experiments.report.contents import SweepReport
 from nbv_planner.experiments.report.landscape_case import episode_landscapes, landscape_episode, ranking_objectives
-from nbv_planner.experiments.report.page import Picture
 from nbv_planner.experiments.report.rerun import recorded_config
 from nbv_planner.geometry import TWO_PI, FloatArray
 from nbv_planner.objects import PolarObject, parse_object
 from nbv_planner.plotting.sweep.landscapes import draw_landscapes
 from nbv_planner.plotting.sweep.view_maps import ViewMap, draw_view_maps
+from nbv_planner.reports.page import Picture
 
 _MOST_MAPS = 24
 _LONGEST_NAME = 34

@@ -11,10 +11,10 @@ import numpy as np
 from nbv_planner.cli.report_pictures.drawn import picture
 from nbv_planner.experiments.report.cases import distinct
 from nbv_planner.experiments.report.contents import SweepReport
-from nbv_planner.experiments.report.page import Picture
 from nbv_planner.geometry import FloatArray
 from nbv_planner.plotting.sweep.calibration import draw_calibration
 from nbv_planner.plotting.sweep.planner_style import planner_styles
+from nbv_planner.reports.page import Picture
 
 
 def calibration_picture(report: SweepReport, protocol: str) -> Picture | None:

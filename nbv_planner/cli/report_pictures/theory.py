@@ -6,9 +6,9 @@ import numpy as np
 
 from nbv_planner.cli.report_pictures.drawn import picture
 from nbv_planner.experiments.report.contents import SweepReport
-from nbv_planner.experiments.report.page import Picture
 from nbv_planner.experiments.report.theory_table import TheoryGroup, theory_groups
 from nbv_planner.plotting.sweep.dots import Dot, DotPanel, draw_dots
+from nbv_planner.reports.page import Picture
 
 _SHORT = {"line_of_sight": "line of sight", "surface_points": "all seen"}
 

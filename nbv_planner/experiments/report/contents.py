@@ -10,14 +10,14 @@ from typing import Any
 from nbv_planner.experiments.cases import THEORY_MEASURES
 from nbv_planner.experiments.report.cases import case_figures, distinct, in_sweep_order, reference_planner
 from nbv_planner.experiments.report.comparison import ComparedCase, compare_cases
-from nbv_planner.experiments.report.page import Block, Folded, Listing, Picture, Section, render_page
 from nbv_planner.experiments.report.planner_tables import paired_table, planner_table
 from nbv_planner.experiments.report.published import compared_with_thesis
 from nbv_planner.experiments.report.run_tables import failure_table, planner_settings_table, timing_table, version_table
-from nbv_planner.experiments.report.table import Table
 from nbv_planner.experiments.report.theory_table import theory_table
 from nbv_planner.experiments.report.thesis_tables import table_7_1, table_7_2
 from nbv_planner.experiments.sweep_results import SweepResults
+from nbv_planner.reports.page import Block, Folded, Listing, Picture, Section, render_page
+from nbv_planner.reports.table import Table
 
 
 @dataclass(frozen=True)

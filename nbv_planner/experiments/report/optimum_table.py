@@ -12,7 +12,7 @@ from nbv_planner.evaluation.optimum import optimum_for
 from nbv_planner.evaluation.statistics import mean_interval
 from nbv_planner.experiments.report.cases import distinct
 from nbv_planner.experiments.report.rerun import recorded_config
-from nbv_planner.experiments.report.table import Cell, Column, Table
+from nbv_planner.reports.table import Cell, Column, Table
 from nbv_planner.simulation import Simulation
 
 _COLUMNS = (

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from nbv_planner.errors import ResultsError
-from nbv_planner.experiments.report.page import GENERATOR, Picture
-from nbv_planner.experiments.report.table import Table
 from nbv_planner.experiments.sweep_results import MANIFEST_FILE
+from nbv_planner.reports.page import GENERATOR, Picture
+from nbv_planner.reports.table import Table
 
 PAGE_FILE = "report.html"
 TABLES_FOLDER = "tables"

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from nbv_planner.evaluation.statistics import mean_interval, paired_difference
 from nbv_planner.experiments.report.cases import distinct
 from nbv_planner.experiments.report.comparison import ComparedCase, Figure, figures, of_planner
-from nbv_planner.experiments.report.table import Cell, Column, Table
 from nbv_planner.experiments.report.thesis_tables import NOT_REACHED, not_reached
+from nbv_planner.reports.table import Cell, Column, Table
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from nbv_planner.experiments.report.table import Cell, Column, Table
+from nbv_planner.reports.table import Cell, Column, Table
 
 _CASE = (
     Column("protocol", "protocol"), Column("algorithm", "planner"), Column("object", "object"), Column("seed", "seed"),

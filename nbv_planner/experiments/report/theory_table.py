@@ -10,7 +10,7 @@ import numpy as np
 from scipy.stats import beta
 
 from nbv_planner.experiments.report.cases import distinct
-from nbv_planner.experiments.report.table import Cell, Column, Table
+from nbv_planner.reports.table import Cell, Column, Table
 
 _LEVEL = 0.95
 

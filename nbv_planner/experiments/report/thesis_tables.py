@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from nbv_planner.experiments.report.cases import by_trial, distinct
 from nbv_planner.experiments.report.comparison import ComparedCase, average, object_classes, of_planner
-from nbv_planner.experiments.report.table import Cell, Column, Table
+from nbv_planner.reports.table import Cell, Column, Table
 
 _ALGORITHM = Column("algorithm", "planner")
 _CLASS = Column("object_class", "objects")

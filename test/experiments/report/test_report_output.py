@@ -9,8 +9,8 @@ import pytest
 from nbv_planner.errors import ResultsError
 from nbv_planner.experiments.report import output
 from nbv_planner.experiments.report.output import check_report_folder, write_report
-from nbv_planner.experiments.report.page import GENERATOR, Picture
-from nbv_planner.experiments.report.table import Column, Table
+from nbv_planner.reports.page import GENERATOR, Picture
+from nbv_planner.reports.table import Column, Table
 
 TABLE = Table("sizes", "Sizes", "", (Column("name", "Name"),), (("a",),))
 PICTURE = Picture("curve", "Curve", "a curve", b"png", b"svg")

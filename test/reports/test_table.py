@@ -8,7 +8,7 @@ import math
 import pytest
 
 from nbv_planner.evaluation.statistics import MeanInterval
-from nbv_planner.experiments.report.table import Column, Table
+from nbv_planner.reports.table import Column, Table
 
 COLUMNS = (Column("name", "Name"), Column("size", "size (m)", 2), Column("mean", "mean", 1, interval=True))
 

@@ -9,7 +9,7 @@ from html import escape
 from importlib import resources
 from string import Template
 
-from nbv_planner.experiments.report.table import Table
+from nbv_planner.reports.table import Table
 
 GENERATOR = '<meta name="generator" content="nbv_planner">'
 """Line by which a page is known to be ours."""
@@ -71,7 +71,7 @@ class Section:
 
 def render_page(title: str, lead: str, sections: Sequence[Section]) -> str:
     """Render the page; every text is escaped, so that a name of an object or an error stays text."""
-    template = resources.files("nbv_planner.experiments.report") / "page.html"
+    template = resources.files("nbv_planner.reports") / "page.html"
     return Template(template.read_text(encoding="utf-8")).substitute(
         generator=GENERATOR,
         title=escape(title),

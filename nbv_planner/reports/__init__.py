@@ -1,0 +1,1 @@
+"""Tables and self-contained pages, whatever they are about."""
