@@ -29,18 +29,19 @@ class ResultsFolder:
     Until then nothing is seen at the final place; what is not committed is removed.
     """
 
-    def __init__(self, path: str | Path, *, force: bool = False) -> None:
+    def __init__(self, path: str | Path, *, force: bool = False, marker: str = RECORD_FILE) -> None:
         """Refuse at once what could not be written later.
 
         Args:
             path: the final place.
             force: whether an older results folder there is replaced. Any other folder never is.
+            marker: name of the file by which a results folder of this kind is known.
 
         Raises:
             ResultsError: the place is taken or cannot be written.
         """
         self.path = Path(path)
-        self._force = force
+        self._force, self._marker = force, marker
         try:
             self._check_replaceable()
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -61,8 +62,8 @@ class ResultsFolder:
             raise ResultsError(f"{self.path} is the current folder; choose another results folder")
         if any(self.path.iterdir()) and not self._force:
             raise ResultsError(f"{self.path} exists; choose another folder or replace it with --force")
-        if any(self.path.iterdir()) and not (self.path / RECORD_FILE).is_file():
-            raise ResultsError(f"{self.path} is not a results folder (no {RECORD_FILE}); it is not replaced")
+        if any(self.path.iterdir()) and not (self.path / self._marker).is_file():
+            raise ResultsError(f"{self.path} is not a results folder (no {self._marker}); it is not replaced")
 
     def __enter__(self) -> ResultsFolder:
         """Begin to write."""

@@ -14,6 +14,7 @@ os.environ["MKL_NUM_THREADS"] = "1"
 
 from nbv_planner import __version__
 from nbv_planner.cli import (
+    analyze,
     bench,
     demo,
     experiment,
@@ -28,7 +29,8 @@ from nbv_planner.cli import (
 from nbv_planner.errors import NbvPlannerError
 
 _VERBS = (
-    demo, simulate, view, record, experiment, report, optimum, bench, objectives, parameter_tables,
+    demo, simulate, view, record, analyze, experiment, report, optimum, bench, objectives,
+    parameter_tables,
 )
 
 EXIT_BAD_INPUT = 2

@@ -37,6 +37,21 @@ class Picture:
 
 
 @dataclass(frozen=True)
+class Animation:
+    """A moving picture.
+
+    Attributes:
+        title: one line.
+        caption: what is shown.
+        gif: content of the GIF file.
+    """
+
+    title: str
+    caption: str
+    gif: bytes
+
+
+@dataclass(frozen=True)
 class Listing:
     """Preformatted text under a title, folded."""
 
@@ -51,7 +66,7 @@ class Folded:
     table: Table
 
 
-Block = Table | Picture | Folded | Listing
+Block = Table | Picture | Animation | Folded | Listing
 
 
 @dataclass(frozen=True)
@@ -91,6 +106,8 @@ def _block(block: Block) -> str:
         return _folded(block.table.title, _table(block.table))
     if isinstance(block, Listing):
         return _folded(block.title, f"<pre>{escape(block.text)}</pre>")
+    if isinstance(block, Animation):
+        return _titled(block.title, _figure(block.title, block.caption, "gif", block.gif))
     if isinstance(block, Picture):
         return _folded(block.title, _picture(block)) if block.folded else _titled(block.title, _picture(block))
     return _titled(block.title, _table(block))
@@ -124,8 +141,12 @@ def _picture(picture: Picture) -> str:
     """Put the smaller of both files into the page; as an image, so that the ids of two SVGs cannot meet."""
     vector = len(picture.svg) <= len(picture.png)
     kind, content = ("svg+xml", picture.svg) if vector else ("png", picture.png)
+    return _figure(picture.title, picture.caption, kind, content)
+
+
+def _figure(title: str, caption: str, kind: str, content: bytes) -> str:
     data = base64.b64encode(content).decode("ascii")
     return (
-        f'<figure><img alt="{escape(picture.title)}" src="data:image/{kind};base64,{data}">\n'
-        f"<figcaption>{escape(picture.caption)}</figcaption></figure>"
+        f'<figure><img alt="{escape(title)}" src="data:image/{kind};base64,{data}">\n'
+        f"<figcaption>{escape(caption)}</figcaption></figure>"
     )

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from nbv_planner.errors import ResultsError
 from nbv_planner.experiments.sweep_results import MANIFEST_FILE
+from nbv_planner.reports.files import write_pictures, write_tables
 from nbv_planner.reports.page import GENERATOR, Picture
 from nbv_planner.reports.table import Table
 
@@ -68,16 +69,9 @@ def _is_our_page(path: Path) -> bool:
 
 
 def _write_files(folder: Path, tables: Sequence[Table], pictures: Sequence[Picture], page: str) -> None:
-    (folder / TABLES_FOLDER).mkdir(parents=True)
+    write_tables(folder / TABLES_FOLDER, tables)
+    write_pictures(folder / FIGURES_FOLDER, pictures)
     (folder / PAGE_FILE).write_text(page, encoding="utf-8")
-    for table in tables:
-        (folder / TABLES_FOLDER / f"{table.name}.csv").write_text(table.to_csv(), encoding="utf-8", newline="")
-        (folder / TABLES_FOLDER / f"{table.name}.md").write_text(table.to_markdown(), encoding="utf-8")
-    if pictures:
-        (folder / FIGURES_FOLDER).mkdir()
-    for picture in pictures:
-        (folder / FIGURES_FOLDER / f"{picture.name}.png").write_bytes(picture.png)
-        (folder / FIGURES_FOLDER / f"{picture.name}.svg").write_bytes(picture.svg)
 
 
 def _replace(place: Path, fresh: Path, old: Path) -> None:

@@ -1,0 +1,55 @@
+"""Options that the verbs about bags share, and the bag that they name."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from nbv_planner.bags.analysis import Analysis, analyse
+from nbv_planner.bags.bag import Bag
+from nbv_planner.bags.run_parameters import RunParameters, parameters_from_file
+from nbv_planner.bags.topics import parse_mapping
+from nbv_planner.cli.progress_line import ProgressLine
+from nbv_planner.results import fresh_folder
+
+_MEGABYTE = 1e6
+
+
+def add_bag_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options to a verb's parser."""
+    parser.add_argument("--map", action="append", default=[], metavar="OLD:=NEW",
+                        help="topic OLD of the bag is the nodes' topic NEW, for example /robot/lidar:=scan; repeatable")
+    parser.add_argument("--namespace", metavar="NS", help="namespace of the nodes (default: found out)")
+    parser.add_argument("--params-file", metavar="F", help="ROS 2 parameter file for a bag without run_info")
+
+
+def named_analysis(path: str, arguments: argparse.Namespace) -> Analysis:
+    """Analyse the bag at `path` as the options say, with progress.
+
+    Raises:
+        NbvPlannerError: it cannot be read, or an option does not fit it.
+    """
+    bag = Bag(path)
+    line = ProgressLine(max(1, round(bag.size / _MEGABYTE)), f"MB of {Path(path).name}")
+    try:
+        return analyse(
+            bag, mapping=parse_mapping(arguments.map), namespace=arguments.namespace,
+            parameters=given_parameters(arguments),
+            progress=lambda fraction: line.show(round(fraction * bag.size / _MEGABYTE)),
+        )
+    finally:
+        line.end()
+
+
+def given_parameters(arguments: argparse.Namespace) -> RunParameters | None:
+    """Parameters from the file that was given.
+
+    Raises:
+        NbvPlannerError: it cannot be read.
+    """
+    return None if arguments.params_file is None else parameters_from_file(arguments.params_file)
+
+
+def output_folder(arguments: argparse.Namespace, verb: str, bag: str) -> Path:
+    """The folder that was asked for, or a fresh one below results/."""
+    return Path(arguments.out) if arguments.out else fresh_folder("results", f"{verb}-{Path(bag).resolve().stem}")

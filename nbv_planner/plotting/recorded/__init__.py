@@ -1,0 +1,1 @@
+"""Pictures of recorded episodes, alone and beside each other."""
