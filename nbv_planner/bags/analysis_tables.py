@@ -134,17 +134,3 @@ def _contents(analysis: Analysis) -> Table:
     )
     columns = (Column("topic", "topic"), Column("type", "type"), Column("used_as", "used as"), Column("n", "messages"))
     return Table("topics", "What the bag holds", "", columns, rows)
-
-
-def analysis_json(analysis: Analysis, tables: list[Table]) -> dict[str, Any]:
-    """All tables as plain values, full precision; None where there is no value."""
-    return {
-        "coverage": analysis.coverage_kind,
-        "tables": {table.name: [_plain(table, row) for row in table.rows] for table in tables},
-    }
-
-
-def _plain(table: Table, row: tuple[Cell, ...]) -> dict[str, Any]:
-    pairs = zip(table.columns, row, strict=True)
-    return {name: value for column, cell in pairs for name, value in zip(column.names, column.values(cell),
-                                                                          strict=True)}

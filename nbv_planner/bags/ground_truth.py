@@ -34,11 +34,13 @@ class GroundTruth:
         shape: its contour.
         points: its surface points.
         source: where it comes from, in words.
+        described: whether it is known exactly, as text, and so can be simulated again.
     """
 
     shape: PolarObject
     points: SurfacePoints
     source: str
+    described: bool
 
 
 def ground_truth(
@@ -75,7 +77,7 @@ def _from_text(text: str | None, scene: Scene) -> tuple[GroundTruth | None, list
         return None, [f"the object {text}: pixels of {scene.pixel_size:g} m are too small to count its points"]
     try:
         shape = parse_object(text, scene)
-        return GroundTruth(shape, surface_points(shape, scene.pixel_size), f"run_info: {text}"), []
+        return GroundTruth(shape, surface_points(shape, scene.pixel_size), f"run_info: {text}", True), []
     except (NbvPlannerError, ArithmeticError) as error:
         return None, [f"the object {text!r} in run_info cannot be built: {error}"]
 
@@ -91,4 +93,4 @@ def _from_points(contour: Contour | None) -> tuple[GroundTruth | None, list[str]
         return None, ["a radius on ground_truth/surface is not positive: not used"]
     distinct = gaps > 0.0  # two points may have become one in single precision
     shape = Polygon(tuple(angle[distinct].tolist()), tuple(radius[distinct].tolist()))
-    return GroundTruth(shape, SurfacePoints(angle, radius), "the points on ground_truth/surface"), []
+    return GroundTruth(shape, SurfacePoints(angle, radius), "the points on ground_truth/surface", False), []

@@ -54,6 +54,7 @@ _LONGEST_OTHER = 2**18
 _MOST_VIEWS = 2000
 _MOST_GRID_ANGLES = 4_000_000
 _MOST_CHANGES = 100_000
+_MOST_SURFACES = 1_000_000
 
 
 @dataclass
@@ -67,6 +68,7 @@ class Recording:
         assembly: the views.
         parameters: parameters of the nodes, None if not recorded.
         contour: points of the true surface, None if not recorded.
+        surface_stamps: stamps of the recorded surfaces, nanoseconds.
         goals: goals in the order sent, for a bag without iterations.
         states: changes of the planner's state: time of arrival (nanoseconds) and state.
         termination: why the episode ended, None if the recording ends before.
@@ -81,6 +83,7 @@ class Recording:
     assembly: EpisodeAssembly = field(default_factory=EpisodeAssembly)
     parameters: RunParameters | None = None
     contour: Contour | None = None
+    surface_stamps: list[int] = field(default_factory=list)
     goals: list[RecordedDecision] = field(default_factory=list)
     states: list[tuple[int, str]] = field(default_factory=list)
     termination: Termination | None = None
@@ -177,7 +180,10 @@ class _Reader:
             self._to.goals.append(RecordedDecision(len(self._to.goals) + 1, stamp, angle, math.nan, math.nan))
 
     def _surface(self, message: RawMessage) -> None:
-        self._to.assembly.add_surface(header_stamp(message), self._later(message, self._belief), len(message.data))
+        stamp = header_stamp(message)
+        if len(self._to.surface_stamps) < _MOST_SURFACES:
+            self._to.surface_stamps.append(stamp)
+        self._to.assembly.add_surface(stamp, self._later(message, self._belief), len(message.data))
 
     def _belief(self, msg: Any) -> SurfaceBelief:
         belief = belief_from_msg(msg)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 
 from nbv_planner.bags.analysis import Analysis
-from nbv_planner.bags.analysis_tables import analysis_json, analysis_tables
+from nbv_planner.bags.analysis_tables import analysis_tables
 from nbv_planner.cli.bag_options import add_bag_options, named_analysis, output_folder
-from nbv_planner.reports.files import write_pictures, write_tables
+from nbv_planner.reports.files import write_json, write_pictures, write_tables
 from nbv_planner.reports.page import Animation, Folded, Picture, Section, render_page
 from nbv_planner.reports.table import Table
 from nbv_planner.results import ResultsFolder, write_beliefs, write_record
@@ -62,8 +61,7 @@ def _drawn(analysis: Analysis, folder: Path) -> tuple[list[Picture], Animation |
 def _write(folder: Path, analysis: Analysis, tables: list[Table], pictures: list[Picture]) -> None:
     write_tables(folder / "tables", tables)
     write_pictures(folder / "figures", pictures)
-    text = json.dumps(analysis_json(analysis, tables), indent=2, allow_nan=False)
-    (folder / JSON_FILE).write_text(text + "\n", encoding="utf-8")
+    write_json(folder / JSON_FILE, tables, coverage=analysis.coverage_kind)
     if analysis.record is not None:
         write_record(folder, analysis.record)
     if len(analysis.steps) == len(analysis.views):

@@ -38,11 +38,7 @@ def parameters_from(arguments: argparse.Namespace) -> Parameters:
     parameters: Parameters = {node: {} for node in NODE_SETTINGS}
     if arguments.params_file is not None:
         parameters = load_parameters(arguments.params_file)
-    for objective in (arguments.objective, arguments.phase_one_objective):
-        if objective is not None and objective not in OBJECTIVE_INFO:
-            raise UnknownNameError("objective", objective, OBJECTIVE_INFO)
-    if arguments.planner is not None and arguments.planner not in PLANNERS:
-        raise UnknownNameError("planner", arguments.planner, PLANNERS)
+    check_names(arguments)
     for node, name, value in (
         ("depth_camera", "object", arguments.object),
         ("depth_camera", "seed", arguments.seed),
@@ -54,6 +50,19 @@ def parameters_from(arguments: argparse.Namespace) -> Parameters:
         if value is not None:
             parameters[node][name] = value
     return parameters
+
+
+def check_names(arguments: argparse.Namespace) -> None:
+    """Refuse names of objectives and planners that nobody knows.
+
+    Raises:
+        UnknownNameError: lists the known ones.
+    """
+    for objective in (arguments.objective, arguments.phase_one_objective):
+        if objective is not None and objective not in OBJECTIVE_INFO:
+            raise UnknownNameError("objective", objective, OBJECTIVE_INFO)
+    if arguments.planner is not None and arguments.planner not in PLANNERS:
+        raise UnknownNameError("planner", arguments.planner, PLANNERS)
 
 
 def episode_config(parameters: Parameters, protocol: str) -> EpisodeConfig:

@@ -16,12 +16,14 @@ from nbv_planner import __version__
 from nbv_planner.cli import (
     analyze,
     bench,
+    compare,
     demo,
     experiment,
     objectives,
     optimum,
     parameter_tables,
     record,
+    replay,
     report,
     simulate,
     view,
@@ -29,8 +31,8 @@ from nbv_planner.cli import (
 from nbv_planner.errors import NbvPlannerError
 
 _VERBS = (
-    demo, simulate, view, record, analyze, experiment, report, optimum, bench, objectives,
-    parameter_tables,
+    demo, simulate, view, record, analyze, replay, compare, experiment, report, optimum, bench,
+    objectives, parameter_tables,
 )
 
 EXIT_BAD_INPUT = 2

@@ -117,11 +117,13 @@ class EpisodeAssembly:
 
     Attributes:
         views: what is known of each view, in the order of the decisions.
+        given_up: goals that were not reached, each with the stamp of the decision that took its place, nanoseconds.
     """
 
     def __init__(self) -> None:
         """Start without anything."""
         self.views: list[ViewEvidence] = []
+        self.given_up: list[tuple[RecordedDecision, int]] = []
         self._candidates: _Recent[Candidates] = _Recent()
         self._surfaces: _Recent[SurfaceBelief] = _Recent()
         self._scans: _Recent[Scan] = _Recent()
@@ -133,7 +135,7 @@ class EpisodeAssembly:
         if last is not None and last.goal_stamp == decision.goal_stamp:
             return
         if last is not None and last.round == decision.round:
-            self.views.pop()
+            self.given_up.append((self.views.pop().decision, decision.goal_stamp))
         for view in self.views[-1:]:
             if view.belief_stamp is not None and view.belief_stamp >= decision.goal_stamp:
                 view.belief_stamp = view.belief = view.scan = view.pose = None

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from nbv_planner.reports.page import Picture
 from nbv_planner.reports.table import Table
@@ -32,3 +34,13 @@ def write_pictures(folder: Path, pictures: Sequence[Picture]) -> None:
     for picture in pictures:
         (folder / f"{picture.name}.png").write_bytes(picture.png)
         (folder / f"{picture.name}.svg").write_bytes(picture.svg)
+
+
+def write_json(path: Path, tables: Sequence[Table], **more: Any) -> None:
+    """Write tables as one JSON file: `tables` by name, and whatever else is given.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    content = {**more, "tables": {table.name: table.to_json() for table in tables}}
+    path.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n", encoding="utf-8")

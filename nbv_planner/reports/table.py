@@ -112,6 +112,15 @@ class Table:
             writer.writerow(["" if value is None else value for value in values])
         return file.getvalue()
 
+    def to_json(self) -> list[dict[str, str | int | float | None]]:
+        """Rows as plain values by header, every digit; None where there is no value."""
+        rows = []
+        for row in self.rows:
+            pairs = zip(self.columns, row, strict=True)
+            named = (zip(column.names, column.values(cell), strict=True) for column, cell in pairs)
+            rows.append({name: value for values in named for name, value in values})
+        return rows
+
     def to_markdown(self) -> str:
         """Title, table with rounded numbers, note."""
         head = [column.title for column in self.columns]

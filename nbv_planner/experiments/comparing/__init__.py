@@ -1,0 +1,1 @@
+"""Recorded, simulated and swept episodes beside each other."""
