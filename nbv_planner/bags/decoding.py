@@ -34,10 +34,14 @@ def definition_problem(topic: Topic) -> str | None:
     return None
 
 
+def knows_type(kind: str) -> bool:
+    """Whether the definition of a message type is known."""
+    return kind in typestore().fielddefs
+
+
 def type_hash(kind: str) -> str:
     """Hash of the definition of a message type (REP 2011), empty if it is not known."""
-    store = typestore()
-    return str(store.hash_rihs01(kind)) if kind in store.fielddefs else ""
+    return str(typestore().hash_rihs01(kind)) if knows_type(kind) else ""
 
 
 def decode(message: RawMessage) -> Any:

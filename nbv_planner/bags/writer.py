@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from nbv_planner import __version__
-from nbv_planner.bags.decoding import typestore
+from nbv_planner.bags.decoding import knows_type, typestore
 from nbv_planner.errors import BagError, LibraryUnavailableError
 
 STORAGES = ("mcap", "sqlite3")
@@ -63,17 +63,13 @@ class BagWriter:
         """End the bag, whatever has happened."""
         self.close()
 
-    def knows(self, kind: str) -> bool:
-        """Whether the definition of a message type is known, without which its messages cannot be recorded."""
-        return kind in typestore().fielddefs
-
     def add_topic(self, name: str, kind: str, offered_qos: Sequence[Any] = ()) -> None:
         """Describe a topic: name, message type with its definition and hash, and what its publishers offer.
 
         Raises:
             BagError: the message type is not known.
         """
-        if not self.knows(kind):
+        if not knows_type(kind):
             raise BagError(f"{name}: the definition of {kind} is not known, so it cannot be recorded")
         self._connections[name] = self._writer.add_connection(
             name, kind, typestore=typestore(), offered_qos_profiles=list(offered_qos)

@@ -23,6 +23,7 @@ from nbv_planner.cli import (
     optimum,
     parameter_tables,
     record,
+    reindex,
     replay,
     report,
     simulate,
@@ -31,8 +32,8 @@ from nbv_planner.cli import (
 from nbv_planner.errors import NbvPlannerError
 
 _VERBS = (
-    demo, simulate, view, record, analyze, replay, compare, experiment, report, optimum, bench,
-    objectives, parameter_tables,
+    demo, simulate, view, record, analyze, replay, compare, reindex, experiment, report, optimum,
+    bench, objectives, parameter_tables,
 )
 
 EXIT_BAD_INPUT = 2

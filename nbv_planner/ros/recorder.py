@@ -13,6 +13,7 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
+from nbv_planner.bags.decoding import knows_type
 from nbv_planner.bags.writer import BagWriter
 from nbv_planner.errors import BagError
 from nbv_planner.ros import qos
@@ -111,7 +112,7 @@ class BagRecorder(Node):
         return least
 
     def _subscribe(self, name: str, kind: str, profile: QoSProfile) -> None:
-        if not self._writer.knows(kind):
+        if not knows_type(kind):
             raise BagError(f"{name}: the definition of {kind} is not known, so it cannot be recorded")
         package, _, message = kind.partition("/msg/")
         cls = getattr(importlib.import_module(f"{package}.msg"), message)
