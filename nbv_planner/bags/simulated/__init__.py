@@ -1,0 +1,1 @@
+"""Simulated episodes as bags, without ROS."""
