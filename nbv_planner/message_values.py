@@ -97,9 +97,7 @@ def belief_from_msg(msg: Any) -> SurfaceBelief:
             (bounds crossed or negative standard deviation).
     """
     table = _table(msg, SURFACE_LAYOUT)
-    angle, mean, std, lower, upper = (
-        table[name].astype(float) for name in ("angle", "mean", "std", "lower", "upper")
-    )
+    angle, mean, std, lower, upper = (_column(table, name) for name in ("angle", "mean", "std", "lower", "upper"))
     if not all(np.isfinite(values).all() for values in (angle, mean, std, lower, upper)):
         raise InputRejectedError("not_finite", "the surface holds values that are not finite")
     if len(angle) < 2 or np.diff(angle).min() <= 0.0 or angle[0] < 0.0 or angle[-1] > 2.0 * math.pi + 1e-5:
@@ -126,7 +124,7 @@ def candidates_from_msg(msg: Any) -> Candidates:
         InputRejectedError: reason `layout`.
     """
     table = _table(msg, CANDIDATES_LAYOUT)
-    angle, utility, cost = (table[name].astype(float) for name in ("angle", "utility", "cost"))
+    angle, utility, cost = (_column(table, name) for name in ("angle", "utility", "cost"))
     return Candidates(angle, utility, cost, table["feasible"] > 0.5)
 
 
@@ -137,7 +135,7 @@ def contour_from_msg(msg: Any) -> tuple[FloatArray, FloatArray]:
         InputRejectedError: reasons `layout` and `not_finite`.
     """
     table = _table(msg, CONTOUR_LAYOUT)
-    angle, radius = (table[name].astype(float) for name in ("angle", "radius"))
+    angle, radius = (_column(table, name) for name in ("angle", "radius"))
     if not (np.isfinite(angle).all() and np.isfinite(radius).all()):
         raise InputRejectedError("not_finite", "the contour holds values that are not finite")
     return angle, radius
@@ -167,3 +165,9 @@ def _table(msg: Any, layout: list[tuple[str, str]]) -> Any:
         }
     )
     return np.frombuffer(msg.data, dtype=dtype)
+
+
+def _column(table: Any, name: str) -> FloatArray:
+    """A field in double precision; whatever is not a number stays that, without a warning."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray(table[name].astype(float))

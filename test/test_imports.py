@@ -22,7 +22,7 @@ LAYERS = [
     {"camera"},
     {"ray_casting", "scan_matching", "outlines"},
     {"planning", "objects"},
-    {"simulated_camera", "message_values"},
+    {"simulated_camera", "message_values", "scan_mapping"},
     {"node_settings", "evaluation", "topics"},
     {"config_files", "episode_config"},
     {"simulation", "results", "live", "reports"},

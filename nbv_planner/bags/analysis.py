@@ -110,7 +110,7 @@ def analyse(
 
     Raises:
         BagError: there is nothing to read, or the topics cannot be told from each other.
-        LibraryUnavailableError: rosbags is not installed.
+        DependencyError: rosbags is not installed.
     """
     inventory = bag.inventory(lambda fraction: progress(0.4 * fraction))
     topics = find_topics(inventory.counts, mapping=mapping, namespace=namespace)

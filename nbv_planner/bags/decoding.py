@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from nbv_planner.bags.storage.raw import RawMessage, Topic
-from nbv_planner.errors import InputRejectedError, LibraryUnavailableError
+from nbv_planner.errors import DependencyError, InputRejectedError
 
 
 @lru_cache(maxsize=1)
@@ -15,12 +15,12 @@ def typestore() -> Any:
     """Message definitions of ROS 2 Jazzy; the messages used here are the same in all distributions since Humble.
 
     Raises:
-        LibraryUnavailableError: rosbags is not installed.
+        DependencyError: rosbags is not installed.
     """
     try:
         from rosbags.typesys import Stores, get_typestore
     except ImportError as error:
-        raise LibraryUnavailableError(
+        raise DependencyError(
             f"cannot import {error.name}: bags need rosbags (pip install '.[analysis]' in the checkout)"
         ) from error
     return get_typestore(Stores.ROS2_JAZZY)
@@ -49,7 +49,7 @@ def decode(message: RawMessage) -> Any:
 
     Raises:
         InputRejectedError: reason `cdr`: its bytes are no message of its type.
-        LibraryUnavailableError: rosbags is not installed.
+        DependencyError: rosbags is not installed.
     """
     store = typestore()
     try:

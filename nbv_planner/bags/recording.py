@@ -97,7 +97,7 @@ def read_recording(bag: Bag, inventory: Inventory, topics: TopicMap, progress: P
 
     Raises:
         BagError: a file cannot be read.
-        LibraryUnavailableError: rosbags is not installed.
+        DependencyError: rosbags is not installed.
     """
     recording = Recording(inventory, topics)
     recording.remarks.update(topics.remarks)

@@ -10,7 +10,7 @@ from typing import Any
 
 from nbv_planner import __version__
 from nbv_planner.bags.decoding import knows_type, typestore
-from nbv_planner.errors import BagError, LibraryUnavailableError
+from nbv_planner.errors import BagError, DependencyError
 
 STORAGES = ("mcap", "sqlite3")
 
@@ -35,12 +35,12 @@ class BagWriter:
 
         Raises:
             BagError: the folder exists or cannot be written.
-            LibraryUnavailableError: rosbags is not installed.
+            DependencyError: rosbags is not installed.
         """
         try:
             from rosbags.rosbag2 import StoragePlugin, Writer, WriterError
         except ImportError as error:
-            raise LibraryUnavailableError(
+            raise DependencyError(
                 f"cannot import {error.name}: recording needs rosbags (pip install '.[analysis]' in the checkout)"
             ) from error
         self.path, self._storage = Path(path), storage

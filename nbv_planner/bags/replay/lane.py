@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from nbv_planner.bags.run_parameters import RunParameters
-from nbv_planner.camera import CameraPose, MeasurementSettings, Scan, scan_to_measurements
+from nbv_planner.camera import CameraPose, MeasurementSettings, Scan
 from nbv_planner.evaluation.assembly import RecordedDecision
 from nbv_planner.gp.kernels import KernelSettings
 from nbv_planner.planning.planners import Decision, PlannerSettings, planner_named
 from nbv_planner.planning.session import SessionSettings
 from nbv_planner.planning.view_space import ViewSpace, ViewSpaceSettings
+from nbv_planner.scan_mapping import map_scans
 from nbv_planner.scan_matching import ArrivalSettings, MatchedScan, MatchingSettings, ScanMatcher
 from nbv_planner.scene import Scene
 from nbv_planner.settings import from_mapping
@@ -53,8 +54,9 @@ class Lane:
         self._measurement = from_mapping(MeasurementSettings, mapper)
         matching = from_mapping(MatchingSettings, mapper)
         self._matcher = ScanMatcher(matching, from_mapping(ArrivalSettings, mapper))
-        self._ends = deque(surface_stamps if matching.integrate == "always" else ())
+        self._ends = deque(stamp for stamp in surface_stamps if stamp > 0 and matching.integrate == "always")
         self._batch: list[MatchedScan] = []
+        self._newest_view = -1
         self._mapper = SurfaceMapper(
             from_mapping(KernelSettings, mapper).build(), from_mapping(MapperSettings, mapper)
         )
@@ -71,19 +73,17 @@ class Lane:
         else:
             self._pose = what
             self._matcher.add_pose(stamp, what)
-        update = None
-        for match in self._matcher.take():
-            self._batch.append(match)
-            if self._ends and match.stamp < self._ends[0]:
-                continue
-            update = self._map_batch()
-        return update
+        taken = self._matcher.take()
+        self._batch += taken
+        # Where every scan counts, the recorded surfaces say up to which one they were mapped together.
+        if not taken or (self._ends and taken[-1].stamp < self._ends[0]):
+            return None
+        return self._map_batch()
 
     def _map_batch(self) -> Update:
         """Condition on the scans that were mapped together."""
-        for number, match in enumerate(self._batch):
-            found = scan_to_measurements(match.scan, match.pose, self._scene, self._measurement)
-            self._mapper.add(found.measurements, same_view=number > 0)
+        map_scans(self._mapper, self._batch, self._newest_view, self._scene, self._measurement)
+        self._newest_view = max(match.view for match in self._batch)
         stamp = max(match.stamp for match in self._batch)
         self._batch.clear()
         while self._ends and self._ends[0] <= stamp:

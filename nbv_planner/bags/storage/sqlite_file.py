@@ -51,7 +51,7 @@ class SqliteFile:
 
     def _rows(self, database: sqlite3.Connection, numbers: list[int]) -> Iterator[RawMessage]:
         """Read by the row number: that is the order of writing, and needs no index, which may be damaged."""
-        (last,) = database.execute("SELECT max(id) FROM messages").fetchone()
+        last = _last_row(database)
         places = ",".join("?" for _ in numbers)
         rows = database.execute(
             "SELECT id, topic_id, timestamp, CASE WHEN length(data) <= ? THEN data END "
@@ -64,6 +64,14 @@ class SqliteFile:
                 yield RawMessage(self.topics[topic], time, data)
             else:
                 self._remark("a message has no usable time or content, or is too long: left out")
+
+
+def _last_row(database: sqlite3.Connection) -> int:
+    """Number of the last row, for the progress; 0 where the end of the file is missing."""
+    try:
+        return int(database.execute("SELECT max(id) FROM messages").fetchone()[0] or 0)
+    except (sqlite3.Error, ValueError):
+        return 0
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from nbv_planner.errors import LibraryUnavailableError
+from nbv_planner.errors import DependencyError
 
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 
@@ -19,7 +19,7 @@ def _zstd() -> Any:
         else:
             from backports import zstd
     except ImportError as error:
-        raise LibraryUnavailableError(
+        raise DependencyError(
             f"cannot unpack zstd: {error.name} is not installed (pip install '.[analysis]' in the checkout)"
         ) from error
     return zstd
@@ -35,13 +35,13 @@ def unpack(data: bytes, method: str, limit: int) -> bytes:
 
     Raises:
         ValueError: the method is not known, or nothing can be unpacked.
-        LibraryUnavailableError: the library is not installed.
+        DependencyError: the library is not installed.
     """
     if method == "":
         return data[:limit]
     try:
         return bytes(_unpacker(method).decompress(data, max_length=limit))
-    except (LibraryUnavailableError, MemoryError):
+    except (DependencyError, MemoryError):
         raise
     except Exception as error:  # each library has its own
         raise ValueError(f"{method}: {error}") from error
@@ -54,7 +54,7 @@ def _unpacker(method: str) -> Any:
         try:
             from lz4.frame import LZ4FrameDecompressor
         except ImportError as error:
-            raise LibraryUnavailableError(
+            raise DependencyError(
                 f"cannot unpack lz4: {error.name} is not installed (pip install '.[analysis]' in the checkout)"
             ) from error
         return LZ4FrameDecompressor()
@@ -69,7 +69,7 @@ class ZstdFile:
 
         Raises:
             OSError: it cannot be opened.
-            LibraryUnavailableError: the library is not installed.
+            DependencyError: the library is not installed.
         """
         zstd = _zstd()
         self._error: type[Exception] = zstd.ZstdError

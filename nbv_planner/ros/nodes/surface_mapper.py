@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial, reduce
-from itertools import groupby
+from functools import partial
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticStatus
@@ -15,7 +14,7 @@ from geometry_msgs.msg import PoseStamped
 from sensor_msgs.msg import LaserScan, PointCloud2
 from std_srvs.srv import Trigger
 
-from nbv_planner.camera import MeasurementSettings, scan_to_measurements
+from nbv_planner.camera import MeasurementSettings
 from nbv_planner.episode_config import check_prior_mean
 from nbv_planner.gp.kernels import KernelSettings
 from nbv_planner.node_settings import NODE_SETTINGS, SurfaceMapperParameters
@@ -24,6 +23,7 @@ from nbv_planner.ros.base_node import BaseNode, run_node
 from nbv_planner.ros.marker_publisher import MarkerPublisher
 from nbv_planner.ros.parameters import read_settings
 from nbv_planner.ros.worker import end_process
+from nbv_planner.scan_mapping import map_scans
 from nbv_planner.scan_matching import ArrivalSettings, MatchedScan, MatchingSettings, ScanMatcher
 from nbv_planner.scene import Scene
 from nbv_planner.surface import MapperSettings, Measurements, SurfaceBelief, SurfaceMapper
@@ -175,18 +175,11 @@ class SurfaceMapperNode(BaseNode):
 
         Runs beside the node and touches nothing of it that changes.
         """
-        started, views, dropped, hits = time.perf_counter(), 0, Counter[str](), Measurements.empty()
-        for view, of_view in groupby(scans, key=lambda match: match.view):
-            found = [scan_to_measurements(match.scan, match.pose, self.scene, self.measurement) for match in of_view]
-            new = reduce(Measurements.joined, (one.measurements for one in found))
-            mapper.add(new, same_view=view <= newest_view)
-            hits = hits.joined(new)
-            views += view > newest_view
-            for one in found:
-                dropped.update(one.dropped)
+        started = time.perf_counter()
+        new = map_scans(mapper, scans, newest_view, self.scene, self.measurement)
         belief = mapper.belief()
         milliseconds = 1e3 * (time.perf_counter() - started)
-        return Update(mapper, belief, stamp, len(scans), views, hits, dropped, mapper.count, milliseconds)
+        return Update(mapper, belief, stamp, len(scans), new.views, new.measurements, new.dropped, mapper.count, milliseconds)
 
     def _on_update(self, update: Update) -> None:
         """Publish the belief that an update gave, and go on with what has come meanwhile."""
