@@ -23,6 +23,7 @@ from nbv_planner.message_values import (
     belief_from_msg,
     candidates_from_msg,
     check_frame,
+    contour_from_msg,
     pose_from_msg,
     scan_from_msg,
     status_values,
@@ -39,6 +40,7 @@ __all__ = [
     "candidates_from_msg",
     "candidates_to_msg",
     "check_frame",
+    "contour_from_msg",
     "contour_to_msg",
     "pose_from_msg",
     "pose_to_msg",
@@ -100,18 +102,6 @@ def contour_to_msg(angle: FloatArray, radius: FloatArray, header: Header) -> Poi
     x, y = polar_to_cartesian(angle, radius)
     return _cloud(CONTOUR_LAYOUT, {"x": x, "y": y, "angle": angle, "radius": radius}, header)
 
-
-def contour_from_msg(msg: PointCloud2) -> tuple[FloatArray, FloatArray]:
-    """Read a `ground_truth/surface` cloud: polar angles and radii of the surface points, shape (P,) each.
-
-    Raises:
-        InputRejectedError: reasons `layout` and `not_finite`.
-    """
-    table = _table(msg, _CONTOUR)
-    angle, radius = (table[name].astype(float) for name in ("angle", "radius"))
-    if not (np.isfinite(angle).all() and np.isfinite(radius).all()):
-        raise InputRejectedError("not_finite", "the contour holds values that are not finite")
-    return angle, radius
 
 
 def _cloud(layout: list[tuple[str, str]], columns: dict[str, np.ndarray], header: Header) -> PointCloud2:

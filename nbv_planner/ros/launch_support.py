@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from launch.actions import DeclareLaunchArgument, OpaqueFunction, Shutdown
+from launch.actions import DeclareLaunchArgument, ExecuteProcess, OpaqueFunction, Shutdown
 from launch.events.process import ProcessExited
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
@@ -15,6 +15,7 @@ from launch import LaunchContext, LaunchDescription
 from nbv_planner.config_files import shared_file
 from nbv_planner.planning.objectives import OBJECTIVES
 from nbv_planner.planning.planners import PLANNERS
+from nbv_planner.ros.launch_bags import play_process, record_process, subscribers_with_recorder
 
 _FROM_FILE = "; empty: as in params_file"
 _ARGUMENTS = {
@@ -25,6 +26,8 @@ _ARGUMENTS = {
     "planner": ("", f"Planner: {', '.join(PLANNERS)}{_FROM_FILE}."),
     "object": ("", f"True object, for example polygon:star or ellipse:a=6,b=4{_FROM_FILE}."),
     "seed": ("", f"Seed of the simulated sensor noise{_FROM_FILE}."),
+    "record": ("false", "Record a bag of everything from which the episode can be understood (true, false)."),
+    "bag_path": ("", "Folder of the bag that is recorded; empty: bag_<date>_<time>."),
     "exit_when_done": ("false", "End the launch when the planner is done (true, false)."),
     "rviz": ("false", "Start RViz too, with the displays of this package (true, false)."),
 }
@@ -50,17 +53,64 @@ def description(config: str, nodes: Sequence[str]) -> LaunchDescription:
     return LaunchDescription([file, *arguments, OpaqueFunction(function=_nodes, args=[list(nodes)])])
 
 
-def _nodes(context: LaunchContext, names: Sequence[str]) -> list[Node]:
-    given = {name: LaunchConfiguration(name, default="").perform(context) for name in (*_ARGUMENTS, "params_file")}
+def replay_description() -> LaunchDescription:
+    """Describe a launch in which a bag is played to mapper and planner.
+
+    The mapper listens to the recorded goals, at which the recorded camera stood. The planner decides anew, and its
+    goals go to `replay/goal_pose`; it goes on as long as it sends the camera where it went.
+    """
+    names = ("params_file", "namespace", "log_level", "objective", "planner", "exit_when_done")
+    config = str(shared_file("config/robot.yaml"))
+    described = {**_ARGUMENTS, "params_file": (config, "Parameter file (YAML) of the nodes; take the recorded one.")}
+    arguments = [
+        DeclareLaunchArgument("bag", description="Folder of the bag."),
+        DeclareLaunchArgument("rate", default_value="1.0", description="How many times as fast as recorded."),
+        *(DeclareLaunchArgument(name, default_value=described[name][0], description=described[name][1])
+          for name in names),
+    ]
+    return LaunchDescription([*arguments, OpaqueFunction(function=_replay)])
+
+
+def _replay(context: LaunchContext) -> list[ExecuteProcess]:
+    given = _given(context, ("bag", "rate"))
+    given["use_sim_time"] = "true"
+    ends = [Shutdown(reason="the bag has ended")] if _truth("exit_when_done", given) else None
+    planner = {"autostart": True, "goal_subscribers": 0}
+    return [
+        play_process(given["bag"], given["namespace"], given["rate"], ends),
+        _node("surface_mapper", given),
+        _node("nbv_planner", given, planner, [("goal_pose", "replay/goal_pose")]),
+    ]
+
+
+def _given(context: LaunchContext, more: Sequence[str] = ()) -> dict[str, str]:
+    """Values of the arguments by name; empty for what a launch file does not have.
+
+    Raises:
+        FileNotFoundError: the parameter file does not exist.
+    """
+    names = (*_ARGUMENTS, "params_file", *more)
+    given = {name: LaunchConfiguration(name, default="").perform(context) for name in names}
     if not Path(given["params_file"]).is_file():
         raise FileNotFoundError(f"params_file: {given['params_file']} is not a file")
+    return given
+
+
+def _nodes(context: LaunchContext, names: Sequence[str]) -> list[ExecuteProcess]:
+    given = _given(context)
     viewer = [_rviz(given)] if _truth("rviz", given) else []
-    return [*(_node(name, given) for name in names), *viewer]
+    if not _truth("record", given):
+        return [*(_node(name, given) for name in names), *viewer]
+    recorder = record_process(given["namespace"], given["bag_path"], use_sim_time=_truth("use_sim_time", given))
+    waits = {"goal_subscribers": subscribers_with_recorder(given["params_file"])}
+    return [recorder, *(_node(name, given, waits if name == "nbv_planner" else None) for name in names), *viewer]
 
 
-def _node(name: str, given: dict[str, str]) -> Node:
-    """One node: parameter file first, then the arguments that were given."""
-    overrides: dict[str, Any] = {"use_sim_time": _truth("use_sim_time", given)}
+def _node(
+    name: str, given: dict[str, str], fixed: Mapping[str, Any] | None = None, remappings: Sequence[Any] = ()
+) -> Node:
+    """One node: parameter file first, then the arguments that were given, then what is fixed."""
+    overrides: dict[str, Any] = {"use_sim_time": _truth("use_sim_time", given), **(fixed or {})}
     overrides.update({key: _typed(kind, key, given) for key, kind in _OVERRIDES[name].items() if given[key]})
     ends = _truth("exit_when_done", given)
     if ends and name == "nbv_planner":
@@ -71,6 +121,7 @@ def _node(name: str, given: dict[str, str]) -> Node:
         name=name,
         namespace=given["namespace"],
         parameters=[given["params_file"], overrides],
+        remappings=list(remappings),
         arguments=["--ros-args", "--log-level", given["log_level"]],
         # Small factorisations are slower on several BLAS threads than on one.
         additional_env={"OPENBLAS_NUM_THREADS": "1"},

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -132,82 +129,7 @@ def test_wrong_argument_is_refused_by_name(given, words):
     assert [word for word in words if word not in str(caught.value)] == []
 
 
-# For real: a process with the launch service starts the nodes of this checkout.
-
-LAUNCH = """
-import sys
-from launch import LaunchDescription, LaunchService
-from launch.actions import IncludeLaunchDescription
-from launch.launch_description_sources import PythonLaunchDescriptionSource
-
-path, *given = sys.argv[1:]
-arguments = [tuple(item.split(":=", 1)) for item in given]
-service = LaunchService()
-service.include_launch_description(
-    LaunchDescription([IncludeLaunchDescription(PythonLaunchDescriptionSource(path), launch_arguments=arguments)])
-)
-sys.exit(service.run())
-"""
-
-
-@pytest.fixture(scope="module")
-def prefix(tmp_path_factory):
-    """An install prefix as colcon makes one, with the nodes of this checkout."""
-    prefix = tmp_path_factory.mktemp("prefix")
-    marker = prefix / "share" / "ament_index" / "resource_index" / "packages" / "nbv_planner"
-    marker.parent.mkdir(parents=True)
-    marker.touch()
-    library = prefix / "lib" / "nbv_planner"
-    library.mkdir(parents=True)
-    for name in NODES["simulation"]:
-        script = library / name
-        script.write_text(
-            f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {str(ROOT)!r})\n"
-            f"from nbv_planner.ros.nodes.{name} import main\nmain()\n"
-        )
-        script.chmod(0o755)
-    return prefix
-
-
-@pytest.fixture
-def launch(prefix, tmp_path):
-    """Return a function that starts a launch file; whatever still runs is ended after the test."""
-    from nbv_planner.ros.runner import free_domain_id, isolated_environment
-
-    started: list[subprocess.Popen[str]] = []
-    environment = isolated_environment(free_domain_id())
-    environment["AMENT_PREFIX_PATH"] = f"{prefix}{os.pathsep}{environment.get('AMENT_PREFIX_PATH', '')}"
-    environment["PYTHONPATH"] = f"{ROOT}{os.pathsep}{environment.get('PYTHONPATH', '')}".rstrip(os.pathsep)
-    environment["ROS_LOG_DIR"] = str(tmp_path / "log")
-    script, output = tmp_path / "run_launch.py", tmp_path / "output.txt"
-    script.write_text(LAUNCH)
-
-    def start(name: str, *arguments: str) -> tuple[subprocess.Popen[str], Path]:
-        with output.open("w") as file:
-            process = subprocess.Popen(
-                [sys.executable, str(script), str(ROOT / "launch" / f"{name}.launch.py"), *arguments],
-                stdout=file, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, env=environment, cwd=tmp_path,
-                text=True, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-            )  # fmt: skip
-        started.append(process)
-        return process, output
-
-    yield start
-    for process in started:
-        if process.poll() is None:
-            process.send_signal(signal.SIGINT)
-            process.wait(30)
-
-
-@pytest.fixture
-def fast(tmp_path):
-    """Return the argument that makes episodes short."""
-    file = tmp_path / "fast.yaml"
-    file.write_text(
-        "/**/surface_mapper: {ros__parameters: {grid_size: 120}}\n"
-        "/**/nbv_planner: {ros__parameters: {num_views: 24, max_views: 3}}\n"
-    )
-    return f"params_file:={file}"
+# For real: a process with the launch service starts the nodes of this checkout (fixtures in conftest.py).
 
 
 def test_simulation_runs_in_a_namespace_and_ends_by_itself(launch, fast):

@@ -179,7 +179,9 @@ class SurfaceMapperNode(BaseNode):
         new = map_scans(mapper, scans, newest_view, self.scene, self.measurement)
         belief = mapper.belief()
         milliseconds = 1e3 * (time.perf_counter() - started)
-        return Update(mapper, belief, stamp, len(scans), new.views, new.measurements, new.dropped, mapper.count, milliseconds)
+        return Update(
+            mapper, belief, stamp, len(scans), new.views, new.measurements, new.dropped, mapper.count, milliseconds
+        )
 
     def _on_update(self, update: Update) -> None:
         """Publish the belief that an update gave, and go on with what has come meanwhile."""

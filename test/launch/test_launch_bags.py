@@ -1,0 +1,154 @@
+"""Recording and playing by the launch files: the real launch; `ros2 bag` itself only where it is installed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("rclpy", reason="rclpy is not installed; make test brings the wheels")
+pytest.importorskip("launch_ros", reason="launch_ros is not on PyPI: these tests run where ROS 2 is installed")
+
+import yaml
+from launch.actions import DeclareLaunchArgument, ExecuteProcess, OpaqueFunction
+from launch.launch_description_sources import get_launch_description_from_python_launch_file
+from launch_ros.actions import Node
+
+from launch import LaunchContext
+from nbv_planner.ros import launch_bags
+from nbv_planner.topics import RECORDED_TOPICS
+
+ROOT = Path(__file__).parents[2]
+LATCHED = {topic.name for topic in RECORDED_TOPICS if topic.latched}
+
+
+def actions(name: str, **given: str) -> tuple[ExecuteProcess | None, dict[str, Node]]:
+    """What a launch file starts besides nodes, and its nodes by executable."""
+    description = get_launch_description_from_python_launch_file(str(ROOT / "launch" / f"{name}.launch.py"))
+    context = LaunchContext(argv=[])
+    context.launch_configurations.update(given)
+    found = []
+    for entity in description.entities:
+        assert isinstance(entity, (DeclareLaunchArgument, OpaqueFunction))
+        found += entity.visit(context) or []
+    nodes = [action for action in found if isinstance(action, Node)]
+    for node in nodes:
+        node._perform_substitutions(context)
+    others = [action for action in found if isinstance(action, ExecuteProcess) and not isinstance(action, Node)]
+    assert len(others) <= 1
+    return (others[0] if others else None), {str(node.node_executable): node for node in nodes}
+
+
+def command(process: ExecuteProcess) -> list[str]:
+    return ["".join(part.text for part in token) for token in process.cmd]
+
+
+def value(words: list[str], option: str) -> str:
+    return words[words.index(option) + 1]
+
+
+def parameters(node: Node) -> dict:
+    files = [argument for argument, is_file in node._Node__expanded_parameter_arguments if is_file]
+    return next(iter(yaml.safe_load(Path(files[-1]).read_text()).values()))["ros__parameters"]
+
+
+@pytest.fixture
+def rosbag2(monkeypatch):
+    """Let the launch files believe that ros2 bag is installed: what they would start is looked at, not started."""
+    monkeypatch.setattr(launch_bags, "has_rosbag2", lambda: True)
+
+
+@pytest.mark.parametrize("name", ["simulation", "planner"])
+def test_nothing_is_recorded_unless_asked_for(name):
+    recorder, nodes = actions(name)
+    assert recorder is None
+    assert "goal_subscribers" not in parameters(nodes["nbv_planner"])
+
+
+@pytest.mark.parametrize(("namespace", "prefix"), [("", ""), ("arm", "/arm"), ("/a/b/", "/a/b")])
+def test_ros2_bag_records_the_topics_of_the_nodes_with_overrides_for_all_latched_ones(rosbag2, namespace, prefix):
+    import re
+
+    recorder, nodes = actions("simulation", record="true", bag_path="here", namespace=namespace)
+    words = command(recorder)
+    assert words[:3] == ["ros2", "bag", "record"]
+    assert value(words, "--storage") == "mcap"
+    assert value(words, "--output") == "here"
+    pattern = re.compile(value(words, "--regex"))
+    assert all(pattern.fullmatch(topic.full_name(namespace)) for topic in RECORDED_TOPICS)
+    assert not pattern.fullmatch(f"{prefix}/markers")
+    assert not pattern.fullmatch(f"/other{prefix}/scan")
+    overrides = yaml.safe_load(Path(value(words, "--qos-profile-overrides-path")).read_text())
+    assert set(overrides) == {f"{prefix}/{name}" for name in LATCHED}
+    assert all(profile["durability"] == "transient_local" for profile in overrides.values())
+    assert overrides[f"{prefix}/nbv_planner/iteration"]["depth"] == 100
+    assert parameters(nodes["nbv_planner"])["goal_subscribers"] == 3  # mapper, camera, and the recorder
+
+
+def test_planner_waits_for_one_more_subscriber_than_its_file_says(rosbag2, tmp_path):
+    file = tmp_path / "mine.yaml"
+    file.write_text("nbv_planner: {ros__parameters: {goal_subscribers: 5}}\n")
+    _, nodes = actions("planner", record="true", params_file=str(file))
+    assert parameters(nodes["nbv_planner"])["goal_subscribers"] == 6
+    file.write_text("nbv_planner: {ros__parameters: {}}\nmy_lidar: {ros__parameters: {rate: 3}}\n")
+    _, nodes = actions("planner", record="true", params_file=str(file))
+    assert parameters(nodes["nbv_planner"])["goal_subscribers"] == 3
+
+
+def test_without_ros2_bag_the_package_records_itself(monkeypatch):
+    monkeypatch.setattr(launch_bags, "has_rosbag2", lambda: False)
+    recorder, _ = actions("simulation", record="true", bag_path="here", namespace="arm")
+    words = command(recorder)
+    assert words[1:4] == ["-m", "nbv_planner.cli.main", "record"]
+    assert (value(words, "--out"), value(words, "--namespace")) == ("here", "arm")
+
+
+def test_replay_plays_what_the_nodes_listen_to_and_keeps_the_goals_apart(rosbag2, tmp_path):
+    player, nodes = actions("replay", bag=str(tmp_path), namespace="arm", rate="2.5")
+    words = command(player)
+    assert words[:4] == ["ros2", "bag", "play", str(tmp_path)]
+    assert value(words, "--rate") == "2.5"
+    assert words[words.index("--topics") + 1 :] == ["/arm/scan", "/arm/camera_pose", "/arm/goal_pose"]
+    assert set(nodes) == {"surface_mapper", "nbv_planner"}
+    assert parameters(nodes["surface_mapper"]) == {"use_sim_time": True}
+    assert parameters(nodes["nbv_planner"]) == {"use_sim_time": True, "autostart": True, "goal_subscribers": 0}
+    assert nodes["nbv_planner"].expanded_remapping_rules == [("goal_pose", "replay/goal_pose")]
+    assert not nodes["surface_mapper"].expanded_remapping_rules
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"bag": "/nowhere"}, ["bag", "/nowhere", "does not exist"]),
+        ({"bag": "/", "rate": "0"}, ["rate", "'0'", "positive"]),
+        ({"bag": "/", "rate": "fast"}, ["rate", "'fast'", "positive"]),
+    ],
+)
+def test_wrong_argument_of_replay_is_refused_by_name(rosbag2, given, words):
+    with pytest.raises((ValueError, RuntimeError)) as caught:
+        actions("replay", **{"rate": "1.0", **given})
+    assert [word for word in words if word not in str(caught.value)] == []
+
+
+def test_replay_without_ros2_bag_names_the_way_without_it(monkeypatch):
+    monkeypatch.setattr(launch_bags, "has_rosbag2", lambda: False)
+    with pytest.raises(RuntimeError, match=r"ros2 bag is not installed.*nbv-planner replay"):
+        actions("replay", bag="/", rate="1.0")
+
+
+def test_launch_records_a_whole_episode(launch, fast, tmp_path):
+    """By whichever recorder this machine has: the bag holds every view and the end."""
+    pytest.importorskip("rosbags", reason="rosbags is not installed")
+    from nbv_planner.bags.analysis import analyse
+    from nbv_planner.bags.bag import Bag
+
+    bag = f"bag_path:={tmp_path / 'bag'}"
+    process, output = launch("simulation", fast, "exit_when_done:=true", "record:=true", bag)
+    code = process.wait(90)
+    assert code == 0, output.read_text()
+    analysis = analyse(Bag(tmp_path / "bag"))
+    assert (tmp_path / "bag" / "metadata.yaml").is_file()
+    assert analysis.remarks == ()
+    assert analysis.gaps == ()
+    assert analysis.termination.reason.value == "MAX_VIEWS"
+    assert len(analysis.steps) == len(analysis.views) == 3
