@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+import struct
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -30,6 +31,9 @@ class SqliteFile:
 
     def messages(self, wanted: Callable[[Topic], bool]) -> Iterator[RawMessage]:
         """Give the messages of wanted topics in the order in which they were written."""
+        missing = _missing_bytes(self._path)
+        if missing > 0:
+            self._remark(f"is cut: {missing} bytes are missing at its end")
         try:
             with _opened(self._path) as database:
                 self._read_topics(database)
@@ -64,6 +68,19 @@ class SqliteFile:
                 yield RawMessage(self.topics[topic], time, data)
             else:
                 self._remark("a message has no usable time or content, or is too long: left out")
+
+
+def _missing_bytes(path: Path) -> int:
+    """How much shorter the file is than its own header says (page size and number of pages); 0 if it is not.
+
+    SQLite takes what is missing of the last page for zeros, and says nothing.
+    """
+    with path.open("rb") as file:
+        header = file.read(32)
+    if len(header) < 32:
+        return 0
+    page_size, pages = struct.unpack(">16xH10xI", header)
+    return max(0, (65536 if page_size == 1 else page_size) * pages - path.stat().st_size)
 
 
 def _last_row(database: sqlite3.Connection) -> int:

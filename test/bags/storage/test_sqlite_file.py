@@ -1,0 +1,94 @@
+"""SQLite: the same messages as were written; of damaged files what comes before the damage."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from recorded import messages, plain, write
+
+from nbv_planner.bags.storage.raw import Remarks
+from nbv_planner.bags.storage.sqlite_file import SqliteFile
+
+RECORDED = plain(messages())
+
+
+def read(path: Path) -> tuple[list[tuple[str, int, bytes]], list[str]]:
+    remarks = Remarks()
+    return plain(SqliteFile(path, remarks).messages(lambda topic: True)), remarks.lines()
+
+
+@pytest.fixture
+def file(tmp_path) -> Path:
+    return write(tmp_path / "bag", messages(), "sqlite3") / "bag.db3"
+
+
+def test_a_whole_file_gives_every_message_and_no_remark(file):
+    assert read(file) == (RECORDED, [])
+
+
+def test_a_file_cut_anywhere_gives_messages_that_were_written(file, tmp_path):
+    content = file.read_bytes()
+    cut_file, numbers = tmp_path / "cut.db3", []
+    for cut in range(16, len(content), 2111):
+        cut_file.write_bytes(content[:cut])
+        found, remarks = read(cut_file)
+        assert remarks or found == RECORDED  # else only the index was cut
+        assert set(found) <= set(RECORDED)
+        numbers.append(len(found))
+    assert max(numbers) > 0.8 * len(RECORDED)
+
+
+def test_a_journal_of_a_killed_recorder_is_put_right_in_a_copy(file, tmp_path):
+    """The writer dies in the middle of a transaction that is already partly in the file."""
+    import subprocess
+    import sys
+
+    script = (
+        "import os, sqlite3, sys\n"
+        "db = sqlite3.connect(sys.argv[1]); db.execute('PRAGMA cache_size = 5')\n"
+        "db.execute('BEGIN')\n"
+        "for i in range(500): db.execute('INSERT INTO messages(topic_id, timestamp, data) VALUES (1, ?, ?)',"
+        " (i, b'x' * 3000))\n"
+        "os.kill(os.getpid(), 9)\n"
+    )
+    assert subprocess.run([sys.executable, "-c", script, str(file)], check=False).returncode == -9
+    journal = file.with_name(file.name + "-journal")
+    assert journal.stat().st_size > 0
+    before = file.read_bytes(), journal.read_bytes()
+    assert read(file) == (RECORDED, [])
+    assert (file.read_bytes(), journal.read_bytes()) == before
+
+
+def test_rows_that_are_no_messages_are_left_out(file):
+    with closing(sqlite3.connect(file)) as database, database:
+        database.execute("INSERT INTO messages VALUES (NULL, 1, 'noon', x'00')")
+        database.execute("INSERT INTO messages VALUES (NULL, 1, 5, 'text')")
+        database.execute("INSERT INTO messages VALUES (NULL, 99, 5, x'00')")
+    found, remarks = read(file)
+    assert found == RECORDED
+    assert remarks == ["bag.db3: a message has no usable time or content, or is too long: left out (2 times)"]
+
+
+def test_a_view_in_place_of_a_table_is_refused(tmp_path):
+    """A view could give rows without end."""
+    file = tmp_path / "evil.db3"
+    with closing(sqlite3.connect(file)) as database, database:
+        database.execute("CREATE TABLE topics(id INTEGER, name TEXT, type TEXT, serialization_format TEXT)")
+        database.execute("CREATE VIEW messages AS WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n) "
+                         "SELECT id, 1 AS topic_id, id AS timestamp, x'00' AS data FROM n")  # fmt: skip
+    assert read(file) == (
+        [], ["evil.db3: is damaged (no tables 'topics' and 'messages'): what comes behind is left out"]
+    )
+
+
+def test_older_tables_without_hashes_are_read(tmp_path):
+    file = tmp_path / "old.db3"
+    with closing(sqlite3.connect(file)) as database, database:
+        database.execute("CREATE TABLE topics(id INTEGER PRIMARY KEY, name TEXT, type TEXT, serialization_format TEXT)")
+        database.execute("CREATE TABLE messages(id INTEGER PRIMARY KEY, topic_id INTEGER, timestamp INTEGER, data)")
+        database.execute("INSERT INTO topics VALUES (1, '/scan', 'sensor_msgs/msg/LaserScan', 'cdr')")
+        database.execute("INSERT INTO messages VALUES (1, 1, 77, x'0102')")
+    assert read(file) == ([("/scan", 77, b"\x01\x02")], [])

@@ -1,0 +1,68 @@
+"""Small recorded episodes, made without ROS."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from pathlib import Path
+
+from nbv_planner.bags.bag import Bag
+from nbv_planner.bags.simulated.timeline import Pace, Timeline
+from nbv_planner.bags.storage.raw import RawMessage
+from nbv_planner.bags.writer import BagWriter
+from nbv_planner.episode_config import EpisodeConfig
+from nbv_planner.planning.planners import PlannerSettings
+from nbv_planner.planning.termination import Termination, TerminationSettings
+from nbv_planner.planning.view_space import ViewSpaceSettings
+from nbv_planner.simulated_camera import SensorSettings
+from nbv_planner.simulation import Simulation
+from nbv_planner.surface import MapperSettings
+
+CONFIG = EpisodeConfig(
+    object="square:width=8", sensor=SensorSettings(num_beams=31, seed=5), mapper=MapperSettings(grid_size=90),
+    planner=PlannerSettings(objective="U"), views=ViewSpaceSettings(num_views=24),
+    termination=TerminationSettings(max_views=4),
+)
+"""An episode of four views."""
+
+Change = Callable[[RawMessage], Iterable[RawMessage]]
+
+
+@lru_cache(maxsize=8)
+def finished(config: EpisodeConfig = CONFIG) -> tuple[Simulation, Termination]:
+    """A simulated episode, run to its end."""
+    simulation = Simulation(config)
+    episode = simulation.run()
+    while True:
+        try:
+            next(episode)
+        except StopIteration as end:
+            return simulation, end.value
+
+
+def messages(config: EpisodeConfig = CONFIG, pace: Pace | None = None) -> list[RawMessage]:
+    """What would have been recorded of it."""
+    simulation, termination = finished(config)
+    return list(Timeline(config, simulation.judge.steps, termination, pace or Pace()).messages())
+
+
+def write(path: Path, recorded: Iterable[RawMessage], storage: str = "mcap", *, flush_every: int = 20) -> Path:
+    """Write messages as a bag."""
+    with BagWriter(path, storage) as writer:
+        for number, message in enumerate(recorded):
+            if message.topic.name not in writer:
+                writer.add_topic(message.topic.name, message.topic.type)
+            writer.write(message.topic.name, message.time, message.data)
+            if number % flush_every == 0:
+                writer.flush()
+    return path
+
+
+def content(bag: Bag) -> list[tuple[str, int, bytes]]:
+    """Everything in a bag."""
+    return [(message.topic.name, message.time, message.data) for message in bag.messages(lambda topic: True)]
+
+
+def plain(recorded: Iterable[RawMessage]) -> list[tuple[str, int, bytes]]:
+    """The same of messages that have not been written."""
+    return [(message.topic.name, message.time, message.data) for message in recorded]
