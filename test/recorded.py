@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 
@@ -25,12 +25,14 @@ CONFIG = EpisodeConfig(
 )
 """An episode of four views."""
 
-Change = Callable[[RawMessage], Iterable[RawMessage]]
+
+def finished(config: EpisodeConfig = CONFIG) -> tuple[Simulation, Termination]:
+    """A simulated episode, run to its end; the same one each time."""
+    return _finished(config)
 
 
 @lru_cache(maxsize=8)
-def finished(config: EpisodeConfig = CONFIG) -> tuple[Simulation, Termination]:
-    """A simulated episode, run to its end."""
+def _finished(config: EpisodeConfig) -> tuple[Simulation, Termination]:
     simulation = Simulation(config)
     episode = simulation.run()
     while True:

@@ -38,7 +38,7 @@ class SqliteFile:
             with _opened(self._path) as database:
                 self._read_topics(database)
                 yield from self._rows(database, [n for n, topic in self.topics.items() if wanted(topic)])
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter where SQLite quotes damaged text
             self._remark(f"is damaged ({error}): what comes behind is left out")
 
     def _remark(self, text: str) -> None:

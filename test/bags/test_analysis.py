@@ -1,0 +1,210 @@
+"""Analysis: from the bag alone the figures of the simulated episode, and reasons for whatever is missing."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+
+import pytest
+from recorded import CONFIG, finished, messages, write
+
+from nbv_planner.bags.analysis import analyse
+from nbv_planner.bags.analysis_tables import analysis_tables
+from nbv_planner.bags.bag import Bag
+from nbv_planner.bags.run_parameters import RunParameters
+from nbv_planner.bags.simulated.timeline import Pace
+from nbv_planner.node_settings import NODE_SETTINGS
+
+SIMULATION, TERMINATION = finished()
+
+
+def analysed(tmp_path, recorded, **more):
+    return analyse(Bag(write(tmp_path / "bag", recorded)), **more)
+
+
+def without(*names: str):
+    return [message for message in messages() if not message.topic.name.endswith(names)]
+
+
+def as_json(record) -> dict:
+    return json.loads(json.dumps(record.to_json()))
+
+
+def test_the_record_is_that_of_the_simulated_episode(bag_path):
+    analysis = analyse(Bag(bag_path))
+    assert analysis.record is not None
+    expected = as_json(SIMULATION.judge.record(CONFIG.as_dict(), CONFIG.sensor.seed, TERMINATION))
+    found = as_json(analysis.record)
+    for expected_view, view in zip(expected["views"], found["views"], strict=True):
+        # The bag holds beliefs in single precision, as the planner had them.
+        assert view == pytest.approx(expected_view, rel=1e-6, abs=1e-9)
+    for part in ("config", "seed", "termination", "versions"):
+        assert found[part] == expected[part]
+    assert found["metrics"] == pytest.approx(expected["metrics"])
+    assert found["calibration"]["inside"] == pytest.approx(expected["calibration"]["inside"])
+    assert (analysis.gaps, analysis.remarks, analysis.coverage_kind) == ((), (), "true")
+    assert len(analysis.steps) == len(analysis.views) == 4
+
+
+def test_steps_hold_what_was_measured(bag_path):
+    for step, expected in zip(analyse(Bag(bag_path)).steps, SIMULATION.judge.steps, strict=True):
+        assert step.measurements.radius == pytest.approx(expected.measurements.radius, abs=1e-5)
+        assert step.candidates == pytest.approx(expected.candidates, abs=1e-6)
+        assert step.utilities == pytest.approx(expected.utilities, rel=1e-6)
+
+
+@pytest.mark.parametrize("namespace", ["/arm", "/lab/arm"])
+def test_namespaces_make_no_difference(tmp_path, namespace):
+    recorded = messages(pace=Pace(namespace=namespace))
+    analysis = analysed(tmp_path, recorded)
+    assert analysis.recording.topics.namespace == namespace
+    assert (analysis.gaps, analysis.remarks) == ((), ())
+    assert analysis.record.metrics == SIMULATION.judge.metrics()
+    assert analysis.drops == {("surface_mapper", "beam.outside_bounds"): 0}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_order_in_which_topics_reach_the_recorder_makes_no_difference(tmp_path, seed):
+    """Messages of different topics overtake each other by up to 30 ms."""
+    import numpy as np
+
+    delays = np.random.default_rng(seed).integers(0, 30_000_000, size=1000)
+    late = [m._replace(time=m.time + int(d)) for m, d in zip(messages(), delays, strict=False)]
+    shuffled = sorted(late, key=lambda message: message.time)
+    assert shuffled != late
+    analysis = analysed(tmp_path, shuffled)
+    assert analysis.record.metrics == SIMULATION.judge.metrics()
+    assert len(analysis.steps) == 4
+
+
+@pytest.mark.parametrize(
+    ("names", "kind", "words", "views"),
+    [
+        (["/run_info"], "unknown", ["coverage", "run_info is not in the bag", "--params-file"], 4),
+        (["/run_info", "/ground_truth/surface"], "unknown", ["run_info is not in the bag"], 4),
+        (["nbv_planner/iteration"], "true", ["nbv_planner/iteration is not in the bag (views: from goal_pose)"], 4),
+        (["nbv_planner/iteration", "goal_pose"], "true", ["no decision and no goal"], 0),
+        (["nbv_planner/status"], "true", ["time by phase", "why the episode ended"], 4),
+        (["nbv_planner/candidates"], "true", ["4 of 4 views are without their candidates"], 4),
+        (["/scan"], "true", ["4 of 4 views are without their scan or camera pose"], 4),
+        (["/camera_pose"], "true", ["length of the way driven: camera_pose is not in the bag"], 4),
+        (["/surface"], "true", ["4 of 4 views are without their surface"], 4),
+        (["/diagnostics"], "true", ["drops by reason: /diagnostics is not in the bag"], 4),
+    ],
+)
+def test_what_is_missing_is_named_and_the_rest_computed(tmp_path, names, kind, words, views):
+    analysis = analysed(tmp_path, without(*names))
+    assert analysis.coverage_kind == kind
+    assert len(analysis.views) == views
+    gaps = "\n".join(analysis.gaps)
+    assert [word for word in words if word not in gaps] == []
+    if views and kind == "true":
+        expected = [view.coverage for view in SIMULATION.judge.views]
+        assert analysis.coverage == expected
+    for table in analysis_tables(analysis):
+        assert table.to_csv()
+        assert table.to_markdown()
+
+
+def test_without_true_object_coverage_is_estimated_as_the_planner_does(tmp_path):
+    text = next(m for m in messages() if m.topic.name == "/run_info")
+    nodes = {name: {} for name in NODE_SETTINGS if name != "depth_camera"}
+    analysis = analysed(tmp_path, without("/run_info", "/ground_truth/surface"), parameters=RunParameters(nodes))
+    assert text
+    assert analysis.coverage_kind == "estimated"
+    assert analysis.record is None
+    assert analysis.coverage == [view.estimate for view in analysis.views]
+    assert all(0.0 < value <= 1.0 for value in analysis.coverage)
+    assert any("the bag carries no true object" in gap for gap in analysis.gaps)
+
+
+def test_the_topic_gives_the_true_object_where_the_text_does_not(tmp_path):
+    """As with a contour from a file, which only the machine that recorded has."""
+    analysis = analysed(tmp_path, [_with_object(m, "file:/somewhere/else.csv") for m in messages()])
+    assert analysis.truth.source == "the points on ground_truth/surface"
+    assert analysis.coverage_kind == "true"
+    found, expected = analysis.judge.views, SIMULATION.judge.views
+    assert [view.coverage for view in found] == pytest.approx([view.coverage for view in expected], abs=0.01)
+    assert [view.rmse for view in found] == pytest.approx([view.rmse for view in expected], abs=0.01)
+
+
+def test_a_text_that_contradicts_the_topic_does_not_count(tmp_path):
+    analysis = analysed(tmp_path, [_with_object(m, "ellipse:a=6,b=4") for m in messages()])
+    assert analysis.truth.source == "the points on ground_truth/surface"
+    assert any("differ by up to" in remark for remark in analysis.remarks)
+
+
+def _with_object(message, text: str):
+    from nbv_planner.bags.decoding import decode
+    from nbv_planner.bags.simulated.messages import text_bytes
+
+    if message.topic.name != "/run_info":
+        return message
+    return message._replace(data=text_bytes(decode(message).data.replace(CONFIG.object, text)))
+
+
+def test_a_recording_that_ends_on_the_way_leaves_the_last_goal_out(tmp_path):
+    recorded = messages()
+    last = max(i for i, m in enumerate(recorded) if m.topic.name == "/nbv_planner/iteration")
+    analysis = analysed(tmp_path, recorded[: last + 2])
+    assert len(analysis.views) == 3
+    assert analysis.termination.detail == "the recording ends before the planner does"
+    assert analysis.record.metrics["T"] == 3
+
+
+def test_after_a_reset_the_last_episode_counts(tmp_path):
+    first, later = messages(), []
+    shift = 100_000_000_000
+    import struct
+
+    for message in messages():
+        data = bytearray(message.data)
+        if message.topic.name in ("/scan", "/camera_pose", "/goal_pose", "/surface", "/nbv_planner/candidates"):
+            struct.pack_into("<i", data, 4, struct.unpack_from("<i", data, 4)[0] + 100)
+        if message.topic.name == "/nbv_planner/iteration":
+            data = _shifted_iteration(message, shift)
+        later.append(message._replace(time=message.time + shift, data=bytes(data)))
+    analysis = analysed(tmp_path, [*first, *later])
+    assert len(analysis.views) == 4
+    assert analysis.record.metrics == SIMULATION.judge.metrics()
+    assert any("the planner was reset" in remark for remark in analysis.remarks)
+
+
+def _shifted_iteration(message, shift: int) -> bytes:
+    from nbv_planner.bags.decoding import decode
+    from nbv_planner.bags.simulated.messages import status_bytes
+    from nbv_planner.message_values import status_values
+
+    values = dict(status_values(decode(message)))
+    values["goal_stamp"] = str(int(values["goal_stamp"]) + shift)
+    return status_bytes("nbv_planner: iteration", values)
+
+
+def test_time_by_phase_adds_up_to_the_time_between_first_and_last_status(bag_path):
+    analysis = analyse(Bag(bag_path))
+    states = analysis.recording.states
+    assert sum(analysis.phases.values()) == pytest.approx((states[-1][0] - states[0][0]) * 1e-9)
+    assert set(analysis.phases) == {"WAITING", "PLANNING", "MEASURING"}
+
+
+def test_way_of_the_camera_is_that_of_its_poses(bag_path):
+    import math
+
+    views = [CONFIG.motion.initial_view_angle, *(view.angle for view in SIMULATION.judge.views)]
+    chords = [2.0 * 10.0 * abs(math.sin(0.5 * (b - a))) for a, b in itertools.pairwise(views)]
+    assert analyse(Bag(bag_path)).recording.path == pytest.approx(sum(chords), abs=1e-6)
+
+
+def test_progress_is_told(bag_path, monkeypatch):
+    monkeypatch.setattr("nbv_planner.bags.bag._MESSAGES_PER_REPORT", 10)
+    said = []
+    analyse(Bag(bag_path), progress=said.append)
+    assert said == sorted(said)
+    assert said[-1] == 1.0
+
+
+def test_analysis_is_a_value(bag_path):
+    analysis = analyse(Bag(bag_path))
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        analysis.record = None

@@ -1,0 +1,147 @@
+"""Bags as folders: split, packed, without metadata, converted by somebody else."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+
+import pytest
+import yaml
+from recorded import content, messages, plain, write
+
+from nbv_planner.bags.bag import Bag
+from nbv_planner.errors import BagError
+
+RECORDED = plain(messages())
+
+
+def test_a_whole_bag_gives_what_was_written_and_counts_it(bag_path):
+    bag = Bag(bag_path)
+    assert content(bag) == RECORDED
+    found = bag.inventory()
+    assert sum(found.counts.values()) == len(RECORDED)
+    assert {topic.name for topic in found.counts} == {name for name, _, _ in RECORDED}
+    assert found.seconds == pytest.approx((RECORDED[-1][1] - RECORDED[0][1]) * 1e-9)
+    assert bag.remarks.lines() == []
+
+
+def test_one_file_of_a_bag_is_enough(bag_path):
+    (file,) = (file for file in bag_path.iterdir() if file.suffix in (".mcap", ".db3"))
+    assert content(Bag(file)) == RECORDED
+
+
+def test_a_bag_without_metadata_is_read_and_remarked_on(bag_path, tmp_path):
+    copy = shutil.copytree(bag_path, tmp_path / "bag")
+    (copy / "metadata.yaml").unlink()
+    bag = Bag(copy)
+    assert content(bag) == RECORDED
+    assert bag.remarks.lines() == ["no metadata.yaml: the recorder did not end properly"]
+
+
+@pytest.mark.parametrize("text", ["", "a: [", "rosbag2_bagfile_information: 5", "[" * 5000, "\x00\xff", "5"])
+def test_metadata_that_cannot_be_read_is_done_without(bag_path, tmp_path, text):
+    copy = shutil.copytree(bag_path, tmp_path / "bag")
+    (copy / "metadata.yaml").write_bytes(text.encode("latin-1"))
+    bag = Bag(copy)
+    assert content(bag) == RECORDED
+    (remark,) = bag.remarks.lines()
+    assert remark.startswith("metadata.yaml cannot be read")
+
+
+def split(folder, storage="mcap"):
+    """A bag in three files, as rosbag2 splits it: the file with number 10 is the last, not the second."""
+    cuts = (0, len(RECORDED) // 3, len(RECORDED) // 2, len(RECORDED))
+    names = []
+    folder.mkdir()
+    for number, begin, end in zip((0, 9, 10), cuts, cuts[1:], strict=False):
+        part = write(folder / "part", messages()[begin:end], storage)
+        suffix = "mcap" if storage == "mcap" else "db3"
+        names.append(f"bag_{number}.{suffix}")
+        (part / f"part.{suffix}").rename(folder / names[-1])
+        shutil.rmtree(part)
+    metadata = {"rosbag2_bagfile_information": {"relative_file_paths": names, "compression_mode": ""}}
+    (folder / "metadata.yaml").write_text(yaml.safe_dump(metadata))
+    return folder
+
+
+@pytest.mark.parametrize("storage", ["mcap", "sqlite3"])
+@pytest.mark.parametrize("metadata", [True, False])
+def test_a_split_bag_is_read_in_order(tmp_path, storage, metadata):
+    folder = split(tmp_path / "bag", storage)
+    if not metadata:
+        (folder / "metadata.yaml").unlink()
+    assert content(Bag(folder)) == RECORDED
+
+
+def test_a_part_that_is_missing_is_named(tmp_path):
+    folder = split(tmp_path / "bag")
+    (folder / "bag_9.mcap").unlink()
+    bag = Bag(folder)
+    assert 0 < len(content(bag)) < len(RECORDED)
+    assert bag.remarks.lines() == ["bag_9.mcap is listed in metadata.yaml but missing: its messages are left out"]
+
+
+def test_metadata_cannot_name_files_outside_the_bag(bag_path, tmp_path):
+    other = shutil.copytree(bag_path, tmp_path / "secret")
+    (file,) = (file for file in other.iterdir() if file.suffix in (".mcap", ".db3"))
+    folder = tmp_path / "bag"
+    folder.mkdir()
+    names = [str(file), f"../secret/{file.name}"]
+    (folder / "metadata.yaml").write_text(
+        yaml.safe_dump({"rosbag2_bagfile_information": {"relative_file_paths": names}})
+    )
+    with pytest.raises(BagError, match="holds no bag"):
+        Bag(folder)
+
+
+@pytest.mark.parametrize("mode", ["FILE", "MESSAGE", "STORAGE"])
+def test_packed_bags_are_read(tmp_path, mode):
+    from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
+
+    from nbv_planner.bags.decoding import typestore
+
+    writer = Writer(tmp_path / "bag", version=9, storage_plugin=StoragePlugin.MCAP)
+    writer.set_compression(CompressionMode[mode], CompressionFormat.ZSTD)
+    with writer:
+        connections = {}
+        for message in messages():
+            name = message.topic.name
+            if name not in connections:
+                connections[name] = writer.add_connection(name, message.topic.type, typestore=typestore())
+            writer.write(connections[name], message.time, message.data)
+    bag = Bag(tmp_path / "bag")
+    assert content(bag) == RECORDED
+    if mode == "FILE":  # cut in the middle: the begin is read
+        (file,) = (tmp_path / "bag").glob("*.zstd")
+        file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+        found = content(Bag(tmp_path / "bag"))
+        assert found == RECORDED[: len(found)]
+
+
+def test_a_bag_that_somebody_else_has_converted_holds_the_same(bag_path, tmp_path):
+    from_mcap = next(bag_path.glob("*.mcap"), None) is not None
+    subprocess.run(
+        [sys.executable, "-m", "rosbags.convert", "--src", str(bag_path), "--dst", str(tmp_path / "other"),
+         "--dst-storage", "sqlite3" if from_mcap else "mcap"], check=True, capture_output=True,
+    )  # fmt: skip
+    assert sorted(content(Bag(tmp_path / "other"))) == sorted(RECORDED)
+
+
+def test_what_is_no_bag_is_refused_with_the_reason(tmp_path):
+    with pytest.raises(BagError, match="does not exist"):
+        Bag(tmp_path / "nowhere")
+    with pytest.raises(BagError, match="holds no bag"):
+        Bag(tmp_path)
+    (tmp_path / "x.mcap").write_bytes(b"not at all")
+    with pytest.raises(BagError, match=r"holds no message: .*x\.mcap: is no MCAP and no SQLite file"):
+        Bag(tmp_path / "x.mcap").inventory()
+
+
+def test_progress_rises_to_the_end(bag_path, monkeypatch):
+    monkeypatch.setattr("nbv_planner.bags.bag._MESSAGES_PER_REPORT", 10)
+    said = []
+    Bag(bag_path).inventory(said.append)
+    assert said == sorted(said)
+    assert said[-1] == 1.0
+    assert len(said) > 3
