@@ -1,0 +1,100 @@
+"""Writing: what is flushed survives, definitions and hashes are there, and rosbags reads the result."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+
+import pytest
+import yaml
+from recorded import content, messages, plain
+
+from nbv_planner.bags.bag import Bag
+from nbv_planner.bags.repair import copy_bag
+from nbv_planner.bags.writer import STORAGES, BagWriter
+from nbv_planner.errors import BagError
+
+RECORDED = plain(messages())
+
+
+def test_third_parties_read_what_is_written(bag_path):
+    from rosbags.highlevel import AnyReader
+
+    with AnyReader([bag_path]) as reader:  # takes definitions and hashes from the bag itself
+        found = [(c.topic, time, bytes(data)) for c, time, data in reader.messages()]
+        kinds = {reader.deserialize(data, c.msgtype).__msgtype__ for c, _, data in reader.messages()}
+    assert sorted(found) == sorted(RECORDED)
+    assert kinds == {message.topic.type for message in messages()}
+
+
+def test_metadata_describes_every_topic(bag_path):
+    information = yaml.safe_load((bag_path / "metadata.yaml").read_text())["rosbag2_bagfile_information"]
+    assert information["message_count"] == len(RECORDED)
+    for topic in information["topics_with_message_count"]:
+        assert topic["topic_metadata"]["type_description_hash"].startswith("RIHS01_")
+    assert information["custom_data"]["recorded_by"].startswith("nbv_planner ")
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+def test_what_was_flushed_survives_sigkill(tmp_path, storage):
+    """The process dies at once: everything up to the last flush is read, and a whole bag can be made of it."""
+    script = textwrap.dedent(
+        f"""
+        import os, sys
+        sys.path.insert(0, {str(__file__.rsplit('/bags/', 1)[0])!r})
+        from recorded import messages
+        from nbv_planner.bags.writer import BagWriter
+        writer = BagWriter(sys.argv[1], sys.argv[2])
+        for number, message in enumerate(messages()):
+            if message.topic.name not in writer:
+                writer.add_topic(message.topic.name, message.topic.type)
+            writer.write(message.topic.name, message.time, message.data)
+            if number == 50:
+                writer.flush()
+            if number == 60:
+                os.kill(os.getpid(), 9)
+        """
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path / "bag"), storage], check=False, capture_output=True, text=True
+    )
+    assert done.returncode == -9, done.stderr
+    bag = Bag(tmp_path / "bag")
+    expected = [(name, time) for name, time, _ in RECORDED[:51]]
+    assert [(name, time) for name, time, _ in content(bag)] == expected
+    assert "no metadata.yaml: the recorder did not end properly" in bag.remarks.lines()
+    with BagWriter(tmp_path / "whole", "mcap") as writer:
+        counts, remarks = copy_bag(bag, writer)
+    assert counts.total() == 51
+    assert remarks
+    whole = Bag(tmp_path / "whole")
+    assert content(whole) == content(bag)
+    assert whole.remarks.lines() == []
+
+
+def test_reindexing_leaves_out_what_nobody_can_describe(tmp_path):
+    import sqlite3
+    from contextlib import closing
+
+    from recorded import write
+
+    path = write(tmp_path / "bag", messages(), "sqlite3")
+    with closing(sqlite3.connect(path / "bag.db3")) as database, database:
+        database.execute("INSERT INTO topics VALUES (99, '/radar', 'acme_msgs/msg/Radar', 'cdr', '', '')")
+        database.execute("INSERT INTO messages VALUES (NULL, 99, 5, x'00010000ff')")
+    with BagWriter(tmp_path / "whole") as writer:
+        counts, remarks = copy_bag(Bag(path), writer)
+    assert counts.total() == len(RECORDED)
+    assert remarks == ["/radar: the definition of acme_msgs/msg/Radar is not known: left out"]
+
+
+def test_an_existing_bag_is_not_overwritten(tmp_path):
+    (tmp_path / "bag").mkdir()
+    with pytest.raises(BagError, match="exists already"):
+        BagWriter(tmp_path / "bag")
+
+
+def test_a_type_nobody_knows_is_refused(tmp_path):
+    with BagWriter(tmp_path / "bag") as writer, pytest.raises(BagError, match="acme_msgs/msg/Radar is not known"):
+        writer.add_topic("/radar", "acme_msgs/msg/Radar")
