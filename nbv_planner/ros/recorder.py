@@ -38,7 +38,7 @@ class BagRecorder(Node):
 
     def __init__(
         self, writer: BagWriter, topics: Sequence[RecordedTopic], other_names: Sequence[str] = (), *,
-        namespace: str = "",
+        namespace: str = "", **kwargs: Any,
     ) -> None:
         """Subscribe.
 
@@ -47,11 +47,12 @@ class BagRecorder(Node):
             topics: topics of known type.
             other_names: full names of further topics, whose types are those of their publishers.
             namespace: namespace of the nodes.
+            kwargs: as for Node.
 
         Raises:
             BagError: the type of a topic is not known.
         """
-        super().__init__("bag_recorder", namespace=namespace)
+        super().__init__("bag_recorder", namespace=namespace, **kwargs)
         self._writer = writer
         self.counts: Counter[str] = Counter()
         self._subscriptions_of: dict[str, tuple[str, Any]] = {}

@@ -48,8 +48,8 @@ class World:
         peer: the test's own node.
     """
 
-    def __init__(self) -> None:
-        self.domain = free_domain_id()
+    def __init__(self, domain: int | None = None) -> None:
+        self.domain = free_domain_id() if domain is None else domain
         self.context = Context()
         rclpy.init(args=[], context=self.context, domain_id=self.domain)
         self.executor = SingleThreadedExecutor(context=self.context)

@@ -1,0 +1,45 @@
+"""`demo --record`, then everything that can be done with the bag: the whole way for real."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("rosbags", reason="rosbags is not installed (pip install '.[analysis]')")
+if importlib.util.find_spec("rclpy") is None:
+    pytest.skip("rclpy is not installed; make test brings the wheels", allow_module_level=True)
+
+from nbv_planner.cli.main import main
+
+SLOW_CAMERA = """\
+/**/depth_camera: {ros__parameters: {num_beams: 61, angular_speed: 6.0, scan_rate: 20.0}}
+/**/surface_mapper: {ros__parameters: {grid_size: 120, scans_per_view: 2}}
+/**/nbv_planner: {ros__parameters: {num_views: 24, max_views: 3, travel_weight: 0.1}}
+"""
+
+
+@pytest.mark.parametrize("kind", ["fast", "slow"])
+def test_the_bag_of_a_demo_tells_the_same_as_its_record(here, fast_file, capsys, kind):
+    (here / "slow.yaml").write_text(SLOW_CAMERA)
+    file = fast_file if kind == "fast" else "slow.yaml"
+    assert main(["demo", "--params-file", file, "--seed", "3", "--out", "demo", "--record"]) == 0
+    bag = str(here / "demo" / "bag")
+    assert sum(path.stat().st_size for path in (here / "demo" / "bag").iterdir()) < 10e6
+    assert main(["analyze", bag, "--out", "analysis", "--no-figures"]) == 0
+    recorded, found = (json.loads((here / name / "episode.json").read_text()) for name in ("demo", "analysis"))
+    assert found == recorded
+    assert "not computed" not in capsys.readouterr().out
+    assert main(["replay", bag]) == 0
+    assert "beliefs differ by up to 0 m" in capsys.readouterr().out
+    subprocess.run(
+        [sys.executable, "-m", "rosbags.convert", "--src", bag, "--dst", "other", "--dst-storage", "sqlite3"],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    assert main(["replay", "other"]) == 0
+    assert main(["compare", bag, "demo", "other", "--out", "comparison"]) == 0
+    rows = json.loads((here / "comparison" / "comparison.json").read_text())["tables"]["paired"]
+    assert {row["rec"] for row in rows} == {0.0}

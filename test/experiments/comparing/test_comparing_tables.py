@@ -1,0 +1,76 @@
+"""Runs beside each other: means, and differences on the same objects and seeds only."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+
+from nbv_planner.errors import ResultsError
+from nbv_planner.evaluation.statistics import MeanInterval
+from nbv_planner.experiments.comparing.runs import ComparedEpisode, ComparedRun, compared_runs
+from nbv_planner.experiments.comparing.tables import paired_runs_table, runs_table
+
+
+def run(label: str, figures: dict[tuple[str, int], float]) -> ComparedRun:
+    return ComparedRun(label, {case: ComparedEpisode([0.5], True, {"T": value}) for case, value in figures.items()})
+
+
+FIRST = run("a", {("star", 0): 10.0, ("star", 1): 14.0, ("moon", 0): 5.0})
+SECOND = run("b", {("star", 0): 8.0, ("star", 1): 11.0, ("sun", 0): 4.0})
+
+
+def cell(table, name: str) -> MeanInterval:
+    (value,) = table.column(name)
+    return value
+
+
+def test_differences_are_those_of_the_pairs():
+    table = paired_runs_table([FIRST, SECOND])
+    assert table.column("pair") == ["a − b"]
+    assert (table.column("pairs"), table.column("unpaired")) == ([2], [2])
+    difference = cell(table, "T")
+    assert difference.mean == pytest.approx((2.0 + 3.0) / 2.0)
+    half = 12.706 * math.sqrt(0.5 / 2.0)  # Student's t with one degree of freedom
+    assert difference.high - difference.mean == pytest.approx(half, rel=1e-3)
+    assert cell(table, "T95").cases == 0
+    assert math.isnan(cell(table, "T95").mean)
+
+
+def test_runs_without_a_common_case_have_no_difference():
+    table = paired_runs_table([FIRST, run("c", {("cube", 0): 1.0})])
+    assert cell(table, "T").cases == 0
+    assert "N/A" in table.to_markdown()
+
+
+def test_many_runs_are_compared_with_the_first():
+    runs = [run(str(number), {("star", 0): float(number)}) for number in range(12)]
+    assert paired_runs_table(runs).column("pair") == [f"0 − {number}" for number in range(1, 12)]
+    assert len(paired_runs_table(runs[:4]).rows) == 6
+
+
+def test_means_are_per_run():
+    table = runs_table([FIRST, SECOND])
+    assert [value.mean for value in table.column("T")] == pytest.approx([(12.0 + 5.0) / 2.0, (9.5 + 4.0) / 2.0])
+    assert table.column("coverage") == ["true", "true"]
+    csv = table.to_csv().splitlines()
+    assert len({line.count(",") for line in csv}) == 1
+
+
+@pytest.mark.parametrize("content", ["[]", "{", "{}", '{"views": 5, "metrics": {}}', '{"views": [{}], "metrics": {}}'])
+def test_an_episode_file_that_is_none_is_refused(tmp_path, content):
+    (tmp_path / "episode.json").write_text(content)
+    with pytest.raises(ResultsError, match=r"episode\.json"):
+        compared_runs(str(tmp_path), lambda path: pytest.fail("no bag"))
+
+
+def test_an_episode_folder_is_read(tmp_path):
+    views = [{"coverage": 0.4, "travelled": 3.0}, {"coverage": 0.7, "travelled": 8.0}]
+    record = {"config": {"object": "star"}, "seed": 3, "views": views, "metrics": {"T": 2, "T95": None, "rec": 0.7}}
+    (tmp_path / "episode.json").write_text(json.dumps(record))
+    (found,) = compared_runs(str(tmp_path), lambda path: pytest.fail("no bag"))
+    assert list(found.episodes) == [("star", 3)]
+    episode = found.episodes["star", 3]
+    assert list(episode.coverage) == [0.4, 0.7]
+    assert episode.figures == {"T": 2.0, "rec": 0.7, "travelled": 8.0}

@@ -1,0 +1,190 @@
+"""Recording with the real rclpy: everything that is said, from whoever says it, up to the moment of a kill."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
+pytest.importorskip("rosbags", reason="rosbags is not installed (pip install '.[analysis]')")
+
+from recorded import CONFIG, messages
+from ros_world import World
+from sensor_msgs.msg import LaserScan
+from std_msgs.msg import String
+
+from nbv_planner.bags.bag import Bag
+from nbv_planner.bags.decoding import decode
+from nbv_planner.bags.writer import BagWriter
+from nbv_planner.ros import qos
+from nbv_planner.ros.recorder import BagRecorder
+from nbv_planner.ros.runner import free_domain_id, isolated_environment
+from nbv_planner.topics import RECORDED_TOPICS
+
+ROOT = Path(__file__).parents[2]
+TALK = ["/talk"]
+
+
+@pytest.fixture
+def recorder(world, tmp_path):
+    """Return a function that starts a recorder in the test's own graph."""
+    writers = []
+
+    def start(topics=(), names=(), namespace="") -> BagRecorder:
+        writers.append(BagWriter(tmp_path / f"bag{len(writers)}"))
+        return world.start(partial(BagRecorder, writers[-1], topics, names, namespace=namespace))
+
+    yield start
+    for writer in writers:
+        writer.close()
+
+
+def heard(path: Path, topic: str) -> list[str]:
+    return [decode(message).data for message in Bag(path).messages(lambda t: t.name == topic)]
+
+
+def test_everything_that_is_said_is_written_as_it_was_said(world, recorder, tmp_path):
+    node = recorder(names=TALK)
+    publisher = world.peer.create_publisher(String, "talk", qos.reliable(100))
+    world.spin_until(lambda: publisher.get_subscription_count() == 1, "messages")
+    for number in range(50):
+        publisher.publish(String(data=f"word {number}"))
+    world.spin_until(lambda: node.counts["/talk"] == 50, "messages")
+    node._writer.close()
+    assert heard(tmp_path / "bag0", "/talk") == [f"word {number}" for number in range(50)]
+
+
+def test_a_late_recorder_keeps_every_iteration(world, recorder):
+    from diagnostic_msgs.msg import DiagnosticStatus
+
+    publisher = world.peer.create_publisher(DiagnosticStatus, "nbv_planner/iteration", qos.latched(100))
+    for number in range(40):
+        publisher.publish(DiagnosticStatus(name=str(number)))
+    node = recorder(topics=RECORDED_TOPICS)
+    world.spin_until(lambda: node.counts["/nbv_planner/iteration"] == 40, "messages")
+
+
+def test_a_best_effort_publisher_is_recorded_too(world, recorder):
+    node = recorder(topics=RECORDED_TOPICS)
+    publisher = world.peer.create_publisher(LaserScan, "scan", qos.sensor_data())
+
+    def scanned() -> bool:
+        publisher.publish(LaserScan())
+        return node.counts["/scan"] > 3
+
+    world.spin_until(scanned, "messages")
+
+
+def test_a_latched_topic_from_a_publisher_that_does_not_latch_is_recorded_too(world, recorder):
+    node = recorder(topics=RECORDED_TOPICS)
+    publisher = world.peer.create_publisher(String, "run_info", qos.reliable())
+
+    def said() -> bool:
+        publisher.publish(String(data="x"))
+        return node.counts["/run_info"] > 3
+
+    world.spin_until(said, "messages")
+
+
+def test_topics_in_a_namespace_are_recorded_and_the_others_not(world, recorder):
+    node = recorder(topics=RECORDED_TOPICS, namespace="arm")
+    inside = world.peer.create_publisher(String, "/arm/run_info", qos.latched())
+    world.peer.create_publisher(String, "/run_info", qos.latched()).publish(String(data="outside"))
+    inside.publish(String(data="inside"))
+    world.spin_until(lambda: node.counts["/arm/run_info"] == 1, "messages")
+    assert set(node.counts) == {"/arm/run_info"}
+    assert "/arm/scan" in node.silent
+
+
+def test_what_publishers_offer_is_kept_for_whoever_plays_the_bag(world, recorder, tmp_path):
+    import yaml
+
+    node = recorder(topics=RECORDED_TOPICS)
+    world.peer.create_publisher(String, "run_info", qos.latched()).publish(String(data="x"))
+    world.spin_until(lambda: node.counts["/run_info"] == 1, "messages")
+    node._writer.close()
+    metadata = yaml.safe_load((tmp_path / "bag0" / "metadata.yaml").read_text())["rosbag2_bagfile_information"]
+    (topic,) = metadata["topics_with_message_count"]
+    (profile,) = yaml.safe_load(topic["topic_metadata"]["offered_qos_profiles"])
+    assert (profile["reliability"], profile["durability"]) == (1, 1)  # reliable, transient local
+
+
+def start(environment: dict[str, str], folder: Path, *arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "nbv_planner.cli.main", "record", *arguments], cwd=folder, env=environment, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+
+
+@pytest.fixture
+def environment() -> dict[str, str]:
+    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
+    return {**isolated_environment(free_domain_id()), "PYTHONPATH": path}
+
+
+@pytest.fixture
+def told_world(environment):
+    """A graph on the domain of the processes."""
+    with World(domain=int(environment["ROS_DOMAIN_ID"])) as made:
+        yield made
+
+
+@pytest.mark.parametrize("storage", ["mcap", "sqlite3"])
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_the_verb_record_as_a_process(told_world, environment, tmp_path, storage, end):
+    """Ended properly the bag is whole; killed it holds what was said until just before."""
+    process = start(environment, tmp_path, "--out", "bag", "--storage", storage, "--topics", "talk")
+    publisher = told_world.peer.create_publisher(String, "talk", qos.reliable(1000))
+    told_world.spin_until(lambda: publisher.get_subscription_count() == 1, "the recorder", timeout=60.0)
+    words = [f"word {number}" for number in range(100)]
+    for word in words:
+        publisher.publish(String(data=word))
+    file = tmp_path / "bag" / f"bag.{'mcap' if storage == 'mcap' else 'db3'}"
+    deadline = time.monotonic() + 30.0
+    while len(heard(file, "/talk")) < 100 and time.monotonic() < deadline:  # readable while it is being written
+        time.sleep(0.05)
+    process.send_signal(end)
+    said, _ = process.communicate(timeout=30)
+    assert heard(tmp_path / "bag", "/talk") == words
+    if end == signal.SIGKILL:
+        assert process.returncode == -9
+        assert not (tmp_path / "bag" / "metadata.yaml").exists()
+    else:
+        assert process.returncode == 0, said
+        assert "/talk: 100 messages" in said
+        assert "Traceback" not in said
+        assert Bag(tmp_path / "bag").inventory().counts.total() >= 100
+        assert (tmp_path / "bag" / "metadata.yaml").exists()
+
+
+def test_an_existing_bag_is_refused_before_anything_is_recorded(environment, tmp_path):
+    (tmp_path / "bag").mkdir()
+    process = start(environment, tmp_path, "--out", "bag")
+    said, _ = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert "exists already" in said
+
+
+def test_messages_of_rclpy_and_those_made_without_it_are_the_same():
+    """What the simulated bags of the tests hold is what the nodes would send."""
+    from rclpy.serialization import deserialize_message
+    from sensor_msgs.msg import PointCloud2
+
+    from nbv_planner.ros import conversions
+
+    recorded = {message.topic.name: message for message in messages()}
+    scan = conversions.scan_from_msg(deserialize_message(recorded["/scan"].data, LaserScan))
+    assert len(scan.ranges) == CONFIG.sensor.num_beams
+    cloud = deserialize_message(recorded["/surface"].data, PointCloud2)
+    belief = conversions.belief_from_msg(cloud)
+    again = conversions.belief_to_msg(belief, cloud.header)
+    assert bytes(again.data) == bytes(cloud.data)
+    assert [field.name for field in again.fields] == [field.name for field in cloud.fields]
