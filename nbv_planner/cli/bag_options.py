@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from nbv_planner.bags.analysis import Analysis, analyse
-from nbv_planner.bags.bag import Bag
+from nbv_planner.bags.bag import Bag, Progress
 from nbv_planner.bags.run_parameters import RunParameters, parameters_from_file
 from nbv_planner.bags.topics import parse_mapping
 from nbv_planner.cli.progress_line import ProgressLine
@@ -30,13 +32,27 @@ def named_analysis(path: str, arguments: argparse.Namespace) -> Analysis:
         NbvPlannerError: it cannot be read, or an option does not fit it.
     """
     bag = Bag(path)
-    line = ProgressLine(max(1, round(bag.size / _MEGABYTE)), f"MB of {Path(path).name}")
-    try:
+    with megabytes_read(bag) as progress:
         return analyse(
             bag, mapping=parse_mapping(arguments.map), namespace=arguments.namespace,
-            parameters=given_parameters(arguments),
-            progress=lambda fraction: line.show(round(fraction * bag.size / _MEGABYTE)),
+            parameters=given_parameters(arguments), progress=progress,
         )
+
+
+@contextmanager
+def megabytes_read(bag: Bag) -> Iterator[Progress]:
+    """Show how much of a bag has been read."""
+    total, shown = max(1, round(bag.size / _MEGABYTE)), -1
+    line = ProgressLine(total, f"MB of {bag.path.name}")
+
+    def show(fraction: float) -> None:
+        nonlocal shown
+        if round(fraction * total) != shown:
+            shown = round(fraction * total)
+            line.show(shown)
+
+    try:
+        yield show
     finally:
         line.end()
 

@@ -7,9 +7,7 @@ import argparse
 from nbv_planner.bags.bag import Bag
 from nbv_planner.bags.repair import copy_bag
 from nbv_planner.bags.writer import STORAGES, BagWriter
-from nbv_planner.cli.progress_line import ProgressLine
-
-_MEGABYTE = 1e6
+from nbv_planner.cli.bag_options import megabytes_read
 
 
 def add_parser(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -24,10 +22,8 @@ def add_parser(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
 def run(arguments: argparse.Namespace) -> int:
     """Run the verb."""
     bag = Bag(arguments.bag)
-    line = ProgressLine(max(1, round(bag.size / _MEGABYTE)), "MB")
-    with BagWriter(arguments.out, arguments.storage) as writer:
-        counts, remarks = copy_bag(bag, writer, lambda part: line.show(round(part * bag.size / _MEGABYTE)))
-    line.end()
+    with BagWriter(arguments.out, arguments.storage) as writer, megabytes_read(bag) as progress:
+        counts, remarks = copy_bag(bag, writer, progress)
     for remark in remarks:
         print(f"bag: {remark}")
     print(f"{counts.total()} messages of {len(counts)} topics: {arguments.out}/")

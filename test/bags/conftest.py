@@ -1,11 +1,8 @@
-"""Bags need rosbags; every test below here works without ROS."""
+"""Bags for the tests; every test below here works without ROS."""
 
 from __future__ import annotations
 
 import pytest
-
-pytest.importorskip("rosbags", reason="rosbags is not installed (pip install '.[analysis]')")
-
 from recorded import messages, write
 
 

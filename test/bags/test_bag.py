@@ -7,6 +7,9 @@ import subprocess
 import sys
 
 import pytest
+
+pytest.importorskip("rosbags", reason="rosbags is not installed (pip install '.[analysis]')")
+
 import yaml
 from recorded import content, messages, plain, write
 

@@ -14,6 +14,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
+pytest.importorskip("rosbags", reason="rosbags is not installed (pip install '.[analysis]')")
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from recorded import messages, write

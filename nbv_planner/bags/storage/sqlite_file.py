@@ -80,7 +80,7 @@ def _missing_bytes(path: Path) -> int:
     if len(header) < 32:
         return 0
     page_size, pages = struct.unpack(">16xH10xI", header)
-    return max(0, (65536 if page_size == 1 else page_size) * pages - path.stat().st_size)
+    return max(0, int(65536 if page_size == 1 else page_size) * int(pages) - path.stat().st_size)
 
 
 def _last_row(database: sqlite3.Connection) -> int:

@@ -7,6 +7,9 @@ import subprocess
 import sys
 
 import pytest
+
+pytest.importorskip("rosbags", reason="rosbags is not installed (pip install '.[analysis]')")
+
 from recorded import CONFIG, finished, messages, write
 
 from nbv_planner.bags.analysis import analyse

@@ -8,6 +8,9 @@ import tracemalloc
 from pathlib import Path
 
 import pytest
+
+pytest.importorskip("rosbags", reason="rosbags is not installed (pip install '.[analysis]')")
+
 from hypothesis import given
 from hypothesis import strategies as st
 from recorded import messages, plain, write

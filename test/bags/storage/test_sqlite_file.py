@@ -7,6 +7,9 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+
+pytest.importorskip("rosbags", reason="rosbags is not installed (pip install '.[analysis]')")
+
 from recorded import messages, plain, write
 
 from nbv_planner.bags.storage.raw import Remarks
