@@ -31,15 +31,15 @@ def scan(view: int, number: int = 0) -> MatchedScan:
 
 def test_a_scan_gives_what_its_measurements_give():
     mine, plain = mapper(), mapper()
-    assert map_scans(mine, [scan(1)], -1, SCENE, SETTINGS) == (1, {})
+    assert map_scans(mine, [scan(1)], -1, SCENE, SETTINGS).views == 1
     plain.add(scan_to_measurements(scan(1).scan, scan(1).pose, SCENE, SETTINGS).measurements)
     assert mine.belief().mean == pytest.approx(plain.belief().mean, abs=0.0)
 
 
 def test_scans_of_several_views_count_each_view_once():
-    views, _ = map_scans(mapper(), [scan(1), scan(1, 1), scan(2), scan(2, 1)], -1, SCENE, SETTINGS)
+    views = map_scans(mapper(), [scan(1), scan(1, 1), scan(2), scan(2, 1)], -1, SCENE, SETTINGS).views
     assert views == 2
-    views, _ = map_scans(mapper(), [scan(1, 2), scan(2)], 1, SCENE, SETTINGS)
+    views = map_scans(mapper(), [scan(1, 2), scan(2)], 1, SCENE, SETTINGS).views
     assert views == 1
 
 
@@ -57,5 +57,5 @@ def test_beams_left_out_are_counted_over_all_scans():
     ranges = bad.scan.ranges.copy()
     ranges[:3] = np.nan
     bad = dataclasses.replace(bad, scan=dataclasses.replace(bad.scan, ranges=ranges))
-    _, dropped = map_scans(mapper(), [bad, bad], -1, SCENE, SETTINGS)
+    dropped = map_scans(mapper(), [bad, bad], -1, SCENE, SETTINGS).dropped
     assert dropped["nan"] == 6
