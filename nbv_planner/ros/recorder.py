@@ -18,12 +18,15 @@ from nbv_planner.bags.writer import BagWriter
 from nbv_planner.errors import BagError
 from nbv_planner.ros import qos
 from nbv_planner.ros.own_context import ros_of_its_own
-from nbv_planner.topics import RECORDED_TOPICS, RecordedTopic
+from nbv_planner.topics import GOAL_POSE, RECORDED_TOPICS, RecordedTopic
 
 # Seconds: a killed recorder loses no more than the first, a machine without power no more than the second.
 _FLUSH_PERIOD, _SYNC_PERIOD = 0.1, 2.0
 _LOOK_PERIOD = 0.2
 _TELL_PERIOD = 10.0
+# Without these an episode cannot be put together; seconds after which goals are recorded without them.
+_EPISODE = ("/scan", "/camera_pose", "/surface", "/nbv_planner/candidates", "/nbv_planner/iteration")
+_HOLD_PERIOD = 5.0
 
 
 class BagRecorder(Node):
@@ -38,7 +41,7 @@ class BagRecorder(Node):
 
     def __init__(
         self, writer: BagWriter, topics: Sequence[RecordedTopic], other_names: Sequence[str] = (), *,
-        namespace: str = "", **kwargs: Any,
+        namespace: str = "", goals_last: bool = False, **kwargs: Any,
     ) -> None:
         """Subscribe.
 
@@ -47,6 +50,8 @@ class BagRecorder(Node):
             topics: topics of known type.
             other_names: full names of further topics, whose types are those of their publishers.
             namespace: namespace of the nodes.
+            goals_last: whether goals are subscribed to only once the other topics have been found, so that a planner
+                that waits for this recorder (`goal_subscribers`) does not begin before nothing would be missed.
             kwargs: as for Node.
 
         Raises:
@@ -57,9 +62,11 @@ class BagRecorder(Node):
         self.counts: Counter[str] = Counter()
         self._subscriptions_of: dict[str, tuple[str, Any]] = {}
         self._unknown = list(other_names)
+        self._held_back = [topic for topic in topics if goals_last and topic.name == GOAL_POSE]
+        self._hold_until: float | None = None
         for topic in topics:
-            profile = qos.latched(topic.depth) if topic.latched else qos.reliable(topic.depth)
-            self._subscribe(topic.full_name(namespace), topic.type, profile)
+            if topic not in self._held_back:
+                self._subscribe_known(topic)
         self.create_timer(_LOOK_PERIOD, self.look)
         self.create_timer(_FLUSH_PERIOD, self._writer.flush)
         self.create_timer(_SYNC_PERIOD, partial(self._writer.flush, durable=True))
@@ -71,6 +78,8 @@ class BagRecorder(Node):
 
     def look(self) -> None:
         """Find the types of topics that have appeared, and fall back where publishers offer less than is asked."""
+        if self._held_back and self._found_enough():
+            self._subscribe_known(self._held_back.pop())
         types = dict(self.get_topic_names_and_types()) if self._unknown else {}
         for name in [name for name in self._unknown if name in types]:
             self._unknown.remove(name)
@@ -84,6 +93,19 @@ class BagRecorder(Node):
             if weaker is not None:
                 self.destroy_subscription(subscription)
                 self._subscribe(name, kind, weaker)
+
+    def _found_enough(self) -> bool:
+        """Whether the topics of an episode have all been found, or the wait for them has been long enough."""
+        entries = self._subscriptions_of.items()
+        found = {name for name, (_, subscription) in entries if subscription.get_publisher_count()}
+        wanted = {name for name in self._subscriptions_of if name.endswith(_EPISODE)}
+        if found:
+            self._hold_until = self._hold_until or time.monotonic() + _HOLD_PERIOD
+        return wanted <= found or (self._hold_until is not None and time.monotonic() > self._hold_until)
+
+    def _subscribe_known(self, topic: RecordedTopic) -> None:
+        profile = qos.latched(topic.depth) if topic.latched else qos.reliable(topic.depth)
+        self._subscribe(topic.full_name(self.get_namespace()), topic.type, profile)
 
     def _weaker(self, name: str, asked: QoSProfile) -> QoSProfile | None:
         """What to ask for where a publisher offers less than `asked`; None where all offer enough."""
@@ -159,7 +181,8 @@ def record_until_interrupted(
         Numbers of messages by full topic name, and the topics on which nothing came.
     """
     with ros_of_its_own():
-        recorder = BagRecorder(writer, RECORDED_TOPICS, ["/" + name.lstrip("/") for name in names], namespace=namespace)
+        full_names = ["/" + name.lstrip("/") for name in names]
+        recorder = BagRecorder(writer, RECORDED_TOPICS, full_names, namespace=namespace, goals_last=True)
         executor = SingleThreadedExecutor()
         executor.add_node(recorder)
         tell(f"recording to {writer.path}/ until Ctrl-C")

@@ -15,9 +15,11 @@ import pytest
 pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
 pytest.importorskip("rosbags", reason="rosbags is not installed (pip install '.[analysis]')")
 
+from diagnostic_msgs.msg import DiagnosticStatus
+from geometry_msgs.msg import PoseStamped
 from recorded import CONFIG, messages
 from ros_world import World
-from sensor_msgs.msg import LaserScan
+from sensor_msgs.msg import LaserScan, PointCloud2
 from std_msgs.msg import String
 
 from nbv_planner.bags.bag import Bag
@@ -30,6 +32,11 @@ from nbv_planner.topics import RECORDED_TOPICS
 
 ROOT = Path(__file__).parents[2]
 TALK = ["/talk"]
+EPISODE = ("scan", "camera_pose", "surface", "nbv_planner/candidates", "nbv_planner/iteration")
+KINDS = {
+    "sensor_msgs/msg/LaserScan": LaserScan, "geometry_msgs/msg/PoseStamped": PoseStamped,
+    "sensor_msgs/msg/PointCloud2": PointCloud2, "diagnostic_msgs/msg/DiagnosticStatus": DiagnosticStatus,
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -37,9 +44,9 @@ def recorder(world, tmp_path):
     """Return a function that starts a recorder in the test's own graph."""
     writers = []
 
-    def start(topics=(), names=(), namespace="") -> BagRecorder:
+    def start(topics=(), names=(), **options) -> BagRecorder:
         writers.append(BagWriter(tmp_path / f"bag{len(writers)}"))
-        return world.start(partial(BagRecorder, writers[-1], topics, names, namespace=namespace))
+        return world.start(partial(BagRecorder, writers[-1], topics, names, **options))
 
     yield start
     for writer in writers:
@@ -62,8 +69,6 @@ def test_everything_that_is_said_is_written_as_it_was_said(world, recorder, tmp_
 
 
 def test_a_late_recorder_keeps_every_iteration(world, recorder):
-    from diagnostic_msgs.msg import DiagnosticStatus
-
     publisher = world.peer.create_publisher(DiagnosticStatus, "nbv_planner/iteration", qos.latched(100))
     for number in range(40):
         publisher.publish(DiagnosticStatus(name=str(number)))
@@ -101,6 +106,27 @@ def test_topics_in_a_namespace_are_recorded_and_the_others_not(world, recorder):
     world.spin_until(lambda: node.counts["/arm/run_info"] == 1, "messages")
     assert set(node.counts) == {"/arm/run_info"}
     assert "/arm/scan" in node.silent
+
+
+def test_goals_are_subscribed_to_last_so_that_a_planner_that_waits_misses_nothing(world, recorder):
+    node = recorder(topics=RECORDED_TOPICS, goals_last=True)
+    goal = world.peer.create_publisher(PoseStamped, "goal_pose", qos.reliable())
+    others = [topic for topic in RECORDED_TOPICS if topic.name in EPISODE]
+    publishers = [world.peer.create_publisher(KINDS[topic.type], topic.name, qos.latched()) for topic in others[:-1]]
+    world.spin_some()
+    assert goal.get_subscription_count() == 0
+    publishers.append(world.peer.create_publisher(KINDS[others[-1].type], others[-1].name, qos.latched()))
+    world.spin_until(lambda: goal.get_subscription_count() == 1, "the recorder's subscription of the goals")
+    assert all(publisher.get_subscription_count() == 1 for publisher in publishers)
+    assert set(node.silent) >= {f"/{topic.name}" for topic in others}
+
+
+def test_goals_are_recorded_after_a_while_even_if_other_topics_never_come(world, recorder, monkeypatch):
+    monkeypatch.setattr("nbv_planner.ros.recorder._HOLD_PERIOD", 0.5)
+    recorder(topics=RECORDED_TOPICS, goals_last=True)
+    goal = world.peer.create_publisher(PoseStamped, "goal_pose", qos.reliable())
+    world.peer.create_publisher(LaserScan, "scan", qos.reliable())
+    world.spin_until(lambda: goal.get_subscription_count() == 1, "the recorder's subscription of the goals")
 
 
 def test_what_publishers_offer_is_kept_for_whoever_plays_the_bag(world, recorder, tmp_path):
@@ -176,7 +202,6 @@ def test_an_existing_bag_is_refused_before_anything_is_recorded(environment, tmp
 def test_messages_of_rclpy_and_those_made_without_it_are_the_same():
     """What the simulated bags of the tests hold is what the nodes would send."""
     from rclpy.serialization import deserialize_message
-    from sensor_msgs.msg import PointCloud2
 
     from nbv_planner.ros import conversions
 
