@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from nbv_planner.bags.analysis import AnalysedView, Analysis
+from nbv_planner.bags.analysed import AnalysedView, Analysis
 from nbv_planner.reports.table import Cell, Column, Table
 
 _KINDS = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from nbv_planner.bags.analysis import Analysis
+from nbv_planner.bags.analysed import Analysis
 from nbv_planner.bags.analysis_tables import analysis_tables
 from nbv_planner.cli.bag_options import add_bag_options, named_analysis, output_folder
 from nbv_planner.reports.files import write_json, write_pictures, write_tables

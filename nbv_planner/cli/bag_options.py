@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from nbv_planner.bags.analysis import Analysis, analyse
+from nbv_planner.bags.analysed import Analysis
+from nbv_planner.bags.analysis import analyse
 from nbv_planner.bags.bag import Bag, Progress
 from nbv_planner.bags.run_parameters import RunParameters, parameters_from_file
 from nbv_planner.bags.topics import parse_mapping

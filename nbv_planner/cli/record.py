@@ -28,7 +28,7 @@ def add_parser(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
 def run(arguments: argparse.Namespace) -> int:
     """Run the verb."""
     require_ros("ros2 bag record does the same where ROS 2 is installed")
-    from nbv_planner.ros.recorder import record_until_interrupted
+    from nbv_planner.ros.recording import record_until_interrupted
 
     path = Path(arguments.out or datetime.now().strftime("bag_%Y%m%d_%H%M%S"))
     before = signal.signal(signal.SIGTERM, _stop)

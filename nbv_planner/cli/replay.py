@@ -6,7 +6,7 @@ import argparse
 import dataclasses
 from collections.abc import Sequence
 
-from nbv_planner.bags.analysis import Analysis
+from nbv_planner.bags.analysed import Analysis
 from nbv_planner.bags.bag import Bag
 from nbv_planner.bags.replay.replay import ReplayedDecision, replay
 from nbv_planner.bags.replay.tables import greatest, replay_table

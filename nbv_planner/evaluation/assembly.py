@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from nbv_planner.camera import CameraPose, MeasurementSettings, Scan, scan_to_measurements
 from nbv_planner.errors import InputRejectedError
+from nbv_planner.evaluation.recorded_decision import RecordedDecision
 from nbv_planner.evaluation.records import Step
 from nbv_planner.message_values import Candidates
-from nbv_planner.planning.termination import Termination, TerminationReason
 from nbv_planner.scene import Scene
 from nbv_planner.surface import Measurements, SurfaceBelief
 
@@ -20,28 +19,6 @@ T = TypeVar("T")
 
 # Scans, poses and surfaces are kept until the decision that they belong to has come.
 _KEPT, _KEPT_BYTES = 400, 32 * 2**20
-_STATUS_KEYS = ("state", "views", "coverage_estimate", "elapsed", "reason", "detail")
-
-
-@dataclass(frozen=True)
-class RecordedDecision:
-    """What `nbv_planner/iteration` says of a decision.
-
-    Attributes:
-        round: number of the view, from 1.
-        goal_stamp: time of the decision, nanoseconds; names the goal.
-        view_angle: where the camera was sent, radians.
-        utility: value of the objective there.
-        milliseconds: time that the decision took.
-        surface_stamp: time of the newest scan in the belief from which it was made, nanoseconds; None if not said.
-    """
-
-    round: int
-    goal_stamp: int
-    view_angle: float
-    utility: float
-    milliseconds: float
-    surface_stamp: int | None = None
 
 
 @dataclass(eq=False)
@@ -187,39 +164,3 @@ class EpisodeAssembly:
         if view is not None and view.belief_stamp is not None:
             view.scan = view.scan or self._scans.read(view.belief_stamp)
             view.pose = view.pose or self._poses.read(view.belief_stamp)
-
-
-def decision_from_values(values: Mapping[str, str]) -> RecordedDecision:
-    """Read the values of an `iteration` message.
-
-    Raises:
-        InputRejectedError: reason `iteration`: a value is missing or is no number.
-    """
-    try:
-        surface = values.get("surface_stamp")
-        if not math.isfinite(float(values["view_angle"])):
-            raise ValueError(f"view_angle is {values['view_angle']}")
-        return RecordedDecision(
-            int(values["round"]), int(values["goal_stamp"]), float(values["view_angle"]), float(values["utility"]),
-            float(values["planning_milliseconds"]), None if surface is None else int(surface),
-        )
-    except (KeyError, ValueError) as error:
-        raise InputRejectedError("iteration", f"the iteration has no usable value: {error}") from error
-
-
-def termination_from_values(values: Mapping[str, str]) -> Termination | None:
-    """Read why an episode ended from the values of a `status` message; None if it goes on.
-
-    Raises:
-        InputRejectedError: reason `status`: the reason is not known, or a figure is no number.
-    """
-    if "reason" not in values:
-        return None
-    try:
-        figures = {key: float(value) for key, value in values.items() if key not in _STATUS_KEYS}
-        reason = TerminationReason(values["reason"])
-        if reason in (TerminationReason.MAX_VIEWS, TerminationReason.STOPPED):
-            figures["views"] = float(values["views"])  # in every status, but a figure of these two only
-    except (KeyError, ValueError) as error:
-        raise InputRejectedError("status", f"the status has no usable value: {error}") from error
-    return Termination(reason, figures, values.get("detail", ""))

@@ -15,7 +15,8 @@ from std_srvs.srv import Trigger
 
 from nbv_planner.camera import MeasurementSettings
 from nbv_planner.errors import InputRejectedError
-from nbv_planner.evaluation.assembly import EpisodeAssembly, decision_from_values, termination_from_values
+from nbv_planner.evaluation.assembly import EpisodeAssembly
+from nbv_planner.evaluation.recorded_decision import decision_from_values, termination_from_values
 from nbv_planner.evaluation.records import Step
 from nbv_planner.planning.termination import Termination
 from nbv_planner.ros import conversions, qos

@@ -11,12 +11,8 @@ from beliefs import wavy_belief
 
 from nbv_planner.camera import CameraPose, Scan
 from nbv_planner.errors import InputRejectedError
-from nbv_planner.evaluation.assembly import (
-    EpisodeAssembly,
-    RecordedDecision,
-    decision_from_values,
-    termination_from_values,
-)
+from nbv_planner.evaluation.assembly import EpisodeAssembly
+from nbv_planner.evaluation.recorded_decision import RecordedDecision, decision_from_values, termination_from_values
 from nbv_planner.message_values import Candidates
 from nbv_planner.planning.termination import Termination, TerminationReason
 

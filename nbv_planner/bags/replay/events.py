@@ -11,7 +11,7 @@ from nbv_planner.bags.decoding import decode, definition_problem, header_stamp
 from nbv_planner.bags.topics import TopicMap
 from nbv_planner.camera import CameraPose, Scan
 from nbv_planner.errors import InputRejectedError
-from nbv_planner.evaluation.assembly import RecordedDecision
+from nbv_planner.evaluation.recorded_decision import RecordedDecision
 from nbv_planner.message_values import pose_from_msg, scan_from_msg
 from nbv_planner.topics import CAMERA_POSE, SCAN
 

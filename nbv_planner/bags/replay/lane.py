@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from nbv_planner.bags.run_parameters import RunParameters
 from nbv_planner.camera import CameraPose, MeasurementSettings, Scan
-from nbv_planner.evaluation.assembly import RecordedDecision
+from nbv_planner.evaluation.recorded_decision import RecordedDecision
 from nbv_planner.gp.kernels import KernelSettings
 from nbv_planner.planning.planners import Decision, PlannerSettings, planner_named
 from nbv_planner.planning.session import SessionSettings

@@ -7,15 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nbv_planner.bags.analysis import Analysis
+from nbv_planner.bags.analysed import Analysis
 from nbv_planner.bags.bag import Bag, Progress
 from nbv_planner.bags.replay.events import recorded_events
 from nbv_planner.bags.replay.lane import Lane, Update
 from nbv_planner.bags.run_parameters import RunParameters
 from nbv_planner.camera import CameraPose, Scan
 from nbv_planner.errors import BagError
-from nbv_planner.evaluation.assembly import RecordedDecision, ViewEvidence
+from nbv_planner.evaluation.assembly import ViewEvidence
 from nbv_planner.evaluation.judge import EpisodeJudge
+from nbv_planner.evaluation.recorded_decision import RecordedDecision
 from nbv_planner.geometry import angle_difference
 from nbv_planner.planning.planners import Decision
 from nbv_planner.topics import CAMERA_POSE, ITERATION, SCAN

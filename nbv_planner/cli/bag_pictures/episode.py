@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from nbv_planner.bags.analysis import Analysis
+from nbv_planner.bags.analysed import Analysis
 from nbv_planner.cli.report_pictures.drawn import picture
 from nbv_planner.plotting.episode import plot_episode, save_animation
 from nbv_planner.plotting.recorded.accuracy import draw_accuracy

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nbv_planner.bags.analysis import Analysis
+from nbv_planner.bags.analysed import Analysis
 from nbv_planner.errors import ResultsError
 from nbv_planner.experiments.sweep_results import MANIFEST_FILE, read_sweep
 from nbv_planner.results import RECORD_FILE
