@@ -129,6 +129,7 @@ def test_replay_with_other_parameters(here, bag, capsys):
 
 
 def test_compare_puts_bags_episodes_and_sweeps_beside_each_other(here, bag, capsys):
+    pytest.importorskip("joblib", minversion="1.3", reason="sweeps need the extra [analysis]")
     assert main(["simulate", "--object", CONFIG.object, "--seed", "5", "--objective", "C", "--out", "sim"]) == 0
     (here / "sweep.yaml").write_text(
         f"name: mine\nobjects: ['{CONFIG.object}']\nplanners: {{U: {{objective: U}}, CSW: {{objective: CSW}}}}\n"
