@@ -6,13 +6,17 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from nbv_planner.errors import InputRejectedError
-from nbv_planner.geometry import FloatArray, angle_difference, cartesian_to_polar, wrap_angle
+from nbv_planner.free_space import FreeRays
+from nbv_planner.geometry import BoolArray, FloatArray, angle_difference, cartesian_to_polar, wrap_angle
 from nbv_planner.scene import Scene
 from nbv_planner.settings import check_settings, setting
 from nbv_planner.surface import Measurements
+
+# A beam counts as free up to this many standard deviations short of what it met.
+_NOISE_MARGIN = 3.0
 
 
 @dataclass(frozen=True)
@@ -123,11 +127,13 @@ class ScanMeasurements:
     Attributes:
         measurements: the returns that count.
         misses: bearings of beams that met no surface (`+inf`), shape (m,), radians: free-space evidence.
+        free: what the beams found free on their way.
         dropped: number of beams left out, by reason.
     """
 
     measurements: Measurements
     misses: FloatArray
+    free: FreeRays
     dropped: dict[str, int] = field(default_factory=dict)
 
 
@@ -162,5 +168,26 @@ def scan_to_measurements(
     return ScanMeasurements(
         measurements=Measurements(angle[inside], radius[inside], std, tilt[inside]),
         misses=scan.bearings[miss],
+        free=_free_rays(pose, scan.bearings, np.where(miss, high, ranges), miss | _at(kept[inside], ranges), settings),
         dropped={reason: number for reason, number in dropped.items() if number},
+    )
+
+
+def _at(index: NDArray[np.intp], like: FloatArray) -> BoolArray:
+    """Mask of the shape of `like` that is true at `index`."""
+    mask = np.zeros(len(like), dtype=bool)
+    mask[index] = True
+    return mask
+
+
+def _free_rays(
+    pose: CameraPose, bearing: FloatArray, ranges: FloatArray, chosen: BoolArray, settings: MeasurementSettings
+) -> FreeRays:
+    """What the `chosen` beams found free: their range less some standard deviations of its noise."""
+    ranges = ranges[chosen]
+    std = settings.noise_std + settings.noise_std_per_metre * ranges
+    centre = wrap_angle(pose.view_angle + np.pi)
+    return FreeRays(
+        pose.view_angle, math.hypot(pose.x, pose.y), angle_difference(pose.yaw + bearing[chosen], centre),
+        np.maximum(ranges - _NOISE_MARGIN * std, 0.0),
     )

@@ -14,15 +14,16 @@ from nbv_planner.camera import CameraPose, scan_to_measurements
 from nbv_planner.episode_config import EpisodeConfig
 from nbv_planner.evaluation.judge import EpisodeJudge
 from nbv_planner.evaluation.records import Step, ViewRecord
+from nbv_planner.free_space import FreeRays
 from nbv_planner.geometry import TWO_PI
 from nbv_planner.objects import bisected_surface_points, parse_object, surface_points
 from nbv_planner.planning.objectives import TrueSurface
-from nbv_planner.planning.planners import Decision, PlannerSettings, planner_named
+from nbv_planner.planning.planners import Decision, PlannerSettings, Prior, planner_named
 from nbv_planner.planning.termination import Termination, TerminationMonitor, TerminationReason
 from nbv_planner.planning.view_space import ViewSpace
 from nbv_planner.simulated_camera import SimulatedCamera
 from nbv_planner.surface import Measurements, SurfaceBelief, SurfaceMapper
-from nbv_planner.visibility import observe
+from nbv_planner.visibility import observe, unseen_beyond
 
 PUBLISHED_FIRST_CANDIDATE = {"CSW": 0, "IOA": 47, "I": 1, "U": 15, "UP": 15, "CS-U": 26, "CSN-U": 26}
 """First views of the thesis's published runs by label: its flat prior left them to rounding.
@@ -68,10 +69,11 @@ class Simulation:
         self.judge = EpisodeJudge(self._points, scene, views.angles, self._shape, start)
         self._truth = TrueSurface(self._points.angle, self._points.radius)
         settings = thesis_planner_settings(config) if thesis else config.planner
-        self._planner = planner_named(settings, scene, views, self._truth)
+        kernel = config.kernel.build()
+        self._planner = planner_named(settings, scene, views, self._truth, Prior(kernel, config.mapper.prior_mean))
         # The published runs hang on ties that rounding decides: there the solution stays the dense one.
         mapper = dataclasses.replace(config.mapper, solver="dense") if thesis else config.mapper
-        self._mapper = SurfaceMapper(config.kernel.build(), mapper, grid=grid)
+        self._mapper = SurfaceMapper(kernel, mapper, grid=grid)
 
     def run(self) -> Episode:
         """Run the episode in the configured protocol."""
@@ -94,7 +96,8 @@ class Simulation:
             seen = observe(self._points.angle, self._points.radius, decision.view_angle, self.config.scene)[0]
             count = int(seen.sum())
             data = Measurements(self._points.angle[seen], self._points.radius[seen], np.full(count, noise_std))
-            yield self._take(decision, data, milliseconds)
+            free = unseen_beyond(data.angle, data.radius, decision.view_angle, self.config.scene)
+            yield self._take(decision, data, free, milliseconds)
             if self.judge.seen.all():
                 return Termination(
                     TerminationReason.COMPLETE, {"coverage": 1.0}, "every surface point has been seen"
@@ -117,8 +120,8 @@ class Simulation:
             milliseconds = 1e3 * (time.perf_counter() - started)
             pose = CameraPose.on_view_circle(decision.view_angle, config.scene.view_distance)
             scan = camera.scan(pose, view_number=len(self.judge.steps) + 1)
-            data = scan_to_measurements(scan, pose, config.scene, config.measurement).measurements
-            yield self._take(decision, data, milliseconds)
+            data = scan_to_measurements(scan, pose, config.scene, config.measurement)
+            yield self._take(decision, data.measurements, data.free, milliseconds)
             current = decision.view_angle
             ended = monitor.after_view(self.judge.steps[-1].belief, time.perf_counter() - began)
             if ended:
@@ -137,9 +140,9 @@ class Simulation:
         belief = self._mapper.belief()
         return belief if self.config.protocol == "thesis" else belief.as_transmitted()
 
-    def _take(self, decision: Decision, data: Measurements, milliseconds: float) -> ViewRecord:
+    def _take(self, decision: Decision, data: Measurements, free: FreeRays, milliseconds: float) -> ViewRecord:
         """Map the measurements of a view and judge it."""
-        self._mapper.add(data)
+        self._mapper.add(data, free=[free])
         belief = self._belief()
         return self.judge.add(
             Step(

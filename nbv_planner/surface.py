@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 from copy import copy
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from nbv_planner.circle import CircleInterpolation
 from nbv_planner.errors import MeasurementError, SettingError
+from nbv_planner.evidence import Evidence, nearest_cell
+from nbv_planner.free_space import FreeRays
 from nbv_planner.geometry import TWO_PI, FloatArray, wrap_angle
 from nbv_planner.gp.confidence import scheduled_half_width
 from nbv_planner.gp.kernels import Kernel
@@ -104,6 +107,7 @@ class SurfaceBelief:
         lower: lower confidence bound, shape (M,), metres.
         upper: upper confidence bound, shape (M,), metres.
         hits: measurements so far in each grid cell, shape (M,).
+        evidence: what it rests on, to condition another model on; None if that was not handed on.
     """
 
     angle: FloatArray
@@ -112,6 +116,7 @@ class SurfaceBelief:
     lower: FloatArray
     upper: FloatArray
     hits: NDArray[np.integer[Any]]
+    evidence: Evidence | None = None
 
     @property
     def step(self) -> float:
@@ -138,7 +143,8 @@ class SurfaceBelief:
         """
         names = ("angle", "mean", "std", "lower", "upper")
         rounded = {n: np.asarray(getattr(self, n), dtype=np.float32).astype(float) for n in names}
-        return dataclasses.replace(self, **rounded)
+        evidence = None if self.evidence is None else self.evidence.rounded()
+        return dataclasses.replace(self, **rounded, evidence=evidence)
 
 
 def _relative_slope(grid: FloatArray, mean: FloatArray, angle: ArrayLike) -> FloatArray:
@@ -247,6 +253,7 @@ class SurfaceMapper:
         self._trusted = self._posterior
         self._views = 0
         self._hits = np.zeros(len(self._grid), dtype=np.uint32)
+        self._evidence = Evidence.none(self._grid)
         self.solver = self._settings.solver
 
     def copy(self) -> SurfaceMapper:
@@ -258,10 +265,13 @@ class SurfaceMapper:
         """Round t of the thesis that the belief is for: one more than the views conditioned on."""
         return self._views + 1
 
-    def add(self, measurements: Measurements, *, same_view: bool = False) -> None:
+    def add(
+        self, measurements: Measurements, *, same_view: bool = False, free: Iterable[FreeRays] = ()
+    ) -> None:
         """Condition on more measurements.
 
         Each call counts as one view, also without any measurement, unless they are of the `same_view` as the last.
+        Free space is kept as evidence; the Gaussian belief does not look at it.
 
         Where the tilt of the beams is known, the noise of each radius is widened by the slope of the surface, as the
         belief with these measurements sees it (:meth:`Measurements.radial`). That takes a second posterior mean.
@@ -274,6 +284,9 @@ class SurfaceMapper:
         self._posterior = self._posterior.adding(new.angle, new.radius, new.std)
         self._trusted = trusted(self._posterior, self._grid)
         self._hits = self._hits + self._new_hits(new.angle)
+        self._evidence = self._evidence.adding(self._grid, new.angle, new.radius, new.std)
+        for rays in free:
+            self._evidence = self._evidence.bounded(rays.bound(self._grid))
         self._views += not same_view
 
     def belief(self) -> SurfaceBelief:
@@ -282,7 +295,8 @@ class SurfaceMapper:
         mean, std = self._trusted.mean_and_std()
         half = self._settings.half_width(std, self.round)
         return SurfaceBelief(
-            angle=self._grid, mean=mean, std=std, lower=mean - half, upper=mean + half, hits=self._hits
+            angle=self._grid, mean=mean, std=std, lower=mean - half, upper=mean + half, hits=self._hits,
+            evidence=self._evidence,
         )
 
     def sample(self, count: int, rng: np.random.Generator) -> FloatArray:
@@ -321,6 +335,4 @@ class SurfaceMapper:
 
     def _new_hits(self, angle: FloatArray) -> NDArray[np.integer[Any]]:
         """Count the measurements nearest to each grid angle."""
-        step = self._grid[1] - self._grid[0]
-        cell = np.rint(angle / step).astype(int) % len(self._grid)
-        return np.bincount(cell, minlength=len(self._grid)).astype(np.uint32)
+        return np.bincount(nearest_cell(self._grid, angle), minlength=len(self._grid)).astype(np.uint32)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nbv_planner.circle import IntArray, two_turns, windows_of
+from nbv_planner.free_space import FreeRays
 from nbv_planner.geometry import (
     BoolArray,
     FloatArray,
@@ -187,3 +188,28 @@ def discretise(angle: FloatArray, radius: FloatArray, pixel_size: float) -> NDAr
     column, row = pixel_index(*polar_to_cartesian(angle, radius), pixel_size)
     _, first = np.unique(column * (1 << 32) + row, return_index=True)
     return np.asarray(np.sort(first))
+
+
+def unseen_beyond(angle: FloatArray, radius: FloatArray, view_angle: float, scene: Scene) -> FreeRays:
+    """What is free if these are all points that :func:`observe` finds from a view.
+
+    The way to each of them, and on either side, beside the outermost ones, the rest of the cone: its rays met nothing.
+    They begin half a pixel's diagonal beside the outermost point, which is the middle of the surface in its pixel.
+
+    Args:
+        angle: polar angles of the observed points, shape (n,), radians.
+        radius: their radii, shape (n,), metres.
+        view_angle: the view, radians.
+        scene: the cone and the view circle.
+    """
+    bearing, distance = world_to_camera(angle, radius, view_angle, scene.view_distance)
+    half, margin = 0.5 * scene.field_of_view, 0.5 * np.sqrt(2.0) * scene.pixel_size
+    edges = [0.0, 0.0]
+    if len(angle):
+        low, high = bearing.argmin(), bearing.argmax()
+        edges = [bearing[low] - margin / distance[low], bearing[high] + margin / distance[high]]
+    empty = np.array([edge for edge, sign in zip(edges, (-1.0, 1.0), strict=True) if sign * edge <= half])
+    return FreeRays(
+        view_angle, scene.view_distance, np.concatenate([bearing, empty]),
+        np.concatenate([distance, np.full(len(empty), scene.range_max)]),
+    )

@@ -17,7 +17,7 @@ PACKAGE = "nbv_planner"
 LAYERS = [
     {"errors", ""},
     {"geometry", "settings"},
-    {"gp", "scene", "circle", "colors"},
+    {"gp", "scene", "circle", "colors", "evidence", "free_space"},
     {"surface", "visibility"},
     {"camera"},
     {"ray_casting", "scan_matching", "outlines"},

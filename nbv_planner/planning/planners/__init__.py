@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from nbv_planner.planning.objectives import OBJECTIVE_INFO, TrueSurface, objective_named
+from nbv_planner.planning.objectives import OBJECTIVE_INFO, ExpectedMarginalCoverage, TrueSurface, objective_named
 from nbv_planner.planning.planners.base import Decision, Planner, Situation
 from nbv_planner.planning.planners.baselines import RandomPlanner, UniformPlanner
 from nbv_planner.planning.planners.greedy import GreedyPlanner
+from nbv_planner.planning.planners.rollout import RolloutPlanner
 from nbv_planner.planning.planners.settings import PLANNERS, PlannerSettings
 from nbv_planner.planning.planners.two_phase import TwoPhasePlanner
+from nbv_planner.planning.shapes.sampler import PosteriorShapes, Prior
 from nbv_planner.planning.view_space import ViewSpace
 from nbv_planner.scene import Scene
 
@@ -15,7 +17,8 @@ _ONE_PHASE: dict[str, type[Planner]] = {"greedy": GreedyPlanner, "uniform": Unif
 
 
 def planner_named(
-    settings: PlannerSettings, scene: Scene, views: ViewSpace, truth: TrueSurface | None = None
+    settings: PlannerSettings, scene: Scene, views: ViewSpace, truth: TrueSurface | None = None,
+    prior: Prior | None = None,
 ) -> Planner:
     """Build the planner that `settings` describe.
 
@@ -24,13 +27,20 @@ def planner_named(
         scene: geometry.
         views: candidate views.
         truth: the true surface, for objectives that need it; only a simulation has it.
+        prior: prior of the posterior shapes of EMC and rollout; None for the default one.
 
     Raises:
         SettingError: an objective needs the true surface and there is none, or `first_candidate` is no candidate.
     """
-    objective = objective_named(settings.objective, truth)
+    sampler = PosteriorShapes(prior or Prior(), settings, settings.planner_seed)
+    expected = ExpectedMarginalCoverage(sampler, settings.point_density)
+    if settings.planner == "rollout":
+        return RolloutPlanner(expected, scene, views, settings)
+    objective = objective_named(settings.objective, truth, expected=expected)
     if settings.planner == "two_phase":
-        phase_one = objective_named(settings.phase_one_objective, truth, setting="phase_one_objective")
+        phase_one = objective_named(
+            settings.phase_one_objective, truth, setting="phase_one_objective", expected=expected
+        )
         return TwoPhasePlanner(phase_one, objective, scene, views, settings)
     return _ONE_PHASE[settings.planner](objective, scene, views, settings)
 
@@ -49,7 +59,9 @@ __all__ = [
     "GreedyPlanner",
     "Planner",
     "PlannerSettings",
+    "Prior",
     "RandomPlanner",
+    "RolloutPlanner",
     "Situation",
     "TwoPhasePlanner",
     "UniformPlanner",

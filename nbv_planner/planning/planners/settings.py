@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from nbv_planner.planning.objectives import OBJECTIVE_INFO
+from nbv_planner.planning.objectives import EXPECTED, OBJECTIVE_INFO
+from nbv_planner.planning.shapes.settings import ShapeSettings
 from nbv_planner.settings import check_settings, setting
 
-PLANNERS = ("greedy", "two_phase", "uniform", "random")
+PLANNERS = ("greedy", "two_phase", "rollout", "uniform", "random")
 """Names of the planners."""
 
 
 @dataclass(frozen=True)
-class PlannerSettings:
+class PlannerSettings(ShapeSettings):
     """Which planner, which objective, and what counts besides it.
 
     Raises:
@@ -22,7 +23,7 @@ class PlannerSettings:
 
     planner: str = setting("greedy", "Planner.", choices=PLANNERS)
     objective: str = setting(
-        "IOA", "Objective that ranks the candidate views; in two_phase that of phase 2.", choices=OBJECTIVE_INFO
+        "IOA", "Objective that ranks the candidate views; in two_phase that of phase 2. rollout takes EMC.", choices=OBJECTIVE_INFO
     )
     phase_one_objective: str = setting(
         "CS", "Objective whose maximiser sets the interval in which two_phase chooses.", choices=OBJECTIVE_INFO
@@ -30,7 +31,7 @@ class PlannerSettings:
     sweep_views: int = setting(
         12, "Number of equally spaced views in a turn of uniform; later turns fill the gaps.", ge=1, le=100_000
     )
-    planner_seed: int = setting(0, "Seed of random.", ge=0, le=2**53)
+    planner_seed: int = setting(0, "Seed of random, and of the posterior shapes of EMC and rollout.", ge=0, le=2**53)
     travel_weight: float = setting(
         0.0, "Price of travel: utility lost per metre along the view circle; uniform and random only report it.",
         unit="1/m", ge=0.0, read_only=False,
@@ -63,5 +64,7 @@ class PlannerSettings:
     @property
     def used_objectives(self) -> tuple[str, ...]:
         """Ids of the objectives that the planner evaluates; the last one gives the utilities."""
+        if self.planner == "rollout":
+            return (EXPECTED,)
         phases = (self.phase_one_objective,) if self.planner == "two_phase" else ()
         return (*phases, self.objective)

@@ -1,0 +1,55 @@
+r"""EMC: expected marginal coverage, the mean number of new surface points over posterior shapes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nbv_planner.geometry import FloatArray
+from nbv_planner.planning.objectives.base import ObjectiveInfo
+from nbv_planner.planning.shapes.coverage import ShapeCoverage
+from nbv_planner.planning.shapes.sampler import ShapeSampler
+from nbv_planner.scene import Scene
+from nbv_planner.surface import SurfaceBelief
+
+
+class ExpectedMarginalCoverage:
+    r"""EMC: :math:`\frac1S \sum_s |o_s(θ) \setminus o(θ_{1:t-1})|` over S posterior shapes s.
+
+    :math:`o_s(θ)` are the surface points that would be observed from θ if the object had shape s. It estimates the
+    expectation of the marginal utility, which the other objectives bound.
+    """
+
+    info = ObjectiveInfo("EMC", "expected_marginal_coverage", "nnyyyy", "not attempted")
+
+    def __init__(self, sampler: ShapeSampler, density: str = "crossings") -> None:
+        """Take the source of shapes.
+
+        Args:
+            sampler: draws the shapes.
+            density: what counts as surface points, see
+                :func:`nbv_planner.planning.shapes.coverage.surface_density`.
+        """
+        self._sampler = sampler
+        self._density = density
+        self._newest: tuple[SurfaceBelief, Scene, bytes, ShapeCoverage] | None = None
+
+    def coverage(self, belief: SurfaceBelief, scene: Scene, views: FloatArray) -> ShapeCoverage:
+        """Draw shapes and look at them from each of `views`, shape (V,).
+
+        The newest answer is kept: who ranks the views by more than their value asks a second time.
+        """
+        newest = self._newest
+        if newest is not None and newest[0] is belief and newest[1:3] == (scene, views.tobytes()):
+            return newest[3]
+        shapes = self._sampler.draw(belief, scene)
+        coverage = ShapeCoverage.of(shapes, belief, views, scene, self._density)
+        self._newest = belief, scene, views.tobytes(), coverage
+        return coverage
+
+    def evaluate(self, belief: SurfaceBelief, scene: Scene, views: FloatArray) -> FloatArray:
+        """Value per candidate view, in surface points.
+
+        Raises:
+            SettingError: the belief does not say what it rests on.
+        """
+        return np.asarray(self.coverage(belief, scene, views).gains().mean(axis=0, dtype=float))
