@@ -191,25 +191,24 @@ def discretise(angle: FloatArray, radius: FloatArray, pixel_size: float) -> NDAr
 
 
 def unseen_beyond(angle: FloatArray, radius: FloatArray, view_angle: float, scene: Scene) -> FreeRays:
-    """What is free if these are all points that :func:`observe` finds from a view.
+    r"""What is free if these are all points that :func:`observe` finds from a view.
 
-    The way to each of them, and on either side, beside the outermost ones, the rest of the cone: its rays met nothing.
-    They begin half a pixel's diagonal beside the outermost point, which is the middle of the surface in its pixel.
+    The way to each of them, and on either side, beside the outermost one, the rest of the cone: its rays met nothing.
+    Points stand for the surface in a pixel each and are :math:`\sqrt2 h` apart at most, so a ray counts only that far
+    beside the outermost point, and only if the next point would still be inside the cone, had there been one.
 
     Args:
-        angle: polar angles of the observed points, shape (n,), radians.
+        angle: polar angles of the observed points, shape (n,), n > 0, radians.
         radius: their radii, shape (n,), metres.
         view_angle: the view, radians.
         scene: the cone and the view circle.
     """
     bearing, distance = world_to_camera(angle, radius, view_angle, scene.view_distance)
-    half, margin = 0.5 * scene.field_of_view, 0.5 * np.sqrt(2.0) * scene.pixel_size
-    edges = [0.0, 0.0]
-    if len(angle):
-        low, high = bearing.argmin(), bearing.argmax()
-        edges = [bearing[low] - margin / distance[low], bearing[high] + margin / distance[high]]
-    empty = np.array([edge for edge, sign in zip(edges, (-1.0, 1.0), strict=True) if sign * edge <= half])
-    return FreeRays(
-        view_angle, scene.view_distance, np.concatenate([bearing, empty]),
-        np.concatenate([distance, np.full(len(empty), scene.range_max)]),
-    )
+    half, spacing = 0.5 * scene.field_of_view, np.sqrt(2.0) * scene.pixel_size
+    empty = [
+        bearing[last] + sign * spacing / distance[last]
+        for last, sign in ((bearing.argmin(), -1.0), (bearing.argmax(), 1.0))
+        if sign * bearing[last] + 2.0 * spacing / distance[last] <= half
+    ]
+    length = np.concatenate([distance, np.full(len(empty), scene.range_max)])
+    return FreeRays(view_angle, scene.view_distance, np.concatenate([bearing, empty]), length)

@@ -41,12 +41,14 @@ class ShapeCoverage:
         cls, shapes: Shapes, belief: SurfaceBelief, views: FloatArray, scene: Scene, density: str = "crossings"
     ) -> ShapeCoverage:
         """Look at `shapes` from `views` (V,), radians; what was seen is told by the measurements of `belief` alone."""
-        points = np.rint(surface_density(shapes, scene.pixel_size, density) / _PART)
-        unseen = np.rint(points * unseen_fraction(belief, shapes.angle, scene.pixel_size))
+        fraction = unseen_fraction(belief, shapes.angle, scene.pixel_size)
+        unseen = np.rint(fraction * surface_density(shapes, scene.pixel_size, density) / _PART)
+        mean = Shapes(shapes.angle, belief.interpolate(belief.mean, shapes.angle)[None])
+        seen = np.sum((1.0 - fraction) * surface_density(mean, scene.pixel_size, density))
         left = np.flatnonzero(unseen.any(axis=0))  # the rest adds nothing to any view
         visible = visible_cells(shapes, views, scene)[:, :, left]
         return cls(
-            visible.astype(np.float32), (_PART * unseen[:, left]).astype(np.float32), _PART * points.sum(axis=1)
+            visible.astype(np.float32), (_PART * unseen[:, left]).astype(np.float32), _PART * unseen.sum(axis=1) + seen
         )
 
     def gains(self) -> FloatArray:

@@ -40,5 +40,5 @@ def views_to_go(
 
 def _part_of_view(needed: FloatArray, gain: FloatArray) -> FloatArray:
     """Part of a view that is needed: none where nothing is, all of it where it does not add enough."""
-    part = np.divide(needed, gain, out=np.ones(gain.shape), where=gain > needed)
+    part = np.divide(needed, gain, out=np.ones(gain.shape), where=(gain > needed) & (gain > 0.0))
     return np.maximum(part, 0.0)
