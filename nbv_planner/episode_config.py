@@ -10,7 +10,7 @@ from typing import Any
 from nbv_planner.camera import MeasurementSettings
 from nbv_planner.errors import SettingError
 from nbv_planner.gp.kernels import KernelSettings
-from nbv_planner.node_settings import NODE_SETTINGS
+from nbv_planner.node_settings import NODE_SETTINGS, PriorMean
 from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.planning.view_space import ViewSpaceSettings
@@ -102,6 +102,20 @@ def _check_same_scene(parameters: Mapping[str, Mapping[str, Any]]) -> None:
             raise SettingError(f"{first} and {node} differ in geometry: {scenes[first]}, {scenes[node]}")
 
 
+def _check_same_prior(parameters: Mapping[str, Mapping[str, Any]]) -> None:
+    """Refuse a planner that draws shapes from another prior than the mapper's.
+
+    Raises:
+        SettingError: names both priors.
+    """
+    mapper, planner = (parameters.get(node, {}) for node in ("surface_mapper", "nbv_planner"))
+    if not from_mapping(PlannerSettings, planner).draws_shapes:
+        return
+    priors = [(from_mapping(KernelSettings, node), from_mapping(PriorMean, node)) for node in (mapper, planner)]
+    if priors[0] != priors[1]:
+        raise SettingError(f"surface_mapper and nbv_planner differ in the prior: {priors[0]}, {priors[1]}")
+
+
 _GROUP_OF = {
     Scene: "scene",
     SensorSettings: "sensor",
@@ -126,10 +140,11 @@ def config_from_parameters(parameters: Mapping[str, Mapping[str, Any]], **top: A
         SettingError: a value is not allowed.
     """
     _check_same_scene(parameters)
+    _check_same_prior(parameters)
     groups: dict[str, Any] = {
         _GROUP_OF[cls]: from_mapping(cls, parameters.get(node, {}))
         for node, classes in NODE_SETTINGS.items()
         for cls in classes
-        if cls in _GROUP_OF
+        if cls in _GROUP_OF and not (node == "nbv_planner" and cls is KernelSettings)
     }
     return EpisodeConfig(**groups, **top)

@@ -13,6 +13,7 @@ import numpy as np
 
 from nbv_planner.camera import CameraPose, Scan
 from nbv_planner.errors import InputRejectedError
+from nbv_planner.evidence import Evidence
 from nbv_planner.geometry import BoolArray, FloatArray
 from nbv_planner.surface import SurfaceBelief
 
@@ -27,6 +28,8 @@ FLOAT32, UINT32 = 7, 6
 FIELD_TYPES = {"f4": FLOAT32, "u4": UINT32}
 SURFACE_LAYOUT = [(name, "f4") for name in ("x", "y", "z", "angle", "mean", "std", "lower", "upper")] + [("hits", "u4")]
 """Fields of a `surface` cloud; of the clouds `nbv_planner/candidates` and `ground_truth/surface` below."""
+EVIDENCE_LAYOUT = [(name, "f4") for name in ("evidence_angle", "evidence_radius", "evidence_std", "free")]
+"""Further fields of a `surface` cloud, there if the mapper was asked for evidence."""
 CANDIDATES_LAYOUT = [(name, "f4") for name in ("x", "y", "z", "angle", "utility", "cost", "feasible")]
 CONTOUR_LAYOUT = [(name, "f4") for name in ("x", "y", "z", "angle", "radius")]
 
@@ -90,11 +93,11 @@ def pose_from_msg(msg: Any) -> CameraPose:
 
 
 def belief_from_msg(msg: Any) -> SurfaceBelief:
-    """Read a `surface` cloud.
+    """Read a `surface` cloud; one without the fields of the evidence gives a belief without it.
 
     Raises:
-        InputRejectedError: `layout` (fields or sizes), `not_finite`, `grid` (angles not rising) or `band`
-            (bounds crossed or negative standard deviation).
+        InputRejectedError: `layout` (fields or sizes), `not_finite`, `grid` (angles not rising), `band`
+            (bounds crossed or negative standard deviation) or `evidence`.
     """
     table = _table(msg, SURFACE_LAYOUT)
     angle, mean, std, lower, upper = (_column(table, name) for name in ("angle", "mean", "std", "lower", "upper"))
@@ -104,7 +107,28 @@ def belief_from_msg(msg: Any) -> SurfaceBelief:
         raise InputRejectedError("grid", "the angles must rise within [0, 2*pi]")
     if std.min() < 0.0 or (upper - lower).min() < 0.0:
         raise InputRejectedError("band", "the standard deviation is negative or the bounds are crossed")
-    return SurfaceBelief(angle=angle, mean=mean, std=std, lower=lower, upper=upper, hits=table["hits"].copy())
+    return SurfaceBelief(
+        angle=angle, mean=mean, std=std, lower=lower, upper=upper, hits=table["hits"].copy(),
+        evidence=_evidence_from(msg, angle),
+    )
+
+
+def _evidence_from(msg: Any, grid: FloatArray) -> Evidence | None:
+    """Read the evidence of a `surface` cloud, if it is there.
+
+    Raises:
+        InputRejectedError: `evidence`: a value is out of range, see :class:`nbv_planner.evidence.Evidence`.
+    """
+    if not {name for name, _ in EVIDENCE_LAYOUT} <= {field.name for field in msg.fields}:
+        return None
+    table = _table(msg, EVIDENCE_LAYOUT)
+    angle, radius, std, free = (_column(table, name) for name, _ in EVIDENCE_LAYOUT)
+    # Single precision may round an angle out of its cell; by a whole cell it cannot.
+    if not (np.abs(angle - grid) < grid[1] - grid[0]).all() or not np.isfinite(radius).all():
+        raise InputRejectedError("evidence", "a measurement is not at its grid angle, or its radius is not finite")
+    if not ((std > 0.0).all() and (free >= 0.0).all()):
+        raise InputRejectedError("evidence", "evidence_std must be > 0 and free >= 0; +inf where nothing is known")
+    return Evidence(angle, radius, std, free)
 
 
 @dataclass(frozen=True, eq=False)

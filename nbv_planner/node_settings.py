@@ -58,6 +58,17 @@ class NbvPlannerParameters:
         check_settings(self)
 
 
+@dataclass(frozen=True)
+class PriorMean:
+    """Mean of the prior from which `nbv_planner` draws shapes; the same as that of `surface_mapper`."""
+
+    prior_mean: float = setting(MapperSettings().prior_mean, "Prior mean of the radius.", unit="m", gt=0.0)
+
+    def __post_init__(self) -> None:
+        """Check the values."""
+        check_settings(self)
+
+
 NODE_SETTINGS: dict[str, tuple[type, ...]] = {
     "depth_camera": (Scene, SensorSettings, MotionSettings, DepthCameraParameters),
     "surface_mapper": (
@@ -65,8 +76,8 @@ NODE_SETTINGS: dict[str, tuple[type, ...]] = {
         SurfaceMapperParameters,
     ),
     "nbv_planner": (
-        Scene, PlannerSettings, ViewSpaceSettings, TerminationSettings, ArrivalSettings, SessionSettings,
-        NbvPlannerParameters,
+        Scene, KernelSettings, PriorMean, PlannerSettings, ViewSpaceSettings, TerminationSettings, ArrivalSettings,
+        SessionSettings, NbvPlannerParameters,
     ),
 }
 """Settings classes that each node declares as parameters."""

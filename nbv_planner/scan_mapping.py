@@ -45,7 +45,7 @@ def map_scans(
     for view, of_view in groupby(scans, key=lambda match: match.view):
         found = [scan_to_measurements(match.scan, match.pose, scene, settings) for match in of_view]
         new = reduce(Measurements.joined, (one.measurements for one in found))
-        mapper.add(new, same_view=view <= newest_view)
+        mapper.add(new, same_view=view <= newest_view, free=[one.free for one in found])
         hits = hits.joined(new)
         views += view > newest_view
         for one in found:

@@ -408,3 +408,63 @@ def thesis_episode(name: str, angles, radii, first: int | None):
         if len(seen) == n:
             break
     return views, history
+
+
+# ------------------------------------------------------------------------------------------ posterior shapes, rollouts
+
+
+def visible_on_shape(grid, radii, theta, d_cam, fov, d_max) -> set[int]:
+    """Grid indices that a view sees of a shape: each side walked outwards until the surface leaves the cone.
+
+    A point is hidden if any point before it on its side has a bearing at least as far from the line of sight.
+    """
+    seen: set[int] = set()
+    n = len(grid)
+    for sign in (1, -1):
+        side = sorted((sign * (grid[k] - theta)) % TWO_PI for k in range(n))
+        index = {(sign * (grid[k] - theta)) % TWO_PI: k for k in range(n)}
+        # A grid angle at the view itself belongs to the rising side alone.
+        walk = [index[offset] for offset in side if (offset > 0.0 or sign == 1)]
+        bearings: list[float] = []
+        for k in walk:
+            bearing, distance = camera_polar(grid[k], radii[k], theta, d_cam)
+            if abs(bearing) > fov / 2 or distance > d_max:
+                break
+            if all(abs(bearing) > before for before in bearings):
+                seen.add(k)
+            bearings.append(abs(bearing))
+    return seen
+
+
+def points_on_shape(grid, radii, h: float) -> list[float]:
+    """Pixel edges crossed around each grid angle: half of each of the two edges of the polygon that meet there."""
+    n = len(grid)
+    corner = [(r * math.cos(p), r * math.sin(p)) for p, r in zip(grid, radii, strict=True)]
+    edge = [sum(abs(a - b) for a, b in zip(corner[k], corner[(k + 1) % n], strict=True)) / h for k in range(n)]
+    return [(edge[k - 1] + edge[k]) / 2 for k in range(n)]
+
+
+def expected_gain(grid, shapes, unseen, theta, *, d_cam, fov, d_max, h) -> float:
+    """EMC of a view: unseen points that it sees, summed point by point, averaged over the shapes."""
+    total = 0.0
+    for radii in shapes:
+        points = points_on_shape(grid, radii, h)
+        total += sum(points[k] * unseen[k] for k in visible_on_shape(grid, radii, theta, d_cam, fov, d_max))
+    return total / len(shapes)
+
+
+def greedy_views(sets, weight, needed: float, first: int) -> float:
+    """Number of sets, `first` first and then greedily, that hold `needed` weight; the last one counts in part.
+
+    A rest that no set holds counts as one.
+    """
+    left, views, chosen = dict(enumerate(weight)), 0.0, first
+    while needed > 1e-9:
+        gain = sum(left[k] for k in sets[chosen] if k in left)
+        views += min(1.0, needed / gain) if gain > 0.0 else 1.0
+        needed -= gain
+        left = {k: w for k, w in left.items() if k not in sets[chosen]}
+        chosen = max(range(len(sets)), key=lambda v: sum(left[k] for k in sets[v] if k in left))
+        if needed > 1e-9 and not any(k in left for k in sets[chosen]):
+            return views + 1.0
+    return views

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import dataclasses
 import math
 
 import numpy as np
@@ -17,6 +18,7 @@ from nbv_planner.geometry import FloatArray, polar_to_cartesian
 from nbv_planner.message_values import (
     CANDIDATES_LAYOUT,
     CONTOUR_LAYOUT,
+    EVIDENCE_LAYOUT,
     FIELD_TYPES,
     SURFACE_LAYOUT,
     Candidates,
@@ -80,11 +82,15 @@ def pose_to_msg(pose: CameraPose, header: Header) -> PoseStamped:
 
 
 def belief_to_msg(belief: SurfaceBelief, header: Header) -> PointCloud2:
-    """Build the `surface` cloud: one point per grid angle on the mean contour."""
+    """Build the `surface` cloud: one point per grid angle on the mean contour, with the evidence if it is there."""
     x, y = polar_to_cartesian(belief.angle, belief.mean)
     columns = {"x": x, "y": y, "hits": belief.hits}
     columns.update({name: getattr(belief, name) for name in ("angle", "mean", "std", "lower", "upper")})
-    return _cloud(SURFACE_LAYOUT, columns, header)
+    if belief.evidence is None:
+        return _cloud(SURFACE_LAYOUT, columns, header)
+    evidence = dataclasses.asdict(belief.evidence)
+    columns.update({name: evidence[name.replace("evidence_", "")] for name, _ in EVIDENCE_LAYOUT})
+    return _cloud(SURFACE_LAYOUT + EVIDENCE_LAYOUT, columns, header)
 
 
 def candidates_to_msg(decision: Decision, view_distance: float, header: Header) -> PointCloud2:

@@ -68,3 +68,8 @@ class PlannerSettings(ShapeSettings):
             return (EXPECTED,)
         phases = (self.phase_one_objective,) if self.planner == "two_phase" else ()
         return (*phases, self.objective)
+
+    @property
+    def draws_shapes(self) -> bool:
+        """Whether the planner looks at posterior shapes, for which a belief must say what it rests on."""
+        return EXPECTED in self.used_objectives

@@ -12,7 +12,7 @@ from nbv_planner.errors import SettingError
 from nbv_planner.evidence import Evidence, nearest_cell
 from nbv_planner.geometry import FloatArray, wrap_angle
 from nbv_planner.gp.kernels import Kernel, PeriodicMatern
-from nbv_planner.gp.posterior import posterior_on, trusted
+from nbv_planner.gp.posterior import Posterior, posterior_on, trusted
 from nbv_planner.planning.shapes.settings import ShapeSettings
 from nbv_planner.scene import Scene
 from nbv_planner.surface import MapperSettings, SurfaceBelief, uniform_grid
@@ -92,7 +92,7 @@ class PosteriorShapes:
         return uniform_grid(self.settings.shape_grid)
 
     @cached_property
-    def _unconditioned(self):
+    def _unconditioned(self) -> Posterior:
         return posterior_on(self._grid, self.prior.kernel, self.prior.mean)
 
     def _normals(self, size: int) -> FloatArray:

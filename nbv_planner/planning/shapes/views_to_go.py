@@ -8,6 +8,9 @@ from nbv_planner.circle import IntArray
 from nbv_planner.geometry import BoolArray, FloatArray
 from nbv_planner.planning.shapes.coverage import ShapeCoverage
 
+# Points that count as none: they are left over by rounding.
+_ROUNDING = 1e-6
+
 
 def views_to_go(
     coverage: ShapeCoverage, first: IntArray, allowed: BoolArray, target_coverage: float
@@ -15,7 +18,7 @@ def views_to_go(
     r"""Count the views until `target_coverage` of each shape has been seen, shape (S, K).
 
     After the first view the greedy planner that knows the shape goes on. Of the last view only that part counts that
-    is still needed of what it adds. What no view adds to any more counts as one view in all.
+    is still needed of what it adds. A rest that no view would see counts as one view.
 
     Args:
         coverage: S shapes, V views.
@@ -29,16 +32,17 @@ def views_to_go(
     needed = np.broadcast_to(needed[:, None], gain.shape)
     views = np.zeros(gain.shape)
     while True:
-        views, needed = views + _part_of_view(needed, gain), np.where(gain > 0.0, needed - gain, 0.0)
-        if not (needed > 0.0).any():
+        views, needed = views + _part_of_view(needed, gain), needed - gain
+        if not (needed > _ROUNDING).any():
             return views
         gains = np.matmul(unseen, visible.swapaxes(1, 2))
         best = gains.argmax(axis=2)[..., None]
         gain = np.take_along_axis(gains, best, axis=2)[..., 0].astype(float)
+        gain[gain == 0.0] = np.inf  # whatever is left, no view adds to it
         unseen = unseen * (1.0 - np.take_along_axis(visible, best, axis=1))
 
 
 def _part_of_view(needed: FloatArray, gain: FloatArray) -> FloatArray:
-    """Part of a view that is needed: none where nothing is, all of it where it does not add enough."""
-    part = np.divide(needed, gain, out=np.ones(gain.shape), where=(gain > needed) & (gain > 0.0))
-    return np.maximum(part, 0.0)
+    """Part of a view that is needed: none where nothing is, all of it where it does not add enough, or without end."""
+    short = needed > _ROUNDING
+    return np.divide(needed, gain, out=short.astype(float), where=short & (gain > needed) & (gain < np.inf))

@@ -15,10 +15,11 @@ from rclpy.task import Future
 from sensor_msgs.msg import PointCloud2
 from std_srvs.srv import SetBool, Trigger
 
-from nbv_planner.errors import SettingError
-from nbv_planner.node_settings import NODE_SETTINGS, NbvPlannerParameters
+from nbv_planner.errors import InputRejectedError, SettingError
+from nbv_planner.gp.kernels import KernelSettings
+from nbv_planner.node_settings import NODE_SETTINGS, NbvPlannerParameters, PriorMean
 from nbv_planner.planning.coverage import narrow_fraction
-from nbv_planner.planning.planners import Planner, PlannerSettings, planner_named
+from nbv_planner.planning.planners import Planner, PlannerSettings, Prior, planner_named
 from nbv_planner.planning.session import Answer, Goal, PlanningSession, Question, SessionSettings, State, travel
 from nbv_planner.planning.termination import TerminationMonitor, TerminationSettings
 from nbv_planner.planning.view_space import ViewSpace, ViewSpaceSettings
@@ -79,7 +80,8 @@ class NbvPlannerNode(BaseNode):
         """
         views = ViewSpace(read_settings(self, ViewSpaceSettings))
         try:
-            return planner_named(read_settings(self, PlannerSettings), self.scene, views)
+            prior = Prior(read_settings(self, KernelSettings).build(), read_settings(self, PriorMean).prior_mean)
+            return planner_named(read_settings(self, PlannerSettings), self.scene, views, prior=prior)
         except SettingError as error:
             raise SettingError(f"{self.get_name()}: {error}") from error
 
@@ -106,8 +108,10 @@ class NbvPlannerNode(BaseNode):
     def on_surface(self, msg: PointCloud2) -> None:
         """Take in a surface belief."""
         conversions.check_frame(msg.header, self.parameters.object_frame)
-        inputs = self.session.inputs
-        inputs.belief = conversions.belief_from_msg(msg)
+        inputs, belief = self.session.inputs, conversions.belief_from_msg(msg)
+        if belief.evidence is None and self.session.planner.settings.draws_shapes:
+            raise InputRejectedError("evidence", "the surface has no evidence fields, which EMC and rollout need")
+        inputs.belief = belief
         inputs.belief_stamp = conversions.to_nanoseconds(msg.header.stamp)
         self.advance()
 

@@ -1,0 +1,121 @@
+"""Unseen points of posterior shapes and the views that would see them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import oracles
+import pytest
+from beliefs import belief_of
+
+from nbv_planner.objects import parse_object, surface_points
+from nbv_planner.planning.objectives import ExpectedMarginalCoverage
+from nbv_planner.planning.shapes.coverage import ShapeCoverage, surface_density, unseen_fraction
+from nbv_planner.planning.shapes.sampler import Shapes
+from nbv_planner.planning.shapes.views_to_go import views_to_go
+from nbv_planner.scene import Scene
+from nbv_planner.surface import Measurements, MapperSettings, SurfaceMapper, uniform_grid
+from nbv_planner.gp.kernels import PeriodicMatern
+from nbv_planner.visibility import observe
+
+SCENE = Scene()
+CAMERA = {"d_cam": 10.0, "fov": SCENE.field_of_view, "d_max": 10.0}
+
+
+def wavy(count: int, size: int, seed: int = 0) -> Shapes:
+    rng, grid = np.random.default_rng(seed), uniform_grid(size)
+    phase = rng.uniform(0, 6, (count, 3, 1))
+    return Shapes(grid, 5.0 + np.cos(np.array([[2.0], [3.0], [7.0]]) * grid + phase).sum(axis=1) * 0.9)
+
+
+def half_seen(size: int = 360):
+    """Belief that has been measured at every grid angle between 1 and 3 rad."""
+    return belief_of(4.0, 6.0, size=size, hits=lambda angle: ((angle > 1.0) & (angle < 3.0)).astype(int))
+
+
+class Fixed:
+    """Sampler that always gives the same shapes."""
+
+    def __init__(self, shapes: Shapes) -> None:
+        self.shapes = shapes
+
+    def draw(self, belief, scene) -> Shapes:
+        return self.shapes
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_emc_is_the_mean_of_what_the_plain_walk_counts(seed):
+    shapes, belief, views = wavy(3, 120, seed), half_seen(), np.array([0.11, 1.3, 2.9, 5.07])
+    values = ExpectedMarginalCoverage(Fixed(shapes)).evaluate(belief, SCENE, views)
+    unseen = unseen_fraction(belief, shapes.angle, SCENE.pixel_size)
+    for view, value in zip(views, values, strict=True):
+        expected = oracles.expected_gain(shapes.angle, shapes.radius, unseen, view, **CAMERA, h=0.1)
+        assert value == pytest.approx(expected, abs=120 * 2.0**-9)  # whole parts
+
+
+@pytest.mark.parametrize("text", ["ellipse:a=5,b=5", "ellipse:a=8,b=2", "flower:frequency=4,amplitude=2", "polygon:star"])
+def test_crossings_count_the_surface_points(text):
+    shape, grid = parse_object(text, SCENE), uniform_grid(2000)
+    counted = surface_density(Shapes(grid, shape.radius(grid)[None]), SCENE.pixel_size).sum()
+    assert counted == pytest.approx(len(surface_points(shape, SCENE.pixel_size)), rel=0.01)
+
+
+def test_length_counts_pixels_along_the_contour():
+    circle = Shapes(uniform_grid(720), np.full((1, 720), 5.0))
+    assert surface_density(circle, 0.1, "length").sum() == pytest.approx(2 * math.pi * 50, rel=1e-4)
+    assert surface_density(circle, 0.1).sum() == pytest.approx(400, rel=1e-4)
+
+
+@pytest.mark.parametrize("text", ["ellipse:a=6,b=4", "square:width=6", "flower:frequency=8,amplitude=1", "polygon:star"])
+def test_what_was_seen_is_told_by_the_measurements_alone(text):
+    """On the true shape, the unseen points it leaves are those that the judge counts, within two per cent of all."""
+    shape, grid = parse_object(text, SCENE), uniform_grid(1000)
+    points = surface_points(shape, SCENE.pixel_size)
+    mapper, seen = SurfaceMapper(PeriodicMatern(), MapperSettings()), np.zeros(len(points.angle), dtype=bool)
+    for view in (0.0, 1.0, 2.2, 4.0):
+        now = observe(points.angle, points.radius, view, SCENE)[0]
+        seen |= now
+        mapper.add(Measurements(points.angle[now], points.radius[now], np.full(now.sum(), 0.2)))
+    density = surface_density(Shapes(grid, shape.radius(grid)[None]), SCENE.pixel_size)[0]
+    unseen = (density * unseen_fraction(mapper.belief(), grid, SCENE.pixel_size)).sum()
+    assert unseen == pytest.approx((~seen).sum(), abs=0.03 * len(seen))
+
+
+def test_nothing_seen_and_everything_seen():
+    grid = uniform_grid(90)
+    assert (unseen_fraction(belief_of(4.0, 6.0, size=360, hits=0), grid, 0.1) == 1).all()
+    assert (unseen_fraction(belief_of(4.0, 6.0, size=360, hits=1), grid, 0.1) == 0).all()
+
+
+def coverage_of(sets: list[list[int]], weight: list[float]) -> ShapeCoverage:
+    visible = np.zeros((1, len(sets), len(weight)), dtype=np.float32)
+    for view, cells in enumerate(sets):
+        visible[0, view, cells] = 1.0
+    unseen = np.array([weight], dtype=np.float32)
+    return ShapeCoverage(visible, unseen, unseen.sum(axis=1, dtype=float))
+
+
+@pytest.mark.parametrize("target", [0.3, 0.8, 0.95, 1.0])
+@pytest.mark.parametrize("seed", range(6))
+def test_views_to_go_are_those_of_a_plain_greedy_cover(seed, target):
+    rng = np.random.default_rng(seed)
+    weight = list(rng.integers(1, 9, 12).astype(float))
+    sets = [list(np.flatnonzero(rng.random(12) < 0.3)) for _ in range(7)]
+    cover = coverage_of(sets, weight)
+    found = views_to_go(cover, np.arange(7), np.ones(7, dtype=bool), target)[0]
+    expected = [oracles.greedy_views(sets, weight, target * sum(weight), first) for first in range(7)]
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_views_that_may_not_follow_are_left_out():
+    cover = coverage_of([[0], [1, 2], [1], [2]], [1.0, 1.0, 1.0])
+    first = np.array([0])
+    assert views_to_go(cover, first, np.ones(4, dtype=bool), 1.0)[0, 0] == 2.0
+    assert views_to_go(cover, first, np.array([True, False, True, True]), 1.0)[0, 0] == 3.0
+
+
+def test_enough_seen_already_takes_no_view():
+    cover = coverage_of([[0]], [1.0])
+    cover = ShapeCoverage(cover.visible, cover.unseen, np.array([100.0]))
+    assert views_to_go(cover, np.array([0]), np.array([True]), 0.95)[0, 0] == 0.0
