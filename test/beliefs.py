@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 
+from nbv_planner.evidence import Evidence
 from nbv_planner.surface import SurfaceBelief
 
 TWO_PI = 2.0 * np.pi
@@ -41,3 +44,12 @@ def wavy_belief(seed: int, *, size=400, least=2.0, greatest=8.0) -> SurfaceBelie
         return np.minimum(lower(grid) + 0.05 + 1.5 * wave(1, grid) ** 2, greatest)
 
     return belief_of(lower, upper, size=size)
+
+
+def with_evidence(belief: SurfaceBelief, std: float = 0.05) -> SurfaceBelief:
+    """The belief, resting on a measurement of its mean at each grid angle that has hits."""
+    hit = belief.hits > 0
+    evidence = Evidence.none(belief.angle).adding(
+        belief.angle, belief.angle[hit], belief.mean[hit], np.full(hit.sum(), std)
+    )
+    return dataclasses.replace(belief, evidence=evidence)
