@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import array
+import dataclasses
 import math
 import struct
 
 import numpy as np
 import pytest
-from beliefs import belief_of, wavy_belief
+from beliefs import belief_of, wavy_belief, with_evidence
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -228,6 +229,34 @@ def test_belief_arrives_as_the_single_precision_form_of_itself(seed, size):
     for name in ("angle", "mean", "std", "lower", "upper", "hits"):
         np.testing.assert_array_equal(getattr(back, name), getattr(expected, name))
         assert getattr(back, name).dtype == (np.uint32 if name == "hits" else float)
+
+
+@given(seed=st.integers(0, 1000), size=st.integers(2, 500))
+def test_evidence_arrives_in_single_precision_with_what_is_not_known(seed, size):
+    rng = np.random.default_rng(seed)
+    belief = with_evidence(dataclasses.replace(wavy_belief(seed, size=size), hits=rng.integers(0, 2, size)))
+    free = np.where(rng.random(size) < 0.5, np.inf, rng.uniform(0.0, 9.0, size))
+    belief = dataclasses.replace(belief, evidence=belief.evidence.bounded(free))
+    back = conversions.belief_from_msg(over_the_wire(conversions.belief_to_msg(belief, HEADER)))
+    for name in ("angle", "radius", "std", "free"):
+        np.testing.assert_array_equal(getattr(back.evidence, name), getattr(belief.as_transmitted().evidence, name))
+
+
+def test_a_surface_without_evidence_gives_a_belief_without_it():
+    assert conversions.belief_from_msg(conversions.belief_to_msg(wavy_belief(3), HEADER)).evidence is None
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("angle", NAN), ("angle", 0.5), ("radius", INF), ("radius", NAN), ("std", 0.0), ("std", -1.0), ("std", NAN),
+     ("free", -1.0), ("free", NAN)],
+)
+def test_malformed_evidence_is_refused(name, value):
+    belief = with_evidence(wavy_belief(3, size=40))
+    values = getattr(belief.evidence, name).copy()
+    values[0] = value
+    garbled = dataclasses.replace(belief, evidence=dataclasses.replace(belief.evidence, **{name: values}))
+    assert rejected(conversions.belief_from_msg, conversions.belief_to_msg(garbled, HEADER)).reason == "evidence"
 
 
 def test_belief_on_the_thesis_grid_with_both_0_and_2_pi_is_taken():

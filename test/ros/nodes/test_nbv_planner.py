@@ -364,6 +364,14 @@ def test_malformed_poses_and_surfaces_are_counted_by_reason_and_change_nothing(w
     robot.goal(1)
 
 
+def test_a_surface_without_evidence_is_refused_where_shapes_are_drawn(world):
+    planner = world.start(NbvPlannerNode, **{**ENDLESS, "objective": "EMC"})
+    robot = Robot(world, drives=False)
+    robot.send_surface(conversions.belief_to_msg(PRIOR, header("object", 1)))
+    world.spin_until(lambda: planner.drops["surface.evidence"] == 1, "the count")
+    assert planner.session.inputs.belief is None
+
+
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # no length: the estimated coverage is NaN
 @pytest.mark.parametrize("size", [2, 3, 16])
 @pytest.mark.parametrize("objective", ["IOA", "U"])
