@@ -66,6 +66,10 @@ def config(parameter_file) -> EpisodeConfig:
 @pytest.fixture(scope="module")
 def simulated(config):
     """The same episode in this process, without ROS."""
+    return simulated_episode(config)
+
+
+def simulated_episode(config: EpisodeConfig) -> SimpleNamespace:
     simulation = Simulation(config)
     episode = simulation.run()
     while True:
@@ -241,18 +245,21 @@ def test_every_node_ends_with_code_0_and_without_complaint_on(world, kind, tmp_p
             process.wait()
 
 
-def test_three_nodes_in_one_process_take_the_same_decisions_too(simulated):
+@pytest.mark.parametrize("changes", [{}, {"planner": "rollout", "shapes": 8}, {"objective": "EMC", "shapes": 8}])
+def test_three_nodes_in_one_process_take_the_same_decisions_too(changes):
+    parameters = {**PARAMETERS, "nbv_planner": {**PARAMETERS["nbv_planner"], **changes}}
+    expected = simulated_episode(config_from_parameters(parameters, object="polygon:star", protocol="sensor"))
     with World() as world:
         iterations = world.listen(DiagnosticStatus, "nbv_planner/iteration", qos.latched(100))
         statuses = world.listen(DiagnosticStatus, "nbv_planner/status", qos.latched(100))
         for cls, name in zip((DepthCamera, SurfaceMapperNode, NbvPlannerNode), NODES, strict=True):
-            world.start(cls, **{**PARAMETERS[name], **({"autostart": True} if name == "nbv_planner" else {})})
+            world.start(cls, **{**parameters[name], **({"autostart": True} if name == "nbv_planner" else {})})
         world.spin_until(
             lambda: statuses and conversions.status_values(statuses[-1])["state"] == "DONE", "the end of the episode"
         )
         world.spin_until(lambda: len(iterations) == 5, "the decisions")
     angles = [float(conversions.status_values(msg)["view_angle"]) for msg in iterations]
-    assert angles == views(simulated)
+    assert angles == views(expected)
 
 
 # --- the runner's parts
