@@ -6,6 +6,7 @@ import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nbv_planner.geometry import FloatArray, angle_difference
 
@@ -75,7 +76,7 @@ class Evidence:
         return Evidence(**{name: value.astype(np.float32).astype(float) for name, value in values.items()})
 
 
-def nearest_cell(grid: FloatArray, angle: FloatArray) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
+def nearest_cell(grid: FloatArray, angle: FloatArray) -> NDArray[np.intp]:
     """Index of the angle of a uniform grid (2π may be there beside 0) nearest to each angle in [0, 2π)."""
     step = grid[1] - grid[0]
-    return np.rint((np.asarray(angle) - grid[0]) / step).astype(np.intp) % len(grid)
+    return np.asarray(np.rint((angle - grid[0]) / step).astype(np.intp) % len(grid))

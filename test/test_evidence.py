@@ -38,7 +38,8 @@ def test_each_cell_keeps_the_weighted_means_however_the_measurements_come(rows):
             assert (evidence.angle[k], evidence.radius[k], evidence.std[k]) == (place, 0.0, np.inf)
             continue
         weight = np.array([std[i] ** -2 for i in mine])
-        assert evidence.angle[k] - place == pytest.approx(np.average([offset[i] for i in mine], weights=weight), abs=1e-9)
+        mean = np.average([offset[i] for i in mine], weights=weight)
+        assert evidence.angle[k] - place == pytest.approx(mean, abs=1e-9)
         assert evidence.radius[k] == pytest.approx(np.average([radius[i] for i in mine], weights=weight))
         assert evidence.std[k] == pytest.approx(weight.sum() ** -0.5)
 

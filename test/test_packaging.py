@@ -130,7 +130,7 @@ def test_every_launch_and_configuration_file_is_installed(distribution):
 def test_sweeps_are_installed_where_the_command_looks_for_them(distribution):
     installed = {folder: {Path(source).name for source in sources} for folder, sources in distribution.data_files}
     assert installed["share/nbv_planner/config/experiments"] == {
-        "sensor.yaml", "theory.yaml", "thesis.yaml", "thesis_all.yaml",
+        "sensor.yaml", "shapes.yaml", "theory.yaml", "thesis.yaml", "thesis_all.yaml",
     }
 
 

@@ -10,7 +10,7 @@ from nbv_planner.episode_config import EpisodeConfig, config_from_parameters
 from nbv_planner.errors import UnknownNameError
 from nbv_planner.node_settings import NODE_SETTINGS, DepthCameraParameters
 from nbv_planner.objects import OBJECT_FORMS
-from nbv_planner.planning.objectives import OBJECTIVE_INFO, OBJECTIVES
+from nbv_planner.planning.objectives import EXPECTED, OBJECTIVE_INFO, OBJECTIVES
 from nbv_planner.planning.planners import PLANNERS
 from nbv_planner.results import ResultsFolder, fresh_folder
 
@@ -19,7 +19,7 @@ def add_episode_options(parser: argparse.ArgumentParser) -> None:
     """Add the options to a verb's parser."""
     forms = "; ".join(OBJECT_FORMS).replace("%", "%%")
     parser.add_argument("--object", help=f"true object: {forms} (default: polygon:star)")
-    parser.add_argument("--objective", help=f"one of {', '.join(OBJECTIVES)} (default: IOA)")
+    parser.add_argument("--objective", help=f"one of {', '.join([*OBJECTIVES, EXPECTED])} (default: IOA)")
     parser.add_argument("--planner", help=f"one of {', '.join(PLANNERS)} (default: greedy)")
     parser.add_argument("--phase-one-objective", metavar="ID", help="objective of phase 1 of two_phase (default: CS)")
     parser.add_argument("--seed", type=int, help="seed of the sensor noise (default: 0)")

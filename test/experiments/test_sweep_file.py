@@ -157,7 +157,7 @@ def test_name_of_a_shipped_sweep_will_do_and_a_folder_of_that_name_is_no_hindran
 @pytest.mark.parametrize("name", ["thesi", "thesi.yaml", "./thesis", "config/thesis.yaml"])
 def test_sweep_that_is_nowhere(tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
-    expected = "sensor, theory, thesis, thesis_all" if name == "thesi" else "No such file"
+    expected = "sensor, shapes, theory, thesis, thesis_all" if name == "thesi" else "No such file"
     with pytest.raises(ConfigFileError, match=expected):
         load_sweep(name)
 

@@ -23,7 +23,8 @@ class PlannerSettings(ShapeSettings):
 
     planner: str = setting("greedy", "Planner.", choices=PLANNERS)
     objective: str = setting(
-        "IOA", "Objective that ranks the candidate views; in two_phase that of phase 2. rollout takes EMC.", choices=OBJECTIVE_INFO
+        "IOA", "Objective that ranks the candidate views; in two_phase that of phase 2. rollout takes EMC.",
+        choices=OBJECTIVE_INFO,
     )
     phase_one_objective: str = setting(
         "CS", "Objective whose maximiser sets the interval in which two_phase chooses.", choices=OBJECTIVE_INFO

@@ -80,7 +80,7 @@ class PosteriorShapes:
         what was found free: a heuristic in place of drawing again and again until nothing contradicts.
         """
         if belief.evidence is None:
-            raise SettingError("the surface carries no evidence (measurements per grid angle), which EMC and rollout need")
+            raise SettingError("the surface carries no evidence (measurements by grid angle): EMC and rollout need it")
         posterior = trusted(self._unconditioned.adding(*belief.evidence.measured), self._grid)
         radius = posterior.sample(self._normals(posterior.normals_per_sample))
         if self.settings.free_space:

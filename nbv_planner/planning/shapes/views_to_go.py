@@ -45,4 +45,5 @@ def views_to_go(
 def _part_of_view(needed: FloatArray, gain: FloatArray) -> FloatArray:
     """Part of a view that is needed: none where nothing is, all of it where it does not add enough, or without end."""
     short = needed > _ROUNDING
-    return np.divide(needed, gain, out=short.astype(float), where=short & (gain > needed) & (gain < np.inf))
+    part = np.divide(needed, gain, out=short.astype(float), where=short & (gain > needed) & (gain < np.inf))
+    return np.asarray(part)

@@ -22,7 +22,8 @@ SCENES = [Scene(), Scene(range_max=7.0, field_of_view=1.0), Scene(range_max=14.0
 def rough(seed: int, count: int, size: int) -> Shapes:
     """Shapes that jump, so that much is hidden."""
     rng = np.random.default_rng(seed)
-    wave = rng.normal(size=(count, 8, 1)) * np.cos(np.arange(8)[:, None] * uniform_grid(size) + rng.uniform(0, 6, (8, 1)))
+    phase = np.arange(8)[:, None] * uniform_grid(size) + rng.uniform(0, 6, (8, 1))
+    wave = rng.normal(size=(count, 8, 1)) * np.cos(phase)
     return Shapes(uniform_grid(size), np.clip(5.0 + wave.sum(axis=1) * 0.8, 2.0, 8.0))
 
 
