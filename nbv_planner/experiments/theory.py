@@ -30,7 +30,7 @@ from nbv_planner.geometry import FloatArray
 from nbv_planner.gp.confidence import scheduled_beta
 from nbv_planner.gp.kernels import PeriodicMatern
 from nbv_planner.objects import PolarObject, parse_object, surface_points
-from nbv_planner.planning.planners import Planner, PlannerSettings, planner_named, proof_of
+from nbv_planner.planning.planners import Planner, PlannerSettings, Prior, planner_named, proof_of
 from nbv_planner.planning.view_space import ViewSpace
 from nbv_planner.surface import MapperSettings, Measurements, SurfaceBelief, SurfaceMapper
 from nbv_planner.visibility import observe
@@ -108,7 +108,9 @@ class _Run:
         settings = dataclasses.replace(
             self.planner_settings, travel_weight=0.0, revisit_radius=0.0, refine=False, first_candidate=-1
         )
-        self._planner: Planner = planner_named(settings, scene, views)
+        self._planner: Planner = planner_named(
+            settings, scene, views, prior=Prior(self.kernel, config.mapper.prior_mean)
+        )
         self._mapper = SurfaceMapper(self.kernel, config.mapper)
         self._noise = np.random.default_rng(config.sensor.seed)
         self._belief = self._look()
