@@ -15,7 +15,7 @@ from ros_world import as_received, header, malformed_poses, malformed_scans, pos
 from sensor_msgs.msg import LaserScan, PointCloud2
 from std_srvs.srv import Trigger
 
-from nbv_planner.camera import CameraPose, MeasurementSettings, Scan, scan_to_measurements
+from nbv_planner.camera import CameraPose, MeasurementSettings, Scan, ScanMeasurements, scan_to_measurements
 from nbv_planner.gp.kernels import PeriodicMatern
 from nbv_planner.objects import parse_object
 from nbv_planner.ros import conversions, qos
@@ -66,10 +66,10 @@ class Feed:
         return self.surfaces[-1]
 
 
-def measured(pose: CameraPose, number: int) -> Measurements:
+def measured(pose: CameraPose, number: int) -> ScanMeasurements:
     found = scan_to_measurements(scan_at(pose, number), as_received(pose), SCENE, MeasurementSettings())
     assert len(found.measurements) > 5
-    return found.measurements
+    return found
 
 
 def surface_of(*taken: tuple[CameraPose, int], per_view: int = 1) -> bytes:
@@ -79,7 +79,9 @@ def surface_of(*taken: tuple[CameraPose, int], per_view: int = 1) -> bytes:
     """
     mapper = SurfaceMapper(PeriodicMatern(), MapperSettings(grid_size=GRID))
     for first in range(0, len(taken), per_view):
-        mapper.add(reduce(Measurements.joined, itertools.starmap(measured, taken[first : first + per_view])))
+        found = list(itertools.starmap(measured, taken[first : first + per_view]))
+        joined = reduce(Measurements.joined, (one.measurements for one in found))
+        mapper.add(joined, free=[one.free for one in found])
     return bytes(conversions.belief_to_msg(mapper.belief(), header("object")).data)
 
 
