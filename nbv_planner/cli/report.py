@@ -8,7 +8,7 @@ from pathlib import Path
 from nbv_planner.cli.progress_line import ProgressLine
 from nbv_planner.errors import NbvPlannerError
 from nbv_planner.experiments.report.contents import SweepReport, report_page, report_tables, sweep_report
-from nbv_planner.experiments.report.optimum_table import optimum_table, sweep_optima
+from nbv_planner.experiments.report.optimum_table import optimum_table, place_of, sweep_optima
 from nbv_planner.experiments.report.output import (
     FIGURES_FOLDER,
     PAGE_FILE,
@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _optimum_tables(report: SweepReport) -> list[Table]:
     """Compare with the optimum, or say why not."""
-    places = {(e["case"]["protocol"], e["case"]["object"]) for e in report.episodes}
+    places = {place_of(e) for e in report.episodes}
     line = ProgressLine(len(places), "optima")
     try:
         optima = sweep_optima(report.episodes, lambda done, total: line.show(done))

@@ -91,6 +91,7 @@ class Sweep:
         seeds: seeds; they give the sensor noise and the random planner.
         measures: what is measured in each case.
         base: all other settings; its object, protocol, planner and sensor seed are not used.
+        own_settings: by label of a planner the fields, by group, that take the place of those of `base` for it.
         text: the file that it was read from, as it stands there.
     """
 
@@ -101,6 +102,7 @@ class Sweep:
     seeds: tuple[int, ...] = (0,)
     measures: tuple[str, ...] = (EPISODE,)
     base: EpisodeConfig = field(default_factory=EpisodeConfig)
+    own_settings: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
     text: str = field(default="", compare=False, repr=False)
 
     def cases(self) -> list[Case]:
@@ -112,11 +114,17 @@ class Sweep:
         ]
 
     def case(self, planner: str, shape: str, protocol: str, seed: int, measure: str = EPISODE) -> Case:
-        """One case, with its complete configuration."""
+        """One case, with its complete configuration.
+
+        Raises:
+            SettingError: settings of the planner's own do not fit the others.
+        """
+        groups = self.own_settings.get(planner, {}).items()
+        own = {group: dataclasses.replace(getattr(self.base, group), **values) for group, values in groups}
         config = dataclasses.replace(
             self.base, object=shape, protocol=protocol,
             sensor=dataclasses.replace(self.base.sensor, seed=seed),
-            planner=dataclasses.replace(self.planners[planner], planner_seed=seed),
+            planner=dataclasses.replace(self.planners[planner], planner_seed=seed), **own,
         )
         return Case(planner, shape, protocol, seed, measure, config)
 
@@ -129,6 +137,8 @@ class Sweep:
         planners = {label: dataclasses.asdict(planner) for label, planner in self.planners.items()}
         for planner in planners.values():
             del planner["planner_seed"]
+        for label, own in self.own_settings.items():
+            planners[label]["settings"] = own
         content = {
             "name": self.name, "objects": self.objects, "planners": planners, "protocols": self.protocols,
             "seeds": self.seeds, "measure": self.measures, "settings": settings,

@@ -10,39 +10,15 @@ from nbv_planner.episode_config import EpisodeConfig
 from nbv_planner.errors import UnknownNameError
 from nbv_planner.experiments.located_yaml import Located
 from nbv_planner.experiments.sweep import thesis_objects
+from nbv_planner.experiments.sweep_groups import GROUPS, read_group, refuse_not_taken
 from nbv_planner.objects import parse_object
-from nbv_planner.planning.objectives import OBJECTIVE_INFO
-from nbv_planner.planning.planners import PLANNERS, PlannerSettings
 from nbv_planner.scene import Scene
-from nbv_planner.settings import Setting, check_value, settings_of
+from nbv_planner.settings import Setting, check_value
 
 T = TypeVar("T")
 
 _COUNT = Setting("Number of seeds.", minimum=1, maximum=100_000)
 _SEED = Setting("A seed.", minimum=0, maximum=2**53)
-_GROUPS: dict[str, Any] = {
-    field.name: field.default_factory
-    for field in dataclasses.fields(EpisodeConfig)
-    if field.default_factory is not dataclasses.MISSING
-}
-"""Settings classes by the name of their group in the configuration of an episode."""
-
-_NOT_TAKEN = {
-    ("planner",): "is given by 'planners'",
-    ("object",): "is given by 'objects'",
-    ("protocol",): "is given by 'protocols'",
-    ("sensor", "seed"): "is given by 'seeds'",
-    ("planners", "planner_seed"): "is given by 'seeds'",
-    ("termination", "max_duration"): "would let the figures depend on the speed of the machine; use max_views",
-}
-"""Groups and fields that a sweep does not take, and why."""
-
-_NAMES = {
-    "planner": ("planner", PLANNERS), "objective": ("objective", OBJECTIVE_INFO),
-    "phase_one_objective": ("objective", OBJECTIVE_INFO),
-}
-_USED_BY = {"phase_one_objective": "two_phase", "sweep_views": "uniform"}
-"""Fields that only one planner looks at."""
 
 
 def read_objects(entry: Located, scene: Scene) -> dict[str, Located]:
@@ -72,24 +48,6 @@ def _each_once(items: Iterable[tuple[T, Located]]) -> dict[T, Located]:
     return found
 
 
-def read_planner(entry: Located) -> PlannerSettings:
-    """Settings of a planner.
-
-    Raises:
-        ConfigFileError: a field or a value is not allowed, or the planner does not look at the field.
-    """
-    fields = entry.known_mapping("parameter", [name for name, _, _ in settings_of(PlannerSettings)])
-    places = {key: field.named(entry.path) for key, field in fields.items()}
-    for key, (kind, known) in _NAMES.items():
-        if key in fields and (name := fields[key].scalar()) not in known:
-            raise places[key].error(UnknownNameError(kind, name, known))
-    settings = _group(entry, PlannerSettings, "planners")
-    for key, planner in _USED_BY.items():
-        if key in fields and settings.planner != planner:
-            raise places[key].error(f"{key} has no effect with planner {settings.planner}, only with {planner}")
-    return settings
-
-
 def read_settings(entry: Located) -> EpisodeConfig:
     """Return the default configuration of an episode with the settings of a sweep on top.
 
@@ -98,31 +56,13 @@ def read_settings(entry: Located) -> EpisodeConfig:
     """
     values: dict[str, Any] = {}
     for name, group in entry.known_mapping("group", [f.name for f in dataclasses.fields(EpisodeConfig)]).items():
-        _refuse_not_taken(group, name)
-        values[name] = _group(group, _GROUPS[name], name) if name in _GROUPS else group.scalar()
-        if name not in _GROUPS:
+        refuse_not_taken(group, name)
+        values[name] = read_group(group, GROUPS[name], name) if name in GROUPS else group.scalar()
+        if name not in GROUPS:
             with group.named(entry.path).blamed():
                 EpisodeConfig(**{name: values[name]})
     with entry.blamed():
         return EpisodeConfig(**values)
-
-
-def _refuse_not_taken(entry: Located, *keys: str) -> None:
-    if keys in _NOT_TAKEN:
-        raise entry.error(_NOT_TAKEN[keys])
-
-
-def _group(entry: Located, cls: type[T], name: str) -> T:
-    """Build a settings class from a mapping of its fields."""
-    known = {field: (default, meta) for field, default, meta in settings_of(cls)}
-    values: dict[str, Any] = {}
-    for field, item in entry.known_mapping("parameter", known).items():
-        _refuse_not_taken(item, name, field)
-        content = item.value()
-        with item.named(entry.path).blamed():
-            values[field] = check_value(field, content, *known[field])
-    with entry.blamed():
-        return cls(**values)
 
 
 def read_names(entry: Located, kind: str, known: Iterable[str]) -> tuple[str, ...]:

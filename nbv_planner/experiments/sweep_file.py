@@ -10,7 +10,8 @@ from nbv_planner.errors import ConfigFileError
 from nbv_planner.experiments.cases import MEASURES
 from nbv_planner.experiments.located_yaml import Located, read_located
 from nbv_planner.experiments.sweep import EPISODE, Sweep
-from nbv_planner.experiments.sweep_fields import read_names, read_objects, read_planner, read_seeds, read_settings
+from nbv_planner.experiments.sweep_fields import read_names, read_objects, read_seeds, read_settings
+from nbv_planner.experiments.sweep_planners import read_own_settings, read_planner
 from nbv_planner.simulation import Simulation
 
 KEYS = ("name", "objects", "planners", "protocols", "seeds", "measure", "settings")
@@ -53,14 +54,17 @@ def load_sweep(name: str) -> Sweep:
     base = read_settings(entries["settings"]) if "settings" in entries else EpisodeConfig()
     objects = read_objects(entries["objects"], base.scene)
     planners = _planners(entries["planners"])
+    protocols = read_names(entries["protocols"], "protocol", PROTOCOLS) if "protocols" in entries else ("thesis",)
+    own = {label: read_own_settings(entry, protocols) for label, entry in planners.items()}
     sweep = Sweep(
         name=entries["name"].text() if "name" in entries else path.stem,
         objects=tuple(objects),
         planners={label: read_planner(entry) for label, entry in planners.items()},
-        protocols=read_names(entries["protocols"], "protocol", PROTOCOLS) if "protocols" in entries else ("thesis",),
+        protocols=protocols,
         seeds=read_seeds(entries["seeds"]) if "seeds" in entries else (0,),
         measures=read_names(entries["measure"], "measure", MEASURES) if "measure" in entries else (EPISODE,),
         base=base,
+        own_settings={label: groups for label, groups in own.items() if groups},
         text=text,
     )
     _check_cases(sweep, planners, objects)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -33,8 +34,8 @@ _NOTE = (
     "Intervals as in the table of planners."
 )
 
-Place = tuple[str, str]
-"""Protocol and object as text: what an optimum belongs to within a sweep."""
+Place = tuple[str, str, str]
+"""Protocol, object as text, and the settings of the candidates: what an optimum belongs to within a sweep."""
 
 
 @dataclass(frozen=True)
@@ -57,26 +58,28 @@ class MeasuredEpisode:
 def sweep_optima(
     episodes: Sequence[Mapping[str, Any]], progress: Callable[[int, int], None] = lambda done, total: None
 ) -> dict[Place, Optimum]:
-    """Compute the optimum of each object in each protocol, or read it from the cache.
+    """Compute the optimum of each object, in each protocol and for all candidates, or read it from the cache.
 
     Args:
-        episodes: episodes as they were written; those of one place have the same scene and candidates.
+        episodes: episodes as they were written; the scene is the same in all of them.
         progress: called with (optima done, optima in all).
 
     Raises:
         NbvPlannerError: an object cannot be read any more, or SciPy is older than 1.9.
     """
-    first = {_place(episode): episode for episode in reversed(episodes)}
+    first = {place_of(episode): episode for episode in reversed(episodes)}
     optima: dict[Place, Optimum] = {}
-    for place in distinct(_place(episode) for episode in episodes):
+    for place in distinct(place_of(episode) for episode in episodes):
         judge = Simulation(recorded_config(first[place]["config"])).judge
         optima[place] = optimum_for(judge.points, judge.scene, judge.candidates)
         progress(len(optima), len(first))
     return optima
 
 
-def _place(episode: Mapping[str, Any]) -> Place:
-    return episode["case"]["protocol"], episode["case"]["object"]
+def place_of(episode: Mapping[str, Any]) -> Place:
+    """Return the place of an episode as it was written."""
+    candidates = json.dumps(episode["config"]["views"], sort_keys=True)
+    return episode["case"]["protocol"], episode["case"]["object"], candidates
 
 
 def optimum_table(episodes: Sequence[Mapping[str, Any]], optima: Mapping[Place, Optimum], name: str) -> Table:
@@ -84,7 +87,7 @@ def optimum_table(episodes: Sequence[Mapping[str, Any]], optima: Mapping[Place, 
     measured = [
         MeasuredEpisode(
             e["case"]["planner"], e["case"]["object"], e["case"]["seed"],
-            optimality([view["new_points"] for view in e["views"]], optima[_place(e)]),
+            optimality([view["new_points"] for view in e["views"]], optima[place_of(e)]),
         )
         for e in episodes
         if e["views"]

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.reports.table import Cell, Column, Table
+from nbv_planner.settings import settings_of
 
 _CASE = (
     Column("protocol", "protocol"), Column("algorithm", "planner"), Column("object", "object"), Column("seed", "seed"),
 )
+_SHOWN = ("planner", "phase_one_objective", "objective")
 
 
 def failure_table(failures: Sequence[Mapping[str, Any]]) -> Table:
@@ -55,15 +58,28 @@ def planner_settings_table(planners: Mapping[str, Mapping[str, Any]], reference:
     columns = (
         Column("algorithm", "label"), Column("planner", "planner"),
         Column("phase_one_objective", "objective of phase 1"), Column("objective", "objective"),
+        Column("parameters", "other parameters than the default, and settings of its own"),
     )
     rows = [
-        (label, s["planner"], s["phase_one_objective"] if s["planner"] == "two_phase" else None, s["objective"])
+        (
+            label, s["planner"], s["phase_one_objective"] if s["planner"] == "two_phase" else None, s["objective"],
+            ", ".join(_parameters(s)),
+        )
         for label, s in planners.items()
     ]
     note = f"{reference} knows the object: the omniscient greedy planner." if reference else (
         "There is no omniscient greedy planner (objective OSM) to compare with: nothing is relative to it."
     )
     return Table("planner_settings", "Planners", note, columns, tuple(rows))
+
+
+def _parameters(planner: Mapping[str, Any]) -> Iterator[str]:
+    """What a planner has of its own, apart from what the other columns show."""
+    for name, default, _ in settings_of(PlannerSettings):
+        if name not in _SHOWN and planner.get(name, default) != default:
+            yield f"{name}={planner[name]}"
+    for group, values in planner.get("settings", {}).items():
+        yield from (f"{group}.{name}={value}" for name, value in values.items())
 
 
 def version_table(versions: Mapping[str, str]) -> Table:

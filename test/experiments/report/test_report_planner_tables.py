@@ -84,7 +84,12 @@ def test_times_are_summed_up_over_all_decisions():
 
 
 def test_labels_are_explained_and_a_missing_reference_is_said():
-    planners = {"A": {"planner": "two_phase", "phase_one_objective": "CSN", "objective": "U"}}
-    table = planner_settings_table(planners, None)
-    assert table.rows == (("A", "two_phase", "CSN", "U"),)
+    two_phase = {"planner": "two_phase", "phase_one_objective": "CSN", "objective": "U"}
+    own = {"mapper": {"grid_size": 60, "prior_mean": 4.0}}
+    variant = {"planner": "greedy", "objective": "U", "travel_weight": 0.5, "settings": own}
+    table = planner_settings_table({"A": two_phase, "B": variant}, None)
+    assert table.rows == (
+        ("A", "two_phase", "CSN", "U", ""),
+        ("B", "greedy", None, "U", "travel_weight=0.5, mapper.grid_size=60, mapper.prior_mean=4.0"),
+    )
     assert "no omniscient greedy planner" in table.note

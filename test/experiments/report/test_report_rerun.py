@@ -14,10 +14,11 @@ from nbv_planner.episode_config import EpisodeConfig
 from nbv_planner.errors import ResultsError
 from nbv_planner.experiments.cases import run_case
 from nbv_planner.experiments.report.landscape_case import episode_landscapes, landscape_episode, ranking_objectives
-from nbv_planner.experiments.report.optimum_table import optimum_table, sweep_optima
+from nbv_planner.experiments.report.optimum_table import optimum_table, place_of, sweep_optima
 from nbv_planner.experiments.report.rerun import recorded_config, rerun
 from nbv_planner.experiments.sweep import Sweep
 from nbv_planner.planning.planners import PlannerSettings
+from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.scene import Scene
 from nbv_planner.simulated_camera import SensorSettings
 
@@ -96,7 +97,7 @@ def test_optimum_of_each_object_is_what_the_planners_are_measured_against(episod
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     done = []
     optima = sweep_optima(episodes, lambda *counts: done.append(counts))
-    best = optima["thesis", "square:width=4"]
+    best = optima[place_of(episodes[0])]
     assert done == [(1, 1)]
     table = optimum_table(episodes, optima, "table_7_1_optimum")
     names = [column.name for column in table.columns]
@@ -109,3 +110,15 @@ def test_optimum_of_each_object_is_what_the_planners_are_measured_against(episod
         assert found["least_ratio"].mean <= found["approximation_ratio"].mean <= 1.0
         assert found["t95_optimum_percent"].mean == pytest.approx(100 * e["metrics"]["T95"] / best.views_95)
         assert (found["episodes"], found["proved"], found["not_reached"]) == (1, 1, 0)
+
+
+@pytest.mark.skipif(not hasattr(scipy.optimize, "milp"), reason="scipy < 1.9 has no integer programming")
+def test_planner_with_fewer_candidates_is_measured_against_the_best_of_these(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    sweep = dataclasses.replace(
+        SWEEP, protocols=("sensor",), planners={"many": PlannerSettings(), "few": PlannerSettings()},
+        own_settings={"few": {"views": {"num_views": 7}}},
+        base=EpisodeConfig(termination=TerminationSettings(max_views=1)),
+    )
+    optima = sweep_optima([run_case(case).content for case in sweep.cases()])
+    assert [max(max(views) for views in optimum.best_views) >= 7 for optimum in optima.values()] == [True, False]
