@@ -18,6 +18,17 @@ from nbv_planner.surface import MapperSettings
 
 
 @dataclass(frozen=True)
+class LifecycleParameters:
+    """Parameters of every node about its life."""
+
+    autostart: bool = setting(True, "Become active by itself; else wait to be configured and activated.")
+
+    def __post_init__(self) -> None:
+        """Check the values."""
+        check_settings(self)
+
+
+@dataclass(frozen=True)
 class DepthCameraParameters:
     """Parameters of `depth_camera` beside those of the core."""
 
@@ -70,14 +81,14 @@ class PriorMean:
 
 
 NODE_SETTINGS: dict[str, tuple[type, ...]] = {
-    "depth_camera": (Scene, SensorSettings, MotionSettings, DepthCameraParameters),
+    "depth_camera": (Scene, LifecycleParameters, SensorSettings, MotionSettings, DepthCameraParameters),
     "surface_mapper": (
-        Scene, KernelSettings, MapperSettings, MeasurementSettings, MatchingSettings, ArrivalSettings,
-        SurfaceMapperParameters,
+        Scene, LifecycleParameters, KernelSettings, MapperSettings, MeasurementSettings, MatchingSettings,
+        ArrivalSettings, SurfaceMapperParameters,
     ),
     "nbv_planner": (
-        Scene, KernelSettings, PriorMean, PlannerSettings, ViewSpaceSettings, TerminationSettings, ArrivalSettings,
-        SessionSettings, NbvPlannerParameters,
+        Scene, LifecycleParameters, KernelSettings, PriorMean, PlannerSettings, ViewSpaceSettings, TerminationSettings,
+        ArrivalSettings, SessionSettings, NbvPlannerParameters,
     ),
 }
 """Settings classes that each node declares as parameters."""

@@ -20,7 +20,7 @@ DELIBERATE = {
     "simulation.yaml": {},
     "robot.yaml": {
         "surface_mapper": {"camera_frame": "", "scans_per_view": 3},
-        "nbv_planner": {"autostart": False, "max_duration": 1800.0, "run_info_nodes": "surface_mapper"},
+        "nbv_planner": {"wait_for_start": True, "max_duration": 1800.0, "run_info_nodes": "surface_mapper"},
     },
 }
 
@@ -96,7 +96,7 @@ nbv_planner: {ros__parameters: {qos_overrides./scan.publisher.depth: 3}}
         ("nbv_planner: {ros__parameters: {max_views: -1}}", ["nbv_planner", "max_views", "-1", ">= 0"]),
         ("nbv_planner: {ros__parameters: {max_views: 1.5}}", ["nbv_planner", "max_views", "1.5", "integer"]),
         ("nbv_planner: {ros__parameters: {max_views: true}}", ["nbv_planner", "max_views", "True", "integer"]),
-        ("nbv_planner: {ros__parameters: {autostart: 1}}", ["nbv_planner", "autostart", "1", "true or false"]),
+        ("nbv_planner: {ros__parameters: {wait_for_start: 1}}", ["wait_for_start", "1", "true or false"]),
         ("nbv_planner: {ros__parameters: {objective: 3}}", ["nbv_planner", "objective", "3", "string"]),
         ("nbv_planner: {ros__parameters: {objective: X}}", ["nbv_planner", "objective", "'X'", "IOA", "UP"]),
         ("nbv_planner: {ros__parameters: {allowed_arcs: 1}}", ["nbv_planner", "allowed_arcs", "1", "list"]),
@@ -175,7 +175,7 @@ def test_what_is_written_is_read_back(write):
     odd = {
         "depth_camera": {"object": "file:a b, #1: ü.csv", "noise_std": 1e-7, "camera_frame": "no"},
         "surface_mapper": {"camera_frame": "", "length_scale": 1e-3},
-        "nbv_planner": {"blocked_arcs": (0.1, 0.2, -1e-9, 1e20), "autostart": False, "run_info_nodes": "1.0"},
+        "nbv_planner": {"blocked_arcs": (0.1, 0.2, -1e-9, 1e20), "wait_for_start": True, "run_info_nodes": "1.0"},
     }
     assert load_parameters(write(dump_parameters(odd))) == odd
 

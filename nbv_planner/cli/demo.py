@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
     judge = Simulation(config).judge  # refuses here whatever the nodes would refuse
     require_ros("nbv-planner simulate needs no ROS")
     with results_folder(arguments, config) as results:
-        parameters["nbv_planner"]["autostart"] = False
+        parameters["nbv_planner"]["wait_for_start"] = True
         (results.folder / "parameters.yaml").write_text(dump_parameters(parameters), encoding="utf-8")
         termination = _run_nodes(results, config, judge, record=arguments.record)
         finish(results, config, judge, termination)

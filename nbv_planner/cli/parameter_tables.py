@@ -24,7 +24,7 @@ def run(arguments: argparse.Namespace) -> int:
 def parameter_tables() -> str:
     """Tables of all parameters: those that all nodes share first, then those of each node."""
     shared = [cls for cls in NODE_SETTINGS["depth_camera"] if all(cls in classes for classes in NODE_SETTINGS.values())]
-    parts = [_table("All nodes (shared geometry, given once under `/**`)", shared)]
+    parts = [_table("All nodes (shared geometry is given once, under `/**`)", shared)]
     parts += [_table(f"`{node}`", [c for c in classes if c not in shared]) for node, classes in NODE_SETTINGS.items()]
     return "\n\n".join(parts)
 

@@ -35,7 +35,7 @@ class SessionSettings:
         SettingError: a value is out of range.
     """
 
-    autostart: bool = setting(True, "Start by itself as soon as the inputs are there; else wait for ~/start.")
+    wait_for_start: bool = setting(False, "Wait for ~/start; else start as soon as the inputs are there.")
     goal_timeout: float = setting(60.0, "Time to reach a goal.", unit="s", gt=0.0, read_only=False)
     goal_retries: int = setting(1, "How often a goal that was not reached is sent again.", ge=0, read_only=False)
     unreachable_duration: float = setting(
@@ -165,7 +165,7 @@ class PlanningSession:
         """Forget the episode; inputs that have come in stay."""
         self.monitor.reset()
         self.planner.views.clear_unreachable()
-        self.started = self.settings.autostart
+        self.started = not self.settings.wait_for_start
         self.paused = False
         self.termination: Termination | None = None
         self.goal: Goal | None = None

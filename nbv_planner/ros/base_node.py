@@ -1,4 +1,4 @@
-"""What the three nodes have in common: parameters, counted drops, diagnostics, a clean start and end."""
+"""What the three nodes have in common: parameters, life cycle, counted drops, diagnostics, a clean start and end."""
 
 from __future__ import annotations
 
@@ -13,19 +13,18 @@ from typing import Any
 
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
-from rclpy.exceptions import (
-    InvalidParameterTypeException,
-    InvalidParameterValueException,
-    InvalidTopicNameException,
-)
+from rcl_interfaces.msg import SetParametersResult
+from rclpy.clock import Clock, ClockType
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
+from rclpy.parameter import Parameter
 from std_msgs.msg import Header
 
-from nbv_planner.errors import InputRejectedError, NbvPlannerError
+from nbv_planner.errors import InputRejectedError, SettingError
 from nbv_planner.ros import qos
 from nbv_planner.ros.conversions import status_message, to_stamp
-from nbv_planner.ros.parameters import declare_settings
+from nbv_planner.ros.managed_node import REFUSALS, ManagedNode, Stage
+from nbv_planner.ros.parameters import check_changes, declare_settings
 from nbv_planner.ros.worker import Worker
 
 _WARNING_PERIOD = 5.0
@@ -35,8 +34,11 @@ class NodeFinished(Exception):  # noqa: N818 (no error: the node has done its wo
     """Raised in a callback to end the process cleanly."""
 
 
-class BaseNode(Node):
-    """A node with checked parameters that counts what it drops and reports it on `/diagnostics`."""
+class BaseNode(ManagedNode):
+    """A managed node with checked parameters that counts what it drops and reports it on `/diagnostics`.
+
+    A subclass makes what lasts in its constructor and calls :meth:`autostart` at the end of it.
+    """
 
     def __init__(self, name: str, settings: Iterable[type], **kwargs: Any) -> None:
         """Declare the parameters.
@@ -46,13 +48,26 @@ class BaseNode(Node):
         """
         super().__init__(name, automatically_declare_parameters_from_overrides=True, **kwargs)
         self.worker = Worker(self)
-        declare_settings(self, settings)
+        self._settings = tuple(settings)
+        declare_settings(self, self._settings)
+        self.add_on_set_parameters_callback(self.on_parameters)
         self.drops: Counter[str] = Counter()
         self._warned: dict[str, float] = {}
         self._diagnostics = self.create_publisher(
             DiagnosticArray, "/diagnostics", 10, qos_overriding_options=qos.overridable()
         )
-        self.create_timer(1.0, self.publish_diagnostics)
+        # By a clock that nobody stops: where the simulation's time stands still, that can be told.
+        self.steady_clock = Clock(clock_type=ClockType.STEADY_TIME)
+        self.create_timer(1.0, self.publish_diagnostics, clock=self.steady_clock)
+
+    def autostart(self) -> None:
+        """Become active, if the parameter `autostart` says so.
+
+        Raises:
+            Exception: what the parameters or the program have wrong.
+        """
+        if self.get_parameter("autostart").value:
+            self.go_active()
 
     def destroy_node(self) -> None:
         """End the worker, then the node."""
@@ -78,6 +93,17 @@ class BaseNode(Node):
 
         return handle
 
+    def serve(self, kind: type, name: str, callback: Callable[[Any, Any], Any]) -> None:
+        """Offer a service that lasts as long as the node, and answers why it cannot while the node rests."""
+
+        def answer(request: Any, response: Any) -> Any:
+            if self.active:
+                return callback(request, response)
+            response.success, response.message = False, self.resting()
+            return response
+
+        self.create_service(kind, name, answer)
+
     def drop(self, reason: str, detail: str, number: int = 1) -> None:
         """Count something left out under `reason`, and warn about each reason now and then."""
         self.drops[reason] += number
@@ -86,14 +112,52 @@ class BaseNode(Node):
             self._warned[reason] = now
             self.get_logger().warning(f"dropped ({reason}, {self.drops[reason]} so far): {detail}")
 
+    def on_parameters(self, parameters: Iterable[Parameter]) -> SetParametersResult:
+        """Check new values of parameters and apply them, all or none.
+
+        Until the node is configured every parameter may change; what does not fit together shows in the configuration.
+        """
+        try:
+            parameters = list(parameters)
+            check_changes(self._settings, parameters, configured=self.configured)
+            if self.configured:
+                self.change(parameters)
+        except SettingError as error:
+            return SetParametersResult(successful=False, reason=str(error))
+        return SetParametersResult(successful=True)
+
+    def change(self, parameters: list[Parameter]) -> None:
+        """Apply new values of parameters that may change at run time; to be overridden.
+
+        Raises:
+            SettingError: they do not fit with others; nothing has been changed then.
+        """
+
+    def transitioned(self) -> None:
+        """Say on `/diagnostics` where the node stands now."""
+        self.publish_diagnostics()
+
+    def resting(self) -> str:
+        """Say why the node does nothing; empty if it is active."""
+        if self.active:
+            return ""
+        next_one = {Stage.UNCONFIGURED: "configure", Stage.INACTIVE: "activate"}.get(self.stage)
+        waits = f"waiting for the transition {next_one} of the life cycle" if next_one else "only its end is left"
+        reason = f"; the last transition failed: {' '.join(str(self.failure).split())}" if self.failure else ""
+        return f"{self.stage.value}: {waits}{reason}"
+
     def diagnosis(self) -> tuple[bytes, str, dict[str, object]]:
         """Level, message and values of the node's own entry on `/diagnostics`; to be overridden."""
         return DiagnosticStatus.OK, "running", {}
 
     def publish_diagnostics(self) -> None:
         """Publish the node's entry now."""
-        level, message, values = self.diagnosis()
-        values = {**values, **{f"dropped.{reason}": number for reason, number in sorted(self.drops.items())}}
+        level, message, values = self.diagnosis() if self.configured else (b"", "", {})
+        if not self.active:
+            level = DiagnosticStatus.WARN if self.failure is None else DiagnosticStatus.ERROR
+            message = self.resting()
+        drops = {f"dropped.{reason}": number for reason, number in sorted(self.drops.items())}
+        values = {"stage": self.stage.value, **values, **drops}
         name = self.get_fully_qualified_name().lstrip("/")
         self._diagnostics.publish(
             DiagnosticArray(header=self.header(""), status=[status_message(name, level, message, values)])
@@ -122,9 +186,7 @@ def run_node(create: Callable[[], Node], args: list[str] | None = None) -> int:
         executor.spin()
     except (KeyboardInterrupt, ExternalShutdownException, NodeFinished):
         pass
-    except (
-        NbvPlannerError, InvalidParameterTypeException, InvalidParameterValueException, InvalidTopicNameException,
-    ) as error:
+    except REFUSALS as error:
         return _refuse(str(error))
     except RuntimeError:
         # SIGTERM shuts ROS down at once: a callback that was about to publish then fails. That is no error.

@@ -47,8 +47,8 @@ def run_episode(
 
     Args:
         config: tells how measurements are made from scans.
-        parameter_file: parameters of the nodes, with `autostart` switched off: the episode starts when all nodes are
-            heard, so that none of it is missed.
+        parameter_file: parameters of the nodes, with `wait_for_start` switched on: the episode starts when all nodes
+            are heard, so that none of it is missed.
         log_folder: where the nodes' output goes.
         audience: is told of every step.
         bag: takes everything that the nodes say, if there is one.

@@ -75,7 +75,7 @@ def _replay(context: LaunchContext) -> list[ExecuteProcess]:
     given = _given(context, ("bag", "rate"))
     given["use_sim_time"] = "true"
     ends = [Shutdown(reason="the bag has ended")] if _truth("exit_when_done", given) else None
-    planner = {"autostart": True, "goal_subscribers": 0}
+    planner = {"wait_for_start": False, "goal_subscribers": 0}
     return [
         play_process(given["bag"], given["namespace"], given["rate"], ends),
         _node("surface_mapper", given),

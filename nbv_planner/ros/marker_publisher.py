@@ -6,13 +6,13 @@ import dataclasses
 from typing import Any
 
 import numpy as np
-from rclpy.node import Node
 from sensor_msgs.msg import PointCloud2
 from std_msgs.msg import Header
 from visualization_msgs.msg import MarkerArray
 
 from nbv_planner.errors import InputRejectedError
 from nbv_planner.ros import conversions, qos
+from nbv_planner.ros.base_node import BaseNode
 from nbv_planner.ros.markers import SceneContent, scene_markers
 from nbv_planner.scene import Scene
 from nbv_planner.surface import Measurements
@@ -30,7 +30,7 @@ class MarkerPublisher:
     that starts later, or again, shows them too.
     """
 
-    def __init__(self, node: Node, scene: Scene, frame: str) -> None:
+    def __init__(self, node: BaseNode, scene: Scene, frame: str) -> None:
         """Open the topics of `node`; markers are given in `frame`."""
         self._node, self._frame = node, frame
         self._empty = SceneContent(scene)
@@ -67,7 +67,9 @@ class MarkerPublisher:
         self.show(candidates=candidates)
 
     def publish(self) -> None:
-        """Publish what is new, or what there is to a new subscriber."""
+        """Publish what is new, or what there is to a new subscriber; nothing while the node is inactive."""
+        if not self._node.active:
+            return
         listeners = self._publisher.get_subscription_count()
         if listeners and (self._new or listeners > self._listeners):
             self._new = False

@@ -26,7 +26,7 @@ from nbv_planner.scene import Scene
 class EpisodeMonitor(Node):
     """Listens to the nodes of one episode, and starts it once it hears all of them.
 
-    Nodes find each other one by one, now and then over seconds. With the planner's `autostart` switched off and
+    Nodes find each other one by one, now and then over seconds. With the planner's `wait_for_start` switched on and
     :meth:`start_when_ready` called in turn with spinning, no message of the episode is missed.
 
     Attributes:

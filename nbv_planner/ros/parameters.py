@@ -17,6 +17,7 @@ from nbv_planner.settings import Setting, check_value, from_mapping, refuse_unkn
 T = TypeVar("T")
 _ROS_OWN = ("use_sim_time", "start_type_description_service")
 _FAR = 1e300
+FIXED = "fixed while the node is configured"
 
 
 def declare_settings(node: Node, classes: Iterable[type]) -> None:
@@ -83,16 +84,43 @@ def _plain(value: Any) -> Any:
 
 
 def _value(node: Node, name: str) -> Any:
-    value = node.get_parameter(name).value
+    return plain_value(node.get_parameter(name).value)
+
+
+def plain_value(value: Any) -> Any:
+    """Value of a parameter; an array as a list."""
     return value if isinstance(value, (bool, int, float, str, type(None))) else list(value)
+
+
+def constraints(meta: Setting) -> str:
+    """Say which values are allowed, and when.
+
+    ROS knows parameters that never change; these change while the node is unconfigured.
+    """
+    return "; ".join(text for text in (meta.allowed(), FIXED if meta.read_only else "") if text)
+
+
+def check_changes(classes: Iterable[type], parameters: Iterable[Parameter], *, configured: bool) -> None:
+    """Check new values of `parameters`, each by itself; those that are not settings of `classes` are left alone.
+
+    Raises:
+        SettingError: a value is not allowed, or the setting is fixed while the node is configured.
+    """
+    known = {name: (default, meta) for cls in classes for name, default, meta in settings_of(cls)}
+    for parameter in parameters:
+        if parameter.name not in known:
+            continue
+        default, meta = known[parameter.name]
+        if configured and meta.read_only:
+            raise SettingError(f"{parameter.name}: is {FIXED}; clean the node up, set it, and configure the node again")
+        check_value(parameter.name, plain_value(parameter.value), default, meta)
 
 
 def _descriptor(name: str, default: Any, meta: Setting) -> ParameterDescriptor:
     """Describe a setting: text with unit and allowed values, and a range where ROS knows one."""
     unit = f" [{meta.unit}]" if meta.unit else ""
     descriptor = ParameterDescriptor(
-        name=name, description=meta.description + unit, additional_constraints=meta.allowed(),
-        read_only=meta.read_only,
+        name=name, description=meta.description + unit, additional_constraints=constraints(meta),
     )
     if meta.minimum is None and meta.maximum is None:
         return descriptor
@@ -125,14 +153,8 @@ def changed_settings(settings: T, parameters: Iterable[Parameter]) -> T:
     """Return `settings` with those `parameters` that belong to it replaced.
 
     Raises:
-        SettingError: a value is not allowed, or the setting is fixed at start.
+        SettingError: a value is not allowed, or does not fit the others.
     """
-    known = {name: meta for name, _, meta in settings_of(type(settings))}
-    changes = {}
-    for parameter in parameters:
-        if parameter.name not in known:
-            continue
-        if known[parameter.name].read_only:
-            raise SettingError(f"{parameter.name}: is fixed at start; restart the node to change it")
-        changes[parameter.name] = parameter.value
+    known = {name for name, _, _ in settings_of(type(settings))}
+    changes = {parameter.name: plain_value(parameter.value) for parameter in parameters if parameter.name in known}
     return dataclasses.replace(settings, **changes) if changes else settings

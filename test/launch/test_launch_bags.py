@@ -111,7 +111,7 @@ def test_replay_plays_what_the_nodes_listen_to_and_keeps_the_goals_apart(rosbag2
     assert words[words.index("--topics") + 1 :] == ["/arm/scan", "/arm/camera_pose", "/arm/goal_pose"]
     assert set(nodes) == {"surface_mapper", "nbv_planner"}
     assert parameters(nodes["surface_mapper"]) == {"use_sim_time": True}
-    assert parameters(nodes["nbv_planner"]) == {"use_sim_time": True, "autostart": True, "goal_subscribers": 0}
+    assert parameters(nodes["nbv_planner"]) == {"use_sim_time": True, "wait_for_start": False, "goal_subscribers": 0}
     assert nodes["nbv_planner"].expanded_remapping_rules == [("goal_pose", "replay/goal_pose")]
     assert not nodes["surface_mapper"].expanded_remapping_rules
 

@@ -143,8 +143,8 @@ def test_an_unreachable_first_candidate_is_not_tried_for_ever():
     assert second is None or second.decision.view_angle != pytest.approx(math.pi / 2)
 
 
-def test_without_autostart_nothing_is_sent_before_start():
-    run = ready(autostart=False)
+def test_with_wait_for_start_nothing_is_sent_before_start():
+    run = ready(wait_for_start=True)
     assert run.update(0) is None
     assert run.state is State.WAITING
     run.start(1 * SECOND)
@@ -212,7 +212,7 @@ def test_no_gain_ends_without_a_goal():
 
 
 def test_asking_decides_without_sending():
-    run = ready(autostart=False)
+    run = ready(wait_for_start=True)
     decision = run.ask(0).decide().decision
     assert abs(decision.view_angle - math.pi) < 0.5
     assert run.goal is None

@@ -45,7 +45,8 @@ PARAMETERS = {
     "surface_mapper": {"grid_size": 300},
     # The monitor starts it once it hears all nodes.
     "nbv_planner": {
-        "autostart": False, "objective": "U", "num_views": 60, "max_views": 5, "stall_views": 0, "travel_weight": 0.01,
+        "wait_for_start": True, "objective": "U", "num_views": 60, "max_views": 5, "stall_views": 0,
+        "travel_weight": 0.01,
     },
 }  # fmt: skip
 
@@ -253,7 +254,7 @@ def test_three_nodes_in_one_process_take_the_same_decisions_too(changes):
         iterations = world.listen(DiagnosticStatus, "nbv_planner/iteration", qos.latched(100))
         statuses = world.listen(DiagnosticStatus, "nbv_planner/status", qos.latched(100))
         for cls, name in zip((DepthCamera, SurfaceMapperNode, NbvPlannerNode), NODES, strict=True):
-            world.start(cls, **{**parameters[name], **({"autostart": True} if name == "nbv_planner" else {})})
+            world.start(cls, **{**parameters[name], **({"wait_for_start": False} if name == "nbv_planner" else {})})
         world.spin_until(
             lambda: statuses and conversions.status_values(statuses[-1])["state"] == "DONE", "the end of the episode"
         )

@@ -46,8 +46,9 @@ def test_every_parameter_is_described_with_its_unit_type_range_and_default(world
         found, parameter = node.describe_parameter(key), node.get_parameter(key)
         assert meta.description
         assert found.description == meta.description + (f" [{meta.unit}]" if meta.unit else "")
-        assert found.additional_constraints == meta.allowed()
-        assert found.read_only is meta.read_only
+        assert found.additional_constraints.startswith(meta.allowed())
+        assert ("fixed while the node is configured" in found.additional_constraints) is meta.read_only
+        assert not found.read_only
         assert found.type == TYPES[type(default)].value
         assert (parameter.type_, plain(parameter.value)) == (TYPES[type(default)], plain(default))
         ranges = {float: found.floating_point_range, int: found.integer_range}.get(type(default), [])
@@ -76,7 +77,7 @@ def test_descriptions_are_seen_from_outside_after_a_value_was_given(world, name)
     (found,) = answer.descriptors
     assert found.description == "Radius of the view circle. [m]"
     assert found.floating_point_range[0].from_value == 0.0
-    assert found.read_only is True
+    assert found.additional_constraints == "> 0; fixed while the node is configured"
     assert node.scene.view_distance == 12.0
 
 
@@ -84,7 +85,7 @@ def test_descriptions_are_seen_from_outside_after_a_value_was_given(world, name)
 def test_every_topic_of_the_node_can_have_its_qos_overridden(world, name):
     node = world.start(NODES[name])
     given = {key.removeprefix("qos_overrides.") for key in node.get_parameters_by_prefix("") if "qos_over" in key}
-    by_rclpy = {"/rosout", "/parameter_events", "/clock"}
+    by_rclpy = {"/rosout", "/parameter_events", "/clock", f"/{name}/transition_event"}
     own = node.get_publisher_names_and_types_by_node(name, "/")
     for topic, _ in own:
         assert topic in by_rclpy or f"{topic}.publisher.depth" in given
@@ -118,7 +119,7 @@ def test_qos_overrides_are_applied(world):
         ("surface_mapper", {"length_scale": "wide"}, ["length_scale: 'wide' is a str, expected a number"]),
         ("surface_mapper", {"grid_size": 100.0}, ["grid_size: 100.0 is a float, expected an integer"]),
         ("surface_mapper", {"grid_size": True}, ["grid_size: True is a bool, expected an integer"]),
-        ("nbv_planner", {"autostart": 1}, ["autostart: 1 is a int, expected true or false"]),
+        ("nbv_planner", {"wait_for_start": 1}, ["wait_for_start: 1 is a int, expected true or false"]),
         ("nbv_planner", {"objective": 5}, ["objective: 5 is a int, expected a string"]),
         ("nbv_planner", {"allowed_arcs": 1.0}, ["allowed_arcs: 1.0 is a float, expected a list of numbers"]),
         ("nbv_planner", {"allowed_arcs": [0.0, 1.0, 2.0]}, ["allowed_arcs: has 3 angles, must be pairs"]),
@@ -212,8 +213,8 @@ def test_a_change_at_run_time_is_applied(world):
 @pytest.mark.parametrize(
     ("name", "value", "reason"),
     [
-        ("objective", "UP", "read-only"),
-        ("view_distance", 12.0, "read-only"),
+        ("objective", "UP", "objective: is fixed while the node is configured; clean the node up, set it"),
+        ("view_distance", 12.0, "view_distance: is fixed while the node is configured"),
         ("max_views", -1, "max_views"),
         ("goal_timeout", 0.0, "goal_timeout: 0.0 is out of range; must be > 0 s"),
         ("goal_timeout", -1.0, "goal_timeout"),
@@ -250,7 +251,7 @@ def test_camera_and_mapper_refuse_any_change_at_run_time(world, cls):
     for key, default, _ in declared(node.get_name()):
         (answer,) = node.set_parameters([Parameter(key, value=plain(default))])
         assert not answer.successful
-        assert "read-only" in answer.reason
+        assert f"{key}: is fixed while the node is configured" in answer.reason
 
 
 # --- the same as a process

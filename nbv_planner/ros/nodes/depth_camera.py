@@ -25,8 +25,13 @@ class DepthCamera(BaseNode):
     """Moves to goal poses, casts beams on the true object, publishes scan and pose with the same stamp."""
 
     def __init__(self, **kwargs: Any) -> None:
-        """Read the parameters and open the topics."""
+        """Declare the parameters, and become active unless `autostart` says otherwise."""
         super().__init__("depth_camera", NODE_SETTINGS["depth_camera"], **kwargs)
+        self.serve(Trigger, "~/reset", self.on_reset)
+        self.autostart()
+
+    def configure(self) -> None:
+        """Read the parameters and open the topics."""
         self.scene = read_settings(self, Scene)
         self.motion = read_settings(self, MotionSettings)
         self.parameters = read_settings(self, DepthCameraParameters)
@@ -40,11 +45,14 @@ class DepthCamera(BaseNode):
         self.create_subscription(
             PoseStamped, "goal_pose", self.guarded("goal_pose", self.on_goal), qos.reliable(), **override
         )
-        self.create_service(Trigger, "~/reset", self.on_reset)
         points = surface_points(shape, self.scene.pixel_size)
         frame = self.header(self.parameters.object_frame)
         self._truth.publish(conversions.contour_to_msg(points.angle, points.radius, frame))
         self.create_timer(1.0 / self.motion.scan_rate, self.on_timer)
+
+    def activate(self) -> None:
+        """Move from where the camera rested: the time until now does not count as time to move in."""
+        self._moved_at = self.now_ns()
 
     def _rest(self) -> None:
         """Stand at the initial view, before any goal."""
@@ -70,7 +78,9 @@ class DepthCamera(BaseNode):
             self.on_timer()
 
     def on_timer(self) -> None:
-        """Move on and take a scan."""
+        """Move on and take a scan; while the node is inactive the camera stands and takes none."""
+        if not self.active:
+            return
         now = self.now_ns()
         self._move(now)
         pose = CameraPose.on_view_circle(self.view_angle, self.scene.view_distance)

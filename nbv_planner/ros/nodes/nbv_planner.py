@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PoseStamped
-from rcl_interfaces.msg import SetParametersResult
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.parameter import Parameter
 from rclpy.task import Future
@@ -53,8 +51,18 @@ class NbvPlannerNode(BaseNode):
     """
 
     def __init__(self, **kwargs: Any) -> None:
-        """Read the parameters and open the topics."""
+        """Declare the parameters, and become active unless `autostart` says otherwise."""
         super().__init__("nbv_planner", NODE_SETTINGS["nbv_planner"], **kwargs)
+        self.session: PlanningSession | None = None
+        self._said: tuple[State, str] | None = None
+        # These last, so that the node can be asked why it does nothing before it is configured, too.
+        override = {"qos_overriding_options": qos.overridable()}
+        self._status = self.create_publisher(DiagnosticStatus, "~/status", qos.latched(), **override)
+        self._open_services()
+        self.autostart()
+
+    def configure(self) -> None:
+        """Read the parameters and open the topics."""
         self.scene = read_settings(self, Scene)
         self.parameters = read_settings(self, NbvPlannerParameters)
         self.session = PlanningSession(
@@ -64,13 +72,26 @@ class NbvPlannerNode(BaseNode):
             read_settings(self, SessionSettings),
             self.scene.view_distance,
         )
-        self._said: tuple[State, str] | None = None
         self._deciding = False
         self._open_topics()
-        self.add_on_set_parameters_callback(self.on_parameters)
         self.run_info = RunInfo(self, [name for name in self.parameters.run_info_nodes.split(",") if name])
-        self.create_timer(0.1, self.advance)
-        self.advance()
+        self.create_timer(0.1, self.advance, clock=self.steady_clock)
+
+    def activate(self) -> None:
+        """Go on where the planner was; the time for reaching a goal starts anew."""
+        self.session.pause(self.session.paused, self.now_ns())
+
+    def forget(self) -> None:
+        """Forget the episode; a decision under way is not heard of any more."""
+        self.session = None
+
+    def transitioned(self) -> None:
+        """Say where the node stands now, and go on if it is active."""
+        if self.active:
+            self.advance()
+        else:
+            self._say_status()
+            self.publish_diagnostics()
 
     def _planner(self) -> Planner:
         """Build the planner; without the true object, which no robot has.
@@ -90,16 +111,17 @@ class NbvPlannerNode(BaseNode):
         self._goal = self.create_publisher(PoseStamped, "goal_pose", qos.reliable(), **override)
         self._candidates = self.create_publisher(PointCloud2, "~/candidates", qos.latched(), **override)
         self._iteration = self.create_publisher(DiagnosticStatus, "~/iteration", qos.latched(100), **override)
-        self._status = self.create_publisher(DiagnosticStatus, "~/status", qos.latched(), **override)
         self.create_subscription(
             PointCloud2, "surface", self.guarded("surface", self.on_surface), qos.latched(), **override
         )
         self.create_subscription(
             PoseStamped, "camera_pose", self.guarded("camera_pose", self.on_pose), qos.reliable(), **override
         )
+
+    def _open_services(self) -> None:
         for name, callback in (("start", self.on_start), ("stop", self.on_stop), ("reset", self.on_reset)):
-            self.create_service(Trigger, f"~/{name}", callback)
-        self.create_service(SetBool, "~/pause", self.on_pause)
+            self.serve(Trigger, f"~/{name}", callback)
+        self.serve(SetBool, "~/pause", self.on_pause)
         # In a group of its own: an answer that is long in coming must not hold up the other callbacks.
         self.create_service(
             Trigger, "~/plan_once", self.on_plan_once, callback_group=MutuallyExclusiveCallbackGroup()
@@ -125,7 +147,12 @@ class NbvPlannerNode(BaseNode):
         self.advance()
 
     def advance(self) -> None:
-        """Go on as far as the inputs allow: send the goal again, have the next one decided, say the status."""
+        """Go on as far as the inputs allow: send the goal again, have the next one decided, say the status.
+
+        An inactive node takes in what comes, so that it knows where it is when it goes on, and does nothing.
+        """
+        if not self.active:
+            return
         self.session.inputs.subscribers = self._goal.get_subscription_count()
         now = self.now_ns()
         self._send(self.session.advance(now))
@@ -136,8 +163,10 @@ class NbvPlannerNode(BaseNode):
         self._say_status()
 
     def _on_answer(self, question: Question, answer: Answer) -> None:
-        """Take in a decision."""
+        """Take in a decision, unless the node rests: it is made anew then."""
         self._deciding = False
+        if not self.active:
+            return
         self._send(self.session.answer(question, answer, self.now_ns()))
         self.advance()
 
@@ -175,12 +204,12 @@ class NbvPlannerNode(BaseNode):
 
     def _say_status(self) -> None:
         """Publish the status when it has changed."""
-        state, (level, message) = self.session.state, self._status_words()
+        state, (level, message) = self._state(), self._status_words()
         if (state, message) == self._said:
             return
         before, self._said = self._said, (state, message)
         if state is State.DONE and self.parameters.exit_when_done:
-            self.create_timer(_LINGER, self._finish)
+            self.create_timer(_LINGER, self._finish, clock=self.steady_clock)
         values = self._status_values()
         self._status.publish(conversions.status_message(f"{self.get_name()}: status", level, message, values))
         if state in _PASSING:
@@ -193,8 +222,15 @@ class NbvPlannerNode(BaseNode):
     def _finish(self) -> None:
         raise NodeFinished
 
+    def _state(self) -> State:
+        if self.active:
+            return self.session.state
+        return State.PAUSED if self.configured else State.WAITING
+
     def _status_words(self) -> tuple[bytes, str]:
         """Level and message of the status."""
+        if not self.active:
+            return DiagnosticStatus.WARN if self.failure is None else DiagnosticStatus.ERROR, self.resting()
         session, state = self.session, self.session.state
         if session.termination is not None:
             return DiagnosticStatus.OK, f"{session.termination.reason.value}: {session.termination.detail}"
@@ -214,8 +250,10 @@ class NbvPlannerNode(BaseNode):
     def _status_values(self) -> dict[str, object]:
         """Values of the status."""
         session = self.session
+        if session is None:
+            return {"state": State.WAITING.value, "views": 0, "coverage_estimate": 0.0, "elapsed": 0.0}
         values: dict[str, object] = {
-            "state": session.state.value, "views": len(session.visited), "coverage_estimate": session.coverage,
+            "state": self._state().value, "views": len(session.visited), "coverage_estimate": session.coverage,
             "elapsed": session.elapsed(self.now_ns()),
         }
         if session.termination is None:
@@ -235,18 +273,17 @@ class NbvPlannerNode(BaseNode):
         names = [f"{self.resolve_topic_name(topic)} ({_TYPES[topic]})" for topic in session.missing()]
         return "waiting for " + "; ".join(names)
 
-    def on_parameters(self, parameters: Iterable[Parameter]) -> SetParametersResult:
-        """Check parameters that may change at run time and apply them, all or none."""
-        try:
-            parameters = list(parameters)
-            monitor = changed_settings(self.session.monitor.settings, parameters)
-            session = changed_settings(self.session.settings, parameters)
-            planner = changed_settings(self.session.planner.settings, parameters)
-        except SettingError as error:
-            return SetParametersResult(successful=False, reason=str(error))
+    def change(self, parameters: list[Parameter]) -> None:
+        """Apply new values of parameters that may change at run time, all or none.
+
+        Raises:
+            SettingError: they do not fit with others.
+        """
+        monitor = changed_settings(self.session.monitor.settings, parameters)
+        session = changed_settings(self.session.settings, parameters)
+        planner = changed_settings(self.session.planner.settings, parameters)
         self.session.monitor.settings, self.session.settings = monitor, session
         self.session.planner.settings = planner
-        return SetParametersResult(successful=True)
 
     def on_start(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         """Begin, or go on after a pause."""
@@ -280,6 +317,9 @@ class NbvPlannerNode(BaseNode):
 
     async def on_plan_once(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         """Say which view would be next, without going there."""
+        if not self.active:
+            response.success, response.message = False, self.resting()
+            return response
         try:
             question = self.session.ask(self.now_ns())
         except ValueError as error:

@@ -68,8 +68,13 @@ class SurfaceMapperNode(BaseNode):
     """
 
     def __init__(self, **kwargs: Any) -> None:
-        """Read the parameters and open the topics."""
+        """Declare the parameters, and become active unless `autostart` says otherwise."""
         super().__init__("surface_mapper", NODE_SETTINGS["surface_mapper"], **kwargs)
+        self.serve(Trigger, "~/reset", self.on_reset)
+        self.autostart()
+
+    def configure(self) -> None:
+        """Read the parameters, start from the prior and open the topics."""
         self.scene = read_settings(self, Scene)
         self.measurement = read_settings(self, MeasurementSettings)
         self.parameters = read_settings(self, SurfaceMapperParameters)
@@ -83,6 +88,15 @@ class SurfaceMapperNode(BaseNode):
         self._begin()
         self._open_topics()
 
+    def activate(self) -> None:
+        """Go on with the map as it is, and publish what has not been published."""
+        self._publish()
+        self._update()
+
+    def forget(self) -> None:
+        """Forget the map; an update under way is not heard of any more."""
+        self.mapper = None
+
     def _begin(self) -> None:
         """Start from the prior. An update under way keeps the old model, and is not heard of any more."""
         self.mapper = SurfaceMapper(self._kernel, self._mapper_settings)
@@ -90,6 +104,7 @@ class SurfaceMapperNode(BaseNode):
         self._prior_stamp: int | None = None
         self._published = False
         self._last: Update | None = None
+        self._unpublished: Update | None = None
         self._newest_view = -1
         self._views = self._scans = self._updates = 0
 
@@ -103,10 +118,11 @@ class SurfaceMapperNode(BaseNode):
         ):
             self.create_subscription(kind, topic, self.guarded(topic, callback), profile, **override)
         self.markers = MarkerPublisher(self, self.scene, self.parameters.object_frame)
-        self.create_service(Trigger, "~/reset", self.on_reset)
 
     def on_scan(self, msg: LaserScan) -> None:
-        """Take in a scan."""
+        """Take in a scan, unless the node is inactive."""
+        if not self.active:
+            return
         conversions.check_frame(msg.header, self.parameters.camera_frame)
         scan = conversions.scan_from_msg(msg)
         self._heard["scan"] = self.now_ns()
@@ -156,7 +172,7 @@ class SurfaceMapperNode(BaseNode):
 
     def _update(self) -> None:
         """Have everything that waits mapped at once, unless an update is under way."""
-        if self.worker.pending:
+        if self.worker.pending or not self.active:
             return
         if self._prior_stamp is not None:
             scans, stamp, self._prior_stamp = (), self._prior_stamp, None
@@ -186,17 +202,24 @@ class SurfaceMapperNode(BaseNode):
     def _on_update(self, update: Update) -> None:
         """Publish the belief that an update gave, and go on with what has come meanwhile."""
         if update.mapper is self.mapper:
-            self._last = update
+            self._last = self._unpublished = update
             self._scans += update.scans
             self._views += update.views
             self._updates += 1
-            header = self.header(self.parameters.object_frame, update.stamp)
-            self._surface.publish(conversions.belief_to_msg(update.belief, header))
-            self.markers.show(belief=update.belief)
+            self._publish()
             self.markers.add_hits(update.hits)
             for reason, number in update.dropped.items():
                 self.drop(f"beam.{reason}", f"{number} beams of the scans up to {update.stamp} ns", number)
         self._update()
+
+    def _publish(self) -> None:
+        """Publish the newest belief, unless it has been published or the node is inactive."""
+        if self._unpublished is None or not self.active:
+            return
+        update, self._unpublished = self._unpublished, None
+        header = self.header(self.parameters.object_frame, update.stamp)
+        self._surface.publish(conversions.belief_to_msg(update.belief, header))
+        self.markers.show(belief=update.belief)
 
     def diagnosis(self) -> tuple[bytes, str, dict[str, object]]:
         """Which input is missing, what was dropped, how long an update took."""

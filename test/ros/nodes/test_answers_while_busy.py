@@ -244,7 +244,7 @@ def test_a_reset_throws_the_decision_under_way_away_and_asks_again(world, gate):
 
 def test_plan_once_holds_up_no_other_service(world, gate):
     decision = gate(Planner, "decide")
-    planner = world.start(NbvPlannerNode, objective="U", num_views=20, autostart=False)
+    planner = world.start(NbvPlannerNode, objective="U", num_views=20, wait_for_start=True)
     Inputs(world)
     world.spin_until(lambda: planner.session.inputs.belief is not None, "the surface")
     client = world.peer.create_client(Trigger, "nbv_planner/plan_once")

@@ -384,8 +384,8 @@ def test_odd_but_well_formed_surfaces_do_not_stop_it(world, objective, size):
 # --- services
 
 
-def test_without_autostart_it_waits_for_start(world):
-    world.start(NbvPlannerNode, **SMALL, autostart=False)
+def test_with_wait_for_start_it_waits_for_start(world):
+    world.start(NbvPlannerNode, **SMALL, wait_for_start=True)
     robot = Robot(world).begin()
     assert robot.status("WAITING")["message"] == "waiting for the service ~/start"
     world.spin_some()
@@ -453,7 +453,7 @@ def test_pause_before_the_first_goal_holds_it_back_too(world):
 
 
 def test_plan_once_says_view_and_utility_without_sending_a_goal(world):
-    node = world.start(NbvPlannerNode, **SMALL, autostart=False)
+    node = world.start(NbvPlannerNode, **SMALL, wait_for_start=True)
     robot = Robot(world)
     answer = world.call(Trigger, "nbv_planner/plan_once")
     assert (answer.success, answer.message) == (False, "no surface received yet")
