@@ -66,3 +66,16 @@ class BackEndError(NbvPlannerError, RuntimeError):
 
 class BagError(NbvPlannerError, OSError):
     """A bag cannot be read or written, or does not hold what the command needs."""
+
+
+class StateFileError(NbvPlannerError, ValueError):
+    """A state file cannot be written, or cannot be gone on from.
+
+    Attributes:
+        reason: short fixed word to count it under.
+    """
+
+    def __init__(self, reason: str, detail: str) -> None:
+        """Give the word to count it under, and what was wrong."""
+        super().__init__(detail)
+        self.reason = reason

@@ -1,0 +1,55 @@
+"""Settings of what the nodes keep in files, and of which settings such a file depends on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from nbv_planner.settings import check_settings, setting, settings_of
+
+
+@dataclass(frozen=True)
+class SavingSettings:
+    """When a node saves and restores its state.
+
+    Raises:
+        SettingError: a value has the wrong type.
+    """
+
+    autosave: bool = setting(True, "Save after every view, before anybody hears of it; needs the file to be named.")
+    restore: bool = setting(
+        True, "At start, go on from the file if it is there and belongs to this episode and these settings."
+    )
+    episode: str = setting(
+        "", "Name of the episode: a file of another one is not gone on from; empty goes on from any."
+    )
+
+    def __post_init__(self) -> None:
+        """Check the values."""
+        check_settings(self)
+
+
+@dataclass(frozen=True)
+class MapFileSettings(SavingSettings):
+    """Where the mapper keeps the surface map; see :class:`SavingSettings`."""
+
+    map_file: str = setting("", "File of ~/save, ~/load, autosave and restore; empty keeps nothing.")
+
+
+@dataclass(frozen=True)
+class StateFileSettings(SavingSettings):
+    """Where planner and simulated camera keep their state; see :class:`SavingSettings`."""
+
+    state_file: str = setting("", "File in which the state is kept; empty keeps nothing.")
+
+
+def fixed_settings(*instances: Any) -> dict[str, dict[str, Any]]:
+    """Values of those settings that cannot change at run time, by class name, as JSON holds them."""
+    return {
+        type(instance).__name__: {
+            name: list(value) if isinstance(value := getattr(instance, name), tuple) else value
+            for name, _, meta in settings_of(type(instance))
+            if meta.read_only
+        }
+        for instance in instances
+    }

@@ -1,0 +1,1 @@
+"""What a node knows, kept in a file that survives the node."""
