@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from nbv_planner.errors import MeasurementError
 from nbv_planner.geometry import FloatArray, angle_difference
 
 
@@ -74,6 +75,21 @@ class Evidence:
         """The same in single precision, as a message carries it."""
         values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         return Evidence(**{name: value.astype(np.float32).astype(float) for name, value in values.items()})
+
+
+def evidence_from_rows(grid: FloatArray, rows: NDArray[np.float64]) -> Evidence:
+    """Evidence on `grid` (M,) from its attributes one below the other, shape (4, M).
+
+    Raises:
+        MeasurementError: another shape, or a value that no evidence has.
+    """
+    if rows.shape != (4, len(grid)):
+        raise MeasurementError(f"evidence: shape {rows.shape}, must be (4, {len(grid)})")
+    angle, radius, std, free = rows
+    finite = np.isfinite(angle).all() and np.isfinite(radius).all()
+    if not finite or np.isnan(std).any() or np.isnan(free).any() or (std <= 0.0).any() or (free < 0.0).any():
+        raise MeasurementError("evidence: holds a value that is not allowed")
+    return Evidence(angle, radius, std, free)
 
 
 def nearest_cell(grid: FloatArray, angle: FloatArray) -> NDArray[np.intp]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass
 from typing import Any
@@ -13,13 +13,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from nbv_planner.circle import CircleInterpolation
 from nbv_planner.errors import MeasurementError, SettingError
-from nbv_planner.evidence import Evidence, nearest_cell
+from nbv_planner.evidence import Evidence, evidence_from_rows, nearest_cell
 from nbv_planner.free_space import FreeRays
 from nbv_planner.geometry import TWO_PI, FloatArray, wrap_angle
 from nbv_planner.gp.confidence import scheduled_half_width
 from nbv_planner.gp.kernels import Kernel
 from nbv_planner.gp.leave_one_out import LeaveOneOut, leave_one_out
 from nbv_planner.gp.posterior import log_likelihood_of, posterior_on, trusted
+from nbv_planner.gp.posterior_state import posterior_from_state, posterior_state
 from nbv_planner.settings import check_settings, setting
 
 # Steepest relative slope (1/rad) that is believed; beyond it a radius says next to nothing at its angle anyway.
@@ -255,6 +256,28 @@ class SurfaceMapper:
         self._hits = np.zeros(len(self._grid), dtype=np.uint32)
         self._evidence = Evidence.none(self._grid)
         self.solver = self._settings.solver
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Everything that the mapper knows, as arrays by name; :meth:`restore` gives the same belief bit for bit."""
+        evidence = np.stack([getattr(self._evidence, field.name) for field in dataclasses.fields(Evidence)])
+        own = {"hits": self._hits, "views": np.array(self._views), "evidence": evidence}
+        return {**posterior_state(self._posterior), **own}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Know what another mapper of the same kernel, settings and grid gave as its :meth:`state`.
+
+        Raises:
+            MeasurementError: it is no such state; nothing has changed then.
+        """
+        blank = copy(self)
+        blank.reset()
+        posterior = posterior_from_state(blank._posterior, state)
+        hits, views, evidence = (state.get(name, np.empty(0)) for name in ("hits", "views", "evidence"))
+        if hits.dtype != np.uint32 or hits.shape != self._grid.shape or views.shape != () or int(views) < 0:
+            raise MeasurementError(f"hits, views: {hits.dtype} {hits.shape}, {views} do not fit the grid")
+        self._evidence = evidence_from_rows(self._grid, evidence)
+        self._posterior, self._trusted = posterior, trusted(posterior, self._grid)
+        self._hits, self._views, self.solver = hits, int(views), self._settings.solver
 
     def copy(self) -> SurfaceMapper:
         """Another mapper that knows the same; neither sees what is added to the other later."""

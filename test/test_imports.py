@@ -17,6 +17,7 @@ PACKAGE = "nbv_planner"
 LAYERS = [
     {"errors", ""},
     {"geometry", "settings"},
+    {"saving"},
     {"gp", "scene", "circle", "colors", "evidence", "free_space"},
     {"surface", "visibility"},
     {"camera"},
@@ -24,7 +25,7 @@ LAYERS = [
     {"planning", "objects"},
     {"simulated_camera", "message_values", "scan_mapping"},
     {"node_settings", "evaluation", "topics"},
-    {"config_files", "episode_config"},
+    {"config_files", "episode_config", "state"},
     {"simulation", "results", "live", "reports"},
     {"bags"},
     {"experiments", "plotting", "ros", "web"},
