@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from nbv_planner.camera import CameraPose
+from nbv_planner.planning.episode_memory import EpisodeMemory
+from nbv_planner.planning.goal import Goal
 from nbv_planner.planning.planners import Decision, Planner
 from nbv_planner.planning.termination import Termination, TerminationMonitor, TerminationReason
 from nbv_planner.scan_matching import ArrivalSettings
@@ -51,29 +53,6 @@ class SessionSettings:
     def __post_init__(self) -> None:
         """Check the values."""
         check_settings(self)
-
-
-@dataclass(frozen=True, eq=False)
-class Goal:
-    """A view that the camera has been sent to.
-
-    Attributes:
-        pose: where to stand and look.
-        stamp: time of the decision, nanoseconds; names the goal.
-        decision: why this view.
-        round: number of the view, from 1.
-        planning_milliseconds: time that the decision took.
-        belief: belief from which it was made.
-        belief_stamp: time of the newest scan in it, nanoseconds.
-    """
-
-    pose: CameraPose
-    stamp: int
-    decision: Decision
-    round: int
-    planning_milliseconds: float
-    belief: SurfaceBelief
-    belief_stamp: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,26 +99,7 @@ class Answer:
     milliseconds: float
 
 
-@dataclass
-class Inputs:
-    """What has come in so far.
-
-    Attributes:
-        belief: newest surface belief.
-        belief_stamp: time of the newest scan in it, nanoseconds.
-        pose: newest camera pose.
-        pose_stamp: its time, nanoseconds.
-        subscribers: number of subscribers of the goals.
-    """
-
-    belief: SurfaceBelief | None = None
-    belief_stamp: int = 0
-    pose: CameraPose | None = None
-    pose_stamp: int = 0
-    subscribers: int = 0
-
-
-class PlanningSession:
+class PlanningSession(EpisodeMemory):
     """One episode after another: feed inputs in, call :meth:`update`, send out what it returns.
 
     A caller that must not be held up by a decision calls :meth:`advance`, has the :meth:`question` decided elsewhere
@@ -153,30 +113,16 @@ class PlanningSession:
         settings: SessionSettings, view_distance: float,
     ) -> None:
         """Put the parts together and wait."""
-        self.planner = planner
-        self.monitor = monitor
+        super().__init__(planner, monitor)
         self._arrival = arrival
         self.settings = settings
         self._view_distance = view_distance
-        self.inputs = Inputs()
         self.reset()
 
     def reset(self) -> None:
         """Forget the episode; inputs that have come in stay."""
-        self.monitor.reset()
-        self.planner.views.clear_unreachable()
+        self.forget()
         self.started = not self.settings.wait_for_start
-        self.paused = False
-        self.termination: Termination | None = None
-        self.goal: Goal | None = None
-        self.visited: list[float] = []
-        self._episode = object()
-        self._began: int | None = None
-        self._arrived = False
-        self._away = 0
-        self._sent = 0
-        self._tries = 0
-        self._waiting_since: int | None = None
 
     def start(self, now: int) -> str:
         """Begin (or go on after a pause); returns what happened, in words.
@@ -346,6 +292,8 @@ class PlanningSession:
         if inputs.belief is None or inputs.belief_stamp <= self._away:
             return None
         self.visited.append(self.goal.decision.view_angle)
+        self._counted.append(inputs.belief_stamp)
+        self._hits = int(inputs.belief.hits.sum())
         self.goal, self._arrived, self._waiting_since = None, False, None
         ended = self.monitor.after_view(inputs.belief, self.elapsed(now))
         if ended:

@@ -78,16 +78,21 @@ class TerminationSettings:
 
 
 class TerminationMonitor:
-    """Watches an episode and says when it is over."""
+    """Watches an episode and says when it is over.
+
+    Attributes:
+        settings: its limits.
+        history: estimated coverage after each view so far.
+    """
 
     def __init__(self, settings: TerminationSettings) -> None:
         """Start with an empty history."""
         self.settings = settings
-        self._coverage: list[float] = []
+        self.history: list[float] = []
 
     def reset(self) -> None:
         """Forget the episode so far."""
-        self._coverage.clear()
+        self.history.clear()
 
     def coverage(self, belief: SurfaceBelief) -> float:
         """Estimated coverage of the surface, in [0, 1]."""
@@ -104,7 +109,7 @@ class TerminationMonitor:
             The termination, or None if the episode goes on.
         """
         s = self.settings
-        self._coverage.append(self.coverage(belief))
+        self.history.append(self.coverage(belief))
         fraction = narrow_fraction(belief, s.band_tolerance)
         if fraction >= s.target_fraction:
             return Termination(
@@ -126,9 +131,9 @@ class TerminationMonitor:
 
     def _stalled(self) -> Termination | None:
         s = self.settings
-        if s.stall_views == 0 or len(self._coverage) <= s.stall_views:
+        if s.stall_views == 0 or len(self.history) <= s.stall_views:
             return None
-        rise = max(self._coverage[-s.stall_views :]) - self._coverage[-s.stall_views - 1]
+        rise = max(self.history[-s.stall_views :]) - self.history[-s.stall_views - 1]
         if rise >= s.stall_change:
             return None
         return Termination(
@@ -138,7 +143,7 @@ class TerminationMonitor:
         )
 
     def _used_up(self, elapsed: float) -> Termination | None:
-        s, views = self.settings, len(self._coverage)
+        s, views = self.settings, len(self.history)
         if s.max_views and views >= s.max_views:
             return Termination(TerminationReason.MAX_VIEWS, {"views": float(views)}, f"{views} views taken")
         return self.out_of_time(elapsed)

@@ -75,6 +75,27 @@ class ViewSpace:
         """Forget which views could not be reached."""
         self._unreachable_until = {}
 
+    @property
+    def unreachable(self) -> Mapping[int, float]:
+        """Time until which a candidate is left out, seconds of the caller's clock, by its index."""
+        return self._unreachable_until
+
+    @unreachable.setter
+    def unreachable(self, until: Mapping[int, float]) -> None:
+        """Take over what another view space of the same candidates knew.
+
+        Raises:
+            IndexError: an index is that of no candidate.
+        """
+        for index in until:
+            if not 0 <= index < len(self.angles):
+                raise IndexError(f"unreachable: {index} is no candidate; there are {len(self.angles)}")
+        self._unreachable_until = dict(until)
+
+    def shift_unreachable(self, seconds: float) -> None:
+        """Follow a clock that has been set by `seconds`."""
+        self._unreachable_until = {index: until + seconds for index, until in self._unreachable_until.items()}
+
     def feasible(self, now: float, visited: Iterable[float] = (), revisit_radius: float = 0.0) -> BoolArray:
         """Which candidates may be chosen, shape (V,).
 
