@@ -47,6 +47,20 @@ class CameraPose:
         """Polar angle of the position, in [0, 2π)."""
         return float(wrap_angle(math.atan2(self.y, self.x)))
 
+    def then(self, relative: CameraPose) -> CameraPose:
+        """Pose in the object frame of what stands at `relative` in this pose's own frame."""
+        cos, sin = math.cos(self.yaw), math.sin(self.yaw)
+        return CameraPose(
+            x=self.x + cos * relative.x - sin * relative.y,
+            y=self.y + sin * relative.x + cos * relative.y,
+            yaw=self.yaw + relative.yaw,
+        )
+
+    def inverse(self) -> CameraPose:
+        """Pose of the frame in which this pose is given, in this pose's own frame."""
+        cos, sin = math.cos(self.yaw), math.sin(self.yaw)
+        return CameraPose(x=-cos * self.x - sin * self.y, y=sin * self.x - cos * self.y, yaw=-self.yaw)
+
     def to_camera(self, x: ArrayLike, y: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Camera coordinates (x along the line of sight, y to the left) of world points."""
         dx, dy = np.asarray(x, dtype=float) - self.x, np.asarray(y, dtype=float) - self.y

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from nbv_planner.camera import MeasurementSettings
+from nbv_planner.camera_poses import PoseSettings
 from nbv_planner.gp.kernels import KernelSettings
 from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.session import SessionSettings
@@ -83,7 +84,7 @@ class PriorMean:
 NODE_SETTINGS: dict[str, tuple[type, ...]] = {
     "depth_camera": (Scene, LifecycleParameters, SensorSettings, MotionSettings, DepthCameraParameters),
     "surface_mapper": (
-        Scene, LifecycleParameters, KernelSettings, MapperSettings, MeasurementSettings, MatchingSettings,
+        Scene, LifecycleParameters, KernelSettings, MapperSettings, MeasurementSettings, PoseSettings, MatchingSettings,
         ArrivalSettings, SurfaceMapperParameters,
     ),
     "nbv_planner": (

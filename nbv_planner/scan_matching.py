@@ -6,10 +6,12 @@ import dataclasses
 import math
 from collections import Counter, deque
 from dataclasses import dataclass
+from typing import Protocol
 
 from nbv_planner.camera import CameraPose, Scan
-from nbv_planner.errors import SettingError
+from nbv_planner.errors import InputRejectedError, SettingError
 from nbv_planner.geometry import angle_difference
+from nbv_planner.pose_track import PoseTrack
 from nbv_planner.settings import check_settings, setting
 
 
@@ -50,9 +52,17 @@ class MatchingSettings:
         "Which scans count: at_view takes those taken while the camera stands at its goal, always takes all.",
         choices=("at_view", "always"),
     )
-    pose_source: str = setting("topic", "Where camera poses come from.", choices=("topic",))
     scans_per_view: int = setting(1, "Number of scans that count at each goal.", ge=1, le=1000)
-    pose_tolerance: float = setting(0.05, "Greatest time between a scan and its pose.", unit="s", ge=0.0)
+    pose_tolerance: float = setting(
+        0.05, "Greatest time between a scan and its pose where it cannot be interpolated.", unit="s", ge=0.0
+    )
+    pose_gap: float = setting(
+        0.5, "Greatest time between the two poses around a scan for interpolating; 0 takes the nearest.", unit="s",
+        ge=0.0,
+    )
+    pose_timeout: float = setting(
+        2.0, "Time for which a scan waits for its pose, by the stamps of later scans.", unit="s", gt=0.0
+    )
     queue_size: int = setting(40, "Number of scans and poses that may wait for each other.", ge=1, le=10_000)
 
     def __post_init__(self) -> None:
@@ -79,6 +89,26 @@ class MatchedScan:
     view: int = 0
 
 
+class PoseSource(Protocol):
+    """Knows the camera's poses of the last moments."""
+
+    def at(self, stamp: int, frame: str) -> CameraPose | None:
+        """Pose of the camera frame `frame` at `stamp` (nanoseconds), or None while it is not there yet.
+
+        Raises:
+            InputRejectedError: it will never be there.
+        """
+
+
+@dataclass(frozen=True, eq=False)
+class _WaitingScan:
+    """A scan that has no pose yet, its time (nanoseconds) and its frame."""
+
+    stamp: int
+    scan: Scan
+    frame: str
+
+
 class ScanMatcher:
     """Holds scans, poses and the goal, in whichever order they arrive, and hands out the scans that count.
 
@@ -86,13 +116,24 @@ class ScanMatcher:
     scans are kept for a while, and the first ones taken at the goal after the goal was given count.
     """
 
-    def __init__(self, matching: MatchingSettings, arrival: ArrivalSettings) -> None:
-        """Start without anything."""
+    def __init__(
+        self, matching: MatchingSettings, arrival: ArrivalSettings, poses: PoseSource | None = None
+    ) -> None:
+        """Start without anything.
+
+        Args:
+            matching: how scans find their poses, and which count.
+            arrival: when the camera is at its goal.
+            poses: where poses come from; None for those handed in by :meth:`add_pose`.
+        """
         self._matching = matching
         self._arrival = arrival
-        self._tolerance = round(matching.pose_tolerance * 1e9)
-        self._scans: deque[tuple[int, Scan]] = deque()
-        self._poses: deque[tuple[int, CameraPose]] = deque(maxlen=matching.queue_size)
+        self._track = PoseTrack(
+            matching.queue_size, round(matching.pose_tolerance * 1e9), round(matching.pose_gap * 1e9)
+        )
+        self._poses: PoseSource = self._track if poses is None else poses
+        self._timeout = round(matching.pose_timeout * 1e9)
+        self._scans: deque[_WaitingScan] = deque()
         self._matched: deque[MatchedScan] = deque(maxlen=matching.queue_size)
         self._goal: tuple[int, CameraPose] | None = None
         self._goals = 0
@@ -103,22 +144,24 @@ class ScanMatcher:
     def reset(self) -> None:
         """Forget everything that waits, and the goal."""
         self._scans.clear()
-        self._poses.clear()
+        self._track.clear()
         self._matched.clear()
         self._goal, self._goals, self._taken, self.matches = None, 0, 0, 0
 
-    def add_scan(self, stamp: int, scan: Scan) -> None:
-        """Take in a scan (`stamp` in nanoseconds)."""
-        self._scans.append((stamp, scan))
+    def add_scan(self, stamp: int, scan: Scan, frame: str = "") -> list[MatchedScan]:
+        """Take in a scan (`stamp` in nanoseconds) of the camera frame `frame`; returns what has found its pose."""
+        self._scans.append(_WaitingScan(stamp, scan, frame))
         if len(self._scans) > self._matching.queue_size:
             self._scans.popleft()
             self.drops["scan.no_pose"] += 1
-        self._match()
+        found = self.match()
+        self._give_up(stamp)
+        return found
 
-    def add_pose(self, stamp: int, pose: CameraPose) -> None:
-        """Take in a pose (`stamp` in nanoseconds)."""
-        self._poses.append((stamp, pose))
-        self._match()
+    def add_pose(self, stamp: int, pose: CameraPose) -> list[MatchedScan]:
+        """Take in a pose (`stamp` in nanoseconds); returns what has found its pose."""
+        self._track.add(stamp, pose)
+        return self.match()
 
     def set_goal(self, stamp: int, goal: CameraPose) -> None:
         """Take in a goal; the same one again (same stamp) changes nothing."""
@@ -143,13 +186,29 @@ class ScanMatcher:
         self._matched.clear()
         return [dataclasses.replace(match, view=self._goals) for match in scans]
 
-    def _match(self) -> None:
-        """Give each waiting scan its pose, as soon as no later pose can be nearer."""
-        while self._scans and self._poses and self._poses[-1][0] >= self._scans[0][0]:
-            stamp, scan = self._scans.popleft()
-            pose_stamp, pose = min(self._poses, key=lambda entry: abs(entry[0] - stamp))
-            if abs(pose_stamp - stamp) > self._tolerance:
-                self.drops["scan.pose_too_far"] += 1
-                continue
-            self._matched.append(MatchedScan(stamp, scan, pose))
-            self.matches += 1
+    def match(self) -> list[MatchedScan]:
+        """Give each waiting scan its pose, as far as it is there; returns those that have found theirs."""
+        waiting, self._scans = self._scans, deque()
+        found = [match for scan in waiting if (match := self._with_pose(scan)) is not None]
+        self._matched.extend(found)
+        self.matches += len(found)
+        return found
+
+    def _with_pose(self, waiting: _WaitingScan) -> MatchedScan | None:
+        """The scan with its pose, or None if it waits on or is dropped."""
+        try:
+            pose = self._poses.at(waiting.stamp, waiting.frame)
+        except InputRejectedError as error:
+            self.drops[f"scan.{error.reason}"] += 1
+            return None
+        if pose is None:
+            self._scans.append(waiting)
+            return None
+        return MatchedScan(waiting.stamp, waiting.scan, pose)
+
+    def _give_up(self, newest: int) -> None:
+        """Drop the scans whose pose has not come for too long, and those of a clock that has jumped back since."""
+        kept = deque(scan for scan in self._scans if abs(newest - scan.stamp) <= self._timeout)
+        if late := len(self._scans) - len(kept):
+            self.drops["scan.no_pose"] += late
+        self._scans = kept

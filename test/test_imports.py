@@ -21,6 +21,7 @@ LAYERS = [
     {"gp", "scene", "circle", "colors", "evidence", "free_space"},
     {"surface", "visibility"},
     {"camera"},
+    {"camera_poses", "pose_track"},
     {"ray_casting", "scan_matching", "outlines"},
     {"planning", "objects"},
     {"simulated_camera", "message_values", "scan_mapping"},

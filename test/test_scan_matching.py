@@ -81,15 +81,70 @@ def test_scan_before_the_goal_was_given_or_away_from_it_does_not_count():
     assert numbers(match.take()) == [120]
 
 
-def test_each_scan_gets_the_pose_nearest_in_time():
-    match = matcher()
+def test_each_scan_gets_the_pose_between_the_two_around_it():
+    match = matcher(integrate="always")
+    match.add_pose(80 * MS, CameraPose(1.0, 2.0, 6.2))
+    match.add_scan(100 * MS, scan_number(1))
+    assert match.match() == []
+    match.add_pose(120 * MS, CameraPose(3.0, 1.0, 0.1))
+    (taken,) = match.take()
+    assert (taken.pose.x, taken.pose.y) == pytest.approx((2.0, 1.5))
+    assert math.remainder(taken.pose.yaw, 2 * math.pi) == pytest.approx((6.2 - 2 * math.pi + 0.1) / 2)
+    assert match.matches == 1
+
+
+def test_without_interpolation_each_scan_gets_the_pose_nearest_in_time():
+    match = matcher(pose_gap=0.0)
     match.set_goal(0, GOAL)
     match.add_pose(80 * MS, ELSEWHERE)
     match.add_scan(100 * MS, scan_number(1))
     match.add_pose(105 * MS, GOAL)
     (taken,) = match.take()
     assert taken.pose == GOAL
+
+
+def test_scan_between_poses_too_far_apart_is_dropped_and_counted():
+    match = matcher(pose_gap=0.5, integrate="always")
+    match.add_pose(0, GOAL)
+    match.add_scan(200 * MS, scan_number(1))
+    match.add_pose(501 * MS, GOAL)
+    assert match.take() == []
+    assert match.drops == {"scan.pose_gap": 1}
+
+
+def test_scan_whose_pose_never_comes_is_dropped_when_later_scans_say_so():
+    match = matcher(pose_timeout=1.0)
+    for stamp in (100, 600, 1101):
+        match.add_scan(stamp * MS, scan_number(stamp))
+    assert match.drops == {"scan.no_pose": 1}
+    match.add_pose(1101 * MS, GOAL)
+    assert match.drops == {"scan.no_pose": 1, "scan.pose_too_far": 1}
     assert match.matches == 1
+
+
+def test_a_scan_that_waits_holds_up_no_later_one():
+    """As after a clock that has jumped back, or with transforms of several frames."""
+
+    class OneFrame:
+        def at(self, stamp: int, frame: str) -> CameraPose | None:
+            return GOAL if frame == "left" else None
+
+    match = ScanMatcher(MatchingSettings(integrate="always"), ArrivalSettings(), OneFrame())
+    assert match.add_scan(10 * MS, scan_number(1), "right") == []
+    assert numbers(match.add_scan(20 * MS, scan_number(2), "left")) == [2]
+    assert numbers(match.take()) == [2]
+
+
+def test_after_a_jump_back_of_the_clock_scans_are_matched_again():
+    match = matcher(integrate="always")
+    far = 1000_000 * MS
+    match.add_pose(far, GOAL)
+    match.add_scan(far + MS, scan_number(1))
+    for stamp in (10, 20, 30):
+        match.add_scan(stamp * MS, scan_number(stamp))
+        match.add_pose(stamp * MS, ELSEWHERE)
+    assert numbers(match.take()) == [20, 30]  # the first came before any pose of its time
+    assert match.drops == {"scan.no_pose": 1, "scan.pose_too_far": 1}
 
 
 def test_scan_without_a_pose_near_in_time_is_dropped_and_counted():
@@ -163,7 +218,8 @@ def test_reset_forgets_scans_poses_and_goal():
 @pytest.mark.parametrize(
     "values",
     [
-        {"integrate": "never"}, {"pose_source": "gps"}, {"scans_per_view": 0}, {"pose_tolerance": -0.1},
+        {"integrate": "never"}, {"pose_gap": -0.1}, {"pose_timeout": 0.0}, {"scans_per_view": 0},
+        {"pose_tolerance": -0.1},
         {"queue_size": 0}, {"scans_per_view": 41}, {"scans_per_view": 6, "queue_size": 5},
     ],
 )
