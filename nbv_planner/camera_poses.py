@@ -24,8 +24,12 @@ class PoseSettings:
         "topic", "Where camera poses come from: the topic camera_pose, or transforms (tf2_ros).",
         choices=("topic", "tf"),
     )
-    mount_x: float = setting(0.0, "Position of the camera on its carrier, ahead.", unit="m")
-    mount_y: float = setting(0.0, "Position of the camera on its carrier, to the left.", unit="m")
+    mount_x: float = setting(
+        0.0, "Position of the camera on its carrier, ahead.", unit="m", ge=-100.0, le=100.0
+    )
+    mount_y: float = setting(
+        0.0, "Position of the camera on its carrier, to the left.", unit="m", ge=-100.0, le=100.0
+    )
     mount_yaw: float = setting(
         0.0, "Line of sight on the carrier, counter-clockwise from ahead.", unit="rad", ge=-math.pi, le=math.pi
     )

@@ -60,6 +60,7 @@ class NbvPlannerParameters:
     """Parameters of `nbv_planner` beside those of the core."""
 
     object_frame: str = setting("object", "Frame of the object; poses and goals are given in it.")
+    camera_frame: str = setting("camera", "With pose_source tf, frame of the camera; +x along the line of sight.")
     run_info_nodes: str = setting(
         "depth_camera,surface_mapper", "Nodes whose parameters run_info shows, comma-separated."
     )
@@ -89,7 +90,7 @@ NODE_SETTINGS: dict[str, tuple[type, ...]] = {
     ),
     "nbv_planner": (
         Scene, LifecycleParameters, KernelSettings, PriorMean, PlannerSettings, ViewSpaceSettings, TerminationSettings,
-        ArrivalSettings, SessionSettings, NbvPlannerParameters,
+        PoseSettings, ArrivalSettings, SessionSettings, NbvPlannerParameters,
     ),
 }
 """Settings classes that each node declares as parameters."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from nbv_planner.bags.run_parameters import RunParameters
 from nbv_planner.camera import CameraPose, MeasurementSettings, Scan
+from nbv_planner.camera_poses import PoseSettings
 from nbv_planner.evaluation.recorded_decision import RecordedDecision
 from nbv_planner.gp.kernels import KernelSettings
 from nbv_planner.planning.planners import Decision, PlannerSettings, planner_named
@@ -53,6 +54,7 @@ class Lane:
         self._scene = from_mapping(Scene, mapper or planner)
         self._measurement = from_mapping(MeasurementSettings, mapper)
         matching = from_mapping(MatchingSettings, mapper)
+        self._poses = from_mapping(PoseSettings, mapper)
         self._matcher = ScanMatcher(matching, from_mapping(ArrivalSettings, mapper))
         self._ends = deque(stamp for stamp in surface_stamps if stamp > 0 and matching.integrate == "always")
         self._batch: list[MatchedScan] = []
@@ -71,8 +73,8 @@ class Lane:
         if isinstance(what, Scan):
             self._matcher.add_scan(stamp, what)
         else:
-            self._pose = what
-            self._matcher.add_pose(stamp, what)
+            self._pose = self._poses.camera(what)
+            self._matcher.add_pose(stamp, self._pose)
         taken = self._matcher.take()
         self._batch += taken
         # Where every scan counts, the recorded surfaces say up to which one they were mapped together.

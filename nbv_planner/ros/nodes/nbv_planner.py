@@ -13,6 +13,7 @@ from rclpy.task import Future
 from sensor_msgs.msg import PointCloud2
 from std_srvs.srv import SetBool, Trigger
 
+from nbv_planner.camera_poses import PoseSettings
 from nbv_planner.errors import InputRejectedError, SettingError
 from nbv_planner.gp.kernels import KernelSettings
 from nbv_planner.node_settings import NODE_SETTINGS, NbvPlannerParameters, PriorMean
@@ -25,6 +26,7 @@ from nbv_planner.ros import conversions, qos
 from nbv_planner.ros.base_node import BaseNode, NodeFinished, run_node
 from nbv_planner.ros.parameters import changed_settings, read_settings
 from nbv_planner.ros.run_info import RunInfo
+from nbv_planner.ros.transforms import TransformPoses
 from nbv_planner.ros.worker import end_process
 from nbv_planner.scan_matching import ArrivalSettings
 from nbv_planner.scene import Scene
@@ -65,6 +67,10 @@ class NbvPlannerNode(BaseNode):
         """Read the parameters and open the topics."""
         self.scene = read_settings(self, Scene)
         self.parameters = read_settings(self, NbvPlannerParameters)
+        self.poses = read_settings(self, PoseSettings)
+        self._transforms = (
+            TransformPoses(self, self.parameters.object_frame) if self.poses.pose_source == "tf" else None
+        )
         self.session = PlanningSession(
             self._planner(),
             TerminationMonitor(read_settings(self, TerminationSettings)),
@@ -114,9 +120,10 @@ class NbvPlannerNode(BaseNode):
         self.create_subscription(
             PointCloud2, "surface", self.guarded("surface", self.on_surface), qos.latched(), **override
         )
-        self.create_subscription(
-            PoseStamped, "camera_pose", self.guarded("camera_pose", self.on_pose), qos.reliable(), **override
-        )
+        if self._transforms is None:
+            self.create_subscription(
+                PoseStamped, "camera_pose", self.guarded("camera_pose", self.on_pose), qos.reliable(), **override
+            )
 
     def _open_services(self) -> None:
         for name, callback in (("start", self.on_start), ("stop", self.on_stop), ("reset", self.on_reset)):
@@ -142,9 +149,20 @@ class NbvPlannerNode(BaseNode):
         conversions.check_frame(msg.header, self.parameters.object_frame)
         inputs = self.session.inputs
         inputs.pose, inputs.pose_stamp = (
-            conversions.pose_from_msg(msg), conversions.to_nanoseconds(msg.header.stamp)
+            self.poses.camera(conversions.pose_from_msg(msg)), conversions.to_nanoseconds(msg.header.stamp)
         )
         self.advance()
+
+    def _look_up_pose(self, transforms: TransformPoses) -> None:
+        """Take in the newest pose that the transforms know; that of a camera that never moves holds now."""
+        try:
+            found = transforms.latest(self.parameters.camera_frame)
+        except InputRejectedError as error:
+            self.drop(f"tf.{error.reason}", str(error))
+            return
+        if found is not None:
+            inputs = self.session.inputs
+            inputs.pose_stamp, inputs.pose = found[0] or self.now_ns(), found[1]
 
     def advance(self) -> None:
         """Go on as far as the inputs allow: send the goal again, have the next one decided, say the status.
@@ -154,6 +172,8 @@ class NbvPlannerNode(BaseNode):
         if not self.active:
             return
         self.session.inputs.subscribers = self._goal.get_subscription_count()
+        if self._transforms is not None:
+            self._look_up_pose(self._transforms)
         now = self.now_ns()
         self._send(self.session.advance(now))
         question = None if self._deciding else self.session.question(now)
@@ -178,7 +198,7 @@ class NbvPlannerNode(BaseNode):
                 conversions.candidates_to_msg(goal.decision, self.scene.view_distance, header)
             )
             self._iteration.publish(self._iteration_message(goal))
-            self._goal.publish(conversions.pose_to_msg(goal.pose, header))
+            self._goal.publish(conversions.pose_to_msg(self.poses.carrier(goal.pose), header))
 
     def _iteration_message(self, goal: Goal) -> DiagnosticStatus:
         """Why this view: utility, runner-up, margin, way, time, and the state of the surface before it."""

@@ -15,6 +15,7 @@ from sensor_msgs.msg import LaserScan, PointCloud2
 from std_srvs.srv import Trigger
 
 from nbv_planner.camera import MeasurementSettings
+from nbv_planner.camera_poses import PoseSettings
 from nbv_planner.episode_config import check_prior_mean
 from nbv_planner.gp.kernels import KernelSettings
 from nbv_planner.node_settings import NODE_SETTINGS, SurfaceMapperParameters
@@ -22,6 +23,7 @@ from nbv_planner.ros import conversions, qos
 from nbv_planner.ros.base_node import BaseNode, run_node
 from nbv_planner.ros.marker_publisher import MarkerPublisher
 from nbv_planner.ros.parameters import read_settings
+from nbv_planner.ros.transforms import TransformPoses
 from nbv_planner.ros.worker import end_process
 from nbv_planner.scan_mapping import map_scans
 from nbv_planner.scan_matching import ArrivalSettings, MatchedScan, MatchingSettings, ScanMatcher
@@ -82,7 +84,9 @@ class SurfaceMapperNode(BaseNode):
         check_prior_mean(self._mapper_settings, self.scene)
         self._kernel = read_settings(self, KernelSettings).build()
         matching = read_settings(self, MatchingSettings)
-        self.matcher = ScanMatcher(matching, read_settings(self, ArrivalSettings))
+        self.poses = read_settings(self, PoseSettings)
+        self._transforms = self._listen_to_transforms(matching) if self.poses.pose_source == "tf" else None
+        self.matcher = ScanMatcher(matching, read_settings(self, ArrivalSettings), self._transforms)
         self._queue_size = matching.queue_size
         self._heard: dict[str, int] = {}
         self._begin()
@@ -108,6 +112,12 @@ class SurfaceMapperNode(BaseNode):
         self._newest_view = -1
         self._views = self._scans = self._updates = 0
 
+    def _listen_to_transforms(self, matching: MatchingSettings) -> TransformPoses:
+        """Take poses from transforms; they go out on `camera_pose`, for the record."""
+        return TransformPoses(
+            self, self.parameters.object_frame, matching.pose_tolerance, matching.pose_gap, self.on_transform
+        )
+
     def _open_topics(self) -> None:
         override = {"qos_overriding_options": qos.overridable()}
         self._surface = self.create_publisher(PointCloud2, "surface", qos.latched(), **override)
@@ -116,7 +126,10 @@ class SurfaceMapperNode(BaseNode):
             (PoseStamped, "camera_pose", self.on_pose, qos.reliable()),
             (PoseStamped, "goal_pose", self.on_goal, qos.reliable()),
         ):
-            self.create_subscription(kind, topic, self.guarded(topic, callback), profile, **override)
+            if topic == "camera_pose" and self._transforms:
+                self._pose = self.create_publisher(kind, topic, profile, **override)
+            else:
+                self.create_subscription(kind, topic, self.guarded(topic, callback), profile, **override)
         self.markers = MarkerPublisher(self, self.scene, self.parameters.object_frame)
 
     def on_scan(self, msg: LaserScan) -> None:
@@ -126,22 +139,34 @@ class SurfaceMapperNode(BaseNode):
         conversions.check_frame(msg.header, self.parameters.camera_frame)
         scan = conversions.scan_from_msg(msg)
         self._heard["scan"] = self.now_ns()
-        self.matcher.add_scan(conversions.to_nanoseconds(msg.header.stamp), scan)
-        self._integrate()
+        self._found(self.matcher.add_scan(conversions.to_nanoseconds(msg.header.stamp), scan, msg.header.frame_id))
 
     def on_pose(self, msg: PoseStamped) -> None:
         """Take in a camera pose."""
         conversions.check_frame(msg.header, self.parameters.object_frame)
-        pose = conversions.pose_from_msg(msg)
+        pose = self.poses.camera(conversions.pose_from_msg(msg))
         self._heard["camera_pose"] = self.now_ns()
         self.matcher.add_pose(conversions.to_nanoseconds(msg.header.stamp), pose)
         self.markers.show(pose=pose)
         self._integrate()
 
+    def on_transform(self) -> None:
+        """Go on with the scans that have waited for a transform."""
+        self._found(self.matcher.match())
+
+    def _found(self, found: Sequence[MatchedScan]) -> None:
+        """Take note of scans that have found their poses; poses out of transforms are told to the others."""
+        for match in found if self._transforms else ():
+            self._heard["camera_pose"] = self.now_ns()
+            header = self.header(self.parameters.object_frame, match.stamp)
+            self._pose.publish(conversions.pose_to_msg(self.poses.carrier(match.pose), header))
+            self.markers.show(pose=match.pose)
+        self._integrate()
+
     def on_goal(self, msg: PoseStamped) -> None:
         """Take in the goal at which scans count."""
         conversions.check_frame(msg.header, self.parameters.object_frame)
-        goal = conversions.pose_from_msg(msg)
+        goal = self.poses.camera(conversions.pose_from_msg(msg))
         self.matcher.set_goal(conversions.to_nanoseconds(msg.header.stamp), goal)
         self.markers.show(goal=goal)
         self._integrate()
