@@ -18,11 +18,11 @@ import nbv_planner
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "nbv_planner"
 # rosbags and what it brings along: for bags.
-OPTIONAL = {"rosbags", "backports", "compression", "lz4", "tqdm", "tf2_ros", "mpl_toolkits", "sklearn"}
+OPTIONAL = {"rosbags", "backports", "compression", "lz4", "tqdm", "mpl_toolkits", "sklearn"}
 LAUNCH_ONLY = {"launch", "launch_ros"}  # no wheels: only on machines with ROS
 ROSDEP = {
     "numpy": "python3-numpy", "scipy": "python3-scipy", "yaml": "python3-yaml", "matplotlib": "python3-matplotlib",
-    "PIL": "python3-pil", "joblib": "python3-joblib",
+    "PIL": "python3-pil", "joblib": "python3-joblib", "tf2_ros": "tf2_ros_py",
 }  # fmt: skip
 
 
