@@ -41,10 +41,11 @@ class Column:
         return [f"{self.name}{end}" for end in ("", "_low", "_high")] if self.interval else [self.name]
 
     def values(self, cell: Cell) -> list[str | int | float | None]:
-        """Values in CSV, None for what is not finite."""
+        """Values in CSV, one for each of `names`; None for what is not finite or not there."""
         if isinstance(cell, MeanInterval):
             return [_finite(number) for number in (cell.mean, cell.low, cell.high)]
-        return [_finite(cell) if isinstance(cell, float) else cell]
+        value = _finite(cell) if isinstance(cell, float) else cell
+        return [value, *(None for _ in self.names[1:])]
 
     def text(self, cell: Cell) -> str:
         """Write a value for people."""

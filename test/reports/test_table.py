@@ -37,6 +37,14 @@ def test_what_is_missing_is_empty_for_programs_and_said_to_people(missing):
     assert made.texts() == [["a", "N/A", "2.0"]]
 
 
+@pytest.mark.parametrize("cell", [None, 2.5, 7])
+def test_a_cell_without_an_interval_leaves_its_limits_empty_and_the_columns_behind_it_in_place(cell):
+    made = Table("t", "t", "", (Column("mean", "mean", 1, interval=True), Column("n", "n")), ((cell, 3),))
+    assert read(made.to_csv()) == [{"mean": "" if cell is None else str(cell), "mean_low": "", "mean_high": "", "n": "3"}]
+    assert made.to_json() == [{"mean": cell, "mean_low": None, "mean_high": None, "n": 3}]
+    assert made.texts() == [["N/A" if cell is None else str(cell), "3"]]
+
+
 def test_people_read_rounded_numbers_with_their_interval():
     made = table(("a", 1.005001, MeanInterval(2.26, 1.0, 3.55, 4)), ("b", -0.001, MeanInterval(0.0, -0.04, 0.04, 4)))
     assert made.texts() == [["a", "1.01", "2.3 [1.0, 3.5]"], ["b", "0.00", "0.0 [0.0, 0.0]"]]
