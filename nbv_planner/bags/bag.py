@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from nbv_planner.bags.bag_files import BagFiles, find_files, storage_of
-from nbv_planner.bags.storage.mcap_file import McapFile, Stream
+from nbv_planner.bags.bag_files import BagFiles, find_files
+from nbv_planner.bags.file_messages import messages_of
 from nbv_planner.bags.storage.raw import LONGEST, RawMessage, Remarks, Topic
-from nbv_planner.bags.storage.sqlite_file import SqliteFile
-from nbv_planner.bags.storage.unpack import ZstdFile, unpack
+from nbv_planner.bags.storage.unpack import unpack
 from nbv_planner.errors import BagError
 
 Progress = Callable[[float], None]
@@ -109,32 +107,14 @@ class Bag:
     ) -> Iterator[RawMessage]:
         done, count = 0, 0
         for file, size in zip(self._files.files, self._sizes, strict=True):
-            source, fraction = self._messages_of(file, wanted, remarks)
-            for message in source:
+            source, fraction = messages_of(file, wanted, remarks)
+            for message in self._unpacked(source, remarks):
                 yield message
                 count += 1
                 if count % _MESSAGES_PER_REPORT == 0:
                     progress(min(1.0, (done + size * fraction()) / max(self.size, 1)))
             done += size
         progress(1.0)
-
-    def _messages_of(
-        self, file: Path, wanted: Callable[[Topic], bool], remarks: Remarks
-    ) -> tuple[Iterator[RawMessage], Callable[[], float]]:
-        """Messages of one file, and a function that says how far they have been read."""
-        try:
-            storage, size = storage_of(file), max(file.stat().st_size, 1)
-            if storage == "":
-                remarks.add(f"{file.name}: is no MCAP and no SQLite file, not even in its first bytes: left out")
-                return iter(()), lambda: 1.0
-            if storage == "sqlite3":
-                database = SqliteFile(file, remarks)
-                return self._unpacked(database.messages(wanted), remarks), lambda: database.fraction
-            stream: Stream = ZstdFile(file) if storage == "zstd" else file.open("rb")
-        except OSError as error:
-            raise BagError(f"cannot read {file}: {error}") from error
-        messages = _closing(stream, McapFile(stream, file.name, remarks).messages(wanted), file.name, remarks)
-        return self._unpacked(messages, remarks), lambda: stream.tell() / size
 
     def _unpacked(self, messages: Iterator[RawMessage], remarks: Remarks) -> Iterator[RawMessage]:
         """Unpack messages that are packed one by one."""
@@ -146,12 +126,3 @@ class Bag:
                 yield message._replace(data=unpack(message.data, "zstd", LONGEST))
             except ValueError as error:
                 remarks.add(f"a message cannot be unpacked ({error}): left out")
-
-
-def _closing(stream: Stream, messages: Iterator[RawMessage], name: str, remarks: Remarks) -> Iterator[RawMessage]:
-    """Pass messages on up to where the file cannot be read, and close it."""
-    with closing(stream):
-        try:
-            yield from messages
-        except OSError as error:
-            remarks.add(f"{name}: cannot be read further ({error})")

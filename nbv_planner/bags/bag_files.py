@@ -9,13 +9,13 @@ from typing import Any
 
 import yaml
 
-from nbv_planner.bags.storage import mcap_file, sqlite_file
+from nbv_planner.bags.storage import mcap_file, sqlite_file, zstd_file
 from nbv_planner.bags.storage.raw import Remarks
-from nbv_planner.bags.storage.unpack import ZSTD_MAGIC
 from nbv_planner.errors import BagError
 
 METADATA_FILE = "metadata.yaml"
 _METADATA_LONGEST = 2**24
+_BEGIN = 16  # bytes that tell the format of a file
 _NAME = re.compile(r".+\.(mcap|db3)(\.zstd)?")
 
 
@@ -89,9 +89,20 @@ def _listed(folder: Path, metadata: dict[str, Any], remarks: Remarks) -> list[Pa
     return list(dict.fromkeys(file for file in files if file.is_file()))
 
 
-def storage_of(path: Path) -> str:
-    """Tell `mcap`, `sqlite3` or `zstd` by the first bytes of a file, empty for none of them."""
+def storage_of(path: Path) -> tuple[str, bool]:
+    """Tell a file by its first bytes.
+
+    Returns:
+        `mcap`, `sqlite3`, or empty for neither of them; and whether the file is packed as a whole (zstd).
+
+    Raises:
+        OSError: it cannot be read.
+        DependencyError: it is packed, and the library to unpack it is not installed.
+    """
     with path.open("rb") as file:
-        begin = file.read(16)
-    kinds = {"mcap": mcap_file.MAGIC, "sqlite3": sqlite_file.MAGIC, "zstd": ZSTD_MAGIC}
-    return next((kind for kind, magic in kinds.items() if begin.startswith(magic)), "")
+        begin = file.read(_BEGIN)
+    packed = begin.startswith(zstd_file.MAGIC)
+    if packed:
+        begin = zstd_file.begin_of(path, _BEGIN)
+    kinds = {"mcap": mcap_file.MAGIC, "sqlite3": sqlite_file.MAGIC}
+    return next((kind for kind, magic in kinds.items() if begin.startswith(magic)), ""), packed

@@ -98,13 +98,13 @@ def test_metadata_cannot_name_files_outside_the_bag(bag_path, tmp_path):
         Bag(folder)
 
 
-@pytest.mark.parametrize("mode", ["FILE", "MESSAGE", "STORAGE"])
-def test_packed_bags_are_read(tmp_path, mode):
+def packed(folder, storage, mode):
+    """The recording as rosbags packs it."""
     from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
 
     from nbv_planner.bags.decoding import typestore
 
-    writer = Writer(tmp_path / "bag", version=9, storage_plugin=StoragePlugin.MCAP)
+    writer = Writer(folder, version=9, storage_plugin=StoragePlugin[storage])
     writer.set_compression(CompressionMode[mode], CompressionFormat.ZSTD)
     with writer:
         connections = {}
@@ -113,12 +113,27 @@ def test_packed_bags_are_read(tmp_path, mode):
             if name not in connections:
                 connections[name] = writer.add_connection(name, message.topic.type, typestore=typestore())
             writer.write(connections[name], message.time, message.data)
-    bag = Bag(tmp_path / "bag")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("storage", "mode"),
+    [("MCAP", "FILE"), ("MCAP", "MESSAGE"), ("MCAP", "STORAGE"), ("SQLITE3", "FILE"), ("SQLITE3", "MESSAGE")],
+)
+def test_packed_bags_are_read(tmp_path, storage, mode):
+    bag = Bag(packed(tmp_path / "bag", storage, mode))
     assert content(bag) == RECORDED
-    if mode == "FILE":  # cut in the middle: the begin is read
-        (file,) = (tmp_path / "bag").glob("*.zstd")
-        file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
-        found = content(Bag(tmp_path / "bag"))
+    bag.inventory()
+    assert bag.remarks.lines() == []
+
+
+@pytest.mark.parametrize("storage", ["MCAP", "SQLITE3"])
+def test_of_a_packed_file_that_is_cut_the_begin_is_read(tmp_path, storage):
+    (file,) = packed(tmp_path / "bag", storage, "FILE").glob("*.zstd")
+    whole = file.read_bytes()
+    for tenths in range(10):
+        file.write_bytes(whole[: len(whole) * tenths // 10])
+        found = content(Bag(file))
         assert found == RECORDED[: len(found)]
 
 

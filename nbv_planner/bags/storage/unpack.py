@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Any
 
 from nbv_planner.errors import DependencyError
 
-ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 
+def zstd_module() -> Any:
+    """The zstd module that rosbags uses too.
 
-def _zstd() -> Any:
-    """The zstd module that rosbags uses too."""
+    Raises:
+        DependencyError: it is not installed.
+    """
     try:
         if sys.version_info >= (3, 14):
             from compression import zstd
@@ -49,7 +50,7 @@ def unpack(data: bytes, method: str, limit: int) -> bytes:
 
 def _unpacker(method: str) -> Any:
     if method == "zstd":
-        return _zstd().ZstdDecompressor()
+        return zstd_module().ZstdDecompressor()
     if method == "lz4":
         try:
             from lz4.frame import LZ4FrameDecompressor
@@ -59,39 +60,3 @@ def _unpacker(method: str) -> Any:
             ) from error
         return LZ4FrameDecompressor()
     raise ValueError(f"packed by {method!r}, which is not known")
-
-
-class ZstdFile:
-    """A file packed as a whole, unpacked bit by bit while it is read."""
-
-    def __init__(self, path: Path) -> None:
-        """Open it.
-
-        Raises:
-            OSError: it cannot be opened.
-            DependencyError: the library is not installed.
-        """
-        zstd = _zstd()
-        self._error: type[Exception] = zstd.ZstdError
-        self._packed = path.open("rb")
-        self._file = zstd.open(self._packed, "rb")
-
-    def read(self, size: int) -> bytes:
-        """Read at most `size` unpacked bytes.
-
-        Raises:
-            OSError: the file is damaged here.
-        """
-        try:
-            return bytes(self._file.read(size))
-        except (EOFError, self._error) as error:
-            raise OSError(f"cannot be unpacked further: {error}") from error
-
-    def tell(self) -> int:
-        """Place in the packed file."""
-        return self._packed.tell()
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
-        self._packed.close()

@@ -141,9 +141,9 @@ def _packed(content: bytes, method: str) -> bytes:
         from lz4.frame import compress
 
         return compress(content)
-    from nbv_planner.bags.storage.unpack import _zstd
+    from nbv_planner.bags.storage.unpack import zstd_module
 
-    return _zstd().compress(content)
+    return zstd_module().compress(content)
 
 
 def test_a_chunk_that_fails_its_checksum_is_left_out_and_the_next_one_read():
