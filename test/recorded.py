@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 
 from nbv_planner.bags.bag import Bag
+from nbv_planner.bags.decoding import decode
+from nbv_planner.bags.simulated.messages import status_bytes
 from nbv_planner.bags.simulated.timeline import Pace, Timeline
 from nbv_planner.bags.storage.raw import RawMessage
 from nbv_planner.bags.writer import BagWriter
 from nbv_planner.episode_config import EpisodeConfig
+from nbv_planner.message_values import status_values
 from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.termination import Termination, TerminationSettings
 from nbv_planner.planning.view_space import ViewSpaceSettings
@@ -46,6 +50,26 @@ def messages(config: EpisodeConfig = CONFIG, pace: Pace | None = None) -> list[R
     """What would have been recorded of it."""
     simulation, termination = finished(config)
     return list(Timeline(config, simulation.judge.steps, termination, pace or Pace()).messages())
+
+
+def later(recorded: Iterable[RawMessage], seconds: int) -> list[RawMessage]:
+    """The same, recorded later."""
+    return [
+        message._replace(time=message.time + seconds * 10**9, data=_stamped_later(message, seconds))
+        for message in recorded
+    ]
+
+
+def _stamped_later(message: RawMessage, seconds: int) -> bytes:
+    if message.topic.name == "/nbv_planner/iteration":
+        values = dict(status_values(decode(message)))
+        for name in ("goal_stamp", "surface_stamp"):
+            values[name] = str(int(values[name]) + seconds * 10**9)
+        return status_bytes("nbv_planner: iteration", values)
+    data = bytearray(message.data)
+    if message.topic.name in ("/scan", "/camera_pose", "/goal_pose", "/surface", "/nbv_planner/candidates"):
+        struct.pack_into("<i", data, 4, struct.unpack_from("<i", data, 4)[0] + seconds)
+    return bytes(data)
 
 
 def write(path: Path, recorded: Iterable[RawMessage], storage: str = "mcap", *, flush_every: int = 20) -> Path:

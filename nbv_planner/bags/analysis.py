@@ -26,7 +26,8 @@ _LARGEST = 20_000_000
 
 def analyse(
     bag: Bag, *, mapping: dict[str, str] | None = None, namespace: str | None = None,
-    parameters: RunParameters | None = None, progress: Progress = lambda fraction: None,
+    parameters: RunParameters | None = None, episode: int | None = None,
+    progress: Progress = lambda fraction: None,
 ) -> Analysis:
     """Analyse a bag.
 
@@ -35,15 +36,16 @@ def analyse(
         mapping: relative topic names by recorded names, where they cannot be told.
         namespace: namespace of the nodes, None to find it.
         parameters: parameters of the nodes, for a bag without run_info.
+        episode: number of the episode, from 1, in a bag in which the planner was reset; None for the last one.
         progress: told of the fraction read; the bag is read twice.
 
     Raises:
-        BagError: there is nothing to read, or the topics cannot be told from each other.
+        BagError: there is nothing to read, the topics cannot be told from each other, or there is no such episode.
         DependencyError: rosbags is not installed.
     """
     inventory = bag.inventory(lambda fraction: progress(0.4 * fraction))
     topics = find_topics(inventory.counts, mapping=mapping, namespace=namespace)
-    recording = read_recording(bag, inventory, topics, lambda fraction: progress(0.4 + 0.6 * fraction))
+    recording = read_recording(bag, inventory, topics, lambda fraction: progress(0.4 + 0.6 * fraction), episode)
     recording.parameters = recording.parameters or parameters
     return analysis_of(recording, bag.remarks.lines())
 
@@ -89,7 +91,8 @@ def _judge(
 
 def _start(recording: Recording, config: EpisodeConfig) -> float | None:
     """Where the camera stood at first: as the simulation counts its way, or where it was first seen."""
-    if recording.parameters is not None and "depth_camera" in recording.parameters.nodes:
+    simulated = recording.parameters is not None and "depth_camera" in recording.parameters.nodes
+    if simulated and recording.episode == 1:
         return config.motion.initial_view_angle
     return None if recording.first_pose is None else recording.first_pose.view_angle
 

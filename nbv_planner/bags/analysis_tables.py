@@ -46,6 +46,7 @@ def _summary(analysis: Analysis) -> Table:
         ("coverage is", f"{analysis.coverage_kind}: {_KINDS[analysis.coverage_kind]}"),
         ("true object", analysis.truth.source if analysis.truth else None),
         ("planner", analysis.config.planner.label if analysis.config else None),
+        ("episode", f"{recording.episode} of {recording.episodes}" if recording.episodes > 1 else "the only one"),
         ("views", str(len(analysis.views))),
         ("coverage at the end", f"{analysis.coverage[-1]:.4f}" if analysis.coverage else None),
         ("ended", f"{ended.reason.value}: {ended.detail}"),

@@ -31,8 +31,11 @@ class Recording:
         states: changes of the planner's state: time of arrival (nanoseconds) and state.
         termination: why the episode ended, None if the recording ends before.
         diagnostics: newest values of each node on /diagnostics.
-        first_pose: first camera pose, None without one.
-        path: length of the way from each recorded camera pose to the next, metres.
+        first_pose: first camera pose of the episode, None without one.
+        path: length of the way from each recorded camera pose of the episode to the next, metres.
+        episode: number of the episode that all this is about, from 1.
+        episodes: number of episodes in the bag; every reset of the planner begins one.
+        earlier: decisions of the episodes before.
     """
 
     inventory: Inventory
@@ -48,3 +51,6 @@ class Recording:
     diagnostics: dict[str, dict[str, str]] = field(default_factory=dict)
     first_pose: CameraPose | None = None
     path: float = 0.0
+    episode: int = 1
+    episodes: int = 1
+    earlier: tuple[RecordedDecision, ...] = ()

@@ -23,6 +23,8 @@ def add_bag_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--map", action="append", default=[], metavar="OLD:=NEW",
                         help="topic OLD of the bag is the nodes' topic NEW, for example /robot/lidar:=scan; repeatable")
     parser.add_argument("--namespace", metavar="NS", help="namespace of the nodes (default: found out)")
+    parser.add_argument("--episode", type=int, metavar="N",
+                        help="episode of a bag in which the planner was reset, from 1 (default: the last one)")
     parser.add_argument("--params-file", metavar="F", help="ROS 2 parameter file for a bag without run_info")
 
 
@@ -36,7 +38,7 @@ def named_analysis(path: str, arguments: argparse.Namespace) -> Analysis:
     with megabytes_read(bag) as progress:
         return analyse(
             bag, mapping=parse_mapping(arguments.map), namespace=arguments.namespace,
-            parameters=given_parameters(arguments), progress=progress,
+            parameters=given_parameters(arguments), episode=arguments.episode, progress=progress,
         )
 
 

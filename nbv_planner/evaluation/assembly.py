@@ -106,6 +106,13 @@ class EpisodeAssembly:
         self._scans: _Recent[Scan] = _Recent()
         self._poses: _Recent[CameraPose] = _Recent()
 
+    def next_episode(self) -> EpisodeAssembly:
+        """An episode that begins now; what has come already for its first decision is kept."""
+        following = EpisodeAssembly()
+        following._candidates, following._surfaces = self._candidates, self._surfaces
+        following._scans, following._poses = self._scans, self._poses
+        return following
+
     def add_decision(self, decision: RecordedDecision) -> None:
         """Take in a decision; the same one again changes nothing, another one of the same round takes its place."""
         last = self.views[-1].decision if self.views else None

@@ -156,34 +156,6 @@ def test_a_recording_that_ends_on_the_way_leaves_the_last_goal_out(tmp_path):
     assert analysis.record.metrics["T"] == 3
 
 
-def test_after_a_reset_the_last_episode_counts(tmp_path):
-    first, later = messages(), []
-    shift = 100_000_000_000
-    import struct
-
-    for message in messages():
-        data = bytearray(message.data)
-        if message.topic.name in ("/scan", "/camera_pose", "/goal_pose", "/surface", "/nbv_planner/candidates"):
-            struct.pack_into("<i", data, 4, struct.unpack_from("<i", data, 4)[0] + 100)
-        if message.topic.name == "/nbv_planner/iteration":
-            data = _shifted_iteration(message, shift)
-        later.append(message._replace(time=message.time + shift, data=bytes(data)))
-    analysis = analysed(tmp_path, [*first, *later])
-    assert len(analysis.views) == 4
-    assert analysis.record.metrics == SIMULATION.judge.metrics()
-    assert any("the planner was reset" in remark for remark in analysis.remarks)
-
-
-def _shifted_iteration(message, shift: int) -> bytes:
-    from nbv_planner.bags.decoding import decode
-    from nbv_planner.bags.simulated.messages import status_bytes
-    from nbv_planner.message_values import status_values
-
-    values = dict(status_values(decode(message)))
-    values["goal_stamp"] = str(int(values["goal_stamp"]) + shift)
-    return status_bytes("nbv_planner: iteration", values)
-
-
 def test_time_by_phase_adds_up_to_the_time_between_first_and_last_status(bag_path):
     analysis = analyse(Bag(bag_path))
     states = analysis.recording.states

@@ -208,8 +208,8 @@ def test_definitions_nobody_knows_are_left_alone(tmp_path):
 
 
 def test_more_decisions_than_any_episode_has_are_left_out(tmp_path, monkeypatch):
-    monkeypatch.setattr("nbv_planner.bags.recording_reader._MOST_VIEWS", 3)
-    monkeypatch.setattr("nbv_planner.bags.recording_reader._MOST_GRID_ANGLES", 200)
+    monkeypatch.setattr("nbv_planner.bags.episode_reader._MOST_VIEWS", 3)
+    monkeypatch.setattr("nbv_planner.bags.episode_reader._MOST_GRID_ANGLES", 200)
     analysis = analysed(tmp_path, RECORDED)
     assert len(analysis.recording.assembly.views) == 3
     assert any("(too_many)" in remark for remark in analysis.remarks)

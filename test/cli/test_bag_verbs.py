@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("rosbags", reason="rosbags is not installed (pip install '.[analysis]')")
 
-from recorded import CONFIG, finished, messages, write
+from recorded import CONFIG, finished, later, messages, write
 
 from nbv_planner.bags.bag import Bag
 from nbv_planner.cli.main import main
@@ -126,6 +126,21 @@ def test_replay_with_other_parameters(here, bag, capsys):
     (here / "p.yaml").write_text("nbv_planner: {ros__parameters: {travel_weight: 5.0}}\n")
     assert main(["replay", bag, "--params", "p.yaml"]) == 0
     assert "decisions would have been different" in capsys.readouterr().out
+
+
+def test_an_episode_of_several_is_chosen_and_said(here, tmp_path, capsys):
+    path = str(write(tmp_path / "twice", [*messages(), *later(messages()[:-1], 100)]))
+    assert main(["analyze", path, "--out", "last", "--no-figures"]) == 0
+    said = capsys.readouterr().out
+    assert "this is episode 2 of 2; --episode chooses another one" in said
+    assert "ended: FAILED, the recording ends before the planner does" in said
+    assert main(["analyze", path, "--out", "first", "--no-figures", "--episode", "1"]) == 0
+    assert "ended: MAX_VIEWS" in capsys.readouterr().out
+    assert "1 of 2" in (here / "first" / "tables" / "summary.md").read_text()
+    assert main(["replay", path, "--episode", "1"]) == 0
+    assert "all 4 decisions are the same" in capsys.readouterr().out
+    assert main(["analyze", path, "--out", "none", "--episode", "3"]) == 2
+    assert "--episode 3: must be from 1 to 2" in capsys.readouterr().err
 
 
 def test_compare_puts_bags_episodes_and_sweeps_beside_each_other(here, bag, capsys):

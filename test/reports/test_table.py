@@ -40,7 +40,8 @@ def test_what_is_missing_is_empty_for_programs_and_said_to_people(missing):
 @pytest.mark.parametrize("cell", [None, 2.5, 7])
 def test_a_cell_without_an_interval_leaves_its_limits_empty_and_the_columns_behind_it_in_place(cell):
     made = Table("t", "t", "", (Column("mean", "mean", 1, interval=True), Column("n", "n")), ((cell, 3),))
-    assert read(made.to_csv()) == [{"mean": "" if cell is None else str(cell), "mean_low": "", "mean_high": "", "n": "3"}]
+    text = "" if cell is None else str(cell)
+    assert read(made.to_csv()) == [{"mean": text, "mean_low": "", "mean_high": "", "n": "3"}]
     assert made.to_json() == [{"mean": cell, "mean_low": None, "mean_high": None, "n": 3}]
     assert made.texts() == [["N/A" if cell is None else str(cell), "3"]]
 

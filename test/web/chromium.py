@@ -90,7 +90,8 @@ class Browser:
         self._answers, write_answers = os.pipe()
         options = [
             "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run",
-            "--disable-dev-shm-usage", "--remote-debugging-pipe", f"--user-data-dir={profile}", "about:blank",
+            "--disable-dev-shm-usage", "--disable-background-networking", "--disable-component-update",
+            "--disable-sync", "--remote-debugging-pipe", f"--user-data-dir={profile}", "about:blank",
         ]  # fmt: skip
         # The browser reads commands from descriptor 3 and writes answers to 4.
         script = f'exec "$0" "$@" 3<&{read_commands} 4>&{write_answers}'

@@ -82,16 +82,28 @@ class Lane:
             return None
         return self._map_batch()
 
+    def forget(self, stamp: int) -> None:
+        """Forget all measurements and the goal, as the mapper did at `stamp` (nanoseconds)."""
+        self._matcher.reset()
+        self._mapper.reset()
+        self._batch.clear()
+        self._newest_view = -1
+        self._drop_ends(stamp)
+        self._updates.append(self._update(stamp))
+
     def _map_batch(self) -> Update:
         """Condition on the scans that were mapped together."""
         map_scans(self._mapper, self._batch, self._newest_view, self._scene, self._measurement)
         self._newest_view = max(match.view for match in self._batch)
         stamp = max(match.stamp for match in self._batch)
         self._batch.clear()
-        while self._ends and self._ends[0] <= stamp:
-            self._ends.popleft()
+        self._drop_ends(stamp)
         self._updates.append(self._update(stamp))
         return self._updates[-1]
+
+    def _drop_ends(self, stamp: int) -> None:
+        while self._ends and self._ends[0] <= stamp:
+            self._ends.popleft()
 
     def _update(self, stamp: int) -> Update:
         return Update(stamp, self._mapper.belief().as_transmitted())
@@ -100,7 +112,7 @@ class Lane:
         self, decision: RecordedDecision, visited: Sequence[float],
         given_up: Mapping[float, int],
     ) -> tuple[Decision | None, Update]:
-        """Decide where the recorded planner did, and send the camera where it was sent.
+        """Decide where the recorded planner did.
 
         Args:
             decision: the recorded decision.
@@ -117,10 +129,12 @@ class Lane:
         own = self.planner.decide(
             update.belief, current_view=current, visited=visited, now=decision.goal_stamp * 1e-9
         )
-        self._matcher.set_goal(
-            decision.goal_stamp, CameraPose.on_view_circle(decision.view_angle, self._scene.view_distance)
-        )
         return own, update
+
+    def send(self, decision: RecordedDecision) -> None:
+        """Send the camera where it was sent."""
+        goal = CameraPose.on_view_circle(decision.view_angle, self._scene.view_distance)
+        self._matcher.set_goal(decision.goal_stamp, goal)
 
     def _belief_for(self, decision: RecordedDecision) -> Update:
         """The newest update that the recorded planner can have had."""

@@ -9,10 +9,9 @@ import numpy as np
 
 from nbv_planner.bags.analysed import Analysis
 from nbv_planner.bags.bag import Bag, Progress
-from nbv_planner.bags.replay.events import recorded_events
+from nbv_planner.bags.replay.events import MapperReset, recorded_events
 from nbv_planner.bags.replay.lane import Lane, Update
 from nbv_planner.bags.run_parameters import RunParameters
-from nbv_planner.camera import CameraPose, Scan
 from nbv_planner.errors import BagError
 from nbv_planner.evaluation.assembly import ViewEvidence
 from nbv_planner.evaluation.judge import EpisodeJudge
@@ -72,6 +71,8 @@ def replay(
 ) -> list[ReplayedDecision]:
     """Feed the recorded scans and poses through mapper and planner again, and decide where the recorded planner did.
 
+    The mapper hears the episodes before the analysed one too, for it keeps what it knows until it is reset itself.
+
     Args:
         bag: the bag.
         analysis: its analysis.
@@ -86,14 +87,20 @@ def replay(
     lacking = [name for name in (SCAN, CAMERA_POSE, ITERATION) if name not in topics.topics]
     if lacking:
         raise BagError(f"{bag.path} cannot be replayed: {', '.join(lacking)} is not in it")
-    views = analysis.recording.assembly.views
+    views, earlier = analysis.recording.assembly.views, analysis.recording.earlier
     lane = Lane(parameters, sorted(analysis.recording.surface_stamps))
     run = _Run(lane, views, analysis.recording.assembly.given_up, _fresh_judge(analysis))
-    for event in recorded_events(bag, topics, [view.decision for view in views], progress):
-        if isinstance(event.what, (Scan, CameraPose)):
-            lane.take(event.stamp, event.what)
+    decisions = [*earlier, *(view.decision for view in views)]
+    begin = views[0].decision.goal_stamp if views else 0
+    for event in recorded_events(bag, topics, decisions, progress):
+        if isinstance(event.what, RecordedDecision):
+            if event.stamp >= begin:
+                run.decide(event.what)
+            lane.send(event.what)
+        elif isinstance(event.what, MapperReset):
+            lane.forget(event.stamp)
         else:
-            run.decide(event.what)
+            lane.take(event.stamp, event.what)
     return run.decisions
 
 
