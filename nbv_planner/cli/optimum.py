@@ -13,8 +13,7 @@ from nbv_planner.errors import SettingError
 from nbv_planner.evaluation.optimum import DEFAULT_TIME_LIMIT
 from nbv_planner.evaluation.records import versions
 from nbv_planner.experiments.optimum_table import OptimumCase, OptimumRow, run_optima
-from nbv_planner.experiments.sweep import thesis_objects
-from nbv_planner.objects import OBJECT_FORMS, parse_object
+from nbv_planner.objects import OBJECT_FORMS, OBJECT_SETS, parse_object
 from nbv_planner.results import ResultsFolder
 from nbv_planner.scene import Scene
 
@@ -23,7 +22,8 @@ def add_parser(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     """Add the verb."""
     parser = verbs.add_parser("optimum", help="least number of views per object, proved, beside the greedy planner's")
     parser.add_argument(
-        "--objects", nargs="+", metavar="OBJECT", help=f"objects: {'; '.join(OBJECT_FORMS)} (default: the thesis's 22)"
+        "--objects", nargs="+", metavar="OBJECT", default=["thesis"],
+        help=f"objects: {'; '.join(OBJECT_FORMS)}; or sets: {', '.join(OBJECT_SETS)} (default: thesis)",
     )
     parser.add_argument(
         "--candidates", default="100,360", metavar="N,M", help="numbers of candidate views (default: %(default)s)"
@@ -64,7 +64,7 @@ def _cases(arguments: argparse.Namespace) -> list[OptimumCase]:
         raise SettingError(f"--workers: {arguments.workers} is out of range; must be >= 1")
     if not arguments.time_limit > 0.0:
         raise SettingError(f"--time-limit: {arguments.time_limit} is out of range; must be > 0")
-    objects = arguments.objects or thesis_objects()
+    objects = [text for name in arguments.objects for text in OBJECT_SETS.get(name, (name,))]
     for text in objects:
         parse_object(text, Scene())
     cache = None if arguments.cache is None else Path(arguments.cache)

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nbv_planner.episode_config import EpisodeConfig
-from nbv_planner.objects import THESIS_OBJECTS
 from nbv_planner.objects.thesis_objects import NAMED_POLYGONS
 from nbv_planner.planning.planners import PlannerSettings
 
@@ -75,8 +74,14 @@ def _file_name(text: str) -> str:
 
 
 def object_class(text: str) -> str:
-    """Class of an object for averages: the word in front of the colon, `polygon` for a named one."""
-    return "polygon" if text in NAMED_POLYGONS else text.partition(":")[0]
+    """Class of an object for averages: the word in front of the colon, for random objects with their family.
+
+    A named polygon is a `polygon`.
+    """
+    if text in NAMED_POLYGONS:
+        return "polygon"
+    first, _, rest = text.partition(":")
+    return f"random:{rest.partition(':')[0]}" if first == "random" else first
 
 
 @dataclass(frozen=True)
@@ -144,11 +149,6 @@ class Sweep:
             "seeds": self.seeds, "measure": self.measures, "settings": settings,
         }
         return json.loads(json.dumps(content))  # type: ignore[no-any-return]
-
-
-def thesis_objects() -> tuple[str, ...]:
-    """Return the 22 evaluation objects as text, in the order of the thesis."""
-    return tuple(itertools.chain.from_iterable(THESIS_OBJECTS.values()))
 
 
 def first_difference(old: Any, new: Any, path: str = "") -> str | None:

@@ -9,9 +9,8 @@ from typing import Any, TypeVar
 from nbv_planner.episode_config import EpisodeConfig
 from nbv_planner.errors import UnknownNameError
 from nbv_planner.experiments.located_yaml import Located
-from nbv_planner.experiments.sweep import thesis_objects
 from nbv_planner.experiments.sweep_groups import GROUPS, read_group, refuse_not_taken
-from nbv_planner.objects import parse_object
+from nbv_planner.objects import OBJECT_SETS, parse_object
 from nbv_planner.scene import Scene
 from nbv_planner.settings import Setting, check_value
 
@@ -24,15 +23,15 @@ _SEED = Setting("A seed.", minimum=0, maximum=2**53)
 def read_objects(entry: Located, scene: Scene) -> dict[str, Located]:
     """Objects as text, each with the place where it stands; each is built once.
 
+    They are a set by its name, or a list of objects and names of sets.
+
     Raises:
         ConfigFileError: an object is not allowed, or given twice.
     """
-    if entry.is_sequence:
-        items = [(item.text(), item) for item in entry.sequence()]
-    elif entry.text() == "thesis":
-        items = [(text, entry) for text in thesis_objects()]
-    else:
-        raise entry.error(f"{entry.text()!r} must be 'thesis' or a list of objects")
+    if not entry.is_sequence and entry.text() not in OBJECT_SETS:
+        raise entry.error(f"{entry.text()!r} must be a set ({', '.join(OBJECT_SETS)}) or a list of objects")
+    places = entry.sequence() if entry.is_sequence else [entry]
+    items = [(text, place) for place in places for text in OBJECT_SETS.get(place.text(), (place.text(),))]
     for text, item in items:
         with item.blamed():
             parse_object(text, scene)

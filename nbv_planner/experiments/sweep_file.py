@@ -80,16 +80,13 @@ def _planners(entry: Located) -> dict[str, Located]:
 
 
 def _check_cases(sweep: Sweep, planners: dict[str, Located], objects: dict[str, Located]) -> None:
-    """Set up each planner on the first object and each object with the first planner, in each protocol.
+    """Set up each planner on the first object, in each protocol; objects have been checked by themselves.
 
     Raises:
         ConfigFileError: one of them does not fit the settings.
     """
-    seed, first_planner, first_object = sweep.seeds[0], next(iter(planners)), next(iter(objects))
+    seed, first_object = sweep.seeds[0], next(iter(objects))
     for protocol in sweep.protocols:
         for label, entry in planners.items():
             with entry.blamed():
                 Simulation(sweep.case(label, first_object, protocol, seed).config)
-        for shape, entry in objects.items():
-            with entry.blamed():
-                Simulation(sweep.case(first_planner, shape, protocol, seed).config)

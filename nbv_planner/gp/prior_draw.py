@@ -30,11 +30,25 @@ def draw_prior(
     Returns:
         Draws, shape (n, M), metres per radian to the power d.
     """
+    return prior_series(kernel, generator.standard_normal((2, count, size // 2)), derivative=derivative)
+
+
+def prior_series(kernel: PeriodicMatern, normal: FloatArray, *, derivative: int = 0) -> FloatArray:
+    """Sum the series of :func:`draw_prior` for given normal numbers :math:`g_m, h_m`.
+
+    Args:
+        kernel: prior.
+        normal: g and h, shape (2, n, M/2).
+        derivative: order d of the derivative to draw instead.
+
+    Returns:
+        Draws, shape (n, M), metres per radian to the power d.
+    """
+    size = 2 * normal.shape[2]
     m = np.arange(size // 2)
     amplitude = np.sqrt(0.5 * fourier_coefficients(kernel, size // 2)) * m**derivative
     amplitude[0] *= np.sqrt(2.0)
-    normal = generator.standard_normal((2, count, size // 2))
-    spectrum = np.zeros((count, size // 2 + 1), dtype=complex)
+    spectrum = np.zeros((normal.shape[1], size // 2 + 1), dtype=complex)
     # The real transform reads the real part at m = 0 only, and twice the real part of the others.
     spectrum[:, :-1] = amplitude * (normal[0] - 1j * normal[1]) * 1j**derivative
     return np.asarray(np.fft.irfft(spectrum, n=size, axis=1) * size)

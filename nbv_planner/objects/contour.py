@@ -93,13 +93,19 @@ def check_contour(shape: PolarObject, radius_min: float, radius_max: float, name
     Raises:
         ContourError: says at which angle it does not.
     """
-    angle = np.union1d(np.linspace(0.0, TWO_PI, 7200, endpoint=False), shape.corners())
-    radius = shape.radius(angle)
     slack = 1e-9 * radius_max
-    bad = np.flatnonzero(~((radius >= radius_min - slack) & (radius <= radius_max + slack)))
-    if len(bad):
-        worst = bad[0]
+    outside = first_outside(shape, radius_min - slack, radius_max + slack)
+    if outside is not None:
+        angle, radius = outside
         raise ContourError(
-            f"object {name}: radius {radius[worst]:.4g} m at {angle[worst]:.4f} rad; "
+            f"object {name}: radius {radius:.4g} m at {angle:.4f} rad; "
             f"must be within [{radius_min:g}, {radius_max:g}] m (radius_min, radius_max)"
         )
+
+
+def first_outside(shape: PolarObject, low: float, high: float) -> tuple[float, float] | None:
+    """First of 7200 angles and the corners at which the radius is not within [low, high], and the radius there."""
+    angle = np.union1d(np.linspace(0.0, TWO_PI, 7200, endpoint=False), shape.corners())
+    radius = shape.radius(angle)
+    bad = np.flatnonzero(~((radius >= low) & (radius <= high)))
+    return (float(angle[bad[0]]), float(radius[bad[0]])) if len(bad) else None

@@ -7,6 +7,7 @@ from typing import Any
 
 from nbv_planner.errors import SettingError, UnknownNameError
 from nbv_planner.objects.contour import check_contour, load_contour
+from nbv_planner.objects.families import parse_random
 from nbv_planner.objects.prior import parse_prior
 from nbv_planner.objects.shapes import Ellipse, Flower, PolarObject, Polygon, Spline, Square
 from nbv_planner.objects.thesis_objects import NAMED_POLYGONS
@@ -22,6 +23,7 @@ OBJECT_FORMS = (
     "file:contour.csv",
     "spline:contour.csv",
     "prior:3",
+    "random:flower:17",
 )
 """How objects are written, one example per family."""
 
@@ -51,6 +53,8 @@ def _build(text: str, scene: Scene) -> PolarObject:
         if rest not in NAMED_POLYGONS:
             raise UnknownNameError("polygon", rest, NAMED_POLYGONS)
         return NAMED_POLYGONS[rest]
+    if family == "random":
+        return parse_random(rest, scene)
     if family == "prior":
         return parse_prior(rest, scene)
     if family in ("file", "spline"):

@@ -9,7 +9,7 @@ import re
 import pytest
 
 from nbv_planner.episode_config import EpisodeConfig
-from nbv_planner.experiments.sweep import Sweep, case_identities, first_difference, object_class, thesis_objects
+from nbv_planner.experiments.sweep import Sweep, case_identities, first_difference, object_class
 from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.simulated_camera import SensorSettings
 
@@ -57,14 +57,10 @@ def test_file_names_are_plain_and_differ():
 @pytest.mark.parametrize(
     ("text", "name"),
     [("ellipse:a=6,b=4", "ellipse"), ("polygon:star", "polygon"), ("star", "polygon"), ("file:polygon.csv", "file"),
-     ("prior:3", "prior")],
+     ("prior:3", "prior"), ("random:flower:3", "random:flower")],
 )  # fmt: skip
 def test_class_of_an_object(text, name):
     assert object_class(text) == name
-
-
-def test_the_thesis_has_22_objects():
-    assert len(set(thesis_objects())) == 22
 
 
 def test_plain_form_holds_every_setting_and_seeds_only_once():

@@ -10,6 +10,7 @@ import sweeps
 from nbv_planner.errors import ConfigFileError
 from nbv_planner.experiments.sweep_file import load_sweep
 from nbv_planner.gp.slope_tail import slope_tail
+from nbv_planner.objects import OBJECT_SETS
 from nbv_planner.planning.objectives import OBJECTIVE_INFO, OMNISCIENT
 from nbv_planner.planning.planners import PLANNERS as PLANNER_NAMES
 from nbv_planner.planning.planners import PlannerSettings
@@ -42,6 +43,16 @@ def test_seeds_are_a_count_or_a_list(tmp_path):
 def test_arcs_are_lists(tmp_path):
     text = "objects: [star]\nplanners: {U: {objective: U}}\nsettings: {views: {allowed_arcs: [0, 3.5]}}"
     assert sweeps.load(tmp_path, text).base.views.allowed_arcs == (0.0, 3.5)
+
+
+@pytest.mark.parametrize("name", OBJECT_SETS)
+def test_objects_are_a_set_by_its_name(tmp_path, name):
+    assert sweeps.load(tmp_path, f"objects: {name}\nplanners: {{U: {{objective: U}}}}\n").objects == OBJECT_SETS[name]
+
+
+def test_sets_and_objects_can_stand_in_one_list(tmp_path):
+    sweep = sweeps.load(tmp_path, "objects: [star, random_test]\nplanners: {U: {objective: U}}\n")
+    assert sweep.objects == ("star", *OBJECT_SETS["random_test"])
 
 
 LINES = {
@@ -108,7 +119,9 @@ def test_planner_that_cannot_be_is_refused_with_its_line(tmp_path, text):
 
 
 OBJECTS = {
-    "cube": ["line 2: objects", "'cube'", "thesis", "list"],
+    "cube": ["line 2: objects", "'cube'", "set (thesis, random_tuning, random_test", "list"],
+    "\n  - random:flower:1\n  - random_tuning": ["line 4: objects", "flower:1' is given twice, first in line 3"],
+    "[random:flower]": ["line 2: objects: object 'random:flower': seed ''", "whole number"],
     "[]": ["line 2: objects", "at least one"],
     "3": ["line 2: objects", "3", "text"],
     "\n  - star\n  - cube": ["line 4: objects: unknown object 'cube'; known: ", "ellipse:"],
@@ -157,7 +170,7 @@ def test_name_of_a_shipped_sweep_will_do_and_a_folder_of_that_name_is_no_hindran
 @pytest.mark.parametrize("name", ["thesi", "thesi.yaml", "./thesis", "config/thesis.yaml"])
 def test_sweep_that_is_nowhere(tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
-    expected = "sensor, shapes, theory, thesis, thesis_all" if name == "thesi" else "No such file"
+    expected = "random_tuning_sensor, sensor, shapes, theory, thesis, thesis_all" if name == "thesi" else "No such file"
     with pytest.raises(ConfigFileError, match=expected):
         load_sweep(name)
 
@@ -171,10 +184,11 @@ def test_sweep_is_also_found_where_a_ros_workspace_has_installed_it(tmp_path, mo
 
 
 @pytest.mark.parametrize("path", [path for path in SHIPPED if path.stem != "theory"], ids=lambda path: path.stem)
-def test_shipped_sweep_compares_the_thesis_objects_with_the_omniscient_planner(path):
+def test_shipped_sweep_compares_a_set_of_objects_with_the_omniscient_planner(path):
     sweep = load_sweep(path.stem)
     assert sweep.name == path.stem
-    assert len(sweep.objects) == 22
+    objects = path.stem.replace("_sensor", "") if path.stem.startswith(("random", "real")) else "thesis"
+    assert sweep.objects == OBJECT_SETS[objects]
     assert [label for label, planner in sweep.planners.items() if planner.used_objectives == (OMNISCIENT,)] == [
         "greedy_oracle"
     ]
@@ -186,6 +200,11 @@ def test_shipped_sweeps_are_those_that_the_thesis_and_the_evaluation_ask_for():
     assert list(thesis.planners) == ["greedy_oracle", "CSW", "IOA", "I", "U", "UP", "CS-U"]
     assert thesis.planners["CS-U"].label == "CSN-U"
     assert (sensor.planners, sensor.protocols, len(sensor.seeds)) == (thesis.planners, ("sensor",), 10)
+    for name in ("random_tuning", "random_test"):
+        for protocol, like in ((name, thesis), (f"{name}_sensor", sensor)):
+            sweep = load_sweep(protocol)
+            assert sweep.planners.items() >= thesis.planners.items()
+            assert (sweep.protocols, sweep.seeds, sweep.base) == (like.protocols, like.seeds, like.base)
     greedy = {planner.objective for planner in everything.planners.values() if planner.planner == "greedy"}
     assert greedy == set(OBJECTIVE_INFO)
     assert {planner.planner for planner in everything.planners.values()} == set(PLANNER_NAMES)

@@ -11,12 +11,12 @@ from nbv_planner.experiments.report.published import (
     published_means,
     published_rows,
 )
-from nbv_planner.experiments.sweep import thesis_objects
+from nbv_planner.objects import OBJECT_SETS
 
 PLANNERS = list(PUBLISHED_NOT_REACHED)
 
 
-def episodes(planners, objects=thesis_objects()):  # noqa: B008
+def episodes(planners, objects=OBJECT_SETS["thesis"]):
     return [episode(p, shape, views=4, views_95=4, regret=9.5) for shape in objects for p in planners]
 
 
@@ -51,7 +51,7 @@ def test_ranks_among_other_planners_are_not_compared():
     assert "Ranks are compared only" in table.note
 
 
-@pytest.mark.parametrize("objects", [thesis_objects()[:-1], (*thesis_objects(), "ellipse:a=3,b=3")])
+@pytest.mark.parametrize("objects", [OBJECT_SETS["thesis"][:-1], (*OBJECT_SETS["thesis"], "ellipse:a=3,b=3")])
 def test_other_objects_are_not_compared(objects):
     assert compared_with_thesis(compared(episodes(PLANNERS, objects))) is None
 
