@@ -18,7 +18,7 @@ LAYERS = [
     {"errors", ""},
     {"geometry", "settings"},
     {"saving"},
-    {"gp", "scene", "circle", "colors", "evidence", "free_space"},
+    {"gp", "scene", "circle", "colors", "evidence", "free_space", "heartbeat"},
     {"surface", "visibility"},
     {"camera"},
     {"camera_poses", "pose_track"},

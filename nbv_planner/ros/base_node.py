@@ -15,14 +15,17 @@ import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.clock import Clock, ClockType
+from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
+from rclpy.qos import qos_policy_name_from_kind
 from std_msgs.msg import Header
 
 from nbv_planner.errors import InputRejectedError, SettingError
 from nbv_planner.ros import qos
 from nbv_planner.ros.conversions import status_message, to_stamp
+from nbv_planner.ros.inputs import Inputs
 from nbv_planner.ros.managed_node import REFUSALS, ManagedNode, Stage
 from nbv_planner.ros.parameters import check_changes, declare_settings
 from nbv_planner.ros.worker import Worker
@@ -53,12 +56,34 @@ class BaseNode(ManagedNode):
         self.add_on_set_parameters_callback(self.on_parameters)
         self.drops: Counter[str] = Counter()
         self._warned: dict[str, float] = {}
+        self.inputs = Inputs(self)
         self._diagnostics = self.create_publisher(
             DiagnosticArray, "/diagnostics", 10, qos_overriding_options=qos.overridable()
         )
         # By a clock that nobody stops: where the simulation's time stands still, that can be told.
         self.steady_clock = Clock(clock_type=ClockType.STEADY_TIME)
-        self.create_timer(1.0, self.publish_diagnostics, clock=self.steady_clock)
+        self.create_timer(1.0, self.look_around, clock=self.steady_clock)
+
+    def create_publisher(self, *args: Any, **kwargs: Any) -> Any:
+        """Create a publisher that looks around when a subscriber asks for more than it offers."""
+        events = PublisherEventCallbacks(incompatible_qos=self._on_incompatible)
+        return super().create_publisher(*args, **{"event_callbacks": events, **kwargs})
+
+    def create_subscription(self, *args: Any, **kwargs: Any) -> Any:
+        """Create a subscription that looks around when a publisher offers less than it asks for."""
+        events = SubscriptionEventCallbacks(incompatible_qos=self._on_incompatible)
+        return super().create_subscription(*args, **{"event_callbacks": events, **kwargs})
+
+    def _on_incompatible(self, event: Any) -> None:
+        """Say which policy it is, and find out whose."""
+        policy = qos_policy_name_from_kind(event.last_policy_kind)
+        self.get_logger().debug(f"incompatible quality of service: {policy}")
+        self.look_around()
+
+    def look_around(self) -> None:
+        """See whether types and qualities of service fit, and say how the node is."""
+        self.inputs.look()
+        self.publish_diagnostics()
 
     def autostart(self) -> None:
         """Become active, if the parameter `autostart` says so.
@@ -83,11 +108,16 @@ class BaseNode(ManagedNode):
         return Header(stamp=to_stamp(self.now_ns() if stamp_ns is None else stamp_ns), frame_id=frame)
 
     def guarded(self, source: str, callback: Callable[[Any], None]) -> Callable[[Any], None]:
-        """Wrap a subscription callback: a message that cannot be used is dropped, counted and warned about."""
+        """Wrap the callback of topic `source`: what cannot be used is dropped, counted and warned about.
+
+        What can be used is a beat of the input's heart.
+        """
+        self.inputs.add(source)
 
         def handle(msg: Any) -> None:
             try:
                 callback(msg)
+                self.inputs.beat(source)
             except InputRejectedError as error:
                 self.drop(f"{source}.{error.reason}", str(error))
 
@@ -156,12 +186,20 @@ class BaseNode(ManagedNode):
         if not self.active:
             level = DiagnosticStatus.WARN if self.failure is None else DiagnosticStatus.ERROR
             message = self.resting()
+        level, message = self._with_troubles(level, message)
         drops = {f"dropped.{reason}": number for reason, number in sorted(self.drops.items())}
-        values = {"stage": self.stage.value, **values, **drops}
+        values = {"stage": self.stage.value, **values, **self.inputs.values(), **drops}
         name = self.get_fully_qualified_name().lstrip("/")
         self._diagnostics.publish(
             DiagnosticArray(header=self.header(""), status=[status_message(name, level, message, values)])
         )
+
+
+    def _with_troubles(self, level: bytes, message: str) -> tuple[bytes, str]:
+        """Add what is wrong around the node, if it is not in the message already."""
+        troubles = [*self.inputs.clock(), *self.inputs.problems()]
+        more = [text for text in troubles if text not in message]
+        return max(level, DiagnosticStatus.WARN if troubles else level), "; ".join([message, *more])
 
 
 def run_node(create: Callable[[], Node], args: list[str] | None = None) -> int:

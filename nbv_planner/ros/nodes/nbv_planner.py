@@ -17,14 +17,14 @@ from nbv_planner.camera_poses import PoseSettings
 from nbv_planner.errors import InputRejectedError, SettingError
 from nbv_planner.gp.kernels import KernelSettings
 from nbv_planner.node_settings import NODE_SETTINGS, NbvPlannerParameters, PriorMean
-from nbv_planner.planning.coverage import narrow_fraction
 from nbv_planner.planning.planners import Planner, PlannerSettings, Prior, planner_named
-from nbv_planner.planning.session import Answer, Goal, PlanningSession, Question, SessionSettings, State, travel
+from nbv_planner.planning.session import Answer, Goal, PlanningSession, Question, SessionSettings, State
 from nbv_planner.planning.termination import TerminationMonitor, TerminationSettings
 from nbv_planner.planning.view_space import ViewSpace, ViewSpaceSettings
 from nbv_planner.ros import conversions, qos
 from nbv_planner.ros.base_node import BaseNode, NodeFinished, run_node
 from nbv_planner.ros.parameters import changed_settings, read_settings
+from nbv_planner.ros.planner_words import iteration_values, status_values, status_words
 from nbv_planner.ros.run_info import RunInfo
 from nbv_planner.ros.transforms import TransformPoses
 from nbv_planner.ros.worker import end_process
@@ -37,12 +37,6 @@ _LINGER = 2.0
 # States between two views: too short to be worth a line in the log, or news on /diagnostics.
 _AT_WORK = {State.PLANNING, State.MOVING, State.MEASURING}
 _PASSING = {State.PLANNING, State.MEASURING}
-
-_TYPES = {
-    "surface": "sensor_msgs/PointCloud2, published by surface_mapper once its own inputs are alive",
-    "camera_pose": "geometry_msgs/PoseStamped",
-    "goal_pose": "geometry_msgs/PoseStamped: subscribers (mapper and robot)",
-}
 
 
 class NbvPlannerNode(BaseNode):
@@ -124,6 +118,10 @@ class NbvPlannerNode(BaseNode):
             self.create_subscription(
                 PoseStamped, "camera_pose", self.guarded("camera_pose", self.on_pose), qos.reliable(), **override
             )
+        else:
+            frames = f"{self.parameters.camera_frame} to {self.parameters.object_frame}"
+            self.inputs.add("camera_pose", f"transforms from {frames}")
+        self.inputs.expect(self.session.settings.input_timeout, "camera_pose")
 
     def _open_services(self) -> None:
         for name, callback in (("start", self.on_start), ("stop", self.on_stop), ("reset", self.on_reset)):
@@ -162,7 +160,10 @@ class NbvPlannerNode(BaseNode):
             return
         if found is not None:
             inputs = self.session.inputs
-            inputs.pose_stamp, inputs.pose = found[0] or self.now_ns(), found[1]
+            stamp = found[0] or self.now_ns()
+            if stamp != inputs.pose_stamp:
+                self.inputs.beat("camera_pose")
+            inputs.pose_stamp, inputs.pose = stamp, found[1]
 
     def advance(self) -> None:
         """Go on as far as the inputs allow: send the goal again, have the next one decided, say the status.
@@ -201,25 +202,8 @@ class NbvPlannerNode(BaseNode):
             self._goal.publish(conversions.pose_to_msg(self.poses.carrier(goal.pose), header))
 
     def _iteration_message(self, goal: Goal) -> DiagnosticStatus:
-        """Why this view: utility, runner-up, margin, way, time, and the state of the surface before it."""
-        decision, session = goal.decision, self.session
-        values = {
-            "round": goal.round,
-            "goal_stamp": goal.stamp,
-            "view_angle": decision.view_angle,
-            "utility": decision.utility,
-            "score": decision.score,
-            "runner_up": decision.runner_up,
-            "margin": decision.margin,
-            "feasible_candidates": int(decision.feasible.sum()),
-            "travel": travel(session.inputs.pose, goal, self.scene.view_distance),
-            "planning_milliseconds": goal.planning_milliseconds,
-            "surface_stamp": goal.belief_stamp,
-            "band_width_mean": float(goal.belief.width.mean()),
-            "narrow_fraction": narrow_fraction(goal.belief, session.monitor.settings.band_tolerance),
-            "coverage_estimate": session.monitor.coverage(goal.belief),
-        }
-        message = f"view {goal.round} at {decision.view_angle:.4f} rad"
+        values = iteration_values(self.session, goal, self.scene.view_distance)
+        message = f"view {goal.round} at {goal.decision.view_angle:.4f} rad"
         return conversions.status_message(f"{self.get_name()}: iteration", DiagnosticStatus.OK, message, values)
 
     def _say_status(self) -> None:
@@ -249,49 +233,16 @@ class NbvPlannerNode(BaseNode):
 
     def _status_words(self) -> tuple[bytes, str]:
         """Level and message of the status."""
-        if not self.active:
-            return DiagnosticStatus.WARN if self.failure is None else DiagnosticStatus.ERROR, self.resting()
-        session, state = self.session, self.session.state
-        if session.termination is not None:
-            return DiagnosticStatus.OK, f"{session.termination.reason.value}: {session.termination.detail}"
-        if session.overdue(self.now_ns()) is not None:
-            limit = session.settings.input_timeout
-            return DiagnosticStatus.WARN, f"{self._awaited()}; nothing for more than {limit:g} s"
-        if state is State.WAITING:
-            return DiagnosticStatus.OK, self._awaited()
-        messages = {
-            State.PLANNING: "choosing the next view",
-            State.MOVING: f"to view {len(session.visited) + 1}",
-            State.MEASURING: f"at view {len(session.visited) + 1}, waiting for its surface",
-            State.PAUSED: "paused by the operator",
-        }
-        return DiagnosticStatus.OK, messages[state]
+        if self.active:
+            return status_words(self.session, self.inputs, self.now_ns())
+        return DiagnosticStatus.WARN if self.failure is None else DiagnosticStatus.ERROR, self.resting()
 
     def _status_values(self) -> dict[str, object]:
         """Values of the status."""
-        session = self.session
-        if session is None:
-            return {"state": State.WAITING.value, "views": 0, "coverage_estimate": 0.0, "elapsed": 0.0}
-        values: dict[str, object] = {
-            "state": self._state().value, "views": len(session.visited), "coverage_estimate": session.coverage,
-            "elapsed": session.elapsed(self.now_ns()),
-        }
-        if session.termination is None:
-            return values
-        ended = session.termination
-        # What every status holds comes last: a figure of the same name (views) must not change its form.
-        return {**ended.figures, **values, "reason": ended.reason.value, "detail": ended.detail}
-
-    def _awaited(self) -> str:
-        """What the planner waits for, in words."""
-        session = self.session
-        if session.state is State.MEASURING:
-            return f"waiting for a surface with a scan of view {len(session.visited) + 1} on " \
-                   f"{self.resolve_topic_name('surface')}"
-        if not session.started:
-            return "waiting for the service ~/start"
-        names = [f"{self.resolve_topic_name(topic)} ({_TYPES[topic]})" for topic in session.missing()]
-        return "waiting for " + "; ".join(names)
+        known = {"views": 0, "coverage_estimate": 0.0, "elapsed": 0.0}
+        if self.session is not None:
+            known = status_values(self.session, self.now_ns())
+        return {**known, "state": self._state().value}
 
     def change(self, parameters: list[Parameter]) -> None:
         """Apply new values of parameters that may change at run time, all or none.
@@ -304,6 +255,7 @@ class NbvPlannerNode(BaseNode):
         planner = changed_settings(self.session.planner.settings, parameters)
         self.session.monitor.settings, self.session.settings = monitor, session
         self.session.planner.settings = planner
+        self.inputs.expect(session.input_timeout, "camera_pose")
 
     def on_start(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         """Begin, or go on after a pause."""
@@ -353,6 +305,11 @@ class NbvPlannerNode(BaseNode):
             f"view_angle: {decision.view_angle:.6f} rad, utility: {decision.utility:.6g}"
         )
         return response
+
+    def look_around(self) -> None:
+        """See whether everything fits, and say what has changed in the status too."""
+        super().look_around()
+        self.advance()
 
     def diagnosis(self) -> tuple[bytes, str, dict[str, object]]:
         """The same as the status, every second."""

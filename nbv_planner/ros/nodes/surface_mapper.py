@@ -88,7 +88,6 @@ class SurfaceMapperNode(BaseNode):
         self._transforms = self._listen_to_transforms(matching) if self.poses.pose_source == "tf" else None
         self.matcher = ScanMatcher(matching, read_settings(self, ArrivalSettings), self._transforms)
         self._queue_size = matching.queue_size
-        self._heard: dict[str, int] = {}
         self._begin()
         self._open_topics()
 
@@ -128,8 +127,10 @@ class SurfaceMapperNode(BaseNode):
         ):
             if topic == "camera_pose" and self._transforms:
                 self._pose = self.create_publisher(kind, topic, profile, **override)
+                self.inputs.add(topic, f"transforms from the frame of the scans to {self.parameters.object_frame}")
             else:
                 self.create_subscription(kind, topic, self.guarded(topic, callback), profile, **override)
+        self.inputs.expect(self.parameters.input_timeout, "scan", "camera_pose")
         self.markers = MarkerPublisher(self, self.scene, self.parameters.object_frame)
 
     def on_scan(self, msg: LaserScan) -> None:
@@ -138,14 +139,12 @@ class SurfaceMapperNode(BaseNode):
             return
         conversions.check_frame(msg.header, self.parameters.camera_frame)
         scan = conversions.scan_from_msg(msg)
-        self._heard["scan"] = self.now_ns()
         self._found(self.matcher.add_scan(conversions.to_nanoseconds(msg.header.stamp), scan, msg.header.frame_id))
 
     def on_pose(self, msg: PoseStamped) -> None:
         """Take in a camera pose."""
         conversions.check_frame(msg.header, self.parameters.object_frame)
         pose = self.poses.camera(conversions.pose_from_msg(msg))
-        self._heard["camera_pose"] = self.now_ns()
         self.matcher.add_pose(conversions.to_nanoseconds(msg.header.stamp), pose)
         self.markers.show(pose=pose)
         self._integrate()
@@ -157,7 +156,7 @@ class SurfaceMapperNode(BaseNode):
     def _found(self, found: Sequence[MatchedScan]) -> None:
         """Take note of scans that have found their poses; poses out of transforms are told to the others."""
         for match in found if self._transforms else ():
-            self._heard["camera_pose"] = self.now_ns()
+            self.inputs.beat("camera_pose")
             header = self.header(self.parameters.object_frame, match.stamp)
             self._pose.publish(conversions.pose_to_msg(self.poses.carrier(match.pose), header))
             self.markers.show(pose=match.pose)
@@ -260,22 +259,10 @@ class SurfaceMapperNode(BaseNode):
             "update_milliseconds": last.milliseconds if last else 0.0,
             "solver": self.mapper.solver,
         }
-        missing = self.missing_inputs()
+        missing = self.inputs.missing("scan", "camera_pose")
         if missing:
             return DiagnosticStatus.WARN, "waiting for " + "; ".join(missing), values
         return DiagnosticStatus.OK, "mapping", values
-
-    def missing_inputs(self) -> list[str]:
-        """Inputs that never came or have not come for `input_timeout`, in words."""
-        missing = []
-        for topic, kind in (("scan", "sensor_msgs/LaserScan"), ("camera_pose", "geometry_msgs/PoseStamped")):
-            name = self.resolve_topic_name(topic)
-            heard = self._heard.get(topic)
-            if heard is None:
-                missing.append(f"{name} ({kind}): nothing usable received yet")
-            elif self.now_ns() - heard > self.parameters.input_timeout * 1e9:
-                missing.append(f"{name} ({kind}): nothing for {(self.now_ns() - heard) * 1e-9:.1f} s")
-        return missing
 
 
 def main(args: list[str] | None = None) -> None:

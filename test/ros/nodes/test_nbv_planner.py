@@ -109,8 +109,8 @@ def test_the_whole_conversation_from_waiting_to_done(world):
     robot = Robot(world, drives=False)
     waiting = robot.status("WAITING")
     assert "waiting for" in waiting["message"]
-    assert "/surface (sensor_msgs/PointCloud2" in waiting["message"]
-    assert "/camera_pose (geometry_msgs/PoseStamped)" in waiting["message"]
+    assert "/surface (sensor_msgs/msg/PointCloud2; reliable, transient local): " in waiting["message"]
+    assert "/camera_pose (geometry_msgs/msg/PoseStamped; reliable, volatile): " in waiting["message"]
     robot.begin()
     first = robot.goal(1)
     assert robot.status("MOVING")["message"] == "to view 1"
@@ -141,7 +141,10 @@ def test_while_waiting_only_what_is_missing_is_named(world):
     send(pose_msg(view_pose(0.0)))
     world.spin_until(lambda: statuses and "/camera_pose" not in statuses[-1].message, "the pose to be heard")
     assert "/surface" in statuses[-1].message
-    assert "/goal_pose (geometry_msgs/PoseStamped: subscribers (mapper and robot))" in statuses[-1].message
+    assert (
+        "/goal_pose (geometry_msgs/msg/PoseStamped; reliable, volatile): 0 of 2 subscribers (mapper and robot)"
+        in statuses[-1].message
+    )
     world.speaker(PointCloud2, "surface", qos.latched())(conversions.belief_to_msg(PRIOR, header("object")))
     world.spin_until(lambda: "/surface" not in statuses[-1].message, "the surface to be heard")
     world.listen(PoseStamped, "goal_pose")
@@ -325,13 +328,15 @@ def test_after_input_timeout_the_status_warns_and_names_the_missing_inputs(world
     robot.arrive()
     robot.status("MEASURING")
     world.spin_until(lambda: robot.statuses[-1].level == DiagnosticStatus.WARN, "the warning")
-    assert robot.statuses[-1].message == (
-        "waiting for a surface with a scan of view 1 on /surface; nothing for more than 0.2 s"
+    assert robot.statuses[-1].message.startswith(
+        "waiting for a surface with a scan of view 1 on "
+        "/surface (sensor_msgs/msg/PointCloud2; reliable, transient local); nothing for more than 0.2 s"
     )
     robot.map()
     assert robot.goal(2)
+    world.speaker(PoseStamped, "camera_pose")(pose_msg(view_pose(0.0), robot.now()))
     robot.status("MOVING")
-    assert robot.statuses[-1].level == DiagnosticStatus.OK
+    world.spin_until(lambda: robot.statuses[-1].level == DiagnosticStatus.OK, "the warning to go")
 
 
 def test_malformed_poses_and_surfaces_are_counted_by_reason_and_change_nothing(world):

@@ -292,16 +292,17 @@ def test_diagnostics_warn_and_name_the_missing_inputs(world):
     found = world.diagnosis(mapper)
     assert found.level == DiagnosticStatus.WARN
     assert found.message == (
-        "waiting for /scan (sensor_msgs/LaserScan): nothing usable received yet; "
-        "/camera_pose (geometry_msgs/PoseStamped): nothing usable received yet"
+        "waiting for /scan (sensor_msgs/msg/LaserScan; best effort, volatile): "
+        "1 publishes it, nothing usable received yet; "
+        "/camera_pose (geometry_msgs/msg/PoseStamped; reliable, volatile): 1 publishes it, nothing usable received yet"
     )
     feed.scan(10 * MS, scan_at(HERE))
     world.spin_until(lambda: "/scan" not in world.diagnosis(mapper).message, "the scan to be heard")
     feed.pose(10 * MS, HERE)
-    world.spin_until(lambda: "/camera_pose (geometry_msgs/PoseStamped): nothing usable" not in
-                     world.diagnosis(mapper).message, "the pose to be heard")  # fmt: skip
-    world.spin_until(lambda: "/scan (sensor_msgs/LaserScan): nothing for 0." in world.diagnosis(mapper).message,
-                     "the scans to be missed")  # fmt: skip
+    world.spin_until(lambda: "nothing usable received yet" not in world.diagnosis(mapper).message,
+                     "the pose to be heard")  # fmt: skip
+    lost = "/scan (sensor_msgs/msg/LaserScan; best effort, volatile): 1 publishes it, nothing usable for more than 0.2"
+    world.spin_until(lambda: lost in world.diagnosis(mapper).message, "the scans to be missed")
     assert world.diagnosis(mapper).level == DiagnosticStatus.WARN
 
 
@@ -313,7 +314,7 @@ def test_malformed_scans_alone_do_not_count_as_an_input(world):
     world.spin_until(lambda: mapper.drops, "the drop")
     found = world.diagnosis(mapper)
     assert (found.level, found.values["dropped.scan.empty"]) == (DiagnosticStatus.WARN, "1")
-    assert "/scan (sensor_msgs/LaserScan): nothing usable received yet" in found.message
+    assert "/scan (sensor_msgs/msg/LaserScan; best effort, volatile): 1 publishes it, nothing usable" in found.message
 
 
 def test_diagnostics_are_ok_while_scans_and_poses_come(world):
@@ -351,6 +352,6 @@ def test_topics_follow_namespace_and_remapping(world):
     arguments = ["--ros-args", "-r", "__ns:=/cell", "-r", "scan:=lidar/front"]
     mapper = world.start(SurfaceMapperNode, cli_args=arguments, grid_size=GRID)
     found = world.diagnosis(mapper).message
-    assert "/cell/lidar/front (sensor_msgs/LaserScan)" in found
+    assert "/cell/lidar/front (sensor_msgs/msg/LaserScan; best effort, volatile): nobody publishes it" in found
     assert "/cell/camera_pose" in found
     assert "/cell/surface" in dict(mapper.get_publisher_names_and_types_by_node("surface_mapper", "/cell"))
