@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from nbv_planner.errors import InputRejectedError
 from nbv_planner.free_space import FreeRays
 from nbv_planner.geometry import BoolArray, FloatArray, angle_difference, cartesian_to_polar, wrap_angle
+from nbv_planner.pose_covariance import PoseCovariance
 from nbv_planner.scene import Scene
 from nbv_planner.settings import check_settings, setting
 from nbv_planner.surface import Measurements
@@ -27,11 +28,13 @@ class CameraPose:
         x: position, metres.
         y: position, metres.
         yaw: direction of the line of sight, radians, counter-clockwise from +x.
+        covariance: of the errors of the three; None if they are not known or do not matter.
     """
 
     x: float
     y: float
     yaw: float
+    covariance: PoseCovariance | None = None
 
     @classmethod
     def on_view_circle(cls, view_angle: float, view_distance: float) -> CameraPose:
@@ -178,11 +181,15 @@ def scan_to_measurements(
     inside = (radius >= scene.radius_min - margin) & (radius <= scene.radius_max + margin)
     dropped = {reason: int(mask.sum()) for reason, mask in reasons.items()}
     dropped["outside_bounds"] = int((~inside).sum())
-    std = settings.noise_std + settings.noise_std_per_metre * ranges[kept][inside]
+    distance = ranges[kept][inside]
+    std = settings.noise_std + settings.noise_std_per_metre * distance
+    spread = None if pose.covariance is None else pose.covariance.hit_spread(angle[inside], tilt[inside], distance)
     return ScanMeasurements(
-        measurements=Measurements(angle[inside], radius[inside], std, tilt[inside]),
+        measurements=Measurements(
+            angle[inside], radius[inside], std, tilt[inside], distance, bearings[inside], spread
+        ),
         misses=scan.bearings[miss],
-        free=_free_rays(pose, scan.bearings, np.where(miss, high, ranges), miss | _at(kept[inside], ranges), settings),
+        free=_free_rays(pose, scan.bearings, np.where(miss, high, ranges), miss, _at(kept[inside], ranges), settings),
         dropped={reason: number for reason, number in dropped.items() if number},
     )
 
@@ -195,13 +202,15 @@ def _at(index: NDArray[np.intp], like: FloatArray) -> BoolArray:
 
 
 def _free_rays(
-    pose: CameraPose, bearing: FloatArray, ranges: FloatArray, chosen: BoolArray, settings: MeasurementSettings
+    pose: CameraPose, bearing: FloatArray, ranges: FloatArray, miss: BoolArray, hit: BoolArray,
+    settings: MeasurementSettings,
 ) -> FreeRays:
-    """What the `chosen` beams found free: their range less some standard deviations of its noise."""
+    """What the beams found free that missed or hit: their range less some standard deviations of its noise."""
+    chosen = miss | hit
     ranges = ranges[chosen]
     std = settings.noise_std + settings.noise_std_per_metre * ranges
     centre = wrap_angle(pose.view_angle + np.pi)
     return FreeRays(
         pose.view_angle, math.hypot(pose.x, pose.y), angle_difference(pose.yaw + bearing[chosen], centre),
-        np.maximum(ranges - _NOISE_MARGIN * std, 0.0),
+        np.maximum(ranges - _NOISE_MARGIN * std, 0.0), hit[chosen],
     )

@@ -14,6 +14,7 @@ from nbv_planner.node_settings import NODE_SETTINGS, PriorMean
 from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.planning.view_space import ViewSpaceSettings
+from nbv_planner.robust.settings import RobustSettings
 from nbv_planner.scene import Scene
 from nbv_planner.settings import Setting, check_value, from_mapping
 from nbv_planner.simulated_camera import MotionSettings, SensorSettings
@@ -38,6 +39,7 @@ class EpisodeConfig:
         kernel: prior of the surface.
         mapper: grid and band.
         measurement: what the mapper assumes about the sensor.
+        robust: how the mapper treats beams that may be wrong; the thesis protocol has none.
         planner: planner and objective.
         views: candidate views.
         termination: limits that end the episode.
@@ -53,6 +55,7 @@ class EpisodeConfig:
     kernel: KernelSettings = field(default_factory=KernelSettings)
     mapper: MapperSettings = field(default_factory=MapperSettings)
     measurement: MeasurementSettings = field(default_factory=MeasurementSettings)
+    robust: RobustSettings = field(default_factory=RobustSettings)
     planner: PlannerSettings = field(default_factory=PlannerSettings)
     views: ViewSpaceSettings = field(default_factory=ViewSpaceSettings)
     termination: TerminationSettings = field(default_factory=TerminationSettings)
@@ -123,6 +126,7 @@ _GROUP_OF = {
     KernelSettings: "kernel",
     MapperSettings: "mapper",
     MeasurementSettings: "measurement",
+    RobustSettings: "robust",
     PlannerSettings: "planner",
     ViewSpaceSettings: "views",
     TerminationSettings: "termination",

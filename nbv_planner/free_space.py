@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nbv_planner.geometry import TWO_PI, FloatArray, wrap_angle
+from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, wrap_angle
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,12 +18,27 @@ class FreeRays:
         distance: its distance from the centre, metres.
         bearing: direction of each ray against that to the centre, counter-clockwise, shape (B,), radians.
         length: free stretch from the camera on, shape (B,), metres, not negative.
+        of_hit: whether each ray is that of a hit, in the order of the hits of its scan, shape (B,); None if nobody
+            knows.
     """
 
     view_angle: float
     distance: float
     bearing: FloatArray
     length: FloatArray
+    of_hit: BoolArray | None = None
+
+    @property
+    def hits(self) -> int:
+        """Number of rays that are known to be those of hits."""
+        return 0 if self.of_hit is None else int(self.of_hit.sum())
+
+    def without_hits(self, doubtful: BoolArray) -> FreeRays:
+        """The same without the rays of `doubtful` hits, a mask over the hits of the scan; misses stay."""
+        assert self.of_hit is not None
+        kept = np.ones(len(self.bearing), dtype=bool)
+        kept[np.flatnonzero(self.of_hit)[doubtful]] = False
+        return FreeRays(self.view_angle, self.distance, self.bearing[kept], self.length[kept], self.of_hit[kept])
 
     def bound(self, angle: FloatArray) -> FloatArray:
         r"""Least radius at each polar `angle` at which a ray is free, shape (M,), metres; +inf where none passes.

@@ -11,6 +11,7 @@ from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.session import SessionSettings
 from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.planning.view_space import ViewSpaceSettings
+from nbv_planner.robust.settings import RobustSettings
 from nbv_planner.scan_matching import ArrivalSettings, MatchingSettings
 from nbv_planner.scene import Scene
 from nbv_planner.settings import check_settings, setting
@@ -87,6 +88,7 @@ NODE_SETTINGS: dict[str, tuple[type, ...]] = {
     "surface_mapper": (
         Scene, LifecycleParameters, KernelSettings, MapperSettings, MeasurementSettings, PoseSettings, MatchingSettings,
         ArrivalSettings, SurfaceMapperParameters,
+        RobustSettings,
     ),
     "nbv_planner": (
         Scene, LifecycleParameters, KernelSettings, PriorMean, PlannerSettings, ViewSpaceSettings, TerminationSettings,

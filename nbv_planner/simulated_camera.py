@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,6 +33,13 @@ class SensorSettings:
     dropout_probability: float = setting(0.0, "Probability that a beam gives no valid range (NaN).", ge=0.0, le=1.0)
     outlier_probability: float = setting(
         0.0, "Probability that a return is replaced by a uniformly random range.", ge=0.0, le=1.0
+    )
+    pose_bias_x: float = setting(
+        0.0, "How far the sensor really sits before its reported pose, along the line of sight.", unit="m"
+    )
+    pose_bias_y: float = setting(0.0, "How far it really sits to the left of its reported pose.", unit="m")
+    pose_bias_yaw: float = setting(
+        0.0, "How far it is really turned to the left of its reported heading.", unit="rad", ge=-math.pi, le=math.pi
     )
     seed: int = setting(0, "Seed of the sensor noise.", ge=0, le=2**53)
 
@@ -82,12 +90,12 @@ class SimulatedCamera:
         """Take a scan.
 
         Args:
-            pose: where the camera stands.
+            pose: where the camera says that it stands.
             view_number: how many goals the camera has been sent to, for the noise.
             scan_number: number of the scan at this view, for the noise.
         """
         bearings = self._angle_min + self._increment * np.arange(self._settings.num_beams)
-        exact = cast_beams(self._contour, pose, bearings)
+        exact = cast_beams(self._contour, self._true(pose), bearings)
         rng = np.random.default_rng([self._settings.seed, view_number, scan_number])
         ranges = self._with_limits(self._with_noise(self._with_limits(exact), rng))
         return Scan(
@@ -96,6 +104,17 @@ class SimulatedCamera:
             ranges=self._with_dropout(ranges, rng).astype(np.float32),
             range_min=float(np.float32(self._scene.range_min)),
             range_max=float(np.float32(self._scene.range_max)),
+        )
+
+    def _true(self, pose: CameraPose) -> CameraPose:
+        """Where the sensor really is when the camera stands at `pose`."""
+        s = self._settings
+        if not (s.pose_bias_x or s.pose_bias_y or s.pose_bias_yaw):
+            return pose
+        cos, sin = math.cos(pose.yaw), math.sin(pose.yaw)
+        return CameraPose(
+            pose.x + cos * s.pose_bias_x - sin * s.pose_bias_y, pose.y + sin * s.pose_bias_x + cos * s.pose_bias_y,
+            pose.yaw + s.pose_bias_yaw,
         )
 
     def _with_noise(self, ranges: FloatArray, rng: np.random.Generator) -> FloatArray:

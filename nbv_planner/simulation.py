@@ -21,8 +21,10 @@ from nbv_planner.planning.objectives import TrueSurface
 from nbv_planner.planning.planners import Decision, PlannerSettings, Prior, planner_named
 from nbv_planner.planning.termination import Termination, TerminationMonitor, TerminationReason
 from nbv_planner.planning.view_space import ViewSpace
+from nbv_planner.robust.mapper import mapper_for
+from nbv_planner.robust.settings import RobustSettings
 from nbv_planner.simulated_camera import SimulatedCamera
-from nbv_planner.surface import Measurements, SurfaceBelief, SurfaceMapper
+from nbv_planner.surface import Measurements, SurfaceBelief
 from nbv_planner.visibility import observe, unseen_beyond
 
 PUBLISHED_FIRST_CANDIDATE = {"CSW": 0, "IOA": 47, "I": 1, "U": 15, "UP": 15, "CS-U": 26, "CSN-U": 26}
@@ -73,7 +75,8 @@ class Simulation:
         self._planner = planner_named(settings, scene, views, self._truth, Prior(kernel, config.mapper.prior_mean))
         # The published runs hang on ties that rounding decides: there the solution stays the dense one.
         mapper = dataclasses.replace(config.mapper, solver="dense") if thesis else config.mapper
-        self._mapper = SurfaceMapper(kernel, mapper, grid=grid)
+        robust = RobustSettings() if thesis else config.robust
+        self._mapper = mapper_for(kernel, mapper, robust, grid=grid)
 
     def run(self) -> Episode:
         """Run the episode in the configured protocol."""

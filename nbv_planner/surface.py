@@ -15,7 +15,7 @@ from nbv_planner.circle import CircleInterpolation
 from nbv_planner.errors import MeasurementError, SettingError
 from nbv_planner.evidence import Evidence, evidence_from_rows, nearest_cell
 from nbv_planner.free_space import FreeRays
-from nbv_planner.geometry import TWO_PI, FloatArray, wrap_angle
+from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, wrap_angle
 from nbv_planner.gp.confidence import scheduled_half_width
 from nbv_planner.gp.kernels import Kernel
 from nbv_planner.gp.leave_one_out import LeaveOneOut, leave_one_out
@@ -25,6 +25,8 @@ from nbv_planner.settings import check_settings, setting
 
 # Steepest relative slope (1/rad) that is believed; beyond it a radius says next to nothing at its angle anyway.
 _STEEPEST = 4.0
+
+_COLUMNS = ("angle", "radius", "std", "tilt", "distance", "bearing")
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +39,10 @@ class Measurements:
         std: shape (n,), metres, positive.
         tilt: angle from the outward radial direction to the direction of the beam, shape (n,), radians; 0 (the
             default) where it is not known or does not matter.
+        distance: range from the camera, shape (n,), metres; 0 (the default) where it is not known.
+        bearing: direction of the beam against the line of sight, shape (n,), radians; 0 by default.
+        spread: covariance of the hit's displacement by errors of the camera's pose, shape (n, 3), metres²: radial,
+            radial with tangential, tangential; 0 by default.
 
     Raises:
         MeasurementError: sizes differ, a value is not finite, or a standard deviation is not positive.
@@ -46,23 +52,30 @@ class Measurements:
     radius: FloatArray
     std: FloatArray
     tilt: FloatArray | None = None
+    distance: FloatArray | None = None
+    bearing: FloatArray | None = None
+    spread: FloatArray | None = None
 
     def __post_init__(self) -> None:
-        """Check and wrap."""
-        given = (self.angle, self.radius, self.std, np.zeros(len(self.angle)) if self.tilt is None else self.tilt)
-        angle, radius, std, tilt = (np.asarray(a, dtype=float).ravel() for a in given)
-        if not len(angle) == len(radius) == len(std) == len(tilt):
-            raise MeasurementError(f"measurements differ in size: {len(angle)}, {len(radius)}, {len(std)}, {len(tilt)}")
-        for name, values in (("angle", angle), ("radius", radius), ("std", std), ("tilt", tilt)):
-            bad = np.flatnonzero(~np.isfinite(values))
+        """Check, fill in and wrap."""
+        count = np.size(self.angle)
+        for name in _COLUMNS:
+            given = getattr(self, name)
+            values = np.zeros(count) if given is None else np.asarray(given, dtype=float).ravel()
+            object.__setattr__(self, name, values)
+        spread = np.zeros((count, 3)) if self.spread is None else np.asarray(self.spread, dtype=float)
+        object.__setattr__(self, "spread", spread.reshape(-1, 3))
+        sizes = [len(getattr(self, name)) for name in (*_COLUMNS, "spread")]
+        if len(set(sizes)) > 1:
+            raise MeasurementError(f"measurements differ in size: {', '.join(map(str, sizes))}")
+        for name in (*_COLUMNS, "spread"):
+            bad = np.argwhere(~np.isfinite(getattr(self, name)))
             if len(bad):
-                raise MeasurementError(f"measurement {bad[0]}: {name} is {values[bad[0]]}, must be finite")
-        if len(std) and std.min() <= 0.0:
-            raise MeasurementError(f"measurement {std.argmin()}: std is {std.min()}, must be > 0")
-        object.__setattr__(self, "angle", wrap_angle(angle))
-        object.__setattr__(self, "radius", radius)
-        object.__setattr__(self, "std", std)
-        object.__setattr__(self, "tilt", tilt)
+                value = getattr(self, name)[tuple(bad[0])]
+                raise MeasurementError(f"measurement {bad[0][0]}: {name} is {value}, must be finite")
+        if count and self.std.min() <= 0.0:
+            raise MeasurementError(f"measurement {self.std.argmin()}: std is {self.std.min()}, must be > 0")
+        object.__setattr__(self, "angle", wrap_angle(self.angle))
 
     def __len__(self) -> int:
         """Return the number of measurements."""
@@ -75,8 +88,25 @@ class Measurements:
 
     def joined(self, other: Measurements) -> Measurements:
         """Both sets, `other` behind this one."""
-        names = ("angle", "radius", "std", "tilt")
+        names = (*_COLUMNS, "spread")
         return Measurements(*(np.concatenate([getattr(self, name), getattr(other, name)]) for name in names))
+
+    def chosen(self, mask: BoolArray) -> Measurements:
+        """Those for which `mask`, shape (n,), is true."""
+        return Measurements(*(getattr(self, name)[mask] for name in (*_COLUMNS, "spread")))
+
+    def pose_variance(self, slope: FloatArray) -> FloatArray:
+        r"""Variance of the radius at fixed angle that comes from errors of the camera's pose, shape (n,), metres².
+
+        A hit displaced by (u, v) radially and tangentially departs from a surface of relative slope s by
+        :math:`u - s v`, so the variance is :math:`c_{uu} - 2 s c_{uv} + s^2 c_{vv}`.
+
+        Args:
+            slope: relative slope s of the surface at each measurement, shape (n,), 1/rad.
+        """
+        assert self.spread is not None
+        radial, mixed, tangential = self.spread.T
+        return np.asarray(np.maximum(radial - 2.0 * slope * mixed + slope**2 * tangential, 0.0))
 
     def radial(self, slope: FloatArray) -> Measurements:
         r"""Propagate the noise along the beam to the radius at fixed angle.
@@ -90,11 +120,14 @@ class Measurements:
 
         Returns:
             The measurements with :math:`σ\,\max(1, |\cosγ - s\sinγ|)` as standard deviation: never less than that
-            of the range.
+            of the range; to its square that of the camera's pose is added (:meth:`pose_variance`).
         """
         assert self.tilt is not None
-        factor = np.abs(np.cos(self.tilt) - slope * np.sin(self.tilt))
-        return dataclasses.replace(self, std=self.std * np.maximum(factor, 1.0))
+        assert self.spread is not None
+        std = self.std * np.maximum(np.abs(np.cos(self.tilt) - slope * np.sin(self.tilt)), 1.0)
+        if self.spread.any():
+            std = np.sqrt(std**2 + self.pose_variance(slope))
+        return dataclasses.replace(self, std=std)
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +168,7 @@ class SurfaceBelief:
 
     def relative_slope(self, angle: ArrayLike) -> FloatArray:
         """Relative slope `μ'/μ` of the mean contour at any `angle`, 1/rad, by central differences on the grid."""
-        return _relative_slope(self.angle, self.mean, angle)
+        return relative_slope(self.angle, self.mean, angle)
 
     def as_transmitted(self) -> SurfaceBelief:
         """Return the belief as it arrives over a `surface` message, in single precision.
@@ -148,7 +181,7 @@ class SurfaceBelief:
         return dataclasses.replace(self, **rounded, evidence=evidence)
 
 
-def _relative_slope(grid: FloatArray, mean: FloatArray, angle: ArrayLike) -> FloatArray:
+def relative_slope(grid: FloatArray, mean: FloatArray, angle: ArrayLike) -> FloatArray:
     """Relative slope `μ'/μ` at `angle` of a contour given on the grid, 1/rad, by central differences."""
     step = float(grid[1] - grid[0])
     after, before = (CircleInterpolation.at(grid, grid + shift)(mean) for shift in (step, -step))
@@ -253,7 +286,7 @@ class SurfaceMapper:
         self._posterior = posterior_on(self._grid, self._kernel, self._settings.prior_mean, dense=dense)
         self._trusted = self._posterior
         self._views = 0
-        self._hits = np.zeros(len(self._grid), dtype=np.uint32)
+        self._hits: NDArray[np.integer[Any]] = np.zeros(len(self._grid), dtype=np.uint32)
         self._evidence = Evidence.none(self._grid)
         self.solver = self._settings.solver
 
@@ -300,10 +333,11 @@ class SurfaceMapper:
         belief with these measurements sees it (:meth:`Measurements.radial`). That takes a second posterior mean.
         """
         assert measurements.tilt is not None
+        assert measurements.spread is not None
         new = measurements
-        if measurements.tilt.any():
+        if measurements.tilt.any() or measurements.spread.any():
             preview = trusted(self._posterior.adding(new.angle, new.radius, new.std), self._grid)
-            new = new.radial(_relative_slope(self._grid, preview.mean(), new.angle))
+            new = new.radial(relative_slope(self._grid, preview.mean(), new.angle))
         self._posterior = self._posterior.adding(new.angle, new.radius, new.std)
         self._trusted = trusted(self._posterior, self._grid)
         self._hits = self._hits + self._new_hits(new.angle)

@@ -79,3 +79,18 @@ def test_no_object_contradicts_the_beams_of_the_camera(text, noise):
     # Three standard deviations are exceeded by one beam in 740.
     assert np.mean(contradicted) <= (0.0 if noise == 0.0 else 0.01)
     assert (misses > 0) == (text in ("ellipse:a=8,b=2", "square:width=4"))  # the others fill the cone
+
+
+def test_without_the_rays_of_hits_those_of_misses_and_of_other_hits_stay():
+    shape = parse_object("square:width=4", SCENE)
+    pose = CameraPose.on_view_circle(0.3, SCENE.view_distance)
+    scan = SimulatedCamera(shape, SCENE, SensorSettings(noise_std=0.0)).scan(pose, view_number=0)
+    found = scan_to_measurements(scan, pose, SCENE, MeasurementSettings())
+    assert found.free.hits == len(found.measurements)
+    doubtful = np.zeros(found.free.hits, dtype=bool)
+    doubtful[[0, 5]] = True
+    less = found.free.without_hits(doubtful)
+    assert less.hits == found.free.hits - 2
+    assert len(less.bearing) - less.hits == len(found.misses)
+    gone = np.setdiff1d(found.free.bearing, less.bearing)
+    np.testing.assert_allclose(gone, np.sort(found.measurements.bearing[doubtful]), atol=1e-9)

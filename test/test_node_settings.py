@@ -20,7 +20,7 @@ DECLARED = [
     for name, default, meta in settings_of(cls)
 ]
 FREE = {  # numbers without any bound, on purpose: angles are taken modulo 2 pi
-    "initial_view_angle", "prior_mean",
+    "initial_view_angle", "prior_mean", "pose_bias_x", "pose_bias_y",
 }  # fmt: skip
 
 

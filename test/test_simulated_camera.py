@@ -198,3 +198,16 @@ def test_ranges_of_a_polygon_are_those_of_its_straight_edges():
 def test_sensor_settings_outside_their_range_are_refused(values):
     with pytest.raises(SettingError, match=next(iter(values))):
         SensorSettings(**values)
+
+
+def test_a_biased_pose_gives_the_scan_of_the_place_where_the_sensor_really_is():
+    told = CameraPose.on_view_circle(1.0, 10.0)
+    forward, left, turn = 0.05, -0.03, math.radians(1.0)
+    there = CameraPose(
+        told.x + forward * math.cos(told.yaw) - left * math.sin(told.yaw),
+        told.y + forward * math.sin(told.yaw) + left * math.cos(told.yaw), told.yaw + turn,
+    )
+    shape = parse_object("polygon:star", SCENE)
+    biased = camera(shape, pose_bias_x=forward, pose_bias_y=left, pose_bias_yaw=turn).scan(told, 3)
+    np.testing.assert_array_equal(biased.ranges, camera(shape).scan(there, 3).ranges)
+    assert not np.array_equal(biased.ranges, camera(shape).scan(told, 3).ranges)

@@ -14,11 +14,13 @@ from nbv_planner.gp.kernels import KernelSettings
 from nbv_planner.planning.planners import Decision, PlannerSettings, planner_named
 from nbv_planner.planning.session import SessionSettings
 from nbv_planner.planning.view_space import ViewSpace, ViewSpaceSettings
+from nbv_planner.robust.mapper import mapper_for
+from nbv_planner.robust.settings import RobustSettings
 from nbv_planner.scan_mapping import map_scans
 from nbv_planner.scan_matching import ArrivalSettings, MatchedScan, MatchingSettings, ScanMatcher
 from nbv_planner.scene import Scene
 from nbv_planner.settings import from_mapping
-from nbv_planner.surface import MapperSettings, SurfaceBelief, SurfaceMapper
+from nbv_planner.surface import MapperSettings, SurfaceBelief
 
 # A decision may have been made from a belief some updates older than the newest one.
 _KEPT = 50
@@ -59,8 +61,9 @@ class Lane:
         self._ends = deque(stamp for stamp in surface_stamps if stamp > 0 and matching.integrate == "always")
         self._batch: list[MatchedScan] = []
         self._newest_view = -1
-        self._mapper = SurfaceMapper(
-            from_mapping(KernelSettings, mapper).build(), from_mapping(MapperSettings, mapper)
+        self._mapper = mapper_for(
+            from_mapping(KernelSettings, mapper).build(), from_mapping(MapperSettings, mapper),
+            from_mapping(RobustSettings, mapper),
         )
         settings = from_mapping(PlannerSettings, planner)
         self.planner = planner_named(settings, self._scene, ViewSpace(from_mapping(ViewSpaceSettings, planner)))

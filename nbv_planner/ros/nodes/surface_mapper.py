@@ -19,6 +19,8 @@ from nbv_planner.camera_poses import PoseSettings
 from nbv_planner.episode_config import check_prior_mean
 from nbv_planner.gp.kernels import KernelSettings
 from nbv_planner.node_settings import NODE_SETTINGS, SurfaceMapperParameters
+from nbv_planner.robust.mapper import mapper_for
+from nbv_planner.robust.settings import RobustSettings
 from nbv_planner.ros import conversions, qos
 from nbv_planner.ros.base_node import BaseNode, run_node
 from nbv_planner.ros.marker_publisher import MarkerPublisher
@@ -82,6 +84,7 @@ class SurfaceMapperNode(BaseNode):
         self.parameters = read_settings(self, SurfaceMapperParameters)
         self._mapper_settings = read_settings(self, MapperSettings)
         check_prior_mean(self._mapper_settings, self.scene)
+        self._robust = read_settings(self, RobustSettings)
         self._kernel = read_settings(self, KernelSettings).build()
         matching = read_settings(self, MatchingSettings)
         self.poses = read_settings(self, PoseSettings)
@@ -102,7 +105,7 @@ class SurfaceMapperNode(BaseNode):
 
     def _begin(self) -> None:
         """Start from the prior. An update under way keeps the old model, and is not heard of any more."""
-        self.mapper = SurfaceMapper(self._kernel, self._mapper_settings)
+        self.mapper = mapper_for(self._kernel, self._mapper_settings, self._robust)
         self._waiting: deque[MatchedScan] = deque()
         self._prior_stamp: int | None = None
         self._published = False
