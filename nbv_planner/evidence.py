@@ -46,6 +46,11 @@ class Evidence:
         there = np.isfinite(self.std)
         return self.angle[there], self.radius[there], self.std[there]
 
+    @property
+    def rows(self) -> FloatArray:
+        """The attributes one below the other, shape (4, M); :func:`evidence_from_rows` reads them."""
+        return np.stack([getattr(self, field.name) for field in dataclasses.fields(self)])
+
     def adding(self, grid: FloatArray, angle: FloatArray, radius: FloatArray, std: FloatArray) -> Evidence:
         """Add measurements.
 

@@ -292,8 +292,7 @@ class SurfaceMapper:
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Everything that the mapper knows, as arrays by name; :meth:`restore` gives the same belief bit for bit."""
-        evidence = np.stack([getattr(self._evidence, field.name) for field in dataclasses.fields(Evidence)])
-        own = {"hits": self._hits, "views": np.array(self._views), "evidence": evidence}
+        own = {"hits": self._hits, "views": np.array(self._views), "evidence": self._evidence.rows}
         return {**posterior_state(self._posterior), **own}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:

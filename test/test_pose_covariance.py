@@ -32,7 +32,9 @@ def hit_of(pose: CameraPose, distance: float, bearing: float) -> Measurements:
 
 
 @settings(max_examples=25, deadline=None)
-@given(ROOTS, st.floats(0.0, 6.2), st.floats(2.0, 7.0), st.floats(-0.3, 0.3), st.floats(-1.0, 1.0), st.floats(-2.0, 2.0))
+@given(
+    ROOTS, st.floats(0.0, 6.2), st.floats(2.0, 7.0), st.floats(-0.3, 0.3), st.floats(-1.0, 1.0), st.floats(-2.0, 2.0)
+)
 def test_the_variance_of_the_radius_at_fixed_angle_is_that_of_moved_cameras(root, view, distance, bearing, turn, slope):
     scale, count = 1e-3, 20_000
     at = CameraPose.on_view_circle(view, 10.0)

@@ -59,7 +59,8 @@ def goal_from_state(values: Values | None, arrays: Arrays) -> Goal | None:
     numbers = dict(zip(_DECIDED, decided.tolist(), strict=True))
     decision = Decision(**numbers, **columns)
     belief = SurfaceBelief(**dict(zip(_BELIEVED, believed, strict=True)), hits=arrays["goal_belief_hits"])
-    pose = CameraPose(*(finite("goal: pose", value) for value in values["pose"]))
+    x, y, yaw = (finite("goal: pose", value) for value in values["pose"])
+    pose = CameraPose(x, y, yaw)
     return Goal(
         pose, whole("goal: stamp", values["stamp"]), decision, whole("goal: round", values["round"]),
         finite("goal: planning_milliseconds", values["planning_milliseconds"]), belief,

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from copy import copy
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nbv_planner.evidence import Evidence
+from nbv_planner.errors import MeasurementError
+from nbv_planner.evidence import Evidence, evidence_from_rows
 from nbv_planner.free_space import FreeRays
 from nbv_planner.geometry import BoolArray, FloatArray
 from nbv_planner.gp.kernels import Kernel
 from nbv_planner.gp.posterior import posterior_on
+from nbv_planner.gp.posterior_state import posterior_from_state, posterior_state
 from nbv_planner.robust.beams import Beams
 from nbv_planner.robust.fit import RobustFit, fit
 from nbv_planner.robust.settings import RobustSettings
+from nbv_planner.robust.state import beam_state, beams_from, fit_from, fit_state, ray_state, rays_from
 from nbv_planner.surface import MapperSettings, Measurements, SurfaceBelief, SurfaceMapper
 
 # A measurement of less weight than this counts as an outlier.
@@ -76,6 +80,37 @@ class RobustMapper(SurfaceMapper):
         """Posterior given all measurements so far, inside what is known to be free if the settings say so."""
         belief = super().belief()
         return bounded(belief) if self._robust.free_space_bound else belief
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Everything that the mapper knows, see :meth:`SurfaceMapper.state`."""
+        fitted = self.last_fit
+        kept = {
+            "beams": beam_state(self._beams), "rays": ray_state(self._rays), "scans": np.array(self._scans),
+            "fit": np.empty((6, 0)) if fitted is None else fit_state(fitted.data, fitted.weight),
+            "base_hits": self._base_hits, "base_evidence": self._base_evidence.rows,
+        }
+        base = {f"base_{name}": values for name, values in posterior_state(self._base).items()}
+        return {**super().state(), **base, **kept}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Know what another mapper of the same kernel, settings and grid gave as its :meth:`state`."""
+        blank = copy(self)
+        blank.reset()
+        SurfaceMapper.restore(blank, state)
+        absent = np.empty(0)
+        blank._beams = beams_from(state.get("beams", absent))
+        blank._rays = rays_from(state.get("rays", absent), blank._beams)
+        data, weight = fit_from(state.get("fit", absent), len(blank._beams))
+        base = {name.removeprefix("base_"): values for name, values in state.items() if name.startswith("base_")}
+        blank._base = posterior_from_state(blank._base, base)
+        blank._base_evidence = evidence_from_rows(self._grid, base.get("evidence", absent))
+        hits, scans = base.get("hits", absent), state.get("scans", absent)
+        if hits.dtype != np.uint32 or hits.shape != self._grid.shape or scans.shape != () or int(scans) < 0:
+            raise MeasurementError(f"base_hits, scans: {hits.dtype} {hits.shape}, {scans} do not fit")
+        blank._base_hits, blank._scans = hits, int(scans)
+        if len(blank._beams):
+            blank.last_fit = RobustFit(blank._posterior, blank._trusted, data, weight, 0)
+        self.__dict__.update(blank.__dict__)
 
     def _fit(self) -> None:
         """Fit the newest measurements, and let those beyond the window go."""
