@@ -84,7 +84,8 @@ def test_both_noise_models_beat_the_gaussian_one(noise_model):
 def test_outliers_are_doubted_and_others_are_not():
     clean = SensorSettings(noise_std_per_metre=0.01, dropout_probability=0.2)
     assert feed_at_once(robust(), sensor=clean).doubted.mean() < 0.02
-    assert 0.05 < feed_at_once(robust()).doubted.mean() < 0.11  # some outliers are as good as inliers, some are outside the gates
+    # Some outliers are as good as inliers, some are outside the gates.
+    assert 0.05 < feed_at_once(robust()).doubted.mean() < 0.11
 
 
 def test_a_wrong_early_belief_cannot_lock_out_the_truth():
