@@ -51,13 +51,11 @@ class CameraPose:
         return float(wrap_angle(math.atan2(self.y, self.x)))
 
     def then(self, relative: CameraPose) -> CameraPose:
-        """Pose in the object frame of what stands at `relative` in this pose's own frame."""
+        """Pose in the object frame of what stands at `relative`, known exactly, in this pose's own frame."""
         cos, sin = math.cos(self.yaw), math.sin(self.yaw)
-        return CameraPose(
-            x=self.x + cos * relative.x - sin * relative.y,
-            y=self.y + sin * relative.x + cos * relative.y,
-            yaw=self.yaw + relative.yaw,
-        )
+        ahead, aside = cos * relative.x - sin * relative.y, sin * relative.x + cos * relative.y
+        covariance = None if self.covariance is None else self.covariance.at_lever(ahead, aside)
+        return CameraPose(self.x + ahead, self.y + aside, self.yaw + relative.yaw, covariance)
 
     def inverse(self) -> CameraPose:
         """Pose of the frame in which this pose is given, in this pose's own frame."""

@@ -52,6 +52,20 @@ class PoseCovariance:
             [[self.xx, self.xy, self.xyaw], [self.xy, self.yy, self.yyaw], [self.xyaw, self.yyaw, self.yawyaw]]
         )
 
+    def at_lever(self, x: float, y: float) -> PoseCovariance:
+        """Covariance of the pose of what is fixed to this body at (x, y), metres, in the axes of the object frame."""
+        move = np.array([[1.0, 0.0, -y], [0.0, 1.0, x], [0.0, 0.0, 1.0]])
+        return self._of(move @ self.matrix @ move.T)
+
+    def between(self, other: PoseCovariance, part: float) -> PoseCovariance:
+        """Covariance at the `part` of the way to `other`: the mean, as if both had the same errors."""
+        return self._of((1.0 - part) * self.matrix + part * other.matrix)
+
+    @classmethod
+    def _of(cls, matrix: FloatArray) -> PoseCovariance:
+        xx, xy, xyaw, yy, yyaw, yawyaw = (float(value) for value in matrix[np.triu_indices(3)])
+        return cls(xx=xx, xy=xy, yy=yy, xyaw=xyaw, yyaw=yyaw, yawyaw=yawyaw)
+
     def hit_spread(self, angle: FloatArray, tilt: FloatArray, distance: FloatArray) -> FloatArray:
         r"""Covariance of the displacement of hits, to first order: :math:`J Σ J^\top`.
 

@@ -73,10 +73,14 @@ class PoseTrack:
             return first
         part = (stamp - earlier) / (later - earlier)
         turn = float(angle_difference(second.yaw, first.yaw))
+        covariance = first.covariance
+        if covariance is not None:
+            covariance = None if second.covariance is None else covariance.between(second.covariance, part)
         return CameraPose(
             x=first.x + part * (second.x - first.x),
             y=first.y + part * (second.y - first.y),
             yaw=first.yaw + part * turn,
+            covariance=covariance,
         )
 
 

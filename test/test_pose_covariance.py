@@ -13,6 +13,7 @@ from nbv_planner.camera import CameraPose, MeasurementSettings, Scan, scan_to_me
 from nbv_planner.errors import InputRejectedError
 from nbv_planner.geometry import angle_difference, cartesian_to_polar
 from nbv_planner.pose_covariance import PoseCovariance
+from nbv_planner.pose_track import PoseTrack
 from nbv_planner.scene import Scene
 from nbv_planner.surface import Measurements
 
@@ -79,3 +80,26 @@ def test_what_is_no_covariance_is_refused(values):
 
 def test_no_error_at_all_is_a_covariance():
     assert (PoseCovariance(0.0, 0.0, 0.0, 0.0, 0.0, 0.0).matrix == 0.0).all()
+
+
+@settings(max_examples=15, deadline=None)
+@given(ROOTS, st.floats(-3.0, 3.0), st.floats(-3.0, 3.0), st.floats(-3.0, 3.0))
+def test_a_camera_on_a_lever_has_the_errors_of_moved_carriers(root, yaw, x, y):
+    scale, count = 1e-3, 20_000
+    carrier, mount = CameraPose(1.0, -2.0, yaw, covariance_of(root, scale)), CameraPose(x, y, 0.4)
+    errors = scale * np.random.default_rng(2).standard_normal((count, 3)) @ root.T
+    moved = [CameraPose(1.0 + dx, -2.0 + dy, yaw + turn).then(mount) for dx, dy, turn in errors[:4000]]
+    sample = np.cov(np.array([[pose.x, pose.y, pose.yaw] for pose in moved]).T)
+    expected = carrier.then(mount).covariance.matrix
+    np.testing.assert_allclose(sample, expected, atol=0.1 * np.abs(expected).max() + 1e-12)
+
+
+def test_the_covariance_between_two_poses_is_between_theirs():
+    first, second = PoseCovariance(1.0, 0.2, 2.0, 0.1, 0.0, 3.0), PoseCovariance(3.0, 0.0, 2.0, 0.3, 0.0, 1.0)
+    track = PoseTrack(5, 0, 10)
+    track.add(0, CameraPose(0.0, 0.0, 0.0, first))
+    track.add(10, CameraPose(1.0, 0.0, 0.0, second))
+    middle = track.at(5).covariance
+    np.testing.assert_allclose(middle.matrix, 0.5 * (first.matrix + second.matrix))
+    track.add(20, CameraPose(1.0, 0.0, 0.0))
+    assert track.at(15).covariance is None
