@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from nbv_planner.camera import CameraPose
 from nbv_planner.errors import StateFileError
-from nbv_planner.planning.goal import Goal
+from nbv_planner.planning.goal import Goal, Target
 from nbv_planner.planning.planners import Planner
 from nbv_planner.planning.session_state import (
     content_error,
@@ -57,6 +57,7 @@ class EpisodeMemory:
         started: whether the episode may begin.
         paused: whether it rests.
         termination: why it ended, or None.
+        ending: why it is about to end, once the camera is home, or None.
         goal: view that the camera has been sent to, or None.
         visited: angles of the views taken so far, radians.
         lost_views: number of views that had counted and that the mapper has lost.
@@ -75,6 +76,8 @@ class EpisodeMemory:
         self.planner.views.clear_unreachable()
         self.started = self.paused = False
         self.termination: Termination | None = None
+        self.ending: Termination | None = None
+        self._home: Target | None = None
         self.goal: Goal | None = None
         self.visited: list[float] = []
         self.lost_views = 0
@@ -121,7 +124,7 @@ class EpisodeMemory:
         inputs.belief_stamp, inputs.pose_stamp = min(inputs.belief_stamp, now), min(inputs.pose_stamp, now)
         self._counted = [min(counted, now) for counted in self._counted]
         self._began = None if self._began is None else self._began + now - before
-        self._sent, self._waiting_since = now, None
+        self._sent, self._waiting_since, self._home = now, None, None
         self.planner.views.shift_unreachable((now - before) * 1e-9)
         if self.goal is not None:
             self.goal = dataclasses.replace(self.goal, stamp=now)
@@ -133,7 +136,7 @@ class EpisodeMemory:
         """Changes whenever something does that must not be lost."""
         goal = None if self.goal is None else self.goal.stamp
         return (
-            self._episode, self.started, self.paused, self.termination, goal, self._tries, self._arrived,
+            self._episode, self.started, self.paused, self.termination, self.ending, goal, self._tries, self._arrived,
             len(self.visited), self.lost_views, tuple(self.planner.views.unreachable.items()),
         )
 
@@ -147,7 +150,8 @@ class EpisodeMemory:
             "started": self.started, "paused": self.paused, "visited": list(self.visited),
             "lost_views": self.lost_views, "counted": list(self._counted), "hits": self._hits, "began": self._began,
             "arrived": self._arrived, "away": self._away, "sent": self._sent, "tries": self._tries, "goal": goal,
-            "termination": termination_state(self.termination), "coverage": list(self.monitor.history),
+            "termination": termination_state(self.termination), "ending": termination_state(self.ending),
+            "coverage": list(self.monitor.history),
             "unreachable": [[index, until] for index, until in self.planner.views.unreachable.items()],
         }
         return values, arrays
@@ -180,6 +184,7 @@ class EpisodeMemory:
         self._sent, self._tries = whole("sent", values["sent"]), whole("tries", values["tries"])
         self.goal = goal_from_state(values["goal"], arrays)
         self.termination = termination_from_state(values["termination"])
+        self.ending, self._home = termination_from_state(values["ending"]), None
         self.monitor.history = [finite("coverage", coverage) for coverage in values["coverage"]]
         self.planner.views.unreachable = {
             whole("unreachable", index): finite("unreachable", until) for index, until in values["unreachable"]

@@ -1,4 +1,4 @@
-"""A view that the camera has been sent to."""
+"""Where the camera has been sent to."""
 
 from __future__ import annotations
 
@@ -10,12 +10,23 @@ from nbv_planner.surface import SurfaceBelief
 
 
 @dataclass(frozen=True, eq=False)
-class Goal:
-    """A view that the camera has been sent to.
+class Target:
+    """Where the camera has been sent to.
 
     Attributes:
         pose: where to stand and look.
-        stamp: time of the decision, nanoseconds; names the goal.
+        stamp: time of the decision, nanoseconds; names the target.
+    """
+
+    pose: CameraPose
+    stamp: int
+
+
+@dataclass(frozen=True, eq=False)
+class Goal(Target):
+    """A view that the camera has been sent to.
+
+    Attributes:
         decision: why this view.
         round: number of the view, from 1.
         planning_milliseconds: time that the decision took.
@@ -23,8 +34,6 @@ class Goal:
         belief_stamp: time of the newest scan in it, nanoseconds.
     """
 
-    pose: CameraPose
-    stamp: int
     decision: Decision
     round: int
     planning_milliseconds: float

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 import math
 import time
@@ -10,12 +11,15 @@ from dataclasses import dataclass
 
 from nbv_planner.camera import CameraPose
 from nbv_planner.planning.episode_memory import EpisodeMemory
-from nbv_planner.planning.goal import Goal
+from nbv_planner.planning.goal import Goal, Target
 from nbv_planner.planning.planners import Decision, Planner
 from nbv_planner.planning.termination import Termination, TerminationMonitor, TerminationReason
 from nbv_planner.scan_matching import ArrivalSettings
 from nbv_planner.settings import check_settings, setting
 from nbv_planner.surface import SurfaceBelief
+
+# Ends after which the camera stays where it is.
+_AT_ONCE = {TerminationReason.STOPPED, TerminationReason.FAILED}
 
 
 class State(str, enum.Enum):
@@ -49,6 +53,8 @@ class SessionSettings:
     goal_subscribers: int = setting(
         2, "Number of subscribers of goal_pose to wait for before the first goal: mapper and robot.", ge=0
     )
+    return_home: bool = setting(False, "Send the camera to home_angle before the episode ends, unless it is stopped.")
+    home_angle: float = setting(0.0, "View angle of the home view.", unit="rad", ge=-2 * math.pi, le=2 * math.pi)
 
     def __post_init__(self) -> None:
         """Check the values."""
@@ -103,7 +109,8 @@ class PlanningSession(EpisodeMemory):
     """One episode after another: feed inputs in, call :meth:`update`, send out what it returns.
 
     A caller that must not be held up by a decision calls :meth:`advance`, has the :meth:`question` decided elsewhere
-    and hands in the :meth:`answer`; :meth:`update` is the three at once.
+    and hands in the :meth:`answer`; :meth:`update` is the three at once. What the robot says of its way, if it says
+    anything, goes to :meth:`failed` and :meth:`interrupted`; whether it has arrived is judged by its pose alone.
 
     Times are integers in nanoseconds of one clock, handed in by the caller.
     """
@@ -123,6 +130,7 @@ class PlanningSession(EpisodeMemory):
         """Forget the episode; inputs that have come in stay."""
         self.forget()
         self.started = not self.settings.wait_for_start
+        self.interruption, self._again = "", False
 
     def start(self, now: int) -> str:
         """Begin (or go on after a pause); returns what happened, in words.
@@ -140,9 +148,12 @@ class PlanningSession(EpisodeMemory):
         """Pause or go on; the time for reaching a goal starts anew when it goes on."""
         self.paused = paused
         self._sent = now
+        self.interruption = ""
 
     def stop(self, detail: str = "stopped by the operator") -> None:
-        """End the episode for the reason STOPPED, unless it has ended already."""
+        """End the episode for the reason STOPPED, unless it has ended already; on the way home, where it is."""
+        if self.ending is not None:
+            self._end_home(f"{detail} on the way to the home view")
         self._end(Termination(TerminationReason.STOPPED, {"views": float(len(self.visited))}, detail))
 
     @property
@@ -152,6 +163,8 @@ class PlanningSession(EpisodeMemory):
             return State.DONE
         if self.paused:
             return State.PAUSED
+        if self.ending is not None:
+            return State.MOVING
         if not self.started or (self.goal is None and self.missing()):
             return State.WAITING
         if self.goal is None:
@@ -183,37 +196,62 @@ class PlanningSession(EpisodeMemory):
         belief = self.inputs.belief
         return 0.0 if belief is None else self.monitor.coverage(belief)
 
-    def update(self, now: int) -> Goal | None:
+    @property
+    def target(self) -> Target | None:
+        """Where the camera has been sent to: the goal, or home."""
+        return self._home if self.goal is None else self.goal
+
+    def failed(self, stamp: int, now: int) -> Target | None:
+        """The robot has given up the target named `stamp`, as if `goal_timeout` had passed.
+
+        Returns:
+            The target to be sent out again, or None.
+        """
+        if not self._goes_to(stamp):
+            return None
+        self._again = self.paused
+        return None if self.paused else self._try_again(now)
+
+    def interrupted(self, stamp: int, detail: str) -> None:
+        """Somebody else has cancelled the target named `stamp`: no failure, but a reason to pause."""
+        if self._goes_to(stamp):
+            self.paused, self.interruption, self._again = True, detail, True
+
+    def _goes_to(self, stamp: int) -> bool:
+        under_way = None if self._arrived or self.termination else self.target
+        return under_way is not None and under_way.stamp == stamp
+
+    def update(self, now: int) -> Target | None:
         """Go on as far as the inputs allow, deciding at once.
 
         Returns:
-            A goal to send out (a new one, or the present one again after `goal_timeout`), or None.
+            A target to send out (a new one, or the present one again after `goal_timeout`), or None.
         """
         goal, question = self.advance(now), self.question(now)
         return goal if question is None else self.answer(question, question.decide(), now)
 
-    def advance(self, now: int) -> Goal | None:
+    def advance(self, now: int) -> Target | None:
         """Go on as far as the inputs allow without deciding.
 
         Returns:
-            The present goal if it is to be sent again, after `goal_timeout`; else None.
+            The present target if it is to be sent again, after `goal_timeout`, or the home view; else None.
         """
         state = self.state
         if state in (State.WAITING, State.MEASURING):
             self._waiting_since = now if self._waiting_since is None else self._waiting_since
         else:
             self._waiting_since = None
-        handlers: dict[State, Callable[[int], Goal | None]] = {
+        handlers: dict[State, Callable[[int], Target | None]] = {
             State.MOVING: self._move, State.MEASURING: self._measure,
         }
         if state not in handlers:
             return None
-        goal = handlers[state](now)
-        late = self.monitor.out_of_time(self.elapsed(now))
+        target = handlers[state](now)
+        late = None if self.ending else self.monitor.out_of_time(self.elapsed(now))
         if late:
             self._end(late)
             return None
-        return goal
+        return target
 
     def question(self, now: int) -> Question | None:
         """Ask for the next view if it is time to; asked again until there is an answer."""
@@ -259,27 +297,58 @@ class PlanningSession(EpisodeMemory):
         self.goal = Goal(
             pose, now, decision, len(self.visited) + 1, answer.milliseconds, question.belief, question.belief_stamp
         )
-        self._arrived, self._away, self._sent, self._tries = False, now - 1, now, 0
+        self._arrived, self._away, self._sent, self._tries, self._again = False, now - 1, now, 0, False
         return self.goal
 
-    def _move(self, now: int) -> Goal | None:
-        """Wait for the arrival; send the goal again, or give it up, when it takes too long."""
-        assert self.goal is not None
+    def _move(self, now: int) -> Target | None:
+        """Wait for the arrival; send the target again, or give it up, when it takes too long."""
+        if self.target is None:
+            return self._set_out_for_home(now)
+        if self._reached(self.target):
+            if self.goal is None:
+                self._end_home("the camera is back at the home view")
+                return None
+            self._arrived, self._waiting_since = True, now
+            return self._measure(now)
+        if self._again:
+            self._again, self._sent = False, now
+            return self.target
+        late = (now - self._sent) * 1e-9 > self.settings.goal_timeout
+        return self._try_again(now) if late else None
+
+    def _reached(self, target: Target) -> bool:
+        """Whether a pose since the target was given is there; the last one that is not is remembered."""
         inputs = self.inputs
-        if inputs.pose and inputs.pose_stamp >= self.goal.stamp:
-            if self._arrival.reached(inputs.pose, self.goal.pose):
-                self._arrived, self._waiting_since = True, now
-                return self._measure(now)
-            self._away = inputs.pose_stamp
-        if (now - self._sent) * 1e-9 <= self.settings.goal_timeout:
-            return None
+        if inputs.pose is None or inputs.pose_stamp < target.stamp:
+            return False
+        if self._arrival.reached(inputs.pose, target.pose):
+            return True
+        self._away = inputs.pose_stamp
+        return False
+
+    def _try_again(self, now: int) -> Target | None:
+        """Send the target again, or give it up when it has been sent often enough."""
         if self._tries < self.settings.goal_retries:
             self._tries, self._sent = self._tries + 1, now
-            return self.goal
+            return self.target
+        if self.goal is None:
+            self._end_home("the home view was not reached")
+            return None
         until = now * 1e-9 + self.settings.unreachable_duration
         self.planner.views.mark_unreachable(self.goal.decision.view_angle, until)
         self.goal = None
         return None
+
+    def _set_out_for_home(self, now: int) -> Target:
+        self._sent, self._tries, self._again = now, 0, False
+        self._home = Target(CameraPose.on_view_circle(self.settings.home_angle, self._view_distance), now)
+        return self._home
+
+    def _end_home(self, detail: str) -> None:
+        """End the episode for the reason for which the camera went home."""
+        assert self.ending is not None
+        ended = dataclasses.replace(self.ending, detail=f"{self.ending.detail}; {detail}")
+        self.termination, self.ending, self._home = ended, None, None
 
     def _measure(self, now: int) -> Goal | None:
         """Wait for a surface with a scan taken at this goal; then the view counts.
@@ -305,8 +374,14 @@ class PlanningSession(EpisodeMemory):
         return 0.0 if self._began is None else (now - self._began) * 1e-9
 
     def _end(self, termination: Termination) -> None:
-        if self.termination is None:
-            self.termination, self.goal = termination, None
+        """End the episode, or have the camera go home first."""
+        if self.termination is not None:
+            return
+        self.goal = None
+        if self.settings.return_home and termination.reason not in _AT_ONCE:
+            self.ending = termination
+        else:
+            self.termination = termination
 
 
 def travel(current: CameraPose | None, goal: Goal, view_distance: float) -> float:

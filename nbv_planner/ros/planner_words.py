@@ -5,7 +5,8 @@ from __future__ import annotations
 from diagnostic_msgs.msg import DiagnosticStatus
 
 from nbv_planner.planning.coverage import narrow_fraction
-from nbv_planner.planning.session import Goal, PlanningSession, State, travel
+from nbv_planner.planning.goal import Goal
+from nbv_planner.planning.session import PlanningSession, State, travel
 from nbv_planner.ros.inputs import Inputs
 
 # Where the planner's partners are: what is wrong there keeps the episode from going on.
@@ -30,9 +31,9 @@ def _waiting_words(session: PlanningSession, inputs: Inputs, now: int) -> tuple[
     number = len(session.visited) + 1
     messages = {
         State.PLANNING: "choosing the next view",
-        State.MOVING: f"to view {number}",
+        State.MOVING: f"to view {number}" if session.ending is None else "to the home view",
         State.MEASURING: f"at view {number}, waiting for its surface",
-        State.PAUSED: "paused by the operator",
+        State.PAUSED: session.interruption or "paused by the operator",
     }
     return DiagnosticStatus.OK, messages.get(session.state) or _awaited(session, inputs)
 
@@ -67,7 +68,7 @@ def _troubles(session: PlanningSession, inputs: Inputs) -> list[str]:
     if session.inputs.belief is not None:
         found += inputs.gone("surface")
     few = session.inputs.subscribers < session.settings.goal_subscribers
-    if few and (session.goal is not None or session.visited):
+    if few and (session.target is not None or session.visited):
         found.append(_too_few(session, inputs))
     return found
 

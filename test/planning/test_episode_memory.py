@@ -16,7 +16,7 @@ from nbv_planner.planning.termination import TerminationReason
 
 KEPT = {
     "started", "paused", "visited", "lost_views", "_counted", "_hits", "_began", "_arrived", "_away", "_sent", "_tries",
-    "goal", "termination",
+    "goal", "termination", "ending",
 }
 NOT_KEPT = {
     "inputs": "comes in again",
@@ -26,6 +26,9 @@ NOT_KEPT = {
     "_view_distance": "comes from the parameters",
     "_episode": "names the episode within the process",
     "_waiting_since": "the wait begins anew",
+    "_home": "the way home begins anew",
+    "_again": "a goal that was interrupted is sent again on start, or after its timeout",
+    "interruption": "only words for the status",
 }
 
 

@@ -17,8 +17,9 @@ from nbv_planner.camera_poses import PoseSettings
 from nbv_planner.errors import InputRejectedError, SettingError
 from nbv_planner.gp.kernels import KernelSettings
 from nbv_planner.node_settings import NODE_SETTINGS, NbvPlannerParameters, PriorMean
+from nbv_planner.planning.goal import Goal, Target
 from nbv_planner.planning.planners import Planner, PlannerSettings, Prior, planner_named
-from nbv_planner.planning.session import Answer, Goal, PlanningSession, Question, SessionSettings, State
+from nbv_planner.planning.session import Answer, PlanningSession, Question, SessionSettings, State
 from nbv_planner.planning.termination import TerminationMonitor, TerminationSettings
 from nbv_planner.planning.view_space import ViewSpace, ViewSpaceSettings
 from nbv_planner.ros import conversions, qos
@@ -191,15 +192,17 @@ class NbvPlannerNode(BaseNode):
         self._send(self.session.answer(question, answer, self.now_ns()))
         self.advance()
 
-    def _send(self, goal: Goal | None) -> None:
-        """Send a goal and its reasons, if there is one."""
-        if goal is not None:
-            header = self.header(self.parameters.object_frame, goal.stamp)
+    def _send(self, target: Target | None) -> None:
+        """Send the camera somewhere, if there is anywhere to go; a view with its reasons."""
+        if target is None:
+            return
+        header = self.header(self.parameters.object_frame, target.stamp)
+        if isinstance(target, Goal):
             self._candidates.publish(
-                conversions.candidates_to_msg(goal.decision, self.scene.view_distance, header)
+                conversions.candidates_to_msg(target.decision, self.scene.view_distance, header)
             )
-            self._iteration.publish(self._iteration_message(goal))
-            self._goal.publish(conversions.pose_to_msg(self.poses.carrier(goal.pose), header))
+            self._iteration.publish(self._iteration_message(target))
+        self._goal.publish(conversions.pose_to_msg(self.poses.carrier(target.pose), header))
 
     def _iteration_message(self, goal: Goal) -> DiagnosticStatus:
         values = iteration_values(self.session, goal, self.scene.view_distance)

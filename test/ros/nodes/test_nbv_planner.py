@@ -513,3 +513,22 @@ def test_every_latched_topic_has_one_publisher(world):
         assert publisher.qos_profile.reliability == rclpy.qos.ReliabilityPolicy.RELIABLE
     (goal,) = world.peer.get_publishers_info_by_topic("/goal_pose")
     assert goal.qos_profile.durability == rclpy.qos.DurabilityPolicy.VOLATILE
+
+
+# --- the way home
+
+
+def test_before_the_end_the_camera_is_sent_home_without_another_view(world):
+    world.start(NbvPlannerNode, **{**ENDLESS, "max_views": 1}, return_home=True, home_angle=1.0)
+    robot = Robot(world, drives=False).begin()
+    robot.goal(1)
+    robot.arrive()
+    robot.map()
+    assert robot.goal_angle(2) == pytest.approx(1.0)
+    assert robot.status("MOVING")["message"] == "to the home view"
+    robot.arrive()
+    done = robot.status("DONE")
+    assert (done["reason"], done["views"]) == ("MAX_VIEWS", "1")
+    assert done["detail"] == "1 views taken; the camera is back at the home view"
+    world.spin_some()
+    assert len(robot.iterations) == len(robot.candidates) == 1

@@ -1,0 +1,193 @@
+"""What the robot says of its way: given up, cancelled by somebody else; and the way home at the end."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from test_session import SECOND, feed, ready, take_view
+
+from nbv_planner.camera import CameraPose
+from nbv_planner.planning.session import PlanningSession, State
+from nbv_planner.planning.termination import Termination, TerminationReason
+
+HOME = {"return_home": True, "home_angle": 2.5}
+
+
+def ended(run: PlanningSession) -> Termination:
+    assert run.state is State.DONE
+    assert run.termination is not None
+    return run.termination
+
+
+# --- goals that the robot gives up
+
+
+def test_a_goal_that_the_robot_gives_up_is_sent_again_at_once_and_then_left_for_another_view():
+    run = ready(goal_timeout=1000.0, goal_retries=1)
+    goal = run.update(0)
+    assert run.failed(goal.stamp, 1 * SECOND) is goal
+    assert run.state is State.MOVING
+    assert run.failed(goal.stamp, 2 * SECOND) is None
+    other = run.update(3 * SECOND)
+    assert other.decision.view_angle != goal.decision.view_angle
+    assert not other.decision.feasible[run.planner.views.nearest(goal.decision.view_angle)]
+    assert run.visited == []
+
+
+def test_a_view_that_was_given_up_may_be_chosen_again_after_a_while():
+    run = ready(goal_retries=0, unreachable_duration=100.0)
+    goal = run.update(0)
+    run.failed(goal.stamp, 0)
+    assert run.update(99 * SECOND).decision.view_angle != goal.decision.view_angle
+    run.failed(run.goal.stamp, 99 * SECOND)
+    assert run.update(101 * SECOND).decision.view_angle == goal.decision.view_angle
+
+
+def test_what_is_said_of_another_goal_or_after_the_arrival_changes_nothing():
+    run = ready(goal_retries=0)
+    goal = run.update(5)
+    assert run.failed(4, 6) is None
+    run.interrupted(4, "cancelled")
+    assert (run.goal, run.state) == (goal, State.MOVING)
+    feed(run, pose_angle=goal.decision.view_angle, pose_stamp=7)
+    run.update(7)
+    run.failed(goal.stamp, 8)
+    run.interrupted(goal.stamp, "cancelled")
+    assert (run.goal, run.state) == (goal, State.MEASURING)
+
+
+def test_a_goal_that_fails_while_paused_is_sent_again_when_it_goes_on_and_not_before():
+    run = ready(goal_retries=0)
+    goal = run.update(0)
+    run.pause(True, 1)
+    assert run.failed(goal.stamp, 2) is None
+    assert run.update(3) is None
+    run.pause(False, 4)
+    assert run.update(5) is goal
+    assert run.update(6) is None
+
+
+# --- goals that somebody else cancels
+
+
+def test_a_cancelled_goal_pauses_and_counts_as_no_try():
+    run = ready(goal_retries=1, goal_timeout=10.0)
+    goal = run.update(0)
+    for now in (1 * SECOND, 2 * SECOND, 3 * SECOND):
+        run.interrupted(goal.stamp, "cancelled by somebody else")
+        assert run.state is State.PAUSED
+        assert run.interruption == "cancelled by somebody else"
+        assert run.update(now + 100 * SECOND) is None
+        run.start(now)
+        assert run.interruption == ""
+        assert run.update(now) is goal
+    assert run.planner.views.unreachable == {}
+    assert run.update(13 * SECOND) is None
+    assert run.update(14 * SECOND) is goal  # the first try that counts, ten seconds after it was sent last
+
+
+def test_a_camera_that_arrives_although_its_goal_was_cancelled_measures():
+    run = ready()
+    goal = run.update(1)
+    run.interrupted(goal.stamp, "cancelled")
+    feed(run, pose_angle=goal.decision.view_angle, pose_stamp=SECOND)
+    run.start(SECOND)
+    assert run.update(SECOND) is None
+    assert run.state is State.MEASURING
+
+
+# --- the way home
+
+
+def at_the_end(**settings) -> PlanningSession:
+    run = ready(termination={"max_views": 1}, **{**HOME, **settings})
+    run.update(SECOND)
+    assert take_view(run, 2 * SECOND) is None
+    return run
+
+
+def test_before_the_end_the_camera_goes_home():
+    run = at_the_end()
+    assert (run.state, run.termination, run.goal) == (State.MOVING, None, None)
+    home = run.update(3 * SECOND)
+    assert home.stamp == 3 * SECOND
+    assert home.pose == CameraPose.on_view_circle(2.5, 10.0)
+    assert run.update(4 * SECOND) is None
+    feed(run, pose_angle=2.5, pose_stamp=5 * SECOND)
+    assert run.update(5 * SECOND) is None
+    end = ended(run)
+    assert end.reason is TerminationReason.MAX_VIEWS
+    assert end.detail == "1 views taken; the camera is back at the home view"
+    assert len(run.visited) == 1
+
+
+def test_a_pose_from_before_the_way_home_is_no_arrival():
+    run = at_the_end()
+    feed(run, pose_angle=2.5, pose_stamp=3 * SECOND - 1)
+    run.update(3 * SECOND)
+    run.update(4 * SECOND)
+    assert run.state is State.MOVING
+
+
+@pytest.mark.parametrize("says", [True, False], ids=["the robot says so", "it takes too long"])
+def test_a_home_that_is_not_reached_is_tried_again_and_then_reported(says):
+    run = at_the_end(goal_timeout=10.0, goal_retries=1)
+    home, now = run.update(3 * SECOND), 3 * SECOND
+    for expected in (home, None):
+        now += 11 * SECOND
+        found = run.failed(home.stamp, now) if says else run.update(now)
+        assert found is expected
+    assert ended(run).reason is TerminationReason.MAX_VIEWS
+    assert ended(run).detail.endswith("; the home view was not reached")
+
+
+def test_stopped_on_the_way_home_it_ends_there_with_the_reason_it_had():
+    run = at_the_end()
+    run.update(3 * SECOND)
+    run.stop()
+    assert ended(run).reason is TerminationReason.MAX_VIEWS
+    assert ended(run).detail.endswith("; stopped by the operator on the way to the home view")
+    assert run.update(4 * SECOND) is None
+
+
+def test_an_episode_that_is_stopped_stays_where_it_is():
+    run = ready(**HOME)
+    run.update(0)
+    run.stop()
+    assert ended(run).reason is TerminationReason.STOPPED
+    assert run.update(SECOND) is None
+
+
+def test_the_time_limit_does_not_send_it_home_twice():
+    run = ready(termination={"max_duration": 5.0}, **HOME)
+    run.update(0)
+    assert run.update(6 * SECOND) is None
+    home = run.update(7 * SECOND)
+    assert home.pose.view_angle == pytest.approx(2.5)
+    assert run.update(8 * SECOND) is None
+    feed(run, pose_angle=2.5, pose_stamp=9 * SECOND)
+    run.update(9 * SECOND)
+    assert ended(run).reason is TerminationReason.MAX_DURATION
+
+
+def test_paused_on_the_way_home_it_waits_and_goes_on():
+    run = at_the_end()
+    home = run.update(3 * SECOND)
+    run.interrupted(home.stamp, "cancelled")
+    assert run.state is State.PAUSED
+    run.start(4 * SECOND)
+    assert run.update(4 * SECOND) is home
+
+
+def test_without_return_home_it_ends_where_it_is():
+    run = at_the_end(return_home=False)
+    assert ended(run).detail == "1 views taken"
+
+
+def test_reset_forgets_the_way_home():
+    run = at_the_end()
+    run.update(3 * SECOND)
+    run.reset()
+    assert (run.ending, run.target) == (None, None)
+    assert math.isfinite(run.update(4 * SECOND).decision.view_angle)
