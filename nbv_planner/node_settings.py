@@ -12,6 +12,7 @@ from nbv_planner.planning.session import SessionSettings
 from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.planning.view_space import ViewSpaceSettings
 from nbv_planner.robust.settings import RobustSettings
+from nbv_planner.saving import MapFileSettings, StateFileSettings
 from nbv_planner.scan_matching import ArrivalSettings, MatchingSettings
 from nbv_planner.scene import Scene
 from nbv_planner.settings import check_settings, setting
@@ -84,15 +85,16 @@ class PriorMean:
 
 
 NODE_SETTINGS: dict[str, tuple[type, ...]] = {
-    "depth_camera": (Scene, LifecycleParameters, SensorSettings, MotionSettings, DepthCameraParameters),
+    "depth_camera": (
+        Scene, LifecycleParameters, SensorSettings, MotionSettings, DepthCameraParameters, StateFileSettings,
+    ),
     "surface_mapper": (
         Scene, LifecycleParameters, KernelSettings, MapperSettings, MeasurementSettings, PoseSettings, MatchingSettings,
-        ArrivalSettings, SurfaceMapperParameters,
-        RobustSettings,
+        ArrivalSettings, SurfaceMapperParameters, RobustSettings, MapFileSettings,
     ),
     "nbv_planner": (
         Scene, LifecycleParameters, KernelSettings, PriorMean, PlannerSettings, ViewSpaceSettings, TerminationSettings,
-        PoseSettings, ArrivalSettings, SessionSettings, NbvPlannerParameters,
+        PoseSettings, ArrivalSettings, SessionSettings, NbvPlannerParameters, StateFileSettings,
     ),
 }
 """Settings classes that each node declares as parameters."""

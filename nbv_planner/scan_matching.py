@@ -5,11 +5,12 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections import Counter, deque
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from nbv_planner.camera import CameraPose, Scan
-from nbv_planner.errors import InputRejectedError, SettingError
+from nbv_planner.errors import InputRejectedError, SettingError, StateFileError
 from nbv_planner.geometry import angle_difference
 from nbv_planner.pose_track import PoseTrack
 from nbv_planner.settings import check_settings, setting
@@ -148,6 +149,29 @@ class ScanMatcher:
         self._matched.clear()
         self._goal, self._goals, self._taken, self.matches = None, 0, 0, 0
 
+    def state(self) -> dict[str, Any]:
+        """The goal, and how many goals and scans there were, as plain values; what waits is not in it."""
+        goal = None
+        if self._goal is not None:
+            stamp, pose = self._goal
+            goal = [stamp, pose.x, pose.y, pose.yaw]
+        return {"goal": goal, "goals": self._goals, "taken": self._taken}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Know the goal that another matcher gave as its :meth:`state`: its scans do not count twice.
+
+        Raises:
+            StateFileError: `content`: it is no such state; nothing has changed then.
+        """
+        goal, goals, taken = (state.get(name) for name in ("goal", "goals", "taken"))
+        if type(goals) is not int or type(taken) is not int or min(goals, taken) < 0:
+            raise StateFileError("content", f"goals, taken: {goals!r}, {taken!r} must be integers >= 0")
+        if goal is not None and not _is_goal(goal):
+            raise StateFileError("content", f"goal: {goal!r} must be stamp, x, y, yaw")
+        self.reset()
+        self._goal = None if goal is None else (goal[0], CameraPose(*goal[1:]))
+        self._goals, self._taken = goals, taken
+
     def add_scan(self, stamp: int, scan: Scan, frame: str = "") -> list[MatchedScan]:
         """Take in a scan (`stamp` in nanoseconds) of the camera frame `frame`; returns what has found its pose."""
         self._scans.append(_WaitingScan(stamp, scan, frame))
@@ -212,3 +236,10 @@ class ScanMatcher:
         if late := len(self._scans) - len(kept):
             self.drops["scan.no_pose"] += late
         self._scans = kept
+
+
+def _is_goal(values: object) -> bool:
+    """Whether `values` are a stamp and three finite numbers."""
+    if not isinstance(values, list) or len(values) != 4 or type(values[0]) is not int:
+        return False
+    return all(type(value) in (int, float) and math.isfinite(value) for value in values[1:])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections import deque
 from collections.abc import Sequence
@@ -11,12 +12,15 @@ from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PoseStamped
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
+from rclpy.task import Future
 from sensor_msgs.msg import LaserScan, PointCloud2
 from std_srvs.srv import Trigger
 
 from nbv_planner.camera import MeasurementSettings
 from nbv_planner.camera_poses import PoseSettings
 from nbv_planner.episode_config import check_prior_mean
+from nbv_planner.errors import StateFileError
 from nbv_planner.gp.kernels import KernelSettings
 from nbv_planner.node_settings import NODE_SETTINGS, SurfaceMapperParameters
 from nbv_planner.robust.mapper import mapper_for
@@ -25,12 +29,19 @@ from nbv_planner.ros import conversions, qos
 from nbv_planner.ros.base_node import BaseNode, run_node
 from nbv_planner.ros.marker_publisher import MarkerPublisher
 from nbv_planner.ros.parameters import read_settings
+from nbv_planner.ros.state_keeper import StateKeeper
 from nbv_planner.ros.transforms import TransformPoses
 from nbv_planner.ros.worker import end_process
+from nbv_planner.saving import MapFileSettings, fixed_settings
 from nbv_planner.scan_mapping import map_scans
 from nbv_planner.scan_matching import ArrivalSettings, MatchedScan, MatchingSettings, ScanMatcher
 from nbv_planner.scene import Scene
+from nbv_planner.state.state_file import SavedState
+from nbv_planner.state.surface_map import KIND, SurfaceMap, map_from_state
 from nbv_planner.surface import MapperSettings, Measurements, SurfaceBelief, SurfaceMapper
+
+# Seconds after which scans that are no new view are saved too.
+_SAVE_AGAIN = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,9 +51,8 @@ class Update:
     Attributes:
         mapper: the model that was updated.
         belief: the new belief.
-        stamp: time of the newest scan in it, nanoseconds.
-        scans: number of scans that were new in it.
-        views: number of views that were new in it.
+        known: everything that is known with it.
+        unsaved: why that could not be saved, or None.
         hits: the measurements that were new in it.
         dropped: number of their beams that were left out, by reason.
         measurements: number of measurements in the model.
@@ -51,9 +61,8 @@ class Update:
 
     mapper: SurfaceMapper
     belief: SurfaceBelief
-    stamp: int
-    scans: int
-    views: int
+    known: SurfaceMap
+    unsaved: StateFileError | None
     hits: Measurements
     dropped: dict[str, int]
     measurements: int
@@ -75,6 +84,10 @@ class SurfaceMapperNode(BaseNode):
         """Declare the parameters, and become active unless `autostart` says otherwise."""
         super().__init__("surface_mapper", NODE_SETTINGS["surface_mapper"], **kwargs)
         self.serve(Trigger, "~/reset", self.on_reset)
+        self.serve(Trigger, "~/load", self.on_load)
+        # In a group of its own: until the file is written the other callbacks go on.
+        self.create_service(Trigger, "~/save", self.on_save, callback_group=MutuallyExclusiveCallbackGroup())
+        self._keeper: StateKeeper | None = None
         self.autostart()
 
     def configure(self) -> None:
@@ -91,8 +104,10 @@ class SurfaceMapperNode(BaseNode):
         self._transforms = self._listen_to_transforms(matching) if self.poses.pose_source == "tf" else None
         self.matcher = ScanMatcher(matching, read_settings(self, ArrivalSettings), self._transforms)
         self._queue_size = matching.queue_size
+        self._keeper = self._make_keeper()
         self._begin()
         self._open_topics()
+        self._keeper.restore(self._go_on)
 
     def activate(self) -> None:
         """Go on with the map as it is, and publish what has not been published."""
@@ -103,16 +118,45 @@ class SurfaceMapperNode(BaseNode):
         """Forget the map; an update under way is not heard of any more."""
         self.mapper = None
 
+    def destroy_node(self) -> None:
+        """Save what has not been saved, and end."""
+        self.worker.stop()
+        keeps = self._keeper is not None and self._keeper.autosave and self.mapper is not None
+        if keeps and self._newest is not self._saved:
+            self._save()
+        super().destroy_node()
+
+    def _make_keeper(self) -> StateKeeper:
+        saving = read_settings(self, MapFileSettings)
+        rests_on = fixed_settings(
+            self.scene, read_settings(self, KernelSettings), self._mapper_settings, self.measurement, self._robust
+        )
+        return StateKeeper(self, KIND, saving.map_file, saving, rests_on)
+
+    def _go_on(self, state: SavedState) -> None:
+        """Go on from what has been saved.
+
+        Raises:
+            NbvPlannerError: it is no map; nothing has changed then.
+        """
+        known = map_from_state(state, mapper_for(self._kernel, self._mapper_settings, self._robust))
+        self.matcher.restore(known.matching)
+        self._begin()
+        self._known = self._newest = self._saved = known
+        self.mapper = known.mapper.copy()
+        self.markers.reset()
+        self.markers.add_hits(self.mapper.measurements)
+
     def _begin(self) -> None:
         """Start from the prior. An update under way keeps the old model, and is not heard of any more."""
         self.mapper = mapper_for(self._kernel, self._mapper_settings, self._robust)
+        self._known = self._newest = self._saved = SurfaceMap(self.mapper.copy(), self.matcher.state())
         self._waiting: deque[MatchedScan] = deque()
         self._prior_stamp: int | None = None
         self._published = False
         self._last: Update | None = None
         self._unpublished: Update | None = None
-        self._newest_view = -1
-        self._views = self._scans = self._updates = 0
+        self._updates = 0
 
     def _listen_to_transforms(self, matching: MatchingSettings) -> TransformPoses:
         """Take poses from transforms; they go out on `camera_pose`, for the record."""
@@ -182,18 +226,42 @@ class SurfaceMapperNode(BaseNode):
         response.success, response.message = True, "all measurements forgotten"
         return response
 
+    async def on_save(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        """Save the map; it is written beside the node's own work."""
+        if not self.active:
+            response.success, response.message = False, self.resting()
+            return response
+        written: Future = Future()
+        self.worker.submit(self._save, written.set_result)
+        error = await written
+        self._update()
+        response.success = error is None
+        response.message = str(error) if error else f"{self._saved.views} views saved to {self._keeper.path}"
+        return response
+
+    def on_load(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        """Put the map of the file in the place of the present one and publish it; an update under way is lost."""
+        try:
+            self._keeper.load(self._go_on, any_episode=True)
+        except StateFileError as error:
+            response.success, response.message = False, str(error)
+            return response
+        self._ask_for_prior(self._known.stamp)
+        response.success, response.message = True, f"{self._known.views} views loaded from {self._keeper.path}"
+        return response
+
     def _integrate(self) -> None:
         """Take the scans that count, if they are all there, and have them mapped."""
         self._waiting.extend(self.matcher.take())
         if not self._published and not self._waiting and self.matcher.matches:
-            self._ask_for_prior(0)
+            self._ask_for_prior(self._known.stamp)
         while len(self._waiting) > self._queue_size:
             late = self._waiting.popleft()
             self.drop("scan.backlog", f"the scan at {late.stamp} ns: scans come faster than they are mapped")
         self._update()
 
     def _ask_for_prior(self, stamp: int) -> None:
-        """Publish the belief without any scan, `stamp` nanoseconds being its time; 0 for the first prior."""
+        """Publish the belief without a new scan, `stamp` nanoseconds being its time; 0 for the first prior."""
         self._prior_stamp = stamp
         self._update()
 
@@ -210,33 +278,48 @@ class SurfaceMapperNode(BaseNode):
         else:
             return
         self._published = True
-        self.worker.submit(partial(self._mapped, self.mapper, scans, self._newest_view, stamp), self._on_update)
-        self._newest_view = max((match.view for match in scans), default=self._newest_view)
+        known = dataclasses.replace(self._known, stamp=stamp, matching=self.matcher.state())
+        self.worker.submit(partial(self._mapped, self.mapper, scans, known), self._on_update)
 
-    def _mapped(self, mapper: SurfaceMapper, scans: Sequence[MatchedScan], newest_view: int, stamp: int) -> Update:
-        """Condition `mapper` on scans, those of a view at once.
+    def _mapped(self, mapper: SurfaceMapper, scans: Sequence[MatchedScan], before: SurfaceMap) -> Update:
+        """Condition `mapper` on scans, those of a view at once, and save what is known then.
 
-        Runs beside the node and touches nothing of it that changes.
+        It is saved before anybody hears of it: who has seen a surface will not be told of less by a mapper that was
+        killed and started again. Runs beside the node and touches nothing of it that changes.
         """
         started = time.perf_counter()
-        new = map_scans(mapper, scans, newest_view, self.scene, self.measurement)
+        new = map_scans(mapper, scans, before.newest_view, self.scene, self.measurement)
         belief = mapper.belief()
         milliseconds = 1e3 * (time.perf_counter() - started)
-        return Update(
-            mapper, belief, stamp, len(scans), new.views, new.measurements, new.dropped, mapper.count, milliseconds
+        known = dataclasses.replace(
+            before, mapper=mapper.copy(), views=before.views + new.views, scans=before.scans + len(scans),
+            newest_view=max((match.view for match in scans), default=before.newest_view),
         )
+        self._newest = known
+        due = self._keeper.autosave and (new.views or not scans or self._keeper.age > _SAVE_AGAIN)
+        return Update(
+            mapper, belief, known, self._save() if due else None, new.measurements, new.dropped, mapper.count,
+            milliseconds,
+        )
+
+    def _save(self) -> StateFileError | None:
+        """Save what is known; called by the worker, which alone changes what that is."""
+        known = self._newest
+        error = self._keeper.write(self._keeper.state(known.values(), known.arrays()))
+        self._saved = known if error is None else self._saved
+        return error
 
     def _on_update(self, update: Update) -> None:
         """Publish the belief that an update gave, and go on with what has come meanwhile."""
         if update.mapper is self.mapper:
             self._last = self._unpublished = update
-            self._scans += update.scans
-            self._views += update.views
+            self._known = update.known
             self._updates += 1
+            self._keeper.took(update.unsaved)
             self._publish()
             self.markers.add_hits(update.hits)
             for reason, number in update.dropped.items():
-                self.drop(f"beam.{reason}", f"{number} beams of the scans up to {update.stamp} ns", number)
+                self.drop(f"beam.{reason}", f"{number} beams of the scans up to {update.known.stamp} ns", number)
         self._update()
 
     def _publish(self) -> None:
@@ -244,7 +327,7 @@ class SurfaceMapperNode(BaseNode):
         if self._unpublished is None or not self.active:
             return
         update, self._unpublished = self._unpublished, None
-        header = self.header(self.parameters.object_frame, update.stamp)
+        header = self.header(self.parameters.object_frame, update.known.stamp)
         self._surface.publish(conversions.belief_to_msg(update.belief, header))
         self.markers.show(belief=update.belief)
 
@@ -255,12 +338,13 @@ class SurfaceMapperNode(BaseNode):
         last = self._last
         values: dict[str, object] = {
             "measurements": last.measurements if last else 0,
-            "views": self._views,
-            "scans": self._scans,
+            "views": self._known.views,
+            "scans": self._known.scans,
             "scans_waiting": len(self._waiting),
             "updates": self._updates,
             "update_milliseconds": last.milliseconds if last else 0.0,
             "solver": self.mapper.solver,
+            **self._keeper.diagnosis(),
         }
         missing = self.inputs.missing("scan", "camera_pose")
         if missing:
