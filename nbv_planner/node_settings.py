@@ -12,7 +12,7 @@ from nbv_planner.planning.session import SessionSettings
 from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.planning.view_space import ViewSpaceSettings
 from nbv_planner.robust.settings import RobustSettings
-from nbv_planner.saving import MapFileSettings, StateFileSettings
+from nbv_planner.saving import MapFile, SavingSettings, StateFile
 from nbv_planner.scan_matching import ArrivalSettings, MatchingSettings
 from nbv_planner.scene import Scene
 from nbv_planner.settings import check_settings, setting
@@ -86,15 +86,15 @@ class PriorMean:
 
 NODE_SETTINGS: dict[str, tuple[type, ...]] = {
     "depth_camera": (
-        Scene, LifecycleParameters, SensorSettings, MotionSettings, DepthCameraParameters, StateFileSettings,
+        Scene, LifecycleParameters, SavingSettings, SensorSettings, MotionSettings, DepthCameraParameters, StateFile,
     ),
     "surface_mapper": (
-        Scene, LifecycleParameters, KernelSettings, MapperSettings, MeasurementSettings, PoseSettings, MatchingSettings,
-        ArrivalSettings, SurfaceMapperParameters, RobustSettings, MapFileSettings,
+        Scene, LifecycleParameters, SavingSettings, KernelSettings, MapperSettings, MeasurementSettings, PoseSettings,
+        MatchingSettings, ArrivalSettings, SurfaceMapperParameters, RobustSettings, MapFile,
     ),
     "nbv_planner": (
-        Scene, LifecycleParameters, KernelSettings, PriorMean, PlannerSettings, ViewSpaceSettings, TerminationSettings,
-        PoseSettings, ArrivalSettings, SessionSettings, NbvPlannerParameters, StateFileSettings,
+        Scene, LifecycleParameters, SavingSettings, KernelSettings, PriorMean, PlannerSettings, ViewSpaceSettings,
+        TerminationSettings, PoseSettings, ArrivalSettings, SessionSettings, NbvPlannerParameters, StateFile,
     ),
 }
 """Settings classes that each node declares as parameters."""

@@ -16,9 +16,11 @@ class SavingSettings:
         SettingError: a value has the wrong type.
     """
 
-    autosave: bool = setting(True, "Save after every view, before anybody hears of it; needs the file to be named.")
+    autosave: bool = setting(
+        True, "Save each view and each goal before anybody hears of it, if the node has a file for it."
+    )
     restore: bool = setting(
-        True, "At start, go on from the file if it is there and belongs to this episode and these settings."
+        True, "At start, go on from the node's file if it is there and belongs to this episode and to these settings."
     )
     episode: str = setting(
         "", "Name of the episode: a file of another one is not gone on from; empty goes on from any."
@@ -30,17 +32,25 @@ class SavingSettings:
 
 
 @dataclass(frozen=True)
-class MapFileSettings(SavingSettings):
+class MapFile:
     """Where the mapper keeps the surface map; see :class:`SavingSettings`."""
 
     map_file: str = setting("", "File of ~/save, ~/load, autosave and restore; empty keeps nothing.")
 
+    def __post_init__(self) -> None:
+        """Check the value."""
+        check_settings(self)
+
 
 @dataclass(frozen=True)
-class StateFileSettings(SavingSettings):
-    """Where planner and simulated camera keep their state; see :class:`SavingSettings`."""
+class StateFile:
+    """Where the planner keeps its episode, or the simulated camera its way; see :class:`SavingSettings`."""
 
-    state_file: str = setting("", "File in which the state is kept; empty keeps nothing.")
+    state_file: str = setting("", "File in which the state is kept for autosave and restore; empty keeps nothing.")
+
+    def __post_init__(self) -> None:
+        """Check the value."""
+        check_settings(self)
 
 
 def fixed_settings(*instances: Any) -> dict[str, dict[str, Any]]:

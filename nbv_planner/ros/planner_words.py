@@ -77,7 +77,7 @@ def status_values(session: PlanningSession, now: int) -> dict[str, object]:
     """Values of the status."""
     values: dict[str, object] = {
         "state": session.state.value, "views": len(session.visited), "coverage_estimate": session.coverage,
-        "elapsed": session.elapsed(now),
+        "elapsed": session.elapsed(now), "lost_views": session.lost_views,
     }
     if session.termination is None:
         return values

@@ -82,6 +82,12 @@ class World:
             create(context=self.context, cli_args=cli_args, parameter_overrides=parameter_list(parameters))
         )
 
+    def end(self, node: Node) -> None:
+        """End a node under test."""
+        self.executor.remove_node(node)
+        self.nodes.remove(node)
+        node.destroy_node()
+
     def spin_until(self, condition: Callable[[], Any], what: str, *, timeout: float = PATIENCE) -> Any:
         """Spin until `condition` gives something true, and return that; fail with `what` if it never does."""
         deadline = time.monotonic() + timeout

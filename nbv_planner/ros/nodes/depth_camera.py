@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 from geometry_msgs.msg import PoseStamped
@@ -10,15 +11,22 @@ from sensor_msgs.msg import LaserScan, PointCloud2
 from std_srvs.srv import Trigger
 
 from nbv_planner.camera import CameraPose
+from nbv_planner.errors import StateFileError
 from nbv_planner.geometry import angle_difference, wrap_angle
 from nbv_planner.node_settings import NODE_SETTINGS, DepthCameraParameters
 from nbv_planner.objects import parse_object, surface_points
 from nbv_planner.ros import conversions, qos
 from nbv_planner.ros.base_node import BaseNode, run_node
 from nbv_planner.ros.parameters import read_settings
+from nbv_planner.ros.state_keeper import StateKeeper
 from nbv_planner.ros.worker import end_process
+from nbv_planner.saving import SavingSettings, StateFile, fixed_settings
 from nbv_planner.scene import Scene
 from nbv_planner.simulated_camera import MotionSettings, SensorSettings, SimulatedCamera
+from nbv_planner.state.state_file import SavedState
+
+_ANGLES = ("set_out_angle", "goal_angle")
+_COUNTS = ("set_out_at", "view_number", "goal_stamp")
 
 
 class DepthCamera(BaseNode):
@@ -38,6 +46,8 @@ class DepthCamera(BaseNode):
         shape = parse_object(self.parameters.object, self.scene)
         self.camera = SimulatedCamera(shape, self.scene, read_settings(self, SensorSettings))
         self._rest()
+        self._keeper = self._make_keeper()
+        self._keeper.restore(self._go_on)
         override = {"qos_overriding_options": qos.overridable()}
         self._scan = self.create_publisher(LaserScan, "scan", qos.reliable(), **override)
         self._pose = self.create_publisher(PoseStamped, "camera_pose", qos.reliable(), **override)
@@ -54,14 +64,45 @@ class DepthCamera(BaseNode):
         """Move from where the camera rested: the time until now does not count as time to move in."""
         self._moved_at = self.now_ns()
 
+    def _make_keeper(self) -> StateKeeper:
+        file, saving = read_settings(self, StateFile).state_file, read_settings(self, SavingSettings)
+        return StateKeeper(self, "simulated camera", file, saving, fixed_settings(self.scene))
+
+    def _go_on(self, state: SavedState) -> None:
+        """Stand where the camera would be had the node not ended: a carrier drives on while its driver is away.
+
+        The scans at a view are numbered anew, so that the first one has the noise that it would have had.
+
+        Raises:
+            StateFileError: it is no camera's state.
+        """
+        values = state.values
+        angles, counts = [values.get(name) for name in _ANGLES], [values.get(name) for name in _COUNTS]
+        if not all(type(angle) is float and math.isfinite(angle) for angle in angles) or not all(
+            type(count) is int for count in counts
+        ):
+            raise StateFileError("content", f"{dict(values)} is no state of a camera")
+        self._set_out_angle, self.goal_angle = (float(wrap_angle(angle)) for angle in angles)
+        self._set_out_at, self.view_number, self._goal_stamp = counts
+        self.view_angle, self._moved_at = self._set_out_angle, self._set_out_at
+        self._move(self.now_ns())
+
+    def _keep(self) -> None:
+        """Save where the camera goes, beside the node's own work."""
+        if self._keeper.autosave:
+            values = (self._set_out_angle, self.goal_angle, self._set_out_at, self.view_number, self._goal_stamp)
+            state = self._keeper.state(dict(zip(_ANGLES + _COUNTS, values, strict=True)), {})
+            self.worker.submit(partial(self._keeper.write, state), self._keeper.took)
+
     def _rest(self) -> None:
         """Stand at the initial view, before any goal."""
         self.view_angle = float(wrap_angle(self.motion.initial_view_angle))
         self.goal_angle = self.view_angle
         self.view_number = 0
         self._scan_number = 0
-        self._goal_stamp: int | None = None
-        self._moved_at = self.now_ns()
+        self._goal_stamp = -1  # that of no goal
+        self._moved_at = self._set_out_at = self.now_ns()
+        self._set_out_angle = self.view_angle
 
     def on_goal(self, msg: PoseStamped) -> None:
         """Set out for a goal; the same goal sent again is no new view."""
@@ -73,7 +114,9 @@ class DepthCamera(BaseNode):
         self._goal_stamp, self.goal_angle = stamp, goal.view_angle
         self.view_number += 1
         self._scan_number = 0
-        self._moved_at = self.now_ns()
+        self._moved_at = self._set_out_at = self.now_ns()
+        self._set_out_angle = self.view_angle
+        self._keep()
         if self.motion.angular_speed == 0.0:
             self.on_timer()
 
@@ -104,6 +147,7 @@ class DepthCamera(BaseNode):
     def on_reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         """Go back to the initial view and number the views from the start."""
         self._rest()
+        self._keep()
         response.success, response.message = True, f"camera at {self.view_angle:.4f} rad"
         return response
 
@@ -111,6 +155,7 @@ class DepthCamera(BaseNode):
         """Where the camera stands."""
         level, message, values = super().diagnosis()
         values.update(view_angle=self.view_angle, goal_angle=self.goal_angle, views=self.view_number)
+        values.update(self._keeper.diagnosis())
         return level, message, values
 
 

@@ -14,11 +14,12 @@ from sensor_msgs.msg import PointCloud2
 from std_srvs.srv import SetBool, Trigger
 
 from nbv_planner.camera_poses import PoseSettings
-from nbv_planner.errors import InputRejectedError, SettingError
+from nbv_planner.errors import InputRejectedError, SettingError, StateFileError
 from nbv_planner.gp.kernels import KernelSettings
 from nbv_planner.node_settings import NODE_SETTINGS, NbvPlannerParameters, PriorMean
 from nbv_planner.planning.goal import Goal, Target
 from nbv_planner.planning.planners import Planner, PlannerSettings, Prior, planner_named
+from nbv_planner.planning.reminder import GoalReminder
 from nbv_planner.planning.session import Answer, PlanningSession, Question, SessionSettings, State
 from nbv_planner.planning.termination import TerminationMonitor, TerminationSettings
 from nbv_planner.planning.view_space import ViewSpace, ViewSpaceSettings
@@ -27,10 +28,13 @@ from nbv_planner.ros.base_node import BaseNode, NodeFinished, run_node
 from nbv_planner.ros.parameters import changed_settings, read_settings
 from nbv_planner.ros.planner_words import iteration_values, status_values, status_words
 from nbv_planner.ros.run_info import RunInfo
+from nbv_planner.ros.state_keeper import StateKeeper
 from nbv_planner.ros.transforms import TransformPoses
 from nbv_planner.ros.worker import end_process
+from nbv_planner.saving import SavingSettings, StateFile, fixed_settings
 from nbv_planner.scan_matching import ArrivalSettings
 from nbv_planner.scene import Scene
+from nbv_planner.state.state_file import SavedState
 
 # Seconds for which the last status stays available before the process ends.
 _LINGER = 2.0
@@ -51,6 +55,7 @@ class NbvPlannerNode(BaseNode):
         """Declare the parameters, and become active unless `autostart` says otherwise."""
         super().__init__("nbv_planner", NODE_SETTINGS["nbv_planner"], **kwargs)
         self.session: PlanningSession | None = None
+        self._keeper: StateKeeper | None = None
         self._said: tuple[State, str] | None = None
         # These last, so that the node can be asked why it does nothing before it is configured, too.
         override = {"qos_overriding_options": qos.overridable()}
@@ -74,6 +79,12 @@ class NbvPlannerNode(BaseNode):
             self.scene.view_distance,
         )
         self._deciding = False
+        self._keeper = self._make_keeper()
+        self._kept: tuple[object, ...] = ()
+        self._reminder = GoalReminder()
+        self._clock_read = 0
+        self._unsaid = False
+        self._keeper.restore(self._go_on)
         self._open_topics()
         self.run_info = RunInfo(self, [name for name in self.parameters.run_info_nodes.split(",") if name])
         self.create_timer(0.1, self.advance, clock=self.steady_clock)
@@ -93,6 +104,50 @@ class NbvPlannerNode(BaseNode):
         else:
             self._say_status()
             self.publish_diagnostics()
+
+    def destroy_node(self) -> None:
+        """Save what has not been saved, and end."""
+        self.worker.stop()
+        if self.session is not None and self._keeper.autosave and self.session.milestone != self._kept:
+            self._keeper.write(self._state_to_save())
+        super().destroy_node()
+
+    def _make_keeper(self) -> StateKeeper:
+        file, saving = read_settings(self, StateFile).state_file, read_settings(self, SavingSettings)
+        rests_on = fixed_settings(
+            self.scene, self.session.planner.settings, read_settings(self, ViewSpaceSettings)
+        )
+        return StateKeeper(self, "planning session", file, saving, rests_on)
+
+    def _go_on(self, state: SavedState) -> None:
+        """Go on from what has been saved.
+
+        Raises:
+            StateFileError: it is no session, or one of another clock; nothing has changed then.
+        """
+        now, saved_at = self.now_ns(), state.values.get("saved_at")
+        if type(saved_at) is int and 0 < now < saved_at:  # 0: the clock of a simulation has not been heard yet
+            raise StateFileError("clock", f"it was saved {(saved_at - now) * 1e-9:.1f} s from now, by another clock")
+        self.session.restore(state.values, state.arrays)
+        self._kept, self._unsaid = self.session.milestone, True
+
+    def _state_to_save(self) -> SavedState:
+        values, arrays = self.session.saved()
+        return self._keeper.state({**values, "saved_at": self.now_ns()}, arrays)
+
+    def _keep(self, goal: Goal | None = None) -> None:
+        """Save what must not be lost, and only then send `goal`: a goal that is under way is always known."""
+        if not self._keeper.autosave:
+            self._send(goal)
+        elif self.session.milestone != self._kept:
+            self._kept = self.session.milestone
+            self.worker.submit(partial(self._keeper.write, self._state_to_save()), partial(self._on_saved, goal))
+
+    def _on_saved(self, goal: Goal | None, error: StateFileError | None) -> None:
+        self._keeper.took(error)
+        if self.active and goal is not None and goal is self.session.goal:
+            self._send(goal)
+            self.advance()
 
     def _planner(self) -> Planner:
         """Build the planner; without the true object, which no robot has.
@@ -127,6 +182,8 @@ class NbvPlannerNode(BaseNode):
     def _open_services(self) -> None:
         for name, callback in (("start", self.on_start), ("stop", self.on_stop), ("reset", self.on_reset)):
             self.serve(Trigger, f"~/{name}", callback)
+        self.serve(Trigger, "~/load", self.on_load)
+        self.create_service(Trigger, "~/save", self.on_save, callback_group=MutuallyExclusiveCallbackGroup())
         self.serve(SetBool, "~/pause", self.on_pause)
         # In a group of its own: an answer that is long in coming must not hold up the other callbacks.
         self.create_service(
@@ -136,11 +193,12 @@ class NbvPlannerNode(BaseNode):
     def on_surface(self, msg: PointCloud2) -> None:
         """Take in a surface belief."""
         conversions.check_frame(msg.header, self.parameters.object_frame)
-        inputs, belief = self.session.inputs, conversions.belief_from_msg(msg)
+        belief, stamp = conversions.belief_from_msg(msg), conversions.to_nanoseconds(msg.header.stamp)
         if belief.evidence is None and self.session.planner.settings.draws_shapes:
             raise InputRejectedError("evidence", "the surface has no evidence fields, which EMC and rollout need")
-        inputs.belief = belief
-        inputs.belief_stamp = conversions.to_nanoseconds(msg.header.stamp)
+        lost = self.session.take_surface(belief, stamp)
+        if lost:
+            self.drop("view.lost", f"{lost} views that had counted are not in the surface any more", lost)
         self.advance()
 
     def on_pose(self, msg: PoseStamped) -> None:
@@ -177,19 +235,41 @@ class NbvPlannerNode(BaseNode):
         if self._transforms is not None:
             self._look_up_pose(self._transforms)
         now = self.now_ns()
+        self._look_at_clock(now)
+        if self._unsaid:  # a goal that was saved may not have been heard of, and nobody has its reasons any more
+            self._unsaid = False
+            self._send(self.session.goal)
         self._send(self.session.advance(now))
+        self._remind(now)
         question = None if self._deciding else self.session.question(now)
         if question is not None:
             self._deciding = True
             self.worker.submit(question.decide, partial(self._on_answer, question))
+        self._keep()
         self._say_status()
+
+    def _look_at_clock(self, now: int) -> None:
+        """Give the goal anew when the clock has gone back: no scan would count until it had caught up."""
+        before, self._clock_read = self._clock_read, now
+        if now < before:
+            self.drop("clock.went_back", f"by {(before - now) * 1e-9:.3f} s; the goal under way is given anew")
+            self._keep(self.session.clock_went_back(before, now))
+
+    def _remind(self, now: int) -> None:
+        """Say the goal again to whoever may not have heard it."""
+        session = self.session
+        late = session.overdue(now) is not None
+        period = round(session.settings.input_timeout * 1e9)
+        goal = session.goal
+        if self._reminder.due(goal.stamp if goal else None, session.inputs.subscribers, late, now, period):
+            self._goal.publish(self._goal_message(goal))
 
     def _on_answer(self, question: Question, answer: Answer) -> None:
         """Take in a decision, unless the node rests: it is made anew then."""
         self._deciding = False
         if not self.active:
             return
-        self._send(self.session.answer(question, answer, self.now_ns()))
+        self._keep(self.session.answer(question, answer, self.now_ns()))
         self.advance()
 
     def _send(self, target: Target | None) -> None:
@@ -202,7 +282,11 @@ class NbvPlannerNode(BaseNode):
                 conversions.candidates_to_msg(target.decision, self.scene.view_distance, header)
             )
             self._iteration.publish(self._iteration_message(target))
-        self._goal.publish(conversions.pose_to_msg(self.poses.carrier(target.pose), header))
+        self._goal.publish(self._goal_message(target))
+
+    def _goal_message(self, target: Target) -> PoseStamped:
+        header = self.header(self.parameters.object_frame, target.stamp)
+        return conversions.pose_to_msg(self.poses.carrier(target.pose), header)
 
     def _iteration_message(self, goal: Goal) -> DiagnosticStatus:
         values = iteration_values(self.session, goal, self.scene.view_distance)
@@ -290,6 +374,30 @@ class NbvPlannerNode(BaseNode):
         response.success, response.message = True, "episode reset"
         return response
 
+    async def on_save(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        """Save the episode; it is written beside the node's own work."""
+        if not self.active:
+            response.success, response.message = False, self.resting()
+            return response
+        written, views = Future(), len(self.session.visited)
+        self.worker.submit(partial(self._keeper.write, self._state_to_save()), written.set_result)
+        error = await written
+        response.success = error is None
+        response.message = str(error) if error else f"{views} views saved to {self._keeper.path}"
+        return response
+
+    def on_load(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        """Go on with the episode of the file in the place of the present one."""
+        try:
+            self._keeper.load(self._go_on, any_episode=True)
+        except StateFileError as error:
+            response.success, response.message = False, str(error)
+            return response
+        self.advance()
+        response.success = True
+        response.message = f"{len(self.session.visited)} views loaded from {self._keeper.path}"
+        return response
+
     async def on_plan_once(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         """Say which view would be next, without going there."""
         if not self.active:
@@ -316,7 +424,7 @@ class NbvPlannerNode(BaseNode):
 
     def diagnosis(self) -> tuple[bytes, str, dict[str, object]]:
         """The same as the status, every second."""
-        return (*self._status_words(), self._status_values())
+        return (*self._status_words(), {**self._status_values(), **self._keeper.diagnosis()})
 
 
 def main(args: list[str] | None = None) -> None:

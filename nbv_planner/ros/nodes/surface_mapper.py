@@ -32,7 +32,7 @@ from nbv_planner.ros.parameters import read_settings
 from nbv_planner.ros.state_keeper import StateKeeper
 from nbv_planner.ros.transforms import TransformPoses
 from nbv_planner.ros.worker import end_process
-from nbv_planner.saving import MapFileSettings, fixed_settings
+from nbv_planner.saving import MapFile, SavingSettings, fixed_settings
 from nbv_planner.scan_mapping import map_scans
 from nbv_planner.scan_matching import ArrivalSettings, MatchedScan, MatchingSettings, ScanMatcher
 from nbv_planner.scene import Scene
@@ -127,11 +127,11 @@ class SurfaceMapperNode(BaseNode):
         super().destroy_node()
 
     def _make_keeper(self) -> StateKeeper:
-        saving = read_settings(self, MapFileSettings)
+        file = read_settings(self, MapFile).map_file
         rests_on = fixed_settings(
             self.scene, read_settings(self, KernelSettings), self._mapper_settings, self.measurement, self._robust
         )
-        return StateKeeper(self, KIND, saving.map_file, saving, rests_on)
+        return StateKeeper(self, KIND, file, read_settings(self, SavingSettings), rests_on)
 
     def _go_on(self, state: SavedState) -> None:
         """Go on from what has been saved.

@@ -1,0 +1,299 @@
+"""Nodes that end and are started again with the same parameters go on in the same episode."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from beliefs import wavy_belief
+
+pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
+
+from geometry_msgs.msg import PoseStamped
+from std_srvs.srv import SetBool, Trigger
+from test_depth_camera import SMALL as CAMERA
+from test_depth_camera import Listener
+from test_nbv_planner import ENDLESS, Robot
+from test_surface_mapper import GRID, HERE, MS, THERE, Feed, stamp_of, surface_of
+
+from nbv_planner.ros import conversions
+from nbv_planner.ros.nodes.depth_camera import DepthCamera
+from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
+from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
+from nbv_planner.saving import fixed_settings
+from nbv_planner.scene import Scene
+from nbv_planner.state.state_file import SavedState, read_state, write_state
+
+
+@pytest.fixture
+def map_file(tmp_path):
+    return tmp_path / "map.npz"
+
+
+@pytest.fixture
+def session_file(tmp_path):
+    return tmp_path / "session.npz"
+
+
+def start_mapper(world, file, **parameters) -> SurfaceMapperNode:
+    return world.start(SurfaceMapperNode, grid_size=GRID, map_file=str(file), **parameters)
+
+
+def one_view(world, file, **parameters) -> tuple[SurfaceMapperNode, Feed]:
+    """A mapper that has mapped scan 0 at HERE, its goal given at 100 ms."""
+    mapper = start_mapper(world, file, **parameters)
+    feed = Feed(world)
+    feed.goal(100 * MS, HERE)
+    feed.pair(110 * MS, HERE, 0)
+    world.spin_until(lambda: feed.surfaces and stamp_of(feed.surfaces[-1]) == 110 * MS, "the surface")
+    return mapper, feed
+
+
+def again(world, mapper: SurfaceMapperNode, feed: Feed, file, **parameters) -> tuple[SurfaceMapperNode, Feed]:
+    """The mapper ends and is started again, and hears the camera."""
+    world.end(mapper)
+    mapper = start_mapper(world, file, **parameters)
+    feed = Feed(world)
+    feed.pair(115 * MS, THERE, 5)
+    feed.surface(1)
+    return mapper, feed
+
+
+def test_a_mapper_that_is_started_again_knows_the_same_and_goes_on_the_same(world, map_file):
+    mapper, feed = one_view(world, map_file)
+    mapper, feed = again(world, mapper, feed, map_file)
+    assert stamp_of(feed.surfaces[0]) == 110 * MS
+    assert bytes(feed.surfaces[0].data) == surface_of((HERE, 0))
+    feed.goal(100 * MS, HERE)  # the planner repeats its goal: the view has been taken
+    feed.pair(120 * MS, HERE, 1)
+    feed.goal(200 * MS, THERE)
+    feed.pair(210 * MS, THERE, 2)
+    world.spin_until(lambda: stamp_of(feed.surfaces[-1]) == 210 * MS, "the second view")
+    assert bytes(feed.surfaces[-1].data) == surface_of((HERE, 0), (THERE, 2))
+    values = world.diagnosis(mapper).values
+    assert (values["views"], values["scans"], values["restored"]) == ("2", "2", "True")
+
+
+def test_a_view_is_on_the_disk_before_anybody_hears_of_it(world, map_file):
+    _, feed = one_view(world, map_file)
+    state = read_state(map_file, "surface map")
+    assert (state.values["views"], state.values["stamp"]) == (1, stamp_of(feed.surfaces[-1]))
+
+
+def test_a_view_that_was_not_mapped_yet_is_mapped_once_its_goal_is_repeated(world, map_file):
+    mapper, feed = one_view(world, map_file)
+    feed.goal(200 * MS, THERE)
+    world.spin_until(lambda: mapper.matcher.state()["goals"] == 2, "the goal")
+    mapper, feed = again(world, mapper, feed, map_file)
+    feed.goal(200 * MS, THERE)
+    feed.pair(220 * MS, THERE, 3)
+    world.spin_until(lambda: stamp_of(feed.surfaces[-1]) == 220 * MS, "the second view")
+    assert bytes(feed.surfaces[-1].data) == surface_of((HERE, 0), (THERE, 3))
+
+
+def test_a_reset_survives_too(world, map_file):
+    mapper, feed = one_view(world, map_file)
+    assert world.call(Trigger, "surface_mapper/reset").success
+    world.spin_until(lambda: read_state(map_file, "surface map").values["views"] == 0, "the empty map")
+    mapper, feed = again(world, mapper, feed, map_file)
+    assert bytes(feed.surfaces[0].data) == surface_of()
+
+
+@pytest.mark.parametrize(
+    ("damage", "parameters", "reason"),
+    [
+        (lambda path: path.write_bytes(path.read_bytes()[:-10]), {}, "damaged"),
+        (lambda path: path.write_bytes(b""), {}, "damaged"),
+        (lambda path: None, {"kernel_std": 1.6}, "settings"),
+        (lambda path: None, {"episode": "another"}, "episode"),
+    ],
+    ids=["cut off", "empty", "another kernel", "another episode"],
+)
+def test_a_file_that_cannot_be_gone_on_from_is_set_aside_and_counted(world, map_file, damage, parameters, reason):
+    mapper, _ = one_view(world, map_file)
+    world.end(mapper)
+    damage(map_file)
+    content = map_file.read_bytes()
+    mapper = start_mapper(world, map_file, **parameters)
+    assert world.drops(mapper)[f"state.{reason}"] == 1
+    assert map_file.with_name("map.npz.refused").read_bytes() == content
+    assert mapper.mapper.count == 0
+
+
+def test_restoring_can_be_switched_off(world, map_file):
+    mapper, _ = one_view(world, map_file)
+    world.end(mapper)
+    assert start_mapper(world, map_file, restore=False).mapper.count == 0
+
+
+def test_save_and_load_are_services_that_say_what_happened(world, map_file, tmp_path):
+    mapper, feed = one_view(world, map_file, autosave=False)
+    assert not map_file.exists()
+    saved = world.call(Trigger, "surface_mapper/save")
+    assert (saved.success, saved.message) == (True, f"1 views saved to {map_file}")
+    world.call(Trigger, "surface_mapper/reset")
+    world.spin_until(lambda: bytes(feed.surfaces[-1].data) == surface_of(), "the prior")
+    loaded = world.call(Trigger, "surface_mapper/load")
+    assert (loaded.success, loaded.message) == (True, f"1 views loaded from {map_file}")
+    world.spin_until(lambda: bytes(feed.surfaces[-1].data) == surface_of((HERE, 0)), "the loaded surface")
+    map_file.write_bytes(b"rubbish")
+    refused = world.call(Trigger, "surface_mapper/load")
+    assert not refused.success
+    assert "checksum" in refused.message
+    assert mapper.mapper.count > 0
+
+
+def test_without_a_file_saving_and_loading_are_refused_with_the_remedy(world):
+    world.start(SurfaceMapperNode, grid_size=GRID)
+    world.start(NbvPlannerNode, **ENDLESS)
+    for name in ("surface_mapper/save", "surface_mapper/load", "nbv_planner/save", "nbv_planner/load"):
+        answer = world.call(Trigger, name)
+        assert not answer.success
+        assert "no file is named" in answer.message
+
+
+def test_a_file_that_cannot_be_written_is_counted_and_mapping_goes_on(world, tmp_path):
+    mapper, feed = one_view(world, tmp_path / "no folder" / "map.npz")
+    assert bytes(feed.surfaces[-1].data) == surface_of((HERE, 0))
+    assert world.drops(mapper)["state.not_written"] >= 1
+
+
+def with_hits(views: int):
+    belief = wavy_belief(views, size=200)
+    return dataclasses.replace(belief, hits=np.full_like(belief.hits, views))
+
+
+def start_planner(world, file, **parameters) -> NbvPlannerNode:
+    return world.start(NbvPlannerNode, **{**ENDLESS, "state_file": str(file), **parameters})
+
+
+def two_goals(world, file, **parameters) -> tuple[NbvPlannerNode, Robot]:
+    """A planner that has taken one view and has sent its second goal."""
+    planner, robot = start_planner(world, file, **parameters), Robot(world, drives=False)
+    robot.begin().goal(1)
+    robot.arrive()
+    robot.map()
+    robot.goal(2)
+    return planner, robot
+
+
+def test_a_planner_that_is_started_again_repeats_its_goal_and_asks_for_no_other(world, session_file):
+    planner, robot = two_goals(world, session_file)
+    second, angle = stamp_of(robot.goals[1]), robot.goal_angle(2)
+    world.end(planner)
+    start_planner(world, session_file)
+    world.spin_until(lambda: len(robot.goals) > 2, "the goal again")
+    assert {stamp_of(goal) for goal in robot.goals[2:]} == {second}
+    robot.arrive()
+    robot.map()
+    world.spin_until(lambda: stamp_of(robot.goals[-1]) != second, "the third goal")
+    assert robot.status("MOVING")["views"] == "2"
+    assert abs(robot.goal_angle(2) - angle) == 0.0
+
+
+def test_a_goal_is_on_the_disk_before_anybody_hears_of_it(world, session_file):
+    _, robot = two_goals(world, session_file)
+    assert read_state(session_file, "planning session").values["goal"]["stamp"] == stamp_of(robot.goals[1])
+
+
+def test_a_planner_that_missed_the_surface_of_its_view_takes_it_from_the_mapper(world, session_file):
+    planner, robot = two_goals(world, session_file)
+    world.end(planner)
+    robot.arrive()
+    robot.map()  # nobody hears it; the topic keeps it
+    start_planner(world, session_file)
+    second = stamp_of(robot.goals[1])
+    world.spin_until(lambda: robot.send_pose(robot.goals[1]) or stamp_of(robot.goals[-1]) > second, "the third goal")
+    assert robot.status("MOVING")["views"] == "2"
+
+
+def test_a_pause_and_an_end_survive(world, session_file):
+    planner, robot = two_goals(world, session_file)
+    assert world.call(SetBool, "nbv_planner/pause", data=True).success
+    world.spin_until(lambda: read_state(session_file, "planning session").values["paused"], "the pause on the disk")
+    world.end(planner)
+    planner = start_planner(world, session_file)
+    assert robot.status("PAUSED")["views"] == "1"
+    assert world.call(Trigger, "nbv_planner/stop").success
+    robot.status("DONE")
+    world.spin_until(lambda: read_state(session_file, "planning session").values["termination"], "the end")
+    world.end(planner)
+    start_planner(world, session_file)
+    assert robot.status("DONE")["reason"] == "STOPPED"
+
+
+def test_a_damaged_session_is_set_aside_and_the_planner_begins_anew(world, session_file):
+    planner, _ = two_goals(world, session_file)
+    world.end(planner)
+    session_file.write_bytes(session_file.read_bytes()[1:])
+    planner = start_planner(world, session_file)
+    assert world.drops(planner)["state.damaged"] == 1
+    assert planner.session.visited == []
+
+
+def test_a_session_of_another_clock_is_not_gone_on_from(world, session_file):
+    planner, _ = two_goals(world, session_file)
+    values = {**read_state(session_file, "planning session").values, "saved_at": 2**62}
+    world.end(planner)
+    state = read_state(session_file, "planning session")
+    write_state(session_file, SavedState(state.kind, values, state.arrays, state.settings))
+    planner = start_planner(world, session_file)
+    assert world.drops(planner)["state.clock"] == 1
+
+
+def test_the_planner_saves_and_loads_on_request(world, session_file):
+    planner, _ = two_goals(world, session_file, autosave=False)
+    assert world.call(Trigger, "nbv_planner/save").success
+    world.call(Trigger, "nbv_planner/reset")
+    assert planner.session.visited == []
+    loaded = world.call(Trigger, "nbv_planner/load")
+    assert (loaded.success, loaded.message) == (True, f"1 views loaded from {session_file}")
+    assert len(planner.session.visited) == 1
+
+
+def test_a_subscriber_that_comes_late_is_told_the_goal_under_way(world):
+    world.start(NbvPlannerNode, **ENDLESS)
+    robot = Robot(world, drives=False)
+    first = stamp_of(robot.begin().goal(1))
+    late = world.listen(PoseStamped, "goal_pose")
+    world.spin_until(lambda: late, "the goal once more")
+    assert stamp_of(late[0]) == first
+
+
+def test_views_that_the_mapper_has_lost_are_counted_and_may_be_taken_again(world):
+    planner = world.start(NbvPlannerNode, **ENDLESS)
+    robot = Robot(world, belief=with_hits).begin()
+    robot.goal(4)
+    robot.drives = False
+    robot.send_surface(conversions.belief_to_msg(with_hits(1), robot.goals[1].header))
+    world.spin_until(lambda: planner.session.lost_views, "the loss")
+    assert world.drops(planner)["view.lost"] == planner.session.lost_views >= 2
+    assert int(robot.status("MOVING")["views"]) + planner.session.lost_views >= 3
+
+
+def test_a_camera_that_is_started_again_stands_at_its_goal_and_counts_on(world, tmp_path):
+    file = tmp_path / "camera.npz"
+    camera = world.start(DepthCamera, **CAMERA, state_file=str(file))
+    listener = Listener(world)
+    listener.go(1.0, 5)
+    listener.go(2.0, 6)
+    noise = [np.array(scan.ranges) for scan, pose in zip(listener.scans, listener.poses, strict=False)]
+    world.spin_until(lambda: camera.worker.pending == 0, "the state on the disk")
+    world.end(camera)
+    camera = world.start(DepthCamera, **CAMERA, state_file=str(file))
+    listener = Listener(world)
+    world.spin_until(lambda: listener.scans and listener.poses, "a scan and its pose")
+    assert (camera.view_number, listener.at(2.0)()) == (2, True)
+    assert any(np.array_equal(np.array(listener.scans[0].ranges), scan) for scan in noise)
+    listener.goal(2.0, 6)
+    listener.more(3)
+    assert camera.view_number == 2
+
+
+def test_a_camera_refuses_a_state_that_is_none(world, tmp_path):
+    file = tmp_path / "camera.npz"
+    write_state(file, SavedState("simulated camera", {"goal_angle": "north"}, {}, fixed_settings(Scene())))
+    camera = world.start(DepthCamera, **CAMERA, state_file=str(file))
+    assert world.drops(camera)["state.content"] == 1
+    assert camera.view_number == 0
