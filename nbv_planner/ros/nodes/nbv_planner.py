@@ -260,9 +260,9 @@ class NbvPlannerNode(BaseNode):
         session = self.session
         late = session.overdue(now) is not None
         period = round(session.settings.input_timeout * 1e9)
-        goal = session.goal
-        if self._reminder.due(goal.stamp if goal else None, session.inputs.subscribers, late, now, period):
-            self._goal.publish(self._goal_message(goal))
+        target = None if session.termination else session.target
+        if self._reminder.due(target.stamp if target else None, session.inputs.subscribers, late, now, period):
+            self._goal.publish(self._goal_message(target))
 
     def _on_answer(self, question: Question, answer: Answer) -> None:
         """Take in a decision, unless the node rests: it is made anew then."""
