@@ -15,7 +15,7 @@ ROS_WHEELS = {
     "kilted": ("9.1.2", "9.3.3", "5.5.1", "2.3.0"),
 }
 COMMON_INTERFACES = ("diagnostic", "geometry", "sensor", "std", "visualization")
-RCL_INTERFACES = ("builtin-interfaces", "lifecycle-msgs", "rcl-interfaces", "rosgraph-msgs")
+RCL_INTERFACES = ("action-msgs", "builtin-interfaces", "lifecycle-msgs", "rcl-interfaces", "rosgraph-msgs")
 
 
 def ros_wheels(distribution):
@@ -25,6 +25,11 @@ def ros_wheels(distribution):
     pins.update({f"ros-{name}-msgs": common for name in COMMON_INTERFACES})
     pins.update({f"ros-{name}": rcl for name in RCL_INTERFACES})
     return [f"{name}=={version}; {WHEELS_EXIST}" for name, version in sorted(pins.items())]
+
+
+def test_wheels(distribution):
+    """Return the requirements of tests that need an action: those of Nav2 are not in the package index."""
+    return [f"ros-test-msgs=={ROS_WHEELS[distribution][3]}; {WHEELS_EXIST}"]
 
 
 def data_files():
@@ -66,6 +71,8 @@ setup(
     extras_require={
         "ros": ros_wheels("jazzy"),
         "ros-kilted": ros_wheels("kilted"),
+        "ros-test": test_wheels("jazzy"),
+        "ros-kilted-test": test_wheels("kilted"),
         "analysis": ["matplotlib>=3.5", "pillow>=9.0", "joblib>=1.3", "rosbags>=0.11.9", "tqdm>=4.57"],
         # colcon runs pytest when it finds it here; launch_testing's pytest plugin stops at 8.3.
         "test": ["pytest>=7,<8.4", "hypothesis>=6.36"],

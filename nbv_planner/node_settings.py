@@ -63,6 +63,10 @@ class NbvPlannerParameters:
 
     object_frame: str = setting("object", "Frame of the object; poses and goals are given in it.")
     camera_frame: str = setting("camera", "With pose_source tf, frame of the camera; +x along the line of sight.")
+    goal_backend: str = setting(
+        "topic", "How goals reach the robot: only as goal_pose, or as the action navigate_to_pose of Nav2, too.",
+        choices=("topic", "navigate_to_pose"),
+    )
     run_info_nodes: str = setting(
         "depth_camera,surface_mapper", "Nodes whose parameters run_info shows, comma-separated."
     )

@@ -17,8 +17,8 @@ import nbv_planner
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "nbv_planner"
-# rosbags and what it brings along: for bags.
-OPTIONAL = {"rosbags", "backports", "compression", "lz4", "tqdm", "mpl_toolkits", "sklearn"}
+# rosbags and what it brings along: for bags. nav2_msgs: for goals as an action, where Nav2 is installed.
+OPTIONAL = {"rosbags", "backports", "compression", "lz4", "tqdm", "mpl_toolkits", "sklearn", "nav2_msgs"}
 LAUNCH_ONLY = {"launch", "launch_ros"}  # no wheels: only on machines with ROS
 ROSDEP = {
     "numpy": "python3-numpy", "scipy": "python3-scipy", "yaml": "python3-yaml", "matplotlib": "python3-matplotlib",

@@ -37,7 +37,8 @@ class Inputs:
         belief_stamp: time of the newest scan in it, nanoseconds.
         pose: newest camera pose.
         pose_stamp: its time, nanoseconds.
-        subscribers: number of subscribers of the goals.
+        subscribers: number of those who hear the goals.
+        hearers: who they should be, in words.
     """
 
     belief: SurfaceBelief | None = None
@@ -45,6 +46,7 @@ class Inputs:
     pose: CameraPose | None = None
     pose_stamp: int = 0
     subscribers: int = 0
+    hearers: str = "mapper and robot"
 
 
 class EpisodeMemory:

@@ -207,17 +207,18 @@ class PlanningSession(EpisodeMemory):
         Returns:
             The target to be sent out again, or None.
         """
-        if not self._goes_to(stamp):
+        if not self.on_the_way(stamp):
             return None
         self._again = self.paused
         return None if self.paused else self._try_again(now)
 
     def interrupted(self, stamp: int, detail: str) -> None:
         """Somebody else has cancelled the target named `stamp`: no failure, but a reason to pause."""
-        if self._goes_to(stamp):
+        if self.on_the_way(stamp):
             self.paused, self.interruption, self._again = True, detail, True
 
-    def _goes_to(self, stamp: int) -> bool:
+    def on_the_way(self, stamp: int) -> bool:
+        """Whether the camera is, as far as is known, on its way to the target named `stamp`."""
         under_way = None if self._arrived or self.termination else self.target
         return under_way is not None and under_way.stamp == stamp
 

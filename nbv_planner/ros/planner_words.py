@@ -55,7 +55,7 @@ def _too_few(session: PlanningSession, inputs: Inputs) -> str:
     """Say who does not hear the goals."""
     found, wanted = session.inputs.subscribers, session.settings.goal_subscribers
     return "; ".join([
-        f"{inputs.described('goal_pose')}: {found} of {wanted} subscribers (mapper and robot)",
+        f"{inputs.described('goal_pose')}: {found} of {wanted} subscribers ({session.inputs.hearers})",
         *inputs.problems("goal_pose"),
     ])
 

@@ -25,6 +25,7 @@ from nbv_planner.planning.termination import TerminationMonitor, TerminationSett
 from nbv_planner.planning.view_space import ViewSpace, ViewSpaceSettings
 from nbv_planner.ros import conversions, qos
 from nbv_planner.ros.base_node import BaseNode, NodeFinished, run_node
+from nbv_planner.ros.goal_action import ACTION, GoalAction, navigate_to_pose
 from nbv_planner.ros.parameters import changed_settings, read_settings
 from nbv_planner.ros.planner_words import iteration_values, status_values, status_words
 from nbv_planner.ros.run_info import RunInfo
@@ -56,6 +57,7 @@ class NbvPlannerNode(BaseNode):
         super().__init__("nbv_planner", NODE_SETTINGS["nbv_planner"], **kwargs)
         self.session: PlanningSession | None = None
         self._keeper: StateKeeper | None = None
+        self._robot: GoalAction | None = None
         self._said: tuple[State, str] | None = None
         # These last, so that the node can be asked why it does nothing before it is configured, too.
         override = {"qos_overriding_options": qos.overridable()}
@@ -79,6 +81,9 @@ class NbvPlannerNode(BaseNode):
             self.scene.view_distance,
         )
         self._deciding = False
+        if self.parameters.goal_backend == "navigate_to_pose":
+            self._robot = GoalAction(self, navigate_to_pose(self), self.on_goal_failed, self.on_goal_interrupted)
+            self.session.inputs.hearers = f"mapper and the action {ACTION}"
         self._keeper = self._make_keeper()
         self._kept: tuple[object, ...] = ()
         self._reminder = GoalReminder()
@@ -96,6 +101,9 @@ class NbvPlannerNode(BaseNode):
     def forget(self) -> None:
         """Forget the episode; a decision under way is not heard of any more."""
         self.session = None
+        if self._robot is not None:
+            self._robot.close()
+            self._robot = None
 
     def transitioned(self) -> None:
         """Say where the node stands now, and go on if it is active."""
@@ -231,7 +239,8 @@ class NbvPlannerNode(BaseNode):
         """
         if not self.active:
             return
-        self.session.inputs.subscribers = self._goal.get_subscription_count()
+        robot = self._robot is not None and self._robot.ready()
+        self.session.inputs.subscribers = self._goal.get_subscription_count() + robot
         if self._transforms is not None:
             self._look_up_pose(self._transforms)
         now = self.now_ns()
@@ -283,10 +292,27 @@ class NbvPlannerNode(BaseNode):
             )
             self._iteration.publish(self._iteration_message(target))
         self._goal.publish(self._goal_message(target))
+        if self._robot is not None:
+            pose = self._goal_message(target)
+            pose.header = self.header(pose.header.frame_id)  # transforms of long ago are forgotten
+            self._robot.send(target.stamp, pose)
 
     def _goal_message(self, target: Target) -> PoseStamped:
         header = self.header(self.parameters.object_frame, target.stamp)
         return conversions.pose_to_msg(self.poses.carrier(target.pose), header)
+
+    def on_goal_failed(self, stamp: int, words: str) -> None:
+        """Try again or go elsewhere, since the robot does not reach its goal."""
+        if self.active and self.session.on_the_way(stamp):
+            self.get_logger().warning(words)
+            self._keep(self.session.failed(stamp, self.now_ns()))
+            self.advance()
+
+    def on_goal_interrupted(self, stamp: int, words: str) -> None:
+        """Pause, since somebody else wants the robot elsewhere."""
+        if self.active:
+            self.session.interrupted(stamp, f"paused: {words}; ~/start sends it again")
+            self.advance()
 
     def _iteration_message(self, goal: Goal) -> DiagnosticStatus:
         values = iteration_values(self.session, goal, self.scene.view_distance)
@@ -299,6 +325,8 @@ class NbvPlannerNode(BaseNode):
         if (state, message) == self._said:
             return
         before, self._said = self._said, (state, message)
+        if state is State.DONE:
+            self._call_off()
         if state is State.DONE and self.parameters.exit_when_done:
             self.create_timer(_LINGER, self._finish, clock=self.steady_clock)
         values = self._status_values()
@@ -360,6 +388,11 @@ class NbvPlannerNode(BaseNode):
         response.success, response.message = True, f"{len(self.session.visited)} views taken"
         return response
 
+    def _call_off(self) -> None:
+        """Have the robot stop on its way, where it can be told."""
+        if self._robot is not None:
+            self._robot.cancel()
+
     def on_pause(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
         """Pause (true) or go on (false); a goal that is under way stays."""
         self.session.pause(request.data, self.now_ns())
@@ -370,6 +403,7 @@ class NbvPlannerNode(BaseNode):
     def on_reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         """Begin a new episode; the surface mapper keeps its measurements until it is reset itself."""
         self.session.reset()
+        self._call_off()
         self.advance()
         response.success, response.message = True, "episode reset"
         return response
