@@ -305,7 +305,7 @@ class NbvPlannerNode(BaseNode):
         """Try again or go elsewhere, since the robot does not reach its goal."""
         if self.active and self.session.on_the_way(stamp):
             self.get_logger().warning(words)
-            self._keep(self.session.failed(stamp, self.now_ns()))
+            self._send(self.session.failed(stamp, self.now_ns()))
             self.advance()
 
     def on_goal_interrupted(self, stamp: int, words: str) -> None:
