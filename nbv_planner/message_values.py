@@ -15,6 +15,7 @@ from nbv_planner.camera import CameraPose, Scan
 from nbv_planner.errors import InputRejectedError
 from nbv_planner.evidence import Evidence
 from nbv_planner.geometry import BoolArray, FloatArray
+from nbv_planner.planning.exclusion import ExclusionArray
 from nbv_planner.surface import SurfaceBelief
 
 # A unit quaternion sent in single precision is off by less than 1e-6; a forgotten one by 1.
@@ -31,6 +32,8 @@ SURFACE_LAYOUT = [(name, "f4") for name in ("x", "y", "z", "angle", "mean", "std
 EVIDENCE_LAYOUT = [(name, "f4") for name in ("evidence_angle", "evidence_radius", "evidence_std", "free")]
 """Further fields of a `surface` cloud, there if the mapper was asked for evidence."""
 CANDIDATES_LAYOUT = [(name, "f4") for name in ("x", "y", "z", "angle", "utility", "cost", "feasible")]
+EXCLUDED_LAYOUT = [("excluded", "u4")]
+"""Field of `nbv_planner/candidates` that may be missing: sums of :class:`~nbv_planner.planning.exclusion.Exclusion`."""
 CONTOUR_LAYOUT = [(name, "f4") for name in ("x", "y", "z", "angle", "radius")]
 
 
@@ -139,6 +142,8 @@ class Candidates:
     utility: FloatArray
     cost: FloatArray
     feasible: BoolArray
+    excluded: ExclusionArray | None = None
+    """Why they may not be chosen, where the cloud says so."""
 
 
 def candidates_from_msg(msg: Any) -> Candidates:
@@ -149,7 +154,9 @@ def candidates_from_msg(msg: Any) -> Candidates:
     """
     table = _table(msg, CANDIDATES_LAYOUT)
     angle, utility, cost = (_column(table, name) for name in ("angle", "utility", "cost"))
-    return Candidates(angle, utility, cost, table["feasible"] > 0.5)
+    told = "excluded" in {field.name for field in msg.fields}
+    excluded = _table(msg, EXCLUDED_LAYOUT)["excluded"].astype(np.uint8) if told else None
+    return Candidates(angle, utility, cost, table["feasible"] > 0.5, excluded)
 
 
 def contour_from_msg(msg: Any) -> tuple[FloatArray, FloatArray]:

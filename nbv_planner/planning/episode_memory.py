@@ -63,6 +63,8 @@ class EpisodeMemory:
         goal: view that the camera has been sent to, or None.
         visited: angles of the views taken so far, radians.
         lost_views: number of views that had counted and that the mapper has lost.
+        skipped_views: number of goals that were given up because somebody asked for it.
+        unreached_views: number of goals that were given up because they were not reached.
     """
 
     def __init__(self, planner: Planner, monitor: TerminationMonitor) -> None:
@@ -82,7 +84,7 @@ class EpisodeMemory:
         self._home: Target | None = None
         self.goal: Goal | None = None
         self.visited: list[float] = []
-        self.lost_views = 0
+        self.lost_views = self.skipped_views = self.unreached_views = 0
         self._counted: list[int] = []
         self._hits = 0
         self._episode = object()
@@ -151,6 +153,7 @@ class EpisodeMemory:
         values = {
             "started": self.started, "paused": self.paused, "visited": list(self.visited),
             "lost_views": self.lost_views, "counted": list(self._counted), "hits": self._hits, "began": self._began,
+            "skipped_views": self.skipped_views, "unreached_views": self.unreached_views,
             "arrived": self._arrived, "away": self._away, "sent": self._sent, "tries": self._tries, "goal": goal,
             "termination": termination_state(self.termination), "ending": termination_state(self.ending),
             "coverage": list(self.monitor.history),
@@ -181,6 +184,8 @@ class EpisodeMemory:
         self.visited = [finite("visited", view) for view in values["visited"]]
         self._counted = [whole("counted", stamp) for stamp in values["counted"]]
         self.lost_views, self._hits = whole("lost_views", values["lost_views"]), whole("hits", values["hits"])
+        self.skipped_views = whole("skipped_views", values["skipped_views"])
+        self.unreached_views = whole("unreached_views", values["unreached_views"])
         self._began = None if values["began"] is None else whole("began", values["began"])
         self._arrived, self._away = truth("arrived", values["arrived"]), whole("away", values["away"])
         self._sent, self._tries = whole("sent", values["sent"]), whole("tries", values["tries"])

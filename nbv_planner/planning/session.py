@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from nbv_planner.camera import CameraPose
 from nbv_planner.planning.episode_memory import EpisodeMemory
+from nbv_planner.planning.exclusion import excluded_numbers, excluded_words
 from nbv_planner.planning.goal import Goal, Target
 from nbv_planner.planning.planners import Decision, Planner
 from nbv_planner.planning.termination import Termination, TerminationMonitor, TerminationReason
@@ -288,7 +289,7 @@ class PlanningSession(EpisodeMemory):
             return None
         decision = answer.decision
         if decision is None:
-            self._end(Termination(TerminationReason.NO_REACHABLE_VIEW, {}, "no candidate view may be chosen"))
+            self._end(self._no_view(question))
             return None
         ended = self.monitor.before_view(decision.utility)
         if ended:
@@ -300,6 +301,37 @@ class PlanningSession(EpisodeMemory):
         )
         self._arrived, self._away, self._sent, self._tries, self._again = False, now - 1, now, 0, False
         return self.goal
+
+    def _no_view(self, question: Question) -> Termination:
+        """Say why no candidate may be chosen."""
+        planner = question.planner
+        excluded = planner.views.excluded(question.now * 1e-9, question.visited, planner.settings.revisit_radius)
+        return Termination(
+            TerminationReason.NO_REACHABLE_VIEW,
+            {name: float(number) for name, number in excluded_numbers(excluded).items()},
+            f"no candidate view may be chosen: {excluded_words(excluded)}",
+        )
+
+    def skip(self, now: int) -> str:
+        """Give up the goal under way, for `unreachable_duration`, or the way home; returns what happened, in words.
+
+        Raises:
+            ValueError: no goal is under way.
+        """
+        if self.goal is not None:
+            self.skipped_views += 1
+            return f"skipped the view at {self._give_up(self.goal, now):.6f} rad"
+        if self.termination is not None or self.ending is None:
+            raise ValueError("no goal is under way")
+        self._end_home("the way home was skipped")
+        return "skipped the way home"
+
+    def _give_up(self, goal: Goal, now: int) -> float:
+        """Leave the view out for a while; returns its angle."""
+        angle = goal.decision.view_angle
+        self.planner.views.mark_unreachable(angle, now * 1e-9 + self.settings.unreachable_duration)
+        self.goal, self._arrived, self._waiting_since = None, False, None
+        return angle
 
     def _move(self, now: int) -> Target | None:
         """Wait for the arrival; send the target again, or give it up, when it takes too long."""
@@ -335,9 +367,8 @@ class PlanningSession(EpisodeMemory):
         if self.goal is None:
             self._end_home("the home view was not reached")
             return None
-        until = now * 1e-9 + self.settings.unreachable_duration
-        self.planner.views.mark_unreachable(self.goal.decision.view_angle, until)
-        self.goal = None
+        self.unreached_views += 1
+        self._give_up(self.goal, now)
         return None
 
     def _set_out_for_home(self, now: int) -> Target:

@@ -20,7 +20,7 @@ Values = Mapping[str, Any]
 Arrays = Mapping[str, NDArray[Any]]
 
 _DECIDED = ("view_angle", "utility", "score", "runner_up", "margin")
-_BY_CANDIDATE = ("candidates", "utilities", "costs", "feasible")
+_BY_CANDIDATE = ("candidates", "utilities", "costs", "excluded")
 _BELIEVED = ("angle", "mean", "std", "lower", "upper")
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, angle_difference, wrap_angle
+from nbv_planner.planning.exclusion import Exclusion, ExclusionArray
 from nbv_planner.settings import check_settings, setting
 
 # A view at the very end of an arc belongs to it, whatever rounding says.
@@ -96,18 +97,23 @@ class ViewSpace:
         """Follow a clock that has been set by `seconds`."""
         self._unreachable_until = {index: until + seconds for index, until in self._unreachable_until.items()}
 
-    def feasible(self, now: float, visited: Iterable[float] = (), revisit_radius: float = 0.0) -> BoolArray:
-        """Which candidates may be chosen, shape (V,).
+    def excluded(self, now: float, visited: Iterable[float] = (), revisit_radius: float = 0.0) -> ExclusionArray:
+        """Why candidates may not be chosen: sums of :class:`~nbv_planner.planning.exclusion.Exclusion`, shape (V,).
 
         Args:
             now: time, seconds of the caller's clock.
             visited: angles of the views taken so far, radians.
             revisit_radius: candidates nearer to a visited view than this are left out, radians; 0 leaves out none.
         """
-        feasible = self._on_arcs & _apart(self.angles, visited, revisit_radius)
+        unreachable = np.zeros(len(self.angles), dtype=bool)
         for index, until in self._unreachable_until.items():
-            feasible[index] &= now >= until
-        return feasible
+            unreachable[index] = now < until
+        reasons = (
+            Exclusion.ARC * ~self._on_arcs
+            + Exclusion.REVISIT * ~_apart(self.angles, visited, revisit_radius)
+            + Exclusion.UNREACHABLE * unreachable
+        )
+        return np.asarray(reasons, dtype=np.uint8)
 
     def permitted(self, angles: FloatArray, visited: Iterable[float] = (), revisit_radius: float = 0.0) -> BoolArray:
         """Which of any view `angles` lie on allowed arcs and not too near to a visited view, shape as `angles`."""

@@ -19,6 +19,7 @@ from nbv_planner.message_values import (
     CANDIDATES_LAYOUT,
     CONTOUR_LAYOUT,
     EVIDENCE_LAYOUT,
+    EXCLUDED_LAYOUT,
     FIELD_TYPES,
     SURFACE_LAYOUT,
     Candidates,
@@ -98,9 +99,9 @@ def candidates_to_msg(decision: Decision, view_distance: float, header: Header) 
     x, y = polar_to_cartesian(decision.candidates, view_distance)
     columns = {
         "x": x, "y": y, "angle": decision.candidates, "utility": decision.utilities, "cost": decision.costs,
-        "feasible": decision.feasible,
+        "feasible": decision.feasible, "excluded": decision.excluded,
     }
-    return _cloud(CANDIDATES_LAYOUT, columns, header)
+    return _cloud(CANDIDATES_LAYOUT + EXCLUDED_LAYOUT, columns, header)
 
 
 def contour_to_msg(angle: FloatArray, radius: FloatArray, header: Header) -> PointCloud2:

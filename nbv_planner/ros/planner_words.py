@@ -5,6 +5,7 @@ from __future__ import annotations
 from diagnostic_msgs.msg import DiagnosticStatus
 
 from nbv_planner.planning.coverage import narrow_fraction
+from nbv_planner.planning.exclusion import excluded_numbers
 from nbv_planner.planning.goal import Goal
 from nbv_planner.planning.session import PlanningSession, State, travel
 from nbv_planner.ros.inputs import Inputs
@@ -77,7 +78,8 @@ def status_values(session: PlanningSession, now: int) -> dict[str, object]:
     """Values of the status."""
     values: dict[str, object] = {
         "state": session.state.value, "views": len(session.visited), "coverage_estimate": session.coverage,
-        "elapsed": session.elapsed(now), "lost_views": session.lost_views,
+        "elapsed": session.elapsed(now), "lost_views": session.lost_views, "skipped_views": session.skipped_views,
+        "unreached_views": session.unreached_views,
     }
     if session.termination is None:
         return values
@@ -97,7 +99,10 @@ def iteration_values(session: PlanningSession, goal: Goal, view_distance: float)
         "score": decision.score,
         "runner_up": decision.runner_up,
         "margin": decision.margin,
+        "cost": decision.utility - decision.score,
+        "candidates": len(decision.candidates),
         "feasible_candidates": int(decision.feasible.sum()),
+        **excluded_numbers(decision.excluded),
         "travel": travel(session.inputs.pose, goal, view_distance),
         "planning_milliseconds": goal.planning_milliseconds,
         "surface_stamp": goal.belief_stamp,

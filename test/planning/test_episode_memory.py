@@ -15,8 +15,8 @@ from nbv_planner.planning.session import PlanningSession, State
 from nbv_planner.planning.termination import TerminationReason
 
 KEPT = {
-    "started", "paused", "visited", "lost_views", "_counted", "_hits", "_began", "_arrived", "_away", "_sent", "_tries",
-    "goal", "termination", "ending",
+    "started", "paused", "visited", "lost_views", "skipped_views", "unreached_views", "_counted", "_hits", "_began",
+    "_arrived", "_away", "_sent", "_tries", "goal", "termination", "ending",
 }
 NOT_KEPT = {
     "inputs": "comes in again",

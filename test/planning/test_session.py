@@ -10,6 +10,7 @@ import pytest
 from beliefs import belief_of
 
 from nbv_planner.camera import CameraPose
+from nbv_planner.planning.exclusion import excluded_numbers
 from nbv_planner.planning.planners import PlannerSettings, planner_named
 from nbv_planner.planning.session import PlanningSession, SessionSettings, State, travel
 from nbv_planner.planning.termination import TerminationMonitor, TerminationReason, TerminationSettings
@@ -209,6 +210,55 @@ def test_no_gain_ends_without_a_goal():
     run = ready(termination={"min_gain": 1e9})
     assert run.update(0) is None
     assert run.termination.reason is TerminationReason.NO_GAIN
+
+
+def test_a_skipped_view_is_left_out_for_a_while_and_counted():
+    run = ready(unreachable_duration=100.0)
+    first = run.update(0)
+    assert run.skip(SECOND) == f"skipped the view at {first.decision.view_angle:.6f} rad"
+    second = run.update(SECOND)
+    assert second.decision.view_angle != first.decision.view_angle
+    assert second.round == 1
+    assert excluded_numbers(second.decision.excluded)["excluded_unreachable"] == 1
+    assert (run.skipped_views, run.unreached_views, run.visited) == (1, 0, [])
+    run.skip(102 * SECOND)
+    assert run.update(102 * SECOND).decision.view_angle == first.decision.view_angle
+    run.reset()
+    assert run.skipped_views == 0
+
+
+def test_a_view_can_be_skipped_while_its_surface_is_awaited_and_while_paused():
+    run = ready()
+    goal = run.update(SECOND)
+    feed(run, pose_angle=goal.decision.view_angle, pose_stamp=2 * SECOND)
+    run.update(2 * SECOND)
+    assert run.state is State.MEASURING
+    run.pause(True, 2 * SECOND)
+    run.skip(2 * SECOND)
+    assert run.update(2 * SECOND) is None
+    run.pause(False, 2 * SECOND)
+    assert run.update(2 * SECOND) is not None
+    assert run.state is State.MOVING
+
+
+def test_without_a_goal_there_is_nothing_to_skip():
+    run = session()
+    with pytest.raises(ValueError, match="no goal is under way"):
+        run.skip(0)
+
+
+def test_where_no_view_is_left_the_reasons_are_counted():
+    run = ready(planner={"revisit_radius": 0.1}, unreachable_duration=1000.0)
+    assert run.update(0) is not None
+    take_view(run, SECOND)
+    while run.goal:
+        run.skip(2 * SECOND)
+        run.update(2 * SECOND)
+    assert run.termination.reason is TerminationReason.NO_REACHABLE_VIEW
+    assert run.termination.figures == {"excluded_arc": 0.0, "excluded_revisit": 1.0, "excluded_unreachable": 7.0}
+    assert run.termination.detail == (
+        "no candidate view may be chosen: 1 near a view already taken, 7 not reached or skipped"
+    )
 
 
 def test_asking_decides_without_sending():

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nbv_planner.errors import SettingError
+from nbv_planner.planning.exclusion import Exclusion, excluded_numbers, excluded_words
 from nbv_planner.planning.view_space import ViewSpace, ViewSpaceSettings
 
 TWO_PI = 2 * math.pi
@@ -21,7 +22,7 @@ def space(**settings) -> ViewSpace:
 
 
 def free(views: ViewSpace, **options) -> set[int]:
-    return set(np.flatnonzero(views.feasible(options.pop("now", 0.0), **options)).tolist())
+    return set(np.flatnonzero(views.excluded(options.pop("now", 0.0), **options) == 0).tolist())
 
 
 def test_candidates_are_equally_spaced_without_a_duplicate_end():
@@ -153,10 +154,25 @@ def test_revisit_radius_is_the_angle_on_the_circle(visited, radius):
             assert (k in got) == all(g > radius for g in gaps)
 
 
-def test_what_feasible_returns_can_be_changed_without_harm():
+def test_what_it_returns_can_be_changed_without_harm():
     views = space(num_views=8)
-    views.feasible(0.0)[:] = False
+    views.excluded(0.0)[:] = 7
     assert len(free(views)) == 8
+
+
+def test_every_reason_against_a_candidate_is_given():
+    views = space(num_views=8, blocked_arcs=(0.1, 2.0))
+    views.mark_unreachable(0.0, until=10.0)
+    views.mark_unreachable(math.pi / 4, until=10.0)
+    excluded = views.excluded(9.9, visited=[math.pi / 2, math.pi], revisit_radius=0.1)
+    arc, revisit, unreachable = Exclusion.ARC, Exclusion.REVISIT, Exclusion.UNREACHABLE
+    assert excluded.tolist() == [unreachable, arc | unreachable, arc | revisit, 0, revisit, 0, 0, 0]
+    assert excluded_numbers(excluded) == {"excluded_arc": 2, "excluded_revisit": 2, "excluded_unreachable": 2}
+    assert excluded_words(excluded) == (
+        "2 outside the allowed arcs, 2 near a view already taken, 2 not reached or skipped"
+    )
+    assert excluded_words(views.excluded(10.0)) == "2 outside the allowed arcs"
+    assert excluded_words(space().excluded(0.0)) == ""
 
 
 @given(st.integers(0, 2**32), st.integers(0, 12), st.floats(0.0, math.pi))

@@ -151,6 +151,16 @@ def test_stopped_on_the_way_home_it_ends_there_with_the_reason_it_had():
     assert run.update(4 * SECOND) is None
 
 
+def test_the_way_home_can_be_skipped_and_then_nothing_is_left_to_skip():
+    run = at_the_end()
+    run.update(3 * SECOND)
+    assert run.skip(4 * SECOND) == "skipped the way home"
+    assert ended(run).detail == "1 views taken; the way home was skipped"
+    assert run.skipped_views == 0
+    with pytest.raises(ValueError, match="no goal is under way"):
+        run.skip(5 * SECOND)
+
+
 def test_an_episode_that_is_stopped_stays_where_it_is():
     run = ready(**HOME)
     run.update(0)

@@ -387,17 +387,18 @@ def test_any_bytes_are_a_belief_or_refused_and_break_nothing(data, cut):
 def test_candidates_round_trip_in_single_precision(seed, number):
     rng = np.random.default_rng(seed)
     angle, utility, cost = rng.uniform(0, TWO_PI, number), rng.normal(size=number) * 100, rng.random(number)
-    feasible = rng.random(number) < 0.5
-    decision = conversions.Decision(0.0, 0.0, 0.0, 0.0, 0.0, angle, utility, cost, feasible)
+    excluded = rng.integers(0, 8, number).astype(np.uint8)
+    decision = conversions.Decision(0.0, 0.0, 0.0, 0.0, 0.0, angle, utility, cost, excluded)
     msg = over_the_wire(conversions.candidates_to_msg(decision, 10.0, HEADER))
     back = conversions.candidates_from_msg(msg)
     assert msg.header == HEADER
     np.testing.assert_array_equal(back.angle, angle.astype(np.float32))
     np.testing.assert_array_equal(back.utility, utility.astype(np.float32))
     np.testing.assert_array_equal(back.cost, cost.astype(np.float32))
-    np.testing.assert_array_equal(back.feasible, feasible)
+    np.testing.assert_array_equal(back.feasible, excluded == 0)
+    np.testing.assert_array_equal(back.excluded, excluded)
     points = read_cloud(msg)
-    assert list(points) == ["x", "y", "z", "angle", "utility", "cost", "feasible"]
+    assert list(points) == ["x", "y", "z", "angle", "utility", "cost", "feasible", "excluded"]
     np.testing.assert_allclose(np.hypot(points["x"], points["y"]), 10.0, rtol=1e-6)
 
 

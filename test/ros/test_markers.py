@@ -219,7 +219,7 @@ def test_markers_of_an_episode_and_their_deletion_on_reset(world):
         )
     }  # fmt: skip
     angle, cost = np.arange(8) * 0.7, np.zeros(8)
-    decision = conversions.Decision(1.0, 0.3, 0.3, 2.0, 0.1, angle, np.sin(angle), cost, cost == 0.0)
+    decision = conversions.Decision(1.0, 0.3, 0.3, 2.0, 0.1, angle, np.sin(angle), cost, cost != 0.0)
     say["nbv_planner/candidates"](conversions.candidates_to_msg(decision, 10.0, header("object", 5)))
     say["goal_pose"](pose_msg(POSE, 5))
     say["camera_pose"](pose_msg(POSE, 10))

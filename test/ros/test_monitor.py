@@ -49,7 +49,7 @@ class Nodes:
             "pose": make(PoseStamped, "camera_pose", qos.reliable()),
         }
         angle, cost = np.arange(8) * 0.7, np.zeros(8)
-        self.decision = conversions.Decision(1.0, 0.3, 0.3, 2.0, 0.1, angle, np.sin(angle), cost, cost == 0.0)
+        self.decision = conversions.Decision(1.0, 0.3, 0.3, 2.0, 0.1, angle, np.sin(angle), cost, cost != 0.0)
         self.say("status", conversions.status_message("s", DiagnosticStatus.OK, "m", {"state": "MOVING", "views": 0}))
         while self.monitor.state != ("MOVING", "m"):
             self.executor.spin_once(timeout_sec=0.1)

@@ -13,6 +13,7 @@ import numpy as np
 
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import BoolArray, FloatArray, angle_difference, wrap_angle
+from nbv_planner.planning.exclusion import ExclusionArray
 from nbv_planner.planning.objectives import Objective
 from nbv_planner.planning.planners.settings import PlannerSettings
 from nbv_planner.planning.view_space import ViewSpace
@@ -33,7 +34,8 @@ class Decision:
         candidates: all candidate views, shape (V,), radians.
         utilities: value of the objective at each, shape (V,).
         costs: cost of travel to each, shape (V,).
-        feasible: which the camera may go to, shape (V,).
+        excluded: why the camera may not go there, sums of :class:`~nbv_planner.planning.exclusion.Exclusion`, 0 where
+            it may, shape (V,).
     """
 
     view_angle: float
@@ -44,7 +46,12 @@ class Decision:
     candidates: FloatArray
     utilities: FloatArray
     costs: FloatArray
-    feasible: BoolArray
+    excluded: ExclusionArray
+
+    @property
+    def feasible(self) -> BoolArray:
+        """Which the camera may go to, shape (V,)."""
+        return np.asarray(self.excluded == 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +118,8 @@ class Planner(ABC):
             The decision, or None if no candidate is feasible.
         """
         s, candidates = self.settings, self.views.angles
-        feasible = self.views.feasible(now, visited, s.revisit_radius)
+        excluded = self.views.excluded(now, visited, s.revisit_radius)
+        feasible = excluded == 0
         if not feasible.any():
             return None
         utilities = self._objective.evaluate(belief, self._scene, candidates)
@@ -127,7 +135,7 @@ class Planner(ABC):
             views = self._between_neighbours(best)
             views = views[self.views.permitted(views, visited, s.revisit_radius)]
             view, utility, score = self._refined(belief, views, current_view, (view, utility, score))
-        return Decision(view, utility, score, runner_up, margin, candidates, utilities, costs, feasible)
+        return Decision(view, utility, score, runner_up, margin, candidates, utilities, costs, excluded)
 
     def _costs(self, views: FloatArray, current_view: float | None) -> FloatArray:
         """Price of travel λ·|Δθ|·d_cam to each view."""

@@ -188,7 +188,9 @@ class NbvPlannerNode(BaseNode):
         self.inputs.expect(self.session.settings.input_timeout, "camera_pose")
 
     def _open_services(self) -> None:
-        for name, callback in (("start", self.on_start), ("stop", self.on_stop), ("reset", self.on_reset)):
+        for name, callback in (
+            ("start", self.on_start), ("stop", self.on_stop), ("reset", self.on_reset), ("skip_view", self.on_skip_view)
+        ):
             self.serve(Trigger, f"~/{name}", callback)
         self.serve(Trigger, "~/load", self.on_load)
         self.create_service(Trigger, "~/save", self.on_save, callback_group=MutuallyExclusiveCallbackGroup())
@@ -398,6 +400,16 @@ class NbvPlannerNode(BaseNode):
         self.session.pause(request.data, self.now_ns())
         self.advance()
         response.success, response.message = True, self.session.state.value
+        return response
+
+    def on_skip_view(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        """Give up the goal under way and go to the next best view."""
+        try:
+            response.message, response.success = self.session.skip(self.now_ns()), True
+            self.get_logger().info(response.message)
+        except ValueError as error:
+            response.message, response.success = str(error), False
+        self.advance()
         return response
 
     def on_reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:

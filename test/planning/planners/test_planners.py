@@ -35,7 +35,7 @@ def checked(plan, belief=BELIEF, **question) -> Decision | None:
     decision = plan.decide(belief, **question)
     again = plan.decide(belief, **question)
     s, angles = plan.settings, plan.views.angles
-    feasible = plan.views.feasible(question.get("now", 0.0), question.get("visited", ()), s.revisit_radius)
+    feasible = plan.views.excluded(question.get("now", 0.0), question.get("visited", ()), s.revisit_radius) == 0
     if decision is None:
         assert again is None
         assert not feasible.any()

@@ -295,7 +295,9 @@ def test_a_goal_that_is_not_reached_is_sent_again_and_then_left_for_another_view
     cloud = conversions.candidates_from_msg(robot.candidates[2])
     assert abs(cloud.angle[~cloud.feasible] - robot.goal_angle(1)).tolist() == pytest.approx([0.0], abs=1e-6)
     values = conversions.status_values(robot.iterations[2])
-    assert (values["round"], values["feasible_candidates"]) == ("1", "19")
+    assert (values["round"], values["candidates"], values["feasible_candidates"]) == ("1", "20", "19")
+    assert [values[f"excluded_{why}"] for why in ("arc", "revisit", "unreachable")] == ["0", "0", "1"]
+    assert (cloud.excluded != 0).tolist() == (~cloud.feasible).tolist()
     robot.arrive()
     robot.map()
     world.spin_until(lambda: conversions.status_values(robot.statuses[-1])["views"] == "1", "the first view")
@@ -428,6 +430,27 @@ def test_reset_begins_a_new_episode(world):
     world.spin_until(lambda: robot.states.count("DONE") == 2, "the second episode's end")
     assert [robot.goal_angle(n) for n in (3, 4)] == [robot.goal_angle(n) for n in (1, 2)]
     assert [conversions.status_values(msg)["round"] for msg in robot.iterations] == ["1", "2", "1", "2"]
+
+
+def test_skip_view_gives_up_the_goal_and_takes_the_next_best(world):
+    world.start(NbvPlannerNode, **ENDLESS)
+    robot = Robot(world, drives=False).begin()
+    first = robot.goal_angle(1)
+    answer = world.call(Trigger, "nbv_planner/skip_view")
+    assert (answer.success, answer.message) == (True, f"skipped the view at {first:.6f} rad")
+    robot.goal(2)
+    assert abs(robot.goal_angle(2) - first) > 0.1
+    world.spin_until(lambda: len(robot.iterations) == 2, "the reasons")
+    assert conversions.status_values(robot.iterations[1])["excluded_unreachable"] == "1"
+    status = robot.status("MOVING")
+    world.spin_until(lambda: robot.status("MOVING")["skipped_views"] == "1", "the status")
+    assert (status["unreached_views"], status["views"]) == ("0", "0")
+
+
+def test_without_a_goal_there_is_nothing_to_skip(world):
+    world.start(NbvPlannerNode, **ENDLESS)
+    answer = world.call(Trigger, "nbv_planner/skip_view")
+    assert (answer.success, answer.message) == (False, "no goal is under way")
 
 
 def test_pause_holds_goals_back_until_it_goes_on(world):
