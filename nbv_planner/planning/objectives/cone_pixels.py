@@ -47,6 +47,16 @@ class ConePixels:
         return np.diff(np.searchsorted(np.flatnonzero(mask), self.edges))
 
 
+def views_in_part(scene: Scene) -> int:
+    """Number of views in each part but the last that :func:`band_in_cones` gives."""
+    return max(1, int(_BLOCK_PAIRS / _pairs_of_view(scene)))
+
+
+def _pairs_of_view(scene: Scene) -> float:
+    """About how many pixels a cone holds."""
+    return 0.5 * scene.field_of_view * (scene.range_max / scene.pixel_size) ** 2
+
+
 def band_in_cones(scene: Scene, views: FloatArray, band: BoolArray) -> Iterator[tuple[slice, ConePixels]]:
     """Parts of `views`, each with the pixels of the band in its cones.
 
@@ -57,9 +67,8 @@ def band_in_cones(scene: Scene, views: FloatArray, band: BoolArray) -> Iterator[
         views: shape (V,), radians.
         band: which of the world pixels within :func:`cone_reach` to take, shape (P,).
     """
-    per_view = 0.5 * scene.field_of_view * (scene.range_max / scene.pixel_size) ** 2
-    rows = max(1, int(_BLOCK_PAIRS / per_view))
-    kept = len(views) * per_view <= _KEPT_BLOCKS * _BLOCK_PAIRS
+    rows = views_in_part(scene)
+    kept = len(views) * _pairs_of_view(scene) <= _KEPT_BLOCKS * _BLOCK_PAIRS
     for start in range(0, len(views), rows):
         part = slice(start, start + rows)
         if kept:

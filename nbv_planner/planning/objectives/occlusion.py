@@ -9,7 +9,7 @@ import numpy as np
 from nbv_planner.circle import IntArray
 from nbv_planner.geometry import BoolArray, FloatArray
 from nbv_planner.planning.objectives.base import ObjectiveInfo
-from nbv_planner.planning.objectives.cone_pixels import BEARING_SPAN, ConePixels, band_in_cones
+from nbv_planner.planning.objectives.cone_pixels import BEARING_SPAN, ConePixels, band_in_cones, views_in_part
 from nbv_planner.planning.objectives.world_pixels import cone_reach, in_band
 from nbv_planner.scene import Scene
 from nbv_planner.surface import SurfaceBelief
@@ -30,9 +30,9 @@ class IntersectionOcclusionAware:
         """Value per candidate view, in pixels."""
         values = np.empty(len(views))
         band = in_band(belief, cone_reach(scene), scene.pixel_size)
-        screens = _Screens.of(belief, scene, views)
+        pieces = _Screens.of(belief, scene, views).pieces(views_in_part(scene))
         for part, pixels in band_in_cones(scene, views, band):
-            values[part] = pixels.count(~screens.part(part).hide(pixels))
+            values[part] = pixels.count(~pieces.part(part).hide(pixels))
         return values
 
 
@@ -72,36 +72,52 @@ class _Screens:
             np.insert(distance, places, np.concatenate([distance[behind - 1], distance[first]])),
         )
 
-    def part(self, part: slice) -> _Screens:
-        """Those of some consecutive views, which are counted from 0."""
-        kept = slice(*np.searchsorted(self.view, [part.start, part.stop]))
-        return _Screens(self.view[kept] - part.start, self.bearing[kept], self.distance[kept])
-
-    def hide(self, pixels: ConePixels) -> BoolArray:
-        """Whether each pixel lies behind the screen of its view, shape (N,)."""
-        hidden = np.zeros(len(pixels.key), dtype=bool)
-        if len(self.view) == 0:
-            return hidden
-        key, distance, slope = self._segments()
-        begin = np.searchsorted(pixels.key, key, side="left")
-        length = np.diff(begin, append=len(pixels.key))
-        along = pixels.key[begin[0] :] - np.repeat(key, length)
-        screen = np.repeat(slope, length) * along + np.repeat(distance, length)
-        hidden[begin[0] :] = pixels.distance[begin[0] :] >= screen
-        return hidden
-
-    def _segments(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Where each piece of the screens begins on the axis of all views, its distance there, and its slope.
+    def pieces(self, in_part: int) -> _Pieces:
+        """Straight pieces between the corners, keyed as the pixels of parts of `in_part` views are.
 
         Behind the last point of a view a piece at infinity begins.
         """
-        key = self.view * BEARING_SPAN + self.bearing
+        key = self.view % in_part * BEARING_SPAN + self.bearing
         last = np.flatnonzero(np.diff(self.view, append=-1))
         with np.errstate(divide="ignore", invalid="ignore"):  # points at one bearing: a piece without length
             slope = np.diff(self.distance, append=0.0) / np.diff(key, append=np.inf)
         slope[last] = 0.0
         behind = np.nextafter(key[last], np.inf)
-        return (
-            np.insert(key, last + 1, behind), np.insert(self.distance, last + 1, np.inf),
-            np.insert(slope, last + 1, 0.0),
+        return _Pieces(
+            np.insert(self.view, last + 1, self.view[last]), np.insert(key, last + 1, behind),
+            np.insert(self.distance, last + 1, np.inf), np.insert(slope, last + 1, 0.0),
         )
+
+
+@dataclass(frozen=True, eq=False)
+class _Pieces:
+    """Pieces of the screens of consecutive views, each from its key to that of the next one.
+
+    Attributes:
+        view: number of the view, rising, shape (N,).
+        key: where it begins, as in :class:`ConePixels`, rising within a part, shape (N,), radians.
+        distance: range there, shape (N,), metres.
+        slope: how fast the range grows, shape (N,), m/rad.
+    """
+
+    view: IntArray
+    key: FloatArray
+    distance: FloatArray
+    slope: FloatArray
+
+    def part(self, part: slice) -> _Pieces:
+        """Those of some consecutive views."""
+        kept = slice(*np.searchsorted(self.view, [part.start, part.stop]))
+        return _Pieces(self.view[kept], self.key[kept], self.distance[kept], self.slope[kept])
+
+    def hide(self, pixels: ConePixels) -> BoolArray:
+        """Whether each pixel of the same part lies behind the screen of its view, shape (N,)."""
+        hidden = np.zeros(len(pixels.key), dtype=bool)
+        if len(self.view) == 0:
+            return hidden
+        begin = np.searchsorted(pixels.key, self.key, side="left")
+        length = np.diff(begin, append=len(pixels.key))
+        along = pixels.key[begin[0] :] - np.repeat(self.key, length)
+        screen = np.repeat(self.slope, length) * along + np.repeat(self.distance, length)
+        hidden[begin[0] :] = pixels.distance[begin[0] :] >= screen
+        return hidden
