@@ -89,14 +89,20 @@ class TerminationMonitor:
         """Start with an empty history."""
         self.settings = settings
         self.history: list[float] = []
+        self._covered: tuple[SurfaceBelief | None, float, float] = (None, 0.0, 0.0)
 
     def reset(self) -> None:
         """Forget the episode so far."""
         self.history.clear()
 
     def coverage(self, belief: SurfaceBelief) -> float:
-        """Estimated coverage of the surface, in [0, 1]."""
-        return coverage_estimate(belief, self.settings.band_tolerance)
+        """Estimated coverage of the surface, in [0, 1]; kept for the newest belief, which is asked for again."""
+        known, tolerance, coverage = self._covered
+        if known is not belief or tolerance != self.settings.band_tolerance:
+            tolerance = self.settings.band_tolerance
+            coverage = coverage_estimate(belief, tolerance)
+            self._covered = belief, tolerance, coverage
+        return coverage
 
     def after_view(self, belief: SurfaceBelief, elapsed: float) -> Termination | None:
         """Judge the belief after a view; call it once per view.

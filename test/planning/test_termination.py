@@ -9,6 +9,7 @@ import pytest
 from beliefs import belief_of
 
 from nbv_planner.errors import SettingError
+from nbv_planner.planning.coverage import coverage_estimate
 from nbv_planner.planning.termination import Termination, TerminationMonitor, TerminationReason, TerminationSettings
 
 OFF = {"stall_views": 0, "max_views": 0, "max_duration": 0.0, "min_gain": 0.0}
@@ -49,6 +50,14 @@ def test_band_narrow_at_the_target_fraction():
     assert watch.after_view(partly(0.89), 1.0) is None
     stop = check(watch.after_view(partly(0.9), 2.0), "BAND_NARROW")
     assert 0.9 in [pytest.approx(v) for v in stop.figures.values()]
+
+
+def test_coverage_is_that_of_the_belief_asked_about_at_the_tolerance_now():
+    watch, half, whole = monitor(band_tolerance=1.0), partly(0.5), partly(1.0)
+    for belief in (half, whole, whole, half):
+        assert watch.coverage(belief) == coverage_estimate(belief, 1.0) > 0.0
+    watch.settings = TerminationSettings(**OFF, band_tolerance=0.1)
+    assert watch.coverage(half) == 0.0
 
 
 def test_band_narrow_on_the_whole_circle_can_be_asked_for():
