@@ -19,7 +19,7 @@ from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, wrap_angle
 from nbv_planner.gp.confidence import scheduled_half_width
 from nbv_planner.gp.kernels import Kernel
 from nbv_planner.gp.leave_one_out import LeaveOneOut, leave_one_out
-from nbv_planner.gp.posterior import log_likelihood_of, posterior_on, trusted
+from nbv_planner.gp.posterior import log_likelihood_of, posterior_on, stays_fast, trusted
 from nbv_planner.gp.posterior_state import posterior_from_state, posterior_state
 from nbv_planner.settings import check_settings, setting
 
@@ -344,6 +344,10 @@ class SurfaceMapper:
         for rays in free:
             self._evidence = self._evidence.bounded(rays.bound(self._grid))
         self._views += not same_view
+
+    def stays_fast(self, information: float) -> bool:
+        """Whether an update takes linear time that adds at most `information`, the sum of 1/σ² (1/m²)."""
+        return stays_fast(self._posterior, information)
 
     def belief(self) -> SurfaceBelief:
         """Posterior given all measurements so far."""

@@ -160,6 +160,13 @@ def trusted(posterior: Posterior, grid: FloatArray) -> Posterior:
     return DensePosterior(posterior.kernel, posterior.prior_mean, grid, posterior.measured)
 
 
+def stays_fast(posterior: Posterior, information: float) -> bool:
+    """Whether the posterior takes linear time now, and still does when `information` (sum of 1/σ², 1/m²) is added."""
+    return isinstance(posterior, FastPosterior) and is_supported(
+        posterior.kernel, posterior.data.information + information
+    )
+
+
 def log_likelihood_of(posterior: Posterior, kernel: Kernel, prior_mean: float) -> float:
     """Log marginal likelihood of what is measured, under `kernel` and `prior_mean` (metres).
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -255,7 +256,7 @@ class NbvPlannerNode(BaseNode):
         question = None if self._deciding else self.session.question(now)
         if question is not None:
             self._deciding = True
-            self.worker.submit(question.decide, partial(self._on_answer, question))
+            self._decide(question, partial(self._on_answer, question))
         self._keep()
         self._say_status()
 
@@ -275,6 +276,12 @@ class NbvPlannerNode(BaseNode):
         if self._reminder.due(target.stamp if target else None, session.inputs.subscribers, late, now, period):
             self._goal.publish(self._goal_message(target))
 
+    def _decide(self, question: Question, done: Callable[[Answer], None]) -> None:
+        """Have a decision made; how long one takes hangs on the planner, with drawn shapes on these, too."""
+        planner = self.session.planner
+        like = None if planner.settings.draws_shapes else (planner, planner.settings)
+        self.worker.submit(question.decide, done, like=like)
+
     def _on_answer(self, question: Question, answer: Answer) -> None:
         """Take in a decision, unless the node rests: it is made anew then."""
         self._deciding = False
@@ -284,20 +291,20 @@ class NbvPlannerNode(BaseNode):
         self.advance()
 
     def _send(self, target: Target | None) -> None:
-        """Send the camera somewhere, if there is anywhere to go; a view with its reasons."""
+        """Send the camera somewhere, if there is anywhere to go; a view with its reasons behind it."""
         if target is None:
             return
-        header = self.header(self.parameters.object_frame, target.stamp)
-        if isinstance(target, Goal):
-            self._candidates.publish(
-                conversions.candidates_to_msg(target.decision, self.scene.view_distance, header)
-            )
-            self._iteration.publish(self._iteration_message(target))
         self._goal.publish(self._goal_message(target))
         if self._robot is not None:
             pose = self._goal_message(target)
             pose.header = self.header(pose.header.frame_id)  # transforms of long ago are forgotten
             self._robot.send(target.stamp, pose)
+        if isinstance(target, Goal):
+            header = self.header(self.parameters.object_frame, target.stamp)
+            self._candidates.publish(
+                conversions.candidates_to_msg(target.decision, self.scene.view_distance, header)
+            )
+            self._iteration.publish(self._iteration_message(target))
 
     def _goal_message(self, target: Target) -> PoseStamped:
         header = self.header(self.parameters.object_frame, target.stamp)
@@ -455,7 +462,7 @@ class NbvPlannerNode(BaseNode):
             response.success, response.message = False, str(error)
             return response
         answered: Future = Future()
-        self.worker.submit(question.decide, answered.set_result)
+        self._decide(question, answered.set_result)
         decision = (await answered).decision
         response.success = decision is not None
         response.message = "no candidate view may be chosen" if decision is None else (

@@ -279,7 +279,18 @@ class SurfaceMapperNode(BaseNode):
             return
         self._published = True
         known = dataclasses.replace(self._known, stamp=stamp, matching=self.matcher.state())
-        self.worker.submit(partial(self._mapped, self.mapper, scans, known), self._on_update)
+        work = partial(self._mapped, self.mapper, scans, known)
+        self.worker.submit(work, self._on_update, like=self._alike(scans))
+
+    def _alike(self, scans: Sequence[MatchedScan]) -> object:
+        """What an update takes as long as the last one for: one scan more in the same model, in linear time.
+
+        Nobody knows how long a disk takes.
+        """
+        if len(scans) != 1 or self._keeper.autosave:
+            return None
+        information = len(scans[0].scan.ranges) / self.measurement.noise_std**2
+        return self.mapper if self.mapper.stays_fast(information) else None
 
     def _mapped(self, mapper: SurfaceMapper, scans: Sequence[MatchedScan], before: SurfaceMap) -> Update:
         """Condition `mapper` on scans, those of a view at once, and save what is known then.

@@ -19,7 +19,7 @@ from std_srvs.srv import SetBool, Trigger
 from nbv_planner.camera import CameraPose, MeasurementSettings, Scan, scan_to_measurements
 from nbv_planner.objects import parse_object
 from nbv_planner.planning.planners import Planner
-from nbv_planner.ros import conversions, qos
+from nbv_planner.ros import conversions, qos, worker
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
 from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
 from nbv_planner.scene import Scene
@@ -134,6 +134,24 @@ def test_a_slow_dense_update_holds_up_no_service(world):
     assert mapper.worker.pending == 1  # the answer came before the end of the update
     world.spin_until(lambda: camera.surfaces, "the surface")
     assert numbers(world, mapper, "scans") == [1]
+
+
+@pytest.mark.parametrize(("solver", "beside"), [("auto", [True, False, False]), ("dense", [True, True, True])])
+def test_an_update_like_a_brief_one_is_computed_by_the_node_itself(world, monkeypatch, solver, beside):
+    monkeypatch.setattr(worker, "_BRIEF", 10.0)
+    threads, belief = [], SurfaceMapper.belief
+
+    def noted(mapper):
+        threads.append(threading.get_ident())
+        return belief(mapper)
+
+    monkeypatch.setattr(SurfaceMapper, "belief", noted)
+    mapper = world.start(SurfaceMapperNode, integrate="always", solver=solver, grid_size=50)
+    camera = Camera(world, beams=11)
+    for number in range(1, 4):
+        camera.take(1, mapper)
+        world.spin_until(lambda n=number: len(camera.surfaces) == n, "the surface")
+    assert [thread != threading.get_ident() for thread in threads] == beside
 
 
 def test_scans_that_come_during_an_update_are_mapped_together_and_each_once(world, gate):
