@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from nbv_planner.geometry import TWO_PI, FloatArray, wrap_angle
-
-IntArray = NDArray[np.intp]
+from nbv_planner.geometry import TWO_PI, FloatArray, IntArray, wrap_angle
 
 
 @dataclass(frozen=True, eq=False)

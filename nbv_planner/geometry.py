@@ -20,6 +20,9 @@ FloatArray = NDArray["np.floating[Any]"]  # quoted: numpy 1.21 cannot subscript 
 BoolArray = NDArray[np.bool_]
 """Array of truth values."""
 
+IntArray = NDArray[np.intp]
+"""Array of indices or counts."""
+
 TWO_PI = 2.0 * np.pi
 
 

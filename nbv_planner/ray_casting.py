@@ -5,12 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nbv_planner.camera import CameraPose
-from nbv_planner.geometry import TWO_PI, FloatArray, angle_difference
-
-IntArray = NDArray[np.intp]
+from nbv_planner.geometry import TWO_PI, FloatArray, IntArray, angle_difference
 
 
 @dataclass(frozen=True, eq=False)

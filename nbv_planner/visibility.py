@@ -12,11 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nbv_planner.circle import IntArray, two_turns, windows_of
+from nbv_planner.circle import two_turns, windows_of
 from nbv_planner.free_space import FreeRays
 from nbv_planner.geometry import (
     BoolArray,
     FloatArray,
+    IntArray,
     pixel_index,
     polar_to_cartesian,
     world_to_camera,

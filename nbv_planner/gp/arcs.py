@@ -10,13 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from nbv_planner.geometry import FloatArray
+from nbv_planner.geometry import FloatArray, IntArray
 from nbv_planner.gp.markov import MaternChain
 from nbv_planner.gp.stacks import diagonal_of, inverse_of, product, transposed
-
-IntArray = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)

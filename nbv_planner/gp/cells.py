@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from nbv_planner.geometry import FloatArray
-from nbv_planner.gp.arcs import Arcs, IntArray
+from nbv_planner.geometry import FloatArray, IntArray
+from nbv_planner.gp.arcs import Arcs
 from nbv_planner.gp.condensed import CondensedMeasurements
 from nbv_planner.gp.markov import MaternChain
 

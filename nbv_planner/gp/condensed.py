@@ -8,8 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from nbv_planner.geometry import TWO_PI, FloatArray, wrap_angle
-from nbv_planner.gp.arcs import IntArray
+from nbv_planner.geometry import TWO_PI, FloatArray, IntArray, wrap_angle
 
 _NOTHING_CHANGED: IntArray = np.empty(0, dtype=np.intp)
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nbv_planner.geometry import TWO_PI, FloatArray, wrap_angle
-from nbv_planner.gp.arcs import IntArray
+from nbv_planner.geometry import TWO_PI, FloatArray, IntArray, wrap_angle
 
 # Grid angles nearer than this are one node (radians): no radius differs noticeably between them.
 _SAME_ANGLE = 1e-12

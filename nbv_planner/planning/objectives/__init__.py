@@ -17,7 +17,8 @@ from nbv_planner.planning.objectives.windowed import (
     ConfidenceSimpleWeighted,
     Intersection,
 )
-from nbv_planner.planning.shapes.sampler import PosteriorShapes, Prior
+from nbv_planner.planning.shapes.choice import shape_sampler
+from nbv_planner.planning.shapes.sampler import Prior
 from nbv_planner.planning.shapes.settings import ShapeSettings
 
 _FROM_BELIEF = (
@@ -71,7 +72,7 @@ def objective_named(
     if name in OBJECTIVES:
         return OBJECTIVES[name]()
     if name == EXPECTED:
-        return expected or ExpectedMarginalCoverage(PosteriorShapes(Prior(), ShapeSettings()))
+        return expected or ExpectedMarginalCoverage(shape_sampler(ShapeSettings(), Prior()))
     if name not in TRUTH_OBJECTIVES:
         raise UnknownNameError("objective", name, OBJECTIVE_INFO)
     if truth is None:

@@ -8,8 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from nbv_planner.circle import IntArray
-from nbv_planner.geometry import BoolArray, FloatArray, polar_to_cartesian, world_to_camera
+from nbv_planner.geometry import BoolArray, FloatArray, IntArray, polar_to_cartesian, world_to_camera
 from nbv_planner.planning.objectives.world_pixels import WorldPixels, cone_reach, world_pixels
 from nbv_planner.scene import Scene
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nbv_planner.circle import IntArray
-from nbv_planner.geometry import BoolArray, FloatArray
+from nbv_planner.geometry import BoolArray, FloatArray, IntArray
 from nbv_planner.planning.objectives.base import ObjectiveInfo
 from nbv_planner.planning.objectives.cone_pixels import BEARING_SPAN, ConePixels, band_in_cones, views_in_part
 from nbv_planner.planning.objectives.world_pixels import cone_reach, in_band

@@ -9,8 +9,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from nbv_planner.circle import IntArray
-from nbv_planner.geometry import TWO_PI, FloatArray, wrap_angle
+from nbv_planner.geometry import TWO_PI, FloatArray, IntArray, wrap_angle
 from nbv_planner.planning.objectives.base import ObjectiveInfo
 from nbv_planner.planning.objectives.world_pixels import in_band, world_pixels
 from nbv_planner.scene import Scene

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nbv_planner.circle import IntArray
-from nbv_planner.geometry import FloatArray
+from nbv_planner.geometry import FloatArray, IntArray
 from nbv_planner.planning.objectives.base import ObjectiveInfo
 from nbv_planner.planning.objectives.windows import (
     BoundaryBlock,

@@ -11,8 +11,8 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from nbv_planner.circle import IntArray, two_turns, windows_of
-from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, angle_difference, wrap_angle
+from nbv_planner.circle import two_turns, windows_of
+from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, IntArray, angle_difference, wrap_angle
 from nbv_planner.scene import Scene
 
 # Entries (view, grid angle) of one block: 1 MB, so that its rows stay in the processor's cache while they are summed.

@@ -9,7 +9,8 @@ from nbv_planner.planning.planners.greedy import GreedyPlanner
 from nbv_planner.planning.planners.rollout import RolloutPlanner
 from nbv_planner.planning.planners.settings import PLANNERS, PlannerSettings
 from nbv_planner.planning.planners.two_phase import TwoPhasePlanner
-from nbv_planner.planning.shapes.sampler import PosteriorShapes, Prior
+from nbv_planner.planning.shapes.choice import shape_sampler
+from nbv_planner.planning.shapes.sampler import Prior
 from nbv_planner.planning.view_space import ViewSpace
 from nbv_planner.scene import Scene
 
@@ -32,7 +33,7 @@ def planner_named(
     Raises:
         SettingError: an objective needs the true surface and there is none, or `first_candidate` is no candidate.
     """
-    sampler = PosteriorShapes(prior or Prior(), settings, settings.planner_seed)
+    sampler = shape_sampler(settings, prior or Prior(), settings.planner_seed)
     expected = ExpectedMarginalCoverage(sampler, settings.point_density)
     if settings.planner == "rollout":
         return RolloutPlanner(expected, scene, views, settings)

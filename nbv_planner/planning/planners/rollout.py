@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from nbv_planner.circle import IntArray
-from nbv_planner.geometry import FloatArray
+from nbv_planner.geometry import FloatArray, IntArray
 from nbv_planner.planning.objectives.expected_coverage import ExpectedMarginalCoverage
 from nbv_planner.planning.planners.base import Decision, Planner, Situation
 from nbv_planner.planning.planners.settings import PlannerSettings

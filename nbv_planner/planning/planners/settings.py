@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from nbv_planner.planning.objectives import EXPECTED, OBJECTIVE_INFO
 from nbv_planner.planning.shapes.settings import ShapeSettings
-from nbv_planner.settings import check_settings, setting
+from nbv_planner.settings import setting
 
 PLANNERS = ("greedy", "two_phase", "rollout", "uniform", "random")
 """Names of the planners."""
@@ -51,10 +51,6 @@ class PlannerSettings(ShapeSettings):
     first_candidate: int = setting(
         -1, "Index of the candidate to take as first view if it may be chosen; -1 lets the planner choose.", ge=-1
     )
-
-    def __post_init__(self) -> None:
-        """Check the values."""
-        check_settings(self)
 
     @property
     def label(self) -> str:

@@ -74,18 +74,10 @@ class PosteriorShapes:
     seed: int = 0
 
     def draw(self, belief: SurfaceBelief, scene: Scene) -> Shapes:
-        """Draw the shapes, see :class:`ShapeSampler`.
-
-        Of each draw no more is kept than lies inside the bounds of the object and, where nothing was measured, inside
-        what was found free: a heuristic in place of drawing again and again until nothing contradicts.
-        """
-        if belief.evidence is None:
-            raise SettingError("the surface carries no evidence (measurements by grid angle): EMC and rollout need it")
-        posterior = trusted(self._unconditioned.adding(*belief.evidence.measured), self._grid)
+        """Draw the shapes, see :class:`ShapeSampler`."""
+        posterior = trusted(self._unconditioned.adding(*evidence_of(belief).measured), self._grid)
         radius = posterior.sample(self._normals(posterior.normals_per_sample))
-        if self.settings.free_space:
-            radius = np.minimum(radius, _free(belief, belief.evidence, self._grid))
-        return Shapes(self._grid, np.clip(radius, scene.radius_min, scene.radius_max))
+        return Shapes(self._grid, within_bounds(radius, self._grid, belief, scene, self.settings.free_space))
 
     @cached_property
     def _grid(self) -> FloatArray:
@@ -100,7 +92,34 @@ class PosteriorShapes:
         return np.random.default_rng(self.seed).standard_normal((self.settings.shapes, size))
 
 
-def _free(belief: SurfaceBelief, evidence: Evidence, angle: FloatArray) -> FloatArray:
-    """Bound from above at each `angle`, metres; +inf where the surface itself was measured, which tells more."""
-    free = np.where(np.isfinite(evidence.std), np.inf, evidence.free)
-    return np.asarray(free[nearest_cell(belief.angle, wrap_angle(angle))])
+def evidence_of(belief: SurfaceBelief) -> Evidence:
+    """What `belief` rests on.
+
+    Raises:
+        SettingError: it does not say.
+    """
+    if belief.evidence is None:
+        raise SettingError("the surface carries no evidence (measurements by grid angle): EMC and rollout need it")
+    return belief.evidence
+
+
+def within_bounds(
+    radius: FloatArray, angle: FloatArray, belief: SurfaceBelief, scene: Scene, free_space: bool
+) -> FloatArray:
+    """Cut draws (S, M), metres, off at the bounds of the object and, with `free_space`, at what was found free.
+
+    Where the surface itself was measured, that tells more than what is free. Cutting off is a heuristic in place of
+    drawing again and again until nothing contradicts.
+
+    Args:
+        radius: draws, shape (S, M), metres.
+        angle: their grid, shape (M,), radians.
+        belief: holds the evidence.
+        scene: bounds of the radius.
+        free_space: whether to look at what was found free.
+    """
+    if free_space:
+        evidence = evidence_of(belief)
+        free = np.where(np.isfinite(evidence.std), np.inf, evidence.free)
+        radius = np.minimum(radius, free[nearest_cell(belief.angle, wrap_angle(angle))])
+    return np.asarray(np.clip(radius, scene.radius_min, scene.radius_max))

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from nbv_planner.settings import check_settings, setting
+from nbv_planner.gp.learned.prior_family import LearnedPriorSettings
+from nbv_planner.settings import setting
 
 
 @dataclass(frozen=True)
-class ShapeSettings:
+class ShapeSettings(LearnedPriorSettings):
     """How posterior shapes are drawn, and how far ahead they are looked.
 
     Raises:
         SettingError: a value is out of range.
     """
 
+    shape_prior: str = setting(
+        "learned",
+        "EMC, rollout: prior of the shapes: fixed (the mapper's), or learned (averaged over kernels and symmetries).",
+        choices=("fixed", "learned"),
+    )
     shapes: int = setting(32, "EMC, rollout: number of posterior shapes.", ge=1, le=10_000)
     shape_grid: int = setting(360, "EMC, rollout: number of angles of a posterior shape.", ge=16, le=100_000)
     point_density: str = setting(
@@ -33,4 +39,4 @@ class ShapeSettings:
 
     def __post_init__(self) -> None:
         """Check the values."""
-        check_settings(self)
+        super().__post_init__()

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nbv_planner.circle import IntArray
-from nbv_planner.geometry import BoolArray, FloatArray
+from nbv_planner.geometry import BoolArray, FloatArray, IntArray
 from nbv_planner.planning.shapes.coverage import ShapeCoverage
 
 # Points that count as none: they are left over by rounding.

@@ -6,8 +6,7 @@ import math
 
 import numpy as np
 
-from nbv_planner.circle import IntArray
-from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, wrap_angle
+from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, IntArray, wrap_angle
 from nbv_planner.planning.shapes.sampler import Shapes
 from nbv_planner.scene import Scene
 

@@ -1,0 +1,61 @@
+"""Shapes drawn from the average over a family of priors, weighed by what the measurements say of each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from nbv_planner.geometry import FloatArray
+from nbv_planner.gp.learned.model_average import AveragedPosterior, ModelAverage
+from nbv_planner.planning.shapes.sampler import Shapes, evidence_of, within_bounds
+from nbv_planner.planning.shapes.settings import ShapeSettings
+from nbv_planner.scene import Scene
+from nbv_planner.surface import SurfaceBelief, uniform_grid
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedShapes:
+    """Draw shapes from the posterior of every prior, as many from each as its weight says.
+
+    The same normals and the same quantiles of the weights serve every round (common random numbers).
+
+    Attributes:
+        prior: the priors.
+        settings: number of shapes and their grid.
+        seed: seed of normals and quantiles.
+    """
+
+    prior: ModelAverage
+    settings: ShapeSettings
+    seed: int = 0
+
+    def draw(self, belief: SurfaceBelief, scene: Scene) -> Shapes:
+        """Draw the shapes, see :class:`nbv_planner.planning.shapes.sampler.ShapeSampler`."""
+        posterior = self.posterior(belief)
+        radius = posterior.surfaces(self._features, posterior.draw(*self._randomness))
+        return Shapes(self._grid, within_bounds(radius, self._grid, belief, scene, self.settings.free_space))
+
+    def posterior(self, belief: SurfaceBelief) -> AveragedPosterior:
+        """Weigh the priors by the evidence of `belief`.
+
+        Raises:
+            SettingError: there is none.
+        """
+        return self.prior.given(*evidence_of(belief).measured)
+
+    @cached_property
+    def _grid(self) -> FloatArray:
+        return uniform_grid(self.settings.shape_grid)
+
+    @cached_property
+    def _features(self) -> FloatArray:
+        return self.prior.basis.at(self._grid)
+
+    @cached_property
+    def _randomness(self) -> tuple[FloatArray, FloatArray]:
+        """Quantiles, one in each of S equal parts of [0, 1) in random order, and normals (S, 2K + 1)."""
+        generator, count = np.random.default_rng(self.seed), self.settings.shapes
+        normal = generator.standard_normal((count, self.prior.basis.size))
+        return generator.permutation((np.arange(count) + generator.random(count)) / count), normal
