@@ -9,6 +9,7 @@ from nbv_planner.errors import SettingError, UnknownNameError
 from nbv_planner.objects.contour import check_contour, load_contour
 from nbv_planner.objects.families import parse_random
 from nbv_planner.objects.prior import parse_prior
+from nbv_planner.objects.real import real_contour
 from nbv_planner.objects.shapes import Ellipse, Flower, PolarObject, Polygon, Spline, Square
 from nbv_planner.objects.thesis_objects import NAMED_POLYGONS
 from nbv_planner.scene import Scene
@@ -24,6 +25,7 @@ OBJECT_FORMS = (
     "spline:contour.csv",
     "prior:3",
     "random:flower:17",
+    "real:iceland",
 )
 """How objects are written, one example per family."""
 
@@ -53,6 +55,8 @@ def _build(text: str, scene: Scene) -> PolarObject:
         if rest not in NAMED_POLYGONS:
             raise UnknownNameError("polygon", rest, NAMED_POLYGONS)
         return NAMED_POLYGONS[rest]
+    if family == "real":
+        return real_contour(rest, scene)
     if family == "random":
         return parse_random(rest, scene)
     if family == "prior":

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterable
 
 from nbv_planner.objects.families import FAMILIES
+from nbv_planner.objects.real import REAL_NAMES
 from nbv_planner.objects.thesis_objects import THESIS_OBJECTS
 
 
@@ -17,8 +18,9 @@ OBJECT_SETS: dict[str, tuple[str, ...]] = {
     "thesis": tuple(itertools.chain.from_iterable(THESIS_OBJECTS.values())),
     "random_tuning": _random_objects(range(10)),
     "random_test": _random_objects(range(10, 20)),
+    "real": tuple(f"real:{name}" for name in REAL_NAMES),
 }
-"""Objects as text by the name of the set: the thesis's 22 in its order, and 200 random ones in two halves.
+"""Objects as text by the name of the set: the thesis's 22 in its order, 200 random ones in two halves, real outlines.
 
 Parameters may be chosen by the results on `random_tuning`; `random_test` is for the figures that are reported.
 """

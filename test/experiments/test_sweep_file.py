@@ -119,7 +119,7 @@ def test_planner_that_cannot_be_is_refused_with_its_line(tmp_path, text):
 
 
 OBJECTS = {
-    "cube": ["line 2: objects", "'cube'", "set (thesis, random_tuning, random_test", "list"],
+    "cube": ["line 2: objects", "'cube'", "set (thesis, random_tuning, random_test, real)", "list"],
     "\n  - random:flower:1\n  - random_tuning": ["line 4: objects", "flower:1' is given twice, first in line 3"],
     "[random:flower]": ["line 2: objects: object 'random:flower': seed ''", "whole number"],
     "[]": ["line 2: objects", "at least one"],
@@ -170,7 +170,7 @@ def test_name_of_a_shipped_sweep_will_do_and_a_folder_of_that_name_is_no_hindran
 @pytest.mark.parametrize("name", ["thesi", "thesi.yaml", "./thesis", "config/thesis.yaml"])
 def test_sweep_that_is_nowhere(tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
-    expected = "random_tuning_sensor, sensor, shapes, theory, thesis, thesis_all" if name == "thesi" else "No such file"
+    expected = "real_sensor, sensor, shapes, theory, thesis, thesis_all" if name == "thesi" else "No such file"
     with pytest.raises(ConfigFileError, match=expected):
         load_sweep(name)
 
@@ -200,7 +200,7 @@ def test_shipped_sweeps_are_those_that_the_thesis_and_the_evaluation_ask_for():
     assert list(thesis.planners) == ["greedy_oracle", "CSW", "IOA", "I", "U", "UP", "CS-U"]
     assert thesis.planners["CS-U"].label == "CSN-U"
     assert (sensor.planners, sensor.protocols, len(sensor.seeds)) == (thesis.planners, ("sensor",), 10)
-    for name in ("random_tuning", "random_test"):
+    for name in ("random_tuning", "random_test", "real"):
         for protocol, like in ((name, thesis), (f"{name}_sensor", sensor)):
             sweep = load_sweep(protocol)
             assert sweep.planners.items() >= thesis.planners.items()

@@ -10,7 +10,7 @@ from nbv_planner.scene import Scene
 def test_sets_have_their_size_and_no_object_twice():
     sizes = {name: len(set(members)) for name, members in OBJECT_SETS.items()}
     assert sizes == {name: len(members) for name, members in OBJECT_SETS.items()}
-    assert (sizes["thesis"], sizes["random_tuning"], sizes["random_test"]) == (22, 100, 100)
+    assert (sizes["thesis"], sizes["random_tuning"], sizes["random_test"], sizes["real"]) == (22, 100, 100, 15)
 
 
 def test_random_halves_share_no_object_and_have_ten_of_each_family():
