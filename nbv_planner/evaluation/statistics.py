@@ -1,15 +1,16 @@
 r"""Means over seeds with confidence intervals, and paired differences between planners.
 
-The unit of replication is the seed: repeating an episode means drawing the noise anew on the same object. The objects
-are a fixed set, not a sample of all objects, so an interval says how far the mean over *these* objects could be off,
-and nothing about others.
+In :func:`mean_interval` the unit of replication is the seed: repeating an episode means drawing the noise anew on the
+same object. The objects are a fixed set, not a sample of all objects, so an interval says how far the mean over *these*
+objects could be off, and nothing about others. In :func:`object_interval` it is the object, for objects that are drawn
+at random themselves.
 """
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -94,7 +95,35 @@ def _half_width(by_object: Mapping[Hashable, Mapping[Hashable, float]], level: f
     return float(student_t.ppf(0.5 * (1.0 + level), count - 1)) * error
 
 
-def paired_difference(first: Cases, second: Cases, level: float = 0.95) -> PairedDifference:
+def object_interval(cases: Cases, level: float = 0.95) -> MeanInterval:
+    """Average as :func:`mean_interval` does; the interval is Student's over the means of the single objects.
+
+    It says where the mean over all objects of the kind lies, if these are a sample of them: the spread between objects
+    holds that between seeds. With one object there is none.
+
+    Args:
+        cases: figures by object and seed, finite.
+        level: two-sided confidence level.
+
+    Raises:
+        SettingError: as in :func:`mean_interval`.
+    """
+    mean = mean_interval(cases, level)
+    values: dict[Hashable, list[float]] = defaultdict(list)
+    for (name, _), value in cases.items():
+        values[name].append(value)
+    count = len(values)
+    if count < 2:
+        return MeanInterval(mean.mean, math.nan, math.nan, mean.cases)
+    spread = float(np.std([np.mean(of_object) for of_object in values.values()], ddof=1))
+    half = float(student_t.ppf(0.5 * (1.0 + level), count - 1)) * spread / math.sqrt(count)
+    return MeanInterval(mean.mean, mean.mean - half, mean.mean + half, mean.cases)
+
+
+def paired_difference(
+    first: Cases, second: Cases, level: float = 0.95,
+    interval: Callable[[Cases, float], MeanInterval] = mean_interval,
+) -> PairedDifference:
     """Compare two planners over the (object, seed) that both have a figure for.
 
     Pairing takes out what an object and its noise do to both.
@@ -103,9 +132,10 @@ def paired_difference(first: Cases, second: Cases, level: float = 0.95) -> Paire
         first: figures of one planner by object and seed.
         second: figures of the other.
         level: two-sided confidence level.
+        interval: :func:`mean_interval` or :func:`object_interval`.
 
     Raises:
         SettingError: as in :func:`mean_interval`.
     """
     both = {case: value - second[case] for case, value in first.items() if case in second}
-    return PairedDifference(mean_interval(both, level), len(set(first) ^ set(second)))
+    return PairedDifference(interval(both, level), len(set(first) ^ set(second)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from nbv_planner.errors import SettingError
-from nbv_planner.evaluation.statistics import mean_interval, paired_difference
+from nbv_planner.evaluation.statistics import mean_interval, object_interval, paired_difference
 
 VALUES = st.floats(-100.0, 100.0).map(lambda x: round(x, 3))
 
@@ -104,3 +105,32 @@ def test_a_level_that_is_none_is_refused(level):
 def test_a_figure_that_is_not_finite_is_refused_by_name():
     with pytest.raises(SettingError, match="object star, seed 1: nan is not finite"):
         mean_interval(on_one_object([1.0, math.nan]))
+
+
+@given(st.lists(VALUES, min_size=2, max_size=9), st.sampled_from([0.5, 0.95]))
+def test_over_objects_it_is_the_textbook_interval_of_their_means(values, level):
+    found = object_interval({(name, 3): value for name, value in enumerate(values)}, level)
+    half = stats.t.ppf(0.5 + 0.5 * level, len(values) - 1) * stats.sem(values)
+    assert (found.mean, found.high - found.mean, found.mean - found.low) == pytest.approx(
+        (np.mean(values), half, half), abs=1e-9
+    )
+
+
+def test_over_objects_the_seeds_only_count_through_the_mean_of_their_object():
+    noisy = {("a", 0): 0.0, ("a", 1): 2.0, ("b", 0): 9.0, ("b", 1): 11.0}
+    assert object_interval(noisy) == dataclasses.replace(object_interval({("a", 0): 1.0, ("b", 0): 10.0}), cases=4)
+
+
+def test_one_object_has_no_interval_over_objects_and_none_has_no_mean():
+    found = object_interval({("a", 0): 1.0, ("a", 1): 3.0})
+    assert found.mean == 2.0
+    assert math.isnan(found.low)
+    assert math.isnan(found.high)
+    assert math.isnan(object_interval({}).mean)
+
+
+def test_paired_differences_take_the_interval_that_is_asked_for():
+    first, second = {("a", 0): 3.0, ("b", 0): 7.0}, {("a", 0): 1.0, ("b", 0): 1.0, ("c", 0): 5.0}
+    pair = paired_difference(first, second, interval=object_interval)
+    assert pair.difference == object_interval({("a", 0): 2.0, ("b", 0): 6.0})
+    assert pair.unpaired == 1

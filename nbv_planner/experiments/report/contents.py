@@ -16,6 +16,7 @@ from nbv_planner.experiments.report.run_tables import failure_table, planner_set
 from nbv_planner.experiments.report.theory_table import theory_table
 from nbv_planner.experiments.report.thesis_tables import table_7_1, table_7_2
 from nbv_planner.experiments.sweep_results import SweepResults
+from nbv_planner.objects import sets_within
 from nbv_planner.reports.page import Block, Folded, Listing, Picture, Section, render_page
 from nbv_planner.reports.table import Table
 
@@ -125,7 +126,8 @@ def _protocol_section(
     named = {table.name: table for table in tables}
     drawn = [picture for picture in pictures if picture.name.endswith(suffix) and picture.name != "theory"]
     shown = [f"table_7_1{suffix}", f"table_7_1_optimum{suffix}"]
-    folded = [f"table_7_2{suffix}", *(["compared_with_thesis"] if protocol == "thesis" else [])]
+    folded = [f"table_7_2{suffix}", f"objects{suffix}", f"paired_objects{suffix}"]
+    folded += ["compared_with_thesis"] if protocol == "thesis" else []
     blocks: list[Block] = [
         *(named[name] for name in shown if name in named),
         *(Folded(named[name]) for name in folded if name in named),
@@ -146,4 +148,7 @@ def _configuration(report: SweepReport) -> list[Block]:
 def _in_words(sweep: Mapping[str, Any]) -> str:
     """Count what the sweep multiplies."""
     parts = [(len(sweep[key]), key) for key in ("objects", "planners", "protocols", "seeds")]
-    return " × ".join(f"{number} {word if number != 1 else word[:-1]}" for number, word in parts) + "."
+    product = " × ".join(f"{number} {word if number != 1 else word[:-1]}" for number, word in parts)
+    sets = sets_within(sweep["objects"])
+    held = f", among them the whole {'sets' if len(sets) > 1 else 'set'} {', '.join(sets)}" if sets else ""
+    return f"{product}{held}."

@@ -11,7 +11,7 @@ from nbv_planner.evaluation.best_coverage import Optimum
 from nbv_planner.evaluation.optimality import Optimality, optimality
 from nbv_planner.evaluation.optimum import optimum_for
 from nbv_planner.evaluation.statistics import mean_interval
-from nbv_planner.experiments.report.cases import distinct
+from nbv_planner.experiments.report.cases import Trial, distinct, trial_of
 from nbv_planner.experiments.report.rerun import recorded_config
 from nbv_planner.reports.table import Cell, Column, Table
 from nbv_planner.simulation import Simulation
@@ -96,6 +96,18 @@ def optimum_table(episodes: Sequence[Mapping[str, Any]], optima: Mapping[Place, 
         m.planner for m in measured
     )]
     return Table(name, "Relative to the optimum", _NOTE, _COLUMNS, tuple(rows))
+
+
+def optimum_percent(
+    episodes: Sequence[Mapping[str, Any]], optima: Mapping[Place, Optimum]
+) -> dict[tuple[str, Trial], float]:
+    """T95 over the least possible one, per cent, by planner and trial; episodes below 95 % are left out."""
+    found = {}
+    for episode in episodes:
+        least, own = optima[place_of(episode)].views_95, episode["metrics"]["T95"]
+        if least is not None and own is not None:
+            found[episode["case"]["planner"], trial_of(episode)] = 100.0 * own / least
+    return found
 
 
 def _row(planner: str, episodes: Sequence[MeasuredEpisode]) -> tuple[Cell, ...]:

@@ -1,0 +1,86 @@
+"""Tables by class of object, with intervals over the objects."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hand_made import REFERENCE, compared, episode, results, sweep_of
+from scipy import stats
+
+from nbv_planner.experiments.report.cases import trial_of
+from nbv_planner.experiments.report.contents import report_page, report_tables, sweep_report
+from nbv_planner.experiments.report.object_tables import object_table, paired_object_table
+from nbv_planner.objects import OBJECT_SETS
+
+# Views to 95 % of planner A on two objects of one class and two of another; the reference takes 4 everywhere.
+VIEWS = {"square:a": 4, "square:b": 6, "random:gp:1": 5, "random:gp:2": None}
+
+
+def episodes():
+    found = []
+    for shape, views in VIEWS.items():
+        found += [episode(REFERENCE, shape, views_95=4), episode("A", shape, views_95=views, regret=2.0)]
+        found.append(episode("B", shape, views_95=4, regret=1.0))
+    return found
+
+
+def by_class(table, planner):
+    names = [column.name for column in table.columns]
+    rows = [dict(zip(names, row, strict=True)) for row in table.rows]
+    return {row["object_class"]: row for row in rows if row["algorithm"] == planner}
+
+
+def test_each_class_has_its_mean_and_an_interval_over_its_objects():
+    rows = by_class(object_table(compared(episodes()), {}, "objects"), "A")
+    assert list(rows) == ["all", "square", "random"]
+    everything = rows["all"]["t95_rel_percent"]
+    values = [100.0, 150.0, 125.0]
+    half = stats.t.ppf(0.975, 2) * stats.sem(values)
+    assert (everything.mean, everything.high - everything.mean) == pytest.approx((125.0, half))
+    assert (rows["all"]["number"], rows["all"]["not_reached"]) == (4, 1)
+    assert rows["square"]["t95_rel_percent"].mean == 125.0
+    assert (rows["random"]["number"], rows["random"]["not_reached"]) == (2, 1)
+    assert math.isnan(rows["random"]["t95_rel_percent"].high)  # one object is left
+
+
+def test_seeds_of_an_object_are_averaged_first():
+    cases = [episode(p, shape, views_95=v if p == "A" else 4, seed=seed)
+             for shape, by_seed in {"one": (4, 6), "two": (8, 8)}.items()
+             for seed, v in enumerate(by_seed) for p in (REFERENCE, "A")]
+    found = by_class(object_table(compared(cases), {}, "objects"), "A")["all"]["t95_rel_percent"]
+    values = [125.0, 200.0]
+    assert found.mean == pytest.approx(162.5)
+    assert found.high - found.mean == pytest.approx(stats.t.ppf(0.975, 1) * stats.sem(values))
+
+
+def test_optimum_has_a_column_where_it_is_known():
+    table = object_table(compared(episodes()), {}, "objects")
+    assert "t95_optimum_percent" not in [column.name for column in table.columns]
+    percent = {("A", trial_of(e)): 10.0 * number for number, e in enumerate(episodes()) if e["case"]["planner"] == "A"}
+    table = object_table(compared(episodes()), percent, "objects")
+    of_a, of_b = (by_class(table, planner)["all"]["t95_optimum_percent"] for planner in "AB")
+    assert of_a.mean == pytest.approx(np.mean(list(percent.values())))
+    assert of_b.cases == 0
+
+
+def test_pairs_differ_object_by_object():
+    table = paired_object_table(compared(episodes()), "paired_objects")
+    (row,) = [row for row in table.rows if row[:2] == ("A", "B")]
+    values = [0.0, 50.0, 25.0]
+    assert row[2].mean == pytest.approx(25.0)
+    assert row[2].high - row[2].mean == pytest.approx(stats.t.ppf(0.975, 2) * stats.sem(values))
+    assert row[3:5] == (3, 1)
+    assert (row[5].mean, row[5].low, row[5].high) == (1.0, 1.0, 1.0)
+
+
+def test_page_names_the_sets_and_shows_the_tables():
+    cases = [episode("A", shape) for shape in (*OBJECT_SETS["real"], "square:width=5")]
+    report = sweep_report(results(cases, sweep_of(cases)))
+    tables = [*report_tables(report), object_table(report.cases, {}, "objects")]
+    page = report_page(report, tables, [])
+    assert "16 objects × 1 planner × 1 protocol × 1 seed, among them the whole set real." in page
+    assert "Planners by class of object" in page
+    other = sweep_report(results(cases[1:], sweep_of(cases[1:])))
+    assert "among them" not in report_page(other, report_tables(other), [])
