@@ -157,6 +157,10 @@ class PlanningSession(EpisodeMemory):
             self._end_home(f"{detail} on the way to the home view")
         self._end(Termination(TerminationReason.STOPPED, {"views": float(len(self.visited))}, detail))
 
+    def fail(self, detail: str) -> None:
+        """End the episode for the reason FAILED, unless it has ended already; `detail` says what went wrong."""
+        self._end(Termination(TerminationReason.FAILED, {"views": float(len(self.visited))}, detail))
+
     @property
     def state(self) -> State:
         """What the planner is doing."""

@@ -206,6 +206,15 @@ def test_max_duration_counts_from_the_first_decision():
     assert run.termination.reason is TerminationReason.MAX_DURATION
 
 
+def test_a_failure_ends_it_with_its_text_unless_it_has_ended():
+    run = ready()
+    run.update(0)
+    run.fail("the disk is full")
+    run.stop()
+    assert run.termination.reason is TerminationReason.FAILED
+    assert run.termination.detail == "the disk is full"
+
+
 def test_no_gain_ends_without_a_goal():
     run = ready(termination={"min_gain": 1e9})
     assert run.update(0) is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -276,16 +277,21 @@ class NbvPlannerNode(BaseNode):
         if self._reminder.due(target.stamp if target else None, session.inputs.subscribers, late, now, period):
             self._goal.publish(self._goal_message(target))
 
-    def _decide(self, question: Question, done: Callable[[Answer], None]) -> None:
+    def _decide(self, question: Question, done: Callable[[Answer | Exception], None]) -> None:
         """Have a decision made; how long one takes hangs on the planner, with drawn shapes on these, too."""
         planner = self.session.planner
         like = None if planner.settings.draws_shapes else (planner, planner.settings)
-        self.worker.submit(question.decide, done, like=like)
+        self.worker.submit(partial(_answered, question), done, like=like)
 
-    def _on_answer(self, question: Question, answer: Answer) -> None:
+    def _on_answer(self, question: Question, answer: Answer | Exception) -> None:
         """Take in a decision, unless the node rests: it is made anew then."""
         self._deciding = False
         if not self.active:
+            return
+        if isinstance(answer, Exception):
+            self.get_logger().error("".join(traceback.format_exception(answer)))
+            self.session.fail(f"the decision failed: {_words(answer)}")
+            self.advance()
             return
         self._keep(self.session.answer(question, answer, self.now_ns()))
         self.advance()
@@ -463,7 +469,11 @@ class NbvPlannerNode(BaseNode):
             return response
         answered: Future = Future()
         self._decide(question, answered.set_result)
-        decision = (await answered).decision
+        answer = await answered
+        if isinstance(answer, Exception):
+            response.success, response.message = False, f"the decision failed: {_words(answer)}"
+            return response
+        decision = answer.decision
         response.success = decision is not None
         response.message = "no candidate view may be chosen" if decision is None else (
             f"view_angle: {decision.view_angle:.6f} rad, utility: {decision.utility:.6g}"
@@ -478,6 +488,18 @@ class NbvPlannerNode(BaseNode):
     def diagnosis(self) -> tuple[bytes, str, dict[str, object]]:
         """The same as the status, every second."""
         return (*self._status_words(), {**self._status_values(), **self._keeper.diagnosis()})
+
+
+def _answered(question: Question) -> Answer | Exception:
+    """Decide; what goes wrong is the answer, so that the node can end the episode with it and stay."""
+    try:
+        return question.decide()
+    except Exception as error:
+        return error
+
+
+def _words(error: Exception) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"
 
 
 def main(args: list[str] | None = None) -> None:

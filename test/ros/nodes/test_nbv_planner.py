@@ -18,6 +18,7 @@ from ros_world import header, malformed_poses, pose_msg, view_pose
 from sensor_msgs.msg import PointCloud2
 from std_srvs.srv import SetBool, Trigger
 
+from nbv_planner.planning.planners import Planner
 from nbv_planner.ros import conversions, qos
 from nbv_planner.ros.base_node import NodeFinished
 from nbv_planner.ros.nodes.depth_camera import DepthCamera
@@ -245,6 +246,24 @@ def test_it_ends_with_a_typed_reason_and_its_figures(world, settings, belief, re
     world.spin_until(lambda: min(len(robot.goals), len(robot.iterations)) >= goals, "the goals")
     world.spin_some()
     assert len(robot.goals) == len(robot.iterations) == goals
+
+
+def test_a_decision_that_fails_ends_the_episode_with_the_error_and_not_the_node(world, monkeypatch):
+    def broken(*_, **__):
+        raise FloatingPointError("the matrix\n is singular")
+
+    world.start(NbvPlannerNode, **ENDLESS)
+    robot = Robot(world)
+    with monkeypatch.context() as patch:
+        patch.setattr(Planner, "decide", broken)
+        robot.begin()
+        done = robot.status("DONE")
+        answer = world.call(Trigger, "nbv_planner/plan_once")
+    words = "the decision failed: FloatingPointError: the matrix is singular"
+    assert (done["reason"], done["detail"], done["views"]) == ("FAILED", words, "0")
+    assert (answer.success, answer.message) == (False, words)
+    assert world.call(Trigger, "nbv_planner/reset").success
+    robot.goal(1)
 
 
 def test_after_the_end_nothing_more_is_sent(world):
