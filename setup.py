@@ -82,7 +82,7 @@ setup(
     },
     entry_points={
         "console_scripts": [
-            "nbv-planner = nbv_planner.cli.main:main",
+            "nbv-planner = nbv_planner.cli.entry:main",
             "depth_camera = nbv_planner.ros.executables:depth_camera",
             "surface_mapper = nbv_planner.ros.executables:surface_mapper",
             "nbv_planner = nbv_planner.ros.executables:nbv_planner",

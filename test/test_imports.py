@@ -15,7 +15,7 @@ PACKAGE = "nbv_planner"
 # A module may import modules of a lower layer and of its own part, nothing else. Names are modules or folders directly
 # below nbv_planner/; a new one has to be given its layer here.
 LAYERS = [
-    {"errors", ""},
+    {"errors", "early_signals", ""},
     {"geometry", "settings"},
     {"saving"},
     {"gp", "scene", "circle", "colors", "evidence", "free_space", "pose_covariance", "heartbeat"},

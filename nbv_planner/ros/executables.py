@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import importlib
-import os
-import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import NoReturn
+
+from nbv_planner.early_signals import signals_end_process
 
 NODES = ("depth_camera", "surface_mapper", "nbv_planner")
 
@@ -29,25 +26,12 @@ def nbv_planner() -> None:
 
 
 def _run(name: str) -> None:
-    with _signals_end_it():
+    with signals_end_process(0):
         node = importlib.import_module(f"nbv_planner.ros.nodes.{name}")
     try:
         node.main()
     except KeyboardInterrupt:  # before ROS has taken over the signals
         sys.exit(0)
-
-
-@contextmanager
-def _signals_end_it() -> Iterator[None]:
-    """End the process at SIGINT and SIGTERM: while modules are loaded there is nothing to clean up."""
-
-    def end(*_: object) -> NoReturn:
-        os._exit(0)
-
-    before = {kind: signal.signal(kind, end) for kind in (signal.SIGINT, signal.SIGTERM)}
-    yield
-    for kind, handler in before.items():
-        signal.signal(kind, handler)
 
 
 if __name__ == "__main__":

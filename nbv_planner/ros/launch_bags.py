@@ -41,7 +41,7 @@ def record_process(namespace: str, bag_path: str, *, use_sim_time: bool) -> Exec
     """
     path = bag_path or datetime.now().strftime("bag_%Y%m%d_%H%M%S")
     if not has_rosbag2():
-        command = [sys.executable, "-m", "nbv_planner.cli.main", "record", "--out", path, "--namespace", namespace]
+        command = [sys.executable, "-m", "nbv_planner.cli.entry", "record", "--out", path, "--namespace", namespace]
         return _process("recorder", command, on_exit=_say_end)
     names = "|".join(re.escape(topic.full_name(namespace)) for topic in RECORDED_TOPICS)
     # By a pattern: the option for lists of names has another form in each distribution.

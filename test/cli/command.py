@@ -21,7 +21,7 @@ def environment(**extra: str) -> dict[str, str]:
 def start(arguments: Sequence[str], folder: Path) -> subprocess.Popen[str]:
     """Start the command in `folder`; stdout and stderr come together."""
     return subprocess.Popen(
-        [sys.executable, "-m", "nbv_planner.cli.main", *arguments], cwd=folder, env=environment(), text=True,
+        [sys.executable, "-m", "nbv_planner.cli.entry", *arguments], cwd=folder, env=environment(), text=True,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, encoding="utf-8",
         preexec_fn=_hear_ctrl_c,
     )

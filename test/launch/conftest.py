@@ -41,7 +41,7 @@ def prefix(tmp_path_factory):
         script = library / name
         script.write_text(
             f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {str(ROOT)!r})\n"
-            f"from nbv_planner.ros.nodes.{name} import main\nmain()\n"
+            f"from nbv_planner.ros.executables import {name}\n{name}()\n"
         )
         script.chmod(0o755)
     return prefix

@@ -99,7 +99,7 @@ def test_without_ros2_bag_the_package_records_itself(monkeypatch):
     monkeypatch.setattr(launch_bags, "has_rosbag2", lambda: False)
     recorder, _ = actions("simulation", record="true", bag_path="here", namespace="arm")
     words = command(recorder)
-    assert words[1:4] == ["-m", "nbv_planner.cli.main", "record"]
+    assert words[1:4] == ["-m", "nbv_planner.cli.entry", "record"]
     assert (value(words, "--out"), value(words, "--namespace")) == ("here", "arm")
 
 

@@ -226,7 +226,7 @@ def test_every_node_ends_with_code_0_and_without_complaint_on(world, kind, tmp_p
     environment = {**isolated_environment(world.domain), "ROS_LOG_DIR": str(tmp_path)}
     processes = {
         name: subprocess.Popen(
-            [sys.executable, "-m", f"nbv_planner.ros.nodes.{name}"], env=environment, stdout=subprocess.DEVNULL,
+            [sys.executable, "-m", "nbv_planner.ros.executables", name], env=environment, stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE, text=True, start_new_session=True,
         )
         for name in NODES

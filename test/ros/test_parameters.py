@@ -259,7 +259,7 @@ def test_camera_and_mapper_refuse_any_change_at_run_time(world, cls):
 
 def run_process(world, node: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", f"nbv_planner.ros.nodes.{node}", "--ros-args", *arguments],
+        [sys.executable, "-m", "nbv_planner.ros.executables", node, "--ros-args", *arguments],
         env={**os.environ, **isolated_environment(world.domain)},
         capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
@@ -279,7 +279,7 @@ def test_a_process_with_an_unknown_parameter_in_its_file_ends_with_code_2_and_on
     done = run_process(world, "nbv_planner", "--params-file", str(file))
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
-    assert line.startswith("error: nbv_planner: unknown parameter 'objektive'; known: allowed_arcs, autostart,")
+    assert line.startswith("error: nbv_planner: unknown parameter 'objektive'; known: allowed_arcs, auto")
 
 
 @pytest.mark.parametrize(

@@ -162,7 +162,3 @@ class DepthCamera(BaseNode):
 def main(args: list[str] | None = None) -> None:
     """Run the node."""
     end_process(run_node(DepthCamera, args))
-
-
-if __name__ == "__main__":
-    main()

@@ -505,7 +505,3 @@ def _words(error: Exception) -> str:
 def main(args: list[str] | None = None) -> None:
     """Run the node."""
     end_process(run_node(NbvPlannerNode, args))
-
-
-if __name__ == "__main__":
-    main()

@@ -366,7 +366,3 @@ class SurfaceMapperNode(BaseNode):
 def main(args: list[str] | None = None) -> None:
     """Run the node."""
     end_process(run_node(SurfaceMapperNode, args))
-
-
-if __name__ == "__main__":
-    main()
