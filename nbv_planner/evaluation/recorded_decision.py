@@ -9,7 +9,11 @@ from dataclasses import dataclass
 from nbv_planner.errors import InputRejectedError
 from nbv_planner.planning.termination import Termination, TerminationReason
 
-_STATUS_KEYS = ("state", "views", "coverage_estimate", "elapsed", "reason", "detail")
+STATUS_KEYS = {
+    "state", "views", "coverage_estimate", "elapsed", "lost_views", "skipped_views", "unreached_views", "reason",
+    "detail",
+}
+"""What every status holds, beside the figures of a termination."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +64,7 @@ def termination_from_values(values: Mapping[str, str]) -> Termination | None:
     if "reason" not in values:
         return None
     try:
-        figures = {key: float(value) for key, value in values.items() if key not in _STATUS_KEYS}
+        figures = {key: float(value) for key, value in values.items() if key not in STATUS_KEYS}
         reason = TerminationReason(values["reason"])
         if reason in (TerminationReason.MAX_VIEWS, TerminationReason.STOPPED):
             figures["views"] = float(values["views"])  # in every status, but a figure of these two only

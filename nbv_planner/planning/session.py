@@ -159,7 +159,7 @@ class PlanningSession(EpisodeMemory):
 
     def fail(self, detail: str) -> None:
         """End the episode for the reason FAILED, unless it has ended already; `detail` says what went wrong."""
-        self._end(Termination(TerminationReason.FAILED, {"views": float(len(self.visited))}, detail))
+        self._end(Termination(TerminationReason.FAILED, {}, detail))
 
     @property
     def state(self) -> State:

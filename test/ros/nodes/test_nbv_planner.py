@@ -18,6 +18,7 @@ from ros_world import header, malformed_poses, pose_msg, view_pose
 from sensor_msgs.msg import PointCloud2
 from std_srvs.srv import SetBool, Trigger
 
+from nbv_planner.evaluation.recorded_decision import STATUS_KEYS
 from nbv_planner.planning.planners import Planner
 from nbv_planner.ros import conversions, qos
 from nbv_planner.ros.base_node import NodeFinished
@@ -121,6 +122,7 @@ def test_the_whole_conversation_from_waiting_to_done(world):
     second = robot.goal(2)
     moving = robot.status("MOVING")
     assert (moving["message"], moving["views"]) == ("to view 2", "1")
+    assert set(moving) == STATUS_KEYS - {"reason", "detail"} | {"message"}
     robot.arrive()
     robot.status("MEASURING")
     robot.map()
