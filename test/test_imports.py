@@ -27,7 +27,7 @@ LAYERS = [
     {"simulated_camera", "message_values", "scan_mapping"},
     {"node_settings", "evaluation", "topics"},
     {"config_files", "episode_config", "state"},
-    {"simulation", "results", "live", "reports"},
+    {"simulation", "results", "live", "reports", "faults"},
     {"bags"},
     {"experiments", "plotting", "ros", "web"},
     {"benchmarking"},

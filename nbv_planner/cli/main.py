@@ -19,6 +19,7 @@ from nbv_planner.cli import (
     compare,
     demo,
     experiment,
+    faults,
     objectives,
     optimum,
     parameter_tables,
@@ -33,7 +34,7 @@ from nbv_planner.errors import NbvPlannerError
 
 _VERBS = (
     demo, simulate, view, record, analyze, replay, compare, reindex, experiment, report, optimum,
-    bench, objectives, parameter_tables,
+    bench, faults, objectives, parameter_tables,
 )
 
 EXIT_BAD_INPUT = 2

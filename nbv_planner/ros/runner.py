@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
@@ -22,6 +23,8 @@ from nbv_planner.ros.executables import NODES
 _DOMAINS = range(1, 102)
 _FIRST_PARTICIPANT_PORTS = (10, 11)
 _PATIENCE = 5.0
+# Exit code of a node whose parameters are not allowed.
+_REFUSED = 2
 
 
 def free_domain_id() -> int:
@@ -79,14 +82,21 @@ def foreign_rclpy() -> str | None:
 class NodeProcesses:
     """The three nodes as child processes; a context manager that ends them."""
 
-    def __init__(self, parameter_file: Path, log_folder: Path, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self, parameter_file: Path, log_folder: Path, environment: Mapping[str, str], *,
+        respawn: bool = False, remappings: Mapping[str, Mapping[str, str]] | None = None,
+    ) -> None:
         """Remember what to start.
 
         Args:
             parameter_file: YAML file with the parameters of all nodes.
             log_folder: each node's output goes to a file in it.
             environment: see :func:`isolated_environment`.
+            respawn: whether :meth:`check` starts a node again that has ended with an error or was killed.
+            remappings: topic names that a node uses instead of its own, by node.
         """
+        self._respawn, self._remappings = respawn, remappings or {}
+        self.restarts: Counter[str] = Counter()
         self._parameter_file = parameter_file
         self._log_folder = log_folder
         self._environment = dict(environment, ROS_LOG_DIR=str(log_folder))
@@ -104,6 +114,7 @@ class NodeProcesses:
         command = [
             sys.executable, "-m", "nbv_planner.ros.executables", name, "--ros-args", "--params-file",
             str(self._parameter_file),
+            *(word for pair in self._remappings.get(name, {}).items() for word in ("-r", ":=".join(pair))),
         ]
         with self._log_path(name).open("ab") as log:
             # A session of its own: Ctrl-C reaches the parent alone, which then ends the nodes in order.
@@ -124,19 +135,33 @@ class NodeProcesses:
         return {name: process.pid for name, process in self._processes.items()}
 
     def check(self) -> None:
-        """Look whether all nodes still run.
+        """Look whether all nodes still run; with `respawn`, start those again that have failed.
 
         Raises:
-            NbvPlannerError: one has ended; with its exit code and last words.
+            NbvPlannerError: one has ended and is not started again; with its exit code and last words.
         """
-        for name, process in self._processes.items():
-            if process.poll() is not None:
+        for name, process in list(self._processes.items()):
+            if process.poll() is None:
+                continue
+            # What was not allowed (exit code 2) will not be so the next time either.
+            if self._respawn and process.returncode not in (0, _REFUSED):
+                self.restarts[name] += 1
+                self.start(name)
+            else:
                 words = self._log_path(name).read_text(errors="replace").strip().splitlines()
                 last = words[-1] if words else "it said nothing"
                 raise NbvPlannerError(f"node {name} ended with exit code {process.returncode}: {last}")
 
+    def signal(self, name: str, kind: signal.Signals) -> None:
+        """Send a signal to a node, if it runs."""
+        process = self._processes[name]
+        if process.poll() is None:
+            process.send_signal(kind)
+
     def stop(self) -> None:
         """End the nodes: SIGINT first, then harder."""
+        for name in self._processes:
+            self.signal(name, signal.SIGCONT)  # one that stands still hears no other signal
         for kind in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
             running = [process for process in self._processes.values() if process.poll() is None]
             for process in running:
