@@ -56,6 +56,10 @@ class RosUnavailableError(NbvPlannerError, RuntimeError):
     """A ROS package that the command needs cannot be imported, or is the wrong one."""
 
 
+class DomainTakenError(NbvPlannerError, RuntimeError):
+    """Somebody else's nodes are on the ROS domain that was chosen."""
+
+
 class DependencyError(NbvPlannerError, RuntimeError):
     """A library that the command needs is missing or too old."""
 

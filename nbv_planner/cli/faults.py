@@ -9,6 +9,7 @@ from pathlib import Path
 
 from nbv_planner.cli.progress_line import ProgressLine
 from nbv_planner.cli.ros_access import require_ros
+from nbv_planner.errors import DomainTakenError
 from nbv_planner.experiments.fault_file import load_campaign
 from nbv_planner.experiments.fault_folder import ACCOUNT_FILE, TABLE_FILE, FaultFolder
 from nbv_planner.faults.campaign import REFERENCE, Campaign, Run
@@ -17,6 +18,9 @@ from nbv_planner.faults.tables import reference_of
 
 # Stands for the time that an episode takes as long as the reference, which needs none, has not been run.
 _UNKNOWN = 0.0
+_ATTEMPTS = 4
+
+RunOne = Callable[[Run, Campaign, float, Path], Outcome]
 
 
 def add_parser(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -47,9 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
     return _summary(Path(arguments.out), campaign, outcomes)
 
 
-def _run_all(
-    folder: FaultFolder, campaign: Campaign, run_one: Callable[[Run, Campaign, float, Path], Outcome]
-) -> None:
+def _run_all(folder: FaultFolder, campaign: Campaign, run_one: RunOne) -> None:
     """Run what has not been run, the reference first."""
     left = [one for one in campaign.runs() if folder.outcome_of(one) is None]
     progress = ProgressLine(len(left), "runs")
@@ -58,7 +60,7 @@ def _run_all(
     for number, one in enumerate(left, start=1):
         reference = reference_of(folder.outcomes())
         seconds = _UNKNOWN if reference is None else reference.seconds
-        outcome = run_one(one, campaign, seconds, folder.fresh_folder(one))
+        outcome = _on_its_own(run_one, one, campaign, seconds, folder)
         folder.keep(one, outcome)
         bad += bool(outcome.problems(cases[one.case.name], reference))
         progress.show(number, f", {bad} not as they must be; {one.slug}: {outcome.reason}")
@@ -66,6 +68,16 @@ def _run_all(
             folder.write_account()
     if left:
         progress.end()
+
+
+def _on_its_own(run_one: RunOne, one: Run, campaign: Campaign, seconds: float, folder: FaultFolder) -> Outcome:
+    """Run on a ROS domain that nobody else uses: on a busy machine two may choose the same one."""
+    for _ in range(_ATTEMPTS - 1):
+        try:
+            return run_one(one, campaign, seconds, folder.fresh_folder(one))
+        except DomainTakenError as error:
+            print(f"\n{one.slug} is run again: {error}", file=sys.stderr)
+    return run_one(one, campaign, seconds, folder.fresh_folder(one))
 
 
 def _summary(path: Path, campaign: Campaign, outcomes: list[Outcome]) -> int:

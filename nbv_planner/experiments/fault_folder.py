@@ -120,6 +120,7 @@ class FaultFolder:
     def keep(self, run: Run, outcome: Outcome) -> None:
         """Write what became of a run."""
         text = json.dumps(outcome.to_json(), indent=1, allow_nan=False)
+        self._place(run).parent.mkdir(exist_ok=True)
         write_whole(self._place(run), text + "\n")
 
     def outcome_of(self, run: Run) -> Outcome | None:

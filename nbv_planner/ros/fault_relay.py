@@ -20,8 +20,9 @@ from rosgraph_msgs.msg import Clock as ClockMessage
 from sensor_msgs.msg import LaserScan, PointCloud2
 from std_srvs.srv import Trigger
 
+from nbv_planner.errors import DomainTakenError
 from nbv_planner.faults.campaign import Run
-from nbv_planner.faults.kinds import ClockJump, StreamFault, Unreachable
+from nbv_planner.faults.kinds import NODES, ClockJump, StreamFault, Unreachable
 from nbv_planner.faults.streams import Delivery, FaultyStream
 from nbv_planner.ros import conversions, qos
 from nbv_planner.ros.fault_messages import MessageBreaker
@@ -129,10 +130,23 @@ class FaultRelay(Node):
 
     def start_when_ready(self) -> None:
         """Start the episode as soon as planner and mapper are heard; again if the planner waits for it again."""
+        if self.began is None:
+            self._check_alone()
         waits = self.state == "WAITING" and "~/start" in self.words and self.belief is not None
         if waits and self._start.service_is_ready() and time.monotonic() - self._asked_at > 1.0:
             self._asked_at, self.starts = time.monotonic(), self.starts + 1
             self._start.call_async(Trigger.Request())
+
+    def _check_alone(self) -> None:
+        """Look whether somebody else's nodes are on the same domain: what they say would be taken for a fault.
+
+        Raises:
+            DomainTakenError: there are; names them.
+        """
+        names = Counter(name for name in self.get_node_names() if not name.startswith("_"))
+        strangers = sorted(name for name in names if names[name] > 1 or name not in (*NODES, self.get_name()))
+        if strangers:
+            raise DomainTakenError(f"other nodes are on the same ROS domain: {', '.join(strangers)}")
 
     def jump(self, seconds: float) -> None:
         """Let the clock jump."""

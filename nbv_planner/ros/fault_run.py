@@ -42,6 +42,9 @@ def run_faults(run: Run, campaign: Campaign, episode_seconds: float, folder: Pat
 
     Returns:
         What became of it.
+
+    Raises:
+        DomainTakenError: somebody else's nodes took part.
     """
     parameters = _parameters(run, campaign, folder)
     file = folder / "parameters.yaml"
@@ -50,13 +53,13 @@ def run_faults(run: Run, campaign: Campaign, episode_seconds: float, folder: Pat
     # Shared memory of killed processes would stay behind; UDP leaves nothing.
     environment = {**isolated_environment(domain), "FASTDDS_BUILTIN_TRANSPORTS": "UDPv4"}
     os.environ.update(environment)
-    nodes = NodeProcesses(file, folder / "logs", environment, remappings=remappings_of(run))
-    with ros_of_its_own(domain), nodes:
+    with ros_of_its_own(domain):
         executor, relay = SingleThreadedExecutor(), FaultRelay(run)
         executor.add_node(relay)
         moments = moments_of(run, episode_seconds, campaign.time_limit)
-        course = _Course(run, campaign, relay, nodes, executor)
-        recoveries = course.follow(moments)
+        with NodeProcesses(file, folder / "logs", environment, remappings=remappings_of(run)) as nodes:
+            course = _Course(run, campaign, relay, nodes, executor)
+            recoveries = course.follow(moments)
         return _outcome(run, parameters, relay, recoveries, folder, course.died)
 
 

@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
@@ -23,6 +23,8 @@ from nbv_planner.ros.executables import NODES
 _DOMAINS = range(1, 102)
 _FIRST_PARTICIPANT_PORTS = (10, 11)
 _PATIENCE = 5.0
+_reserved: deque[socket.socket] = deque()
+_MOST_RESERVED = 5
 # Exit code of a node whose parameters are not allowed.
 _REFUSED = 2
 
@@ -30,15 +32,33 @@ _REFUSED = 2
 def free_domain_id() -> int:
     """Return a ROS domain id whose discovery ports are free on this machine.
 
-    Tried in random order, so that two runs that start together rarely want the same.
+    Tried in random order, so that two runs that start together rarely want the same. It stays reserved for this process
+    until it has asked for some more: nodes that are being started do not hold the ports yet.
 
     Raises:
         NbvPlannerError: all are taken.
     """
     for domain in random.SystemRandom().sample(_DOMAINS, len(_DOMAINS)):
-        if all(_is_free(7400 + 250 * domain + offset) for offset in _FIRST_PARTICIPANT_PORTS):
+        free = all(_is_free(7400 + 250 * domain + offset) for offset in _FIRST_PARTICIPANT_PORTS)
+        if free and _reserve(domain):
             return domain
     raise NbvPlannerError("no free ROS domain id between 1 and 101 on this machine")
+
+
+def _reserve(domain: int) -> bool:
+    """Hold a name that one process of this machine alone can hold, and that goes with the process (Linux only)."""
+    if sys.platform != "linux":
+        return True
+    holder = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    try:
+        holder.bind(f"\0nbv_planner/ros_domain/{domain}")
+    except OSError:
+        holder.close()
+        return False
+    _reserved.append(holder)
+    if len(_reserved) > _MOST_RESERVED:
+        _reserved.popleft().close()
+    return True
 
 
 def _is_free(port: int) -> bool:
