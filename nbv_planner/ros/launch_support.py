@@ -15,6 +15,7 @@ from launch import LaunchContext, LaunchDescription
 from nbv_planner.config_files import shared_file
 from nbv_planner.planning.objectives import OBJECTIVES
 from nbv_planner.planning.planners import PLANNERS
+from nbv_planner.ros import launch_respawn
 from nbv_planner.ros.launch_bags import play_process, record_process, subscribers_with_recorder
 
 _FROM_FILE = "; empty: as in params_file"
@@ -29,6 +30,7 @@ _ARGUMENTS = {
     "record": ("false", "Record a bag of everything from which the episode can be understood (true, false)."),
     "bag_path": ("", "Folder of the bag that is recorded; empty: bag_<date>_<time>."),
     "exit_when_done": ("false", "End the launch when the planner is done (true, false)."),
+    **launch_respawn.ARGUMENTS,
     "rviz": ("false", "Start RViz too, with the displays of this package (true, false)."),
 }
 _OVERRIDES = {
@@ -111,8 +113,9 @@ def _node(
 ) -> Node:
     """One node: parameter file first, then the arguments that were given, then what is fixed."""
     overrides: dict[str, Any] = {"use_sim_time": _truth("use_sim_time", given), **(fixed or {})}
+    overrides.update(launch_respawn.state_parameters(name, given))
     overrides.update({key: _typed(kind, key, given) for key, kind in _OVERRIDES[name].items() if given[key]})
-    ends = _truth("exit_when_done", given)
+    ends, respawn = _truth("exit_when_done", given), _truth("respawn", given)
     if ends and name == "nbv_planner":
         overrides["exit_when_done"] = True
     return Node(
@@ -126,6 +129,8 @@ def _node(
         # Small factorisations are slower on several BLAS threads than on one.
         additional_env={"OPENBLAS_NUM_THREADS": "1"},
         output="screen",
+        respawn=respawn,
+        respawn_delay=launch_respawn.DELAY,
         on_exit=_end if ends else None,
     )
 
@@ -144,13 +149,15 @@ def _rviz(given: dict[str, str]) -> Node:
 
 
 def _end(event: ProcessExited, context: LaunchContext) -> list[Shutdown]:
-    """End the launch when the planner is done; when any node fails, with exit code 1, since nothing would go on.
+    """End the launch when the planner is done; when any node fails for good, with exit code 1.
 
     Raises:
-        RuntimeError: the node has failed.
+        RuntimeError: the node has failed and is not started again, or would fail in the same way.
     """
     if context.is_shutdown:
         return []
+    if event.returncode and _truth("respawn", context.launch_configurations):
+        return launch_respawn.check_exit(event, context)
     if event.returncode:
         raise RuntimeError(f"{event.process_name} has ended with exit code {event.returncode}")
     return [Shutdown(reason=f"{event.process_name} has ended")]
@@ -163,8 +170,8 @@ def _typed(kind: type, name: str, given: dict[str, str]) -> Any:
         raise ValueError(f"{name}: {given[name]!r} must be an integer") from error
 
 
-def _truth(name: str, given: dict[str, str]) -> bool:
-    text = given[name].lower()
+def _truth(name: str, given: Mapping[str, str]) -> bool:
+    text = (given.get(name) or "false").lower()
     if text not in ("true", "false"):
         raise ValueError(f"{name}: {given[name]!r} must be true or false")
     return text == "true"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import os
 import random
@@ -59,6 +60,13 @@ def _reserve(domain: int) -> bool:
     if len(_reserved) > _MOST_RESERVED:
         _reserved.popleft().close()
     return True
+
+
+@atexit.register
+def _release() -> None:
+    """Let go of what is still reserved."""
+    while _reserved:
+        _reserved.popleft().close()
 
 
 def _is_free(port: int) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import signal
 import time
 from pathlib import Path
@@ -25,6 +27,7 @@ NODES = {
 }
 COMMON = {
     "params_file", "namespace", "use_sim_time", "log_level", "objective", "planner", "exit_when_done", "rviz",
+    "respawn", "state_folder", "episode",
 }  # fmt: skip
 SIMULATED = {"object", "seed"}
 
@@ -98,6 +101,26 @@ def test_another_parameter_file_takes_the_place_of_the_shipped_one(tmp_path):
         assert parameters(node)[0][:-1] == [str(file)]
 
 
+def test_nodes_keep_their_state_in_a_folder_and_are_started_again_when_asked_for(tmp_path):
+    plain = nodes("simulation")
+    assert not any(node._ExecuteLocal__respawn for node in plain.values())
+    found = nodes("simulation", respawn="true", state_folder=str(tmp_path / "state"), episode="monday")
+    assert all(node._ExecuteLocal__respawn for node in found.values())
+    folder = tmp_path / "state"
+    assert folder.is_dir()
+    said = {executable: parameters(node)[1] for executable, node in found.items()}
+    assert {values["episode"] for values in said.values()} == {"monday"}
+    assert said["surface_mapper"]["map_file"] == str(folder / "map.npz")
+    assert said["nbv_planner"]["state_file"] == str(folder / "session.npz")
+    assert said["depth_camera"]["state_file"] == str(folder / "camera.npz")
+
+
+def test_without_a_name_each_launch_is_an_episode_of_its_own(tmp_path):
+    said = [parameters(node)[1] for node in nodes("planner", state_folder=str(tmp_path)).values()]
+    assert {values["episode"] for values in said} == {said[0]["episode"]}
+    assert said[0]["episode"].startswith("launch ")
+
+
 @pytest.mark.parametrize("name", NODES)
 def test_rviz_starts_only_when_asked_for_and_in_the_namespace_of_the_nodes(name):
     assert "rviz2" not in nodes(name)
@@ -120,6 +143,7 @@ def test_rviz_starts_only_when_asked_for_and_in_the_namespace_of_the_nodes(name)
         ({"params_file": "/nowhere.yaml"}, ["params_file", "/nowhere.yaml"]),
         ({"use_sim_time": "maybe"}, ["use_sim_time", "maybe", "true or false"]),
         ({"exit_when_done": "1"}, ["exit_when_done", "1", "true or false"]),
+        ({"respawn": "always"}, ["respawn", "always", "true or false"]),
         ({"seed": "one"}, ["seed", "one", "integer"]),
     ],
 )
@@ -150,6 +174,30 @@ def test_launch_that_should_end_by_itself_fails_with_the_node_that_fails(launch,
     assert code == 1, said
     assert word in said
     assert "exit code 2" in said
+
+
+def test_a_killed_mapper_is_started_again_and_the_episode_goes_on(launch, fast, tmp_path):
+    arguments = ("exit_when_done:=true", "respawn:=true", f"state_folder:={tmp_path / 'state'}")
+    process, output = launch("simulation", fast, *arguments)
+    deadline = time.monotonic() + 90
+    while "to view 2" not in output.read_text():
+        assert process.poll() is None, output.read_text()
+        assert time.monotonic() < deadline, output.read_text()
+        time.sleep(0.02)
+    pids = re.findall(r"surface_mapper-\d+\]: process started with pid \[(\d+)\]", output.read_text())
+    os.kill(int(pids[0]), signal.SIGKILL)
+    code = process.wait(90)
+    said = output.read_text()
+    assert code == 0, said
+    assert len(re.findall(r"surface_mapper-\d+\]: process started", said)) == 2
+    assert "goes on from" in said
+    assert "DONE: MAX_VIEWS: 3 views taken" in said
+
+
+def test_a_node_that_refuses_its_parameters_is_not_started_over_and_over(launch, fast):
+    process, output = launch("simulation", fast, "exit_when_done:=true", "respawn:=true", "object:=cube")
+    assert process.wait(60) == 1, output.read_text()
+    assert "refused its parameters" in output.read_text()
 
 
 def test_ctrl_c_ends_everything_cleanly(launch):
