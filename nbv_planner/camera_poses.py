@@ -24,6 +24,11 @@ class PoseSettings:
         "topic", "Where camera poses come from: the topic camera_pose, or transforms (tf2_ros).",
         choices=("topic", "tf"),
     )
+    pose_type: str = setting(
+        "pose", "Message on camera_pose: pose (geometry_msgs/PoseStamped) or pose_with_covariance "
+        "(geometry_msgs/PoseWithCovarianceStamped), whose covariance widens the noise of each hit.",
+        choices=("pose", "pose_with_covariance"),
+    )
     mount_x: float = setting(
         0.0, "Position of the camera on its carrier, ahead.", unit="m", ge=-100.0, le=100.0
     )

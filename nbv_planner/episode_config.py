@@ -14,6 +14,7 @@ from nbv_planner.node_settings import NODE_SETTINGS, PriorMean
 from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.planning.view_space import ViewSpaceSettings
+from nbv_planner.robust.checks.settings import CheckSettings
 from nbv_planner.robust.settings import RobustSettings
 from nbv_planner.scene import Scene
 from nbv_planner.settings import Setting, check_value, from_mapping
@@ -40,6 +41,7 @@ class EpisodeConfig:
         mapper: grid and band.
         measurement: what the mapper assumes about the sensor.
         robust: how the mapper treats beams that may be wrong; the thesis protocol has none.
+        checks: when the mapper says that the model does not fit.
         planner: planner and objective.
         views: candidate views.
         termination: limits that end the episode.
@@ -56,6 +58,7 @@ class EpisodeConfig:
     mapper: MapperSettings = field(default_factory=MapperSettings)
     measurement: MeasurementSettings = field(default_factory=MeasurementSettings)
     robust: RobustSettings = field(default_factory=RobustSettings)
+    checks: CheckSettings = field(default_factory=CheckSettings)
     planner: PlannerSettings = field(default_factory=PlannerSettings)
     views: ViewSpaceSettings = field(default_factory=ViewSpaceSettings)
     termination: TerminationSettings = field(default_factory=TerminationSettings)
@@ -127,6 +130,7 @@ _GROUP_OF = {
     MapperSettings: "mapper",
     MeasurementSettings: "measurement",
     RobustSettings: "robust",
+    CheckSettings: "checks",
     PlannerSettings: "planner",
     ViewSpaceSettings: "views",
     TerminationSettings: "termination",

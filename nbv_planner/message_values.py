@@ -16,6 +16,7 @@ from nbv_planner.errors import InputRejectedError
 from nbv_planner.evidence import Evidence
 from nbv_planner.geometry import BoolArray, FloatArray
 from nbv_planner.planning.exclusion import ExclusionArray
+from nbv_planner.pose_covariance import PoseCovariance
 from nbv_planner.surface import SurfaceBelief
 
 # A unit quaternion sent in single precision is off by less than 1e-6; a forgotten one by 1.
@@ -75,13 +76,15 @@ def scan_from_msg(msg: Any) -> Scan:
 
 
 def pose_from_msg(msg: Any) -> CameraPose:
-    """Read a PoseStamped.
+    """Read a PoseStamped or a PoseWithCovarianceStamped.
 
     Raises:
-        InputRejectedError: `not_finite`, `quaternion` (not of unit length), or `tilted` (the line of sight or the
-            left axis leaves the plane; an optical frame, which looks along z, shows up here).
+        InputRejectedError: `not_finite`, `quaternion` (not of unit length), `tilted` (the line of sight or the
+            left axis leaves the plane; an optical frame, which looks along z, shows up here), or `covariance`.
     """
-    p, q = msg.pose.position, msg.pose.orientation
+    covariance = None if not hasattr(msg.pose, "covariance") else _planar_covariance(msg.pose.covariance)
+    pose = msg.pose if covariance is None else msg.pose.pose
+    p, q = pose.position, pose.orientation
     numbers = (p.x, p.y, p.z, q.x, q.y, q.z, q.w)
     if not all(math.isfinite(n) for n in numbers):
         raise InputRejectedError("not_finite", f"position and orientation are {numbers}")
@@ -92,7 +95,17 @@ def pose_from_msg(msg: Any) -> CameraPose:
     if tilt > _TILT_TOLERANCE:
         raise InputRejectedError("tilted", f"the camera leans {tilt:.3f} rad out of the plane")
     yaw = math.atan2(2.0 * (q.w * q.z + q.x * q.y), 1.0 - 2.0 * (q.y**2 + q.z**2))
-    return CameraPose(x=p.x, y=p.y, yaw=yaw)
+    return CameraPose(x=p.x, y=p.y, yaw=yaw, covariance=covariance)
+
+
+def _planar_covariance(covariance: Any) -> PoseCovariance:
+    """The part in the plane of a covariance of (x, y, z, roll, pitch, yaw) in rows, of which the upper half counts.
+
+    Raises:
+        InputRejectedError: reason `covariance`.
+    """
+    xx, xy, yy, xyaw, yyaw, yawyaw = (float(covariance[index]) for index in (0, 1, 7, 5, 11, 35))
+    return PoseCovariance(xx=xx, xy=xy, yy=yy, xyaw=xyaw, yyaw=yyaw, yawyaw=yawyaw)
 
 
 def belief_from_msg(msg: Any) -> SurfaceBelief:

@@ -11,6 +11,7 @@ from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.session import SessionSettings
 from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.planning.view_space import ViewSpaceSettings
+from nbv_planner.robust.checks.settings import CheckSettings
 from nbv_planner.robust.settings import RobustSettings
 from nbv_planner.saving import MapFile, SavingSettings, StateFile
 from nbv_planner.scan_matching import ArrivalSettings, MatchingSettings
@@ -94,7 +95,7 @@ NODE_SETTINGS: dict[str, tuple[type, ...]] = {
     ),
     "surface_mapper": (
         Scene, LifecycleParameters, SavingSettings, KernelSettings, MapperSettings, MeasurementSettings, PoseSettings,
-        MatchingSettings, ArrivalSettings, SurfaceMapperParameters, RobustSettings, MapFile,
+        MatchingSettings, ArrivalSettings, SurfaceMapperParameters, RobustSettings, CheckSettings, MapFile,
     ),
     "nbv_planner": (
         Scene, LifecycleParameters, SavingSettings, KernelSettings, PriorMean, PlannerSettings, ViewSpaceSettings,

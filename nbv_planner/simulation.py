@@ -21,10 +21,11 @@ from nbv_planner.planning.objectives import TrueSurface
 from nbv_planner.planning.planners import Decision, PlannerSettings, Prior, planner_named
 from nbv_planner.planning.termination import Termination, TerminationMonitor, TerminationReason
 from nbv_planner.planning.view_space import ViewSpace
+from nbv_planner.robust.checks.report import refusal
 from nbv_planner.robust.mapper import mapper_for
 from nbv_planner.robust.settings import RobustSettings
 from nbv_planner.simulated_camera import SimulatedCamera
-from nbv_planner.surface import Measurements, SurfaceBelief
+from nbv_planner.surface import Measurements, SurfaceBelief, SurfaceMapper
 from nbv_planner.visibility import observe, unseen_beyond
 
 PUBLISHED_FIRST_CANDIDATE = {"CSW": 0, "IOA": 47, "I": 1, "U": 15, "UP": 15, "CS-U": 26, "CSN-U": 26}
@@ -49,10 +50,12 @@ class Simulation:
     Attributes:
         config: the configuration it was built from.
         judge: keeps the steps and judges them against the true object.
+        mapper: the surface model.
     """
 
     config: EpisodeConfig
     judge: EpisodeJudge = dataclasses.field(init=False)
+    mapper: SurfaceMapper = dataclasses.field(init=False)
 
     def __post_init__(self) -> None:
         """Build object, mapper and planner.
@@ -76,7 +79,7 @@ class Simulation:
         # The published runs hang on ties that rounding decides: there the solution stays the dense one.
         mapper = dataclasses.replace(config.mapper, solver="dense") if thesis else config.mapper
         robust = RobustSettings() if thesis else config.robust
-        self._mapper = mapper_for(kernel, mapper, robust, grid=grid)
+        self.mapper = mapper_for(kernel, mapper, robust, grid=grid)
 
     def run(self) -> Episode:
         """Run the episode in the configured protocol."""
@@ -125,6 +128,9 @@ class Simulation:
             scan = camera.scan(pose, view_number=len(self.judge.steps) + 1)
             data = scan_to_measurements(scan, pose, config.scene, config.measurement)
             yield self._take(decision, data.measurements, data.free, milliseconds)
+            refused = refusal(self.mapper, config.checks)
+            if refused:
+                return Termination(TerminationReason.FAILED, {"views": float(len(self.judge.views))}, refused)
             current = decision.view_angle
             ended = monitor.after_view(self.judge.steps[-1].belief, time.perf_counter() - began)
             if ended:
@@ -140,12 +146,12 @@ class Simulation:
         )
 
     def _belief(self) -> SurfaceBelief:
-        belief = self._mapper.belief()
+        belief = self.mapper.belief()
         return belief if self.config.protocol == "thesis" else belief.as_transmitted()
 
     def _take(self, decision: Decision, data: Measurements, free: FreeRays, milliseconds: float) -> ViewRecord:
         """Map the measurements of a view and judge it."""
-        self._mapper.add(data, free=[free])
+        self.mapper.add(data, free=[free])
         belief = self._belief()
         return self.judge.add(
             Step(

@@ -8,6 +8,7 @@ from nbv_planner.cli.episode_options import add_episode_options, episode_config,
 from nbv_planner.cli.episode_output import finish, print_header, print_view
 from nbv_planner.episode_config import PROTOCOLS, EpisodeConfig
 from nbv_planner.planning.termination import Termination, TerminationReason
+from nbv_planner.robust.checks.report import model_report
 from nbv_planner.simulation import Simulation
 
 
@@ -29,6 +30,8 @@ def run(arguments: argparse.Namespace) -> int:
     with results_folder(arguments, config) as results:
         termination = _run_episode(simulation, config)
         finish(results, config, simulation.judge, termination)
+    for warning in model_report(simulation.mapper, config.checks).warnings:
+        print(f"warning: {warning}")
     return 130 if termination.reason is TerminationReason.STOPPED else 0
 
 

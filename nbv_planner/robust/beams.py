@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nbv_planner.geometry import BoolArray, FloatArray, polar_to_cartesian
+from nbv_planner.geometry import (
+    BoolArray,
+    FloatArray,
+    angle_difference,
+    cartesian_to_polar,
+    polar_to_cartesian,
+)
 from nbv_planner.surface import Measurements
 
 
@@ -50,6 +57,17 @@ class Beams:
         """Direction in which each beam runs, shape (n,), radians, counter-clockwise from +x of the object frame."""
         assert self.hits.tilt is not None
         return np.asarray(self.hits.angle + self.hits.tilt)
+
+    def displaced(self, ahead: float, left: float) -> Beams:
+        """The same beams from a camera `ahead` and `left` (metres) of where it was, looking the same way."""
+        assert self.hits.bearing is not None
+        yaw, direction = self.direction - self.hits.bearing, self.direction
+        x, y = polar_to_cartesian(self.hits.angle, self.hits.radius)
+        angle, radius = cartesian_to_polar(
+            x + ahead * np.cos(yaw) - left * np.sin(yaw), y + ahead * np.sin(yaw) + left * np.cos(yaw)
+        )
+        hits = dataclasses.replace(self.hits, angle=angle, radius=radius, tilt=angle_difference(direction, angle))
+        return dataclasses.replace(self, hits=hits)
 
     def moved(self, way: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Points that lie `way` (n, k), metres, further along each beam than its hit: x and y, shape (n, k)."""

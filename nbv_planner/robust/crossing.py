@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nbv_planner.circle import CircleInterpolation
-from nbv_planner.geometry import BoolArray, FloatArray, cartesian_to_polar
+from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, cartesian_to_polar
 from nbv_planner.robust.beams import Beams
 from nbv_planner.surface import relative_slope
 
@@ -79,7 +79,7 @@ def _crossings(beams: Beams, grid: FloatArray, mean: FloatArray) -> tuple[FloatA
     """
     way = beams.hits.std[:, np.newaxis] * np.linspace(-_REACH, _REACH, _STEPS)
     angle, radius = cartesian_to_polar(*beams.moved(way))
-    height = radius - CircleInterpolation.at(grid, angle)(mean)
+    height = radius - np.interp(angle, grid, mean, period=TWO_PI)
     enters = (height[:, :-1] > 0.0) & (height[:, 1:] <= 0.0)
     step = np.where(enters, np.abs(way[:, :-1] + way[:, 1:]), np.inf).argmin(axis=1)
     row = np.arange(len(beams))

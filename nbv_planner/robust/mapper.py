@@ -18,6 +18,7 @@ from nbv_planner.gp.kernels import Kernel
 from nbv_planner.gp.posterior import posterior_on
 from nbv_planner.gp.posterior_state import posterior_from_state, posterior_state
 from nbv_planner.robust.beams import Beams
+from nbv_planner.robust.crossing import Linearised
 from nbv_planner.robust.fit import RobustFit, fit
 from nbv_planner.robust.settings import RobustSettings
 from nbv_planner.robust.state import beam_state, beams_from, fit_from, fit_state, ray_state, rays_from
@@ -60,6 +61,46 @@ class RobustMapper(SurfaceMapper):
     def doubted(self) -> BoolArray:
         """Which of :attr:`beams` count as outliers now, shape (n,)."""
         return np.zeros(0, dtype=bool) if self.last_fit is None else np.asarray(self.last_fit.weight < _DOUBTED)
+
+    @property
+    def kernel(self) -> Kernel:
+        """Prior of the surface."""
+        return self._kernel
+
+    @property
+    def grid(self) -> FloatArray:
+        """Grid angles, shape (M,), radians."""
+        return self._grid
+
+    @property
+    def prior_mean(self) -> float:
+        """Prior mean of the radius, metres."""
+        return self._settings.prior_mean
+
+    @property
+    def camera_distance(self) -> float:
+        """Mean distance of the cameras of :attr:`beams` from the centre, metres. There must be beams."""
+        distance = self._beams.hits.distance
+        assert distance is not None
+        x, y = self._beams.moved(-distance[:, np.newaxis])
+        return float(np.hypot(x, y).mean())
+
+    @property
+    def linearised(self) -> Linearised:
+        """What :attr:`beams` say about the surface. There must be beams."""
+        assert self.last_fit is not None
+        return self.last_fit.data
+
+    @property
+    def weighted_std(self) -> FloatArray:
+        """Standard deviation of each of them, shape (n,), metres; +inf for outliers."""
+        assert self.last_fit is not None
+        return _weighted_std(self.last_fit)
+
+    def refitted(self, beams: Beams) -> tuple[Linearised, FloatArray]:
+        """What other beams in the place of :attr:`beams` would say: the same two, and nothing changes."""
+        other = fit(self._base, self._grid, beams, self._robust)
+        return other.data, _weighted_std(other)
 
     def add(
         self, measurements: Measurements, *, same_view: bool = False, free: Iterable[FreeRays] = ()
@@ -147,6 +188,11 @@ class RobustMapper(SurfaceMapper):
             if scan <= last:
                 evidence = evidence.bounded(rays.without_hits(doubted[scans == scan]).bound(self._grid))
         return hits, evidence
+
+
+def _weighted_std(fitted: RobustFit) -> FloatArray:
+    believed = fitted.weight >= _DOUBTED
+    return np.where(believed, fitted.data.std / np.sqrt(np.where(believed, fitted.weight, 1.0)), np.inf)
 
 
 def bounded(belief: SurfaceBelief) -> SurfaceBelief:

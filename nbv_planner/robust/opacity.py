@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nbv_planner.circle import CircleInterpolation
-from nbv_planner.geometry import BoolArray, FloatArray, cartesian_to_polar
+from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, cartesian_to_polar
 from nbv_planner.robust.beams import Beams
 
 # A beam is compared with the belief at this many places, up to this many standard deviations short of its hit.
@@ -30,5 +29,5 @@ def passes_through(beams: Beams, grid: FloatArray, mean: FloatArray, std: FloatA
     back = np.maximum(beams.hits.distance - _SHORT * beams.hits.std, 0.0)
     way = -_SHORT * beams.hits.std[:, np.newaxis] - back[:, np.newaxis] * np.linspace(0.0, 1.0, _PLACES)
     angle, radius = cartesian_to_polar(*beams.moved(way))
-    inside = radius < CircleInterpolation.at(grid, angle)(mean - _SURE * std)
+    inside = radius < np.interp(angle, grid, mean - _SURE * std, period=TWO_PI)
     return np.asarray(inside.any(axis=1) & (back > 0.0))

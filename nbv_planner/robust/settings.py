@@ -48,7 +48,7 @@ class RobustSettings:
     free_space_bound: bool = setting(
         False, "robust: let beams that passed bound the surface from above, in the band and in the mean."
     )
-    fit_iterations: int = setting(8, "robust: rounds of weighing and fitting at most.", ge=1, le=100)
+    fit_iterations: int = setting(6, "robust: rounds of weighing and fitting at most.", ge=1, le=100)
     window: int = setting(
         6000, "robust: measurements that are fitted anew; older ones keep the weight that they had.", ge=100,
         le=1_000_000,

@@ -9,7 +9,7 @@ import math
 import numpy as np
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
-from geometry_msgs.msg import PoseStamped
+from geometry_msgs.msg import PoseStamped, PoseWithCovarianceStamped
 from sensor_msgs.msg import LaserScan, PointCloud2, PointField
 from std_msgs.msg import Header
 
@@ -37,6 +37,7 @@ from nbv_planner.surface import SurfaceBelief
 
 # What is read from messages needs no ROS and stands in message_values; both directions are found here.
 __all__ = [
+    "POSE_TYPES",
     "Candidates",
     "belief_from_msg",
     "belief_to_msg",
@@ -54,6 +55,10 @@ __all__ = [
     "to_nanoseconds",
     "to_stamp",
 ]
+
+
+POSE_TYPES = {"pose": PoseStamped, "pose_with_covariance": PoseWithCovarianceStamped}
+"""Type of the messages on `camera_pose` by the parameter `pose_type`."""
 
 
 def to_stamp(nanoseconds: int) -> Time:

@@ -17,7 +17,7 @@ pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or
 
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticStatus
-from geometry_msgs.msg import PoseStamped
+from geometry_msgs.msg import PoseStamped, PoseWithCovarianceStamped
 from ros_world import INF, NAN, bent, header, malformed_poses, malformed_scans, over_the_wire, view_pose
 from sensor_msgs.msg import LaserScan, PointCloud2, PointField
 from std_msgs.msg import Header
@@ -25,7 +25,9 @@ from std_msgs.msg import Header
 from nbv_planner.camera import CameraPose, MeasurementSettings, Scan, scan_to_measurements
 from nbv_planner.errors import InputRejectedError
 from nbv_planner.geometry import TWO_PI, angle_difference
+from nbv_planner.pose_covariance import PoseCovariance
 from nbv_planner.ros import conversions
+from nbv_planner.ros.conversions import pose_from_msg, pose_to_msg
 from nbv_planner.scene import Scene
 
 HEADER = Header(stamp=Time(sec=12, nanosec=34), frame_id="object")
@@ -435,3 +437,27 @@ def test_long_arrays_are_handed_to_rclpy_in_the_form_that_it_stores_as_it_is():
     data = conversions.belief_to_msg(wavy_belief(0, size=4096), header("object")).data
     assert (type(ranges), ranges.typecode, len(ranges)) == (array.array, "f", 640)
     assert (type(data), data.typecode, len(data)) == (array.array, "B", 4096 * 36)
+
+
+def test_the_covariance_of_a_pose_is_that_of_the_plane():
+    msg = PoseWithCovarianceStamped()
+    msg.pose.pose = pose_to_msg(CameraPose(1.0, 2.0, 0.5), Header()).pose
+    values = np.zeros((6, 6))
+    values[np.ix_([0, 1, 5], [0, 1, 5])] = [[0.4, 0.1, 0.02], [0.1, 0.3, 0.0], [0.02, 0.0, 0.05]]
+    msg.pose.covariance = values.ravel()
+    pose = pose_from_msg(msg)
+    assert (pose.x, pose.y, pose.yaw) == pytest.approx((1.0, 2.0, 0.5))
+    assert pose.covariance == PoseCovariance(xx=0.4, xy=0.1, yy=0.3, xyaw=0.02, yyaw=0.0, yawyaw=0.05)
+    assert pose_from_msg(pose_to_msg(CameraPose(1.0, 2.0, 0.5), Header())).covariance is None
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -1.0])
+def test_a_covariance_that_is_none_is_refused(value):
+    msg = PoseWithCovarianceStamped()
+    msg.pose.pose.orientation.w = 1.0
+    covariance = np.zeros(36)
+    covariance[35] = value
+    msg.pose.covariance = covariance
+    with pytest.raises(InputRejectedError) as refused:
+        pose_from_msg(msg)
+    assert refused.value.reason == "covariance"

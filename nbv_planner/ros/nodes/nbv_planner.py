@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticStatus
-from geometry_msgs.msg import PoseStamped
+from geometry_msgs.msg import PoseStamped, PoseWithCovarianceStamped
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.parameter import Parameter
 from rclpy.task import Future
@@ -182,7 +182,8 @@ class NbvPlannerNode(BaseNode):
         )
         if self._transforms is None:
             self.create_subscription(
-                PoseStamped, "camera_pose", self.guarded("camera_pose", self.on_pose), qos.reliable(), **override
+                conversions.POSE_TYPES[self.poses.pose_type], "camera_pose",
+                self.guarded("camera_pose", self.on_pose), qos.reliable(), **override
             )
         else:
             frames = f"{self.parameters.camera_frame} to {self.parameters.object_frame}"
@@ -213,7 +214,7 @@ class NbvPlannerNode(BaseNode):
             self.drop("view.lost", f"{lost} views that had counted are not in the surface any more", lost)
         self.advance()
 
-    def on_pose(self, msg: PoseStamped) -> None:
+    def on_pose(self, msg: PoseStamped | PoseWithCovarianceStamped) -> None:
         """Take in a camera pose."""
         conversions.check_frame(msg.header, self.parameters.object_frame)
         inputs = self.session.inputs

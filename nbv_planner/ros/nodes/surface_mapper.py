@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticStatus
-from geometry_msgs.msg import PoseStamped
+from geometry_msgs.msg import PoseStamped, PoseWithCovarianceStamped
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.task import Future
 from sensor_msgs.msg import LaserScan, PointCloud2
@@ -23,6 +23,8 @@ from nbv_planner.episode_config import check_prior_mean
 from nbv_planner.errors import StateFileError
 from nbv_planner.gp.kernels import KernelSettings
 from nbv_planner.node_settings import NODE_SETTINGS, SurfaceMapperParameters
+from nbv_planner.robust.checks.report import ModelReport, model_report
+from nbv_planner.robust.checks.settings import CheckSettings
 from nbv_planner.robust.mapper import mapper_for
 from nbv_planner.robust.settings import RobustSettings
 from nbv_planner.ros import conversions, qos
@@ -57,6 +59,7 @@ class Update:
         dropped: number of their beams that were left out, by reason.
         measurements: number of measurements in the model.
         milliseconds: time that it took.
+        report: whether what the mapper takes for granted holds.
     """
 
     mapper: SurfaceMapper
@@ -67,6 +70,7 @@ class Update:
     dropped: dict[str, int]
     measurements: int
     milliseconds: float
+    report: ModelReport
 
 
 class SurfaceMapperNode(BaseNode):
@@ -97,7 +101,7 @@ class SurfaceMapperNode(BaseNode):
         self.parameters = read_settings(self, SurfaceMapperParameters)
         self._mapper_settings = read_settings(self, MapperSettings)
         check_prior_mean(self._mapper_settings, self.scene)
-        self._robust = read_settings(self, RobustSettings)
+        self._robust, self._checks = read_settings(self, RobustSettings), read_settings(self, CheckSettings)
         self._kernel = read_settings(self, KernelSettings).build()
         matching = read_settings(self, MatchingSettings)
         self.poses = read_settings(self, PoseSettings)
@@ -169,11 +173,11 @@ class SurfaceMapperNode(BaseNode):
         self._surface = self.create_publisher(PointCloud2, "surface", qos.latched(), **override)
         for kind, topic, callback, profile in (
             (LaserScan, "scan", self.on_scan, qos.sensor_data()),
-            (PoseStamped, "camera_pose", self.on_pose, qos.reliable()),
+            (conversions.POSE_TYPES[self.poses.pose_type], "camera_pose", self.on_pose, qos.reliable()),
             (PoseStamped, "goal_pose", self.on_goal, qos.reliable()),
         ):
             if topic == "camera_pose" and self._transforms:
-                self._pose = self.create_publisher(kind, topic, profile, **override)
+                self._pose = self.create_publisher(PoseStamped, topic, profile, **override)
                 self.inputs.add(topic, f"transforms from the frame of the scans to {self.parameters.object_frame}")
             else:
                 self.create_subscription(kind, topic, self.guarded(topic, callback), profile, **override)
@@ -188,7 +192,7 @@ class SurfaceMapperNode(BaseNode):
         scan = conversions.scan_from_msg(msg)
         self._found(self.matcher.add_scan(conversions.to_nanoseconds(msg.header.stamp), scan, msg.header.frame_id))
 
-    def on_pose(self, msg: PoseStamped) -> None:
+    def on_pose(self, msg: PoseStamped | PoseWithCovarianceStamped) -> None:
         """Take in a camera pose."""
         conversions.check_frame(msg.header, self.parameters.object_frame)
         pose = self.poses.camera(conversions.pose_from_msg(msg))
@@ -301,6 +305,7 @@ class SurfaceMapperNode(BaseNode):
         started = time.perf_counter()
         new = map_scans(mapper, scans, before.newest_view, self.scene, self.measurement)
         belief = mapper.belief()
+        report = model_report(mapper, self._checks)
         milliseconds = 1e3 * (time.perf_counter() - started)
         known = dataclasses.replace(
             before, mapper=mapper.copy(), views=before.views + new.views, scans=before.scans + len(scans),
@@ -310,7 +315,7 @@ class SurfaceMapperNode(BaseNode):
         due = self._keeper.autosave and (new.views or not scans or self._keeper.age > _SAVE_AGAIN)
         return Update(
             mapper, belief, known, self._save() if due else None, new.measurements, new.dropped, mapper.count,
-            milliseconds,
+            milliseconds, report,
         )
 
     def _save(self) -> StateFileError | None:
@@ -338,6 +343,9 @@ class SurfaceMapperNode(BaseNode):
         if self._unpublished is None or not self.active:
             return
         update, self._unpublished = self._unpublished, None
+        if update.report.refusal:
+            self.get_logger().error(f"no surface published: {update.report.refusal}")
+            return
         header = self.header(self.parameters.object_frame, update.known.stamp)
         self._surface.publish(conversions.belief_to_msg(update.belief, header))
         self.markers.show(belief=update.belief)
@@ -356,10 +364,15 @@ class SurfaceMapperNode(BaseNode):
             "update_milliseconds": last.milliseconds if last else 0.0,
             "solver": self.mapper.solver,
             **self._keeper.diagnosis(),
+            **(last.report.values if last else {}),
         }
+        if last and last.report.refusal:
+            return DiagnosticStatus.ERROR, f"refused: {last.report.refusal}", values
         missing = self.inputs.missing("scan", "camera_pose")
         if missing:
             return DiagnosticStatus.WARN, "waiting for " + "; ".join(missing), values
+        if last and last.report.warnings:
+            return DiagnosticStatus.WARN, "mapping, but " + "; ".join(last.report.warnings), values
         return DiagnosticStatus.OK, "mapping", values
 
 

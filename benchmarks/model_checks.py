@@ -1,0 +1,92 @@
+"""How often the robust mapper reports a misfit, with and without a bias of the camera's pose, and a refusal.
+
+Prints a Markdown table over the thesis's 22 objects.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import itertools
+import math
+
+import numpy as np
+
+from nbv_planner.episode_config import EpisodeConfig
+from nbv_planner.objects import THESIS_OBJECTS
+from nbv_planner.robust.checks.pose_bias import PoseBias, estimated_bias, pose_misfit
+from nbv_planner.robust.checks.second_surface import second_surface
+from nbv_planner.robust.checks.settings import CheckSettings
+from nbv_planner.robust.mapper import RobustMapper
+from nbv_planner.simulation import Simulation
+
+DEGREE = math.radians(1.0)
+BIASES = {
+    "none": (0.0, 0.0, 0.0),
+    "1° and 5 cm left": (0.0, 0.05, DEGREE),
+    "1° and 5 cm ahead": (0.05, 0.0, DEGREE),
+    "1° and 5 cm right": (0.0, -0.05, DEGREE),
+    "1°": (0.0, 0.0, DEGREE),
+    "5 cm left": (0.0, 0.05, 0.0),
+    "5 cm ahead": (0.05, 0.0, 0.0),
+}
+OBJECTS = tuple(itertools.chain.from_iterable(THESIS_OBJECTS.values()))
+DIRTY = {"noise_std_per_metre": 0.01, "dropout_probability": 0.2, "outlier_probability": 0.1}
+
+
+def mapped(shape: str, seed: int, bias: tuple[float, float, float], views: int, *, dirty: bool) -> RobustMapper:
+    """Mapper after an episode of so many views of planner U."""
+    config = EpisodeConfig(object=shape)
+    names = ("pose_bias_x", "pose_bias_y", "pose_bias_yaw")
+    sensor = dataclasses.replace(
+        config.sensor, seed=seed, **dict(zip(names, bias, strict=True)), **(DIRTY if dirty else {})
+    )
+    noise = 0.01 if dirty else 0.0
+    simulation = Simulation(dataclasses.replace(
+        config, sensor=sensor, planner=dataclasses.replace(config.planner, objective="U"),
+        measurement=dataclasses.replace(config.measurement, noise_std_per_metre=noise),
+        robust=dataclasses.replace(config.robust, robust=True),
+        checks=CheckSettings(misfit_limit=0.0, second_surface_limit=0.0),
+        termination=dataclasses.replace(config.termination, band_tolerance=1e-6, stall_views=0, max_views=views),
+    ))  # fmt: skip
+    for _ in simulation.run():
+        pass
+    assert isinstance(simulation.mapper, RobustMapper)
+    return simulation.mapper
+
+
+def row(name: str, scores: list[float], estimates: list[PoseBias], second: list[float]) -> str:
+    """One line of the table."""
+    limit = CheckSettings().misfit_limit
+    found = sum(score > limit for score in scores)
+    left = [100.0 * float(bias.estimate[1]) for bias in estimates]
+    told = f"{np.mean(left):.0f} ± {np.std(left):.0f}" if left else "–"
+    return (
+        f"| {name} | {found} of {len(scores)} | {np.median(scores):.1f} | {min(scores):.1f} | {max(scores):.1f} "
+        f"| {told} | {max(second):.2f} |"
+    )
+
+
+def main() -> None:
+    """Run the episodes and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--views", type=int, default=20)
+    parser.add_argument("--biases", nargs="*", choices=BIASES, default=list(BIASES))
+    parser.add_argument("--dirty", action="store_true", help="outliers, dropout and noise of robust.yaml")
+    options = parser.parse_args()
+    print("| bias | reported | score: median | least | greatest | estimated left, cm | second surface, greatest |")
+    print("|---|---|---|---|---|---|---|")
+    for name in options.biases:
+        scores, estimates, second = [], [], []
+        for shape, seed in itertools.product(OBJECTS, range(options.seeds)):
+            mapper = mapped(shape, seed, BIASES[name], options.views, dirty=options.dirty)
+            scores.append(pose_misfit(mapper).score)
+            second.append(second_surface(mapper))
+            if scores[-1] > CheckSettings().misfit_limit:
+                estimates.append(estimated_bias(mapper))
+        print(row(name, scores, estimates, second), flush=True)
+
+
+if __name__ == "__main__":
+    main()
