@@ -16,7 +16,7 @@ EXTRA_kilted := ros-kilted
 VENV := $(VENV_$(ROS_DISTRO_WHEELS))
 EXTRA := $(EXTRA_$(ROS_DISTRO_WHEELS))
 BIN := $(VENV)/bin
-LINTED := $(wildcard nbv_planner launch test benchmarks docs setup.py)
+LINTED := $(wildcard nbv_planner launch test benchmarks docs examples setup.py)
 
 # The environment belongs to one interpreter and to one place (its scripts hold the full path): both are in the name of
 # the stamp, so that another PYTHON or a moved checkout builds a new one. The base interpreter is used to build it, since
@@ -81,5 +81,5 @@ check-python:
 $(STAMP): setup.py setup.cfg pyproject.toml | check-python
 	@if [ ! -e $@ ]; then rm -rf $(VENV); "$(BASE_PYTHON)" -m venv $(VENV) || { rm -rf $(VENV); \
 	  echo "no virtual environment: on Debian and Ubuntu, install the package python3-venv" >&2; exit 2; }; fi
-	$(BIN)/python -m pip install --quiet -e '.[$(EXTRA),$(EXTRA)-test,analysis,test,lint]'
+	$(BIN)/python -m pip install --quiet -e '.[$(EXTRA),$(EXTRA)-test,analysis,irsim,test,lint]'
 	@touch $@

@@ -74,6 +74,8 @@ setup(
         "ros-test": test_wheels("jazzy"),
         "ros-kilted-test": test_wheels("kilted"),
         "analysis": ["matplotlib>=3.5", "pillow>=9.0", "joblib>=1.3", "rosbags>=0.11.9", "tqdm>=4.57"],
+        # An independent simulator, for the example that drives mapper and planner with it.
+        "irsim": ["ir-sim>=2.12"],
         # colcon runs pytest when it finds it here; launch_testing's pytest plugin stops at 8.3.
         "test": ["pytest>=7,<8.4", "hypothesis>=6.36"],
         "bench": ["scikit-learn>=1.0", "pytest-benchmark>=4"],
