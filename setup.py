@@ -88,6 +88,7 @@ setup(
             "depth_camera = nbv_planner.ros.executables:depth_camera",
             "surface_mapper = nbv_planner.ros.executables:surface_mapper",
             "nbv_planner = nbv_planner.ros.executables:nbv_planner",
+            "turntable = nbv_planner.ros.executables:turntable",
         ],
     },
 )

@@ -108,6 +108,23 @@ def _planar_covariance(covariance: Any) -> PoseCovariance:
     return PoseCovariance(xx=xx, xy=xy, yy=yy, xyaw=xyaw, yyaw=yyaw, yawyaw=yawyaw)
 
 
+def joint_from_msg(msg: Any, joint: str) -> float | None:
+    """Read the position of one joint from a JointState, or None if it holds others only.
+
+    Raises:
+        InputRejectedError: `wrong_length` (fewer positions than names) or `not_finite`.
+    """
+    if joint not in msg.name:
+        return None
+    place = list(msg.name).index(joint)
+    if place >= len(msg.position):
+        raise InputRejectedError("wrong_length", f"{len(msg.position)} positions of {len(msg.name)} joints")
+    position = float(msg.position[place])
+    if not math.isfinite(position):
+        raise InputRejectedError("not_finite", f"the position of {joint} is {position}")
+    return position
+
+
 def belief_from_msg(msg: Any) -> SurfaceBelief:
     """Read a `surface` cloud; one without the fields of the evidence gives a belief without it.
 

@@ -19,6 +19,7 @@ from nbv_planner.scene import Scene
 from nbv_planner.settings import check_settings, setting
 from nbv_planner.simulated_camera import MotionSettings, SensorSettings
 from nbv_planner.surface import MapperSettings
+from nbv_planner.turntable import TurntableSettings
 
 
 @dataclass(frozen=True)
@@ -103,3 +104,6 @@ NODE_SETTINGS: dict[str, tuple[type, ...]] = {
     ),
 }
 """Settings classes that each node declares as parameters."""
+
+TURNTABLE_SETTINGS: tuple[type, ...] = (Scene, LifecycleParameters, TurntableSettings)
+"""Settings classes of `turntable`, which stands beside the other nodes where a table turns the object."""

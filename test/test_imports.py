@@ -21,7 +21,7 @@ LAYERS = [
     {"gp", "scene", "circle", "colors", "evidence", "free_space", "pose_covariance", "heartbeat"},
     {"surface", "visibility"},
     {"camera", "robust"},
-    {"camera_poses", "pose_track"},
+    {"camera_poses", "pose_track", "turntable"},
     {"ray_casting", "scan_matching", "outlines"},
     {"planning", "objects"},
     {"simulated_camera", "message_values", "scan_mapping"},

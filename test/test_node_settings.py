@@ -8,14 +8,15 @@ import pytest
 
 from nbv_planner.episode_config import EpisodeConfig, config_from_parameters
 from nbv_planner.errors import SettingError
-from nbv_planner.node_settings import NODE_SETTINGS
+from nbv_planner.node_settings import NODE_SETTINGS, TURNTABLE_SETTINGS
 from nbv_planner.scene import Scene
 from nbv_planner.settings import check_value, settings_of
 
-CLASSES = sorted({cls for classes in NODE_SETTINGS.values() for cls in classes}, key=lambda cls: cls.__name__)
+ALL = {**NODE_SETTINGS, "turntable": TURNTABLE_SETTINGS}
+CLASSES = sorted({cls for classes in ALL.values() for cls in classes}, key=lambda cls: cls.__name__)
 DECLARED = [
     pytest.param(node, name, default, meta, id=f"{node}.{name}")
-    for node, classes in NODE_SETTINGS.items()
+    for node, classes in ALL.items()
     for cls in classes
     for name, default, meta in settings_of(cls)
 ]
@@ -29,9 +30,9 @@ def test_there_are_three_nodes_that_share_the_scene():
     assert all(Scene in classes for classes in NODE_SETTINGS.values())
 
 
-@pytest.mark.parametrize("node", NODE_SETTINGS)
+@pytest.mark.parametrize("node", ALL)
 def test_no_node_declares_a_name_twice(node):
-    names = Counter(name for cls in NODE_SETTINGS[node] for name, _, _ in settings_of(cls))
+    names = Counter(name for cls in ALL[node] for name, _, _ in settings_of(cls))
     assert {name for name, number in names.items() if number > 1} == set()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from nbv_planner.node_settings import NODE_SETTINGS
+from nbv_planner.node_settings import NODE_SETTINGS, TURNTABLE_SETTINGS
 from nbv_planner.settings import Setting, settings_of
 
 
@@ -26,7 +26,8 @@ def parameter_tables() -> str:
     shared = [cls for cls in NODE_SETTINGS["depth_camera"] if all(cls in classes for classes in NODE_SETTINGS.values())]
     parts = [_table("All nodes (shared geometry is given once, under `/**`)", shared)]
     parts += [_table(f"`{node}`", [c for c in classes if c not in shared]) for node, classes in NODE_SETTINGS.items()]
-    return "\n\n".join(parts)
+    others = [cls for cls in TURNTABLE_SETTINGS if cls not in shared]
+    return "\n\n".join([*parts, _table("`turntable`, where a table turns the object", others)])
 
 
 def _table(title: str, classes: list[type]) -> str:

@@ -7,6 +7,7 @@ import sys
 
 from nbv_planner.early_signals import signals_end_process
 
+OTHERS = ("turntable",)
 NODES = ("depth_camera", "surface_mapper", "nbv_planner")
 
 
@@ -25,6 +26,11 @@ def nbv_planner() -> None:
     _run("nbv_planner")
 
 
+def turntable() -> None:
+    """Run the node `turntable`."""
+    _run("turntable")
+
+
 def _run(name: str) -> None:
     with signals_end_process(0):
         node = importlib.import_module(f"nbv_planner.ros.nodes.{name}")
@@ -35,6 +41,7 @@ def _run(name: str) -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2 or sys.argv[1] not in NODES:
-        sys.exit(f"usage: python -m nbv_planner.ros.executables {{{','.join(NODES)}}} [--ros-args ...]")
+    known = (*NODES, *OTHERS)
+    if len(sys.argv) < 2 or sys.argv[1] not in known:
+        sys.exit(f"usage: python -m nbv_planner.ros.executables {{{','.join(known)}}} [--ros-args ...]")
     _run(sys.argv.pop(1))

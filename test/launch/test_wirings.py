@@ -1,0 +1,103 @@
+"""Launch files that wire mapper and planner to Nav2, a turntable, a simulator: what they start, under which names."""
+
+from __future__ import annotations
+
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("rclpy", reason="rclpy is not installed; make test brings the wheels")
+pytest.importorskip("launch_ros", reason="launch_ros is not on PyPI: these tests run where ROS 2 is installed")
+
+from launch.actions import GroupAction
+from launch.launch_description_sources import get_launch_description_from_python_launch_file
+from launch.utilities import perform_substitutions
+from launch_ros.actions import Node
+
+from launch import LaunchContext
+
+ROOT = Path(__file__).parents[2]
+NODES = {
+    "nav2": ["static_transform_publisher", "surface_mapper", "nbv_planner"],
+    "turntable": ["turntable", "surface_mapper", "nbv_planner"],
+    "simulator": ["surface_mapper", "nbv_planner"],
+}
+TOPICS = {
+    "nav2": {"scan", "goal_pose"},
+    "turntable": {"scan", "joint_states", "joint_command"},
+    "simulator": {"scan", "camera_pose", "goal_pose"},
+}
+
+
+def described(name: str):
+    return get_launch_description_from_python_launch_file(str(ROOT / "launch" / f"{name}.launch.py"))
+
+
+def actions(entity, context):
+    """Everything that an action leads to, in order."""
+    for action in entity.visit(context) or []:
+        yield action
+        yield from actions(action, context) if not isinstance(action, Node) else ()
+
+
+def nodes(name: str, **given: str) -> dict[str, Node]:
+    """The nodes of a launch file with these arguments, by executable."""
+    context, description = LaunchContext(argv=[]), described(name)
+    for argument in description.get_launch_arguments():
+        argument.visit(context)
+    context.launch_configurations.update(given)
+    (group,) = (entity for entity in description.entities if isinstance(entity, GroupAction))
+    found = {}
+    for action in actions(group, context):
+        if isinstance(action, Node):
+            action._perform_substitutions(context)  # here and now: what is renamed is so within the group only
+            found[text(action.node_executable, context)] = action
+    return found
+
+
+def text(value, context) -> str:
+    return value if isinstance(value, str) else perform_substitutions(context, value)
+
+
+@pytest.mark.parametrize("name", NODES)
+def test_the_nodes_are_started_and_every_argument_is_described(name):
+    assert list(nodes(name)) == NODES[name]
+    for argument in described(name).get_launch_arguments():
+        assert argument.description.endswith(".")
+        assert argument.default_value is not None
+
+
+@pytest.mark.parametrize("name", NODES)
+def test_topics_may_have_other_names(name):
+    arguments = {argument.name for argument in described(name).get_launch_arguments()}
+    assert {f"{topic}_topic" for topic in TOPICS[name]} == {found for found in arguments if found.endswith("_topic")}
+    found = nodes(name, **{f"{topic}_topic": f"/other/{topic}" for topic in TOPICS[name]})
+    for executable in ("surface_mapper", "nbv_planner"):
+        renamed = dict(found[executable].expanded_remapping_rules)
+        assert renamed == {topic: f"/other/{topic}" for topic in TOPICS[name]}
+
+
+def test_the_place_of_the_object_in_the_map_is_published():
+    given = {"object_x": "1.5", "object_y": "-2", "object_yaw": "0.3", "map_frame": "world", "object_frame": "vase"}
+    node = nodes("nav2", **given)["static_transform_publisher"]
+    context = LaunchContext(argv=[])
+    context.launch_configurations.update(given)
+    wanted = ["--x", "1.5", "--y", "-2", "--yaw", "0.3", "--frame-id", "world", "--child-frame-id", "vase"]
+    # The first word is the executable, which is looked for only when it is started; what ROS adds comes last.
+    assert [perform_substitutions(context, part) for part in node.cmd[1 : len(wanted) + 1]] == wanted
+
+
+@pytest.mark.parametrize("name", ["turntable", "simulator"])
+def test_they_run_wait_and_end_cleanly(launch, name):
+    process, output = launch(name)
+    said = "waiting for the service ~/start" if name == "turntable" else "waiting for /surface"
+    deadline = time.monotonic() + 60
+    while said not in output.read_text():
+        assert time.monotonic() < deadline, output.read_text()
+        assert process.poll() is None, output.read_text()
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(30) == 0
+    assert "Traceback" not in output.read_text()
