@@ -17,12 +17,16 @@ from nbv_planner.simulation import Simulation
 def recorded_config(values: Mapping[str, Any]) -> EpisodeConfig:
     """Rebuild a configuration from what :meth:`EpisodeConfig.as_dict` gave, also after a way through JSON.
 
+    A group that an older version did not have yet has its default values.
+
     Raises:
         SettingError: a value is not allowed (any more).
     """
     default = EpisodeConfig()
     arguments: dict[str, Any] = {}
     for field in dataclasses.fields(EpisodeConfig):
+        if field.name not in values:
+            continue
         group, value = getattr(default, field.name), values[field.name]
         arguments[field.name] = from_mapping(type(group), value) if dataclasses.is_dataclass(group) else value
     return EpisodeConfig(**arguments)

@@ -43,6 +43,12 @@ def test_configuration_survives_the_way_through_json():
     assert recorded_config(json.loads(json.dumps(config.as_dict()))) == config
 
 
+def test_group_that_an_older_version_did_not_record_has_its_defaults():
+    config = EpisodeConfig(object="square:width=6", scene=Scene(pixel_size=0.2))
+    values = {name: value for name, value in config.as_dict().items() if name not in ("mapper", "thesis_tie_tolerance")}
+    assert recorded_config(values) == config
+
+
 def test_episode_runs_again_to_the_same_views(episodes):
     judge = rerun(episodes[1]).judge
     assert [view.angle for view in judge.views] == [view["angle"] for view in episodes[1]["views"]]
