@@ -71,9 +71,10 @@ def test_report_has_all_tables_and_pictures_and_one_page(there, capsys):
     drawn = {name.rpartition(".")[0] for name in names(there / "all" / "figures")}
     planners = ("1_greedy-oracle", "2_U", "3_CS-U")
     shown = PICTURES | {f"views_{planner}" for planner in planners}
-    assert drawn == {f"{name}_{protocol}" for name in shown for protocol in ("thesis", "sensor")}
+    both = {f"{name}_{protocol}" for name in shown for protocol in ("thesis", "sensor")}
+    assert drawn == both | {"tradeoff_thesis"}  # nobody reaches 95 % in three noisy views
     page = (there / "all" / "report.html").read_text(encoding="utf-8")
-    assert page.count("<figure>") == len(drawn)
+    assert page.count("<figure>") == len(both)  # times differ from run to run: not on the page
 
 
 def test_tables_hold_the_metrics_of_the_episodes(there):

@@ -25,6 +25,7 @@ from nbv_planner.plotting.sweep.dots import Dot, DotPanel, draw_dots
 from nbv_planner.plotting.sweep.landscapes import draw_landscapes
 from nbv_planner.plotting.sweep.layout import png_bytes, svg_bytes
 from nbv_planner.plotting.sweep.planner_style import planner_styles
+from nbv_planner.plotting.sweep.tradeoff import TradeOff, draw_tradeoff
 from nbv_planner.plotting.sweep.view_maps import ViewMap, draw_view_maps, number_places
 
 LABELS = ["ref$", "IOA", "CS-U closed"]
@@ -38,6 +39,10 @@ BANDS = {
 DOTS = [
     Dot("ref$", 100.0, 100.0, 100.0), Dot("IOA", 127.0, 120.0, 134.0, "3 of 22 N/A", (100.0, 150.0)),
     Dot("CS-U closed", None, note="all N/A"),
+]
+TRADE_OFFS = [
+    TradeOff("ref$", 0.4, 0.9, 101.0), TradeOff("IOA", 12.0, 30.0, 127.0, 120.0, 134.0),
+    TradeOff("CS-U closed", 12.5, 20.0, 127.5, 121.0, 134.0),
 ]
 CIRCLE = np.linspace(0.0, TWO_PI, 50, endpoint=False)
 
@@ -62,6 +67,7 @@ def draw_all() -> dict[str, Figure]:
         "calibration": draw_calibration(
             LEVELS, dict.fromkeys(LABELS, LEVELS**0.9), dict.fromkeys(LABELS, np.linspace(0.6, 1.0, 36)), STYLES
         ),
+        "tradeoff": draw_tradeoff(TRADE_OFFS, "T95 / T95* (%)", STYLES, 100.0),
     }
 
 
@@ -70,7 +76,7 @@ def figures():
     return draw_all()
 
 
-NAMES = ["coverage", "dots", "maps", "landscapes", "calibration"]
+NAMES = ["coverage", "dots", "maps", "landscapes", "calibration", "tradeoff"]
 
 
 def artist(axes, label):
@@ -127,6 +133,17 @@ def test_coverage_has_a_panel_per_planner_with_mean_band_and_reference(figures):
     assert vertices[:, 1].max() == pytest.approx(100.0 * BANDS["IOA"].high.max())
     assert axes[0].get_ylabel() == "true coverage (%)"
     assert {a.get_xlabel() for a in axes} == {"number of views"}
+
+
+def test_tradeoff_has_a_point_per_planner_at_its_time_with_its_interval(figures):
+    (axes,) = figures["tradeoff"].axes
+    assert axes.get_xscale() == "log"
+    for point in TRADE_OFFS:
+        line = artist(axes, f"value {point.label}")
+        assert (*line.get_xdata(), *line.get_ydata()) == (point.milliseconds, point.value)
+    upright = [line for line in axes.lines if len(set(line.get_xdata())) == 1 and len(line.get_xdata()) == 2]
+    assert [tuple(line.get_ydata()) for line in upright] == [(120.0, 134.0), (121.0, 134.0)]
+    assert tuple(artist(axes, "line").get_ydata()) == (100.0, 100.0)
 
 
 def test_coverage_can_be_drawn_without_a_reference():

@@ -88,7 +88,7 @@ def report_tables(report: SweepReport) -> list[Table]:
     compared = compared_with_thesis(report.of_protocol("thesis"))
     if report.cases:
         tables += [*([compared] if compared else []), planner_table(report.cases), paired_table(report.cases)]
-        tables.append(timing_table(report.episodes))
+        tables.append(timing_table(report.episodes, report.cases))
     if report.theory:
         tables.append(theory_table(report.theory, report.sweep["settings"]["mapper"]["delta"]))
     return [*tables, failure_table(report.failures)]
@@ -124,7 +124,7 @@ def _protocol_section(
 ) -> Section:
     suffix = report.suffix(protocol)
     named = {table.name: table for table in tables}
-    drawn = [picture for picture in pictures if picture.name.endswith(suffix) and picture.name != "theory"]
+    drawn = [p for p in pictures if p.name.endswith(suffix) and not p.name.startswith(("theory", "tradeoff"))]
     shown = [f"table_7_1{suffix}", f"table_7_1_optimum{suffix}"]
     folded = [f"table_7_2{suffix}", f"objects{suffix}", f"paired_objects{suffix}"]
     folded += ["compared_with_thesis"] if protocol == "thesis" else []

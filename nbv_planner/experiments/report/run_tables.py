@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from nbv_planner.evaluation.statistics import object_interval
+from nbv_planner.experiments.report.comparison import ComparedCase, figures
+from nbv_planner.experiments.report.thesis_tables import NOT_REACHED, not_reached
 from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.reports.table import Cell, Column, Table
 from nbv_planner.settings import settings_of
@@ -27,8 +30,13 @@ def failure_table(failures: Sequence[Mapping[str, Any]]) -> Table:
     return Table("failures", "Failed cases", note, (*_CASE, Column("error", "error")), tuple(rows))
 
 
-def timing_table(episodes: Sequence[Mapping[str, Any]]) -> Table:
-    """Time per decision by protocol and planner, in the order in which they occur in `episodes`."""
+def timing_table(episodes: Sequence[Mapping[str, Any]], cases: Sequence[ComparedCase]) -> Table:
+    """Time per decision beside what it buys, by protocol and planner.
+
+    Args:
+        episodes: the episodes, whose order the rows follow.
+        cases: the same in numbers.
+    """
     times: dict[tuple[str, str], list[float]] = {}
     for episode in episodes:
         group = times.setdefault((episode["case"]["protocol"], episode["case"]["planner"]), [])
@@ -36,13 +44,13 @@ def timing_table(episodes: Sequence[Mapping[str, Any]]) -> Table:
     columns = (
         Column("protocol", "protocol"), Column("algorithm", "planner"), Column("decisions", "decisions"),
         Column("median_ms", "median (ms)", 2), Column("p95_ms", "95 % below (ms)", 2),
-        Column("max_ms", "longest (ms)", 2),
+        Column("max_ms", "longest (ms)", 2), Column("t95_rel_percent", "T95 / T95* (%)", 1, interval=True), NOT_REACHED,
     )
     note = (
         "Wall-clock time of a decision on the machine that ran the sweep, beside whatever else ran there: the only "
-        "figures that differ from run to run."
+        "figures that differ from run to run. T95 / T95*: N/A left out, intervals over the objects."
     )
-    rows = [(*group, *_summary(values)) for group, values in times.items()]
+    rows = [(*group, *_summary(values), *_quality(group, cases)) for group, values in times.items()]
     return Table("timing", "Time per decision", note, columns, tuple(rows))
 
 
@@ -51,6 +59,11 @@ def _summary(milliseconds: Sequence[float]) -> tuple[Cell, ...]:
         return 0, None, None, None
     median, p95, longest = np.quantile(milliseconds, [0.5, 0.95, 1.0])
     return len(milliseconds), float(median), float(p95), float(longest)
+
+
+def _quality(group: tuple[str, str], cases: Sequence[ComparedCase]) -> tuple[Cell, ...]:
+    own = [c for c in cases if (c.case.trial.protocol, c.case.planner) == group]
+    return object_interval(figures(own, lambda c: c.t95_percent)), not_reached(own)
 
 
 def planner_settings_table(planners: Mapping[str, Mapping[str, Any]], reference: str | None) -> Table:
