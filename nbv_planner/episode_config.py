@@ -115,7 +115,8 @@ def _check_same_prior(parameters: Mapping[str, Mapping[str, Any]]) -> None:
         SettingError: names both priors.
     """
     mapper, planner = (parameters.get(node, {}) for node in ("surface_mapper", "nbv_planner"))
-    if not from_mapping(PlannerSettings, planner).draws_shapes:
+    certified = from_mapping(TerminationSettings, planner).certify
+    if not (certified or from_mapping(PlannerSettings, planner).draws_shapes):
         return
     priors = [(from_mapping(KernelSettings, node), from_mapping(PriorMean, node)) for node in (mapper, planner)]
     if priors[0] != priors[1]:

@@ -17,9 +17,10 @@ from nbv_planner.evaluation.records import Step, ViewRecord
 from nbv_planner.free_space import FreeRays
 from nbv_planner.geometry import TWO_PI
 from nbv_planner.objects import bisected_surface_points, parse_object, surface_points
+from nbv_planner.planning.monitoring import termination_monitor
 from nbv_planner.planning.objectives import TrueSurface
 from nbv_planner.planning.planners import Decision, PlannerSettings, Prior, planner_named
-from nbv_planner.planning.termination import Termination, TerminationMonitor, TerminationReason
+from nbv_planner.planning.termination import Termination, TerminationReason
 from nbv_planner.planning.view_space import ViewSpace
 from nbv_planner.robust.checks.report import refusal
 from nbv_planner.robust.mapper import mapper_for
@@ -75,7 +76,8 @@ class Simulation:
         self._truth = TrueSurface(self._points.angle, self._points.radius)
         settings = thesis_planner_settings(config) if thesis else config.planner
         kernel = config.kernel.build()
-        self._planner = planner_named(settings, scene, views, self._truth, Prior(kernel, config.mapper.prior_mean))
+        self._prior = Prior(kernel, config.mapper.prior_mean)
+        self._planner = planner_named(settings, scene, views, self._truth, self._prior)
         # The published runs hang on ties that rounding decides: there the solution stays the dense one.
         mapper = dataclasses.replace(config.mapper, solver="dense") if thesis else config.mapper
         robust = RobustSettings() if thesis else config.robust
@@ -113,7 +115,7 @@ class Simulation:
         """Cast noisy beams and stop as a robot does, without looking at the true object."""
         config = self.config
         camera = SimulatedCamera(self._shape, config.scene, config.sensor)
-        monitor = TerminationMonitor(config.termination)
+        monitor = termination_monitor(config.termination, config.planner, config.scene, self._prior)
         current, began = config.motion.initial_view_angle, time.perf_counter()
         while True:
             started = time.perf_counter()
@@ -132,7 +134,10 @@ class Simulation:
             if refused:
                 return Termination(TerminationReason.FAILED, {"views": float(len(self.judge.views))}, refused)
             current = decision.view_angle
-            ended = monitor.after_view(self.judge.steps[-1].belief, time.perf_counter() - began)
+            steps = self.judge.steps
+            ended = monitor.after_view(
+                steps[-1].belief, time.perf_counter() - began, [step.view_angle for step in steps]
+            )
             if ended:
                 return ended
 

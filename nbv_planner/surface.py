@@ -140,7 +140,7 @@ class SurfaceBelief:
         std: posterior standard deviation, shape (M,), metres.
         lower: lower confidence bound, shape (M,), metres.
         upper: upper confidence bound, shape (M,), metres.
-        hits: measurements so far in each grid cell, shape (M,).
+        hits: measurements so far in each grid cell, counted where their beams meet the mean contour, shape (M,).
         evidence: what it rests on, to condition another model on; None if that was not handed on.
     """
 
@@ -339,7 +339,7 @@ class SurfaceMapper:
             new = new.radial(relative_slope(self._grid, preview.mean(), new.angle))
         self._posterior = self._posterior.adding(new.angle, new.radius, new.std)
         self._trusted = trusted(self._posterior, self._grid)
-        self._hits = self._hits + self._new_hits(new.angle)
+        self._hits = self._hits + self._new_hits(self._met(measurements))
         self._evidence = self._evidence.adding(self._grid, new.angle, new.radius, new.std)
         for rays in free:
             self._evidence = self._evidence.bounded(rays.bound(self._grid))
@@ -392,6 +392,23 @@ class SurfaceMapper:
     def leave_one_out(self) -> LeaveOneOut:
         """Predict each of :attr:`measurements` from the others: a check of kernel, noise and band."""
         return leave_one_out(self._kernel, self._settings.prior_mean, *self._posterior.measured)
+
+    def _met(self, measurements: Measurements) -> FloatArray:
+        r"""Angle at which each beam meets the mean contour, to first order, shape (n,), radians.
+
+        Noise along a slanting beam moves its hit along the surface too, so that the outermost hits of a view pretend
+        to have seen more of it. The step s along a beam at the tilt t to the contour of the relative slope q is
+        :math:`s\,(\cos t - q \sin t) = μ - r`, cut off at three standard deviations.
+        """
+        tilt, radius = np.asarray(measurements.tilt), np.maximum(measurements.radius, 1e-9)
+        if not tilt.any():
+            return measurements.angle
+        mean = self._trusted.mean()
+        short = CircleInterpolation.at(self._grid, measurements.angle)(mean) - measurements.radius
+        rate = np.cos(tilt) - relative_slope(self._grid, mean, measurements.angle) * np.sin(tilt)
+        most = 3.0 * measurements.std
+        step = np.clip(short * np.sign(rate) / np.maximum(np.abs(rate), 1e-3), -most, most)
+        return wrap_angle(measurements.angle + step * np.sin(tilt) / radius)
 
     def _new_hits(self, angle: FloatArray) -> NDArray[np.integer[Any]]:
         """Count the measurements nearest to each grid angle."""

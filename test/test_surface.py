@@ -363,3 +363,21 @@ def test_leaving_measurements_out_tells_right_noise_from_wrong_noise():
     assert inside[0] < 0.5
     assert inside[1] == pytest.approx(0.683, abs=0.07)
     assert inside[2] > 0.95
+
+
+def test_hits_are_counted_where_the_beams_meet_the_believed_surface():
+    """Noise along a slanting beam moves a hit along the surface; the beam still meets it where it does."""
+    rng, angle, tilt = np.random.default_rng(0), np.linspace(1.0, 1.5, 200), np.pi - 0.6
+    error = 0.2 * rng.standard_normal(200)
+    # On a circle of radius 5: a range that is too long by e ends e along the beam.
+    x = 5.0 * np.cos(angle) + error * np.cos(angle + tilt)
+    y = 5.0 * np.sin(angle) + error * np.sin(angle + tilt)
+    mapper = SurfaceMapper(PeriodicMatern(smoothness="5/2", length_scale=1.0), MapperSettings())
+    measured = np.arctan2(y, x)
+    mapper.add(Measurements(measured, np.hypot(x, y), np.full(200, 0.2), np.full(200, tilt) + angle - measured))
+    belief = mapper.belief()
+    hit = belief.angle[belief.hits > 0]
+    assert measured.max() - measured.min() > 0.53  # they reach beyond what was seen
+    assert 0.97 < hit.min() < 1.03
+    assert 1.47 < hit.max() < 1.53
+    assert belief.hits.sum() == 200

@@ -168,7 +168,7 @@ class EpisodeMemory:
             StateFileError: `content`: it is no such state; nothing has changed then.
         """
         twin = copy.copy(self)
-        twin.planner, twin.monitor = self.planner.snapshot(), TerminationMonitor(self.monitor.settings)
+        twin.planner, twin.monitor = self.planner.snapshot(), copy.copy(self.monitor)
         try:
             twin._fill(values, arrays)
         except (LookupError, TypeError, ValueError, AttributeError) as error:

@@ -196,6 +196,11 @@ class PlanningSession(EpisodeMemory):
         return seconds if seconds > self.settings.input_timeout else None
 
     @property
+    def draws_shapes(self) -> bool:
+        """Whether planner or monitor look at posterior shapes, for which a belief must say what it rests on."""
+        return self.planner.settings.draws_shapes or self.monitor.certificate is not None
+
+    @property
     def coverage(self) -> float:
         """Estimated coverage, 0 without a belief."""
         belief = self.inputs.belief
@@ -400,7 +405,7 @@ class PlanningSession(EpisodeMemory):
         self._counted.append(inputs.belief_stamp)
         self._hits = int(inputs.belief.hits.sum())
         self.goal, self._arrived, self._waiting_since = None, False, None
-        ended = self.monitor.after_view(inputs.belief, self.elapsed(now))
+        ended = self.monitor.after_view(inputs.belief, self.elapsed(now), self.visited)
         if ended:
             self._end(ended)
         return None

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from nbv_planner.planning.coverage import coverage_estimate, narrow_fraction
+from nbv_planner.planning.shapes.certificate import CoverageCertificate, CoverageEstimate
 from nbv_planner.settings import check_settings, setting
 from nbv_planner.surface import SurfaceBelief
 
@@ -13,6 +17,7 @@ from nbv_planner.surface import SurfaceBelief
 class TerminationReason(str, enum.Enum):
     """Why an episode ended."""
 
+    COVERED = "COVERED"
     BAND_NARROW = "BAND_NARROW"
     NO_GAIN = "NO_GAIN"
     STALLED = "STALLED"
@@ -49,6 +54,19 @@ class TerminationSettings:
         SettingError: a value is out of range.
     """
 
+    certify: bool = setting(
+        False, "COVERED: end when the posterior shapes say that target_coverage has been reached."
+    )
+    certificate_delta: float = setting(
+        0.05, "COVERED: probability that is left for less than target_coverage.", gt=0.0, lt=1.0, read_only=False
+    )
+    certificate_margin: float = setting(
+        0.0, "COVERED: coverage asked of the shapes beyond target_coverage, for what they do not know.", ge=0.0, lt=1.0,
+        read_only=False,
+    )
+    certificate_shapes: int = setting(
+        200, "COVERED: number of posterior shapes that are asked.", ge=20, le=100_000
+    )
     band_tolerance: float = setting(
         0.7, "Width of the confidence band below which an angle counts as reconstructed.", unit="m", gt=0.0,
         read_only=False,
@@ -82,18 +100,23 @@ class TerminationMonitor:
 
     Attributes:
         settings: its limits.
+        certificate: judges the coverage by posterior shapes; None if nobody asked for it.
         history: estimated coverage after each view so far.
+        estimate: what the certificate said after the last view; None before the first, and without a certificate.
     """
 
-    def __init__(self, settings: TerminationSettings) -> None:
+    def __init__(self, settings: TerminationSettings, certificate: CoverageCertificate | None = None) -> None:
         """Start with an empty history."""
         self.settings = settings
+        self.certificate = certificate
         self.history: list[float] = []
+        self.estimate: CoverageEstimate | None = None
         self._covered: tuple[SurfaceBelief | None, float, float] = (None, 0.0, 0.0)
 
     def reset(self) -> None:
         """Forget the episode so far."""
         self.history.clear()
+        self.estimate = None
 
     def coverage(self, belief: SurfaceBelief) -> float:
         """Estimated coverage of the surface, in [0, 1]; kept for the newest belief, which is asked for again."""
@@ -104,12 +127,15 @@ class TerminationMonitor:
             self._covered = belief, tolerance, coverage
         return coverage
 
-    def after_view(self, belief: SurfaceBelief, elapsed: float) -> Termination | None:
+    def after_view(
+        self, belief: SurfaceBelief, elapsed: float, taken: Sequence[float] = ()
+    ) -> Termination | None:
         """Judge the belief after a view; call it once per view.
 
         Args:
             belief: the belief with that view's measurements.
             elapsed: time since the start of the episode, seconds.
+            taken: angles of the views taken so far, radians; what a certificate goes by.
 
         Returns:
             The termination, or None if the episode goes on.
@@ -123,7 +149,24 @@ class TerminationMonitor:
                 {"narrow_fraction": fraction, "band_tolerance": s.band_tolerance, "target_fraction": s.target_fraction},
                 f"the band is narrower than {s.band_tolerance:g} m on {fraction:.1%} of the circle",
             )
-        return self._stalled() or self._used_up(elapsed)
+        return self._covered_enough(belief, taken) or self._stalled() or self._used_up(elapsed)
+
+    def _covered_enough(self, belief: SurfaceBelief, taken: Sequence[float]) -> Termination | None:
+        s = self.settings
+        if self.certificate is None:
+            return None
+        self.estimate = found = self.certificate.estimate(
+            belief, np.asarray(taken, dtype=float), s.certificate_delta, s.certificate_margin
+        )
+        target = self.certificate.target
+        if found.probability < 1.0 - s.certificate_delta:
+            return None
+        return Termination(
+            TerminationReason.COVERED,
+            {"probability": found.probability, "target_coverage": target, "certificate_delta": s.certificate_delta,
+             "coverage_lower": found.lower},
+            f"at least {target:.1%} of the surface has been seen by {found.probability:.1%} of the posterior shapes",
+        )
 
     def before_view(self, predicted_gain: float) -> Termination | None:
         """Judge the best predicted gain of the next view."""

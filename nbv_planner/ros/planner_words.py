@@ -79,13 +79,24 @@ def status_values(session: PlanningSession, now: int) -> dict[str, object]:
     values: dict[str, object] = {
         "state": session.state.value, "views": len(session.visited), "coverage_estimate": session.coverage,
         "elapsed": session.elapsed(now), "lost_views": session.lost_views, "skipped_views": session.skipped_views,
-        "unreached_views": session.unreached_views,
+        "unreached_views": session.unreached_views, **_certified(session),
     }
     if session.termination is None:
         return values
     ended = session.termination
     # What every status holds comes last: a figure of the same name (views) must not change its form.
     return {**ended.figures, **values, "reason": ended.reason.value, "detail": ended.detail}
+
+
+def _certified(session: PlanningSession) -> dict[str, object]:
+    """What the posterior shapes say of the coverage, after the newest view."""
+    found = session.monitor.estimate
+    if found is None:
+        return {}
+    return {
+        "coverage_mean": found.mean, "coverage_lower": found.lower, "coverage_upper": found.upper,
+        "coverage_probability": found.probability,
+    }
 
 
 def iteration_values(session: PlanningSession, goal: Goal, view_distance: float) -> dict[str, object]:
@@ -109,4 +120,5 @@ def iteration_values(session: PlanningSession, goal: Goal, view_distance: float)
         "band_width_mean": float(goal.belief.width.mean()),
         "narrow_fraction": narrow_fraction(goal.belief, session.monitor.settings.band_tolerance),
         "coverage_estimate": session.monitor.coverage(goal.belief),
+        **_certified(session),
     }

@@ -43,8 +43,7 @@ class ShapeCoverage:
         """Look at `shapes` from `views` (V,), radians; what was seen is told by the measurements of `belief` alone."""
         fraction = unseen_fraction(belief, shapes.angle, scene.pixel_size)
         unseen = np.rint(fraction * surface_density(shapes, scene.pixel_size, density) / _PART)
-        mean = Shapes(shapes.angle, belief.interpolate(belief.mean, shapes.angle)[None])
-        seen = np.sum((1.0 - fraction) * surface_density(mean, scene.pixel_size, density))
+        seen = seen_points(belief, shapes.angle, scene.pixel_size, density)
         left = np.flatnonzero(unseen.any(axis=0))  # the rest adds nothing to any view
         visible = visible_cells(shapes, views, scene)[:, :, left]
         return cls(
@@ -74,24 +73,49 @@ def surface_density(shapes: Shapes, pixel_size: float, density: str = "crossings
     return np.asarray(0.5 * (stretch + np.roll(stretch, 1, axis=1)))
 
 
+def seen_points(belief: SurfaceBelief, angle: FloatArray, pixel_size: float, density: str = "crossings") -> float:
+    """Expected number of surface points seen so far: of the mean contour, where it has been seen.
+
+    Args:
+        belief: the mean contour and where measurements lie.
+        angle: uniform grid of the sum, shape (M,), radians.
+        pixel_size: side h of a pixel, metres.
+        density: see :func:`surface_density`.
+    """
+    mean = Shapes(angle, belief.interpolate(belief.mean, angle)[None])
+    seen = 1.0 - unseen_fraction(belief, angle, pixel_size)
+    return float((seen * surface_density(mean, pixel_size, density)).sum())
+
+
 def unseen_fraction(belief: SurfaceBelief, angle: FloatArray, pixel_size: float) -> FloatArray:
     r"""Part of the cell around each `angle` (uniform, shape (M,)) that has not been seen.
 
-    A grid angle of the belief has been seen if a measurement lies within :math:`h/\sqrt2` along the circle through it:
-    measured points of neighbouring pixels are :math:`\sqrt2 h` apart at most.
+    Between two neighbouring measurements the surface has been seen if they are at most :math:`2\sqrt2 h` apart along
+    the mean contour, twice the distance of points of neighbouring pixels; across the shadow of a tip they are further
+    apart. At the end of such a stretch half the distance of its last two measurements is seen too.
     """
     seen = _seen(belief, pixel_size)
     places = angle[:, None] + TWO_PI / len(angle) * _IN_CELL
     return np.asarray(CircleInterpolation.at(belief.angle, places)(1.0 - seen).mean(axis=1))
 
 
+def contour_steps(belief: SurfaceBelief) -> FloatArray:
+    """Length of the mean contour from each grid angle to the next, shape (M,), metres."""
+    x, y = polar_to_cartesian(belief.angle, belief.mean)
+    return np.hypot(np.roll(x, -1) - x, np.roll(y, -1) - y)
+
+
 def _seen(belief: SurfaceBelief, pixel_size: float) -> BoolArray:
     """Which grid angles of the belief have been seen, shape (M,)."""
     hit, size = np.flatnonzero(belief.hits > 0), len(belief.angle)
-    radius = np.maximum(belief.mean[hit], pixel_size)
-    reach = np.minimum(np.rint(pixel_size / (np.sqrt(2.0) * radius * belief.step)), size // 2).astype(np.intp)
+    gap = np.diff(hit, append=hit[:1] + size)  # to the next hit, in grid steps
+    way = np.concatenate([[0.0], np.cumsum(contour_steps(belief))])  # along the contour from the first grid angle
+    closed = np.diff(way[hit], append=way[hit[:1]] + way[-1]) <= 2.0 * np.sqrt(2.0) * pixel_size
+    half = np.where(closed, gap // 2, 0)
+    after = np.where(closed, gap - 1, np.roll(half, 1))
+    before = np.where(np.roll(closed, 1), 0, half)
     # On three turns, each stretch begins with a step up and ends with one down.
-    edges = np.bincount(size + hit - reach, minlength=3 * size) - np.bincount(
-        size + hit + reach + 1, minlength=3 * size
+    edges = np.bincount(size + hit - before, minlength=3 * size) - np.bincount(
+        np.minimum(size + hit + after + 1, 3 * size - 1), minlength=3 * size
     )
     return np.asarray((np.cumsum(edges) > 0).reshape(3, size).any(axis=0))

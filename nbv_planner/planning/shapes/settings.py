@@ -30,7 +30,7 @@ class ShapeSettings(LearnedPriorSettings):
     free_space: bool = setting(True, "EMC, rollout: let beams that met nothing bound the shapes.")
     first_views: int = setting(12, "rollout: number of views of largest EMC that are looked ahead from.", ge=1)
     target_coverage: float = setting(
-        0.95, "rollout: part of the surface that is to be seen.", gt=0.0, le=1.0, read_only=False
+        0.95, "rollout, COVERED: part of the surface that is to be seen.", gt=0.0, le=1.0
     )
     deadline: float = setting(
         1.0, "rollout: time for a decision, after which the best answer so far is taken.", unit="s", gt=0.0,

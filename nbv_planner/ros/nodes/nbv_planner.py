@@ -20,10 +20,11 @@ from nbv_planner.errors import InputRejectedError, SettingError, StateFileError
 from nbv_planner.gp.kernels import KernelSettings
 from nbv_planner.node_settings import NODE_SETTINGS, NbvPlannerParameters, PriorMean
 from nbv_planner.planning.goal import Goal, Target
+from nbv_planner.planning.monitoring import termination_monitor
 from nbv_planner.planning.planners import Planner, PlannerSettings, Prior, planner_named
 from nbv_planner.planning.reminder import GoalReminder
 from nbv_planner.planning.session import Answer, PlanningSession, Question, SessionSettings, State
-from nbv_planner.planning.termination import TerminationMonitor, TerminationSettings
+from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.planning.view_space import ViewSpace, ViewSpaceSettings
 from nbv_planner.ros import conversions, qos
 from nbv_planner.ros.base_node import BaseNode, NodeFinished, run_node
@@ -75,9 +76,11 @@ class NbvPlannerNode(BaseNode):
         self._transforms = (
             TransformPoses(self, self.parameters.object_frame) if self.poses.pose_source == "tf" else None
         )
+        planner = self._planner()
+        limits = read_settings(self, TerminationSettings)
         self.session = PlanningSession(
-            self._planner(),
-            TerminationMonitor(read_settings(self, TerminationSettings)),
+            planner,
+            termination_monitor(limits, planner.settings, self.scene, self._prior()),
             read_settings(self, ArrivalSettings),
             read_settings(self, SessionSettings),
             self.scene.view_distance,
@@ -167,10 +170,13 @@ class NbvPlannerNode(BaseNode):
         """
         views = ViewSpace(read_settings(self, ViewSpaceSettings))
         try:
-            prior = Prior(read_settings(self, KernelSettings).build(), read_settings(self, PriorMean).prior_mean)
-            return planner_named(read_settings(self, PlannerSettings), self.scene, views, prior=prior)
+            return planner_named(read_settings(self, PlannerSettings), self.scene, views, prior=self._prior())
         except SettingError as error:
             raise SettingError(f"{self.get_name()}: {error}") from error
+
+    def _prior(self) -> Prior:
+        """Prior of the surface, the mapper's if both were told the same."""
+        return Prior(read_settings(self, KernelSettings).build(), read_settings(self, PriorMean).prior_mean)
 
     def _open_topics(self) -> None:
         override = {"qos_overriding_options": qos.overridable()}
@@ -207,8 +213,8 @@ class NbvPlannerNode(BaseNode):
         """Take in a surface belief."""
         conversions.check_frame(msg.header, self.parameters.object_frame)
         belief, stamp = conversions.belief_from_msg(msg), conversions.to_nanoseconds(msg.header.stamp)
-        if belief.evidence is None and self.session.planner.settings.draws_shapes:
-            raise InputRejectedError("evidence", "the surface has no evidence fields, which EMC and rollout need")
+        if belief.evidence is None and self.session.draws_shapes:
+            raise InputRejectedError("evidence", "the surface has no evidence, which EMC, rollout and certify need")
         lost = self.session.take_surface(belief, stamp)
         if lost:
             self.drop("view.lost", f"{lost} views that had counted are not in the surface any more", lost)

@@ -1,0 +1,84 @@
+"""How much of the surface has been seen, with an interval: the posterior of the coverage over drawn shapes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from nbv_planner.geometry import FloatArray
+from nbv_planner.planning.shapes.coverage import surface_density
+from nbv_planner.planning.shapes.sampler import ShapeSampler
+from nbv_planner.planning.shapes.visibility import visible_cells
+from nbv_planner.scene import Scene
+from nbv_planner.surface import SurfaceBelief
+
+
+@dataclass(frozen=True)
+class CoverageEstimate:
+    """Posterior of the coverage.
+
+    Attributes:
+        mean: its mean, in [0, 1].
+        lower: its lower bound at the confidence asked for.
+        upper: its upper bound.
+        probability: posterior probability that it is at least the target, and the margin beyond it.
+    """
+
+    mean: float
+    lower: float
+    upper: float
+    probability: float
+
+
+@dataclass(frozen=True, eq=False)
+class CoverageCertificate:
+    r"""Judges the coverage by the shapes that the object may still have.
+
+    The coverage of a shape s is the part of its expected surface points :math:`ρ_s(φ)` that the views taken would have
+    seen of it, :math:`\sum_{φ \in o_s(θ_{1:t})} ρ_s(φ) / \sum_φ ρ_s(φ)`. Where the edges of what was seen lie is thus
+    as uncertain as the shapes are there; hits, which noise moves along a slanted surface, do not decide it. The
+    probability is as good as the prior of the shapes: how often it holds is to be measured.
+
+    Attributes:
+        sampler: draws the shapes.
+        scene: geometry.
+        target: coverage asked for, in (0, 1].
+        density: see :func:`nbv_planner.planning.shapes.coverage.surface_density`.
+    """
+
+    sampler: ShapeSampler
+    scene: Scene
+    target: float
+    density: str = "crossings"
+
+    def coverages(self, belief: SurfaceBelief, taken: FloatArray) -> FloatArray:
+        """Coverage of each drawn shape, shape (S,), in [0, 1].
+
+        Args:
+            belief: the belief, with its evidence.
+            taken: views taken so far, shape (T,), radians.
+
+        Raises:
+            SettingError: the belief does not say what it rests on.
+        """
+        shapes = self.sampler.draw(belief, self.scene)
+        points = surface_density(shapes, self.scene.pixel_size, self.density)
+        seen = visible_cells(shapes, taken, self.scene).any(axis=1)
+        return np.asarray((points * seen).sum(axis=1) / points.sum(axis=1))
+
+    def estimate(
+        self, belief: SurfaceBelief, taken: FloatArray, delta: float, margin: float = 0.0
+    ) -> CoverageEstimate:
+        """Estimate the coverage.
+
+        Args:
+            belief: the belief, with its evidence.
+            taken: views taken so far, shape (T,), radians.
+            delta: probability left outside the interval [lower, upper], half of it on either side.
+            margin: coverage asked for beyond the target, as far as there is any.
+        """
+        covered = self.coverages(belief, taken)
+        lower, upper = np.quantile(covered, [0.5 * delta, 1.0 - 0.5 * delta])
+        enough = covered >= min(self.target + margin, 1.0 - 1e-9)
+        return CoverageEstimate(float(covered.mean()), float(lower), float(upper), float(enough.mean()))

@@ -1,0 +1,130 @@
+"""Coverage judged by posterior shapes, and the end of an episode that rests on it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from beliefs import belief_of, with_evidence
+
+from nbv_planner.episode_config import EpisodeConfig
+from nbv_planner.errors import SettingError
+from nbv_planner.geometry import TWO_PI
+from nbv_planner.planning.monitoring import termination_monitor
+from nbv_planner.planning.planners import PlannerSettings, Prior
+from nbv_planner.planning.shapes.certificate import CoverageCertificate
+from nbv_planner.planning.shapes.choice import shape_sampler
+from nbv_planner.planning.shapes.sampler import Shapes
+from nbv_planner.planning.termination import TerminationMonitor, TerminationReason, TerminationSettings
+from nbv_planner.scene import Scene
+from nbv_planner.simulation import Simulation
+from nbv_planner.surface import uniform_grid
+
+SCENE = Scene()
+GRID = uniform_grid(360)
+
+
+class Circles:
+    """Sampler of circles, given their radii."""
+
+    def __init__(self, *radii: float) -> None:
+        self.shapes = Shapes(GRID, np.repeat(np.array(radii)[:, None], 360, axis=1))
+
+    def draw(self, belief, scene) -> Shapes:
+        return self.shapes
+
+
+BELIEF = belief_of(4.9, 5.1, size=360)
+TURN = np.arange(20) * TWO_PI / 20
+
+
+def part_seen(radius: float) -> float:
+    """Part of a circle seen from one view: the cone's edge cuts it at 17.5 degrees, or its own tangent hides it."""
+    bearing = min(0.5 * SCENE.field_of_view, np.arcsin(radius / SCENE.view_distance))
+    half = np.pi - bearing - (np.pi - np.arcsin(SCENE.view_distance * np.sin(bearing) / radius))
+    return half / np.pi
+
+
+def test_coverage_is_what_the_views_would_have_seen_of_each_shape():
+    found = CoverageCertificate(Circles(5.0, 2.5), SCENE, 0.95).coverages(BELIEF, np.array([0.0, np.pi]))
+    # Both views look along an axis, about which |dx| + |dy| is spread as on the whole circle by symmetry.
+    expected = [2.0 * crossings_within(np.pi * part_seen(radius)) for radius in (5.0, 2.5)]
+    np.testing.assert_allclose(found, expected, atol=0.012)
+
+
+def crossings_within(half: float) -> float:
+    """Part of a circle's pixel crossings within `half` of the x axis on one side of it, by plain summation."""
+    angle = np.linspace(-np.pi, np.pi, 100_001)
+    weight = np.abs(np.sin(angle)) + np.abs(np.cos(angle))
+    return float(weight[np.abs(angle) <= half].sum() / weight.sum())
+
+
+def test_estimate_holds_mean_interval_and_probability():
+    certificate, taken = CoverageCertificate(Circles(*np.linspace(2.0, 8.0, 101)), SCENE, 0.9), TURN[::2]
+    covered = certificate.coverages(BELIEF, taken)
+    found = certificate.estimate(BELIEF, taken, 0.1)
+    assert 0.0 < found.probability < 1.0
+    assert found.mean == pytest.approx(covered.mean())
+    assert (found.lower, found.upper) == pytest.approx(tuple(np.quantile(covered, [0.05, 0.95])))
+    assert found.probability == np.mean(covered >= 0.9)
+    assert certificate.estimate(BELIEF, taken, 0.1, margin=0.05).probability < found.probability
+
+
+def test_nothing_is_covered_before_the_first_view_and_all_after_many():
+    certificate = CoverageCertificate(Circles(4.0, 6.0), SCENE, 1.0)
+    assert certificate.estimate(BELIEF, np.empty(0), 0.05).mean == 0.0
+    assert certificate.estimate(BELIEF, TURN, 0.05, margin=0.5).probability == 1.0
+
+
+@pytest.mark.parametrize(("taken", "ends"), [(TURN[:-6], False), (TURN, True)])
+def test_an_episode_ends_when_enough_shapes_are_covered(taken, ends):
+    settings = TerminationSettings(certify=True, band_tolerance=0.1)
+    monitor = TerminationMonitor(settings, CoverageCertificate(Circles(*[5.0] * 20), SCENE, 0.95))
+    ended = monitor.after_view(BELIEF, 1.0, taken)
+    assert (monitor.estimate.mean >= 0.95) == ends
+    assert (ended is not None) == ends
+    if ends:
+        assert ended.reason is TerminationReason.COVERED
+        assert ended.figures["probability"] == 1.0
+        assert "95.0% of the surface has been seen by 100.0%" in ended.detail
+    monitor.reset()
+    assert monitor.estimate is None
+
+
+def test_shapes_of_the_certificate_are_others_than_the_planners_and_repeat():
+    planner = PlannerSettings(objective="EMC", shapes=20)
+    limits = TerminationSettings(certify=True, certificate_shapes=20)
+    belief = with_evidence(belief_of(4.0, 6.0, size=360, hits=lambda angle: (angle < 2.0).astype(int)))
+
+    def drawn():
+        return termination_monitor(limits, planner, SCENE, Prior()).certificate.sampler.draw(belief, SCENE).radius
+
+    np.testing.assert_array_equal(drawn(), drawn())
+    assert not np.array_equal(drawn(), shape_sampler(planner, Prior()).draw(belief, SCENE).radius)
+    assert termination_monitor(TerminationSettings(), planner, SCENE, Prior()).certificate is None
+
+
+@pytest.mark.parametrize("planner", [{"planner": "rollout", "shapes": 8}, {"objective": "U"}])
+def test_a_simulated_episode_ends_covered(planner):
+    config = EpisodeConfig(
+        object="square:width=4", planner=PlannerSettings(**planner),
+        termination=TerminationSettings(certify=True, band_tolerance=0.01, max_views=20),
+    )
+    simulation, episode = Simulation(config), None
+    episode = simulation.run()
+    while True:
+        try:
+            next(episode)
+        except StopIteration as end:
+            ended = end.value
+            break
+    assert ended.reason is TerminationReason.COVERED
+    assert simulation.judge.coverage >= 0.95
+
+
+@pytest.mark.parametrize(
+    "bad", [{"certificate_delta": 0.0}, {"certificate_delta": 1.0}, {"certificate_shapes": 19},
+            {"certificate_margin": -0.1}],
+)
+def test_settings_that_make_no_sense_are_refused(bad):
+    with pytest.raises(SettingError, match=next(iter(bad))):
+        TerminationSettings(**bad)
