@@ -102,11 +102,14 @@ PARTS = {
         import_joblib,
     ),
     "loop": Part(
-        "Loop over DDS, three processes: milliseconds from a scan to the surface and to the goal; memory of the mapper",
+        "Loop over DDS, three processes: milliseconds from a scan to the surface and to the goal, from a call to its "
+        "answer, and of processor time per scan; memory of the mapper",
         _columns(
             rate_hz="Hz", duration_s="s", scans="scans", mapped="mapped", scan_to_surface_ms__median="surface median",
             scan_to_surface_ms__p99="surface p99", scan_to_goal_ms__median="goal median",
             scan_to_goal_ms__p99="goal p99", scan_to_goal_ms__max="goal max",
+            call_ms__all__p99="call p99", call_ms__all__max="call max",
+            nodes__surface_mapper__cpu_ms_per_scan="mapper CPU", nodes__nbv_planner__cpu_ms_per_scan="planner CPU",
             nodes__surface_mapper__rss_start_mb="mapper MB", nodes__surface_mapper__rss_growth_mb="growth MB",
         ),
         lambda effort: dds_loop_rows(effort.rates_hz, effort.duration_s, effort.warm_up_s),

@@ -88,7 +88,10 @@ def _whole_table(rows: Rows) -> list[float]:
 
 
 def _loop(key: str, least_s: float) -> Callable[[Rows], list[float]]:
-    return lambda rows: [row[key] for row in rows if row["rate_hz"] == 40.0 and row["duration_s"] >= least_s]
+    return lambda rows: [
+        row[key] for row in rows
+        if row["rate_hz"] == 40.0 and row["duration_s"] >= least_s and row.get(key) is not None
+    ]
 
 
 TARGETS = (
@@ -109,6 +112,8 @@ TARGETS = (
     Target("camera", "scan of 640 beams, 4000 vertices, ms", 1.0, _values("cast_ms", beams=640)),
     Target("table", "the thesis's table with 2 workers, wall time, s", 60.0, _whole_table),
     Target("loop", "scan to goal at 40 Hz: 99th percentile, ms", 20.0, _loop("scan_to_goal_ms.p99", _WHILE_S)),
+    Target("loop", "status, pause and parameter calls at 40 Hz: 99th percentile, ms", 100.0,
+           _loop("call_ms.all.p99", _WHILE_S)),
     Target("loop", "memory of the mapper at 40 Hz: growth in 10 minutes, MB", 1.0,
            _loop("nodes.surface_mapper.rss_growth_mb", _LONG_S)),
 )

@@ -24,6 +24,7 @@ from sensor_msgs.msg import PointCloud2
 from nbv_planner.config_files import dump_parameters
 from nbv_planner.errors import NbvPlannerError
 from nbv_planner.ros import conversions, qos
+from nbv_planner.ros.call_probe import CallProbe
 from nbv_planner.ros.own_context import ros_of_its_own
 from nbv_planner.ros.process_usage import ProcessUsage
 from nbv_planner.ros.runner import NodeProcesses, free_domain_id, isolated_environment
@@ -36,12 +37,15 @@ _PATIENCE = 30.0
 class LoopProbe(Node):
     """Notes when scans were taken, and when surfaces and goals come in; all times in nanoseconds of the same clock.
 
+    They have come when DDS has received them in this process: that its executor gets to them later is not the loop's.
+
     Attributes:
         scans: stamps of the scans, from their poses.
         surfaces: pairs of stamp (of the newest scan in it) and time of reception.
         goals: time of reception by stamp.
         decisions: values of every decision.
         updates: stamps and values of `/diagnostics` of the mapper, once a second.
+        operator: calls the nodes meanwhile.
     """
 
     def __init__(self) -> None:
@@ -49,6 +53,7 @@ class LoopProbe(Node):
         super().__init__("loop_probe")
         self.surfaces: list[tuple[int, int]] = []
         self.goals: dict[int, int] = {}
+        self.operator = CallProbe(self)
         self.forget()
         deep = qos.reliable(1000)
         self.create_subscription(PoseStamped, "camera_pose", lambda msg: self.scans.append(_stamp(msg)), deep)
@@ -64,12 +69,13 @@ class LoopProbe(Node):
         self.updates: list[tuple[int, dict[str, str]]] = []
         self.surfaces.clear()
         self.goals.clear()
+        self.operator.forget()
 
-    def _on_surface(self, msg: PointCloud2) -> None:
-        self.surfaces.append((_stamp(msg), time.time_ns()))
+    def _on_surface(self, msg: PointCloud2, info: dict[str, int]) -> None:
+        self.surfaces.append((_stamp(msg), info["received_timestamp"]))
 
-    def _on_goal(self, msg: PoseStamped) -> None:
-        self.goals.setdefault(_stamp(msg), time.time_ns())
+    def _on_goal(self, msg: PoseStamped, info: dict[str, int]) -> None:
+        self.goals.setdefault(_stamp(msg), info["received_timestamp"])
 
     def _on_decision(self, msg: DiagnosticStatus) -> None:
         self.decisions.append(conversions.status_values(msg))
@@ -94,7 +100,8 @@ def loop_rows(
     * scan -> goal: from the stamp of the newest scan in the surface that a decision rests on to the reception of the
       goal; for every decision.
 
-    Both are read off in a fourth process on the same machine, with the clock that sets the stamps.
+    Both are read off in a fourth process on the same machine, with the clock that sets the stamps. Ten times a second
+    that process also makes one of the calls of :class:`CallProbe`.
 
     Args:
         rate_hz: scans per second.
@@ -105,9 +112,10 @@ def loop_rows(
 
     Returns:
         Counts, latencies in milliseconds (median, 99th percentile, greatest), milliseconds of the update (one a second)
-        and of the decision alone, the mapper's drops, and by node the processor time (fraction of a core) and the
-        resident memory in MB at the start and the end with its slope in MB per minute. `mapped` is the fraction of the
-        scans that the mapper has counted; it differs from 1 by those that waited when it was asked, and by those lost.
+        and of the decision alone, milliseconds from each kind of call to its answer, the mapper's drops, and by node
+        the processor time (fraction of a core, and milliseconds per scan) and the resident memory in MB at the start
+        and the end with its slope in MB per minute. `mapped` is the fraction of the scans that the mapper has counted;
+        it differs from 1 by those that waited when it was asked, and by those lost.
 
     Raises:
         NbvPlannerError: a node ended, or no goal came.
@@ -119,7 +127,10 @@ def loop_rows(
         with NodeProcesses(file, Path(folder) / "logs", isolated_environment(domain)) as nodes:
             probe = LoopProbe()
             usage = _run(probe, nodes, warm_up_s, duration_s)
-            return {"rate_hz": rate_hz, "duration_s": duration_s, **_loop_figures(probe), "nodes": usage}
+            figures = _loop_figures(probe)
+            for used in usage.values():
+                used["cpu_ms_per_scan"] = round(1e3 * used["cores"] * duration_s / figures["scans"], 3)
+            return {"rate_hz": rate_hz, "duration_s": duration_s, **figures, "nodes": usage}
 
 
 def _parameters(rate_hz: float, objective: str, num_beams: int) -> dict[str, dict[str, Any]]:
@@ -187,9 +198,18 @@ def _loop_figures(probe: LoopProbe) -> dict[str, Any]:
         "scan_to_goal_ms": _summary([(came - stamp) * 1e-6 for stamp, came in goals]),
         "update_ms": _summary([float(values["update_milliseconds"]) for _, values in probe.updates]),
         "decision_ms": _summary([float(values["planning_milliseconds"]) for values in probe.decisions]),
+        "call_ms": _call_figures(probe.operator),
         "measurements": int(last.get("measurements", 0)),
         "dropped_scans": {key: int(number) for key, number in last.items() if key.startswith("dropped.scan")},
     }
+
+
+def _call_figures(operator: CallProbe) -> dict[str, Any]:
+    """How long answers took, of all calls and by kind, and how many calls have none (yet)."""
+    took = {name: call.milliseconds for name, call in operator.calls.items()}
+    everything = [value for values in took.values() for value in values]
+    kinds = {name: _summary(values) for name, values in took.items()}
+    return {"unanswered": operator.sent - len(everything), "all": _summary(everything), **kinds}
 
 
 def _mapped_fraction(probe: LoopProbe) -> float:

@@ -66,6 +66,7 @@ def test_a_part_of_the_table_or_a_short_loop_proves_nothing():
     loop = {"rate_hz": 40.0, "duration_s": 60.0, "scan_to_goal_ms.p99": 12.0, "nodes.surface_mapper.rss_growth_mb": 0.1}
     assert list(judged("loop", [loop]).values()) == [(12.0, True)]
     assert len(judged("loop", [loop | {"duration_s": 600.0}])) == 2
+    assert list(judged("loop", [loop | {"call_ms.all.p99": 101.0}]).values()) == [(12.0, True), (101.0, False)]
     assert judged("loop", [loop | {"rate_hz": 10.0}, loop | {"duration_s": 59.0}]) == {}
 
 

@@ -33,7 +33,13 @@ def probed(**changes) -> SimpleNamespace:
             (180 * MS, {"scans": "9", "update_milliseconds": "3.0", "measurements": "90", "dropped.scan.backlog": "1"}),
         ],
     }
+    values["operator"] = operator(pause=[1.0, 3.0], mapper_state=[2.0])
     return SimpleNamespace(**{**values, **changes})
+
+
+def operator(**milliseconds) -> SimpleNamespace:
+    """Four calls, of which three have been answered."""
+    return SimpleNamespace(calls={k: SimpleNamespace(milliseconds=v) for k, v in milliseconds.items()}, sent=4)
 
 
 def test_each_scan_waits_for_the_first_surface_that_holds_it():
@@ -57,6 +63,13 @@ def test_the_mapper_is_held_to_the_scans_that_were_taken():
     assert (figures["measurements"], figures["update_ms"]["max"]) == (90, 3.0)
 
 
+def test_answers_count_by_kind_and_together():
+    calls = _loop_figures(probed())["call_ms"]
+    assert calls["unanswered"] == 1
+    assert calls["all"] == {"median": 2.0, "p99": 2.98, "max": 3.0}
+    assert (calls["pause"]["median"], calls["mapper_state"]["max"]) == (2.0, 2.0)
+
+
 @pytest.mark.parametrize("missing", ["surfaces", "decisions"])
 def test_a_loop_that_does_not_turn_is_an_error(missing):
     with pytest.raises(NbvPlannerError, match=f"0 {missing}"):
@@ -71,7 +84,11 @@ def test_a_short_run_on_three_processes(ros_environment):
     assert row["scan_to_goal_ms"]["max"] > row["decision_ms"]["median"]
     assert row["dropped_scans"].keys() <= {"dropped.scan.pose_too_far", "dropped.scan.no_pose"}  # before the poses came
     assert set(row["nodes"]) == {"depth_camera", "surface_mapper", "nbv_planner"}
+    assert {"pause", "set_parameter", "get_parameter", "planner_state", "mapper_state", "all"} < set(row["call_ms"])
+    assert all(0.0 < calls["median"] <= calls["max"] for name, calls in row["call_ms"].items() if name != "unanswered")
+    assert row["call_ms"]["unanswered"] <= 5  # under way at the end
     for figures in row["nodes"].values():
+        assert figures["cpu_ms_per_scan"] == pytest.approx(1e3 * figures["cores"] * 3.0 / row["scans"], abs=1e-3)
         assert figures["rss_end_mb"] > 10.0
         assert 0.0 < figures["cores"] < 2.0
 
