@@ -335,7 +335,7 @@ class SurfaceMapper:
         assert measurements.spread is not None
         new = measurements
         if measurements.tilt.any() or measurements.spread.any():
-            preview = trusted(self._posterior.adding(new.angle, new.radius, new.std), self._grid)
+            preview = trusted(self._posterior.preview(new.angle, new.radius, new.std), self._grid)
             new = new.radial(relative_slope(self._grid, preview.mean(), new.angle))
         self._posterior = self._posterior.adding(new.angle, new.radius, new.std)
         self._trusted = trusted(self._posterior, self._grid)

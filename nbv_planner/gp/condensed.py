@@ -102,7 +102,11 @@ class CondensedMeasurements:
         return np.append(np.searchsorted(self.angle, self.edge), len(self))
 
     def adding(self, angle: FloatArray, radius: FloatArray, noise_std: FloatArray) -> CondensedMeasurements:
-        """Add measurements.
+        """Add measurements, and merge neighbours where there are too many angles; see :meth:`adding_all`."""
+        return self.adding_all(angle, radius, noise_std)._condensed()
+
+    def adding_all(self, angle: FloatArray, radius: FloatArray, noise_std: FloatArray) -> CondensedMeasurements:
+        """Add measurements, however many angles there are then.
 
         Args:
             angle: shape (n,), radians.
@@ -120,7 +124,7 @@ class CondensedMeasurements:
             log_variance=self.log_variance + 2.0 * float(np.log(noise_std).sum()),
             changed=np.unique(np.searchsorted(self.edge, angle, side="right") - 1),
         )  # fmt: skip
-        return added._merging(np.flatnonzero(columns[0, 1:] == columns[0, :-1]))._condensed()
+        return added._merging(np.flatnonzero(columns[0, 1:] == columns[0, :-1]))
 
     def limited(self, information: float) -> CondensedMeasurements:
         """All precisions scaled by one factor, so that they sum to `information` (1/m²) at most."""

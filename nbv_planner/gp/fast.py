@@ -101,6 +101,10 @@ class FastPosterior:
         """Add measurements: angle (radians), radius and its standard deviation (metres, positive), shape (n,) each."""
         return self.given(self.data.adding(angle, radius, noise_std)) if len(angle) else self
 
+    def preview(self, angle: FloatArray, radius: FloatArray, noise_std: FloatArray) -> FastPosterior:
+        """As :meth:`adding`, but without merging neighbours, for a posterior that is not kept."""
+        return self.given(self.data.adding_all(angle, radius, noise_std)) if len(angle) else self
+
     def given(self, data: CondensedMeasurements) -> FastPosterior:
         """Posterior given `data`, which differs from the own data only in the cells `data.changed`."""
         chain = MaternChain.of(self.kernel)

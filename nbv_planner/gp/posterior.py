@@ -52,6 +52,10 @@ class Posterior(Protocol):
         """Add measurements: angle (radians), radius and its standard deviation (metres, positive), shape (n,) each."""
         ...
 
+    def preview(self, angle: FloatArray, radius: FloatArray, noise_std: FloatArray) -> Posterior:
+        """As :meth:`adding`, for a posterior that is not kept: what it keeps need not be bounded."""
+        ...
+
     def mean(self) -> FloatArray:
         """Posterior mean at the grid, shape (M,), metres."""
         ...
@@ -100,6 +104,8 @@ class DensePosterior:
             data = CondensedMeasurements.none(_DENSE_CELLS, self.most).adding(angle, radius, noise_std)
             angle, radius, noise_std = data.angle, data.radius, data.noise_std
         return dataclasses.replace(self, measured=(angle, radius, noise_std))
+
+    preview = adding
 
     def mean(self) -> FloatArray:
         """Posterior mean at the grid, shape (M,), metres."""

@@ -151,6 +151,17 @@ def test_adding_in_batches_gives_what_adding_at_once_does(nu):
     assert worst_difference(in_batches(kernel, data, 8192, 77).mean_and_std(), together) < 1e-10
 
 
+@pytest.mark.parametrize("noise", [0.05, 0.2])
+def test_a_preview_merges_nothing_and_is_nearer_to_the_exact_than_what_is_kept(noise):
+    kernel, (angle, radius, std) = PeriodicMatern(), sample("random", 5000, noise)
+    kept = in_batches(kernel, (angle[:3000], radius[:3000], std[:3000]), 3200)
+    new = angle[3000:], radius[3000:], std[3000:]
+    preview, after = kept.preview(*new), kept.adding(*new)
+    assert (len(preview.data), len(after.data)) == (5000, 3200)
+    exact = fast_posterior(kernel, 5.0, GRID, angle, radius, std)[0]
+    assert np.abs(preview.mean() - exact).max() < 1e-10 < np.abs(after.mean() - exact).max()
+
+
 def test_an_earlier_posterior_is_not_changed_by_later_measurements():
     before = in_batches(PeriodicMatern(), sample("random", 500, 0.1), 8192)
     kept = before.cells.forward.copy(), before.data.columns.copy(), before.mean()
