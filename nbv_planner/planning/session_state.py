@@ -37,6 +37,7 @@ def goal_state(goal: Goal | None) -> tuple[dict[str, Any] | None, dict[str, NDAr
     values = {
         "pose": [goal.pose.x, goal.pose.y, goal.pose.yaw], "stamp": goal.stamp, "round": goal.round,
         "planning_milliseconds": goal.planning_milliseconds, "belief_stamp": goal.belief_stamp,
+        "decided_by": decision.decided_by,
     }
     return values, arrays
 
@@ -57,7 +58,7 @@ def goal_from_state(values: Values | None, arrays: Arrays) -> Goal | None:
     if not (np.isfinite(decided[:2]).all() and np.isfinite(believed).all()):
         raise content_error("goal: holds a value that is not finite")
     numbers = dict(zip(_DECIDED, decided.tolist(), strict=True))
-    decision = Decision(**numbers, **columns)
+    decision = Decision(**numbers, **columns, decided_by=str(values["decided_by"]))
     belief = SurfaceBelief(**dict(zip(_BELIEVED, believed, strict=True)), hits=arrays["goal_belief_hits"])
     x, y, yaw = (finite("goal: pose", value) for value in values["pose"])
     pose = CameraPose(x, y, yaw)

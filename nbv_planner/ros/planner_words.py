@@ -104,6 +104,7 @@ def iteration_values(session: PlanningSession, goal: Goal, view_distance: float)
     decision = goal.decision
     return {
         "round": goal.round,
+        "decided_by": decision.decided_by,
         "goal_stamp": goal.stamp,
         "view_angle": decision.view_angle,
         "utility": decision.utility,

@@ -6,6 +6,7 @@ from nbv_planner.planning.objectives import OBJECTIVE_INFO, ExpectedMarginalCove
 from nbv_planner.planning.planners.base import Decision, Planner, Situation
 from nbv_planner.planning.planners.baselines import RandomPlanner, UniformPlanner
 from nbv_planner.planning.planners.greedy import GreedyPlanner
+from nbv_planner.planning.planners.hybrid import HybridPlanner
 from nbv_planner.planning.planners.rollout import RolloutPlanner
 from nbv_planner.planning.planners.settings import PLANNERS, PlannerSettings
 from nbv_planner.planning.planners.two_phase import TwoPhasePlanner
@@ -15,6 +16,8 @@ from nbv_planner.planning.view_space import ViewSpace
 from nbv_planner.scene import Scene
 
 _ONE_PHASE: dict[str, type[Planner]] = {"greedy": GreedyPlanner, "uniform": UniformPlanner, "random": RandomPlanner}
+
+_ON_SHAPES: dict[str, type[RolloutPlanner]] = {"rollout": RolloutPlanner, "hybrid": HybridPlanner}
 
 
 def planner_named(
@@ -35,8 +38,8 @@ def planner_named(
     """
     sampler = shape_sampler(settings, prior or Prior(), settings.planner_seed)
     expected = ExpectedMarginalCoverage(sampler, settings.point_density)
-    if settings.planner == "rollout":
-        return RolloutPlanner(expected, scene, views, settings)
+    if settings.planner in _ON_SHAPES:
+        return _ON_SHAPES[settings.planner](expected, scene, views, settings)
     objective = objective_named(settings.objective, truth, expected=expected)
     if settings.planner == "two_phase":
         phase_one = objective_named(
@@ -58,6 +61,7 @@ __all__ = [
     "PLANNERS",
     "Decision",
     "GreedyPlanner",
+    "HybridPlanner",
     "Planner",
     "PlannerSettings",
     "Prior",

@@ -36,6 +36,7 @@ class Decision:
         costs: cost of travel to each, shape (V,).
         excluded: why the camera may not go there, sums of :class:`~nbv_planner.planning.exclusion.Exclusion`, 0 where
             it may, shape (V,).
+        decided_by: which rule chose: the planner's label, or `first_candidate`; in hybrid `rollout` or `U`.
     """
 
     view_angle: float
@@ -47,6 +48,7 @@ class Decision:
     utilities: FloatArray
     costs: FloatArray
     excluded: ExclusionArray
+    decided_by: str = ""
 
     @property
     def feasible(self) -> BoolArray:
@@ -126,16 +128,16 @@ class Planner(ABC):
         costs = self._costs(candidates, current_view)
         scores = utilities - costs
         ranks = np.where(feasible, self._rank(Situation(belief, scores, costs, feasible, visited)), -np.inf)
-        best = self._first_best(ranks)
+        best, decided_by = self._first_best(ranks), s.label
         if not visited and s.first_candidate >= 0 and feasible[s.first_candidate]:
-            best = s.first_candidate
+            best, decided_by = s.first_candidate, "first_candidate"
         runner_up, margin = _runner_up(ranks, scores, best, candidates)
         view, utility, score = float(candidates[best]), float(utilities[best]), float(scores[best])
         if s.refine and self.refinable:
             views = self._between_neighbours(best)
             views = views[self.views.permitted(views, visited, s.revisit_radius)]
             view, utility, score = self._refined(belief, views, current_view, (view, utility, score))
-        return Decision(view, utility, score, runner_up, margin, candidates, utilities, costs, excluded)
+        return Decision(view, utility, score, runner_up, margin, candidates, utilities, costs, excluded, decided_by)
 
     def _costs(self, views: FloatArray, current_view: float | None) -> FloatArray:
         """Price of travel λ·|Δθ|·d_cam to each view."""

@@ -9,7 +9,7 @@ from nbv_planner.planning.objectives import EXPECTED, OBJECTIVE_INFO
 from nbv_planner.planning.shapes.settings import ShapeSettings
 from nbv_planner.settings import setting
 
-PLANNERS = ("greedy", "two_phase", "rollout", "uniform", "random")
+PLANNERS = ("greedy", "two_phase", "rollout", "hybrid", "uniform", "random")
 """Names of the planners."""
 
 
@@ -33,6 +33,14 @@ class PlannerSettings(ShapeSettings):
         12, "Number of equally spaced views in a turn of uniform; later turns fill the gaps.", ge=1, le=100_000
     )
     planner_seed: int = setting(0, "Seed of random, and of the posterior shapes of EMC and rollout.", ge=0, le=2**53)
+    hybrid_factor: float = setting(
+        2.0, "hybrid: how often as large as that of U its regret bound may be in the long run.", ge=1.0,
+        read_only=False,
+    )
+    hybrid_share: float = setting(
+        0.5, "hybrid: part of what U promises that must be seen for the rollout to be followed regardless.",
+        gt=0.0, le=1.0, read_only=False,
+    )
     travel_weight: float = setting(
         0.0, "Price of travel: utility lost per metre along the view circle; uniform and random only report it.",
         unit="1/m", ge=0.0, read_only=False,
@@ -61,7 +69,7 @@ class PlannerSettings(ShapeSettings):
     @property
     def used_objectives(self) -> tuple[str, ...]:
         """Ids of the objectives that the planner evaluates; the last one gives the utilities."""
-        if self.planner == "rollout":
+        if self.planner in ("rollout", "hybrid"):
             return (EXPECTED,)
         phases = (self.phase_one_objective,) if self.planner == "two_phase" else ()
         return (*phases, self.objective)

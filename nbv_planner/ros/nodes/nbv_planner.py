@@ -338,7 +338,7 @@ class NbvPlannerNode(BaseNode):
 
     def _iteration_message(self, goal: Goal) -> DiagnosticStatus:
         values = iteration_values(self.session, goal, self.scene.view_distance)
-        message = f"view {goal.round} at {goal.decision.view_angle:.4f} rad"
+        message = f"view {goal.round} at {goal.decision.view_angle:.4f} rad, decided by {goal.decision.decided_by}"
         return conversions.status_message(f"{self.get_name()}: iteration", DiagnosticStatus.OK, message, values)
 
     def _say_status(self) -> None:

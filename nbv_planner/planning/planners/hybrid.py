@@ -1,0 +1,95 @@
+"""The hybrid planner: follow the rollout as long as the regret bound of U can be kept."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+
+from nbv_planner.geometry import FloatArray
+from nbv_planner.planning.objectives import ExpectedMarginalCoverage
+from nbv_planner.planning.objectives.uncertainty import Uncertainty
+from nbv_planner.planning.planners.account import Account, Round
+from nbv_planner.planning.planners.base import Decision, Situation
+from nbv_planner.planning.planners.rollout import RolloutPlanner
+from nbv_planner.planning.planners.settings import PlannerSettings
+from nbv_planner.planning.shapes.coverage import seen_points
+from nbv_planner.planning.view_space import ViewSpace
+from nbv_planner.scene import Scene
+from nbv_planner.surface import SurfaceBelief, uniform_grid
+
+
+class HybridPlanner(RolloutPlanner):
+    r"""Follow the rollout, unless it falls behind what U promises; then take the view of U (docs/theory.md).
+
+    With :math:`U_t = \max_θ F_u(θ|θ_{1:t-1})`, an upper bound of what any view adds, the view θ of the rollout is
+    taken if
+
+    .. math:: \sum_{s \le t} U_s \le κ \Bigl(\sum_{s<t} F_u(θ_s|θ_{1:s-1}) + F_u(θ|θ_{1:t-1})\Bigr) + M_t/ρ
+
+    and else the maximiser of :math:`F_u`, for which the left side grows by no more than the right one. κ is
+    `hybrid_factor`, ρ `hybrid_share`, and :math:`M_t` the number of surface points seen so far by the measurements. So
+
+    .. math:: R_{ind}(T) \le κ \sum_{t \le T} F_u(θ_t|θ_{1:t-1}) + (1/ρ - 1)|S|,
+
+    whose sum the thesis bounds for whatever views are taken. A round of which nothing is known (the planner was started
+    anew, or somebody else chose the view) counts as one that promised as much as any can and was worth nothing.
+
+    The utilities reported are those of the rollout, EMC, also where U decides.
+    """
+
+    def __init__(
+        self, objective: ExpectedMarginalCoverage, scene: Scene, views: ViewSpace, settings: PlannerSettings
+    ) -> None:
+        """Put the parts together.
+
+        Raises:
+            SettingError: `first_candidate` is not among the candidates.
+        """
+        super().__init__(objective, scene, views, settings)
+        self._bound = Uncertainty()
+        self._account = Account()
+
+    def decide(
+        self, belief: SurfaceBelief, *, current_view: float | None = None, visited: Sequence[float] = (),
+        now: float = 0.0,
+    ) -> Decision | None:
+        """Choose the next best view and say who chose it, see :meth:`Planner.decide`."""
+        decision = super().decide(belief, current_view=current_view, visited=visited, now=now)
+        if decision is None:
+            return None
+        taken = self._bounds[np.flatnonzero(decision.candidates == decision.view_angle)[0]]
+        self._account.enter(visited, decision.view_angle, Round(float(self._bounds.max()), float(taken)))
+        forced = decision.decided_by != self.settings.label
+        return decision if forced else dataclasses.replace(decision, decided_by=self._decided_by)
+
+    def _rank(self, situation: Situation) -> FloatArray:
+        self._bounds = self._bound.evaluate(situation.belief, self._scene, self.views.angles)
+        ranks = self._lead(situation)
+        proposed = self._first_best(np.where(situation.feasible, ranks, -np.inf))
+        follows = self._affords(situation, Round(float(self._bounds.max()), float(self._bounds[proposed])))
+        self._decided_by = "rollout" if follows else self._bound.info.id
+        return ranks if follows else self._bounds - situation.costs
+
+    def _lead(self, situation: Situation) -> FloatArray:
+        """Ranks of the planner that is followed, shape (V,)."""
+        return super()._rank(situation)
+
+    def _affords(self, situation: Situation, proposed: Round) -> bool:
+        """Whether the bound is kept if the round is `proposed`."""
+        s, belief = self.settings, situation.belief
+        before = self._account.total(situation.visited, Round(most_points(self._scene), 0.0))
+        grid = uniform_grid(s.shape_grid)
+        seen = seen_points(belief, grid, self._scene.pixel_size, s.point_density)
+        worth = s.hybrid_factor * (before.taken + proposed.taken) + seen / s.hybrid_share
+        return before.best + proposed.best <= worth * (1.0 + s.tie_tolerance)
+
+
+def most_points(scene: Scene) -> float:
+    r"""Upper bound of what any view adds: :math:`h^{-2}\,\tfrac12|Φ_S|(d_{max}^2 - d_{min}^2)`, with no knowledge.
+
+    It is the bound U for a band from the least to the greatest radius that an object may have.
+    """
+    ring = scene.radius_max**2 - scene.radius_min**2
+    return scene.simple_half_width * ring / scene.pixel_size**2
