@@ -246,7 +246,13 @@ def test_every_node_ends_with_code_0_and_without_complaint_on(world, kind, tmp_p
             process.wait()
 
 
-@pytest.mark.parametrize("changes", [{}, {"planner": "rollout", "shapes": 8}, {"objective": "EMC", "shapes": 8}])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {}, {"planner": "rollout", "shapes": 8}, {"objective": "EMC", "shapes": 8},
+        {"planner": "hybrid", "shapes": 4, "hybrid_factor": 1.0},
+    ],
+)
 def test_three_nodes_in_one_process_take_the_same_decisions_too(changes):
     parameters = {**PARAMETERS, "nbv_planner": {**PARAMETERS["nbv_planner"], **changes}}
     expected = simulated_episode(config_from_parameters(parameters, object="polygon:star", protocol="sensor"))

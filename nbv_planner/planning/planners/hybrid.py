@@ -29,7 +29,8 @@ class HybridPlanner(RolloutPlanner):
     .. math:: \sum_{s \le t} U_s \le κ \Bigl(\sum_{s<t} F_u(θ_s|θ_{1:s-1}) + F_u(θ|θ_{1:t-1})\Bigr) + M_t/ρ
 
     and else the maximiser of :math:`F_u`, for which the left side grows by no more than the right one. κ is
-    `hybrid_factor`, ρ `hybrid_share`, and :math:`M_t` the number of surface points seen so far by the measurements. So
+    `hybrid_factor`, ρ `hybrid_share`, and :math:`M_t` the number of surface points seen so far
+    (:func:`measured_points`). So
 
     .. math:: R_{ind}(T) \le κ \sum_{t \le T} F_u(θ_t|θ_{1:t-1}) + (1/ρ - 1)|S|,
 
@@ -78,12 +79,26 @@ class HybridPlanner(RolloutPlanner):
 
     def _affords(self, situation: Situation, proposed: Round) -> bool:
         """Whether the bound is kept if the round is `proposed`."""
-        s, belief = self.settings, situation.belief
+        s = self.settings
         before = self._account.total(situation.visited, Round(most_points(self._scene), 0.0))
-        grid = uniform_grid(s.shape_grid)
-        seen = seen_points(belief, grid, self._scene.pixel_size, s.point_density)
+        seen = measured_points(situation.belief, self._scene, s)
         worth = s.hybrid_factor * (before.taken + proposed.taken) + seen / s.hybrid_share
         return before.best + proposed.best <= worth * (1.0 + s.tie_tolerance)
+
+
+def measured_points(belief: SurfaceBelief, scene: Scene, settings: PlannerSettings) -> float:
+    """Number of surface points seen so far, told from the measurements alone and rather too few than too many.
+
+    The contour may be counted where it only leaps from what is seen before a gap to what is seen behind. Where surface
+    points themselves are measured, no more can have been seen than there are grid angles with a measurement.
+
+    Args:
+        belief: holds the measurements.
+        scene: size of a pixel.
+        settings: grid on which points are counted, and what counts as points.
+    """
+    points = seen_points(belief, uniform_grid(settings.shape_grid), scene.pixel_size, settings.point_density)
+    return min(points, float(np.count_nonzero(belief.hits)))
 
 
 def most_points(scene: Scene) -> float:

@@ -74,7 +74,7 @@ def test_every_answer_is_a_true_account_of_an_allowed_choice(
     name, seed, num, arc, visited, current, weight, radius, first
 ):
     arcs = {"blocked_arcs": (arc[0], arc[0] + arc[1])}
-    belief = wavy_belief(seed, size=120)
+    belief = with_evidence(wavy_belief(seed, size=120))
     try:
         plan = planner(
             name, num=num, arcs=arcs, travel_weight=weight, revisit_radius=radius, first_candidate=min(first, num - 1)

@@ -170,7 +170,8 @@ def test_the_goal_is_the_best_candidate_on_the_view_circle_and_says_why(world):
     assert pose.to_camera(0.0, 0.0)[1] == pytest.approx(0.0, abs=1e-9)
     assert goal.header.frame_id == cloud.header.frame_id == "object"
     values = conversions.status_values(iteration)
-    assert iteration.message == f"view 1 at {expected.view_angle:.4f} rad"
+    assert iteration.message == f"view 1 at {expected.view_angle:.4f} rad, decided by {expected.decided_by}"
+    assert values["decided_by"] == expected.decided_by != ""
     for key in ("view_angle", "utility", "score", "runner_up", "margin"):
         assert float(values[key]) == getattr(expected, key)
     assert (values["round"], values["feasible_candidates"]) == ("1", "20")
