@@ -35,7 +35,7 @@ class SavingSettings:
 class MapFile:
     """Where the mapper keeps the surface map; see :class:`SavingSettings`."""
 
-    map_file: str = setting("", "File of ~/save, ~/load, autosave and restore; empty keeps nothing.")
+    map_file: str = setting("", "File of ~/save, ~/load, autosave and restore; empty keeps nothing.", start_only=True)
 
     def __post_init__(self) -> None:
         """Check the value."""
@@ -46,7 +46,9 @@ class MapFile:
 class StateFile:
     """Where the planner keeps its episode, or the simulated camera its way; see :class:`SavingSettings`."""
 
-    state_file: str = setting("", "File in which the state is kept for autosave and restore; empty keeps nothing.")
+    state_file: str = setting(
+        "", "File in which the state is kept for autosave and restore; empty keeps nothing.", start_only=True
+    )
 
     def __post_init__(self) -> None:
         """Check the value."""

@@ -33,6 +33,7 @@ class Setting:
         maximum_allowed: whether `maximum` itself is allowed.
         choices: the allowed strings, empty if any string is.
         read_only: whether a running node refuses to change it.
+        start_only: whether it can be given when the process starts only, never by a message: paths of files.
     """
 
     description: str
@@ -43,6 +44,7 @@ class Setting:
     maximum_allowed: bool = True
     choices: tuple[str, ...] = ()
     read_only: bool = True
+    start_only: bool = False
 
     def allowed(self) -> str:
         """State the allowed values in words, for error messages and tables."""
@@ -73,6 +75,7 @@ def setting(
     lt: float | None = None,
     choices: Iterable[str] = (),
     read_only: bool = True,
+    start_only: bool = False,
 ) -> T:
     """Declare a dataclass field with a default, a description and its allowed values.
 
@@ -88,6 +91,7 @@ def setting(
         maximum_allowed=lt is None,
         choices=tuple(choices),
         read_only=read_only,
+        start_only=start_only,
     )
     return dataclasses.field(default=default, metadata={_KEY: meta})  # type: ignore[no-any-return]
 

@@ -27,6 +27,7 @@ from nbv_planner.cli import (
     reindex,
     replay,
     report,
+    security_policy,
     simulate,
     view,
 )
@@ -34,7 +35,7 @@ from nbv_planner.errors import NbvPlannerError
 
 _VERBS = (
     demo, simulate, view, record, analyze, replay, compare, reindex, experiment, report, optimum,
-    bench, faults, objectives, parameter_tables,
+    bench, faults, objectives, parameter_tables, security_policy,
 )
 
 EXIT_BAD_INPUT = 2

@@ -31,6 +31,7 @@ _ARGUMENTS = {
     "bag_path": ("", "Folder of the bag that is recorded; empty: bag_<date>_<time>."),
     "exit_when_done": ("false", "End the launch when the planner is done (true, false)."),
     **launch_respawn.ARGUMENTS,
+    "enclave": ("", "Enclave of SROS 2 that holds those of the nodes, for example /nbv_planner; empty: none."),
     "rviz": ("false", "Start RViz too, with the displays of this package (true, false)."),
 }
 _OVERRIDES = {
@@ -125,7 +126,7 @@ def _node(
         namespace=given["namespace"],
         parameters=[given["params_file"], overrides],
         remappings=list(remappings),
-        arguments=["--ros-args", "--log-level", given["log_level"]],
+        arguments=["--ros-args", "--log-level", given["log_level"], *_enclave(name, given)],
         # Small factorisations are slower on several BLAS threads than on one.
         additional_env={"OPENBLAS_NUM_THREADS": "1"},
         output="screen",
@@ -133,6 +134,11 @@ def _node(
         respawn_delay=launch_respawn.DELAY,
         on_exit=_end if ends else None,
     )
+
+
+def _enclave(name: str, given: dict[str, str]) -> list[str]:
+    """The enclave of a node below the launch's, as the generated policy has it."""
+    return ["--enclave", f"{given['enclave'].rstrip('/')}/{name}"] if given["enclave"] else []
 
 
 def _rviz(given: dict[str, str]) -> Node:

@@ -95,9 +95,10 @@ def plain_value(value: Any) -> Any:
 def constraints(meta: Setting) -> str:
     """Say which values are allowed, and when.
 
-    ROS knows parameters that never change; these change while the node is unconfigured.
+    ROS knows parameters that never change after the start; most change while the node is unconfigured.
     """
-    return "; ".join(text for text in (meta.allowed(), FIXED if meta.read_only else "") if text)
+    when = "fixed at start" if meta.start_only else FIXED if meta.read_only else ""
+    return "; ".join(text for text in (meta.allowed(), when) if text)
 
 
 def check_changes(classes: Iterable[type], parameters: Iterable[Parameter], *, configured: bool) -> None:
@@ -121,6 +122,7 @@ def _descriptor(name: str, default: Any, meta: Setting) -> ParameterDescriptor:
     unit = f" [{meta.unit}]" if meta.unit else ""
     descriptor = ParameterDescriptor(
         name=name, description=meta.description + unit, additional_constraints=constraints(meta),
+        read_only=meta.start_only,
     )
     if meta.minimum is None and meta.maximum is None:
         return descriptor

@@ -27,6 +27,7 @@ NODES = {
 }
 COMMON = {
     "params_file", "namespace", "use_sim_time", "log_level", "objective", "planner", "exit_when_done", "rviz",
+    "enclave",
     "respawn", "state_folder", "episode",
 }  # fmt: skip
 SIMULATED = {"object", "seed"}
@@ -92,6 +93,17 @@ def test_arguments_reach_the_nodes_they_are_for():
         "nbv_planner": {"use_sim_time": True, "objective": "U", "planner": "greedy", "exit_when_done": True},
     }
     assert all(node.node_name == f"/arm/{executable}" for executable, node in found.items())
+
+
+def test_every_node_gets_an_enclave_of_its_own_when_asked_for():
+    def words(node: Node) -> list[str]:
+        return ["".join(part.text for part in token) for token in node.cmd if all(hasattr(p, "text") for p in token)]
+
+    assert not any("--enclave" in words(node) for node in nodes("simulation").values())
+    for executable, node in nodes("simulation", enclave="/robot/").items():
+        found = words(node)
+        assert found[found.index("--enclave") + 1] == f"/robot/{executable}"
+        assert found.index("--ros-args") < found.index("--enclave")
 
 
 def test_another_parameter_file_takes_the_place_of_the_shipped_one(tmp_path):

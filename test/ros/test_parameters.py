@@ -47,8 +47,9 @@ def test_every_parameter_is_described_with_its_unit_type_range_and_default(world
         assert meta.description
         assert found.description == meta.description + (f" [{meta.unit}]" if meta.unit else "")
         assert found.additional_constraints.startswith(meta.allowed())
-        assert ("fixed while the node is configured" in found.additional_constraints) is meta.read_only
-        assert not found.read_only
+        fixed = "fixed at start" if meta.start_only else "fixed while the node is configured"
+        assert (fixed in found.additional_constraints) is meta.read_only
+        assert found.read_only is meta.start_only
         assert found.type == TYPES[type(default)].value
         assert (parameter.type_, plain(parameter.value)) == (TYPES[type(default)], plain(default))
         ranges = {float: found.floating_point_range, int: found.integer_range}.get(type(default), [])
@@ -248,10 +249,11 @@ def test_changes_asked_for_together_are_applied_all_or_none(world):
 @pytest.mark.parametrize("cls", [DepthCamera, SurfaceMapperNode])
 def test_camera_and_mapper_refuse_any_change_at_run_time(world, cls):
     node = world.start(cls)
-    for key, default, _ in declared(node.get_name()):
+    for key, default, meta in declared(node.get_name()):
         (answer,) = node.set_parameters([Parameter(key, value=plain(default))])
         assert not answer.successful
-        assert f"{key}: is fixed while the node is configured" in answer.reason
+        expected = "read-only" if meta.start_only else f"{key}: is fixed while the node is configured"
+        assert expected in answer.reason
 
 
 # --- the same as a process

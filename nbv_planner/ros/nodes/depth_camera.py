@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
 from geometry_msgs.msg import PoseStamped
+from rcl_interfaces.msg import SetParametersResult
+from rclpy.parameter import Parameter
 from sensor_msgs.msg import LaserScan, PointCloud2
 from std_srvs.srv import Trigger
 
@@ -25,6 +28,8 @@ from nbv_planner.scene import Scene
 from nbv_planner.simulated_camera import MotionSettings, SensorSettings, SimulatedCamera
 from nbv_planner.state.state_file import SavedState
 
+_FILES = ("file", "spline")
+_NO_FILE = "object: an object out of a file can be given at start only, not by a message"
 _ANGLES = ("set_out_angle", "goal_angle")
 _COUNTS = ("set_out_at", "view_number", "goal_stamp")
 
@@ -59,6 +64,14 @@ class DepthCamera(BaseNode):
         frame = self.header(self.parameters.object_frame)
         self._truth.publish(conversions.contour_to_msg(points.angle, points.radius, frame))
         self.create_timer(1.0 / self.motion.scan_rate, self.on_timer)
+
+    def on_parameters(self, parameters: Iterable[Parameter]) -> SetParametersResult:
+        """As for every node; but no message makes it read a file."""
+        parameters = list(parameters)
+        for parameter in parameters:
+            if parameter.name == "object" and str(parameter.value).partition(":")[0].strip() in _FILES:
+                return SetParametersResult(successful=False, reason=_NO_FILE)
+        return super().on_parameters(parameters)
 
     def activate(self) -> None:
         """Move from where the camera rested: the time until now does not count as time to move in."""
