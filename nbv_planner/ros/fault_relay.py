@@ -130,21 +130,23 @@ class FaultRelay(Node):
 
     def start_when_ready(self) -> None:
         """Start the episode as soon as planner and mapper are heard; again if the planner waits for it again."""
-        if self.began is None:
-            self._check_alone()
         waits = self.state == "WAITING" and "~/start" in self.words and self.belief is not None
         if waits and self._start.service_is_ready() and time.monotonic() - self._asked_at > 1.0:
             self._asked_at, self.starts = time.monotonic(), self.starts + 1
             self._start.call_async(Trigger.Request())
 
-    def _check_alone(self) -> None:
+    def check_alone(self, killed: Mapping[str, int]) -> None:
         """Look whether somebody else's nodes are on the same domain: what they say would be taken for a fault.
+
+        Args:
+            killed: how often each node was killed; what is left of it stays known for a while.
 
         Raises:
             DomainTakenError: there are; names them.
         """
         names = Counter(name for name in self.get_node_names() if not name.startswith("_"))
-        strangers = sorted(name for name in names if names[name] > 1 or name not in (*NODES, self.get_name()))
+        own = {self.get_name(): 1, **{node: 1 + killed.get(node, 0) for node in NODES}}
+        strangers = sorted(name for name, number in names.items() if number > own.get(name, 0))
         if strangers:
             raise DomainTakenError(f"other nodes are on the same ROS domain: {', '.join(strangers)}")
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import signal
 import time
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +31,10 @@ from nbv_planner.visibility import observe
 _MAP, _SESSION, _CAMERA = "map.npz", "session.npz", "camera.npz"
 # What the nodes say on /diagnostics once a second is waited for at the end, seconds.
 _LAST_WORDS = 1.3
+# Seconds between two looks for strangers on the domain.
+_LOOK_AROUND = 0.1
+# What is heard so soon after a kill was said before it, seconds.
+_UNDER_WAY = 0.3
 
 
 def run_faults(run: Run, campaign: Campaign, episode_seconds: float, folder: Path) -> Outcome:
@@ -95,6 +101,7 @@ class _Course:
         self._recoveries: list[Recovery] = []
         self._down: dict[str, float] = {}
         self.died = ""
+        self._look_at = 0.0
 
     def follow(self, moments: list[Moment]) -> list[Recovery]:
         """Let everything happen at its moment, until the episode has ended or takes too long."""
@@ -102,13 +109,14 @@ class _Course:
         while relay.state != "DONE" and not self.died and time.monotonic() - begun < self._limit:
             self._executor.spin_once(timeout_sec=0.01)
             relay.start_when_ready()
+            self._check_alone()
             elapsed = relay.elapsed
             while waiting and elapsed is not None and waiting[0].at <= elapsed:
                 self._happen(waiting.pop(0), elapsed)
             self._revive()
             self._close(elapsed)
         self._wind_up()
-        return [*self._recoveries, *(recovery for recovery, _ in self._open)]
+        return self._all()
 
     def _happen(self, moment: Moment, elapsed: float) -> None:
         fault = moment.fault
@@ -136,14 +144,25 @@ class _Course:
             except NbvPlannerError as error:
                 self.died = str(error)
 
+    def _check_alone(self) -> None:
+        if time.monotonic() >= self._look_at:
+            self._look_at = time.monotonic() + _LOOK_AROUND
+            self._relay.check_alone(Counter(recovery.node for recovery in self._all()))
+
+    def _all(self) -> list[Recovery]:
+        return [*self._recoveries, *(recovery for recovery, _ in self._open)]
+
     def _close(self, elapsed: float | None) -> None:
         """Note who has recovered: a view has counted since, or the episode has ended."""
-        for entry in list(self._open):
-            recovery, views = entry
-            if recovery.node not in self._down and (self._relay.views > views or self._relay.state == "DONE"):
-                self._open.remove(entry)
-                seconds = (elapsed or 0.0) - recovery.at
-                self._recoveries.append(Recovery(recovery.node, recovery.at, recovery.during, seconds))
+        now, still_open = elapsed or 0.0, []
+        for recovery, views in self._open:
+            if now - recovery.at < _UNDER_WAY:
+                still_open.append((recovery, self._relay.views))
+            elif recovery.node not in self._down and (self._relay.views > views or self._relay.state == "DONE"):
+                self._recoveries.append(dataclasses.replace(recovery, seconds=now - recovery.at))
+            else:
+                still_open.append((recovery, views))
+        self._open = still_open
 
     def _wind_up(self) -> None:
         """Let the nodes say their last words."""
@@ -151,6 +170,8 @@ class _Course:
         self._relay.ended = self._relay.elapsed or 0.0
         while time.monotonic() < end:
             self._executor.spin_once(timeout_sec=0.02)
+        self._look_at = 0.0
+        self._check_alone()
 
 
 def _outcome(
