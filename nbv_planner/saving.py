@@ -7,6 +7,13 @@ from typing import Any
 
 from nbv_planner.settings import check_settings, setting, settings_of
 
+STATE_FILES = {
+    "depth_camera": ("state_file", "camera.npz"),
+    "surface_mapper": ("map_file", "map.npz"),
+    "nbv_planner": ("state_file", "session.npz"),
+}
+"""By node: the parameter that names its file, and the name of the file in a folder for all of them."""
+
 
 @dataclass(frozen=True)
 class SavingSettings:

@@ -41,7 +41,8 @@ class Audience(Protocol):
 
 
 def run_episode(
-    config: EpisodeConfig, parameter_file: Path, log_folder: Path, audience: Audience, bag: BagWriter | None = None
+    config: EpisodeConfig, parameter_file: Path, log_folder: Path, audience: Audience, bag: BagWriter | None = None,
+    *, respawn: bool = False,
 ) -> Termination:
     """Start the nodes on a free domain, follow the episode, and end them.
 
@@ -52,6 +53,7 @@ def run_episode(
         log_folder: where the nodes' output goes.
         audience: is told of every step.
         bag: takes everything that the nodes say, if there is one.
+        respawn: whether a node that fails or is killed is started again.
 
     Returns:
         Why the planner ended; FAILED if a node ended before it or nothing came any more.
@@ -59,7 +61,7 @@ def run_episode(
     domain = free_domain_id()
     environment = isolated_environment(domain)
     os.environ.update(environment)
-    with ros_of_its_own(domain), NodeProcesses(parameter_file, log_folder, environment) as nodes:
+    with ros_of_its_own(domain), NodeProcesses(parameter_file, log_folder, environment, respawn=respawn) as nodes:
         audience.started(domain, nodes.pids)
         executor = SingleThreadedExecutor()
         # Before the monitor: a planner that has found the monitor has found the recorder.

@@ -25,10 +25,11 @@ from nbv_planner.objects import parse_object, surface_points
 from nbv_planner.ros.fault_relay import FaultRelay, remappings_of, tampered_topics
 from nbv_planner.ros.own_context import ros_of_its_own
 from nbv_planner.ros.runner import NodeProcesses, free_domain_id, isolated_environment
+from nbv_planner.saving import STATE_FILES
 from nbv_planner.state.state_file import SavedState, read_state
 from nbv_planner.visibility import observe
 
-_MAP, _SESSION, _CAMERA = "map.npz", "session.npz", "camera.npz"
+_MAP, _SESSION = STATE_FILES["surface_mapper"][1], STATE_FILES["nbv_planner"][1]
 # What the nodes say on /diagnostics once a second is waited for at the end, seconds.
 _LAST_WORDS = 1.3
 # Seconds between two looks for strangers on the domain.
@@ -73,12 +74,8 @@ def _parameters(run: Run, campaign: Campaign, folder: Path) -> Parameters:
     """Parameters of the nodes, with state files in `folder`."""
     given = campaign.parameters_of(run.case)
     parameters: Parameters = {node: dict(given.get(node, {})) for node in NODE_SETTINGS}
-    for node, name, value in (
-        ("surface_mapper", "map_file", _MAP), ("nbv_planner", "state_file", _SESSION),
-        ("depth_camera", "state_file", _CAMERA),
-    ):
-        parameters[node][name] = str((folder / value).resolve())
-        parameters[node]["episode"] = run.slug
+    for node, (name, file) in STATE_FILES.items():
+        parameters[node].update({name: str((folder / file).resolve()), "episode": run.slug})
     # The relay listens to the goals too; where it stands between, the planner does not see the camera.
     others = {"wait_for_start": True, "goal_subscribers": 2 if "goal_pose" in tampered_topics(run) else 3}
     parameters["nbv_planner"].update(others)

@@ -9,6 +9,8 @@ from typing import Any
 
 from launch.events.process import ProcessExited
 
+from nbv_planner.saving import STATE_FILES
+
 ARGUMENTS = {
     "respawn": ("false", "Start a node again that has failed or was killed (true, false)."),
     "state_folder": (
@@ -21,11 +23,6 @@ ARGUMENTS = {
 DELAY = 1.0
 """Seconds before a node is started again; an end of the launch comes first."""
 
-_FILES = {
-    "depth_camera": ("state_file", "camera.npz"),
-    "surface_mapper": ("map_file", "map.npz"),
-    "nbv_planner": ("state_file", "session.npz"),
-}
 # Exit code of a node whose parameters are not allowed.
 _REFUSED = 2
 
@@ -38,7 +35,7 @@ def state_parameters(node: str, given: Mapping[str, str]) -> dict[str, Any]:
         return {}
     folder = Path(given["state_folder"]).expanduser().resolve()
     folder.mkdir(parents=True, exist_ok=True)
-    name, file = _FILES[node]
+    name, file = STATE_FILES[node]
     return {name: str(folder / file), "episode": given["episode"] or _LAUNCHED}
 
 

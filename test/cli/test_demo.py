@@ -123,3 +123,18 @@ def test_node_that_dies_ends_the_demo_as_failed(tmp_path):
     assert ended["reason"] == "FAILED"
     assert "surface_mapper" in ended["detail"]
     assert "-9" in ended["detail"]
+
+
+@needs_ros
+def test_node_that_dies_is_started_again_on_request_and_no_view_is_lost(tmp_path):
+    (tmp_path / "short.yaml").write_text(LONG.replace("max_views: 0", "max_views: 6"))
+    process = command.start(["demo", "--params-file", "short.yaml", "--out", "demo", "--respawn"], tmp_path)
+    said = command.read_until(process, "1 ")
+    os.kill(node_pids(said)["surface_mapper"], signal.SIGKILL)
+    rest, _ = process.communicate(timeout=100)
+    assert process.returncode == 0, said + rest
+    episode = record(tmp_path / "demo")
+    assert episode["termination"]["reason"] == "MAX_VIEWS"
+    assert len(episode["views"]) == 6
+    assert "goes on from" in (tmp_path / "demo" / "logs" / "surface_mapper.log").read_text()
+    assert "state" not in (tmp_path / "demo" / "parameters.yaml").read_text()
