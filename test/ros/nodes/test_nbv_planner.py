@@ -415,8 +415,8 @@ def test_odd_but_well_formed_surfaces_do_not_stop_it(world, objective, size):
 
 def test_with_wait_for_start_it_waits_for_start(world):
     world.start(NbvPlannerNode, **SMALL, wait_for_start=True)
-    robot = Robot(world).begin()
-    assert robot.status("WAITING")["message"] == "waiting for the service ~/start"
+    robot, wanted = Robot(world).begin(), "waiting for the service ~/start"
+    world.spin_until(lambda: robot.status("WAITING")["message"] == wanted, "everything but the start")
     world.spin_some()
     assert robot.goals == []
     answer = world.call(Trigger, "nbv_planner/start")

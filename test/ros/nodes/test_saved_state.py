@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import threading
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from test_depth_camera import Listener
 from test_nbv_planner import ENDLESS, Robot
 from test_surface_mapper import GRID, HERE, MS, THERE, Feed, stamp_of, surface_of
 
-from nbv_planner.ros import conversions
+from nbv_planner.ros import conversions, state_keeper
 from nbv_planner.ros.nodes.depth_camera import DepthCamera
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
 from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
@@ -157,6 +158,30 @@ def test_a_file_that_cannot_be_written_is_counted_and_mapping_goes_on(world, tmp
     mapper, feed = one_view(world, tmp_path / "no folder" / "map.npz")
     assert bytes(feed.surfaces[-1].data) == surface_of((HERE, 0))
     assert world.drops(mapper)["state.not_written"] >= 1
+
+
+def test_a_slow_disk_holds_up_no_message_and_no_service(world, map_file, monkeypatch):
+    entered, done = threading.Event(), threading.Event()
+    real = state_keeper.write_state
+
+    def slow(path, state):
+        entered.set()
+        done.wait()
+        return real(path, state)
+
+    monkeypatch.setattr(state_keeper, "write_state", slow)
+    mapper = start_mapper(world, map_file)
+    feed = Feed(world)
+    feed.pair(90 * MS, THERE, 4)
+    world.spin_until(entered.is_set, "the disk to be busy")
+    feed.goal(100 * MS, HERE)
+    feed.pair(110 * MS, HERE, 0)
+    world.spin_until(lambda: mapper.matcher.matches == 2, "the scan")
+    assert int(world.diagnosis(mapper).values["updates"]) == 0
+    assert world.set_parameters(mapper, map_file="")[0].successful is False
+    done.set()
+    world.spin_until(lambda: feed.surfaces and stamp_of(feed.surfaces[-1]) == 110 * MS, "the surface")
+    assert bytes(feed.surfaces[-1].data) == surface_of((HERE, 0))
 
 
 def with_hits(views: int):
