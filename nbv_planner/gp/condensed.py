@@ -10,6 +10,10 @@ import numpy as np
 
 from nbv_planner.geometry import TWO_PI, FloatArray, IntArray, wrap_angle
 
+# Merging beside a gap costs as much as that many times nearer to a cell boundary: the slope there is believed far into
+# the gap. 4 was too little, 64 no better.
+_BESIDE_GAP = 16.0
+
 _NOTHING_CHANGED: IntArray = np.empty(0, dtype=np.intp)
 
 
@@ -27,14 +31,14 @@ class CondensedMeasurements:
     of which these sums are all that is left. They do not depend on the kernel. What a pair of precisions v, w at a
     distance δ says about the slope, :math:`δ^2 vw/(v+w)` (Ward's criterion), is an estimate of what merging them would
     lose to the curvature of the surface. The posterior is wanted at the cell boundaries only and sees what is far from
-    them less sharply, so the pairs with the least of it over their distance to the boundary, or to the end of a gap in
-    the measurements, are merged (a heuristic).
+    them less sharply, so the pairs with the least of it over their distance to the boundary are merged, those beside a
+    gap in the measurements last (a heuristic).
 
-    Measured against the exact posterior at the boundaries of 1000 cells, 3200 angles left of 60 000 random, clustered
-    or one-sided ones of 0.2 m noise: within 4e-4 m for l = 0.2, 3e-3 m for 0.05 (2e-4 and 3e-3 m with ν = 5/2), with
-    8192 left within 4e-5 and 4e-4 m. Beside a gap in the measurements the slope at its end tells: with 1 cm noise
-    up to 1.5e-3 m, where the deviation is 0.6 m. ν = 1/2 is too rough for straight lines; with 65 536 angles left it is
-    off by up to 5e-2 m.
+    Measured against the exact posterior at the boundaries of 1000 cells, 3200 angles left of 60 000 random, clustered,
+    one-sided or mixed ones of 0.2 m noise: within 5e-4 m for l = 0.2, 5e-3 m for 0.05 (2e-4 and 2e-3 m with ν = 5/2),
+    with 8192 left within 5e-5 and 6e-4 m (ν = 3/2). Of 20 000 of 1 cm noise, in rising order and beside a gap, too:
+    within 7e-4 m for l = 0.2. ν = 1/2 is too rough for straight lines; with 65 536 angles left it is off by up to
+    5e-2 m.
 
     Attributes:
         edge: where each cell begins, rising, shape (N,), radians in [0, 2π).
@@ -165,21 +169,29 @@ class CondensedMeasurements:
     def _cost(self) -> FloatArray:
         """Estimate of what merging i with i + 1 would lose, shape (n - 1,); infinite across a cell boundary.
 
-        It counts a quarter in the cells that have changed already, which have to be solved again anyway.
+        It counts half in the cells that have changed already, which have to be solved again anyway.
         """
         (angle, precision), bounds = self.columns[:2], self.bounds
         size, apart = np.diff(bounds), np.diff(angle)
         begin, end = np.repeat(self.edge, size), np.repeat(np.append(self.edge[1:], self.edge[0] + TWO_PI), size)
-        gaps = np.flatnonzero(apart > TWO_PI / len(self.edge))
-        run = np.diff(gaps, prepend=-1, append=len(angle) - 1)
-        after_begin = angle - np.maximum(begin, np.repeat(angle[np.append(0, gaps + 1)], run))
-        before_end = np.minimum(end, np.repeat(angle[np.append(gaps, len(angle) - 1)], run)) - angle
+        inside = np.minimum((angle - begin)[:-1], (end - angle)[1:]) + apart
         share = np.ones(len(size))
-        share[self.changed] = 0.25
+        share[self.changed] = 0.5
         slope = precision[1:] * precision[:-1] / (precision[1:] + precision[:-1]) * apart**2
-        cost = slope * np.repeat(share, size)[1:] / (np.minimum(after_begin[:-1], before_end[1:]) + apart)
+        cost = slope * np.repeat(share, size)[1:] / np.minimum(inside, self._from_gap() / _BESIDE_GAP)
         cost[bounds[(bounds > 0) & (bounds < len(self))] - 1] = np.inf
         return np.asarray(cost)
+
+    def _from_gap(self) -> FloatArray:
+        """How far the farther one of i and i + 1 is from the nearest end of a gap, at least, shape (n - 1,), radians.
+
+        A gap is wider than a cell; the first and the last angle lie beside one, too.
+        """
+        angle, apart = self.angle, np.diff(self.angle)
+        gaps = np.flatnonzero(apart > TWO_PI / len(self.edge))
+        run = np.diff(gaps, prepend=-1, append=len(angle) - 1)
+        first, last = angle[np.append(0, gaps + 1)], angle[np.append(gaps, len(angle) - 1)]
+        return np.asarray(np.minimum((angle - np.repeat(first, run))[:-1], (np.repeat(last, run) - angle)[1:]) + apart)
 
     def _merging(self, pairs: IntArray) -> CondensedMeasurements:
         """Merge each angle i of `pairs` with i + 1; where i and i + 1 are both among them, all three become one."""
