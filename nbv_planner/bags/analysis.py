@@ -94,7 +94,7 @@ def _start(recording: Recording, config: EpisodeConfig) -> float | None:
     simulated = recording.parameters is not None and "depth_camera" in recording.parameters.nodes
     if simulated and recording.episode == 1:
         return config.motion.initial_view_angle
-    return None if recording.first_pose is None else recording.first_pose.view_angle
+    return None if recording.first_pose is None else recording.camera(recording.first_pose).view_angle
 
 
 def _judge_views(recording: Recording, judge: EpisodeJudge | None) -> None:

@@ -113,14 +113,14 @@ class EpisodeReader:
         else:
             self._to.path += math.hypot(pose.x - self._last_pose.x, pose.y - self._last_pose.y)
         self._last_pose = pose
-        self._to.assembly.add_pose(to_nanoseconds(msg.header.stamp), lambda: pose)
+        self._to.assembly.add_pose(to_nanoseconds(msg.header.stamp), lambda: self._to.camera(pose))
 
     def _goal(self, message: RawMessage) -> None:
         msg = decode(message)
         stamp = to_nanoseconds(msg.header.stamp)
         known = self._to.goals[-1].goal_stamp if self._to.goals else None
         if stamp != known and len(self._to.goals) < _MOST_VIEWS:
-            angle = pose_from_msg(msg).view_angle
+            angle = self._to.camera(pose_from_msg(msg)).view_angle
             self._to.goals.append(RecordedDecision(len(self._to.goals) + 1, stamp, angle, math.nan, math.nan))
 
     def _surface(self, message: RawMessage) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from nbv_planner.bags.bag import Inventory
@@ -10,6 +11,7 @@ from nbv_planner.bags.ground_truth import Contour
 from nbv_planner.bags.run_parameters import RunParameters
 from nbv_planner.bags.topics import TopicMap
 from nbv_planner.camera import CameraPose
+from nbv_planner.errors import SettingError
 from nbv_planner.evaluation.assembly import EpisodeAssembly
 from nbv_planner.evaluation.recorded_decision import RecordedDecision
 from nbv_planner.planning.termination import Termination
@@ -54,3 +56,9 @@ class Recording:
     episode: int = 1
     episodes: int = 1
     earlier: tuple[RecordedDecision, ...] = ()
+
+    def camera(self, recorded: CameraPose) -> CameraPose:
+        """Pose of the camera where a pose or a goal is that of what carries it; as it is where nobody says so."""
+        with suppress(SettingError):
+            return recorded if self.parameters is None else self.parameters.poses.camera(recorded)
+        return recorded

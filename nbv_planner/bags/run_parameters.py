@@ -8,11 +8,12 @@ from typing import Any
 
 import yaml
 
+from nbv_planner.camera_poses import PoseSettings
 from nbv_planner.config_files import Parameters, load_parameters
 from nbv_planner.episode_config import EpisodeConfig, config_from_parameters
 from nbv_planner.errors import InputRejectedError, NbvPlannerError
 from nbv_planner.node_settings import NODE_SETTINGS
-from nbv_planner.settings import settings_of
+from nbv_planner.settings import from_mapping, settings_of
 
 _LONGEST = 2**20
 
@@ -34,6 +35,15 @@ class RunParameters:
         """The true object as text; None without a simulated camera."""
         value = self.nodes.get("depth_camera", {}).get("object")
         return value if isinstance(value, str) else None
+
+    @property
+    def poses(self) -> PoseSettings:
+        """Whose poses and goals are recorded: the camera's, or those of what carries it.
+
+        Raises:
+            SettingError: a value is not allowed (by this version of the package).
+        """
+        return from_mapping(PoseSettings, self.nodes.get("surface_mapper", {}))
 
     def config(self) -> EpisodeConfig:
         """Configuration of the episode.

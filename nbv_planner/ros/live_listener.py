@@ -18,6 +18,7 @@ from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import LaserScan, PointCloud2
 from std_msgs.msg import String
 
+from nbv_planner.camera_poses import PoseSettings
 from nbv_planner.errors import InputRejectedError
 from nbv_planner.live import LiveEpisode
 from nbv_planner.ros import conversions, live_messages, qos
@@ -38,6 +39,7 @@ class LiveListener(Node):
         super().__init__(f"nbv_view_{os.getpid()}", **kwargs)
         self._live = live
         self._rejected: set[str] = set()
+        self._poses = PoseSettings()
         for kind, topic, callback, profile in (
             (DiagnosticStatus, "nbv_planner/status", self._on_status, qos.latched()),
             (DiagnosticStatus, "nbv_planner/iteration", self._on_iteration, qos.latched(_DECISIONS)),
@@ -78,16 +80,18 @@ class LiveListener(Node):
         self._live.on_truth(live_messages.truth_from_msg(msg))
 
     def _on_run_info(self, msg: String) -> None:
-        self._live.on_settings(*live_messages.settings_from_msg(msg))
+        settings = live_messages.settings_from_msg(msg)
+        self._poses = live_messages.poses_from_msg(msg)
+        self._live.on_settings(*settings)
 
     def _on_scan(self, msg: LaserScan) -> None:
         self._live.on_scan(_stamp(msg), conversions.scan_from_msg(msg))
 
     def _on_pose(self, msg: PoseStamped) -> None:
-        self._live.on_pose(_stamp(msg), conversions.pose_from_msg(msg))
+        self._live.on_pose(_stamp(msg), self._poses.camera(conversions.pose_from_msg(msg)))
 
     def _on_goal(self, msg: PoseStamped) -> None:
-        self._live.on_goal(conversions.pose_from_msg(msg))
+        self._live.on_goal(self._poses.camera(conversions.pose_from_msg(msg)))
 
 
 @contextlib.contextmanager

@@ -11,6 +11,7 @@ from sensor_msgs.msg import PointCloud2
 from std_msgs.msg import String
 
 from nbv_planner.camera import MeasurementSettings
+from nbv_planner.camera_poses import PoseSettings
 from nbv_planner.errors import InputRejectedError, NbvPlannerError
 from nbv_planner.live import CandidateValues, LiveDecision, LiveStatus
 from nbv_planner.objects import SurfacePoints
@@ -98,6 +99,18 @@ def settings_from_msg(msg: String) -> tuple[Scene, MeasurementSettings, str]:
     except (yaml.YAMLError, NbvPlannerError, KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise InputRejectedError("run_info", f"not usable: {' '.join(str(error).split())[:200]}") from error
     return scene, measurement, _title(camera, planner)
+
+
+def poses_from_msg(msg: String) -> PoseSettings:
+    """Read from `run_info` whose poses and goals the topics have: the camera's, or those of what carries it.
+
+    Raises:
+        InputRejectedError: reason `run_info`: a value is not allowed.
+    """
+    try:
+        return from_mapping(PoseSettings, dict(yaml.safe_load(msg.data)["nodes"].get("surface_mapper") or {}))
+    except NbvPlannerError as error:
+        raise InputRejectedError("run_info", f"not usable: {error}") from error
 
 
 def _title(camera: dict[str, Any], planner: dict[str, Any]) -> str:

@@ -16,6 +16,7 @@ from sensor_msgs.msg import LaserScan, PointCloud2
 from std_msgs.msg import String
 
 from nbv_planner.camera import MeasurementSettings
+from nbv_planner.camera_poses import PoseSettings
 from nbv_planner.errors import InputRejectedError
 from nbv_planner.live import LiveEpisode
 from nbv_planner.live.coverage import taken_angles, true_coverage
@@ -124,6 +125,22 @@ def test_scene_and_title_come_from_run_info():
         Scene(radius_min=1.0, range_max=12.0), MeasurementSettings(noise_std=0.4), "square:width=8 · greedy · U"
     )
     assert live_messages.settings_from_msg(String(data="nodes: {nbv_planner: {objective: U}}"))[2] == "U"
+
+
+def test_poses_of_what_carries_the_camera_are_shown_as_those_of_the_camera(world):
+    live = LiveEpisode()
+    listener(world, live)
+    poses, info = world.speaker(PoseStamped, "camera_pose"), world.speaker(String, "run_info", qos.latched())
+    info(String(data="nodes: {surface_mapper: {mount_x: 0.5, mount_yaw: 1.0}}"))
+    carried = PoseSettings(mount_x=0.5, mount_yaw=1.0)
+    expected = carried.camera(view_pose(2.0))
+
+    def shown() -> bool:
+        poses(pose_msg(view_pose(2.0), 6))
+        pose = live.view().pose
+        return pose is not None and (pose.x, pose.y) == pytest.approx((expected.x, expected.y))
+
+    world.spin_until(shown, "the camera")
 
 
 @pytest.mark.parametrize("key", ["round", "goal_stamp", "view_angle", "utility", "coverage_estimate"])
