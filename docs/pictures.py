@@ -1,9 +1,11 @@
 """Make the pictures of the documents again: make pictures.
 
 demo.png       the figure of a demo episode
+bag/*.png      the figures of the analysis of its bag, and of its comparison with another objective
 live.png       the page of `nbv-planner view --web` in a browser (needs Chromium), while real nodes run
 window.png     the figure of `nbv-planner view` at the same moment
-sweep/*.png    the figures of the report of a small sweep (pictures.yaml)
+sweep/*.png    the figures of the report of a small sweep (pictures.yaml), and of ten cases of the sweep theory
+bench_*.png    the figures of the measurements in bench.json, which this does not repeat
 """
 
 import os
@@ -15,10 +17,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import chromium  # in test/web, which make puts on the path: the tests' way to drive a browser serves here too
+import yaml
 from matplotlib.figure import Figure
 
+from nbv_planner.benchmarking.pictures import draw_pictures as draw_bench
+from nbv_planner.benchmarking.record import read_record
 from nbv_planner.cli.main import main as nbv_planner
-from nbv_planner.config_files import dump_parameters
+from nbv_planner.config_files import dump_parameters, shared_file
 from nbv_planner.live import LiveEpisode
 from nbv_planner.plotting.episode import save_picture
 from nbv_planner.plotting.figure import SIZE
@@ -33,10 +38,17 @@ SLOW = {"depth_camera": {"angular_speed": 0.8}, "nbv_planner": {"objective": "U"
 VIEWS = 5
 
 
-def demo_picture(scratch: Path) -> None:
-    """The star, as make demo shows it."""
-    run("demo", "--object", "polygon:star", "--objective", "IOA", "--seed", "0", "--out", str(scratch / "demo"))
-    shutil.copy(scratch / "demo" / "reconstruction.png", HERE / "demo.png")
+def demo_pictures(scratch: Path) -> None:
+    """The star, as make demo shows it; what its bag says; beside the same with another objective."""
+    demo, other, bag = scratch / "demo", scratch / "U", str(scratch / "demo" / "bag")
+    episode = ("--object", "polygon:star", "--seed", "0")
+    run("demo", *episode, "--objective", "IOA", "--record", "--out", str(demo))
+    shutil.copy(demo / "reconstruction.png", HERE / "demo.png")
+    run("analyze", bag, "--out", str(scratch / "analysis"))
+    copy_pictures(scratch / "analysis", fresh(HERE / "bag"))
+    run("simulate", *episode, "--objective", "U", "--out", str(other))
+    run("compare", bag, str(other), "--out", str(scratch / "comparison"))
+    shutil.copy(scratch / "comparison" / "figures" / "coverage.png", HERE / "bag" / "comparison.png")
 
 
 def live_pictures(scratch: Path) -> None:
@@ -62,13 +74,35 @@ def live_pictures(scratch: Path) -> None:
 
 def sweep_pictures(scratch: Path) -> None:
     """Every figure of a report."""
-    run("experiment", str(HERE / "pictures.yaml"), "--out", str(scratch / "sweep"))
-    run("report", str(scratch / "sweep"), "--out", str(scratch / "report"), "--no-optimum")
-    folder = HERE / "sweep"
+    copy_pictures(report(HERE / "pictures.yaml", scratch / "sweep"), fresh(HERE / "sweep"))
+    theory = yaml.safe_load(shared_file("config/experiments/theory.yaml").read_text(encoding="utf-8"))
+    few = scratch / "theory.yaml"
+    few.write_text(yaml.safe_dump({**theory, "objects": theory["objects"][:10]}), encoding="utf-8")
+    shutil.copy(report(few, scratch / "theory") / "figures" / "theory.png", HERE / "sweep" / "theory.png")
+
+
+def bench_pictures(scratch: Path) -> None:
+    """The measurements as they are."""
+    for name, figure in draw_bench(read_record(HERE)).items():
+        save_picture(HERE / f"{name}.png", figure)
+
+
+def report(sweep: Path, results: Path) -> Path:
+    """Run a sweep and report it; gives the folder of the report."""
+    run("experiment", str(sweep), "--out", str(results))
+    run("report", str(results), "--out", str(results / "report"), "--no-optimum")
+    return results / "report"
+
+
+def fresh(folder: Path) -> Path:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    for picture in sorted((scratch / "report").rglob("*.png")):
-        shutil.copy(picture, folder / picture.name)
+    return folder
+
+
+def copy_pictures(source: Path, target: Path) -> None:
+    for picture in sorted(source.rglob("*.png")):
+        shutil.copy(picture, target / picture.name)
 
 
 def run(*arguments: str) -> None:
@@ -86,5 +120,5 @@ def wait_until(condition: Callable[[], bool], patience: float = 120.0) -> None:
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
-        for make in (demo_picture, live_pictures, sweep_pictures):
+        for make in (demo_pictures, live_pictures, sweep_pictures, bench_pictures):
             make(Path(folder))

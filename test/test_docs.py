@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import importlib
 import re
@@ -86,3 +87,23 @@ def test_pictures_of_the_documents_exist():
     ]
     assert {path.name for path in pictures} >= {"bench_mapper.png", "bench_objectives.png", "bench_camera.png"}
     assert [path for path in pictures if not path.is_file()] == []
+    assert set((ROOT / "docs").rglob("*.png")) - set(pictures) == set()
+
+
+def test_every_figure_that_is_drawn_has_its_picture():
+    """By the names of the functions that give a whole figure, or draw on one."""
+    drawn = {
+        node.name
+        for path in (ROOT / "nbv_planner" / "plotting").rglob("*.py")
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.FunctionDef) and _is_of_a_figure(node)
+    }
+    text = (ROOT / "docs" / "pictures.md").read_text(encoding="utf-8")
+    assert len(drawn) > 8
+    assert {name for name in drawn if f"`{name}`" not in text} == set()
+
+
+def _is_of_a_figure(node: ast.FunctionDef) -> bool:
+    takes = {ast.unparse(argument.annotation) for argument in node.args.args if argument.annotation}
+    gives = ast.unparse(node.returns) if node.returns else ""
+    return not node.name.startswith("_") and node.name.startswith(("draw_", "plot_")) and "Figure" in {gives, *takes}

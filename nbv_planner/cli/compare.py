@@ -8,7 +8,7 @@ from pathlib import Path
 from nbv_planner.cli.bag_options import add_bag_options, named_analysis
 from nbv_planner.errors import SettingError
 from nbv_planner.evaluation.coverage_curves import coverage_band
-from nbv_planner.experiments.comparing.runs import ComparedRun, compared_runs
+from nbv_planner.experiments.comparing.runs import ComparedRun, compared_runs, short_names
 from nbv_planner.experiments.comparing.tables import paired_runs_table, runs_table
 from nbv_planner.reports.files import write_json, write_pictures, write_tables
 from nbv_planner.reports.page import Picture, Section, render_page
@@ -54,7 +54,8 @@ def _runs(arguments: argparse.Namespace) -> list[ComparedRun]:
     Raises:
         NbvPlannerError: one cannot be read, or there is nothing to compare.
     """
-    found = [run for path in arguments.runs for run in compared_runs(path, lambda p: named_analysis(p, arguments))]
+    named = zip(arguments.runs, short_names(arguments.runs), strict=True)
+    found = [run for path, name in named for run in compared_runs(path, name, lambda p: named_analysis(p, arguments))]
     if len(found) < 2:
         raise SettingError(f"compare: {found[0].label} alone has nothing to be compared with; name another run")
     labels = [run.label for run in found]

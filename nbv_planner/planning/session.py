@@ -52,7 +52,8 @@ class SessionSettings:
         5.0, "Time without an awaited input after which the status names it.", unit="s", gt=0.0, read_only=False
     )
     goal_subscribers: int = setting(
-        2, "Number of subscribers of goal_pose to wait for before the first goal: mapper and robot.", ge=0
+        2, "Number of subscribers of goal_pose to wait for before the first goal: mapper and robot.", ge=0,
+        read_only=False,
     )
     return_home: bool = setting(False, "Send the camera to home_angle before the episode ends, unless it is stopped.")
     home_angle: float = setting(0.0, "View angle of the home view.", unit="rad", ge=-2 * math.pi, le=2 * math.pi)

@@ -6,6 +6,7 @@ import re
 import sys
 import tempfile
 from datetime import datetime
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from launch.actions import ExecuteProcess, LogInfo
 from launch.events.process import ProcessExited
 from launch.substitutions import TextSubstitution
 
-from launch import LaunchContext
+from launch import LaunchContext, LaunchDescriptionEntity
 from nbv_planner.config_files import load_parameters, shared_file
 from nbv_planner.errors import ConfigFileError
 from nbv_planner.planning.session import SessionSettings
@@ -31,32 +32,39 @@ def has_rosbag2() -> bool:
     return find_spec("ros2bag") is not None
 
 
-def record_process(namespace: str, bag_path: str, *, use_sim_time: bool) -> ExecuteProcess:
+def record_process(namespace: str, bag_path: str, subscribers: int, *, use_sim_time: bool) -> ExecuteProcess:
     """Record the topics of the nodes in `namespace`: by `ros2 bag`, or where that is missing by this package.
 
     Args:
         namespace: namespace of the nodes.
         bag_path: folder of the bag; empty for one with date and time in its name.
+        subscribers: number of subscribers for which the planner waits when the recorder has ended.
         use_sim_time: whether the times of arrival are those of /clock (by `ros2 bag` only).
     """
+    on_exit = partial(_go_on_without, namespace, subscribers)
     path = bag_path or datetime.now().strftime("bag_%Y%m%d_%H%M%S")
     if not has_rosbag2():
         command = [sys.executable, "-m", "nbv_planner.cli.entry", "record", "--out", path, "--namespace", namespace]
-        return _process("recorder", command, on_exit=_say_end)
+        return _process("recorder", command, on_exit=on_exit)
     names = "|".join(re.escape(topic.full_name(namespace)) for topic in RECORDED_TOPICS)
     # By a pattern: the option for lists of names has another form in each distribution.
     command = [
         "ros2", "bag", "record", "--storage", "mcap", "--output", path, "--regex", f"^({names})$",
         "--qos-profile-overrides-path", str(qos_overrides(namespace)),
     ]
-    return _process("recorder", command + (["--use-sim-time"] if use_sim_time else []), on_exit=_say_end)
+    return _process("recorder", command + (["--use-sim-time"] if use_sim_time else []), on_exit=on_exit)
 
 
-def _say_end(event: ProcessExited, context: LaunchContext) -> list[LogInfo]:
-    """Say loudly that nothing is recorded any more; the nodes go on."""
+def _go_on_without(
+    namespace: str, subscribers: int, event: ProcessExited, context: LaunchContext
+) -> list[LaunchDescriptionEntity]:
+    """Say loudly that nothing is recorded any more, and let a planner that still waits for the recorder begin."""
     if context.is_shutdown:
         return []
-    return [LogInfo(msg=f"NOT RECORDED ANY MORE: {event.process_name} has ended with exit code {event.returncode}")]
+    node = RecordedTopic("nbv_planner", "").full_name(namespace)
+    command = ["ros2", "param", "set", "--no-daemon", "--spin-time", "5", node, "goal_subscribers", str(subscribers)]
+    said = f"NOT RECORDED ANY MORE: {event.process_name} has ended with exit code {event.returncode}"
+    return [LogInfo(msg=said), _process("go_on_without_recorder", command)]
 
 
 def qos_overrides(namespace: str) -> Path:
@@ -75,17 +83,16 @@ def qos_overrides(namespace: str) -> Path:
     return Path(file.name)
 
 
-def subscribers_with_recorder(params_file: str) -> int:
-    """Number of subscribers that the planner waits for when a recorder is one of them.
+def subscribers_awaited(params_file: str) -> int:
+    """Number of subscribers that the planner waits for, a recorder not counted.
 
-    So nothing is missed, however long the recorder takes to start. A parameter file that holds more than this package
-    knows is not read: then it is one more than the default.
+    A parameter file that holds more than this package knows is not read: then it is the default.
     """
     try:
         given = load_parameters(params_file)["nbv_planner"]
     except ConfigFileError:
         given = {}
-    return int(given.get("goal_subscribers", SessionSettings().goal_subscribers)) + 1
+    return int(given.get("goal_subscribers", SessionSettings().goal_subscribers))
 
 
 def play_process(bag: str, namespace: str, rate: str, on_exit: object) -> ExecuteProcess:

@@ -16,7 +16,7 @@ from nbv_planner.config_files import shared_file
 from nbv_planner.planning.objectives import OBJECTIVES
 from nbv_planner.planning.planners import PLANNERS
 from nbv_planner.ros import launch_respawn
-from nbv_planner.ros.launch_bags import play_process, record_process, subscribers_with_recorder
+from nbv_planner.ros.launch_bags import play_process, record_process, subscribers_awaited
 
 _FROM_FILE = "; empty: as in params_file"
 _ARGUMENTS = {
@@ -104,8 +104,9 @@ def _nodes(context: LaunchContext, names: Sequence[str]) -> list[ExecuteProcess]
     viewer = [_rviz(given)] if _truth("rviz", given) else []
     if not _truth("record", given):
         return [*(_node(name, given) for name in names), *viewer]
-    recorder = record_process(given["namespace"], given["bag_path"], use_sim_time=_truth("use_sim_time", given))
-    waits = {"goal_subscribers": subscribers_with_recorder(given["params_file"])}
+    others, sim_time = subscribers_awaited(given["params_file"]), _truth("use_sim_time", given)
+    recorder = record_process(given["namespace"], given["bag_path"], others, use_sim_time=sim_time)
+    waits = {"goal_subscribers": others + 1}  # so nothing is missed, however long the recorder takes to start
     return [recorder, *(_node(name, given, waits if name == "nbv_planner" else None) for name in names), *viewer]
 
 

@@ -12,6 +12,7 @@ from recorded import CONFIG, finished, later, messages, write
 
 from nbv_planner.bags.bag import Bag
 from nbv_planner.cli.main import main
+from nbv_planner.experiments.comparing.runs import short_names
 
 SIMULATION, _ = finished()
 
@@ -158,9 +159,10 @@ def test_compare_puts_bags_episodes_and_sweeps_beside_each_other(here, bag, caps
     content = json.loads((here / "out" / "comparison.json").read_text())["tables"]
     assert content["runs"][0]["T"] == 4.0
     by_pair = {row["pair"]: row for row in content["paired"]}
+    (name, sim_name) = short_names([bag, "sim", "sweep"])[:2]
     sim = json.loads((here / "sim" / "episode.json").read_text())["metrics"]
-    assert by_pair[f"{bag} − sim"]["rec"] == pytest.approx(SIMULATION.judge.metrics()["rec"] - sim["rec"])
-    assert by_pair[f"{bag} − sim"]["pairs"] == 1
+    assert by_pair[f"{name} − {sim_name}"]["rec"] == pytest.approx(SIMULATION.judge.metrics()["rec"] - sim["rec"])
+    assert by_pair[f"{name} − {sim_name}"]["pairs"] == 1
     assert (here / "out" / "figures" / "coverage.png").exists()
     assert "<img " in (here / "out" / "comparison.html").read_text(encoding="utf-8")
 

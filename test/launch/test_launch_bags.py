@@ -152,3 +152,15 @@ def test_launch_records_a_whole_episode(launch, fast, tmp_path):
     assert analysis.gaps == ()
     assert analysis.termination.reason.value == "MAX_VIEWS"
     assert len(analysis.steps) == len(analysis.views) == 3
+
+
+def test_when_the_recorder_cannot_record_that_is_said_and_the_episode_goes_on(launch, fast, tmp_path):
+    pytest.importorskip("ros2param", reason="ros2cli is not installed")
+    bag = tmp_path / "bag"
+    bag.mkdir()
+    (bag / "precious.txt").write_text("x")
+    process, output = launch("simulation", fast, "exit_when_done:=true", "record:=true", f"bag_path:={bag}")
+    assert process.wait(90) == 0, output.read_text()
+    assert "NOT RECORDED ANY MORE" in output.read_text()
+    assert "MAX_VIEWS" in output.read_text()
+    assert [path.name for path in bag.iterdir()] == ["precious.txt"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -46,11 +47,19 @@ class ComparedRun:
     episodes: Mapping[Case, ComparedEpisode]
 
 
-def compared_runs(path: str, analyse_bag: Callable[[str], Analysis]) -> list[ComparedRun]:
+def short_names(paths: Sequence[str]) -> list[str]:
+    """Names of files and folders as far as they differ: without the folder in which all of them are."""
+    whole = [os.path.abspath(path) for path in paths]
+    common = os.path.commonpath([os.path.dirname(path) for path in whole])
+    return [os.path.relpath(path, common) for path in whole]
+
+
+def compared_runs(path: str, name: str, analyse_bag: Callable[[str], Analysis]) -> list[ComparedRun]:
     """Read what is at `path`: a run per planner of a sweep, else a single one.
 
     Args:
         path: a bag, a folder with `episode.json`, or the results folder of a sweep.
+        name: what a single run is called.
         analyse_bag: analyses a bag.
 
     Raises:
@@ -61,9 +70,9 @@ def compared_runs(path: str, analyse_bag: Callable[[str], Analysis]) -> list[Com
         return _runs_of_sweep(folder)
     if (folder / RECORD_FILE).is_file():
         episode = _read(folder / RECORD_FILE)
-        return [ComparedRun(str(path), {_case(episode): _of_record(episode, folder / RECORD_FILE)})]
+        return [ComparedRun(name, {_case(episode): _of_record(episode, folder / RECORD_FILE)})]
     analysis = analyse_bag(path)
-    return [ComparedRun(str(path), {_case_of_bag(analysis, path): _of_analysis(analysis)})]
+    return [ComparedRun(name, {_case_of_bag(analysis, name): _of_analysis(analysis)})]
 
 
 def _runs_of_sweep(folder: Path) -> list[ComparedRun]:
@@ -93,10 +102,10 @@ def _case(episode: Mapping[str, Any]) -> Case:
     return str(config.get("object")) if isinstance(config, dict) else "", int(episode.get("seed") or 0)
 
 
-def _case_of_bag(analysis: Analysis, path: str) -> Case:
+def _case_of_bag(analysis: Analysis, name: str) -> Case:
     """Object and seed; a bag without true object is a case of its own."""
     if analysis.truth is None or analysis.config is None:
-        return f"object of {path}", 0
+        return f"object of {name}", 0
     return analysis.config.object, analysis.config.sensor.seed
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from nbv_planner.errors import ResultsError
 from nbv_planner.evaluation.statistics import MeanInterval
-from nbv_planner.experiments.comparing.runs import ComparedEpisode, ComparedRun, compared_runs
+from nbv_planner.experiments.comparing.runs import ComparedEpisode, ComparedRun, compared_runs, short_names
 from nbv_planner.experiments.comparing.tables import paired_runs_table, runs_table
 
 
@@ -62,15 +62,29 @@ def test_means_are_per_run():
 def test_an_episode_file_that_is_none_is_refused(tmp_path, content):
     (tmp_path / "episode.json").write_text(content)
     with pytest.raises(ResultsError, match=r"episode\.json"):
-        compared_runs(str(tmp_path), lambda path: pytest.fail("no bag"))
+        compared_runs(str(tmp_path), "run", lambda path: pytest.fail("no bag"))
 
 
 def test_an_episode_folder_is_read(tmp_path):
     views = [{"coverage": 0.4, "travelled": 3.0}, {"coverage": 0.7, "travelled": 8.0}]
     record = {"config": {"object": "star"}, "seed": 3, "views": views, "metrics": {"T": 2, "T95": None, "rec": 0.7}}
     (tmp_path / "episode.json").write_text(json.dumps(record))
-    (found,) = compared_runs(str(tmp_path), lambda path: pytest.fail("no bag"))
+    (found,) = compared_runs(str(tmp_path), "run", lambda path: pytest.fail("no bag"))
     assert list(found.episodes) == [("star", 3)]
     episode = found.episodes["star", 3]
     assert list(episode.coverage) == [0.4, 0.7]
     assert episode.figures == {"T": 2.0, "rec": 0.7, "travelled": 8.0}
+
+
+@pytest.mark.parametrize(
+    ("paths", "names"),
+    [
+        (["results/a/bag", "results/b/bag"], ["a/bag", "b/bag"]),
+        (["results/a/bag/", "results/a"], ["a/bag", "a"]),
+        (["/x/y/a", "/x/z"], ["y/a", "z"]),
+        (["a", "b.mcap"], ["a", "b.mcap"]),
+        (["results/a", "results/a"], ["a", "a"]),
+    ],
+)
+def test_names_are_as_long_as_they_differ(paths, names):
+    assert short_names(paths) == names
