@@ -41,6 +41,13 @@ def missing(recording: Recording, views: Sequence[ViewEvidence]) -> list[str]:
     found = [_WITHOUT[name] for name in recording.topics.missing if name in _WITHOUT]
     if not views:
         found.append("everything about views: the bag holds no decision and no goal")
+    rounds = {view.decision.round for view in views if view.decision.round > 0}
+    last = max(rounds, default=0)
+    if len(rounds) < last:
+        found.append(
+            f"{last - len(rounds)} of {last} decisions are not in the bag, and neither are their views: coverage and "
+            "regret are those of the others"
+        )
     for what, number in (
         ("surface", sum(view.belief is None for view in views)),
         ("candidates", sum(view.candidates is None for view in views)),

@@ -6,6 +6,7 @@ from collections import Counter
 
 from nbv_planner.bags.bag import Bag, Progress
 from nbv_planner.bags.decoding import definition_problem, knows_type
+from nbv_planner.bags.offered_qos import described_profiles
 from nbv_planner.bags.storage.raw import Topic
 from nbv_planner.bags.writer import BagWriter
 
@@ -35,7 +36,7 @@ def copy_bag(
     for message in bag.messages(wanted.__contains__, lambda fraction: progress(0.5 + 0.5 * fraction)):
         name = message.topic.name
         if name not in writer:
-            writer.add_topic(name, message.topic.type)
+            writer.add_topic(name, message.topic.type, described_profiles(message.topic.offered_qos))
         writer.write(name, message.time, message.data)
         counts[name] += 1
         if counts.total() % _MESSAGES_PER_FLUSH == 0:

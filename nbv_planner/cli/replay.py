@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
             results.commit()
     if changed:
         return _say_counterfactual(analysis, parameters, decisions)
-    return _say_same(decisions)
+    return _say_same(decisions, analysis.gaps)
 
 
 def _changed(recorded: RunParameters, arguments: argparse.Namespace) -> tuple[RunParameters, bool]:
@@ -78,13 +78,15 @@ def _changed(recorded: RunParameters, arguments: argparse.Namespace) -> tuple[Ru
     return dataclasses.replace(recorded, nodes=nodes), bool(given or options)
 
 
-def _say_same(decisions: Sequence[ReplayedDecision]) -> int:
-    """Say whether the same decisions came out."""
+def _say_same(decisions: Sequence[ReplayedDecision], gaps: Sequence[str]) -> int:
+    """Say whether the same decisions came out, and what the bag lacks if not: that may be why."""
     different = [number for number, one in enumerate(decisions, start=1) if one.choice.differs]
     gap, utility = (greatest([getattr(one, name) for one in decisions]) for name in ("belief_gap", "utility_gap"))
     print(f"beliefs differ by up to {_number(gap)} m, utilities by up to {_number(utility)}")
     if different:
         print(f"{len(different)} of {len(decisions)} decisions differ: views {', '.join(map(str, different))}")
+        for lacking in gaps:
+            print(f"the bag is not complete: {lacking}")
         return EXIT_DIFFERS
     print(f"all {len(decisions)} decisions are the same")
     return 0

@@ -95,12 +95,19 @@ def subscribers_awaited(params_file: str) -> int:
     return int(given.get("goal_subscribers", SessionSettings().goal_subscribers))
 
 
-def play_process(bag: str, namespace: str, rate: str, on_exit: object) -> ExecuteProcess:
+def play_process(bag: str, namespace: str, rate: str, delay: str, on_exit: object) -> ExecuteProcess:
     """Play what mapper and planner listen to, with the bag's time on /clock.
+
+    Args:
+        bag: its folder.
+        namespace: namespace of the nodes.
+        rate: how many times as fast as recorded.
+        delay: seconds before the first message, in which the nodes start.
+        on_exit: what happens at the end.
 
     Raises:
         RuntimeError: `ros2 bag` is not installed, or the bag does not exist.
-        ValueError: the rate is no positive number.
+        ValueError: the rate is no positive number, or the delay is none.
     """
     if not has_rosbag2():
         raise RuntimeError("ros2 bag is not installed, which replay.launch.py needs; else: nbv-planner replay BAG")
@@ -108,8 +115,10 @@ def play_process(bag: str, namespace: str, rate: str, on_exit: object) -> Execut
         raise RuntimeError(f"bag: {bag!r} does not exist")
     if not re.fullmatch(r"\d*\.?\d+", rate) or float(rate) == 0.0:
         raise ValueError(f"rate: {rate!r} must be a positive number")
+    if not re.fullmatch(r"\d*\.?\d+", delay):
+        raise ValueError(f"delay: {delay!r} must be a number >= 0")
     names = [RecordedTopic(name, "").full_name(namespace) for name in _PLAYED]
-    command = ["ros2", "bag", "play", bag, "--clock", "100", "--rate", rate, "--topics", *names]
+    command = ["ros2", "bag", "play", bag, "--clock", "100", "--rate", rate, "--delay", delay, "--topics", *names]
     return _process("rosbag2_player", command, on_exit=on_exit)
 
 

@@ -68,6 +68,7 @@ def replay_description() -> LaunchDescription:
     arguments = [
         DeclareLaunchArgument("bag", description="Folder of the bag."),
         DeclareLaunchArgument("rate", default_value="1.0", description="How many times as fast as recorded."),
+        DeclareLaunchArgument("delay", default_value="5.0", description="Seconds before the bag, for nodes to start."),
         *(DeclareLaunchArgument(name, default_value=described[name][0], description=described[name][1])
           for name in names),
     ]
@@ -75,12 +76,12 @@ def replay_description() -> LaunchDescription:
 
 
 def _replay(context: LaunchContext) -> list[ExecuteProcess]:
-    given = _given(context, ("bag", "rate"))
+    given = _given(context, ("bag", "rate", "delay"))
     given["use_sim_time"] = "true"
     ends = [Shutdown(reason="the bag has ended")] if _truth("exit_when_done", given) else None
     planner = {"wait_for_start": False, "goal_subscribers": 0}
     return [
-        play_process(given["bag"], given["namespace"], given["rate"], ends),
+        play_process(given["bag"], given["namespace"], given["rate"], given["delay"], ends),
         _node("surface_mapper", given),
         _node("nbv_planner", given, planner, [("goal_pose", "replay/goal_pose")]),
     ]

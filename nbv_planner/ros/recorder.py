@@ -13,10 +13,11 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile
 
 from nbv_planner.bags.decoding import knows_type
+from nbv_planner.bags.offered_qos import profiles_for_bag
 from nbv_planner.bags.writer import BagWriter
 from nbv_planner.errors import BagError
 from nbv_planner.ros import qos
-from nbv_planner.ros.recorder_qos import offered, profiles_for_bag, weaker_than
+from nbv_planner.ros.recorder_qos import kinds_of, offered, weaker_than
 from nbv_planner.topics import GOAL_POSE, RecordedTopic
 
 # Seconds: a killed recorder loses no more than the first, a machine without power no more than the second.
@@ -117,6 +118,7 @@ class BagRecorder(Node):
         """Write a message as it came."""
         if name not in self._writer:
             depth = self._subscriptions_of[name][1].qos_profile.depth
-            self._writer.add_topic(name, kind, profiles_for_bag(self.get_publishers_info_by_topic(name), depth))
+            kinds = kinds_of(self.get_publishers_info_by_topic(name))
+            self._writer.add_topic(name, kind, profiles_for_bag(kinds, depth))
         self._writer.write(name, self.get_clock().now().nanoseconds, data)
         self.counts[name] += 1

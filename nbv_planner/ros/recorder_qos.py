@@ -38,16 +38,6 @@ def weaker_than(asked: QoSProfile, least: QoSProfile | None) -> QoSProfile | Non
     return profile
 
 
-def profiles_for_bag(publishers: Sequence[Any], depth: int) -> list[Any]:
-    """What the publishers of a topic offer, each kind once, for whoever plays the bag; their depth is not told."""
-    from rosbags.interfaces import Qos, QosDurability, QosHistory, QosLiveliness, QosReliability, QosTime
-
-    endless = QosTime(9223372036, 854775807)
-    found = {(int(p.qos_profile.reliability), int(p.qos_profile.durability)) for p in publishers}
-    return [
-        Qos(
-            QosHistory.KEEP_LAST, depth, QosReliability(reliability), QosDurability(durability), endless,
-            endless, QosLiveliness.AUTOMATIC, endless, False,
-        )
-        for reliability, durability in sorted(found)
-    ]
+def kinds_of(publishers: Sequence[Any]) -> set[tuple[int, int]]:
+    """Reliability and durability that the publishers of a topic offer, as numbers; their depth is not told."""
+    return {(int(p.qos_profile.reliability), int(p.qos_profile.durability)) for p in publishers}

@@ -110,6 +110,13 @@ def test_what_is_missing_is_named_and_the_rest_computed(tmp_path, names, kind, w
         assert table.to_markdown()
 
 
+def test_decisions_that_the_recorder_lost_are_counted(tmp_path):
+    lost = [m for m in messages() if m.topic.name == "/nbv_planner/iteration"][1:3]
+    analysis = analysed(tmp_path, [m for m in messages() if m not in lost])
+    assert len(analysis.views) == 2
+    assert any("2 of 4 decisions are not in the bag" in gap for gap in analysis.gaps)
+
+
 def test_without_true_object_coverage_is_estimated_as_the_planner_does(tmp_path):
     text = next(m for m in messages() if m.topic.name == "/run_info")
     nodes = {name: {} for name in NODE_SETTINGS if name != "depth_camera"}

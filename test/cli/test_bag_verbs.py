@@ -112,7 +112,9 @@ def test_replay_of_a_bag_that_was_tampered_with_fails(here, tmp_path, capsys):
     goals = [m.time for m in recorded if m.topic.name == "/goal_pose"]
     lost = [m for m in recorded if not (m.topic.name == "/scan" and goals[0] <= m.time < goals[2])]
     assert main(["replay", str(write(tmp_path / "bag", lost))]) == 1
-    assert "decisions differ: views" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "decisions differ: views" in said
+    assert "the bag is not complete: 2 of 4 views are without their scan or camera pose" in said
 
 
 def test_replay_with_another_objective_shows_where_it_would_have_gone(here, bag, capsys):

@@ -104,10 +104,10 @@ def test_without_ros2_bag_the_package_records_itself(monkeypatch):
 
 
 def test_replay_plays_what_the_nodes_listen_to_and_keeps_the_goals_apart(rosbag2, tmp_path):
-    player, nodes = actions("replay", bag=str(tmp_path), namespace="arm", rate="2.5")
+    player, nodes = actions("replay", bag=str(tmp_path), namespace="arm", rate="2.5", delay="3")
     words = command(player)
     assert words[:4] == ["ros2", "bag", "play", str(tmp_path)]
-    assert value(words, "--rate") == "2.5"
+    assert (value(words, "--rate"), value(words, "--delay")) == ("2.5", "3")
     assert words[words.index("--topics") + 1 :] == ["/arm/scan", "/arm/camera_pose", "/arm/goal_pose"]
     assert set(nodes) == {"surface_mapper", "nbv_planner"}
     assert parameters(nodes["surface_mapper"]) == {"use_sim_time": True}
@@ -122,18 +122,19 @@ def test_replay_plays_what_the_nodes_listen_to_and_keeps_the_goals_apart(rosbag2
         ({"bag": "/nowhere"}, ["bag", "/nowhere", "does not exist"]),
         ({"bag": "/", "rate": "0"}, ["rate", "'0'", "positive"]),
         ({"bag": "/", "rate": "fast"}, ["rate", "'fast'", "positive"]),
+        ({"bag": "/", "delay": "-1"}, ["delay", "'-1'", ">= 0"]),
     ],
 )
 def test_wrong_argument_of_replay_is_refused_by_name(rosbag2, given, words):
     with pytest.raises((ValueError, RuntimeError)) as caught:
-        actions("replay", **{"rate": "1.0", **given})
+        actions("replay", **{"rate": "1.0", "delay": "5.0", **given})
     assert [word for word in words if word not in str(caught.value)] == []
 
 
 def test_replay_without_ros2_bag_names_the_way_without_it(monkeypatch):
     monkeypatch.setattr(launch_bags, "has_rosbag2", lambda: False)
     with pytest.raises(RuntimeError, match=r"ros2 bag is not installed.*nbv-planner replay"):
-        actions("replay", bag="/", rate="1.0")
+        actions("replay", bag="/", rate="1.0", delay="0")
 
 
 def test_launch_records_a_whole_episode(launch, fast, tmp_path):

@@ -160,7 +160,8 @@ class McapFile:
         encoding, place = _text(body, place)
         (length,) = struct.unpack_from("<I", body, place)
         metadata = _mapping(body[place + 4 : place + 4 + length])
-        topic = Topic(name, self._schemas.get(schema, ""), encoding, metadata.get("topic_type_hash", ""))
+        described = (metadata.get("topic_type_hash", ""), metadata.get("offered_qos_profiles", ""))
+        topic = Topic(name, self._schemas.get(schema, ""), encoding, *described)
         self.topics[number] = topic if wanted(topic) else None
 
 

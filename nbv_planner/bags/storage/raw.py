@@ -10,7 +10,8 @@ LONGEST = 64 * 2**20
 """Bytes that a record, a message or an unpacked chunk may have; longer ones are left out, which bounds the memory."""
 
 
-class Topic(NamedTuple):
+@dataclass(frozen=True)
+class Topic:
     """A topic as a file names it.
 
     Attributes:
@@ -18,12 +19,15 @@ class Topic(NamedTuple):
         type: message type, for example `sensor_msgs/msg/LaserScan`.
         encoding: serialisation, `cdr` for all that ROS 2 writes.
         type_hash: hash of the message definition (`RIHS01_...`), empty where the file does not say.
+        offered_qos: what its publishers offered (YAML), empty where the file does not say; two descriptions that
+            differ in this alone are the same topic.
     """
 
     name: str
     type: str
     encoding: str = "cdr"
     type_hash: str = ""
+    offered_qos: str = field(default="", compare=False)
 
 
 class RawMessage(NamedTuple):

@@ -49,8 +49,8 @@ class SqliteFile:
         if not {"topics", "messages"} <= tables:
             raise sqlite3.DatabaseError("no tables 'topics' and 'messages'")
         columns = {row[1] for row in database.execute("PRAGMA table_info(topics)")}
-        digest = "type_description_hash" if "type_description_hash" in columns else "''"
-        rows = database.execute(f"SELECT id, name, type, serialization_format, {digest} FROM topics")
+        optional = [name if name in columns else "''" for name in ("type_description_hash", "offered_qos_profiles")]
+        rows = database.execute(f"SELECT id, name, type, serialization_format, {', '.join(optional)} FROM topics")
         self.topics = {number: Topic(*(str(text) for text in texts)) for number, *texts in rows}
 
     def _rows(self, database: sqlite3.Connection, numbers: list[int]) -> Iterator[RawMessage]:
