@@ -55,6 +55,7 @@ demo: $(STAMP)  ## three nodes reconstruct the star polygon; results in results/
 pictures: $(STAMP)  ## make the pictures in docs/ again (live.png needs Chromium)
 	@mkdir -p $(ROS_LOG_DIR)
 	PYTHONPATH=test/web $(BIN)/python docs/pictures.py
+	$(BIN)/python docs/object_pictures.py
 
 test: lint  ## linters, types and all tests
 	@mkdir -p $(ROS_LOG_DIR)
