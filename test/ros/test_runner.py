@@ -40,16 +40,20 @@ def test_a_domain_that_has_been_given_out_is_not_given_out_again_before_its_node
 def test_a_killed_node_is_started_again_and_one_that_refuses_is_not(tmp_path):
     file = tmp_path / "parameters.yaml"
     file.write_text("surface_mapper: {ros__parameters: {grid_size: 50}}\n")
-    with NodeProcesses(file, tmp_path, isolated_environment(free_domain_id()), respawn=True) as nodes:
-        before = nodes.pids
+    nodes = NodeProcesses(file, tmp_path, isolated_environment(free_domain_id()), respawn=True)
+    nodes.start("surface_mapper")
+    try:
+        first = nodes.pids["surface_mapper"]
         nodes.signal("surface_mapper", signal.SIGKILL)
         wait_until(lambda: nodes.check() or nodes.restarts["surface_mapper"])
-        assert nodes.pids["surface_mapper"] != before["surface_mapper"]
+        assert nodes.pids["surface_mapper"] != first
         file.write_text("surface_mapper: {ros__parameters: {grid_size: 1}}\n")
         nodes.signal("surface_mapper", signal.SIGKILL)
         with pytest.raises(NbvPlannerError, match="exit code 2: error: surface_mapper: grid_size"):
             wait_until(nodes.check)
         assert nodes.restarts == {"surface_mapper": 2}
+    finally:
+        nodes.stop()
 
 
 def wait_until(condition) -> None:
