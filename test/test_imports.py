@@ -17,7 +17,7 @@ PACKAGE = "nbv_planner"
 LAYERS = [
     {"errors", "early_signals", ""},
     {"geometry", "settings"},
-    {"saving"},
+    {"saving", "integer_programme"},
     {"gp", "scene", "circle", "colors", "evidence", "free_space", "pose_covariance", "heartbeat"},
     {"surface", "visibility"},
     {"camera", "robust"},

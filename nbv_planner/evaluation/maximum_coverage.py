@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy
 from scipy import sparse
 
-from nbv_planner.errors import DependencyError
 from nbv_planner.evaluation.coverage_problem import CoverageProblem
+from nbv_planner.integer_programme import milp_solver
 
 # The solver's bound on a whole number of points carries rounding of this size at most.
 _ROUNDING = 1e-3
@@ -61,7 +59,7 @@ def maximum_coverage(problem: CoverageProblem, views: int, *, time_limit: float)
         DependencyError: SciPy is older than 1.9 and has no `scipy.optimize.milp`.
     """
     count, classes = problem.visible.shape
-    found = _solver()(
+    found = milp_solver("the optimum")(
         np.concatenate([np.zeros(count), -problem.weights.astype(float)]),
         integrality=np.concatenate([np.ones(count), np.zeros(classes)]),
         bounds=(0.0, 1.0),
@@ -80,14 +78,3 @@ def _constraints(problem: CoverageProblem, views: int) -> list[tuple[Any, float,
     seen = sparse.hstack([sparse.csr_matrix(-problem.visible.T.astype(float)), sparse.eye(classes)])
     number = sparse.hstack([sparse.csr_matrix(np.ones((1, count))), sparse.csr_matrix((1, classes))])
     return [(seen.tocsr(), -np.inf, 0.0), (number.tocsr(), views, views)]
-
-
-def _solver() -> Callable[..., Any]:
-    """SciPy's interface to HiGHS for integer programmes."""
-    try:
-        from scipy.optimize import milp
-    except ImportError as error:
-        raise DependencyError(
-            f"the optimum needs scipy >= 1.9 (scipy.optimize.milp); installed is scipy {scipy.__version__}"
-        ) from error
-    return milp  # type: ignore[no-any-return]

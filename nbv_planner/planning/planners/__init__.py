@@ -6,6 +6,7 @@ from nbv_planner.planning.objectives import OBJECTIVE_INFO, ExpectedMarginalCove
 from nbv_planner.planning.planners.base import Decision, Planner, Situation
 from nbv_planner.planning.planners.baselines import RandomPlanner, UniformPlanner
 from nbv_planner.planning.planners.greedy import GreedyPlanner
+from nbv_planner.planning.planners.horizon import HorizonPlanner
 from nbv_planner.planning.planners.hybrid import HybridPlanner
 from nbv_planner.planning.planners.rollout import RolloutPlanner
 from nbv_planner.planning.planners.settings import PLANNERS, PlannerSettings
@@ -17,7 +18,9 @@ from nbv_planner.scene import Scene
 
 _ONE_PHASE: dict[str, type[Planner]] = {"greedy": GreedyPlanner, "uniform": UniformPlanner, "random": RandomPlanner}
 
-_ON_SHAPES: dict[str, type[RolloutPlanner]] = {"rollout": RolloutPlanner, "hybrid": HybridPlanner}
+_ON_SHAPES: dict[str, type[RolloutPlanner] | type[HorizonPlanner]] = {
+    "rollout": RolloutPlanner, "hybrid": HybridPlanner, "horizon": HorizonPlanner,
+}
 
 
 def planner_named(
@@ -61,6 +64,7 @@ __all__ = [
     "PLANNERS",
     "Decision",
     "GreedyPlanner",
+    "HorizonPlanner",
     "HybridPlanner",
     "Planner",
     "PlannerSettings",

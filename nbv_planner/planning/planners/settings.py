@@ -9,7 +9,7 @@ from nbv_planner.planning.objectives import EXPECTED, OBJECTIVE_INFO
 from nbv_planner.planning.shapes.settings import ShapeSettings
 from nbv_planner.settings import setting
 
-PLANNERS = ("greedy", "two_phase", "rollout", "hybrid", "uniform", "random")
+PLANNERS = ("greedy", "two_phase", "rollout", "hybrid", "horizon", "uniform", "random")
 """Names of the planners."""
 
 
@@ -69,7 +69,7 @@ class PlannerSettings(ShapeSettings):
     @property
     def used_objectives(self) -> tuple[str, ...]:
         """Ids of the objectives that the planner evaluates; the last one gives the utilities."""
-        if self.planner in ("rollout", "hybrid"):
+        if self.planner in ("rollout", "hybrid", "horizon"):
             return (EXPECTED,)
         phases = (self.phase_one_objective,) if self.planner == "two_phase" else ()
         return (*phases, self.objective)

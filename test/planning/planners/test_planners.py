@@ -8,6 +8,7 @@ import math
 import numpy as np
 import oracles
 import pytest
+import scipy.optimize
 from beliefs import belief_of, wavy_belief, with_evidence
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -21,12 +22,14 @@ from nbv_planner.scene import Scene
 SCENE = Scene()
 TWO_PI = 2 * math.pi
 BELIEF = with_evidence(wavy_belief(3, size=200))
-EVERY = pytest.mark.parametrize("name", PLANNERS)
+# One of them needs a solver that older versions of SciPy do not have.
+NAMES = [name for name in PLANNERS if name != "horizon" or hasattr(scipy.optimize, "milp")]
+EVERY = pytest.mark.parametrize("name", NAMES)
 
 
 def planner(name: str, *, num=24, arcs=None, **changes):
     views = ViewSpace(ViewSpaceSettings(num_views=num, **(arcs or {})))
-    chosen = PlannerSettings(**{"planner": name, "objective": "U", "revisit_radius": 0.0, **changes})
+    chosen = PlannerSettings(**{"planner": name, "objective": "U", "revisit_radius": 0.0, "deadline": 600.0, **changes})
     return planner_named(chosen, SCENE, views)
 
 
@@ -65,7 +68,7 @@ def checked(plan, belief=BELIEF, **question) -> Decision | None:
 
 @settings(max_examples=40)
 @given(
-    name=st.sampled_from(PLANNERS), seed=st.integers(0, 1000), num=st.integers(1, 40),
+    name=st.sampled_from(NAMES), seed=st.integers(0, 1000), num=st.integers(1, 40),
     arc=st.tuples(st.floats(0.0, 6.0), st.floats(0.0, 5.0)), visited=st.lists(st.floats(0.0, 6.28), max_size=5),
     current=st.none() | st.floats(0.0, 6.28), weight=st.sampled_from([0.0, 3.0]), radius=st.sampled_from([0.0, 0.4]),
     first=st.integers(-1, 39),
