@@ -33,6 +33,11 @@ class FreeRays:
         """Number of rays that are known to be those of hits."""
         return 0 if self.of_hit is None else int(self.of_hit.sum())
 
+    @property
+    def misses(self) -> FreeRays:
+        """The rays that met nothing at all."""
+        return self.without_hits(np.ones(self.hits, dtype=bool))
+
     def without_hits(self, doubtful: BoolArray) -> FreeRays:
         """The same without the rays of `doubtful` hits, a mask over the hits of the scan; misses stay."""
         assert self.of_hit is not None

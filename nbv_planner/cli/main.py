@@ -20,6 +20,7 @@ from nbv_planner.cli import (
     demo,
     experiment,
     faults,
+    fuzz,
     objectives,
     optimum,
     parameter_tables,
@@ -35,7 +36,7 @@ from nbv_planner.errors import NbvPlannerError
 
 _VERBS = (
     demo, simulate, view, record, analyze, replay, compare, reindex, experiment, report, optimum,
-    bench, faults, objectives, parameter_tables, security_policy,
+    bench, faults, fuzz, objectives, parameter_tables, security_policy,
 )
 
 EXIT_BAD_INPUT = 2

@@ -49,6 +49,7 @@ class RobustMapper(SurfaceMapper):
         dense = self._settings.solver == "dense"
         self._base = posterior_on(self._grid, self._kernel, self._settings.prior_mean, dense=dense)
         self._base_hits, self._base_evidence = self._hits, self._evidence
+        self._base_passed = np.full(len(self._grid), np.inf)
         self._beams, self._rays, self._scans = Beams.none(), dict[int, FreeRays](), 0
         self.last_fit: RobustFit | None = None
 
@@ -120,7 +121,12 @@ class RobustMapper(SurfaceMapper):
     def belief(self) -> SurfaceBelief:
         """Posterior given all measurements so far, inside what is known to be free if the settings say so."""
         belief = super().belief()
-        return bounded(belief) if self._robust.free_space_bound else belief
+        return bounded(belief, self._passed(self._scans)) if self._robust.free_space_bound else belief
+
+    def _passed(self, last: int) -> FloatArray:
+        """Least radius at which a beam passed that met nothing, in the scans up to `last`, shape (M,), metres."""
+        bounds = [rays.misses.bound(self._grid) for scan, rays in self._rays.items() if scan <= last]
+        return np.asarray(np.min([self._base_passed, *bounds], axis=0))
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Everything that the mapper knows, see :meth:`SurfaceMapper.state`."""
@@ -128,7 +134,7 @@ class RobustMapper(SurfaceMapper):
         kept = {
             "beams": beam_state(self._beams), "rays": ray_state(self._rays), "scans": np.array(self._scans),
             "fit": np.empty((6, 0)) if fitted is None else fit_state(fitted.data, fitted.weight),
-            "base_hits": self._base_hits, "base_evidence": self._base_evidence.rows,
+            "base_hits": self._base_hits, "base_evidence": self._base_evidence.rows, "base_passed": self._base_passed,
         }
         base = {f"base_{name}": values for name, values in posterior_state(self._base).items()}
         return {**super().state(), **base, **kept}
@@ -148,7 +154,10 @@ class RobustMapper(SurfaceMapper):
         hits, scans = base.get("hits", absent), state.get("scans", absent)
         if hits.dtype != np.uint32 or hits.shape != self._grid.shape or scans.shape != () or int(scans) < 0:
             raise MeasurementError(f"base_hits, scans: {hits.dtype} {hits.shape}, {scans} do not fit")
-        blank._base_hits, blank._scans = hits, int(scans)
+        passed = base.get("passed", absent)
+        if passed.shape != self._grid.shape or not (passed >= 0.0).all():
+            raise MeasurementError(f"base_passed: shape {passed.shape}, must be {self._grid.shape} and not negative")
+        blank._base_hits, blank._base_passed, blank._scans = hits, passed, int(scans)
         if len(blank._beams):
             blank.last_fit = RobustFit(blank._posterior, blank._trusted, data, weight, 0)
         self.__dict__.update(blank.__dict__)
@@ -171,6 +180,7 @@ class RobustMapper(SurfaceMapper):
         self._base_hits, self._base_evidence = self._with(old)
         self._base = self.last_fit.conditioned(self._base, old)
         newest = int(self._beams.scan[old][-1])
+        self._base_passed = self._passed(newest)
         self._rays = {scan: rays for scan, rays in self._rays.items() if scan > newest}
         self._beams, self.last_fit = self._beams.chosen(~old), self.last_fit.chosen(~old)
 
@@ -195,13 +205,11 @@ def _weighted_std(fitted: RobustFit) -> FloatArray:
     return np.where(believed, fitted.data.std / np.sqrt(np.where(believed, fitted.weight, 1.0)), np.inf)
 
 
-def bounded(belief: SurfaceBelief) -> SurfaceBelief:
-    """Lower the upper bound, and with it the mean, to where a beam has passed.
+def bounded(belief: SurfaceBelief, free: FloatArray) -> SurfaceBelief:
+    """Lower the upper bound, and with it the mean, to where a beam has passed: `free`, shape (M,), metres.
 
     Where that is below the lower bound the two contradict each other, and the belief, which rests on more beams, stays.
     """
-    assert belief.evidence is not None
-    free = belief.evidence.free
     upper = np.where(free >= belief.lower, np.minimum(belief.upper, free), belief.upper)
     return dataclasses.replace(belief, upper=upper, mean=np.minimum(belief.mean, upper))
 

@@ -46,7 +46,7 @@ class RobustSettings:
         ge=0.0,
     )
     free_space_bound: bool = setting(
-        False, "robust: let beams that passed bound the surface from above, in the band and in the mean."
+        False, "robust: let beams that met nothing bound the surface from above, in the band and in the mean."
     )
     fit_iterations: int = setting(6, "robust: rounds of weighing and fitting at most.", ge=1, le=100)
     window: int = setting(

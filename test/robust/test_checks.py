@@ -94,7 +94,7 @@ def test_displaced_beams_are_those_of_a_displaced_camera():
 def test_a_bias_of_the_pose_is_reported_with_its_size_and_none_is_not():
     biased = mapped(pose_bias_y=0.05, pose_bias_yaw=math.radians(1.0))
     report = model_report(biased, CheckSettings())
-    assert report.values["misfit"] > CheckSettings().misfit_limit
+    assert report.values["misfit"] > 1.5 * CheckSettings().misfit_limit
     assert len(report.warnings) == 1
     assert "misfit" in report.warnings[0]
     # A turn by 1° is an offset of 17.5 cm at 10 m.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from functools import reduce
 
@@ -167,7 +166,7 @@ def test_free_space_bounds_the_band_from_above_but_never_against_the_lower_bound
     free = np.full(len(belief.angle), np.inf)
     free[:3] = belief.lower[:3] + 0.01
     free[3] = belief.lower[3] - 0.5
-    changed = bounded(dataclasses.replace(belief, evidence=dataclasses.replace(belief.evidence, free=free)))
+    changed = bounded(belief, free)
     np.testing.assert_array_equal(changed.upper[:3], free[:3])
     assert (changed.mean[:3] <= changed.upper[:3]).all()
     np.testing.assert_array_equal(changed.upper[3:], belief.upper[3:])
@@ -184,6 +183,15 @@ def test_misses_narrow_the_band_if_they_are_asked_to():
     assert lowered.min() >= 0.0
     assert (lowered > 0.3).mean() > 0.04
     assert held(tight, small) >= held(loose, small) - 0.01
+
+
+def test_misses_that_left_the_window_still_bound_the_band():
+    small, silent = parse_object("square:width=4", SCENE), SensorSettings(noise_std=0.01)
+    beliefs = [
+        feed(robust(free_space_bound=True, window=window), [0.0, 1.0, 2.0], shape=small, sensor=silent).belief()
+        for window in (100, 6000)
+    ]
+    np.testing.assert_allclose(beliefs[0].upper, beliefs[1].upper, atol=0.05)
 
 
 def test_rays_that_do_not_fit_the_measurements_are_left_out():

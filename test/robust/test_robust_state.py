@@ -68,6 +68,7 @@ DAMAGE = {
     "negative length": lambda state: state["rays"].__setitem__((4, 0), -1.0),
     "base missing": lambda state: state.pop("base_hits"),
     "no evidence": lambda state: state.pop("base_evidence"),
+    "nothing passed": lambda state: state.pop("base_passed"),
     "no scans": lambda state: state.pop("scans"),
 }
 

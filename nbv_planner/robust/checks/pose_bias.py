@@ -29,6 +29,8 @@ from nbv_planner.robust.beams import Beams
 from nbv_planner.robust.crossing import Linearised
 from nbv_planner.robust.mapper import RobustMapper
 
+# Score of one step above which a bias is estimated: without a bias about one in three exceeds it.
+_LIKELY = 1.5
 # Gauss-Newton steps of the estimate: the surface has taken up most of a bias, and gives it back step by step.
 _STEPS = 6
 
@@ -70,6 +72,20 @@ def estimated_bias(mapper: RobustMapper) -> PoseBias:
         beams = mapper.beams.displaced(*shift)
         data, std = mapper.refitted(beams)
     return PoseBias(shift, step.covariance)
+
+
+def judged_bias(mapper: RobustMapper) -> tuple[float, PoseBias | None]:
+    """Score of the bias, and its estimate where one step already makes it likely: that is worth the further ones.
+
+    The surface takes up most of a bias at first, so the score of one step is far less than the estimate of the offset
+    to the left in its standard deviations; the larger of the two counts. The estimated offset ahead does not: the size
+    of the object takes its place, and what is left of it says more about the prior than about the pose.
+    """
+    score = pose_misfit(mapper).score
+    if score <= _LIKELY:
+        return score, None
+    bias = estimated_bias(mapper)
+    return max(score, abs(float(bias.estimate[1])) / math.sqrt(bias.covariance[1, 1])), bias
 
 
 def _step(mapper: RobustMapper, beams: Beams, data: Linearised, std: FloatArray, components: int) -> PoseBias:

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field
 
 from nbv_planner.robust.checks.centre import centre_offset
-from nbv_planner.robust.checks.pose_bias import PoseBias, estimated_bias, pose_misfit
+from nbv_planner.robust.checks.pose_bias import PoseBias, judged_bias
 from nbv_planner.robust.checks.second_surface import second_surface
 from nbv_planner.robust.checks.settings import CheckSettings
 from nbv_planner.robust.mapper import RobustMapper
@@ -64,11 +64,11 @@ def _pose(mapper: RobustMapper, settings: CheckSettings) -> ModelReport:
     """Report a misfit if views that overlap disagree as a constant bias of the pose would let them."""
     if settings.misfit_limit == 0.0 or mapper.round - 1 < settings.misfit_views:
         return ModelReport()
-    score = pose_misfit(mapper).score
-    if score <= settings.misfit_limit:
+    score, bias = judged_bias(mapper)
+    if bias is None:
         return ModelReport({"misfit": score})
-    bias = estimated_bias(mapper)
-    return ModelReport({"misfit": score, **_bias_values(bias)}, (_bias_words(score, bias, mapper),))
+    warnings = (_bias_words(score, bias, mapper),) if score > settings.misfit_limit else ()
+    return ModelReport({"misfit": score, **_bias_values(bias)}, warnings)
 
 
 def _bias_values(bias: PoseBias) -> dict[str, float]:

@@ -16,7 +16,7 @@ class CheckSettings:
     """
 
     misfit_limit: float = setting(
-        4.0, "robust: score of a constant bias of the pose above which a misfit is reported; 0 switches it off.",
+        4.5, "robust: score of a constant bias of the pose above which a misfit is reported; 0 switches it off.",
         ge=0.0,
     )
     misfit_views: int = setting(8, "robust: number of views from which on the misfit is looked for.", ge=2)

@@ -1,0 +1,1 @@
+"""Malformed and hostile messages, sent to the nodes' own callbacks."""
