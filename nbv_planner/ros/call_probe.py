@@ -15,7 +15,7 @@ from rclpy.task import Future
 from std_srvs.srv import SetBool
 
 # Seconds between two calls: often enough for a 99th percentile within minutes, seldom enough to be no load.
-_PERIOD = 0.1
+_PERIOD = 0.25
 
 
 @dataclass(frozen=True, eq=False)

@@ -100,7 +100,7 @@ def loop_rows(
     * scan -> goal: from the stamp of the newest scan in the surface that a decision rests on to the reception of the
       goal; for every decision.
 
-    Both are read off in a fourth process on the same machine, with the clock that sets the stamps. Ten times a second
+    Both are read off in a fourth process on the same machine, with the clock that sets the stamps. Four times a second
     that process also makes one of the calls of :class:`CallProbe`.
 
     Args:
