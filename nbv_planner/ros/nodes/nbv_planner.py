@@ -55,11 +55,13 @@ class NbvPlannerNode(BaseNode):
     stopped, reset) is thrown away.
     """
 
+    # There before the constructor: rclpy 9 destroys a node that refuses its parameters.
+    session: PlanningSession | None = None
+    _keeper: StateKeeper | None = None
+
     def __init__(self, **kwargs: Any) -> None:
         """Declare the parameters, and become active unless `autostart` says otherwise."""
         super().__init__("nbv_planner", NODE_SETTINGS["nbv_planner"], **kwargs)
-        self.session: PlanningSession | None = None
-        self._keeper: StateKeeper | None = None
         self._robot: GoalAction | None = None
         self._said: tuple[State, str] | None = None
         # These last, so that the node can be asked why it does nothing before it is configured, too.

@@ -84,6 +84,9 @@ class SurfaceMapperNode(BaseNode):
     and counted (`dropped.scan.backlog`).
     """
 
+    # There before the constructor: rclpy 9 destroys a node that refuses its parameters.
+    _keeper: StateKeeper | None = None
+
     def __init__(self, **kwargs: Any) -> None:
         """Declare the parameters, and become active unless `autostart` says otherwise."""
         super().__init__("surface_mapper", NODE_SETTINGS["surface_mapper"], **kwargs)
@@ -91,7 +94,6 @@ class SurfaceMapperNode(BaseNode):
         self.serve(Trigger, "~/load", self.on_load)
         # In a group of its own: until the file is written the other callbacks go on.
         self.create_service(Trigger, "~/save", self.on_save, callback_group=MutuallyExclusiveCallbackGroup())
-        self._keeper: StateKeeper | None = None
         self.autostart()
 
     def configure(self) -> None:
