@@ -40,18 +40,33 @@ def load_parameters(path: str | Path) -> Parameters:
         ConfigFileError: the file cannot be read, or a section, key or value is not allowed; the message names the
             file, the section, the key, the value and what is allowed.
     """
-    try:
-        content = yaml.load(Path(path).read_text(encoding="utf-8"), Loader=YamlLoader)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ConfigFileError(f"cannot read {path}: {' '.join(str(error).split())}") from error
-    if not isinstance(content, Mapping):
-        raise ConfigFileError(f"{path}: must be a mapping of node names")
+    content = _content(path)
     parameters: Parameters = {node: {} for node in NODE_SETTINGS}
     for section in sorted(content, key=lambda name: str(name) != "/**"):
         values = _section(path, str(section), content[section])
         for node in _nodes_of(path, str(section)):
             parameters[node].update(_checked(f"{path}: {section}", node, values))
     return parameters
+
+
+def takes_simulated_time(path: str | Path) -> bool:
+    """Whether a ROS 2 parameter file asks any node for `use_sim_time`, which :func:`load_parameters` leaves out.
+
+    Raises:
+        ConfigFileError: the file cannot be read.
+    """
+    content = _content(path)
+    return any(_section(path, str(name), content[name]).get("use_sim_time") is True for name in content)
+
+
+def _content(path: str | Path) -> Mapping[str, Any]:
+    try:
+        content = yaml.load(Path(path).read_text(encoding="utf-8"), Loader=YamlLoader)
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise ConfigFileError(f"cannot read {path}: {' '.join(str(error).split())}") from error
+    if not isinstance(content, Mapping):
+        raise ConfigFileError(f"{path}: must be a mapping of node names")
+    return content
 
 
 def _section(path: str | Path, name: str, content: Any) -> Mapping[str, Any]:

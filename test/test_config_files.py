@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from nbv_planner.config_files import dump_parameters, load_parameters, shared_file
+from nbv_planner.config_files import dump_parameters, load_parameters, shared_file, takes_simulated_time
 from nbv_planner.episode_config import EpisodeConfig, config_from_parameters
 from nbv_planner.errors import ConfigFileError
 from nbv_planner.node_settings import NODE_SETTINGS
@@ -69,6 +69,9 @@ def test_numbers_take_the_type_of_the_parameter(write):
 def test_the_clock_is_left_to_who_starts_the_nodes(write):
     text = "/**: {ros__parameters: {use_sim_time: true}}\n"
     assert load_parameters(write(text)) == {node: {} for node in NODE_SETTINGS}
+    assert takes_simulated_time(write(text))
+    assert not takes_simulated_time(write(text.replace("true", "false")))
+    assert not takes_simulated_time(write("depth_camera: {ros__parameters: {seed: 3}}\n"))
 
 
 def test_overrides_of_the_quality_of_service_keep_their_full_names(write):

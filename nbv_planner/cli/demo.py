@@ -43,11 +43,18 @@ def run(arguments: argparse.Namespace) -> int:
     judge = Simulation(config).judge  # refuses here whatever the nodes would refuse
     require_ros("nbv-planner simulate needs no ROS")
     with results_folder(arguments, config) as results:
-        parameters["nbv_planner"]["wait_for_start"] = True
+        lead(parameters)
         (results.folder / "parameters.yaml").write_text(dump_parameters(parameters), encoding="utf-8")
         termination = _run_nodes(results, config, judge, arguments, parameters)
         finish(results, config, judge, termination)
     return {TerminationReason.STOPPED: 130, TerminationReason.FAILED: 1}.get(termination.reason, 0)
+
+
+def lead(parameters: Parameters) -> None:
+    """Have the nodes become active by themselves, and the planner wait until the episode is followed."""
+    for values in parameters.values():
+        values["autostart"] = True
+    parameters["nbv_planner"]["wait_for_start"] = True
 
 
 class _Printer:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
-from nbv_planner.config_files import Parameters, load_parameters
+from nbv_planner.config_files import Parameters, load_parameters, takes_simulated_time
 from nbv_planner.episode_config import EpisodeConfig, config_from_parameters
 from nbv_planner.errors import UnknownNameError
 from nbv_planner.node_settings import NODE_SETTINGS, DepthCameraParameters
@@ -38,6 +39,8 @@ def parameters_from(arguments: argparse.Namespace) -> Parameters:
     parameters: Parameters = {node: {} for node in NODE_SETTINGS}
     if arguments.params_file is not None:
         parameters = load_parameters(arguments.params_file)
+        if takes_simulated_time(arguments.params_file):
+            print(f"note: {arguments.params_file}: use_sim_time is ignored; time is the machine's", file=sys.stderr)
     check_names(arguments)
     for node, name, value in (
         ("depth_camera", "object", arguments.object),

@@ -182,3 +182,10 @@ def test_as_a_process_it_is_the_same(filled):
     assert done.stderr.count("\n") == 1
     assert "max_viws" in done.stderr
     assert everything(filled) == before
+
+
+def test_simulated_time_in_the_file_is_said_to_be_ignored(tmp_path, capsys):
+    file = tmp_path / "p.yaml"
+    file.write_text("nbv_planner: {ros__parameters: {use_sim_time: true, max_views: 1, num_views: 8}}\n")
+    assert main(["simulate", "--params-file", str(file), "--out", str(tmp_path / "out")]) == 0
+    assert f"note: {file}: use_sim_time is ignored; time is the machine's" in capsys.readouterr().err

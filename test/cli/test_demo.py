@@ -12,6 +12,7 @@ import time
 import command
 import pytest
 
+from nbv_planner.cli.demo import lead
 from nbv_planner.cli.main import main
 from nbv_planner.config_files import load_parameters
 
@@ -56,6 +57,13 @@ def test_without_ros_the_demo_says_what_to_install(here, capsys):
     assert said.err.count("\n") == 1
     assert all(word in said.err for word in ("rclpy", "pip install '.[ros]'", "simulate"))
     assert list(here.iterdir()) == []
+
+
+def test_the_demo_leads_the_nodes_whatever_its_file_says():
+    parameters = {"depth_camera": {"autostart": False}, "surface_mapper": {}, "nbv_planner": {"wait_for_start": False}}
+    lead(parameters)
+    assert [values["autostart"] for values in parameters.values()] == [True, True, True]
+    assert parameters["nbv_planner"]["wait_for_start"] is True
 
 
 @needs_ros
