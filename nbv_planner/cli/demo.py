@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
 def lead(parameters: Parameters) -> None:
     """Have the nodes become active by themselves, and the planner wait until the episode is followed."""
     for values in parameters.values():
-        values["autostart"] = True
+        values.pop("autostart", None)
     parameters["nbv_planner"]["wait_for_start"] = True
 
 
