@@ -55,6 +55,10 @@ class SessionSettings:
         2, "Number of subscribers of goal_pose to wait for before the first goal: mapper and robot.", ge=0,
         read_only=False,
     )
+    recorder: str = setting(
+        "", "Node that must listen to scan, camera_pose, surface and goal_pose before the first goal; empty: none.",
+        read_only=False,
+    )
     return_home: bool = setting(False, "Send the camera to home_angle before the episode ends, unless it is stopped.")
     home_angle: float = setting(0.0, "View angle of the home view.", unit="rad", ge=-2 * math.pi, le=2 * math.pi)
 

@@ -62,9 +62,20 @@ def _go_on_without(
     if context.is_shutdown:
         return []
     node = RecordedTopic("nbv_planner", "").full_name(namespace)
-    command = ["ros2", "param", "set", "--no-daemon", "--spin-time", "5", node, "goal_subscribers", str(subscribers)]
+    command = ["ros2", "param", "set", "--no-daemon", "--spin-time", "15", node]
     said = f"NOT RECORDED ANY MORE: {event.process_name} has ended with exit code {event.returncode}"
-    return [LogInfo(msg=said), _process("go_on_without_recorder", command)]
+    return [LogInfo(msg=said)] + [
+        _process("go_on_without_recorder", [*command, name, value])
+        for name, value in (("goal_subscribers", str(subscribers)), ("recorder", "''"))
+    ]
+
+
+def recorder_node() -> str:
+    """Node that `ros2 bag record` subscribes with, in whichever order it finds topics; empty for our recorder.
+
+    That one subscribes to goals last, so that they alone tell.
+    """
+    return "rosbag2_recorder" if has_rosbag2() else ""
 
 
 def qos_overrides(namespace: str) -> Path:

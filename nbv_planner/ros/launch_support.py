@@ -16,7 +16,7 @@ from nbv_planner.config_files import shared_file
 from nbv_planner.planning.objectives import OBJECTIVES
 from nbv_planner.planning.planners import PLANNERS
 from nbv_planner.ros import launch_respawn
-from nbv_planner.ros.launch_bags import play_process, record_process, subscribers_awaited
+from nbv_planner.ros.launch_bags import play_process, record_process, recorder_node, subscribers_awaited
 
 _FROM_FILE = "; empty: as in params_file"
 _ARGUMENTS = {
@@ -107,7 +107,8 @@ def _nodes(context: LaunchContext, names: Sequence[str]) -> list[ExecuteProcess]
         return [*(_node(name, given) for name in names), *viewer]
     others, sim_time = subscribers_awaited(given["params_file"]), _truth("use_sim_time", given)
     recorder = record_process(given["namespace"], given["bag_path"], others, use_sim_time=sim_time)
-    waits = {"goal_subscribers": others + 1}  # so nothing is missed, however long the recorder takes to start
+    # So nothing is missed, however long the recorder takes to start.
+    waits = {"goal_subscribers": others + 1, "recorder": recorder_node()}
     return [recorder, *(_node(name, given, waits if name == "nbv_planner" else None) for name in names), *viewer]
 
 

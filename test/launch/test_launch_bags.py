@@ -83,6 +83,7 @@ def test_ros2_bag_records_the_topics_of_the_nodes_with_overrides_for_all_latched
     assert all(profile["durability"] == "transient_local" for profile in overrides.values())
     assert overrides[f"{prefix}/nbv_planner/iteration"]["depth"] == 100
     assert parameters(nodes["nbv_planner"])["goal_subscribers"] == 3  # mapper, camera, and the recorder
+    assert parameters(nodes["nbv_planner"])["recorder"] == "rosbag2_recorder"
 
 
 def test_planner_waits_for_one_more_subscriber_than_its_file_says(rosbag2, tmp_path):

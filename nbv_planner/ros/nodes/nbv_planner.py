@@ -245,6 +245,14 @@ class NbvPlannerNode(BaseNode):
                 self.inputs.beat("camera_pose")
             inputs.pose_stamp, inputs.pose = stamp, found[1]
 
+    def _is_recorded(self) -> bool:
+        """Whether the recorder that is waited for, if any, hears everything; asked until the first view is taken."""
+        name = self.session.settings.recorder
+        if not name or self.session.visited:
+            return True
+        topics = (self.resolve_topic_name(topic) for topic in ("scan", "camera_pose", "surface", "goal_pose"))
+        return all(name in {i.node_name for i in self.get_subscriptions_info_by_topic(topic)} for topic in topics)
+
     def advance(self) -> None:
         """Go on as far as the inputs allow: send the goal again, have the next one decided, say the status.
 
@@ -253,7 +261,7 @@ class NbvPlannerNode(BaseNode):
         if not self.active:
             return
         robot = self._robot is not None and self._robot.ready()
-        self.session.inputs.subscribers = self._goal.get_subscription_count() + robot
+        self.session.inputs.subscribers = self._goal.get_subscription_count() + robot if self._is_recorded() else 0
         if self._transforms is not None:
             self._look_up_pose(self._transforms)
         now = self.now_ns()
