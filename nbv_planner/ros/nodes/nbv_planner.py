@@ -123,7 +123,8 @@ class NbvPlannerNode(BaseNode):
     def destroy_node(self) -> None:
         """Save what has not been saved, and end."""
         self.worker.stop()
-        if self.session is not None and self._keeper.autosave and self.session.milestone != self._kept:
+        keeps = self.session is not None and self._keeper is not None and self._keeper.autosave
+        if keeps and self.session.milestone != self._kept:
             self._keeper.write(self._state_to_save())
         super().destroy_node()
 
