@@ -444,12 +444,13 @@ def points_on_shape(grid, radii, h: float) -> list[float]:
     return [(edge[k - 1] + edge[k]) / 2 for k in range(n)]
 
 
-def expected_gain(grid, shapes, unseen, theta, *, d_cam, fov, d_max, h) -> float:
-    """EMC of a view: unseen points that it sees, summed point by point, averaged over the shapes."""
+def expected_gain(grid, shapes, taken, theta, *, d_cam, fov, d_max, h) -> float:
+    """EMC of a view: points that it sees and none of the views taken does, one by one, averaged over the shapes."""
     total = 0.0
     for radii in shapes:
         points = points_on_shape(grid, radii, h)
-        total += sum(points[k] * unseen[k] for k in visible_on_shape(grid, radii, theta, d_cam, fov, d_max))
+        seen = {k for view in taken for k in visible_on_shape(grid, radii, view, d_cam, fov, d_max)}
+        total += sum(points[k] for k in visible_on_shape(grid, radii, theta, d_cam, fov, d_max) if k not in seen)
     return total / len(shapes)
 
 

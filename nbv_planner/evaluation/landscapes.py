@@ -10,6 +10,7 @@ import numpy as np
 from nbv_planner.evaluation.records import Step
 from nbv_planner.geometry import FloatArray
 from nbv_planner.planning.objectives import OMNISCIENT, TrueSurface, objective_named
+from nbv_planner.planning.objectives.expected_coverage import after_views
 from nbv_planner.scene import Scene
 
 _ROUNDING = 1e-9
@@ -59,9 +60,9 @@ def objective_landscapes(
     seen = truth.observed(np.array([step.view_angle for step in earlier]), scene)
     truth.seen = np.asarray(seen.any(axis=0))
     gain = objective_named(OMNISCIENT, truth).evaluate(belief, scene, candidates)
+    taken = [step.view_angle for step in earlier]
+    named = {name: after_views(objective_named(name, truth), taken) for name in objectives}
     return [
-        Landscape(
-            name, decision, candidates, objective_named(name, truth).evaluate(belief, scene, candidates), gain
-        )
-        for name in objectives
+        Landscape(name, decision, candidates, objective.evaluate(belief, scene, candidates), gain)
+        for name, objective in named.items()
     ]

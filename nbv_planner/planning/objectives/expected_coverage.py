@@ -2,10 +2,13 @@ r"""EMC: expected marginal coverage, the mean number of new surface points over 
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Sequence
+
 import numpy as np
 
 from nbv_planner.geometry import FloatArray
-from nbv_planner.planning.objectives.base import ObjectiveInfo
+from nbv_planner.planning.objectives.base import Objective, ObjectiveInfo
 from nbv_planner.planning.shapes.coverage import ShapeCoverage
 from nbv_planner.planning.shapes.sampler import ShapeSampler
 from nbv_planner.scene import Scene
@@ -21,29 +24,38 @@ class ExpectedMarginalCoverage:
 
     info = ObjectiveInfo("EMC", "expected_marginal_coverage", "nnyyyy", "not attempted")
 
-    def __init__(self, sampler: ShapeSampler, density: str = "crossings") -> None:
+    def __init__(self, sampler: ShapeSampler, density: str = "crossings", taken: Sequence[float] = ()) -> None:
         """Take the source of shapes.
 
         Args:
             sampler: draws the shapes.
             density: what counts as surface points, see
                 :func:`nbv_planner.planning.shapes.coverage.surface_density`.
+            taken: angles of the views taken so far, radians.
         """
         self._sampler = sampler
         self._density = density
-        self._newest: tuple[SurfaceBelief, Scene, bytes, ShapeCoverage] | None = None
+        self._taken = np.asarray(taken, dtype=float)
+        self._newest: list[tuple[SurfaceBelief, Scene, bytes, ShapeCoverage]] = []
+
+    def after(self, taken: Sequence[float]) -> ExpectedMarginalCoverage:
+        """Return the same objective once these views, radians, have been taken."""
+        twin = copy.copy(self)
+        twin._taken = np.asarray(taken, dtype=float)
+        return twin
 
     def coverage(self, belief: SurfaceBelief, scene: Scene, views: FloatArray) -> ShapeCoverage:
         """Draw shapes and look at them from each of `views`, shape (V,).
 
         The newest answer is kept: who ranks the views by more than their value asks a second time.
         """
-        newest = self._newest
-        if newest is not None and newest[0] is belief and newest[1:3] == (scene, views.tobytes()):
-            return newest[3]
+        asked = views.tobytes() + b"after" + self._taken.tobytes()
+        for known, of_scene, question, coverage in self._newest:
+            if known is belief and (of_scene, question) == (scene, asked):
+                return coverage
         shapes = self._sampler.draw(belief, scene)
-        coverage = ShapeCoverage.of(shapes, belief, views, scene, self._density)
-        self._newest = belief, scene, views.tobytes(), coverage
+        coverage = ShapeCoverage.of(shapes, self._taken, views, scene, self._density)
+        self._newest[:] = [(belief, scene, asked, coverage)]
         return coverage
 
     def evaluate(self, belief: SurfaceBelief, scene: Scene, views: FloatArray) -> FloatArray:
@@ -53,3 +65,8 @@ class ExpectedMarginalCoverage:
             SettingError: the belief does not say what it rests on.
         """
         return np.asarray(self.coverage(belief, scene, views).gains().mean(axis=0, dtype=float))
+
+
+def after_views(objective: Objective, taken: Sequence[float]) -> Objective:
+    """Return `objective` once these views, radians, have been taken; only EMC looks back at them."""
+    return objective.after(taken) if isinstance(objective, ExpectedMarginalCoverage) else objective

@@ -15,6 +15,7 @@ from nbv_planner.errors import SettingError
 from nbv_planner.geometry import BoolArray, FloatArray, angle_difference, wrap_angle
 from nbv_planner.planning.exclusion import ExclusionArray
 from nbv_planner.planning.objectives import Objective
+from nbv_planner.planning.objectives.expected_coverage import after_views
 from nbv_planner.planning.planners.settings import PlannerSettings
 from nbv_planner.planning.view_space import ViewSpace
 from nbv_planner.scene import Scene
@@ -124,7 +125,8 @@ class Planner(ABC):
         feasible = excluded == 0
         if not feasible.any():
             return None
-        utilities = self._objective.evaluate(belief, self._scene, candidates)
+        objective = after_views(self._objective, visited)
+        utilities = objective.evaluate(belief, self._scene, candidates)
         costs = self._costs(candidates, current_view)
         scores = utilities - costs
         ranks = np.where(feasible, self._rank(Situation(belief, scores, costs, feasible, visited)), -np.inf)
@@ -136,7 +138,7 @@ class Planner(ABC):
         if s.refine and self.refinable:
             views = self._between_neighbours(best)
             views = views[self.views.permitted(views, visited, s.revisit_radius)]
-            view, utility, score = self._refined(belief, views, current_view, (view, utility, score))
+            view, utility, score = self._refined(objective, belief, views, current_view, (view, utility, score))
         return Decision(view, utility, score, runner_up, margin, candidates, utilities, costs, excluded, decided_by)
 
     def _costs(self, views: FloatArray, current_view: float | None) -> FloatArray:
@@ -157,13 +159,13 @@ class Planner(ABC):
         return wrap_angle(self.views.angles[best] + np.linspace(-0.5, 0.5, 21) * spacing)
 
     def _refined(
-        self, belief: SurfaceBelief, views: FloatArray, current_view: float | None,
+        self, objective: Objective, belief: SurfaceBelief, views: FloatArray, current_view: float | None,
         coarse: tuple[float, float, float],
     ) -> tuple[float, float, float]:
         """View, utility and score of the best of `views`, if better than those of the best candidate, `coarse`."""
         if len(views) == 0:
             return coarse
-        utilities = self._objective.evaluate(belief, self._scene, views)
+        utilities = objective.evaluate(belief, self._scene, views)
         scores = utilities - self._costs(views, current_view)
         top = self._first_best(scores)
         fine = float(views[top]), float(utilities[top]), float(scores[top])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from nbv_planner.geometry import FloatArray
@@ -41,7 +43,7 @@ class HorizonPlanner(Planner):
 
     def _rank(self, situation: Situation) -> FloatArray:
         feasible = np.flatnonzero(situation.feasible)
-        shape = self._mean_coverage(situation.belief)
+        shape = self._mean_coverage(situation.belief, situation.visited)
         unseen, gains = shape.unseen[0].astype(float), shape.gains()[0].astype(float)
         needed = unseen.sum() - (1.0 - self.settings.target_coverage) * shape.points[0]
         plan = fewest_views(shape.visible[0][feasible] > 0.0, unseen, needed, self.settings.deadline)
@@ -52,10 +54,11 @@ class HorizonPlanner(Planner):
         ranks[chosen] = gains[chosen] - situation.costs[chosen]
         return ranks
 
-    def _mean_coverage(self, belief: SurfaceBelief) -> ShapeCoverage:
-        """What is to be seen of the mean shape, as the one shape."""
+    def _mean_coverage(self, belief: SurfaceBelief, taken: Sequence[float]) -> ShapeCoverage:
+        """What is to be seen of the mean shape, as the one shape, once these views (radians) have been taken."""
         grid = uniform_grid(self.settings.shape_grid)
         mean = np.clip(belief.interpolate(belief.mean, grid), self._scene.radius_min, self._scene.radius_max)
         return ShapeCoverage.of(
-            Shapes(grid, mean[None]), belief, self.views.angles, self._scene, self.settings.point_density
+            Shapes(grid, mean[None]), np.asarray(taken, dtype=float), self.views.angles, self._scene,
+            self.settings.point_density,
         )

@@ -64,7 +64,8 @@ class RolloutPlanner(Planner):
 
     def _views_to_go(self, situation: Situation, first: IntArray) -> FloatArray:
         """Mean number of views to go from each of the views `first` (K,) on, shape (K,)."""
-        coverage = self._expected.coverage(situation.belief, self._scene, self.views.angles)
+        expected = self._expected.after(situation.visited)
+        coverage = expected.coverage(situation.belief, self._scene, self.views.angles)
         total, done = np.zeros(len(first)), 0
         for part in coverage.blocks(_SHAPES_AT_A_TIME):
             total += views_to_go(part, first, situation.feasible, self.settings.target_coverage).sum(axis=0)

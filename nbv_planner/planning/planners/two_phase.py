@@ -6,6 +6,7 @@ import numpy as np
 
 from nbv_planner.geometry import FloatArray
 from nbv_planner.planning.objectives import Objective
+from nbv_planner.planning.objectives.expected_coverage import after_views
 from nbv_planner.planning.planners.base import Planner, Situation
 from nbv_planner.planning.planners.settings import PlannerSettings
 from nbv_planner.planning.view_space import ViewSpace
@@ -34,7 +35,8 @@ class TwoPhasePlanner(Planner):
         self._phase_one = phase_one
 
     def _rank(self, situation: Situation) -> FloatArray:
-        areas = self._phase_one.evaluate(situation.belief, self._scene, self.views.angles) - situation.costs
+        phase_one = after_views(self._phase_one, situation.visited)
+        areas = phase_one.evaluate(situation.belief, self._scene, self.views.angles) - situation.costs
         middle = self._first_best(np.where(situation.feasible, areas, -np.inf))
         near = self._scene.in_simple_interval(self.views.angles, self.views.angles[middle])
         return np.where(near, situation.scores, -np.inf)

@@ -27,8 +27,8 @@ class ShapeCoverage:
 
     Attributes:
         visible: 1 where a view sees a grid angle of a shape, else 0; shape (S, V, M), single precision.
-        unseen: surface points at each grid angle that the robot has not seen, shape (S, M), single precision, in
-            whole parts.
+        unseen: surface points at each grid angle that were not seen so far, shape (S, M), single precision, in whole
+            parts.
         points: all surface points of each shape, shape (S,), in whole parts.
     """
 
@@ -38,16 +38,19 @@ class ShapeCoverage:
 
     @classmethod
     def of(
-        cls, shapes: Shapes, belief: SurfaceBelief, views: FloatArray, scene: Scene, density: str = "crossings"
+        cls, shapes: Shapes, taken: FloatArray, views: FloatArray, scene: Scene, density: str = "crossings"
     ) -> ShapeCoverage:
-        """Look at `shapes` from `views` (V,), radians; what was seen is told by the measurements of `belief` alone."""
-        fraction = unseen_fraction(belief, shapes.angle, scene.pixel_size)
-        unseen = np.rint(fraction * surface_density(shapes, scene.pixel_size, density) / _PART)
-        seen = seen_points(belief, shapes.angle, scene.pixel_size, density)
+        """Look at `shapes` from `views` (V,), radians, once the views `taken` (T,), radians, have been taken.
+
+        What has been seen of a shape is what these views would have seen of it, so that the edges of what was seen are
+        as uncertain as the shapes are there.
+        """
+        points = np.rint(surface_density(shapes, scene.pixel_size, density) / _PART)
+        unseen = np.where(visible_cells(shapes, taken, scene).any(axis=1), 0.0, points)
         left = np.flatnonzero(unseen.any(axis=0))  # the rest adds nothing to any view
         visible = visible_cells(shapes, views, scene)[:, :, left]
         return cls(
-            visible.astype(np.float32), (_PART * unseen[:, left]).astype(np.float32), _PART * unseen.sum(axis=1) + seen
+            visible.astype(np.float32), (_PART * unseen[:, left]).astype(np.float32), _PART * points.sum(axis=1)
         )
 
     def gains(self) -> FloatArray:

@@ -29,9 +29,7 @@ def wavy(count: int, size: int, seed: int = 0) -> Shapes:
     return Shapes(grid, 5.0 + np.cos(np.array([[2.0], [3.0], [7.0]]) * grid + phase).sum(axis=1) * 0.9)
 
 
-def half_seen(size: int = 360):
-    """Belief that has been measured at every grid angle between 1 and 3 rad."""
-    return belief_of(4.0, 6.0, size=size, hits=lambda angle: ((angle > 1.0) & (angle < 3.0)).astype(int))
+BELIEF = belief_of(4.0, 6.0, size=360)
 
 
 class Fixed:
@@ -44,14 +42,22 @@ class Fixed:
         return self.shapes
 
 
+@pytest.mark.parametrize("taken", [[], [0.4], [1.0, 3.3]])
 @pytest.mark.parametrize("seed", range(3))
-def test_emc_is_the_mean_of_what_the_plain_walk_counts(seed):
-    shapes, belief, views = wavy(3, 120, seed), half_seen(), np.array([0.11, 1.3, 2.9, 5.07])
-    values = ExpectedMarginalCoverage(Fixed(shapes)).evaluate(belief, SCENE, views)
-    unseen = unseen_fraction(belief, shapes.angle, SCENE.pixel_size)
+def test_emc_is_the_mean_of_what_the_plain_walk_counts(seed, taken):
+    shapes, views = wavy(3, 120, seed), np.array([0.11, 1.3, 2.9, 5.07])
+    values = ExpectedMarginalCoverage(Fixed(shapes)).after(taken).evaluate(BELIEF, SCENE, views)
     for view, value in zip(views, values, strict=True):
-        expected = oracles.expected_gain(shapes.angle, shapes.radius, unseen, view, **CAMERA, h=0.1)
+        expected = oracles.expected_gain(shapes.angle, shapes.radius, taken, view, **CAMERA, h=0.1)
         assert value == pytest.approx(expected, abs=120 * 2.0**-9)  # whole parts
+
+
+def test_newest_answer_is_kept_for_the_same_question_alone():
+    objective, views = ExpectedMarginalCoverage(Fixed(wavy(2, 90))), np.array([0.5, 2.0])
+    first = objective.coverage(BELIEF, SCENE, views)
+    assert objective.after([]).coverage(BELIEF, SCENE, views) is first
+    assert objective.after([1.0]).coverage(BELIEF, SCENE, views) is not first
+    assert objective.coverage(BELIEF, SCENE, views) is not first
 
 
 @pytest.mark.parametrize("text", ["ellipse:a=5,b=5", "ellipse:a=8,b=2", "flower:frequency=4,amplitude=2", "star"])
