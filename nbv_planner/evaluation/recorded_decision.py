@@ -15,6 +15,8 @@ STATUS_KEYS = {
 }
 """What every status holds, beside the figures of a termination."""
 
+_CERTIFIED = {"coverage_mean", "coverage_lower", "coverage_upper", "coverage_probability"}
+
 
 @dataclass(frozen=True)
 class RecordedDecision:
@@ -64,7 +66,7 @@ def termination_from_values(values: Mapping[str, str]) -> Termination | None:
     if "reason" not in values:
         return None
     try:
-        figures = {key: float(value) for key, value in values.items() if key not in STATUS_KEYS}
+        figures = {key: float(value) for key, value in values.items() if key not in STATUS_KEYS | _CERTIFIED}
         reason = TerminationReason(values["reason"])
         if reason in (TerminationReason.MAX_VIEWS, TerminationReason.STOPPED):
             figures["views"] = float(values["views"])  # in every status, but a figure of these two only

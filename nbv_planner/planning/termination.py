@@ -61,8 +61,8 @@ class TerminationSettings:
         0.05, "COVERED: probability that is left for less than target_coverage.", gt=0.0, lt=1.0, read_only=False
     )
     certificate_margin: float = setting(
-        0.0, "COVERED: coverage asked of the shapes beyond target_coverage, for what they do not know.", ge=0.0, lt=1.0,
-        read_only=False,
+        0.02, "COVERED: coverage asked of the shapes beyond target_coverage, for what they do not know.",
+        ge=0.0, lt=1.0, read_only=False,
     )
     certificate_shapes: int = setting(
         200, "COVERED: number of posterior shapes that are asked.", ge=20, le=100_000
@@ -163,8 +163,7 @@ class TerminationMonitor:
             return None
         return Termination(
             TerminationReason.COVERED,
-            {"probability": found.probability, "target_coverage": target, "certificate_delta": s.certificate_delta,
-             "coverage_lower": found.lower},
+            {"probability": found.probability, "target_coverage": target, "certificate_delta": s.certificate_delta},
             f"at least {target:.1%} of the surface has been seen by {found.probability:.1%} of the posterior shapes",
         )
 

@@ -15,7 +15,7 @@ from nbv_planner.planning.objectives import OBJECTIVE_INFO, OMNISCIENT
 from nbv_planner.planning.planners import PLANNERS as PLANNER_NAMES
 from nbv_planner.planning.planners import PlannerSettings
 
-VARIANTS_ONLY = {"robust", "robust_parts"}
+VARIANTS_ONLY = {"robust", "robust_parts", "covered"}
 """Sweeps that compare variants of the mapper with each other, not planners with the omniscient one."""
 SHIPPED = sorted((Path(__file__).parents[2] / "config" / "experiments").glob("*.yaml"))
 
@@ -189,7 +189,8 @@ def test_sweep_is_also_found_where_a_ros_workspace_has_installed_it(tmp_path, mo
 def test_shipped_sweep_runs_on_a_set_of_objects_and_says_how_to_run_it(path):
     sweep = load_sweep(path.stem)
     assert sweep.name == path.stem
-    objects = path.stem.replace("_sensor", "") if path.stem.startswith(("random", "real")) else "thesis"
+    named = path.stem.replace("_sensor", "") if path.stem.startswith(("random", "real")) else "thesis"
+    objects = "random_tuning" if path.stem == "covered" else named
     assert sweep.objects == OBJECT_SETS[objects]
     omniscient = [label for label, planner in sweep.planners.items() if planner.used_objectives == (OMNISCIENT,)]
     assert omniscient == ([] if path.stem in VARIANTS_ONLY else ["greedy_oracle"])
