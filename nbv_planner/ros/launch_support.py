@@ -129,7 +129,7 @@ def _node(
         namespace=given["namespace"],
         parameters=[given["params_file"], overrides],
         remappings=list(remappings),
-        arguments=["--ros-args", "--log-level", given["log_level"], *_enclave(name, given)],
+        arguments=["--ros-args", "--log-level", given["log_level"], *enclave_arguments(name, given)],
         # Small factorisations are slower on several BLAS threads than on one.
         additional_env={"OPENBLAS_NUM_THREADS": "1"},
         output="screen",
@@ -139,7 +139,7 @@ def _node(
     )
 
 
-def _enclave(name: str, given: dict[str, str]) -> list[str]:
+def enclave_arguments(name: str, given: dict[str, str]) -> list[str]:
     """The enclave of a node below the launch's, as the generated policy has it."""
     return ["--enclave", f"{given['enclave'].rstrip('/')}/{name}"] if given["enclave"] else []
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from launch.actions import DeclareLaunchArgument, GroupAction
+from launch.actions import DeclareLaunchArgument, GroupAction, OpaqueFunction
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node, SetRemap
 
-from launch import LaunchDescription
-from nbv_planner.ros.launch_support import description
+from launch import LaunchContext, LaunchDescription
+from nbv_planner.ros.launch_support import description, enclave_arguments
 
 _PLANNING = ("surface_mapper", "nbv_planner")
 
@@ -22,13 +22,20 @@ def simulator_description() -> LaunchDescription:
 
 def turntable_description() -> LaunchDescription:
     """Describe a launch of mapper, planner and `turntable`."""
-    table = Node(
+    table = OpaqueFunction(function=_turntable)
+    return _wired("turntable.yaml", ("scan", "joint_states", "joint_command"), beside=[table])
+
+
+def _turntable(context: LaunchContext) -> list[Node]:
+    """The table's node, in an enclave of its own if there are any."""
+    given = {name: LaunchConfiguration(name).perform(context) for name in ("log_level", "enclave")}
+    return [Node(
         package="nbv_planner", executable="turntable", name="turntable",
         namespace=LaunchConfiguration("namespace"),
         parameters=[LaunchConfiguration("params_file"), {"use_sim_time": LaunchConfiguration("use_sim_time")}],
-        arguments=["--ros-args", "--log-level", LaunchConfiguration("log_level")], output="screen",
-    )  # fmt: skip
-    return _wired("turntable.yaml", ("scan", "joint_states", "joint_command"), beside=[table])
+        arguments=["--ros-args", "--log-level", given["log_level"], *enclave_arguments("turntable", given)],
+        output="screen",
+    )]  # fmt: skip
 
 
 def nav2_description() -> LaunchDescription:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable
 
 import pytest
-from beliefs import belief_of, wavy_belief
+from beliefs import belief_of, wavy_belief, with_evidence
 
 pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
 
@@ -31,6 +31,7 @@ SMALL = {"objective": "U", "num_views": 20, "band_tolerance": 0.01}
 ENDLESS = {**SMALL, "max_views": 0, "stall_views": 0}
 PRIOR = wavy_belief(0, size=200)
 NARROW = belief_of(5.0, 5.1, size=200)
+MEASURED = with_evidence(belief_of(4.0, 6.0, size=200, hits=1))
 
 
 class Robot:
@@ -58,10 +59,10 @@ class Robot:
     def now(self) -> int:
         return self.world.peer.get_clock().now().nanoseconds
 
-    def begin(self) -> Robot:
+    def begin(self, prior: SurfaceBelief = PRIOR) -> Robot:
         """Send the first pose and the prior."""
         self.send_pose(pose_msg(view_pose(0.0), self.now()))
-        self.send_surface(conversions.belief_to_msg(PRIOR, header("object", 0)))
+        self.send_surface(conversions.belief_to_msg(prior, header("object", 0)))
         return self
 
     def on_goal(self, msg: PoseStamped) -> None:
@@ -232,12 +233,17 @@ def test_a_surface_that_comes_before_the_arrival_is_used_once_there(world):
             {"band_tolerance": 0.7}, lambda _: NARROW, "BAND_NARROW", "narrower than 0.7 m on 100.0% of the circle",
             {"narrow_fraction", "band_tolerance", "target_fraction"}, 1,
         ),
+        (
+            {"certify": True, "certificate_shapes": 20, "target_coverage": 0.02, "certificate_margin": 0.0},
+            lambda _: MEASURED, "COVERED", "at least 2.0% of the surface has been seen by",
+            {"probability", "target_coverage", "certificate_delta"}, 1,
+        ),
     ],
-    ids=["NO_GAIN", "MAX_VIEWS", "MAX_DURATION", "STALLED", "NO_REACHABLE_VIEW", "BAND_NARROW"],
+    ids=["NO_GAIN", "MAX_VIEWS", "MAX_DURATION", "STALLED", "NO_REACHABLE_VIEW", "BAND_NARROW", "COVERED"],
 )  # fmt: skip
 def test_it_ends_with_a_typed_reason_and_its_figures(world, settings, belief, reason, text, figures, views):
     world.start(NbvPlannerNode, **{**ENDLESS, **settings})
-    robot = Robot(world, belief=belief).begin()
+    robot = Robot(world, belief=belief).begin(MEASURED if "certify" in settings else PRIOR)
     done = robot.status("DONE")
     assert done["reason"] == reason
     assert text in done["detail"]
