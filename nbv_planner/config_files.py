@@ -137,3 +137,24 @@ def shared_file(relative: str) -> Path:
         if place.is_file():
             return place
     raise ConfigFileError(f"{relative} is not installed; looked for " + ", ".join(str(place) for place in places))
+
+
+def named_file(name: str, kind: str, known: str) -> Path:
+    """Find a file, or by its name alone one of those that come with the package.
+
+    Args:
+        name: a path, or a name without ending.
+        kind: what such a file is called in an error.
+        known: one of those that come with the package, for example `config/experiments/thesis.yaml`.
+
+    Raises:
+        ConfigFileError: there is neither; lists those that come with the package.
+    """
+    path, example = Path(name), Path(known)
+    if path.is_file() or path.name != name or path.suffix:
+        return path
+    try:
+        return shared_file(str(example.with_stem(name)))
+    except ConfigFileError as error:
+        names = ", ".join(sorted(file.stem for file in shared_file(known).parent.glob("*.yaml")))
+        raise ConfigFileError(f"there is no file and no {kind} {name!r}; known {kind}s: {names}") from error

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any, TypeVar
 
-from nbv_planner.config_files import shared_file
+from nbv_planner.config_files import named_file
 from nbv_planner.episode_config import config_from_parameters
-from nbv_planner.errors import ConfigFileError
 from nbv_planner.experiments.located_yaml import Located, read_located
 from nbv_planner.faults.campaign import REFERENCE, Campaign, Case
 from nbv_planner.faults.kinds import FAULTS, Fault
@@ -28,26 +26,8 @@ _SEED = Setting("Seed.", minimum=0, maximum=2**53)
 _REPEATS = Setting("Number of runs.", minimum=1, maximum=10_000)
 _TIME_LIMIT = Setting("Time after which a run is given up.", unit="s", minimum=1.0, maximum=3600.0)
 _EXPECT = Setting("Whether the runs must end as the reference does.")
-_SHIPPED = "config/faults"
 
 T = TypeVar("T")
-
-
-def campaign_path(name: str) -> Path:
-    """Find a campaign: a file, or by its name one that comes with the package.
-
-    Raises:
-        ConfigFileError: there is neither; lists those that come with the package.
-    """
-    path = Path(name)
-    if path.is_file() or path.name != name or path.suffix:
-        return path
-    try:
-        return shared_file(f"{_SHIPPED}/{name}.yaml")
-    except ConfigFileError as error:
-        names = sorted(file.stem for file in shared_file(f"{_SHIPPED}/standard.yaml").parent.glob("*.yaml"))
-        known = ", ".join(names)
-        raise ConfigFileError(f"there is no file and no campaign {name!r}; known campaigns: {known}") from error
 
 
 def load_campaign(name: str) -> Campaign:
@@ -59,7 +39,7 @@ def load_campaign(name: str) -> Campaign:
     Raises:
         ConfigFileError: it cannot be read, or something in it is not allowed; names the file and the line.
     """
-    path = campaign_path(name)
+    path = named_file(name, "campaign", "config/faults/standard.yaml")
     text, root = read_located(path)
     entries = root.known_mapping("key", KEYS)
     if "cases" not in entries:

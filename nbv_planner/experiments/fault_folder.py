@@ -10,18 +10,17 @@ from types import TracebackType
 
 from nbv_planner.errors import ResultsError
 from nbv_planner.evaluation.records import versions
-from nbv_planner.experiments.folder_lock import LOCK_FILE, FolderLock
+from nbv_planner.experiments.folder_lock import FolderLock, holds_results
 from nbv_planner.experiments.sweep import first_difference
 from nbv_planner.faults.campaign import Campaign, Run
 from nbv_planner.faults.outcome import Outcome
 from nbv_planner.faults.tables import account, markdown
-from nbv_planner.results import TEMPORARY, write_whole
+from nbv_planner.results import write_whole
 
 FORMAT, FORMAT_VERSION = "nbv_planner faults", 1
 MANIFEST_FILE, CAMPAIGN_FILE = "manifest.json", "campaign.yaml"
 TABLE_FILE, ACCOUNT_FILE = "faults.md", "faults.json"
 
-_BEFORE_MANIFEST = {LOCK_FILE, CAMPAIGN_FILE}
 
 
 class FaultFolder:
@@ -49,19 +48,13 @@ class FaultFolder:
     def _check(self) -> None:
         if self.path.exists() and not self.path.is_dir():
             raise ResultsError(f"{self.path} is not a folder; choose another results folder")
-        if not self.path.exists() or not self._content():
+        if not self.path.exists() or not holds_results(self.path, CAMPAIGN_FILE):
             return
         if not self._resume:
             raise ResultsError(f"{self.path} is not empty; go on with it by --resume or choose another folder")
         difference = first_difference(self._manifest()["campaign"], self._campaign.as_dict())
         if difference:
             raise ResultsError(f"{self.path} holds another campaign: {difference}; choose another folder")
-
-    def _content(self) -> set[str]:
-        """Names in the folder, apart from the remains of a campaign that had not begun."""
-        names = {path.name for path in self.path.iterdir()}
-        remains = {name for name in names if name in _BEFORE_MANIFEST or name.endswith(TEMPORARY)}
-        return names if names - remains else set()
 
     def _manifest(self) -> dict[str, dict[str, object]]:
         try:

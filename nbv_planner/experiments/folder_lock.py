@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import IO
 
 from nbv_planner.errors import ResultsError
+from nbv_planner.results import TEMPORARY
 
 LOCK_FILE = ".lock"
 
@@ -74,3 +75,14 @@ def _holder(file: IO[str]) -> str:
         return f"process {content['process']} on {content['machine']}"
     except (ValueError, KeyError, TypeError):
         return "another process"
+
+
+def holds_results(folder: Path, description: str) -> bool:
+    """Whether `folder` holds more than a run leaves behind that is killed before its results have begun.
+
+    Args:
+        folder: an existing folder.
+        description: name of the file that is written before the results begin.
+    """
+    names = (path.name for path in folder.iterdir())
+    return any(name not in (LOCK_FILE, description) and not name.endswith(TEMPORARY) for name in names)

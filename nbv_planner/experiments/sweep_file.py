@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nbv_planner.config_files import shared_file
+from nbv_planner.config_files import named_file
 from nbv_planner.episode_config import PROTOCOLS, EpisodeConfig
-from nbv_planner.errors import ConfigFileError
 from nbv_planner.experiments.cases import MEASURES
 from nbv_planner.experiments.located_yaml import Located, read_located
 from nbv_planner.experiments.sweep import EPISODE, Sweep
@@ -17,7 +16,6 @@ from nbv_planner.simulation import Simulation
 KEYS = ("name", "objects", "planners", "protocols", "seeds", "measure", "settings")
 """Keys of a sweep file; `objects` and `planners` are required."""
 
-_SHIPPED = "config/experiments"
 
 
 def sweep_path(name: str) -> Path:
@@ -26,14 +24,7 @@ def sweep_path(name: str) -> Path:
     Raises:
         ConfigFileError: there is neither; lists those that come with the package.
     """
-    path = Path(name)
-    if path.is_file() or path.name != name or path.suffix:
-        return path
-    try:
-        return shared_file(f"{_SHIPPED}/{name}.yaml")
-    except ConfigFileError as error:
-        names = sorted(file.stem for file in shared_file(f"{_SHIPPED}/thesis.yaml").parent.glob("*.yaml"))
-        raise ConfigFileError(f"there is no file and no sweep {name!r}; known sweeps: {', '.join(names)}") from error
+    return named_file(name, "sweep", "config/experiments/thesis.yaml")
 
 
 def load_sweep(name: str) -> Sweep:

@@ -11,7 +11,7 @@ from typing import Any
 from nbv_planner.errors import ResultsError
 from nbv_planner.evaluation.records import versions
 from nbv_planner.experiments.cases import MEASURES, Outcome
-from nbv_planner.experiments.folder_lock import LOCK_FILE, FolderLock
+from nbv_planner.experiments.folder_lock import FolderLock, holds_results
 from nbv_planner.experiments.sweep import Case, Sweep, first_difference
 from nbv_planner.experiments.sweep_results import (
     FAILURES_FOLDER,
@@ -24,7 +24,6 @@ from nbv_planner.experiments.sweep_results import (
 )
 from nbv_planner.results import TEMPORARY, write_whole
 
-_BEFORE_MANIFEST = {LOCK_FILE, SWEEP_FILE}
 """All that a run can leave that was killed before it had begun."""
 
 
@@ -56,7 +55,7 @@ class SweepFolder:
         self._check()
 
     def _check(self) -> None:
-        if not self.path.exists() or (self.path.is_dir() and not self._content()):
+        if not self.path.exists() or (self.path.is_dir() and not holds_results(self.path, SWEEP_FILE)):
             return
         if not self.path.is_dir():
             raise ResultsError(f"{self.path} is not a folder; choose another results folder")
@@ -68,12 +67,6 @@ class SweepFolder:
             raise ResultsError(f"{self.path} holds another sweep: {difference}; choose another folder")
         changed = first_difference(manifest["versions"], versions())
         self.notes = [f"{self.path} was begun with other versions: {changed}"] if changed else []
-
-    def _content(self) -> set[str]:
-        """Names in the folder, apart from the remains of a run that had not begun."""
-        names = {path.name for path in self.path.iterdir()}
-        remains = {name for name in names if name in _BEFORE_MANIFEST or name.endswith(TEMPORARY)}
-        return names if names - remains else set()
 
     def __enter__(self) -> SweepFolder:
         """Take hold of the folder, remove what a killed run has left half-written, and describe the sweep.
