@@ -32,7 +32,8 @@ from nbv_planner.visibility import observe, unseen_beyond
 PUBLISHED_FIRST_CANDIDATE = {"CSW": 0, "IOA": 47, "I": 1, "U": 15, "UP": 15, "CS-U": 26, "CSN-U": 26}
 """First views of the thesis's published runs by label: its flat prior left them to rounding.
 
-Its CS-U counts the pixels of phase 1 (CSN-U); the closed form starts at the same view to be comparable.
+They are indices among the 100 candidates of these runs. Its CS-U counts the pixels of phase 1 (CSN-U); the closed
+form starts at the same view to be comparable.
 """
 
 _THESIS_VIEWS = 100
@@ -68,7 +69,7 @@ class Simulation:
         thesis = config.protocol == "thesis"
         self._shape = parse_object(config.object, scene)
         self._points = (bisected_surface_points if thesis else surface_points)(self._shape, scene.pixel_size)
-        angles = np.linspace(0.0, TWO_PI, _THESIS_VIEWS) if thesis else None
+        angles = np.linspace(0.0, TWO_PI, _THESIS_VIEWS) if thesis and _published_views(config) else None
         grid = np.linspace(0.0, TWO_PI, _THESIS_GRID) if thesis else None
         views = ViewSpace(config.views, angles=angles)
         start = None if thesis else config.motion.initial_view_angle
@@ -91,11 +92,11 @@ class Simulation:
         """Observe the surface points themselves, without noise, until nothing new is seen."""
         noise_std = math.sqrt(self.config.measurement.noise_std**2 + _THESIS_JITTER)
         while True:
-            started = time.perf_counter()
+            started = time.process_time()
             decision = self._decide(None)
             if decision is None:
                 return _no_reachable_view()
-            milliseconds = 1e3 * (time.perf_counter() - started)
+            milliseconds = 1e3 * (time.process_time() - started)
             if not self.judge.new_points(decision.view_angle).any():
                 return Termination(
                     TerminationReason.NO_NEW_POINTS, {"coverage": self.judge.coverage},
@@ -118,14 +119,14 @@ class Simulation:
         monitor = termination_monitor(config.termination, config.planner, config.scene, self._prior)
         current, began = config.motion.initial_view_angle, time.perf_counter()
         while True:
-            started = time.perf_counter()
+            started = time.process_time()
             decision = self._decide(current)
             if decision is None:
                 return _no_reachable_view()
             ended = monitor.before_view(decision.utility)
             if ended:
                 return ended
-            milliseconds = 1e3 * (time.perf_counter() - started)
+            milliseconds = 1e3 * (time.process_time() - started)
             pose = CameraPose.on_view_circle(decision.view_angle, config.scene.view_distance)
             scan = camera.scan(pose, view_number=len(self.judge.steps) + 1)
             data = scan_to_measurements(scan, pose, config.scene, config.measurement)
@@ -172,15 +173,23 @@ class Simulation:
 
 
 def thesis_planner_settings(config: EpisodeConfig) -> PlannerSettings:
-    """Return the thesis's ways: no cost of travel, revisits allowed, the published first view unless one is set."""
+    """Return the thesis's ways: no cost of travel, revisits allowed, the published first view unless one is set.
+
+    With another number of candidates than the published one the planner chooses its first view itself.
+    """
     settings = config.planner
     first = settings.first_candidate
-    if first < 0:
+    if first < 0 and _published_views(config):
         first = PUBLISHED_FIRST_CANDIDATE.get(settings.label, -1)
     return dataclasses.replace(
         settings, first_candidate=first, tie_tolerance=config.thesis_tie_tolerance, travel_weight=0.0,
         revisit_radius=0.0, refine=False,
     )
+
+
+def _published_views(config: EpisodeConfig) -> bool:
+    """Whether the candidates are as many as those of the published runs, which hold 0 and 2π."""
+    return config.views.num_views == _THESIS_VIEWS
 
 
 def _no_reachable_view() -> Termination:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 
 import numpy as np
@@ -103,6 +104,28 @@ def test_thesis_protocol_uses_the_grids_that_count_both_ends():
     step = simulation.judge.steps[0]
     np.testing.assert_allclose(step.candidates, np.linspace(0, 2 * math.pi, 100))
     np.testing.assert_allclose(step.belief.angle, np.linspace(0, 2 * math.pi, 1000))
+
+
+def test_thesis_protocol_takes_another_number_of_candidates_and_then_chooses_the_first_view_itself():
+    """The published first views are indices among 100: 47 would be no candidate here."""
+    config = dataclasses.replace(thesis("ellipse:a=6,b=4", "IOA"), views=ViewSpaceSettings(num_views=36))
+    simulation = Simulation(config)
+    first = next(simulation.run())
+    candidates = simulation.judge.steps[0].candidates
+    np.testing.assert_allclose(candidates, np.arange(36) * 2 * math.pi / 36)
+    assert first.angle in candidates
+    simulation = Simulation(dataclasses.replace(config, views=ViewSpaceSettings(num_views=200)))
+    assert next(simulation.run()).angle != pytest.approx(simulation.judge.candidates[47])
+
+
+@pytest.mark.parametrize("protocol", ["thesis", "sensor"])
+def test_a_decision_is_timed_by_the_processor(protocol, monkeypatch):
+    """What else runs on the machine does not count; the fake clock tells 250 ms for each decision."""
+    readings = itertools.count()
+    monkeypatch.setattr("nbv_planner.simulation.time.process_time", lambda: 0.25 * next(readings))
+    simulation = Simulation(dataclasses.replace(thesis("square:width=4", "U"), protocol=protocol))
+    episode = simulation.run()
+    assert [next(episode).milliseconds for _ in range(3)] == [250.0] * 3
 
 
 def sensor(text: str = "polygon:star", objective: str = "UP", **changes) -> EpisodeConfig:

@@ -51,7 +51,7 @@ class ViewRecord:
         coverage: fraction of the surface points seen so far.
         greedy_gain: most new points that any candidate view would have seen, `F(θ*_t | θ_{1:t-1})`.
         objective_value: utility that the planner predicted.
-        milliseconds: time that the decision took.
+        milliseconds: time that the decision took: processor time in a simulation, wall-clock time on a robot.
         rmse, max_error, hausdorff, iou, band_coverage: of the belief with this view's measurements, see
             :class:`nbv_planner.evaluation.surface_error.SurfaceError`; NaN where nobody has compared it.
         travelled: way along the view circle so far, metres.

@@ -18,8 +18,8 @@ OWN_SETTINGS = "settings"
 _SAME_FOR_ALL = ("scene", "sensor", "motion", "thesis_tie_tolerance")
 """What no planner may have of its own: all look at the same objects with the same noise, or there are no pairs."""
 
-_FIXED_BY_THESIS = {("mapper", "grid_size"), ("mapper", "solver"), ("views", "num_views")}
-"""Fields at which the thesis protocol does not look: it has a grid, a solver and candidates of its own."""
+_FIXED_BY_THESIS = {("mapper", "grid_size"), ("mapper", "solver")}
+"""Fields at which the thesis protocol does not look: it has a grid and a solver of its own."""
 
 _NAMES = {
     "planner": ("planner", PLANNERS), "objective": ("objective", OBJECTIVE_INFO),

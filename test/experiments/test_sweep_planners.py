@@ -79,9 +79,15 @@ def test_settings_that_cannot_be_are_refused_with_their_line(tmp_path, text):
     assert [word for word in MISTAKES[text] if word not in str(caught.value)] == [], str(caught.value)
 
 
-@pytest.mark.parametrize("text", ["{mapper: {grid_size: 60}}", "{views: {num_views: 12}}", "{mapper: {solver: dense}}"])
+@pytest.mark.parametrize("text", ["{mapper: {grid_size: 60}}", "{mapper: {solver: dense}}"])
 def test_what_the_thesis_protocol_does_not_look_at_is_refused_there_alone(tmp_path, text):
     sweep = f"objects: [star]\nplanners:\n  X: {{objective: U, settings: {text}}}\nprotocols: "
     with pytest.raises(ConfigFileError, match=r"line 3: planners\.X\.settings\.\w+\.\w+: has no effect in the thesis"):
         sweeps.load(tmp_path, sweep + "[sensor, thesis]\n")
     assert set(sweeps.load(tmp_path, sweep + "[sensor]\n").own_settings) == {"X"}
+
+
+def test_planners_may_have_other_candidates_in_both_protocols(tmp_path):
+    sweep = "objects: [star]\nplanners:\n  X: {objective: U, settings: {views: {num_views: 12}}}\nprotocols: "
+    loaded = sweeps.load(tmp_path, sweep + "[sensor, thesis]\n")
+    assert [case.config.views.num_views for case in loaded.cases()] == [12, 12]

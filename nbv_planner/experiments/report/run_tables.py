@@ -47,8 +47,8 @@ def timing_table(episodes: Sequence[Mapping[str, Any]], cases: Sequence[Compared
         Column("max_ms", "longest (ms)", 2), Column("t95_rel_percent", "T95 / T95* (%)", 1, interval=True), NOT_REACHED,
     )
     note = (
-        "Wall-clock time of a decision on the machine that ran the sweep, beside whatever else ran there: the only "
-        "figures that differ from run to run. T95 / T95*: N/A left out, intervals over the objects."
+        "Processor time of a decision on the machine that ran the sweep: the only figures that differ from run to "
+        "run. T95 / T95*: N/A left out, intervals over the objects."
     )
     rows = [(*group, *_summary(values), *_quality(group, cases)) for group, values in times.items()]
     return Table("timing", "Time per decision", note, columns, tuple(rows))
