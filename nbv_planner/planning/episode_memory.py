@@ -19,6 +19,8 @@ from nbv_planner.planning.session_state import (
     finite,
     goal_from_state,
     goal_state,
+    rounds_from_state,
+    rounds_state,
     termination_from_state,
     termination_state,
     truth,
@@ -53,7 +55,7 @@ class EpisodeMemory:
     """What is known of the episode.
 
     Attributes:
-        planner: who decides; it knows which views could not be reached.
+        planner: who decides; it knows which views could not be reached, and may keep an account of the rounds.
         monitor: who ends the episode; it knows the coverage after each view.
         inputs: what has come in.
         started: whether the episode may begin.
@@ -159,7 +161,14 @@ class EpisodeMemory:
             "coverage": list(self.monitor.history),
             "unreachable": [[index, until] for index, until in self.planner.views.unreachable.items()],
         }
+        if self.planner.account is not None:
+            values["account"] = rounds_state(self.planner.account.rounds(self._chosen))
         return values, arrays
+
+    @property
+    def _chosen(self) -> list[float]:
+        """Views whose rounds the planner may have to account for: those taken, and that of the goal under way."""
+        return [*self.visited, *([] if self.goal is None else [self.goal.decision.view_angle])]
 
     def restore(self, values: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
         """Go on with the episode that another session gave as what it :meth:`saved`.
@@ -198,3 +207,16 @@ class EpisodeMemory:
         }
         if len(self._counted) != len(self.visited) or (self._arrived and self.goal is None):
             raise content_error("its views, their surfaces and its goal do not fit together")
+        self._fill_account(values)
+
+    def _fill_account(self, values: Mapping[str, Any]) -> None:
+        """Take over the planner's account, last: it belongs to views that have been checked, and copies share it.
+
+        A state of before it was kept has none: nothing is known of its rounds then.
+        """
+        if self.planner.account is None:
+            return
+        chosen = self._chosen
+        known = "account" in values
+        rounds = rounds_from_state(values["account"], len(chosen)) if known else [None] * len(chosen)
+        self.planner.account.restore(chosen, rounds)

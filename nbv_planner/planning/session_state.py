@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from nbv_planner.camera import CameraPose
 from nbv_planner.errors import StateFileError
 from nbv_planner.planning.goal import Goal
 from nbv_planner.planning.planners import Decision
+from nbv_planner.planning.planners.account import Round
 from nbv_planner.planning.termination import Termination, TerminationReason
 from nbv_planner.surface import SurfaceBelief
 
@@ -82,6 +83,31 @@ def termination_from_state(values: Values | None) -> Termination | None:
         return None
     figures = {str(name): finite(f"termination: {name}", value) for name, value in values["figures"].items()}
     return Termination(TerminationReason(values["reason"]), figures, str(values["detail"]))
+
+
+def rounds_state(rounds: Sequence[Round | None]) -> list[list[float] | None]:
+    """Rounds of an account as plain values: best and taken, or None where nothing is known."""
+    return [None if entry is None else [entry.best, entry.taken] for entry in rounds]
+
+
+def rounds_from_state(values: Any, views: int) -> list[Round | None]:
+    """The rounds that :func:`rounds_state` described, one for each of a number of `views`.
+
+    Raises:
+        StateFileError: `content`: they are none; no view is worth less than nothing or more than the best.
+    """
+    if not isinstance(values, list) or len(values) != views:
+        raise content_error(f"account: must be a list of {views} rounds, one for each view taken and for the goal")
+    return [None if entry is None else _round_from_state(entry) for entry in values]
+
+
+def _round_from_state(values: Any) -> Round:
+    if not isinstance(values, list) or len(values) != 2:
+        raise content_error(f"account: {values!r} must be two numbers, best and taken, or null")
+    best, taken = (finite("account", value) for value in values)
+    if not 0.0 <= taken <= best:
+        raise content_error(f"account: taken {taken} must be between 0 and best {best}")
+    return Round(best, taken)
 
 
 def content_error(detail: str) -> StateFileError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from threading import Lock
 
@@ -49,8 +49,29 @@ class Account:
 
     def total(self, visited: Iterable[float], unknown: Round) -> Round:
         """Sums over the rounds in which the views `visited` were taken; each that is not known counts as `unknown`."""
-        rounds = [self._rounds.get(place, unknown) for place in _places(visited)]
+        rounds = [entry or unknown for entry in self.rounds(visited)]
         return Round(sum(entry.best for entry in rounds), sum(entry.taken for entry in rounds))
+
+    def rounds(self, views: Iterable[float]) -> list[Round | None]:
+        """Return what is known of the rounds in which `views` were chosen one after the other, None where nothing is.
+
+        With those of an episode's views and of its goal under way, handed to :meth:`restore`, another account answers
+        for this episode as this one does.
+        """
+        return [self._rounds.get(place) for place in _places(views)]
+
+    def restore(self, views: Iterable[float], rounds: Sequence[Round | None]) -> None:
+        """Take over what another account knew of the rounds in which `views` were chosen.
+
+        Args:
+            views: views that were chosen one after the other, radians.
+            rounds: what :meth:`rounds` gave for them, one entry per view.
+        """
+        with self._lock:
+            for place, entry in zip(_places(views), rounds, strict=True):
+                self._rounds.pop(place, None)
+                if entry is not None:
+                    self._rounds[place] = entry
 
 
 def _places(views: Iterable[float]) -> Iterator[bytes]:

@@ -16,6 +16,7 @@ from nbv_planner.geometry import BoolArray, FloatArray, angle_difference, wrap_a
 from nbv_planner.planning.exclusion import ExclusionArray
 from nbv_planner.planning.objectives import Objective
 from nbv_planner.planning.objectives.expected_coverage import after_views
+from nbv_planner.planning.planners.account import Account
 from nbv_planner.planning.planners.settings import PlannerSettings
 from nbv_planner.planning.view_space import ViewSpace
 from nbv_planner.scene import Scene
@@ -77,7 +78,13 @@ class Situation:
 
 
 class Planner(ABC):
-    """Rank the candidate views and choose the first of the best feasible ones."""
+    """Rank the candidate views and choose the first of the best feasible ones.
+
+    Attributes:
+        settings: what counts besides the objective.
+        views: candidate views.
+        account: what the planner knows of earlier rounds, None if it decides without looking back at them.
+    """
 
     refinable: ClassVar[bool] = True
     """Whether a view between two candidates can be better than both: where scores are maximised."""
@@ -94,6 +101,7 @@ class Planner(ABC):
         self._scene = scene
         self.settings = settings
         self.views = views
+        self.account: Account | None = None
 
     def snapshot(self) -> Planner:
         """Return a planner that decides as this one does now, whatever is set on this one later."""

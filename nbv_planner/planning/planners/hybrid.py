@@ -35,7 +35,8 @@ class HybridPlanner(RolloutPlanner):
     .. math:: R_{ind}(T) \le κ \sum_{t \le T} F_u(θ_t|θ_{1:t-1}) + (1/ρ - 1)|S|,
 
     whose sum the thesis bounds for whatever views are taken. A round of which nothing is known (the planner was started
-    anew, or somebody else chose the view) counts as one that promised as much as any can and was worth nothing.
+    anew without its state, or somebody else chose the view) counts as one that promised as much as any can and was
+    worth nothing.
 
     The utilities reported are those of the rollout, EMC, also where U decides.
     """
@@ -50,7 +51,7 @@ class HybridPlanner(RolloutPlanner):
         """
         super().__init__(objective, scene, views, settings)
         self._bound = Uncertainty()
-        self._account = Account()
+        self.account: Account = Account()
 
     def decide(
         self, belief: SurfaceBelief, *, current_view: float | None = None, visited: Sequence[float] = (),
@@ -61,7 +62,7 @@ class HybridPlanner(RolloutPlanner):
         if decision is None:
             return None
         taken = self._bounds[np.flatnonzero(decision.candidates == decision.view_angle)[0]]
-        self._account.enter(visited, decision.view_angle, Round(float(self._bounds.max()), float(taken)))
+        self.account.enter(visited, decision.view_angle, Round(float(self._bounds.max()), float(taken)))
         forced = decision.decided_by != self.settings.label
         return decision if forced else dataclasses.replace(decision, decided_by=self._decided_by)
 
@@ -80,7 +81,7 @@ class HybridPlanner(RolloutPlanner):
     def _affords(self, situation: Situation, proposed: Round) -> bool:
         """Whether the bound is kept if the round is `proposed`."""
         s = self.settings
-        before = self._account.total(situation.visited, Round(most_points(self._scene), 0.0))
+        before = self.account.total(situation.visited, Round(most_points(self._scene), 0.0))
         seen = measured_points(situation.belief, self._scene, s)
         worth = s.hybrid_factor * (before.taken + proposed.taken) + seen / s.hybrid_share
         return before.best + proposed.best <= worth * (1.0 + s.tie_tolerance)

@@ -1,0 +1,201 @@
+"""The account of the hybrid planner survives the process: an episode goes on as if nobody had died."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+
+import numpy as np
+import pytest
+
+from nbv_planner.camera import CameraPose
+from nbv_planner.errors import StateFileError
+from nbv_planner.gp.kernels import PeriodicMatern
+from nbv_planner.objects import bisected_surface_points, parse_object
+from nbv_planner.planning.planners import PlannerSettings, planner_named
+from nbv_planner.planning.planners.account import Account, Round
+from nbv_planner.planning.session import PlanningSession, SessionSettings
+from nbv_planner.planning.termination import TerminationMonitor, TerminationSettings
+from nbv_planner.planning.view_space import ViewSpace, ViewSpaceSettings
+from nbv_planner.scan_matching import ArrivalSettings
+from nbv_planner.scene import Scene
+from nbv_planner.surface import MapperSettings, Measurements, SurfaceBelief, SurfaceMapper
+from nbv_planner.visibility import observe, unseen_beyond
+
+SCENE, SECOND, VIEWS = Scene(), 1_000_000_000, 9
+TIGHT = {"hybrid_factor": 1.0, "hybrid_share": 1.0, "shapes": 2, "shape_grid": 90, "shape_prior": "fixed"}
+OBJECT = "polygon:star"
+
+
+def session(**changes) -> PlanningSession:
+    chosen = PlannerSettings(**{"planner": "hybrid", **TIGHT, **changes})
+    planner = planner_named(chosen, SCENE, ViewSpace(ViewSpaceSettings(num_views=60)))
+    monitor = TerminationMonitor(TerminationSettings(stall_views=0, max_views=VIEWS))
+    settings = SessionSettings(goal_subscribers=0)
+    return PlanningSession(planner, monitor, ArrivalSettings(), settings, SCENE.view_distance)
+
+
+class World:
+    """Object, camera and mapper, which live on when the planner does not."""
+
+    def __init__(self) -> None:
+        points = bisected_surface_points(parse_object(OBJECT, SCENE), SCENE.pixel_size)
+        self._angle, self._radius = points.angle, points.radius
+        self._mapper = SurfaceMapper(PeriodicMatern(), MapperSettings(grid_size=200))
+        self._clock = itertools.count(SECOND, SECOND)
+
+    def now(self) -> int:
+        return next(self._clock)
+
+    def belief(self) -> SurfaceBelief:
+        return self._mapper.belief().as_transmitted()
+
+    def take(self, view: float) -> None:
+        seen = observe(self._angle, self._radius, view, SCENE)[0]
+        data = Measurements(self._angle[seen], self._radius[seen], np.full(seen.sum(), 0.1))
+        self._mapper.add(data, free=[unseen_beyond(data.angle, data.radius, view, SCENE)])
+
+
+def restarted(run: PlanningSession, forget: str = "") -> PlanningSession:
+    """Another process with the state of the first one, through JSON as in the file; `forget` leaves an entry out."""
+    values, arrays = run.saved()
+    kept = {name: value for name, value in json.loads(json.dumps(values)).items() if name != forget}
+    other = session()
+    other.restore(kept, arrays)
+    return other
+
+
+def decide(run: PlanningSession, world: World):
+    """The next goal; the camera stands where it may."""
+    now = world.now()
+    run.inputs.pose, run.inputs.pose_stamp = CameraPose.on_view_circle(0.0, SCENE.view_distance), now
+    run.take_surface(world.belief(), now)
+    return run.update(now)
+
+
+def take(run: PlanningSession, world: World) -> None:
+    """The camera goes to the present goal and the mapper maps it; the next decision is yet to come."""
+    goal, now = run.goal, world.now()
+    world.take(goal.decision.view_angle)
+    run.inputs.pose, run.inputs.pose_stamp = goal.pose, now
+    run.take_surface(world.belief(), now)
+    run.advance(now)
+    assert run.visited[-1] == goal.decision.view_angle
+
+
+def played(cut=lambda view, moment: False, **restart) -> list[tuple]:
+    """All decisions of an episode; the planner is started again wherever `cut` says so."""
+    run, world, decisions = session(), World(), []
+    for view in range(VIEWS):
+        decisions.append(plain(decide(run, world).decision))
+        if cut(view, "under way"):
+            run = restarted(run, **restart)
+        take(run, world)
+        if cut(view, "taken"):
+            run = restarted(run, **restart)
+    return decisions
+
+
+def plain(decision) -> tuple:
+    """The whole decision; arrays by their bytes."""
+    return tuple(value.tobytes() if isinstance(value, np.ndarray) else value for value in vars(decision).values())
+
+
+@pytest.fixture(scope="module")
+def uncut():
+    return played()
+
+
+def deciders(decisions) -> list[str]:
+    return [decision[-1] for decision in decisions]
+
+
+def test_the_settings_are_so_tight_that_both_decide(uncut):
+    assert {"U", "rollout"} == set(deciders(uncut))
+
+
+@pytest.mark.parametrize("moment", ["under way", "taken"])
+@pytest.mark.parametrize("view", range(VIEWS - 1))
+def test_cut_at_any_view_the_episode_goes_on_bit_for_bit(uncut, view, moment):
+    assert played(lambda at, when: (at, when) == (view, moment)) == uncut
+
+
+def test_cut_at_every_view_it_goes_on_bit_for_bit(uncut):
+    assert played(lambda at, when: True) == uncut
+
+
+def test_a_state_of_before_the_account_was_kept_leaves_more_views_to_u(uncut):
+    """It is gone on from; of the rounds before nothing is known, which counts against the rollout."""
+    last = max(view for view, decider in enumerate(deciders(uncut)) if decider == "rollout")
+    without = played(lambda at, when: (at, when) == (last - 1, "taken"), forget="account")
+    assert without[:last] == uncut[:last]
+    assert deciders(without)[last] == "U"
+
+
+def halfway() -> PlanningSession:
+    """Two views taken, a third one under way."""
+    run, world = session(), World()
+    for _ in range(2):
+        decide(run, world)
+        take(run, world)
+    decide(run, world)
+    return run
+
+
+def test_the_account_holds_a_round_for_each_view_and_for_the_goal_under_way():
+    run = halfway()
+    values, _ = run.saved()
+    assert len(values["account"]) == 3
+    assert all(0.0 < taken <= best for best, taken in values["account"])
+    assert restarted(run).saved()[0]["account"] == values["account"]
+
+
+BAD = {
+    "not a number": [[10.0, math.nan], None, None],
+    "infinite": [[math.inf, 1.0], None, None],
+    "negative": [[10.0, -1.0], None, None],
+    "worth more than the best": [[10.0, 11.0], None, None],
+    "text": [["10", "1"], None, None],
+    "true": [[True, False], None, None],
+    "a round of three": [[10.0, 1.0, 1.0], None, None],
+    "a round too few": [None, None],
+    "a round too many": [None] * 4,
+    "no list": {"0": [10.0, 1.0]},
+    "nothing": None,
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_an_account_that_cannot_be_is_refused_and_changes_nothing(name):
+    values, arrays = halfway().saved()
+    other = session()
+    with pytest.raises(StateFileError, match="account: ") as caught:
+        other.restore({**values, "account": BAD[name]}, arrays)
+    assert caught.value.reason == "content"
+    assert (other.visited, other.goal) == ([], None)
+    assert other.planner.account.rounds(values["visited"]) == [None, None]
+
+
+def test_a_round_that_was_not_known_stays_unknown():
+    values, arrays = halfway().saved()
+    other = session()
+    other.planner.account.enter([], values["visited"][0], Round(5.0, 5.0))
+    other.restore({**values, "account": [None, *values["account"][1:]]}, arrays)
+    assert other.planner.account.rounds(values["visited"])[0] is None
+    assert other.saved()[0]["account"] == [None, *values["account"][1:]]
+
+
+def test_a_planner_without_an_account_saves_none():
+    values, _ = session(planner="rollout").saved()
+    assert "account" not in values
+
+
+def test_restored_rounds_stand_beside_those_of_other_episodes():
+    account = Account()
+    account.enter([], 1.0, Round(2.0, 1.0))
+    account.restore([3.0, 4.0], [Round(5.0, 4.0), None])
+    assert account.rounds([1.0]) == [Round(2.0, 1.0)]
+    assert account.rounds([3.0, 4.0]) == [Round(5.0, 4.0), None]
+    with pytest.raises(ValueError, match="argument"):
+        account.restore([3.0, 4.0], [None])
