@@ -18,7 +18,7 @@ import pytest
 
 from nbv_planner.benchmarking.camera import star_scan
 from nbv_planner.benchmarking.mapper import fed_mapper, mapper_calls, measured_contour
-from nbv_planner.benchmarking.objectives import belief_after_three_views
+from nbv_planner.benchmarking.objectives import VISITED, belief_after
 from nbv_planner.gp.kernels import MATERN_SMOOTHNESS, PeriodicMatern
 from nbv_planner.planning.objectives import OBJECTIVES
 from nbv_planner.planning.view_space import ViewSpace, ViewSpaceSettings
@@ -48,7 +48,7 @@ def test_mapper_the_obvious_way(benchmark, what):
 
 @pytest.mark.parametrize("name", OBJECTIVES)
 def test_objective(benchmark, name):
-    belief, scene, views = belief_after_three_views(1000), Scene(), ViewSpace(ViewSpaceSettings()).angles
+    belief, scene, views = belief_after(VISITED, 1000), Scene(), ViewSpace(ViewSpaceSettings()).angles
     values = benchmark(lambda: OBJECTIVES[name]().evaluate(belief, scene, views))
     assert np.isfinite(values).all()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -16,9 +16,11 @@ from nbv_planner.planning.planners import PlannerSettings, planner_named
 from nbv_planner.planning.view_space import ViewSpace, ViewSpaceSettings
 from nbv_planner.scene import Scene
 from nbv_planner.surface import MapperSettings, Measurements, SurfaceBelief, SurfaceMapper
-from nbv_planner.visibility import observe
+from nbv_planner.visibility import observe, unseen_beyond
 
-_VISITED = (0.0, 1.5, 3.2)
+VISITED = (0.0, 1.5, 3.2)
+"""Views, radians, after which decisions are timed."""
+
 # The reference takes as long for one candidate as for any other: this many are timed and stand for all.
 _REFERENCE_VIEWS = 5
 
@@ -37,18 +39,23 @@ def objective_rows(quick: bool) -> Iterator[Row]:
         them) and `ratio` (reference to evaluate). Times are medians of the processor time.
     """
     views, grids = ((100,), (1000,)) if quick else ((100, 360, 1000, 3600), (500, 1000, 4096))
-    beliefs = {size: belief_after_three_views(size) for size in grids}
+    beliefs = {size: belief_after(VISITED, size) for size in grids}
     cases = itertools.product(OBJECTIVES, views, grids)
     return (_row(name, number, beliefs[size], 5 if quick else 9) for name, number, size in cases)
 
 
-def belief_after_three_views(grid_size: int) -> SurfaceBelief:
-    """Belief about the star polygon after three views, on a grid of `grid_size` angles."""
+def belief_after(visited: Sequence[float], grid_size: int) -> SurfaceBelief:
+    """Belief about the star polygon after the views `visited`, radians, on a grid of `grid_size` angles."""
     scene = Scene()
     points = surface_points(parse_object("polygon:star", scene), scene.pixel_size)
-    seen = observe(points.angle, points.radius, np.array(_VISITED), scene).any(axis=0)
+    by_view = observe(points.angle, points.radius, np.array(visited), scene)
+    seen = by_view.any(axis=0)
+    free = [
+        unseen_beyond(points.angle[own], points.radius[own], view, scene)
+        for own, view in zip(by_view, visited, strict=True)
+    ]
     mapper = SurfaceMapper(PeriodicMatern(), MapperSettings(grid_size=grid_size))
-    mapper.add(Measurements(points.angle[seen], points.radius[seen], np.full(int(seen.sum()), 0.2)))
+    mapper.add(Measurements(points.angle[seen], points.radius[seen], np.full(int(seen.sum()), 0.2)), free=free)
     return mapper.belief()
 
 
@@ -59,7 +66,7 @@ def _row(name: str, number: int, belief: SurfaceBelief, rounds: int) -> Row:
     times = median_milliseconds(
         {
             "evaluate": lambda: objective.evaluate(belief, scene, space.angles),
-            "decide": lambda: planner.decide(belief, current_view=_VISITED[-1], visited=_VISITED),
+            "decide": lambda: planner.decide(belief, current_view=VISITED[-1], visited=VISITED),
             "reference": lambda: [REFERENCE_OBJECTIVES[name](belief, scene, float(view)) for view in sample],
         },
         rounds,

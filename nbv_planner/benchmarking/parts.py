@@ -11,6 +11,7 @@ from nbv_planner.benchmarking.episode import episode_rows
 from nbv_planner.benchmarking.loop import dds_loop_rows, require_ros
 from nbv_planner.benchmarking.mapper import mapper_rows
 from nbv_planner.benchmarking.objectives import objective_rows
+from nbv_planner.benchmarking.shapes import shape_rows
 from nbv_planner.benchmarking.tables import Column
 from nbv_planner.benchmarking.thesis_table import table_rows
 from nbv_planner.experiments.runner import import_joblib
@@ -76,6 +77,14 @@ PARTS = {
         ),
         lambda effort: objective_rows(effort.quick),
         shown=lambda row: row["grid"] == 1000 and row["views"] in (100, 3600),
+    ),
+    "shapes": Part(
+        "Planning on posterior shapes: milliseconds of a decision after so many views",
+        _columns(
+            planner="planner", taken="views taken", views="candidates", shapes="shapes", shape_grid="angles",
+            decide_ms="decide", draw_ms="of it drawing", reference_ms="obvious way", ratio="ratio",
+        ),
+        lambda effort: shape_rows(effort.quick),
     ),
     "camera": Part(
         "Camera: milliseconds of a scan of a contour",

@@ -10,7 +10,7 @@ from nbv_planner.plotting.growth import GrowthPanel, draw_growth
 from nbv_planner.plotting.sweep.layout import Figure
 
 _GRID, _VIEWS, _MEASUREMENTS = 1000, 100, 1500
-_DENSE, _PLAIN = "dense, ν = 3/2", "one beam at a time"
+_DENSE, _PLAIN, _ONE_VIEW = "dense, ν = 3/2", "one beam at a time", "one shape and view at a time"
 
 Rows = list[dict[str, Any]]
 Curves = dict[str, tuple[list[float], list[float]]]
@@ -18,7 +18,9 @@ Curves = dict[str, tuple[list[float], list[float]]]
 
 def draw_pictures(measured: Measured) -> dict[str, Figure]:
     """Draw each measured part over whose sizes something grows; by file name without ending."""
-    draw: dict[str, Callable[[Rows], Figure]] = {"mapper": _mapper, "objectives": _objectives, "camera": _camera}
+    draw: dict[str, Callable[[Rows], Figure]] = {
+        "mapper": _mapper, "objectives": _objectives, "shapes": _shapes, "camera": _camera,
+    }
     rows = full_rows(measured)
     return {f"bench_{name}": draw[name](rows[name]) for name in draw if rows.get(name)}
 
@@ -74,6 +76,16 @@ def _objectives(rows: Rows) -> Figure:
         )
     ]
     return draw_growth(panels)
+
+
+def _shapes(rows: Rows) -> Figure:
+    taken = max(row["taken"] for row in rows)
+    emc = [row for row in rows if (row["planner"], row["taken"]) == ("EMC", taken)]
+    curves = _curves(emc, lambda row: "all at once", "views", "decide_ms")
+    plain = _curves(emc, lambda row: _ONE_VIEW, "views", "reference_ms")
+    return draw_growth([
+        GrowthPanel(f"EMC, decision after {taken} views", "candidate views", "processor time (ms)", curves | plain)
+    ], _ONE_VIEW)
 
 
 def _camera(rows: Rows) -> Figure:

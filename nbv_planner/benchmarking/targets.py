@@ -109,6 +109,9 @@ TARGETS = (
            _of_objectives("ratio", False), at_least=True),
     Target("objectives", "decision by a closed form, 100 candidates, ms", 1.0, _of_objectives("decide_ms", True)),
     Target("objectives", "decision by IOA, 100 candidates, ms", 10.0, _of_objectives("decide_ms", False)),
+    *(Target("shapes", f"decision by {planner}, 100 candidates, 32 shapes, ms", bound,
+             _values("decide_ms", planner=planner, views=100, shapes=32))
+      for planner, bound in (("EMC", 40.0), ("rollout", 100.0))),
     Target("camera", "scan of 640 beams, 4000 vertices, ms", 1.0, _values("cast_ms", beams=640)),
     Target("table", "the thesis's table with 2 workers, wall time, s", 60.0, _whole_table),
     Target("loop", "scan to goal at 40 Hz: 99th percentile, ms", 20.0, _loop("scan_to_goal_ms.p99", _WHILE_S)),

@@ -60,6 +60,15 @@ def test_objectives_are_judged_at_a_hundred_candidates_on_a_thousand_angles():
     assert list(found.values()) == [(120.0, True), (19.0, False), (2.0, False), (5.0, True)]
 
 
+def test_planning_on_shapes_is_judged_by_its_slowest_decision_among_a_hundred_candidates():
+    def row(planner, taken, views, decide):
+        return {"planner": planner, "taken": taken, "views": views, "shapes": 32, "decide_ms": decide}
+
+    emc = [row("EMC", 0, 100, 41.0), row("EMC", 3, 100, 20.0), row("EMC", 3, 3600, 700.0)]
+    found = judged("shapes", [*emc, row("rollout", 0, 100, 99.0)])
+    assert list(found.values()) == [(41.0, False), (99.0, True)]
+
+
 def test_a_part_of_the_table_or_a_short_loop_proves_nothing():
     assert judged("table", [{"objects": 1, "planners": 1, "wall_s": 2.0}]) == {}
     assert judged("table", [{"objects": 22, "planners": 7, "wall_s": 61.0}]) != {}

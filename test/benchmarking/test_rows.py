@@ -7,10 +7,17 @@ import pytest
 
 from nbv_planner.benchmarking import timing
 from nbv_planner.benchmarking.camera import camera_rows, cast_one_by_one
-from nbv_planner.benchmarking.objectives import belief_after_three_views, objective_rows
+from nbv_planner.benchmarking.objectives import VISITED, belief_after, objective_rows
+from nbv_planner.benchmarking.reference_shapes import expected_gain, mean_views_to_go, unseen_points
+from nbv_planner.benchmarking.shapes import shape_rows
 from nbv_planner.camera import CameraPose
-from nbv_planner.planning.objectives import OBJECTIVES
+from nbv_planner.planning.objectives import OBJECTIVES, ExpectedMarginalCoverage
+from nbv_planner.planning.planners import PlannerSettings, Prior, planner_named
+from nbv_planner.planning.shapes.choice import shape_sampler
+from nbv_planner.planning.shapes.views_to_go import views_to_go
+from nbv_planner.planning.view_space import ViewSpace, ViewSpaceSettings
 from nbv_planner.ray_casting import Contour, cast_beams
+from nbv_planner.scene import Scene
 
 
 def test_quick_rows_hold_every_objective_with_consistent_figures():
@@ -22,6 +29,39 @@ def test_quick_rows_hold_every_objective_with_consistent_figures():
         assert min(row["evaluate_ms"], row["decide_ms"]) > 0.0
 
 
+def test_quick_shape_rows_are_of_both_planners_with_consistent_figures():
+    rows = list(shape_rows(quick=True))
+    assert [(row["planner"], row["taken"], row["views"]) for row in rows] == [("EMC", 3, 100), ("rollout", 3, 100)]
+    for row in rows:
+        assert (row["shapes"], row["shape_grid"]) == (32, 360)
+        assert row["ratio"] == pytest.approx(row["reference_ms"] / row["decide_ms"])
+        assert 0.0 < row["draw_ms"] < row["reference_ms"]
+
+
+@pytest.mark.parametrize("taken", [0, 1, 3])
+def test_the_obvious_way_on_shapes_gives_the_same_utilities_and_numbers_of_views(taken):
+    """What is compared with computes the same; the planner counts points in parts of 1/256."""
+    visited, scene = VISITED[:taken], Scene()
+    settings = PlannerSettings(planner="rollout", shapes=3, first_views=5, deadline=3600.0)
+    belief, space = belief_after(visited, 200), ViewSpace(ViewSpaceSettings(num_views=20))
+    shapes = shape_sampler(settings, Prior()).draw(belief, scene)
+    planner = planner_named(settings, scene, space)
+    decision = planner.decide(belief, visited=visited)
+    unseen = unseen_points(shapes, visited, scene)
+    gains = [expected_gain(shapes, unseen, view, scene) for view in space.angles]
+    np.testing.assert_allclose(decision.utilities, gains, rtol=0.0, atol=360 * 2.0**-9)
+    allowed = space.angles[decision.feasible]
+    to_go = mean_views_to_go(shapes, visited, allowed, settings.first_views, scene, settings.target_coverage)
+    assert len(to_go) == 5
+    assert decision.view_angle in [allowed[v] for v in to_go if to_go[v] < min(to_go.values()) + 0.01]
+    coverage = ExpectedMarginalCoverage(shape_sampler(settings, Prior())).after(visited).coverage(
+        belief, scene, space.angles
+    )
+    first = np.flatnonzero(decision.feasible)[list(to_go)]
+    ours = views_to_go(coverage, first, decision.feasible, settings.target_coverage).mean(axis=0)
+    np.testing.assert_allclose(ours, list(to_go.values()), atol=0.01)
+
+
 def test_quick_camera_row():
     (row,) = camera_rows(quick=True)
     assert (row["beams"], row["vertices"]) == (640, 4000)
@@ -29,7 +69,7 @@ def test_quick_camera_row():
 
 
 def test_benchmark_belief_is_narrow_where_it_has_seen_and_wide_elsewhere():
-    width = belief_after_three_views(500).width
+    width = belief_after(VISITED, 500).width
     assert width.min() < 0.6 < 5.0 < width.max()
 
 

@@ -12,7 +12,7 @@ from nbv_planner.benchmarking import mapper
 from nbv_planner.benchmarking.parts import PARTS, WITHOUT_ROS
 from nbv_planner.cli.main import main
 
-PICTURES = {"bench_mapper.png", "bench_objectives.png", "bench_camera.png"}
+PICTURES = {f"bench_{part}.png" for part in ("mapper", "objectives", "shapes", "camera")}
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +81,7 @@ def test_without_out_nothing_is_written(here, capsys):
 
 
 @pytest.mark.parametrize(("arguments", "words"), [
-    (["cameras"], ["part", "'cameras'", "camera, episode, loop, mapper, objectives, table"]),
+    (["cameras"], ["part", "'cameras'", "camera, episode, loop, mapper, objectives, shapes, table"]),
     (["camera", "--rate", "10"], ["--rate", "loop"]),
     (["camera", "--duration", "5"], ["--duration", "loop"]),
     (["loop", "--rate", "10,fast"], ["--rate", "'fast'", "> 0"]),
