@@ -26,6 +26,7 @@ from nbv_planner.plotting.sweep.landscapes import draw_landscapes
 from nbv_planner.plotting.sweep.layout import png_bytes, svg_bytes
 from nbv_planner.plotting.sweep.planner_style import planner_styles
 from nbv_planner.plotting.sweep.tradeoff import TradeOff, draw_tradeoff
+from nbv_planner.plotting.sweep.tradeoff_lines import draw_tradeoff_lines
 from nbv_planner.plotting.sweep.view_maps import ViewMap, draw_view_maps, number_places
 
 LABELS = ["ref$", "IOA", "CS-U closed"]
@@ -44,6 +45,13 @@ TRADE_OFFS = [
     TradeOff("ref$", 0.4, 0.9, 101.0), TradeOff("IOA", 12.0, 30.0, 127.0, 120.0, 134.0),
     TradeOff("CS-U closed", 12.5, 20.0, 127.5, 121.0, 134.0),
 ]
+VARIED = {
+    "EMC": {
+        "shapes": [TradeOff("8", 10.0, 15.0, 115.0, 105.0, 125.0), TradeOff("32", 20.0, 27.0, 110.0, 104.0, 116.0)],
+        "num$": [TradeOff("100", 20.0, 27.0, 110.0), TradeOff("200", 36.0, 50.0, 108.0)],
+    },
+    "rollout": {"shapes": [TradeOff("8", 13.0, 23.0, 108.0), TradeOff("32", 28.0, 76.0, 107.0)]},
+}
 CIRCLE = np.linspace(0.0, TWO_PI, 50, endpoint=False)
 
 
@@ -68,6 +76,7 @@ def draw_all() -> dict[str, Figure]:
             LEVELS, dict.fromkeys(LABELS, LEVELS**0.9), dict.fromkeys(LABELS, np.linspace(0.6, 1.0, 36)), STYLES
         ),
         "tradeoff": draw_tradeoff(TRADE_OFFS, "T95 / T95* (%)", STYLES, 100.0),
+        "tradeoff lines": draw_tradeoff_lines(VARIED, "T95 / T95* (%)", 100.0),
     }
 
 
@@ -76,7 +85,7 @@ def figures():
     return draw_all()
 
 
-NAMES = ["coverage", "dots", "maps", "landscapes", "calibration", "tradeoff"]
+NAMES = ["coverage", "dots", "maps", "landscapes", "calibration", "tradeoff", "tradeoff lines"]
 
 
 def artist(axes, label):
@@ -144,6 +153,24 @@ def test_tradeoff_has_a_point_per_planner_at_its_time_with_its_interval(figures)
     upright = [line for line in axes.lines if len(set(line.get_xdata())) == 1 and len(line.get_xdata()) == 2]
     assert [tuple(line.get_ydata()) for line in upright] == [(120.0, 134.0), (121.0, 134.0)]
     assert tuple(artist(axes, "line").get_ydata()) == (100.0, 100.0)
+
+
+def test_tradeoff_lines_have_a_panel_per_planner_and_a_line_per_number_with_its_values(figures):
+    left, right = figures["tradeoff lines"].axes
+    assert [axes.get_title(loc="left") for axes in (left, right)] == ["EMC", "rollout"]
+    assert left.get_xscale() == right.get_xscale() == "log"
+    assert (left.get_xlim(), left.get_ylim()) == (right.get_xlim(), right.get_ylim())
+    for axes, lines in ((left, VARIED["EMC"]), (right, VARIED["rollout"])):
+        for name, points in lines.items():
+            drawn = artist(axes, name)
+            assert list(drawn.get_xdata()) == [point.milliseconds for point in points]
+            assert list(drawn.get_ydata()) == [point.value for point in points]
+    assert [(t.get_text(), t.get_color()) for t in left.texts] == [
+        (point.label, artist(left, name).get_color()) for name, points in VARIED["EMC"].items() for point in points
+    ]
+    upright = [line for line in left.lines if len(line.get_xdata()) == 2 and len(set(line.get_xdata())) == 1]
+    assert [tuple(line.get_ydata()) for line in upright] == [(105.0, 125.0), (104.0, 116.0)]
+    assert artist(left, "shapes").get_color() == artist(right, "shapes").get_color()
 
 
 def test_coverage_can_be_drawn_without_a_reference():

@@ -8,7 +8,7 @@ from nbv_planner.cli.report_pictures.comparison import coverage_picture, paired_
 from nbv_planner.cli.report_pictures.objects import landscape_picture, view_pictures
 from nbv_planner.cli.report_pictures.surface import calibration_picture
 from nbv_planner.cli.report_pictures.theory import theory_picture
-from nbv_planner.cli.report_pictures.tradeoff import tradeoff_picture
+from nbv_planner.cli.report_pictures.tradeoff import tradeoff_pictures
 from nbv_planner.errors import NbvPlannerError
 from nbv_planner.experiments.report.contents import SweepReport
 from nbv_planner.reports.page import Picture
@@ -28,7 +28,7 @@ def draw_pictures(report: SweepReport, say: Callable[[str], None]) -> list[Pictu
             paired_picture(report, protocol),
             coverage_picture(report, protocol),
             calibration_picture(report, protocol),
-            tradeoff_picture(report, protocol),
+            *tradeoff_pictures(report, protocol),
         ]
         try:
             pictures.append(landscape_picture(report, protocol))

@@ -49,15 +49,20 @@ def draw_tradeoff(points: Sequence[TradeOff], ylabel: str, styles: Mapping[str, 
     looks = {point.label: _marker(styles[point.label]) for point in points}
     legend = [Line2D([], [], **look, label=plain(label)) for label, look in looks.items()]
     figure, (axes,) = panels(1, 1, width=_WIDTH, height=_HEIGHT, legend=legend)
-    style.style_axes(axes, "time of a decision (ms): median, and the time below which 95 % stay", ylabel)
-    axes.set_xscale("log")
-    axes.xaxis.set_major_locator(LogLocator(base=10.0, subs=(1.0, 2.0, 5.0), numticks=12))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.xaxis.set_minor_formatter(NullFormatter())
+    style_time_axis(axes, "time of a decision (ms): median, and the time below which 95 % stay", ylabel)
     axes.axhline(line, color=style.CAMERA, linewidth=1.0, linestyle="--", zorder=1.5, label="line")
     for point in points:
         _draw_point(axes, point, looks[point.label])
     return figure
+
+
+def style_time_axis(axes: Axes, xlabel: str, ylabel: str) -> None:
+    """Label the axes and let times run logarithmically along x."""
+    style.style_axes(axes, xlabel, ylabel)
+    axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(base=10.0, subs=(1.0, 2.0, 5.0), numticks=12))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
 
 
 def _marker(look: style.Style) -> style.Style:

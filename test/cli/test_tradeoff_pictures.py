@@ -1,0 +1,72 @@
+"""What the pictures of quality against time show, read off the figures before they are written."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("matplotlib", reason="pictures need the extra [analysis]")
+pytest.importorskip("joblib", minversion="1.3", reason="joblib 1.3 comes with the extra 'analysis'")
+
+from nbv_planner.cli.report_pictures import tradeoff
+from nbv_planner.experiments.report.contents import sweep_report
+from nbv_planner.experiments.runner import run_sweep
+from nbv_planner.experiments.sweep_file import load_sweep
+from nbv_planner.experiments.sweep_folder import SweepFolder
+from nbv_planner.experiments.sweep_results import read_sweep
+
+SWEEP = """\
+objects: [square:width=4, square:width=6]
+planners:
+  best: {objective: OSM}
+  U: {objective: U, first_candidate: 5}
+  UP: {objective: UP}
+  U late: {objective: U, first_candidate: 40}
+  U early: {objective: U, first_candidate: 0}
+  OCU: {objective: OCU}   # stalls below 95 %
+"""
+
+
+def report_of(tmp_path, text: str):
+    (tmp_path / "sweep.yaml").write_text(text, encoding="utf-8")
+    sweep = load_sweep(str(tmp_path / "sweep.yaml"))
+    with SweepFolder(tmp_path / "results", sweep, resume=False) as folder:
+        run_sweep(folder, workers=1, backend="sequential")
+    return sweep_report(read_sweep(tmp_path / "results"))
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """Contents of the figures by the function that draws them."""
+    found = {}
+
+    def remember(name):
+        real = getattr(tradeoff, name)
+        monkeypatch.setattr(tradeoff, name, lambda *given: (found.__setitem__(name, given[0]), real(*given))[1])
+
+    remember("draw_tradeoff")
+    remember("draw_tradeoff_lines")
+    return found
+
+
+def test_planners_that_differ_in_one_number_are_a_line_and_the_others_points(tmp_path, drawn):
+    pictures = tradeoff.tradeoff_pictures(report_of(tmp_path, SWEEP), "thesis")
+    assert [picture.name for picture in pictures] == ["tradeoff", "tradeoff_varied"]
+    assert [point.label for point in drawn["draw_tradeoff"]] == ["U", "UP"]
+    assert list(drawn["draw_tradeoff_lines"]) == ["U"]
+    line = drawn["draw_tradeoff_lines"]["U"]["first_candidate"]
+    assert [point.label for point in line] == ["0", "5", "40"]
+    centre = next(point for point in drawn["draw_tradeoff"] if point.label == "U")
+    assert (line[1].milliseconds, line[1].value) == (centre.milliseconds, centre.value)
+
+
+def test_a_line_with_a_planner_that_never_reaches_95_percent_is_not_drawn(tmp_path, drawn):
+    text = SWEEP.replace("objective: U,", "objective: OCU,")
+    assert tradeoff.tradeoff_pictures(report_of(tmp_path, text), "thesis")
+    assert [point.label for point in drawn["draw_tradeoff"]] == ["UP"]
+    assert "draw_tradeoff_lines" not in drawn
+
+
+def test_without_a_reference_there_is_nothing_to_draw(tmp_path, drawn):
+    text = SWEEP.replace("  best: {objective: OSM}\n", "")
+    assert tradeoff.tradeoff_pictures(report_of(tmp_path, text), "thesis") == []
+    assert drawn == {}
