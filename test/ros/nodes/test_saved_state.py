@@ -7,7 +7,7 @@ import threading
 
 import numpy as np
 import pytest
-from beliefs import wavy_belief
+from beliefs import wavy_belief, with_evidence
 
 pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
 
@@ -15,7 +15,7 @@ from geometry_msgs.msg import PoseStamped
 from std_srvs.srv import SetBool, Trigger
 from test_depth_camera import SMALL as CAMERA
 from test_depth_camera import Listener
-from test_nbv_planner import ENDLESS, Robot
+from test_nbv_planner import ENDLESS, PRIOR, Robot
 from test_surface_mapper import GRID, HERE, MS, THERE, Feed, stamp_of, surface_of
 
 from nbv_planner.ros import conversions, state_keeper
@@ -215,6 +215,22 @@ def test_a_planner_that_is_started_again_repeats_its_goal_and_asks_for_no_other(
     world.spin_until(lambda: stamp_of(robot.goals[-1]) != second, "the third goal")
     assert robot.status("MOVING")["views"] == "2"
     assert abs(robot.goal_angle(2) - angle) == 0.0
+
+
+def test_the_account_of_hybrid_goes_with_the_session(world, session_file):
+    tight = {"planner": "hybrid", "hybrid_factor": 1.0, "hybrid_share": 1.0, "shapes": 2, "shape_grid": 90}
+    planner = start_planner(world, session_file, **tight)
+    robot = Robot(world, drives=False, belief=lambda views: with_evidence(with_hits(views)))
+    robot.begin(with_evidence(PRIOR)).goal(1)
+    robot.arrive()
+    robot.map()
+    robot.goal(2)
+    account = read_state(session_file, "planning session").values["account"]
+    assert len(account) == 2
+    assert all(0.0 < taken <= best for best, taken in account)
+    world.end(planner)
+    again = start_planner(world, session_file, **tight)
+    assert again.session.saved()[0]["account"] == account
 
 
 def test_a_goal_is_on_the_disk_before_anybody_hears_of_it(world, session_file):
