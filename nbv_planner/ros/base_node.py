@@ -16,7 +16,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.clock import Clock, ClockType
 from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import qos_policy_name_from_kind
@@ -27,6 +27,7 @@ from nbv_planner.ros import qos
 from nbv_planner.ros.conversions import status_message, to_stamp
 from nbv_planner.ros.inputs import Inputs
 from nbv_planner.ros.managed_node import REFUSALS, ManagedNode, Stage
+from nbv_planner.ros.node_executor import NodeExecutor
 from nbv_planner.ros.parameters import check_changes, declare_settings
 from nbv_planner.ros.worker import Worker
 
@@ -215,7 +216,7 @@ def run_node(create: Callable[[], Node], args: list[str] | None = None) -> int:
     node = None
     try:
         # Before the node: rclpy complains on stderr when SIGTERM comes before its executor is complete.
-        executor = SingleThreadedExecutor()
+        executor = NodeExecutor()
         node = create()
         # What is there now stays: the collector need not look at it again, which would take tens of milliseconds.
         gc.collect()

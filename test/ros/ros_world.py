@@ -12,7 +12,6 @@ import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import PoseStamped
 from rclpy.context import Context
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.parameter_client import AsyncParameterClient
@@ -22,6 +21,7 @@ from std_msgs.msg import Header
 
 from nbv_planner.camera import CameraPose
 from nbv_planner.ros import conversions, qos
+from nbv_planner.ros.node_executor import NodeExecutor
 from nbv_planner.ros.runner import free_domain_id
 
 # Far longer than anything takes: it ends a test that would hang, and says nothing about speed.
@@ -52,7 +52,7 @@ class World:
         self.domain = free_domain_id() if domain is None else domain
         self.context = Context()
         rclpy.init(args=[], context=self.context, domain_id=self.domain)
-        self.executor = SingleThreadedExecutor(context=self.context)
+        self.executor = NodeExecutor(context=self.context)
         self.nodes: list[Node] = []
         self.peer = self._add(Node("peer", context=self.context, use_global_arguments=False))
         self._diagnoses: list[tuple[int, DiagnosticStatus]] = []

@@ -1,0 +1,230 @@
+"""An executor in one thread that takes a fraction of what rclpy's own takes for each message."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from rclpy.exceptions import InvalidHandle
+from rclpy.executors import (
+    ConditionReachedException,
+    ExternalShutdownException,
+    ShutdownException,
+    SingleThreadedExecutor,
+    TimeoutException,
+    TimeoutObject,
+)
+from rclpy.impl.implementation_singleton import rclpy_implementation
+from rclpy.task import Task
+from rclpy.timer import Timer
+from rclpy.waitable import NumberOfEntities
+
+# Kinds of entities as a wait set names them, the lists of a node that hold them, and what takes from one that is
+# ready. rclpy handles them in this order, waitables first.
+_KINDS = (
+    ("timer", "timers", "_take_timer"),
+    ("subscription", "subscriptions", "_take_subscription"),
+    ("guard_condition", "guards", "_take_guard_condition"),
+    ("client", "clients", "_take_client"),
+    ("service", "services", "_take_service"),
+    ("waitable", "waitables", "_take_waitable"),
+)
+
+# What takes from an entity, the entity, its node, and the node's list that holds it.
+_Entity = tuple[str, Any, Any, str]
+
+# Handler of an entity, the entity, and its node, as rclpy hands them out.
+Handlers = Iterator[tuple[Any, Any, Any]]
+
+
+class NodeExecutor(SingleThreadedExecutor):
+    """Spins nodes in the thread that calls it, as rclpy's `SingleThreadedExecutor` does.
+
+    rclpy gathers and locks all entities of its nodes and makes a new wait set twice for each callback, which takes
+    longer than all the rest of a small message. Here the wait set lasts until an entity comes or goes. What is ready is
+    taken and handled by rclpy's own code, in rclpy's order.
+
+    Entities must be made in the thread that spins.
+    """
+
+    _waited: _WaitSet | None = None
+
+    def shutdown(self, *args: Any, **kwargs: Any) -> bool:
+        """See rclpy."""
+        self._waited = None
+        return bool(super().shutdown(*args, **kwargs))
+
+    def _wait_for_ready_callbacks(
+        self, timeout_sec: Any = None, nodes: Any = None, condition: Callable[[], bool] = lambda: False
+    ) -> Handlers:
+        """Hand out what is ready or goes on, waiting until anything is; called by rclpy.
+
+        Raises:
+            TimeoutException: nothing was for `timeout_sec` seconds.
+            ShutdownException: the executor was shut down.
+            ExternalShutdownException: ROS was.
+            ConditionReachedException: `condition` holds.
+        """
+        seconds = timeout_sec.timeout if isinstance(timeout_sec, TimeoutObject) else timeout_sec
+        end = math.inf if seconds is None or seconds < 0.0 else time.monotonic() + seconds
+        given = False
+        while not (given or self._is_shutdown or condition()):
+            tasks = self._tasks_under_way()
+            for task in tasks:
+                given = True
+                yield task
+            if any(task.done() for task, _, _ in tasks):
+                return  # another one may have waited for that
+            for handler in self._handlers(self._wait(end)):
+                given = True
+                yield handler
+            if not given and time.monotonic() >= end:
+                raise TimeoutException
+        if self._is_shutdown:
+            raise ShutdownException
+        if condition():
+            raise ConditionReachedException
+
+    def _tasks_under_way(self) -> list[tuple[Any, Any, Any]]:
+        """Tasks that are not done; one that awaits something looks whether it is there."""
+        with self._tasks_lock:
+            self._tasks = [task for task in self._tasks if not (task[0].done() or task[0].cancelled())]
+            return [task for task in self._tasks if not task[0].executing()]
+
+    def _wait(self, end: float) -> list[_Entity]:
+        """Wait until something is ready, or until `end` on the monotonic clock, and give what is."""
+        nodes = self.get_nodes()
+        lists = [[list(getattr(node, name)) for _, name, _ in _KINDS] for node in nodes]
+        if self._waited is None or (nodes, lists) != (self._waited.nodes, self._waited.lists):
+            self._waited = _WaitSet(nodes, lists, [self._guard, self._sigint_gc], self._context)
+        ready = self._waited.wait(-1 if end == math.inf else max(0, round(1e9 * (end - time.monotonic()))))
+        if self._is_shutdown:
+            raise ShutdownException
+        if not self._context.ok():
+            raise ExternalShutdownException
+        return ready
+
+    def _handlers(self, ready: list[_Entity]) -> Handlers:
+        """Make the handlers of what is ready, each when it is its turn: one before may have destroyed it."""
+        for take, entity, node, siblings in ready:
+            there = any(entity is sibling for sibling in getattr(node, siblings))
+            if there and self.can_execute(entity) and _is_due(entity):
+                yield self._make_handler(entity, node, getattr(self, take)), entity, node
+
+    def _make_handler(self, entity: Any, node: Any, take_from_wait_list: Callable[[Any], Any]) -> Task:
+        """Make a task that takes what is ready and calls the entity's callback.
+
+        rclpy's also wakes the executor, twice; here it is the executor's own thread, and it is awake.
+        """
+
+        async def handler() -> None:
+            if self._is_shutdown or not entity.callback_group.beginning_execution(entity):
+                return
+            with self._work_tracker:
+                try:
+                    callback = take_from_wait_list(entity)
+                    if callback is not None:
+                        await callback()
+                finally:
+                    entity.callback_group.ending_execution(entity)
+
+        task = Task(handler, executor=self)
+        with self._tasks_lock:
+            self._tasks.append((task, entity, node))
+        return task
+
+
+class _WaitSet:
+    """A wait set for all entities of some nodes.
+
+    Attributes:
+        nodes: the nodes.
+        lists: by node, the entities of each kind.
+    """
+
+    def __init__(self, nodes: list[Any], lists: list[list[list[Any]]], guards: list[Any], context: Any) -> None:
+        """Make room for all entities, and for the executor's own `guards`."""
+        self.nodes, self.lists, self._guards, self._context = nodes, lists, guards, context
+        self._entities: dict[str, list[_Entity]] = {
+            kind: [
+                (take, entity, node, siblings)
+                for node, of_node in zip(nodes, lists, strict=True) for entity in of_node[place]
+            ]
+            for place, (kind, siblings, take) in enumerate(_KINDS)
+        }
+        self._waitables = self._entities.pop("waitable")
+        count = {kind: len(entities) for kind, entities in self._entities.items()}
+        room = NumberOfEntities(
+            count["subscription"], count["guard_condition"] + len(guards), count["timer"], count["client"],
+            count["service"],
+        )
+        for _, waitable, _, _ in self._waitables:
+            room += waitable.get_num_entities()
+        with context.handle:
+            self._set = rclpy_implementation.WaitSet(
+                room.num_subscriptions, room.num_guard_conditions, room.num_timers, room.num_clients,
+                room.num_services, room.num_events, context.handle,
+            )
+
+    def wait(self, nanoseconds: int) -> list[_Entity]:
+        """Wait for some nanoseconds, or (-1) for ever, until an entity is ready whose callback may be called.
+
+        Meanwhile nothing that is waited for is destroyed: rclpy 9 lets go of everything in whichever thread ends ROS.
+        """
+        held: list[Any] = []
+        try:
+            if not _hold(self._context.handle, held):
+                return []
+            by_pointer, waiting = self._fill(held)
+            self._set.wait(nanoseconds)
+            ready = [waitable for waitable in waiting if waitable[1].is_ready(self._set)]
+            for kind, entities in by_pointer.items():
+                ready.extend(entities[pointer] for pointer in self._set.get_ready_entities(kind) if pointer in entities)
+            return ready
+        finally:
+            for handle in held:
+                handle.__exit__(None, None, None)
+
+    def _fill(self, held: list[Any]) -> tuple[dict[str, dict[int, _Entity]], list[_Entity]]:
+        """Put in what may be called, by kind and pointer, and the waitables; all is held."""
+        self._set.clear_entities()
+        free: dict[Any, bool] = {}
+        by_pointer: dict[str, dict[int, _Entity]] = {}
+        for kind, entities in self._entities.items():
+            add, found = getattr(self._set, f"add_{kind}"), by_pointer.setdefault(kind, {})
+            for listed in entities:
+                if _is_free(listed[1], free) and _hold(handle := listed[1].handle, held):
+                    add(handle)
+                    found[handle.pointer] = listed
+        for guard in self._guards:
+            if _hold(guard.handle, held):
+                self._set.add_guard_condition(guard.handle)
+        waiting = [listed for listed in self._waitables if _is_free(listed[1], free) and _hold(listed[1], held)]
+        for _, waitable, _, _ in waiting:
+            waitable.add_to_wait_set(self._set)
+        return by_pointer, waiting
+
+
+def _hold(handle: Any, held: list[Any]) -> bool:
+    """Keep a handle or a waitable from being destroyed, unless it is already."""
+    try:
+        handle.__enter__()
+    except InvalidHandle:
+        return False
+    held.append(handle)
+    return True
+
+
+def _is_free(entity: Any, free: dict[Any, bool]) -> bool:
+    """Whether no callback of the entity's group is under way; `free` holds what is known of each group."""
+    group = entity.callback_group
+    if group not in free:
+        free[group] = group.can_execute(entity)
+    return free[group]
+
+
+def _is_due(entity: Any) -> bool:
+    """Whether an entity that was ready still is: a timer may have been cancelled or reset since."""
+    return not isinstance(entity, Timer) or bool(entity.handle.is_timer_ready())
