@@ -48,6 +48,12 @@ class CircleInterpolation:
         left = np.searchsorted(axis, place, side="right") - 1
         return cls(order[left], order[left + 1], axis[left + 1] - axis[left], place - axis[left])
 
+    def chosen(self, index: IntArray) -> CircleInterpolation:
+        """The same at some of the places, by their indices; the places must be in one dimension."""
+        return CircleInterpolation(
+            self.before.take(index), self.after.take(index), self.gap.take(index), self.offset.take(index)
+        )
+
     def __call__(self, values: FloatArray) -> FloatArray:
         """Interpolate grid `values`, shape (M,)."""
         start = values[self.before]

@@ -50,3 +50,9 @@ def test_windows_are_a_copy():
     turns = two_turns(np.arange(5.0))
     windows_of(turns, np.array([1, 2]), 3)[:] = -1.0
     np.testing.assert_array_equal(turns, [0, 1, 2, 3, 4] * 2)
+
+
+def test_interpolation_at_some_of_the_places_gives_some_of_the_values():
+    grid = GRIDS["shifted"]
+    at_all, index = CircleInterpolation.at(grid, np.linspace(0.0, 7.0, 30)), np.array([28, 3, 3, 0])
+    np.testing.assert_array_equal(at_all.chosen(index)(np.cos(grid)), at_all(np.cos(grid))[index])

@@ -9,16 +9,15 @@ from functools import lru_cache
 import numpy as np
 
 from nbv_planner.geometry import BoolArray, FloatArray, IntArray, polar_to_cartesian, world_to_camera
-from nbv_planner.planning.objectives.world_pixels import WorldPixels, cone_reach, world_pixels
+from nbv_planner.planning.objectives.world_pixels import WorldPixels, cone_reach, ranges, world_pixels
 from nbv_planner.scene import Scene
 
 BEARING_SPAN = 10.0
 """Wider than any difference of two bearings: keeps the bearings of different views apart on one axis."""
 
-# (view, pixel) pairs, 24 bytes each, of a block of views, small enough for the processor's cache; and the number of
-# blocks that are kept for the next decision.
+# (view, pixel) pairs of a part of the views; and how many pairs at most, 24 bytes each, are kept for the next decision.
 _BLOCK_PAIRS = 1 << 16
-_KEPT_BLOCKS = 32
+_MOST_KEPT = 1 << 21
 _SLACK = 1e-6  # metres
 
 
@@ -36,10 +35,11 @@ class ConePixels:
     distance: FloatArray
     edges: IntArray
 
-    def where(self, mask: BoolArray) -> ConePixels:
-        """Those for which `mask`, shape (N,), holds."""
-        kept = np.flatnonzero(mask)
-        return ConePixels(self.key.take(kept), self.distance.take(kept), np.searchsorted(kept, self.edges))
+    def part(self, views: slice) -> ConePixels:
+        """Those of some consecutive views."""
+        edges = self.edges[views.start : views.stop + 1]
+        pixels = slice(edges[0], edges[-1])
+        return ConePixels(self.key[pixels], self.distance[pixels], edges - edges[0])
 
     def count(self, mask: BoolArray) -> IntArray:
         """Count those for which `mask`, shape (N,), holds, by view, shape (v,)."""
@@ -56,7 +56,7 @@ def _pairs_of_view(scene: Scene) -> float:
     return 0.5 * scene.field_of_view * (scene.range_max / scene.pixel_size) ** 2
 
 
-def band_in_cones(scene: Scene, views: FloatArray, band: BoolArray) -> Iterator[tuple[slice, ConePixels]]:
+def band_in_cones(scene: Scene, views: FloatArray, band: IntArray) -> Iterator[tuple[slice, ConePixels]]:
     """Parts of `views`, each with the pixels of the band in its cones.
 
     The cones of many views or of many pixels are not kept: they are found anew each time, among the pixels of the band.
@@ -64,24 +64,59 @@ def band_in_cones(scene: Scene, views: FloatArray, band: BoolArray) -> Iterator[
     Args:
         scene: the cone and the pixels.
         views: shape (V,), radians.
-        band: which of the world pixels within :func:`cone_reach` to take, shape (P,).
+        band: indices of the world pixels within :func:`cone_reach` to take, shape (P,).
     """
     rows = views_in_part(scene)
-    kept = len(views) * _pairs_of_view(scene) <= _KEPT_BLOCKS * _BLOCK_PAIRS
+    kept = 0 < len(views) * _pairs_of_view(scene) <= _MOST_KEPT
+    pixels = _all_in_cones(scene, views.tobytes(), rows).of(band) if kept else None
     for start in range(0, len(views), rows):
-        part = slice(start, start + rows)
-        if kept:
-            cones, pixel = _all_in_cones(scene, views[part].tobytes())
-            yield part, cones.where(band.take(pixel))
+        part = slice(start, min(start + rows, len(views)))
+        if pixels is not None:
+            yield part, pixels.part(part)
         else:
-            pixels = world_pixels(cone_reach(scene), scene.pixel_size).where(band)
-            yield part, _in_cones(scene, views[part], pixels)[0]
+            chosen = world_pixels(cone_reach(scene), scene.pixel_size).chosen(band)
+            yield part, _in_cones(scene, views[part], chosen)[0]
 
 
-@lru_cache(maxsize=_KEPT_BLOCKS)
-def _all_in_cones(scene: Scene, views: bytes) -> tuple[ConePixels, IntArray]:
-    """Pixels of the whole world in the cones, and their indices; the bytes of the views are the cache key."""
-    return _in_cones(scene, np.frombuffer(views), world_pixels(cone_reach(scene), scene.pixel_size))
+@dataclass(frozen=True, eq=False)
+class _AllInCones:
+    """All world pixels in the cones of some views, and where in that list each pixel stands.
+
+    Attributes:
+        pixels: by view; the keys begin anew with each part of the views.
+        place: places in the list by pixel, shape (N,).
+        first: where in `place` those of each pixel begin, and the end, shape (number of world pixels + 1,).
+    """
+
+    pixels: ConePixels
+    place: IntArray
+    first: IntArray
+
+    def of(self, band: IntArray) -> ConePixels:
+        """Those pixels whose indices are in `band`, shape (P,)."""
+        first = self.first.take(band)
+        chosen = np.zeros(len(self.place), dtype=bool)
+        chosen[self.place.take(ranges(first, self.first.take(band + 1) - first))] = True
+        kept = np.flatnonzero(chosen)
+        return ConePixels(
+            self.pixels.key.take(kept), self.pixels.distance.take(kept), np.searchsorted(kept, self.pixels.edges)
+        )
+
+
+# Two: those of the candidates are asked for in turn with those between two candidates.
+@lru_cache(maxsize=2)
+def _all_in_cones(scene: Scene, views: bytes, rows: int) -> _AllInCones:
+    """Pixels of the whole world in the cones of `views`, in parts of `rows`; the bytes are part of the cache key."""
+    angles, world = np.frombuffer(views), world_pixels(cone_reach(scene), scene.pixel_size)
+    parts = [_in_cones(scene, angles[start : start + rows], world) for start in range(0, len(angles), rows)]
+    key, distance, pixel = (
+        np.concatenate(column)
+        for column in zip(*((found.key, found.distance, index) for found, index in parts), strict=True)
+    )
+    counts = np.concatenate([np.diff(found.edges) for found, _ in parts])
+    place = np.argsort(pixel, kind="stable")
+    first = np.searchsorted(pixel[place], np.arange(len(world.angle) + 1))
+    return _AllInCones(ConePixels(key, distance, np.append(0, np.cumsum(counts))), place, first)
 
 
 def _in_cones(scene: Scene, views: FloatArray, pixels: WorldPixels) -> tuple[ConePixels, IntArray]:

@@ -9,7 +9,7 @@ import numpy as np
 from nbv_planner.geometry import BoolArray, FloatArray, IntArray
 from nbv_planner.planning.objectives.base import ObjectiveInfo
 from nbv_planner.planning.objectives.cone_pixels import BEARING_SPAN, ConePixels, band_in_cones, views_in_part
-from nbv_planner.planning.objectives.world_pixels import cone_reach, in_band
+from nbv_planner.planning.objectives.world_pixels import cone_reach, pixels_in_band
 from nbv_planner.scene import Scene
 from nbv_planner.surface import SurfaceBelief
 from nbv_planner.visibility import bearing_extent, discretise, sightings
@@ -28,7 +28,7 @@ class IntersectionOcclusionAware:
     def evaluate(self, belief: SurfaceBelief, scene: Scene, views: FloatArray) -> FloatArray:
         """Value per candidate view, in pixels."""
         values = np.empty(len(views))
-        band = in_band(belief, cone_reach(scene), scene.pixel_size)
+        band = pixels_in_band(belief, cone_reach(scene), scene.pixel_size)
         pieces = _Screens.of(belief, scene, views).pieces(views_in_part(scene))
         for part, pixels in band_in_cones(scene, views, band):
             values[part] = pixels.count(~pieces.part(part).hide(pixels))
@@ -111,12 +111,10 @@ class _Pieces:
 
     def hide(self, pixels: ConePixels) -> BoolArray:
         """Whether each pixel of the same part lies behind the screen of its view, shape (N,)."""
-        hidden = np.zeros(len(pixels.key), dtype=bool)
         if len(self.view) == 0:
-            return hidden
-        begin = np.searchsorted(pixels.key, self.key, side="left")
-        length = np.diff(begin, append=len(pixels.key))
-        along = pixels.key[begin[0] :] - np.repeat(self.key, length)
-        screen = np.repeat(self.slope, length) * along + np.repeat(self.distance, length)
-        hidden[begin[0] :] = pixels.distance[begin[0] :] >= screen
-        return hidden
+            return np.zeros(len(pixels.key), dtype=bool)
+        piece = np.searchsorted(self.key, pixels.key, side="right") - 1
+        along = pixels.key - self.key.take(piece)
+        hidden = pixels.distance >= self.slope.take(piece) * along + self.distance.take(piece)
+        hidden[piece < 0] = False
+        return np.asarray(hidden)

@@ -100,8 +100,8 @@ def test_blocks_of_views_give_the_values_of_one_block(name, monkeypatch):
     together = objective_named(name).evaluate(belief, scene, views)
     monkeypatch.setattr(windows, "_BLOCK_ENTRIES", 1000)
     monkeypatch.setattr(cone_pixels, "_BLOCK_PAIRS", 2000)
-    for kept in (1000, 0):
-        monkeypatch.setattr(cone_pixels, "_KEPT_BLOCKS", kept)
+    for kept in (2_000_000, 0):
+        monkeypatch.setattr(cone_pixels, "_MOST_KEPT", kept)
         np.testing.assert_array_equal(objective_named(name).evaluate(belief, scene, views), together)
 
 
