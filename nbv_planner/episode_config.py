@@ -25,6 +25,7 @@ PROTOCOLS = ("thesis", "sensor")
 _TIE_TOLERANCE = Setting(
     "Takes the place of tie_tolerance in the thesis protocol.", minimum=0.0, maximum=1.0, maximum_allowed=False
 )
+_STOP_AT_COVERAGE = Setting("True coverage at which an episode ends; 0: none does.", minimum=0.0, maximum=1.0)
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,8 @@ class EpisodeConfig:
         termination: limits that end the episode.
         thesis_tie_tolerance: takes the place of `tie_tolerance` in the thesis protocol. With 0 the plain maximum
             decides among candidates that are equal up to rounding, as in the published runs.
+        stop_at_coverage: true coverage at which the episode ends (COMPLETE), 0 for none: what happens after T95 is not
+            simulated where only T95 is asked for. No robot can stop like that.
     """
 
     object: str = "polygon:star"
@@ -63,18 +66,20 @@ class EpisodeConfig:
     views: ViewSpaceSettings = field(default_factory=ViewSpaceSettings)
     termination: TerminationSettings = field(default_factory=TerminationSettings)
     thesis_tie_tolerance: float = 0.0
+    stop_at_coverage: float = 0.0
 
     def __post_init__(self) -> None:
-        """Check the protocol, the tie tolerance, and that the prior fits the bounds.
+        """Check the protocol, the numbers, and that the prior fits the bounds.
 
         Raises:
-            SettingError: unknown protocol, tie tolerance out of range, or the prior mean lies outside the radius
-                bounds.
+            SettingError: unknown protocol, a number out of range, or the prior mean lies outside the radius bounds.
         """
         if self.protocol not in PROTOCOLS:
             raise SettingError(f"protocol: {self.protocol!r} is not known; must be one of {', '.join(PROTOCOLS)}")
         tolerance = check_value("thesis_tie_tolerance", self.thesis_tie_tolerance, 0.0, _TIE_TOLERANCE)
         object.__setattr__(self, "thesis_tie_tolerance", tolerance)
+        coverage = check_value("stop_at_coverage", self.stop_at_coverage, 0.0, _STOP_AT_COVERAGE)
+        object.__setattr__(self, "stop_at_coverage", coverage)
         check_prior_mean(self.mapper, self.scene)
 
     def as_dict(self) -> dict[str, Any]:

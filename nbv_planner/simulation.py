@@ -86,7 +86,8 @@ class Simulation:
 
     def run(self) -> Episode:
         """Run the episode in the configured protocol."""
-        return self._thesis() if self.config.protocol == "thesis" else self._sensor()
+        episode = self._thesis() if self.config.protocol == "thesis" else self._sensor()
+        return _until_coverage(episode, self.config.stop_at_coverage) if self.config.stop_at_coverage else episode
 
     def _thesis(self) -> Episode:
         """Observe the surface points themselves, without noise, until nothing new is seen."""
@@ -190,6 +191,22 @@ def thesis_planner_settings(config: EpisodeConfig) -> PlannerSettings:
 def _published_views(config: EpisodeConfig) -> bool:
     """Whether the candidates are as many as those of the published runs, which hold 0 and 2π."""
     return config.views.num_views == _THESIS_VIEWS
+
+
+def _until_coverage(episode: Episode, coverage: float) -> Episode:
+    """Cut an episode off at the first view after which this part of the surface points has been seen."""
+    while True:
+        try:
+            record = next(episode)
+        except StopIteration as end:
+            termination: Termination = end.value
+            return termination
+        yield record
+        if record.coverage >= coverage:
+            return Termination(
+                TerminationReason.COMPLETE, {"coverage": record.coverage},
+                f"{record.coverage:.1%} of the surface points have been seen",
+            )
 
 
 def _no_reachable_view() -> Termination:

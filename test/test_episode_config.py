@@ -20,7 +20,7 @@ def test_configuration_is_plain_data():
     assert plain["sensor"]["seed"] == 3
     assert set(plain) == {
         "object", "protocol", "scene", "sensor", "motion", "kernel", "mapper", "measurement", "robust", "checks",
-        "planner", "views", "termination", "thesis_tie_tolerance",
+        "planner", "views", "termination", "thesis_tie_tolerance", "stop_at_coverage",
     }  # fmt: skip
 
 
@@ -28,6 +28,12 @@ def test_unknown_protocol_lists_the_known_ones():
     with pytest.raises(SettingError) as caught:
         EpisodeConfig(protocol="real")
     assert all(word in str(caught.value) for word in ("protocol", "real", "thesis", "sensor"))
+
+
+@pytest.mark.parametrize("coverage", [-0.1, 1.1, float("nan")])
+def test_stop_at_coverage_out_of_range_is_refused(coverage):
+    with pytest.raises(SettingError, match="stop_at_coverage"):
+        EpisodeConfig(stop_at_coverage=coverage)
 
 
 @pytest.mark.parametrize("mean", [1.9, 8.1])

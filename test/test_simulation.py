@@ -12,7 +12,7 @@ import pytest
 
 from nbv_planner.episode_config import EpisodeConfig
 from nbv_planner.errors import ContourError, NbvPlannerError, SettingError, UnknownNameError
-from nbv_planner.evaluation.metrics import episode_metrics
+from nbv_planner.evaluation.metrics import episode_metrics, views_to
 from nbv_planner.objects import bisected_surface_points, parse_object
 from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.termination import TerminationReason, TerminationSettings
@@ -71,6 +71,23 @@ def test_thesis_episode_is_that_of_a_plain_program(text, objective):
     np.testing.assert_allclose([record.angle for record in records], candidates[views], atol=1e-12)
     complete = history[-1][0] == 1.0
     assert termination.reason is (TerminationReason.COMPLETE if complete else TerminationReason.NO_NEW_POINTS)
+
+
+@pytest.mark.parametrize("protocol", ["thesis", "sensor"])
+def test_stop_at_coverage_cuts_the_same_episode_off(protocol):
+    config = EpisodeConfig(object="ellipse:a=6,b=4", protocol=protocol, planner=PlannerSettings(objective="U"))
+    whole, cut = played(config)[0].judge.views, dataclasses.replace(config, stop_at_coverage=0.9)
+    simulation, ended = played(cut)
+    views = views_to((record.coverage for record in whole), 0.9)
+    assert [record.angle for record in simulation.judge.views] == [record.angle for record in whole[:views]]
+    assert views < len(whole)
+    assert (ended.reason, ended.figures) == (TerminationReason.COMPLETE, {"coverage": simulation.judge.coverage})
+
+
+def test_an_episode_that_ends_before_its_stop_at_coverage_says_why():
+    config = EpisodeConfig(stop_at_coverage=1.0, termination=TerminationSettings(max_views=2))
+    simulation, ended = played(config)
+    assert (len(simulation.judge.views), ended.reason) == (2, TerminationReason.MAX_VIEWS)
 
 
 @pytest.mark.parametrize("objective", sorted(FIRST))

@@ -15,7 +15,7 @@ from nbv_planner.settings import settings_of
 OWN_SETTINGS = "settings"
 """Key of a planner under which settings of its own stand."""
 
-_SAME_FOR_ALL = ("scene", "sensor", "motion", "thesis_tie_tolerance")
+_SAME_FOR_ALL = ("scene", "sensor", "motion", "thesis_tie_tolerance", "stop_at_coverage")
 """What no planner may have of its own: all look at the same objects with the same noise, or there are no pairs."""
 
 _FIXED_BY_THESIS = {("mapper", "grid_size"), ("mapper", "solver")}

@@ -29,14 +29,14 @@ class LearnedPriorSettings:
         (0.15, 0.4, 1.0), "learned: length scales of the priors averaged over.", unit="rad", ge=0.02, le=100.0
     )
     prior_kernel_stds: tuple[float, ...] = setting(
-        (0.7, 1.5), "learned: standard deviations of the radius of the priors averaged over.", unit="m", gt=0.0
+        (0.5, 1.0, 2.0), "learned: standard deviations of the radius of the priors averaged over.", unit="m", gt=0.0
     )
     prior_symmetries: tuple[float, ...] = setting(
-        (2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0),
+        (2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0, 12.0),
         "learned: n of the n-fold symmetries averaged over, beside none at all; whole numbers.", ge=2.0, le=64.0,
     )
     symmetry_probability: float = setting(
-        0.6, "learned: prior probability that the object has one of these symmetries.", ge=0.0, lt=1.0
+        0.8, "learned: prior probability that the object has one of these symmetries.", ge=0.0, lt=1.0
     )
     prior_mean_std: float = setting(
         1.5, "learned: standard deviation of the mean radius about prior_mean.", unit="m", gt=0.0

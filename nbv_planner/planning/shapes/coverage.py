@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from nbv_planner.circle import CircleInterpolation
-from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, polar_to_cartesian
+from nbv_planner.evidence import nearest_cell
+from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, polar_to_cartesian, wrap_angle
 from nbv_planner.planning.shapes.sampler import Shapes
 from nbv_planner.planning.shapes.visibility import visible_cells
 from nbv_planner.scene import Scene
@@ -17,6 +18,8 @@ from nbv_planner.surface import SurfaceBelief
 # Points are counted in parts of this size: sums of whole parts are exact in single precision, in whatever order a
 # linear algebra library adds them, so that decisions do not depend on it.
 _PART = 2.0**-8
+# Pixel sides by which the ends of a measured stretch are not taken for seen.
+_END = 10.0
 # Places in a cell, in cell widths from its middle, at which it is asked whether it has been seen.
 _IN_CELL = (np.arange(4) - 1.5) / 4.0
 
@@ -38,15 +41,17 @@ class ShapeCoverage:
 
     @classmethod
     def of(
-        cls, shapes: Shapes, taken: FloatArray, views: FloatArray, scene: Scene, density: str = "crossings"
+        cls, shapes: Shapes, taken: FloatArray, views: FloatArray, scene: Scene, density: str = "crossings",
+        measured: BoolArray | None = None,
     ) -> ShapeCoverage:
         """Look at `shapes` from `views` (V,), radians, once the views `taken` (T,), radians, have been taken.
 
         What has been seen of a shape is what these views would have seen of it, so that the edges of what was seen are
-        as uncertain as the shapes are there.
+        as uncertain as the shapes are there; and the grid angles `measured` (M,), whatever the shape.
         """
         points = np.rint(surface_density(shapes, scene.pixel_size, density) / _PART)
-        unseen = np.where(visible_cells(shapes, taken, scene).any(axis=1), 0.0, points)
+        seen = visible_cells(shapes, taken, scene).any(axis=1)
+        unseen = np.where(seen if measured is None else seen | measured, 0.0, points)
         left = np.flatnonzero(unseen.any(axis=0))  # the rest adds nothing to any view
         visible = visible_cells(shapes, views, scene)[:, :, left]
         return cls(
@@ -74,6 +79,24 @@ def surface_density(shapes: Shapes, pixel_size: float, density: str = "crossings
     dx, dy = (np.roll(values, -1, axis=1) - values for values in (x, y))
     stretch = (np.abs(dx) + np.abs(dy) if density == "crossings" else np.hypot(dx, dy)) / pixel_size
     return np.asarray(0.5 * (stretch + np.roll(stretch, 1, axis=1)))
+
+
+def measured_inside(belief: SurfaceBelief, angle: FloatArray, pixel_size: float) -> BoolArray:
+    """Which grid angles (uniform, shape (M,)) lie well inside a stretch that has been measured; shape (M,).
+
+    Where grazing views meet the surface, measurements lie far apart, and shapes drawn between them have small waves
+    that would hide from those views what they did see. The ends of a stretch are left out by ten pixel sides along the
+    mean contour: noise of the range moves the outermost measurements along a slanted surface.
+    """
+    seen = _seen(belief, pixel_size)
+    if seen.all() or not seen.any():
+        return np.full(len(angle), bool(seen.all()))
+    steps = contour_steps(belief)
+    place, around = np.cumsum(steps) - steps, steps.sum()
+    gaps = np.concatenate([place[~seen] - around, place[~seen], place[~seen] + around])
+    after = np.searchsorted(gaps, place)
+    inside = np.minimum(place - gaps[after - 1], gaps[np.minimum(after, len(gaps) - 1)] - place) >= _END * pixel_size
+    return np.asarray((seen & inside)[nearest_cell(belief.angle, wrap_angle(angle))])
 
 
 def seen_points(belief: SurfaceBelief, angle: FloatArray, pixel_size: float, density: str = "crossings") -> float:

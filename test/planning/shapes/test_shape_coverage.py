@@ -12,9 +12,15 @@ from beliefs import belief_of
 from nbv_planner.gp.kernels import PeriodicMatern
 from nbv_planner.objects import parse_object, surface_points
 from nbv_planner.planning.objectives import ExpectedMarginalCoverage
-from nbv_planner.planning.shapes.coverage import ShapeCoverage, surface_density, unseen_fraction
+from nbv_planner.planning.shapes.coverage import (
+    ShapeCoverage,
+    measured_inside,
+    surface_density,
+    unseen_fraction,
+)
 from nbv_planner.planning.shapes.sampler import Shapes
 from nbv_planner.planning.shapes.views_to_go import views_to_go
+from nbv_planner.planning.shapes.visibility import visible_cells
 from nbv_planner.scene import Scene
 from nbv_planner.surface import MapperSettings, Measurements, SurfaceMapper, uniform_grid
 from nbv_planner.visibility import observe
@@ -92,6 +98,43 @@ def test_nothing_seen_and_everything_seen():
     grid = uniform_grid(90)
     assert (unseen_fraction(belief_of(4.0, 6.0, size=360, hits=0), grid, 0.1) == 1).all()
     assert (unseen_fraction(belief_of(4.0, 6.0, size=360, hits=1), grid, 0.1) == 0).all()
+
+
+def test_measured_inside_leaves_out_the_ends_of_a_stretch():
+    """On a circle of radius 5 m, ten pixels of 0.1 m are 0.2 rad."""
+    grid = uniform_grid(360)
+    belief = belief_of(4.5, 5.5, size=720, hits=lambda angle: ((angle >= 1.0) & (angle <= 2.0)).astype(int))
+    inside = grid[measured_inside(belief, grid, 0.1)]
+    assert inside.min() == pytest.approx(1.2, abs=0.03)
+    assert inside.max() == pytest.approx(1.8, abs=0.03)
+    assert len(inside) == pytest.approx(0.6 / (grid[1] - grid[0]), abs=3)
+
+
+def test_measured_inside_goes_across_the_first_angle():
+    grid = uniform_grid(360)
+    belief = belief_of(4.5, 5.5, size=720, hits=lambda angle: (np.cos(angle) > np.cos(0.5)).astype(int))
+    inside = measured_inside(belief, grid, 0.1)
+    np.testing.assert_array_equal(inside, np.cos(grid) > np.cos(0.3))
+
+
+@pytest.mark.parametrize("hits", [0, 1])
+def test_measured_inside_is_nothing_or_everything_where_hits_are(hits):
+    grid = uniform_grid(90)
+    assert (measured_inside(belief_of(4.0, 6.0, size=360, hits=hits), grid, 0.1) == bool(hits)).all()
+
+
+def test_waves_of_a_shape_do_not_hide_what_was_measured():
+    """From a grazing view a wavy shape hides parts of itself; where the surface was measured, they count as seen."""
+    grid = uniform_grid(360)
+    wavy, view = Shapes(grid, 5.0 + 0.05 * np.cos(90 * grid)[None]), np.array([0.9])
+    belief = belief_of(4.9, 5.1, size=720, hits=lambda angle: (np.abs(angle - 0.9) < 0.8).astype(int))
+    measured = measured_inside(belief, grid, SCENE.pixel_size)
+    blind = ShapeCoverage.of(wavy, view, view, SCENE).unseen.sum()
+    told = ShapeCoverage.of(wavy, view, view, SCENE, measured=measured).unseen.sum()
+    hidden = measured & ~visible_cells(wavy, view, SCENE)[0, 0]
+    lost = surface_density(wavy, SCENE.pixel_size)[0, hidden].sum()
+    assert lost > 1.0
+    assert blind - told == pytest.approx(lost, abs=1.0)
 
 
 def coverage_of(sets: list[list[int]], weight: list[float]) -> ShapeCoverage:
