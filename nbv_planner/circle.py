@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -38,12 +39,7 @@ class CircleInterpolation:
             grid: grid angles, shape (M,), radians; 2π may be there beside 0.
             angle: where to interpolate.
         """
-        turned = wrap_angle(grid)
-        order = np.argsort(turned, kind="stable")
-        order = np.concatenate([order[-1:], order, order[:1]])
-        axis = turned[order]
-        axis[0] -= TWO_PI
-        axis[-1] += TWO_PI
+        order, axis = _axis(np.asarray(grid, dtype=float).tobytes())
         place = wrap_angle(angle)
         left = np.searchsorted(axis, place, side="right") - 1
         return cls(order[left], order[left + 1], axis[left + 1] - axis[left], place - axis[left])
@@ -58,6 +54,21 @@ class CircleInterpolation:
         """Interpolate grid `values`, shape (M,)."""
         start = values[self.before]
         return np.asarray((values[self.after] - start) / self.gap * self.offset + start)
+
+
+@lru_cache(maxsize=8)
+def _axis(grid: bytes) -> tuple[IntArray, FloatArray]:
+    """Indices of the grid angles by rising angle and these angles, with a neighbour from the turns before and behind.
+
+    The bytes of the grid are the cache key: a mapper asks for the same one with every scan.
+    """
+    turned = wrap_angle(np.frombuffer(grid))
+    order = np.argsort(turned, kind="stable")
+    order = np.concatenate([order[-1:], order, order[:1]])
+    axis = turned[order]
+    axis[0] -= TWO_PI
+    axis[-1] += TWO_PI
+    return order, axis
 
 
 def two_turns(values: FloatArray) -> FloatArray:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
 from itertools import groupby
 
 from nbv_planner.camera import MeasurementSettings, scan_to_measurements
@@ -41,13 +40,13 @@ def map_scans(
         scene: bounds of the radius and of the range.
         settings: how returns become measurements.
     """
-    views, dropped, hits = 0, Counter[str](), Measurements.empty()
+    views, dropped, hits = 0, Counter[str](), list[Measurements]()
     for view, of_view in groupby(scans, key=lambda match: match.view):
         found = [scan_to_measurements(match.scan, match.pose, scene, settings) for match in of_view]
-        new = reduce(Measurements.joined, (one.measurements for one in found))
+        new = Measurements.together([one.measurements for one in found])
         mapper.add(new, same_view=view <= newest_view, free=[one.free for one in found])
-        hits = hits.joined(new)
+        hits.append(new)
         views += view > newest_view
         for one in found:
             dropped.update(one.dropped)
-    return MappedScans(views, hits, dropped)
+    return MappedScans(views, Measurements.together(hits), dropped)

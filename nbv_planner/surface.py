@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -69,10 +70,10 @@ class Measurements:
         if len(set(sizes)) > 1:
             raise MeasurementError(f"measurements differ in size: {', '.join(map(str, sizes))}")
         for name in (*_COLUMNS, "spread"):
-            bad = np.argwhere(~np.isfinite(getattr(self, name)))
-            if len(bad):
-                value = getattr(self, name)[tuple(bad[0])]
-                raise MeasurementError(f"measurement {bad[0][0]}: {name} is {value}, must be finite")
+            finite = np.isfinite(getattr(self, name))
+            if not finite.all():
+                bad = tuple(np.argwhere(~finite)[0])
+                raise MeasurementError(f"measurement {bad[0]}: {name} is {getattr(self, name)[bad]}, must be finite")
         if count and self.std.min() <= 0.0:
             raise MeasurementError(f"measurement {self.std.argmin()}: std is {self.std.min()}, must be > 0")
         object.__setattr__(self, "angle", wrap_angle(self.angle))
@@ -86,10 +87,16 @@ class Measurements:
         """No measurement."""
         return cls(np.empty(0), np.empty(0), np.empty(0))
 
+    @classmethod
+    def together(cls, parts: Sequence[Measurements]) -> Measurements:
+        """All of some sets, one behind the other."""
+        if len(parts) < 2:
+            return parts[0] if parts else cls.empty()
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in (*_COLUMNS, "spread")))
+
     def joined(self, other: Measurements) -> Measurements:
         """Both sets, `other` behind this one."""
-        names = (*_COLUMNS, "spread")
-        return Measurements(*(np.concatenate([getattr(self, name), getattr(other, name)]) for name in names))
+        return Measurements.together([self, other])
 
     def chosen(self, mask: BoolArray) -> Measurements:
         """Those for which `mask`, shape (n,), is true."""
@@ -183,10 +190,23 @@ class SurfaceBelief:
 
 def relative_slope(grid: FloatArray, mean: FloatArray, angle: ArrayLike) -> FloatArray:
     """Relative slope `μ'/μ` at `angle` of a contour given on the grid, 1/rad, by central differences."""
+    return CircleInterpolation.at(grid, angle)(slope_on_grid(grid, mean))
+
+
+def slope_on_grid(grid: FloatArray, mean: FloatArray) -> FloatArray:
+    """Relative slope `μ'/μ` of a contour at the angles of its grid, shape (M,), 1/rad, by central differences."""
     step = float(grid[1] - grid[0])
-    after, before = (CircleInterpolation.at(grid, grid + shift)(mean) for shift in (step, -step))
+    after, before = (at_neighbour(mean) for at_neighbour in _neighbours(np.asarray(grid, dtype=float).tobytes()))
     slope = (after - before) / (2.0 * step * np.maximum(mean, 1e-9))
-    return CircleInterpolation.at(grid, angle)(np.clip(slope, -_STEEPEST, _STEEPEST))
+    return np.asarray(np.clip(slope, -_STEEPEST, _STEEPEST))
+
+
+@lru_cache(maxsize=8)
+def _neighbours(grid: bytes) -> tuple[CircleInterpolation, CircleInterpolation]:
+    """Interpolation one step after and one before each angle of a grid, whose bytes are the cache key."""
+    angle = np.frombuffer(grid)
+    step = float(angle[1] - angle[0])
+    return CircleInterpolation.at(angle, angle + step), CircleInterpolation.at(angle, angle - step)
 
 
 @dataclass(frozen=True)
@@ -333,13 +353,13 @@ class SurfaceMapper:
         """
         assert measurements.tilt is not None
         assert measurements.spread is not None
-        new = measurements
+        new, at_hits = measurements, CircleInterpolation.at(self._grid, measurements.angle)
         if measurements.tilt.any() or measurements.spread.any():
             preview = trusted(self._posterior.preview(new.angle, new.radius, new.std), self._grid)
-            new = new.radial(relative_slope(self._grid, preview.mean(), new.angle))
+            new = new.radial(at_hits(slope_on_grid(self._grid, preview.mean())))
         self._posterior = self._posterior.adding(new.angle, new.radius, new.std)
         self._trusted = trusted(self._posterior, self._grid)
-        self._hits = self._hits + self._new_hits(self._met(measurements))
+        self._hits = self._hits + self._new_hits(self._met(measurements, at_hits))
         self._evidence = self._evidence.adding(self._grid, new.angle, new.radius, new.std)
         for rays in free:
             self._evidence = self._evidence.bounded(rays.bound(self._grid))
@@ -393,7 +413,7 @@ class SurfaceMapper:
         """Predict each of :attr:`measurements` from the others: a check of kernel, noise and band."""
         return leave_one_out(self._kernel, self._settings.prior_mean, *self._posterior.measured)
 
-    def _met(self, measurements: Measurements) -> FloatArray:
+    def _met(self, measurements: Measurements, at_hits: CircleInterpolation) -> FloatArray:
         r"""Angle at which each beam meets the mean contour, to first order, shape (n,), radians.
 
         Noise along a slanting beam moves its hit along the surface too, so that the outermost hits of a view pretend
@@ -404,8 +424,8 @@ class SurfaceMapper:
         if not tilt.any():
             return measurements.angle
         mean = self._trusted.mean()
-        short = CircleInterpolation.at(self._grid, measurements.angle)(mean) - measurements.radius
-        rate = np.cos(tilt) - relative_slope(self._grid, mean, measurements.angle) * np.sin(tilt)
+        short = at_hits(mean) - measurements.radius
+        rate = np.cos(tilt) - at_hits(slope_on_grid(self._grid, mean)) * np.sin(tilt)
         most = 3.0 * measurements.std
         step = np.clip(short * np.sign(rate) / np.maximum(np.abs(rate), 1e-3), -most, most)
         return wrap_angle(measurements.angle + step * np.sin(tilt) / radius)

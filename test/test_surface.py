@@ -64,6 +64,13 @@ def test_joined_puts_the_other_set_behind_and_changes_neither():
     assert (len(first), len(second), len(Measurements.empty())) == (1, 2, 0)
 
 
+def test_together_puts_sets_behind_each_other_and_copies_no_single_one():
+    first, second = measured((1.0, 5.0, 0.1)), measured((2.0, 6.0, 0.2), (1.0, 5.5, 0.3))
+    np.testing.assert_array_equal(Measurements.together([second, first, second]).radius, [6.0, 5.5, 5.0, 6.0, 5.5])
+    assert Measurements.together([first]) is first
+    assert len(Measurements.together([])) == 0
+
+
 def test_uniform_grid_counts_zero_once():
     grid = uniform_grid(8)
     np.testing.assert_allclose(grid, np.arange(8) * np.pi / 4)

@@ -26,8 +26,8 @@ _MOST_HITS = 5000
 class MarkerPublisher:
     """Remembers what there is to show, and publishes it while somebody listens.
 
-    Without a subscriber nothing is built. The candidates come from the planner's own topic, which is latched: a mapper
-    that starts later, or again, shows them too.
+    Without a subscriber nothing is built, and the candidates are not listened to. They come from the planner's own
+    topic, which is latched: whoever asks for markers later sees them too.
     """
 
     def __init__(self, node: BaseNode, scene: Scene, frame: str) -> None:
@@ -35,14 +35,13 @@ class MarkerPublisher:
         self._node, self._frame = node, frame
         self._empty = SceneContent(scene)
         self._content = self._empty
+        self._hits: list[Measurements] = []
         self._new = False
         self._listeners = 0
         override = {"qos_overriding_options": qos.overridable()}
         self._publisher = node.create_publisher(MarkerArray, "markers", qos.latched(), **override)
-        node.create_subscription(
-            PointCloud2, "nbv_planner/candidates", node.guarded("candidates", self._on_candidates), qos.latched(),
-            **override,
-        )
+        self._take_candidates = node.guarded("candidates", self._on_candidates)
+        self._candidates: Any = None
         node.create_timer(_PERIOD, self.publish)
 
     def show(self, **parts: Any) -> None:
@@ -52,12 +51,18 @@ class MarkerPublisher:
 
     def add_hits(self, hits: Measurements) -> None:
         """Show more measurements."""
-        before = self._content.hits
-        self.show(hits=thinned(hits if before is None else before.joined(hits), _MOST_HITS))
+        self._hits.append(hits)
+        self._new = True
+        if sum(map(len, self._hits)) > _MOST_HITS:
+            self._join_hits()
+
+    def _join_hits(self) -> None:
+        """Put all measurements together, which many small sets would take long to do one by one."""
+        self._hits = [thinned(Measurements.together(self._hits), _MOST_HITS)]
 
     def reset(self) -> None:
         """Forget everything: what has been shown is deleted, until it is known again."""
-        self._content, self._new = self._empty, True
+        self._content, self._hits, self._new = self._empty, [], True
 
     def _on_candidates(self, msg: PointCloud2) -> None:
         conversions.check_frame(msg.header, self._frame)
@@ -71,11 +76,26 @@ class MarkerPublisher:
         if not self._node.active:
             return
         listeners = self._publisher.get_subscription_count()
+        self._listen_to_candidates(listeners > 0)
         if listeners and (self._new or listeners > self._listeners):
             self._new = False
+            if self._hits:
+                self._join_hits()
+                self._content = dataclasses.replace(self._content, hits=self._hits[0])
             stamp = self._node.get_clock().now().to_msg()
             self._publisher.publish(scene_markers(self._content, Header(stamp=stamp, frame_id=self._frame)))
         self._listeners = listeners
+
+    def _listen_to_candidates(self, wanted: bool) -> None:
+        """Listen while somebody asks for markers: the candidates of every view would cost the mapper for nothing."""
+        if wanted and self._candidates is None:
+            self._candidates = self._node.create_subscription(
+                PointCloud2, "nbv_planner/candidates", self._take_candidates, qos.latched(),
+                qos_overriding_options=qos.overridable(),
+            )
+        elif not wanted and self._candidates is not None:
+            self._node.destroy_subscription(self._candidates)
+            self._candidates = None
 
 
 def thinned(measurements: Measurements, most: int) -> Measurements:

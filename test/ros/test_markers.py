@@ -196,6 +196,39 @@ class Counting:
         self._publisher.publish(msg)
 
 
+def test_candidates_are_listened_to_while_somebody_asks_for_markers(world):
+    """They come after every view; a mapper that shows nothing has no use for them."""
+    from visualization_msgs.msg import MarkerArray
+
+    from nbv_planner.ros import qos
+    from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
+
+    world.start(SurfaceMapperNode, grid_size=120)
+    world.spin_until(lambda: world.peer.count_subscribers("scan") == 1, "the mapper")
+    assert world.peer.count_subscribers("nbv_planner/candidates") == 0
+    for _ in range(2):
+        heard: list[MarkerArray] = []
+        subscription = world.peer.create_subscription(MarkerArray, "markers", heard.append, qos.latched())
+        world.spin_until(lambda: world.peer.count_subscribers("nbv_planner/candidates") == 1, "its ear for candidates")
+        world.peer.destroy_subscription(subscription)
+        world.spin_until(lambda: world.peer.count_subscribers("nbv_planner/candidates") == 0, "the end of it")
+
+
+def test_hits_are_thinned_however_they_come(world):
+    from nbv_planner.ros.marker_publisher import thinned
+    from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
+
+    mapper = world.start(SurfaceMapperNode, grid_size=120)
+    parts = [Measurements(np.full(900, 0.01 * k), np.arange(900.0), np.ones(900)) for k in range(14)]
+    expected = Measurements.empty()
+    for part in parts:
+        mapper.markers.add_hits(part)
+        expected = thinned(expected.joined(part), 5000)
+    shown = Measurements.together(mapper.markers._hits)
+    np.testing.assert_array_equal(shown.angle, expected.angle)
+    np.testing.assert_array_equal(shown.radius, expected.radius)
+
+
 def test_markers_of_an_episode_and_their_deletion_on_reset(world):
     from geometry_msgs.msg import PoseStamped
     from ros_world import pose_msg

@@ -6,7 +6,10 @@ import pytest
 
 pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
 
+from visualization_msgs.msg import MarkerArray
+
 from nbv_planner.node_interfaces import NodeInterface, node_interfaces
+from nbv_planner.ros import qos
 from nbv_planner.ros.nodes.depth_camera import DepthCamera
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
 from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
@@ -41,8 +44,12 @@ def declared(interface: NodeInterface, name: str, namespace: str) -> dict[str, s
 
 @pytest.mark.parametrize("namespace", ["", "/cell"])
 def test_running_nodes_use_what_is_declared_and_nothing_else(world, namespace):
-    """The planner's questions for parameters last only until they are answered: they are watched for on the way."""
+    """The planner's questions for parameters last only until they are answered: they are watched for on the way.
+
+    The mapper listens to candidates while somebody listens to its markers.
+    """
     asked: set[str] = set()
+    world.listen(MarkerArray, f"{namespace}/markers", qos.latched())
     arguments = ["--ros-args", "-r", f"__ns:={namespace}"] if namespace else None
     for cls in NODES.values():
         world.start(cls, cli_args=arguments)
