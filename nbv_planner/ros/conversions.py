@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import array
-import dataclasses
 import math
+from functools import lru_cache
 
 import numpy as np
 from builtin_interfaces.msg import Time
@@ -94,8 +94,8 @@ def belief_to_msg(belief: SurfaceBelief, header: Header) -> PointCloud2:
     columns.update({name: getattr(belief, name) for name in ("angle", "mean", "std", "lower", "upper")})
     if belief.evidence is None:
         return _cloud(SURFACE_LAYOUT, columns, header)
-    evidence = dataclasses.asdict(belief.evidence)
-    columns.update({name: evidence[name.replace("evidence_", "")] for name, _ in EVIDENCE_LAYOUT})
+    evidence = belief.evidence
+    columns.update({name: getattr(evidence, name.replace("evidence_", "")) for name, _ in EVIDENCE_LAYOUT})
     return _cloud(SURFACE_LAYOUT + EVIDENCE_LAYOUT, columns, header)
 
 
@@ -115,20 +115,25 @@ def contour_to_msg(angle: FloatArray, radius: FloatArray, header: Header) -> Poi
     return _cloud(CONTOUR_LAYOUT, {"x": x, "y": y, "angle": angle, "radius": radius}, header)
 
 
-
 def _cloud(layout: list[tuple[str, str]], columns: dict[str, np.ndarray], header: Header) -> PointCloud2:
     """Pack columns (missing ones are 0) into a cloud of one row."""
-    dtype = np.dtype(layout)
+    dtype, fields = _fields(tuple(layout))
     table = np.zeros(len(columns["angle"]), dtype=dtype)
     for name, values in columns.items():
         table[name] = values
-    fields = [
+    return PointCloud2(
+        header=header, height=1, width=len(table), fields=list(fields), is_bigendian=False, point_step=dtype.itemsize,
+        row_step=table.nbytes, data=array.array("B", table.tobytes()), is_dense=True,
+    )
+
+
+@lru_cache(maxsize=8)
+def _fields(layout: tuple[tuple[str, str], ...]) -> tuple[np.dtype, tuple[PointField, ...]]:
+    """Type of a point, and its fields as a message names them; the same for all clouds of a layout."""
+    dtype = np.dtype(list(layout))
+    return dtype, tuple(
         PointField(name=name, offset=dtype.fields[name][1], datatype=FIELD_TYPES[kind], count=1)
         for name, kind in layout
-    ]
-    return PointCloud2(
-        header=header, height=1, width=len(table), fields=fields, is_bigendian=False, point_step=dtype.itemsize,
-        row_step=table.nbytes, data=array.array("B", table.tobytes()), is_dense=True,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 from rclpy.node import Node
@@ -28,6 +29,8 @@ class Inputs:
         self._words: dict[str, str] = {}
         self._problems: dict[str, list[str]] = {}
         self._clock, self._last_time = Heartbeat(_CLOCK_TIMEOUT), -1
+        # Names are resolved by rules that are fixed at start, and asked for with every message.
+        self._resolved = lru_cache(maxsize=256)(node.resolve_topic_name)
 
     def add(self, topic: str, words: str = "") -> None:
         """Watch an input (anew); it never counts as lost until :meth:`expect` says how often it must come.
@@ -73,9 +76,9 @@ class Inputs:
         return f"{mine.topic_name} ({type_name(mine.msg_type)}; {qos_words(mine.qos_profile)})"
 
     def _endpoint(self, topic: str) -> Any:
-        name = self._node.resolve_topic_name(topic)
+        name = self._resolved(topic)
         endpoints = (*self._node.subscriptions, *self._node.publishers)
-        return next(mine for mine in endpoints if self._node.resolve_topic_name(mine.topic_name) == name)
+        return next(mine for mine in endpoints if self._resolved(mine.topic_name) == name)
 
     def _why_missing(self, topic: str) -> str:
         beat, now = self._beats[topic], time.monotonic()
@@ -97,7 +100,7 @@ class Inputs:
 
     def problems(self, *topics: str) -> list[str]:
         """Mismatches on these topics, or on all."""
-        names = [self._node.resolve_topic_name(topic) for topic in topics] or list(self._problems)
+        names = [self._resolved(topic) for topic in topics] or list(self._problems)
         return [problem for name in names for problem in self._problems.get(name, [])]
 
     def clock(self) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 import queue
 import sys
@@ -27,6 +26,8 @@ Job = Callable[[], Callable[[], None]]
 
 # Seconds that a job may take which holds up the node.
 _BRIEF = 0.01
+# Number of jobs alike by which the next one is judged.
+_JUDGED = 3
 # Seconds that a node which ends waits for a computation under way.
 _PATIENCE = 0.5
 
@@ -37,9 +38,10 @@ class Worker:
     The node's state belongs to the thread that spins it: a job gets values that nobody changes, or an object that
     nobody else touches until its result is there. So no lock is needed, and nothing half-updated can be seen.
 
-    A job like the last one, which took less than 10 ms, is computed in the node's own thread, as a task of its
-    executor behind the callback that submits it: that holds up nothing for long, and saves the hand-over to another
-    thread and back and the struggle of both for Python's global lock.
+    A job like the last ones, any of the last three of which took less than 10 ms, is computed in the node's own thread,
+    as a task of its executor behind the callback that submits it: that holds up nothing for long, and saves the
+    hand-over to another thread and back and the struggle of both for Python's global lock. Any of three, since one may
+    have taken longer only because other programs had the processor.
 
     A thread of its own, not a MultiThreadedExecutor: that of rclpy 7.1 and 9.1 hands out a callback that waits for a
     thread over and over (rclpy issue 1452), and would need locks around everything.
@@ -59,7 +61,7 @@ class Worker:
         self._turns: deque[Callable[[], None]] = deque()
         self._jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._results: deque[Callable[[], None]] = deque()
-        self._last: tuple[object, float] = (None, math.inf)
+        self._last: tuple[object, tuple[float, ...]] = (None, ())
         self._stopped = False
         self._guard = node.create_guard_condition(self._deliver)
         self._thread = _WorkerThread(target=self._run, name=f"{node.get_name()} worker", daemon=True)
@@ -103,7 +105,7 @@ class Worker:
 
     def _is_brief(self, like: object) -> bool:
         last, seconds = self._last
-        return like is not None and like == last and seconds < _BRIEF
+        return like is not None and like == last and min(seconds) < _BRIEF
 
     def stop(self) -> None:
         """End the thread; results that are not there yet are dropped."""
@@ -127,8 +129,12 @@ class Worker:
             caught = error
             return lambda: _raise(caught)
         finally:
-            self._last = like, time.perf_counter() - started
+            self._note(like, time.perf_counter() - started)
         return lambda: done(result)
+
+    def _note(self, like: object, seconds: float) -> None:
+        last, before = self._last
+        self._last = like, (*(before if like == last else ()), seconds)[-_JUDGED:]
 
     def _hand_back(self, deliver: Callable[[], None]) -> None:
         self._results.append(deliver)

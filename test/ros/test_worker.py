@@ -73,6 +73,24 @@ def test_a_job_like_a_long_one_holds_up_nothing(world, monkeypatch):
     assert threading.get_ident() not in threads
 
 
+def test_one_long_job_among_brief_ones_is_taken_for_chance_and_three_are_not(world, monkeypatch):
+    monkeypatch.setattr(worker, "_BRIEF", 1.0)
+    node, here = world.start(Working), threading.get_ident()
+    taken = iter([0.5, 2.0, 2.0, 2.0, 0.5, 0.5])
+
+    def clock():
+        now = 0.0
+        while True:
+            yield now
+            now += next(taken)
+            yield now
+
+    ticks = clock()
+    monkeypatch.setattr(worker.time, "perf_counter", lambda: next(ticks))
+    threads = threads_of(world, node, ["a"] * 6)
+    assert [thread == here for thread in threads] == [False, True, True, True, False, True]
+
+
 def test_brief_jobs_come_after_the_callback_and_run_beside_no_other(world, monkeypatch):
     monkeypatch.setattr(worker, "_BRIEF", 10.0)
     node, begun, got = world.start(Working), [], []

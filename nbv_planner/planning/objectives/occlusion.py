@@ -3,8 +3,10 @@ r"""IOA: the pixels of the band that a view would really see, hidden ones left o
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from nbv_planner.geometry import BoolArray, FloatArray, IntArray
 from nbv_planner.planning.objectives.base import ObjectiveInfo
@@ -63,12 +65,13 @@ class _Screens:
         behind = np.append(first[1:], len(view))[: len(first)]
         lowest, highest = bearing_extent(angle, radius, views[view[first]], scene.view_distance)
         begin, end = (np.minimum(lowest, bearing[first]), np.maximum(highest, bearing[behind - 1]))
-        # Where one view ends the next begins: the ends are inserted first.
-        places = np.concatenate([behind, first])
+        # Each view gets two corners more, one before its points and one behind them.
+        number = np.arange(len(first))
+        added = np.concatenate([first + 2 * number, behind + 2 * number + 1])
         return cls(
-            np.insert(view, places, np.concatenate([view[first], view[first]])),
-            np.insert(bearing, places, np.concatenate([end, begin])),
-            np.insert(distance, places, np.concatenate([distance[behind - 1], distance[first]])),
+            _with(view, added, np.concatenate([view[first], view[first]])),
+            _with(bearing, added, np.concatenate([begin, end])),
+            _with(distance, added, np.concatenate([distance[first], distance[behind - 1]])),
         )
 
     def pieces(self, in_part: int) -> _Pieces:
@@ -81,11 +84,20 @@ class _Screens:
         with np.errstate(divide="ignore", invalid="ignore"):  # points at one bearing: a piece without length
             slope = np.diff(self.distance, append=0.0) / np.diff(key, append=np.inf)
         slope[last] = 0.0
-        behind = np.nextafter(key[last], np.inf)
+        added = last + 1 + np.arange(len(last))
         return _Pieces(
-            np.insert(self.view, last + 1, self.view[last]), np.insert(key, last + 1, behind),
-            np.insert(self.distance, last + 1, np.inf), np.insert(slope, last + 1, 0.0),
+            _with(self.view, added, self.view[last]), _with(key, added, np.nextafter(key[last], np.inf)),
+            _with(self.distance, added, np.inf), _with(slope, added, 0.0),
         )
+
+
+def _with(values: NDArray[Any], places: IntArray, added: ArrayLike) -> NDArray[Any]:
+    """Array that holds `added` at `places`, and between them `values` in their order."""
+    both = np.empty(len(values) + len(places), dtype=values.dtype)
+    old = np.ones(len(both), dtype=bool)
+    old[places] = False
+    both[places], both[old] = added, values
+    return both
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 import traceback
 from collections.abc import Callable
 from functools import partial
@@ -46,6 +48,8 @@ _LINGER = 2.0
 # States between two views: too short to be worth a line in the log, or news on /diagnostics.
 _AT_WORK = {State.PLANNING, State.MOVING, State.MEASURING}
 _PASSING = {State.PLANNING, State.MEASURING}
+# Seconds between two lines about views: nobody reads faster, and each takes half a millisecond.
+_LINE_PERIOD = 0.5
 
 
 class NbvPlannerNode(BaseNode):
@@ -64,6 +68,7 @@ class NbvPlannerNode(BaseNode):
         super().__init__("nbv_planner", NODE_SETTINGS["nbv_planner"], **kwargs)
         self._robot: GoalAction | None = None
         self._said: tuple[State, str] | None = None
+        self._line_at = -math.inf
         # These last, so that the node can be asked why it does nothing before it is configured, too.
         override = {"qos_overriding_options": qos.overridable()}
         self._status = self.create_publisher(DiagnosticStatus, "~/status", qos.latched(), **override)
@@ -364,12 +369,18 @@ class NbvPlannerNode(BaseNode):
             self.create_timer(_LINGER, self._finish, clock=self.steady_clock)
         values = self._status_values()
         self._status.publish(conversions.status_message(f"{self.get_name()}: status", level, message, values))
-        if state in _PASSING:
-            self.get_logger().debug(f"{state.value}: {message}")
-        else:
-            self.get_logger().info(f"{state.value}: {message}")
+        self._log(state, f"{state.value}: {message}")
         if not (before and {state, before[0]} <= _AT_WORK):
             self.publish_diagnostics()
+
+    def _log(self, state: State, line: str) -> None:
+        """Write to the log what is worth a line there; the status tells all."""
+        now = time.monotonic()
+        if state in _PASSING or (state in _AT_WORK and now - self._line_at < _LINE_PERIOD):
+            self.get_logger().debug(line)
+        else:
+            self._line_at = now
+            self.get_logger().info(line)
 
     def _finish(self) -> None:
         raise NodeFinished

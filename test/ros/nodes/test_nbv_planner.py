@@ -583,3 +583,20 @@ def test_before_the_end_the_camera_is_sent_home_without_another_view(world):
     assert done["detail"] == "1 views taken; the camera is back at the home view"
     world.spin_some()
     assert len(robot.iterations) == len(robot.candidates) == 1
+
+
+def test_views_that_come_fast_are_not_a_line_each(world, monkeypatch):
+    """The end is, however soon it comes."""
+    from types import SimpleNamespace
+
+    from nbv_planner.planning.session import State
+    from nbv_planner.ros.nodes import nbv_planner as node_module
+
+    node, now, lines = world.start(NbvPlannerNode), [0.0], []
+    monkeypatch.setattr(node_module, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(node, "get_logger", lambda: SimpleNamespace(info=lines.append, debug=lambda line: None))
+    for later, state in [(0.0, State.MOVING), (0.1, State.MOVING), (0.6, State.MEASURING), (0.6, State.MOVING),
+                         (0.7, State.DONE)]:  # fmt: skip
+        now[0] = 1e9 + later
+        node._log(state, f"{state.value} after {later}")
+    assert lines == ["MOVING after 0.0", "MOVING after 0.6", "DONE after 0.7"]
