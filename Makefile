@@ -50,7 +50,7 @@ setup: $(STAMP)  ## create the virtual environment with the ROS 2 wheels
 
 demo: $(STAMP)  ## three nodes reconstruct the star polygon; results in results/demo
 	@mkdir -p $(ROS_LOG_DIR) results
-	$(BIN)/nbv-planner demo --object polygon:star --objective IOA --seed 0 --out results/demo --force
+	$(BIN)/nbv-planner demo --object polygon:star --planner rollout --seed 0 --out results/demo --force
 
 pictures: $(STAMP)  ## make the pictures in docs/ again (live.png needs Chromium)
 	@mkdir -p $(ROS_LOG_DIR)

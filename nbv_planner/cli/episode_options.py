@@ -6,13 +6,14 @@ import argparse
 import sys
 from pathlib import Path
 
-from nbv_planner.config_files import Parameters, load_parameters, takes_simulated_time
+from nbv_planner.config_files import Parameters, load_parameters, shared_file, takes_simulated_time
 from nbv_planner.episode_config import EpisodeConfig, config_from_parameters
 from nbv_planner.errors import UnknownNameError
-from nbv_planner.node_settings import NODE_SETTINGS, DepthCameraParameters
+from nbv_planner.node_settings import DepthCameraParameters
 from nbv_planner.objects import OBJECT_FORMS
 from nbv_planner.planning.objectives import EXPECTED, OBJECTIVE_INFO, OBJECTIVES
-from nbv_planner.planning.planners import PLANNERS
+from nbv_planner.planning.planners import PLANNERS, PlannerSettings
+from nbv_planner.planning.planners.settings import named_choice
 from nbv_planner.results import ResultsFolder, fresh_folder
 
 
@@ -20,34 +21,34 @@ def add_episode_options(parser: argparse.ArgumentParser) -> None:
     """Add the options to a verb's parser."""
     forms = "; ".join(OBJECT_FORMS).replace("%", "%%")
     parser.add_argument("--object", help=f"true object: {forms} (default: polygon:star)")
-    parser.add_argument("--objective", help=f"one of {', '.join([*OBJECTIVES, EXPECTED])} (default: IOA)")
-    parser.add_argument("--planner", help=f"one of {', '.join(PLANNERS)} (default: greedy)")
+    parser.add_argument("--objective", help=f"one of {', '.join([*OBJECTIVES, EXPECTED])} (alone: that of greedy)")
+    parser.add_argument("--planner", help=f"one of {', '.join(PLANNERS)} (default: rollout)")
     parser.add_argument("--phase-one-objective", metavar="ID", help="objective of phase 1 of two_phase (default: CS)")
     parser.add_argument("--seed", type=int, help="seed of the sensor noise (default: 0)")
     parser.add_argument("--first-candidate", type=int, metavar="N", help="index of the first view to take")
-    parser.add_argument("--params-file", metavar="F", help="ROS 2 parameter file (YAML) for the three nodes")
+    parser.add_argument("--params-file", metavar="F", help="ROS 2 parameter file (YAML) (default: simulation.yaml)")
     parser.add_argument("--out", metavar="DIR", help="results folder (default: a fresh one below results/)")
     parser.add_argument("--force", action="store_true", help="replace an older results folder")
 
 
 def parameters_from(arguments: argparse.Namespace) -> Parameters:
-    """Node parameters: those of the file, with the options on top.
+    """Node parameters: those of the file, by default the shipped simulation's, with the options on top.
 
     Raises:
         NbvPlannerError: the file or a value is not allowed.
     """
-    parameters: Parameters = {node: {} for node in NODE_SETTINGS}
-    if arguments.params_file is not None:
-        parameters = load_parameters(arguments.params_file)
-        if takes_simulated_time(arguments.params_file):
-            print(f"note: {arguments.params_file}: use_sim_time is ignored; time is the machine's", file=sys.stderr)
+    file = arguments.params_file or shared_file("config/simulation.yaml")
+    parameters = load_parameters(file)
+    if takes_simulated_time(file):
+        print(f"note: {file}: use_sim_time is ignored; time is the machine's", file=sys.stderr)
     check_names(arguments)
+    chosen = {name: getattr(arguments, name) for name in ("planner", "objective", "phase_one_objective")}
+    chosen = {name: value for name, value in chosen.items() if value is not None}
+    before = parameters["nbv_planner"].get("planner", PlannerSettings().planner)
+    parameters["nbv_planner"].update(named_choice(chosen, before))
     for node, name, value in (
         ("depth_camera", "object", arguments.object),
         ("depth_camera", "seed", arguments.seed),
-        ("nbv_planner", "objective", arguments.objective),
-        ("nbv_planner", "planner", arguments.planner),
-        ("nbv_planner", "phase_one_objective", arguments.phase_one_objective),
         ("nbv_planner", "first_candidate", arguments.first_candidate),
     ):
         if value is not None:

@@ -16,7 +16,8 @@ from nbv_planner.cli.episode_options import check_names
 from nbv_planner.config_files import load_parameters
 from nbv_planner.errors import BagError
 from nbv_planner.planning.objectives import OBJECTIVES
-from nbv_planner.planning.planners import PLANNERS
+from nbv_planner.planning.planners import PLANNERS, PlannerSettings
+from nbv_planner.planning.planners.settings import named_choice
 from nbv_planner.reports.files import write_json, write_tables
 from nbv_planner.results import ResultsFolder
 from nbv_planner.simulation import Simulation
@@ -74,7 +75,8 @@ def _changed(recorded: RunParameters, arguments: argparse.Namespace) -> tuple[Ru
     options = {"objective": arguments.objective, "planner": arguments.planner,
                "phase_one_objective": arguments.phase_one_objective}
     options = {name: value for name, value in options.items() if value is not None}
-    nodes.setdefault("nbv_planner", {}).update(options)
+    planner = nodes.setdefault("nbv_planner", {})
+    planner.update(named_choice(options, planner.get("planner", PlannerSettings().planner)))
     return dataclasses.replace(recorded, nodes=nodes), bool(given or options)
 
 

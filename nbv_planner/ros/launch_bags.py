@@ -9,6 +9,7 @@ from datetime import datetime
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import yaml
 from launch.actions import ExecuteProcess, LogInfo
@@ -94,15 +95,17 @@ def qos_overrides(namespace: str) -> Path:
     return Path(file.name)
 
 
-def subscribers_awaited(params_file: str) -> int:
-    """Number of subscribers that the planner waits for, a recorder not counted.
-
-    A parameter file that holds more than this package knows is not read: then it is the default.
-    """
+def planner_parameters(params_file: str) -> dict[str, Any]:
+    """Parameters of the planner; none of a file that holds more than this package knows, which is not read."""
     try:
-        given = load_parameters(params_file)["nbv_planner"]
+        return load_parameters(params_file)["nbv_planner"]
     except ConfigFileError:
-        given = {}
+        return {}
+
+
+def subscribers_awaited(params_file: str) -> int:
+    """Number of subscribers that the planner waits for, a recorder not counted."""
+    given = planner_parameters(params_file)
     return int(given.get("goal_subscribers", SessionSettings().goal_subscribers))
 
 

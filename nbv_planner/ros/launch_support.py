@@ -14,16 +14,23 @@ from launch_ros.actions import Node
 from launch import LaunchContext, LaunchDescription
 from nbv_planner.config_files import shared_file
 from nbv_planner.planning.objectives import OBJECTIVES
-from nbv_planner.planning.planners import PLANNERS
+from nbv_planner.planning.planners import PLANNERS, PlannerSettings
+from nbv_planner.planning.planners.settings import named_choice
 from nbv_planner.ros import launch_respawn
-from nbv_planner.ros.launch_bags import play_process, record_process, recorder_node, subscribers_awaited
+from nbv_planner.ros.launch_bags import (
+    planner_parameters,
+    play_process,
+    record_process,
+    recorder_node,
+    subscribers_awaited,
+)
 
 _FROM_FILE = "; empty: as in params_file"
 _ARGUMENTS = {
     "namespace": ("", "Namespace of the nodes and their topics."),
     "use_sim_time": ("false", "Take the time from /clock (true, false)."),
     "log_level": ("info", "Least severity that is logged (debug, info, warn, error, fatal)."),
-    "objective": ("", f"Objective: {', '.join(OBJECTIVES)}{_FROM_FILE}."),
+    "objective": ("", f"Objective: {', '.join(OBJECTIVES)}; of greedy where that planner has none{_FROM_FILE}."),
     "planner": ("", f"Planner: {', '.join(PLANNERS)}{_FROM_FILE}."),
     "object": ("", f"True object, for example polygon:star or ellipse:a=6,b=4{_FROM_FILE}."),
     "seed": ("", f"Seed of the simulated sensor noise{_FROM_FILE}."),
@@ -118,7 +125,8 @@ def _node(
     """One node: parameter file first, then the arguments that were given, then what is fixed."""
     overrides: dict[str, Any] = {"use_sim_time": _truth("use_sim_time", given), **(fixed or {})}
     overrides.update(launch_respawn.state_parameters(name, given))
-    overrides.update({key: _typed(kind, key, given) for key, kind in _OVERRIDES[name].items() if given[key]})
+    typed = {key: _typed(kind, key, given) for key, kind in _OVERRIDES[name].items() if given[key]}
+    overrides.update(_choice(typed, given["params_file"]) if name == "nbv_planner" else typed)
     ends, respawn = _truth("exit_when_done", given), _truth("respawn", given)
     if ends and name == "nbv_planner":
         overrides["exit_when_done"] = True
@@ -137,6 +145,11 @@ def _node(
         respawn_delay=launch_respawn.DELAY,
         on_exit=_end if ends else None,
     )
+
+
+def _choice(named: Mapping[str, Any], params_file: str) -> dict[str, str]:
+    """Planner and objective that the arguments name, beside the planner of the file."""
+    return named_choice(named, planner_parameters(params_file).get("planner", PlannerSettings().planner))
 
 
 def enclave_arguments(name: str, given: dict[str, str]) -> list[str]:

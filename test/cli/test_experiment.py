@@ -174,7 +174,7 @@ def test_two_runners_do_not_write_into_one_folder(sweep, capsys):
     ("options", "words"),
     [
         (["nowhere.yaml"], ["nowhere.yaml", "No such file"]),
-        (["thesi"], ["'thesi'", "sensor, shapes, theory, thesis, thesis_all"]),
+        (["thesi"], ["'thesi'", "theory, thesis, thesis_all"]),
         (["bad.yaml"], ["bad.yaml, line 2: planners.CSV: unknown objective 'CSV'; known: "]),
         (["tiny.yaml", "--workers", "0"], ["--workers", "0", ">= 1"]),
         (["tiny.yaml", "--backend", "dask"], ["--backend dask", "--scheduler"]),

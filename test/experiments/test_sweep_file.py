@@ -187,7 +187,9 @@ def test_sweep_is_also_found_where_a_ros_workspace_has_installed_it(tmp_path, mo
     assert load_sweep("mine").name == "tiny"
 
 
-@pytest.mark.parametrize("path", [path for path in SHIPPED if path.stem != "theory"], ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", [path for path in SHIPPED if path.stem not in ("theory", "prior_known")], ids=lambda path: path.stem
+)
 def test_shipped_sweep_runs_on_a_set_of_objects_and_says_how_to_run_it(path):
     sweep = load_sweep(path.stem)
     assert sweep.name == path.stem
@@ -214,6 +216,15 @@ def test_shipped_sweeps_are_those_that_the_thesis_and_the_evaluation_ask_for():
     greedy = {planner.objective for planner in everything.planners.values() if planner.planner == "greedy"}
     assert greedy == set(OBJECTIVE_INFO)
     assert {planner.planner for planner in everything.planners.values()} == set(PLANNER_NAMES)
+
+
+def test_the_planners_of_the_shipped_sweep_with_a_known_prior_do_know_it():
+    sweep = load_sweep("prior_known")
+    kernel = sweep.base.kernel
+    scale = f"length_scale={kernel.length_scale:g},kernel_std={kernel.kernel_std:g}"
+    assert all(text.endswith(f",smoothness={kernel.smoothness},{scale}") for text in sweep.objects)
+    known = [planner for label, planner in sweep.planners.items() if planner.shape_prior == "fixed"]
+    assert [planner.label for planner in known] == ["EMC", "rollout", "rollout"]
 
 
 def test_shipped_theory_sweep_draws_its_surfaces_from_its_own_prior():

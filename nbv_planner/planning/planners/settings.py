@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from nbv_planner.planning.objectives import EXPECTED, OBJECTIVE_INFO
@@ -11,6 +12,9 @@ from nbv_planner.settings import setting
 
 PLANNERS = ("greedy", "two_phase", "rollout", "hybrid", "horizon", "uniform", "random")
 """Names of the planners."""
+
+ON_SHAPES = ("rollout", "hybrid", "horizon")
+"""Those that look at posterior shapes, whatever `objective` says."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +73,7 @@ class PlannerSettings(ShapeSettings):
     @property
     def used_objectives(self) -> tuple[str, ...]:
         """Ids of the objectives that the planner evaluates; the last one gives the utilities."""
-        if self.planner in ("rollout", "hybrid", "horizon"):
+        if self.planner in ON_SHAPES:
             return (EXPECTED,)
         phases = (self.phase_one_objective,) if self.planner == "two_phase" else ()
         return (*phases, self.objective)
@@ -78,3 +82,16 @@ class PlannerSettings(ShapeSettings):
     def draws_shapes(self) -> bool:
         """Whether the planner looks at posterior shapes, for which a belief must say what it rests on."""
         return EXPECTED in self.used_objectives
+
+
+def named_choice(given: Mapping[str, str], planner: str) -> dict[str, str]:
+    """Complete the options that somebody named to choose a planner.
+
+    Args:
+        given: those of `planner`, `objective` and `phase_one_objective` that were named.
+        planner: the planner without them. If that one does not look at objectives, an objective alone asks for greedy,
+            and with one for phase 1 for two_phase.
+    """
+    if "planner" in given or planner not in ON_SHAPES or not given:
+        return dict(given)
+    return {**given, "planner": "two_phase" if "phase_one_objective" in given else "greedy"}
