@@ -16,7 +16,7 @@ from nbv_planner.results import ResultsFolder, write_beliefs, write_record
 
 def print_header(config: EpisodeConfig) -> None:
     """Say what begins."""
-    print(f"object {config.object}, planner {config.planner.planner}, objective {config.planner.objective}, "
+    print(f"object {config.object}, planner {config.planner.planner}, objective {config.planner.used_objectives[-1]}, "
           f"protocol {config.protocol}, seed {config.sensor.seed}")
     print("view    angle   new points   true coverage   estimate   decision", flush=True)
 
