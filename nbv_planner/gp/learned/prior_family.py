@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -102,13 +103,13 @@ class PriorMember:
         return variance
 
 
-def members_of(settings: LearnedPriorSettings) -> list[list[PriorMember]]:
-    """All priors, a list for each symmetry; the kernels of a symmetry are equally probable."""
+def members_of(settings: LearnedPriorSettings) -> list[tuple[PriorMember, ...]]:
+    """All priors, those of each symmetry together; the kernels of a symmetry are equally probable."""
     kernels: Sequence[tuple[str, float, float]] = list(
         itertools.product(settings.smoothnesses, settings.prior_length_scales, settings.prior_kernel_stds)
     )
     return [
-        [PriorMember(fold, *kernel, probability / len(kernels)) for kernel in kernels]
+        tuple(PriorMember(fold, *kernel, probability / len(kernels)) for kernel in kernels)
         for fold, probability in settings.folds
     ]
 
@@ -123,13 +124,14 @@ class SymmetricPriors:
         scale: standard deviation of their coefficients for each prior, shape (J, d), metres.
     """
 
-    members: list[PriorMember]
+    members: tuple[PriorMember, ...]
     kept: IntArray
     scale: FloatArray
 
     @classmethod
-    def of(cls, members: list[PriorMember], basis: FourierBasis, mean_std: float) -> SymmetricPriors:
-        """Lay out priors of the same symmetry in `basis`."""
+    @lru_cache(maxsize=64)
+    def of(cls, members: tuple[PriorMember, ...], basis: FourierBasis, mean_std: float) -> SymmetricPriors:
+        """Lay out priors of the same symmetry in `basis`; kept for the next planner, as that takes long."""
         kept = np.flatnonzero(basis.frequency % members[0].fold == 0)
         variance = np.array([member.variances(basis.order, mean_std) for member in members])
         return cls(members, kept, np.sqrt(variance[:, basis.frequency[kept]]))
