@@ -53,11 +53,15 @@ def _edges_and_beams(low: FloatArray, high: FloatArray, bearings: FloatArray) ->
     count = len(bearings)
     turns = np.concatenate([bearings - TWO_PI, bearings, bearings + TWO_PI])
     # Ends belong to both neighbours: no beam slips through a vertex by rounding.
-    first = np.searchsorted(turns, low - 1e-12, side="left")
-    number = np.searchsorted(turns, high + 1e-12, side="right") - first
-    edge = np.repeat(np.arange(len(low)), number)
-    nth = np.arange(len(edge)) - np.repeat(np.cumsum(number) - number, number)
-    return edge, (first[edge] + nth) % count
+    low, high = low - 1e-12, high + 1e-12
+    # Most edges lie beside all beams, on whichever turn.
+    begins, ends = turns[::count], turns[count - 1 :: count]
+    near = np.flatnonzero(np.any([(low <= e) & (high >= b) for b, e in zip(begins, ends, strict=True)], axis=0))
+    first = np.searchsorted(turns, low[near], side="left")
+    number = np.searchsorted(turns, high[near], side="right") - first
+    which = np.repeat(np.arange(len(near)), number)
+    nth = np.arange(len(which)) - np.repeat(np.cumsum(number) - number, number)
+    return near[which], (first[which] + nth) % count
 
 
 def _crossing(x: FloatArray, y: FloatArray, edge_x: FloatArray, edge_y: FloatArray, bearing: FloatArray) -> FloatArray:

@@ -28,6 +28,10 @@ from nbv_planner.scene import Scene
 # Steps of the first try: most walks soon leave the cone.
 _FIRST_STEPS = 64
 _SLACK = 1e-12  # metres
+# Points within this part of the view circle lie well ahead of each camera: the tangents of their bearings are moderate,
+# and differ by far less than this when they are computed another way.
+_WELL_AHEAD = 0.9
+_ROUGH = 1e-9
 # (view, step) pairs of a block of views: bounds the memory.
 _BLOCK_ENTRIES = 1 << 16
 
@@ -179,9 +183,34 @@ def bearing_extent(
     """
     x, y = polar_to_cartesian(angle, radius)
     cos, sin = np.cos(views)[:, None], np.sin(views)[:, None]
+    if np.abs(radius).max(initial=0.0) <= _WELL_AHEAD * view_distance:
+        return _extent_ahead(x, y, cos, sin, view_distance)
     ahead, aside = view_distance - (cos * x + sin * y), sin * x - cos * y
     tangent = np.divide(aside, ahead, out=np.where(aside < 0.0, -np.inf, np.inf), where=ahead > 0.0)
     return np.arctan(tangent.min(axis=1)), np.arctan(tangent.max(axis=1))
+
+
+def _extent_ahead(
+    x: FloatArray, y: FloatArray, cos: FloatArray, sin: FloatArray, view_distance: float
+) -> tuple[FloatArray, FloatArray]:
+    """Of :func:`bearing_extent`, where all points lie well ahead of each camera.
+
+    Tangents by a matrix product are the fastest, but their last digits hang on the linear algebra library. So they
+    only tell which points come into question, and those are computed like all others.
+    """
+    points = np.stack([x, y])
+    rough, ahead = np.hstack([sin, -cos]) @ points, np.hstack([cos, sin]) @ points
+    rough /= np.subtract(view_distance, ahead, out=ahead)
+    found = []
+    for near, extreme in (
+        (rough <= rough.min(axis=1, keepdims=True) + _ROUGH, np.minimum),
+        (rough >= rough.max(axis=1, keepdims=True) - _ROUGH, np.maximum),
+    ):
+        view, point = np.divmod(np.flatnonzero(near), len(x))
+        c, s, at_x, at_y = cos[view, 0], sin[view, 0], x[point], y[point]
+        tangent = (s * at_x - c * at_y) / (view_distance - (c * at_x + s * at_y))
+        found.append(np.arctan(extreme.reduceat(tangent, np.searchsorted(view, np.arange(len(cos))))))
+    return found[0], found[1]
 
 
 def discretise(angle: FloatArray, radius: FloatArray, pixel_size: float) -> NDArray[np.intp]:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from nbv_planner.objects import THESIS_OBJECTS, parse_object, surface_points
 from nbv_planner.scene import Scene
-from nbv_planner.visibility import discretise, observe
+from nbv_planner.visibility import bearing_extent, discretise, observe
 
 SCENE = Scene()
 TWO_PI = 2 * math.pi
@@ -122,3 +122,21 @@ def test_discretised_bound_has_one_point_in_every_pixel(h):
     assert {pixels[k] for k in chosen} == set(pixels)
     assert len(chosen) == len(set(pixels))
     assert chosen.tolist() == sorted(oracles.one_per_pixel(belief.angle, belief.lower, h))
+
+
+@pytest.mark.parametrize("greatest", [4.0, 9.0, 9.5, 12.0])
+@given(st.integers(0, 2**32))
+def test_bearing_extent_is_that_of_each_point_to_the_last_bit(greatest, seed):
+    """Also with points in the centre, behind it, and on or beyond the view circle."""
+    rng = np.random.default_rng(seed)
+    angle = np.sort(rng.uniform(0.0, 2 * np.pi, 60))
+    radius = greatest * rng.choice([rng.uniform(-0.2, 1.0, 60), np.ones(60), np.zeros(60)])
+    views = rng.uniform(0.0, 2 * np.pi, 25)
+    x, y = radius * np.cos(angle), radius * np.sin(angle)
+    lowest, highest = bearing_extent(angle, radius, views, 10.0)
+    for view, low, high in zip(views, lowest, highest, strict=True):
+        ahead = 10.0 - (np.cos(view) * x + np.sin(view) * y)
+        aside = np.sin(view) * x - np.cos(view) * y
+        sideways = np.where(aside < 0.0, -np.pi / 2, np.pi / 2)
+        bearing = np.where(ahead > 0.0, np.arctan(aside / np.where(ahead > 0.0, ahead, 1.0)), sideways)
+        assert (low, high) == (bearing.min(), bearing.max())
