@@ -34,12 +34,13 @@ def cells_with(
     inside[head] = False
     member = np.arange(len(inside)) - np.repeat(head + 1 - bounds[which], size)
     place = np.repeat(data.edge[which], size)
-    place[inside] = data.angle[member[inside]]
+    measured = data.columns.take(member[inside], axis=1)
+    place[inside] = measured[0]
     gap = np.append(place[1:], 0.0)
     gap[head + size - 1] = end[which]
     gap -= place
     seen = np.zeros((chain.size, chain.size + 1, len(place)))
-    seen[..., inside] = likelihood_of(chain, data, prior_mean)[..., member[inside]]
+    seen[..., inside] = _likelihood(chain, measured, prior_mean, points=data.is_exact)
     return combined(Arcs.steps(chain, np.maximum(gap, 0.0), seen), size)
 
 
@@ -48,11 +49,17 @@ def likelihood_of(chain: MaternChain, data: CondensedMeasurements, prior_mean: f
 
     The slope of merged measurements counts where the surface has one (d > 1); the state holds it over the rate λ.
     """
+    return _likelihood(chain, data.columns, prior_mean, points=data.is_exact)
+
+
+def _likelihood(chain: MaternChain, columns: FloatArray, prior_mean: float, *, points: bool) -> FloatArray:
+    """Likelihood of some columns of the data; `points` says that they are no lines."""
     d = chain.size
-    likelihood = np.zeros((d, d + 1, len(data)))
-    likelihood[0, 0], likelihood[0, d] = data.precision, data.precision * (data.radius - prior_mean)
-    if d > 1 and not data.is_exact:
-        likelihood[1, 1], likelihood[1, d] = data.columns[3] * chain.rate**2, data.columns[4] * chain.rate
+    _, precision, radius, spread, slope = columns
+    likelihood = np.zeros((d, d + 1, columns.shape[1]))
+    likelihood[0, 0], likelihood[0, d] = precision, precision * (radius - prior_mean)
+    if d > 1 and not points:
+        likelihood[1, 1], likelihood[1, d] = spread * chain.rate**2, slope * chain.rate
     return likelihood
 
 

@@ -123,9 +123,13 @@ class FastPosterior:
 
     def mean(self) -> FloatArray:
         """Posterior mean at the grid, shape (M,), metres; cheaper than with the standard deviation."""
+        return self._mean.copy()
+
+    @cached_property
+    def _mean(self) -> FloatArray:
         if self.data.count == 0:
             return np.full(len(self.pairing.back), self.prior_mean)
-        return self.prior_mean + self.tree.mean()[self.pairing.back]
+        return np.asarray(self.prior_mean + self.tree.mean()[self.pairing.back])
 
     def mean_and_std(self) -> tuple[FloatArray, FloatArray]:
         """Posterior mean and standard deviation at the grid, shape (M,) each, metres."""
