@@ -15,12 +15,17 @@ from nbv_planner.errors import SettingError
 from nbv_planner.geometry import BoolArray, FloatArray, angle_difference, wrap_angle
 from nbv_planner.planning.exclusion import ExclusionArray
 from nbv_planner.planning.objectives import Objective
-from nbv_planner.planning.objectives.expected_coverage import after_views
+from nbv_planner.planning.objectives.expected_coverage import ExpectedMarginalCoverage, after_views
+from nbv_planner.planning.objectives.uncertainty import Uncertainty
 from nbv_planner.planning.planners.account import Account
 from nbv_planner.planning.planners.settings import PlannerSettings
 from nbv_planner.planning.view_space import ViewSpace
 from nbv_planner.scene import Scene
 from nbv_planner.surface import SurfaceBelief
+
+# Surface points. Where no view promises as many, the posterior shapes have nothing more to say: if points are unseen
+# nevertheless, the shapes are smoother than the object, and their differences between views are chance.
+_LEAST_PROMISE = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +43,8 @@ class Decision:
         costs: cost of travel to each, shape (V,).
         excluded: why the camera may not go there, sums of :class:`~nbv_planner.planning.exclusion.Exclusion`, 0 where
             it may, shape (V,).
-        decided_by: which rule chose: the planner's label, or `first_candidate`; in hybrid `rollout` or `U`.
+        decided_by: which rule chose: the planner's label, or `first_candidate`; in hybrid `rollout` or `U`;
+            `U` also where EMC promises nothing.
     """
 
     view_angle: float
@@ -89,6 +95,9 @@ class Planner(ABC):
     refinable: ClassVar[bool] = True
     """Whether a view between two candidates can be better than both: where scores are maximised."""
 
+    heeds_objective: ClassVar[bool] = True
+    """Whether the objective has a say in the choice."""
+
     def __init__(self, objective: Objective, scene: Scene, views: ViewSpace, settings: PlannerSettings) -> None:
         """Put the parts together.
 
@@ -137,8 +146,11 @@ class Planner(ABC):
         utilities = objective.evaluate(belief, self._scene, candidates)
         costs = self._costs(candidates, current_view)
         scores = utilities - costs
-        ranks = np.where(feasible, self._rank(Situation(belief, scores, costs, feasible, visited)), -np.inf)
-        best, decided_by = self._first_best(ranks), s.label
+        ranks, decided_by = self._rank(Situation(belief, scores, costs, feasible, visited)), s.label
+        if self._promises_nothing(utilities[feasible]):
+            ranks, decided_by = Uncertainty().evaluate(belief, self._scene, candidates) - costs, Uncertainty.info.id
+        ranks = np.where(feasible, ranks, -np.inf)
+        best = self._first_best(ranks)
         if not visited and s.first_candidate >= 0 and feasible[s.first_candidate]:
             best, decided_by = s.first_candidate, "first_candidate"
         runner_up, margin = _runner_up(ranks, scores, best, candidates)
@@ -148,6 +160,11 @@ class Planner(ABC):
             views = views[self.views.permitted(views, visited, s.revisit_radius)]
             view, utility, score = self._refined(objective, belief, views, current_view, (view, utility, score))
         return Decision(view, utility, score, runner_up, margin, candidates, utilities, costs, excluded, decided_by)
+
+    def _promises_nothing(self, utilities: FloatArray) -> bool:
+        """Whether the planner goes by EMC and that is next to nothing everywhere; then U decides."""
+        expected = isinstance(self._objective, ExpectedMarginalCoverage)
+        return self.heeds_objective and expected and bool(utilities.max() < _LEAST_PROMISE)
 
     def _costs(self, views: FloatArray, current_view: float | None) -> FloatArray:
         """Price of travel λ·|Δθ|·d_cam to each view."""

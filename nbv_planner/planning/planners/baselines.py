@@ -19,6 +19,7 @@ class UniformPlanner(Planner):
     """
 
     refinable = False
+    heeds_objective = False
 
     def _rank(self, situation: Situation) -> FloatArray:
         return -np.abs(angle_difference(self.views.angles, self._target(situation.visited)))
@@ -38,6 +39,7 @@ class RandomPlanner(Planner):
     """
 
     refinable = False
+    heeds_objective = False
 
     def _rank(self, situation: Situation) -> FloatArray:
         generator = np.random.default_rng([self.settings.planner_seed, len(situation.visited)])

@@ -42,16 +42,20 @@ class ShapeCoverage:
     @classmethod
     def of(
         cls, shapes: Shapes, taken: FloatArray, views: FloatArray, scene: Scene, density: str = "crossings",
-        measured: BoolArray | None = None,
+        measured: MeasuredCells | None = None,
     ) -> ShapeCoverage:
         """Look at `shapes` from `views` (V,), radians, once the views `taken` (T,), radians, have been taken.
 
         What has been seen of a shape is what these views would have seen of it, so that the edges of what was seen are
-        as uncertain as the shapes are there; and the grid angles `measured` (M,), whatever the shape.
+        as uncertain as the shapes are there. With `measured`, only where there are measurements too, as a corner or a
+        notch that shapes are too smooth for may hide the surface; and all that is well inside of them, as grazing
+        views leave measurements far apart, between which drawn shapes have small waves that hide what was seen.
         """
         points = np.rint(surface_density(shapes, scene.pixel_size, density) / _PART)
         seen = visible_cells(shapes, taken, scene).any(axis=1)
-        unseen = np.where(seen if measured is None else seen | measured, 0.0, points)
+        if measured is not None:
+            seen = (seen | measured.inside) & measured.somewhere
+        unseen = np.where(seen, 0.0, points)
         left = np.flatnonzero(unseen.any(axis=0))  # the rest adds nothing to any view
         visible = visible_cells(shapes, views, scene)[:, :, left]
         return cls(
@@ -81,22 +85,39 @@ def surface_density(shapes: Shapes, pixel_size: float, density: str = "crossings
     return np.asarray(0.5 * (stretch + np.roll(stretch, 1, axis=1)))
 
 
-def measured_inside(belief: SurfaceBelief, angle: FloatArray, pixel_size: float) -> BoolArray:
-    """Which grid angles (uniform, shape (M,)) lie well inside a stretch that has been measured; shape (M,).
+@dataclass(frozen=True, eq=False)
+class MeasuredCells:
+    """Where the surface has been measured, whatever shape it has.
 
-    Where grazing views meet the surface, measurements lie far apart, and shapes drawn between them have small waves
-    that would hide from those views what they did see. The ends of a stretch are left out by ten pixel sides along the
-    mean contour: noise of the range moves the outermost measurements along a slanted surface.
+    Attributes:
+        somewhere: whether a grid angle lies in a stretch that has been measured, shape (M,).
+        inside: whether well inside of one, shape (M,).
     """
-    seen = _seen(belief, pixel_size)
-    if seen.all() or not seen.any():
-        return np.full(len(angle), bool(seen.all()))
+
+    somewhere: BoolArray
+    inside: BoolArray
+
+    @classmethod
+    def of(cls, belief: SurfaceBelief, angle: FloatArray, pixel_size: float) -> MeasuredCells:
+        """Look at each `angle` (uniform, shape (M,), radians).
+
+        The ends of a stretch are not well inside, by ten pixel sides along the mean contour: noise of the range moves
+        the outermost measurements along a slanted surface.
+        """
+        seen = _seen(belief, pixel_size)
+        nearest = nearest_cell(belief.angle, wrap_angle(angle))
+        return cls(seen[nearest], (seen & _far_from(~seen, belief, _END * pixel_size))[nearest])
+
+
+def _far_from(places: BoolArray, belief: SurfaceBelief, way: float) -> BoolArray:
+    """Which grid angles are at least this `way` (metres) along the mean contour from all `places`; both (M,)."""
+    if not places.any():
+        return np.ones(len(places), dtype=bool)
     steps = contour_steps(belief)
-    place, around = np.cumsum(steps) - steps, steps.sum()
-    gaps = np.concatenate([place[~seen] - around, place[~seen], place[~seen] + around])
-    after = np.searchsorted(gaps, place)
-    inside = np.minimum(place - gaps[after - 1], gaps[np.minimum(after, len(gaps) - 1)] - place) >= _END * pixel_size
-    return np.asarray((seen & inside)[nearest_cell(belief.angle, wrap_angle(angle))])
+    at, around = np.cumsum(steps) - steps, steps.sum()
+    nearest = np.concatenate([at[places] - around, at[places], at[places] + around])
+    after = np.minimum(np.searchsorted(nearest, at), len(nearest) - 1)
+    return np.asarray(np.minimum(at - nearest[after - 1], nearest[after] - at) >= way)
 
 
 def seen_points(belief: SurfaceBelief, angle: FloatArray, pixel_size: float, density: str = "crossings") -> float:

@@ -13,8 +13,8 @@ from nbv_planner.gp.kernels import PeriodicMatern
 from nbv_planner.objects import parse_object, surface_points
 from nbv_planner.planning.objectives import ExpectedMarginalCoverage
 from nbv_planner.planning.shapes.coverage import (
+    MeasuredCells,
     ShapeCoverage,
-    measured_inside,
     surface_density,
     unseen_fraction,
 )
@@ -50,12 +50,24 @@ class Fixed:
 
 @pytest.mark.parametrize("taken", [[], [0.4], [1.0, 3.3]])
 @pytest.mark.parametrize("seed", range(3))
-def test_emc_is_the_mean_of_what_the_plain_walk_counts(seed, taken):
+def test_gains_are_what_the_plain_walk_counts(seed, taken):
     shapes, views = wavy(3, 120, seed), np.array([0.11, 1.3, 2.9, 5.07])
-    values = ExpectedMarginalCoverage(Fixed(shapes)).after(taken).evaluate(BELIEF, SCENE, views)
-    for view, value in zip(views, values, strict=True):
+    gains = ShapeCoverage.of(shapes, np.array(taken), views, SCENE).gains()
+    for view, value in zip(views, gains.mean(axis=0, dtype=float), strict=True):
         expected = oracles.expected_gain(shapes.angle, shapes.radius, taken, view, **CAMERA, h=0.1)
         assert value == pytest.approx(expected, abs=120 * 2.0**-9)  # whole parts
+
+
+@pytest.mark.parametrize("taken", [[], [0.4], [1.0, 3.3]])
+def test_emc_is_the_mean_gain_where_it_was_not_both_to_be_seen_and_measured(taken):
+    shapes, views, grid = wavy(3, 120), np.array([0.11, 1.3, 2.9, 5.07]), uniform_grid(120)
+    belief = belief_of(4.9, 5.1, size=360, hits=lambda angle: (angle < 2.5).astype(int))
+    seen = visible_cells(shapes, np.array(taken), SCENE).any(axis=1) & (grid < 2.5)
+    seen |= (grid >= 0.2) & (grid < 2.3)  # well inside: ten pixels of 0.1 m from the ends, at a radius of 5 m
+    unseen = np.where(seen, 0.0, surface_density(shapes, SCENE.pixel_size))
+    expected = (visible_cells(shapes, views, SCENE) * unseen[:, None]).sum(axis=2).mean(axis=0)
+    values = ExpectedMarginalCoverage(Fixed(shapes)).after(taken).evaluate(belief, SCENE, views)
+    np.testing.assert_allclose(values, expected, atol=2.0 * surface_density(shapes, SCENE.pixel_size).max())
 
 
 def test_newest_answer_is_kept_for_the_same_question_alone():
@@ -100,27 +112,42 @@ def test_nothing_seen_and_everything_seen():
     assert (unseen_fraction(belief_of(4.0, 6.0, size=360, hits=1), grid, 0.1) == 0).all()
 
 
-def test_measured_inside_leaves_out_the_ends_of_a_stretch():
+def test_well_inside_leaves_out_the_ends_of_a_stretch():
     """On a circle of radius 5 m, ten pixels of 0.1 m are 0.2 rad."""
     grid = uniform_grid(360)
     belief = belief_of(4.5, 5.5, size=720, hits=lambda angle: ((angle >= 1.0) & (angle <= 2.0)).astype(int))
-    inside = grid[measured_inside(belief, grid, 0.1)]
+    inside = grid[MeasuredCells.of(belief, grid, 0.1).inside]
     assert inside.min() == pytest.approx(1.2, abs=0.03)
     assert inside.max() == pytest.approx(1.8, abs=0.03)
     assert len(inside) == pytest.approx(0.6 / (grid[1] - grid[0]), abs=3)
 
 
-def test_measured_inside_goes_across_the_first_angle():
+def test_well_inside_goes_across_the_first_angle():
     grid = uniform_grid(360)
     belief = belief_of(4.5, 5.5, size=720, hits=lambda angle: (np.cos(angle) > np.cos(0.5)).astype(int))
-    inside = measured_inside(belief, grid, 0.1)
+    inside = MeasuredCells.of(belief, grid, 0.1).inside
     np.testing.assert_array_equal(inside, np.cos(grid) > np.cos(0.3))
 
 
 @pytest.mark.parametrize("hits", [0, 1])
-def test_measured_inside_is_nothing_or_everything_where_hits_are(hits):
+def test_measured_is_nothing_or_everything_where_hits_are(hits):
     grid = uniform_grid(90)
-    assert (measured_inside(belief_of(4.0, 6.0, size=360, hits=hits), grid, 0.1) == bool(hits)).all()
+    found = MeasuredCells.of(belief_of(4.0, 6.0, size=360, hits=hits), grid, 0.1)
+    assert (found.inside == bool(hits)).all()
+    assert (found.somewhere == bool(hits)).all()
+
+
+def test_what_a_view_ought_to_have_seen_but_nobody_measured_is_unseen():
+    """A gap of 0.2 rad in the measurements of a circle that the view sees all of."""
+    grid, view = uniform_grid(360), np.array([0.0])
+    circle = Shapes(grid, np.full((1, 360), 5.0))
+    belief = belief_of(4.9, 5.1, size=720, hits=lambda angle: (np.abs(angle - 0.1) > 0.1).astype(int))
+    measured = MeasuredCells.of(belief, grid, SCENE.pixel_size)
+    sees_all = visible_cells(circle, view, SCENE)[0, 0]
+    assert sees_all[(grid < 0.2)].all()
+    added = (ShapeCoverage.of(circle, view, view, SCENE, measured=measured).gains()).item()
+    gap = (grid >= 0.0) & (grid <= 0.2)
+    assert added == pytest.approx(surface_density(circle, SCENE.pixel_size)[0, gap].sum(), rel=0.1)
 
 
 def test_waves_of_a_shape_do_not_hide_what_was_measured():
@@ -128,10 +155,10 @@ def test_waves_of_a_shape_do_not_hide_what_was_measured():
     grid = uniform_grid(360)
     wavy, view = Shapes(grid, 5.0 + 0.05 * np.cos(90 * grid)[None]), np.array([0.9])
     belief = belief_of(4.9, 5.1, size=720, hits=lambda angle: (np.abs(angle - 0.9) < 0.8).astype(int))
-    measured = measured_inside(belief, grid, SCENE.pixel_size)
+    measured = MeasuredCells.of(belief, grid, SCENE.pixel_size)
     blind = ShapeCoverage.of(wavy, view, view, SCENE).unseen.sum()
     told = ShapeCoverage.of(wavy, view, view, SCENE, measured=measured).unseen.sum()
-    hidden = measured & ~visible_cells(wavy, view, SCENE)[0, 0]
+    hidden = measured.inside & ~visible_cells(wavy, view, SCENE)[0, 0]
     lost = surface_density(wavy, SCENE.pixel_size)[0, hidden].sum()
     assert lost > 1.0
     assert blind - told == pytest.approx(lost, abs=1.0)
