@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from nbv_planner.geometry import FloatArray
-from nbv_planner.planning.shapes.coverage import surface_density
+from nbv_planner.planning.shapes.coverage import MeasuredCells, surface_density
 from nbv_planner.planning.shapes.sampler import Shapes
 from nbv_planner.scene import Scene
 from nbv_planner.visibility import observe
@@ -16,12 +16,16 @@ from nbv_planner.visibility import observe
 _ROUNDING = 1e-6
 
 
-def unseen_points(shapes: Shapes, taken: Sequence[float], scene: Scene) -> FloatArray:
+def unseen_points(
+    shapes: Shapes, taken: Sequence[float], scene: Scene, measured: MeasuredCells
+) -> FloatArray:
     """Surface points at each grid angle of each shape that the views `taken` (radians) did not see, shape (S, M)."""
     points = surface_density(shapes, scene.pixel_size)
     for radius, left in zip(shapes.radius, points, strict=True):
+        seen = measured.inside.copy()
         for view in taken:
-            left[observe(shapes.angle, radius, view, scene)[0]] = 0.0
+            seen |= observe(shapes.angle, radius, view, scene)[0]
+        left[seen & measured.somewhere] = 0.0
     return points
 
 
@@ -35,14 +39,13 @@ def expected_gain(shapes: Shapes, unseen: FloatArray, view: float, scene: Scene)
 
 
 def mean_views_to_go(
-    shapes: Shapes, taken: Sequence[float], views: Sequence[float], first_views: int, scene: Scene,
-    target_coverage: float,
+    shapes: Shapes, unseen: FloatArray, views: Sequence[float], first_views: int, scene: Scene, target_coverage: float,
 ) -> dict[int, float]:
     """Mean number of views to go over the shapes, see :func:`nbv_planner.planning.shapes.views_to_go.views_to_go`.
 
     Args:
         shapes: S shapes.
-        taken: views taken so far, radians.
+        unseen: points that were not seen so far, shape (S, M).
         views: views that may be taken, radians.
         first_views: number of views of largest EMC from which the cover is completed.
         scene: the cone and the view circle.
@@ -51,7 +54,7 @@ def mean_views_to_go(
     Returns:
         The mean number by the index of the first view.
     """
-    every, unseen = surface_density(shapes, scene.pixel_size), unseen_points(shapes, taken, scene)
+    every = surface_density(shapes, scene.pixel_size)
     sets = [[_seen(shapes.angle, radius, view, scene) for view in views] for radius in shapes.radius]
     points = [dict(enumerate(left.tolist())) for left in unseen]
     gains = [

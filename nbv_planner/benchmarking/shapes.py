@@ -10,8 +10,10 @@ import numpy as np
 from nbv_planner.benchmarking.objectives import VISITED, belief_after
 from nbv_planner.benchmarking.reference_shapes import expected_gain, mean_views_to_go, unseen_points
 from nbv_planner.benchmarking.timing import median_milliseconds
+from nbv_planner.geometry import FloatArray
 from nbv_planner.planning.planners import PlannerSettings, Prior, planner_named
 from nbv_planner.planning.shapes.choice import shape_sampler
+from nbv_planner.planning.shapes.coverage import MeasuredCells
 from nbv_planner.planning.shapes.sampler import Shapes
 from nbv_planner.planning.view_space import ViewSpace, ViewSpaceSettings
 from nbv_planner.scene import Scene
@@ -55,7 +57,9 @@ def _row(name: str, taken: int, candidates: int, rounds: int) -> Row:
     settings, visited, belief = _PLANNERS[name], VISITED[:taken], belief_after(VISITED[:taken], _GRID)
     space = ViewSpace(ViewSpaceSettings(num_views=candidates))
     planner, sampler = planner_named(settings, Scene(), space), shape_sampler(settings, Prior())
-    reference, scale = _REFERENCES[name](settings, sampler.draw(belief, Scene()), visited, space)
+    shapes = sampler.draw(belief, Scene())
+    unseen = unseen_points(shapes, visited, Scene(), MeasuredCells.of(belief, shapes.angle, Scene().pixel_size))
+    reference, scale = _REFERENCES[name](settings, shapes, unseen, visited, space)
     times = median_milliseconds(
         {
             "decide": lambda: planner.decide(_new(belief), visited=visited),
@@ -78,10 +82,9 @@ def _new(belief: SurfaceBelief) -> SurfaceBelief:
 
 
 def _one_view_at_a_time(
-    settings: PlannerSettings, shapes: Shapes, taken: Sequence[float], space: ViewSpace
+    settings: PlannerSettings, shapes: Shapes, unseen: FloatArray, taken: Sequence[float], space: ViewSpace
 ) -> tuple[Callable[[], object], float]:
     """EMC of some of the views, and as how many it counts."""
-    unseen = unseen_points(shapes, taken, Scene())
     sample = np.random.default_rng(0).choice(space.angles, _REFERENCE_VIEWS, replace=False)
     return (
         lambda: [expected_gain(shapes, unseen, float(view), Scene()) for view in sample],
@@ -90,13 +93,13 @@ def _one_view_at_a_time(
 
 
 def _one_shape_at_a_time(
-    settings: PlannerSettings, shapes: Shapes, taken: Sequence[float], space: ViewSpace
+    settings: PlannerSettings, shapes: Shapes, unseen: FloatArray, taken: Sequence[float], space: ViewSpace
 ) -> tuple[Callable[[], object], float]:
     """Complete the cover on some of the shapes; gives that, and as how many it counts."""
-    some = Shapes(shapes.angle, shapes.radius[:_REFERENCE_SHAPES])
+    some, left = Shapes(shapes.angle, shapes.radius[:_REFERENCE_SHAPES]), unseen[:_REFERENCE_SHAPES]
     views = space.angles[space.excluded(0.0, taken, settings.revisit_radius) == 0].tolist()
     return (
-        lambda: mean_views_to_go(some, taken, views, settings.first_views, Scene(), settings.target_coverage),
+        lambda: mean_views_to_go(some, left, views, settings.first_views, Scene(), settings.target_coverage),
         len(shapes.radius) / len(some.radius),
     )
 
