@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nbv_planner.geometry import FloatArray
-from nbv_planner.planning.shapes.coverage import surface_density
+from nbv_planner.planning.shapes.coverage import MeasuredCells, surface_density
 from nbv_planner.planning.shapes.sampler import ShapeSampler
 from nbv_planner.planning.shapes.visibility import visible_cells
 from nbv_planner.scene import Scene
@@ -36,8 +36,11 @@ class CoverageCertificate:
     r"""Judges the coverage by the shapes that the object may still have.
 
     The coverage of a shape s is the part of its expected surface points :math:`ρ_s(φ)` that the views taken would have
-    seen of it, :math:`\sum_{φ \in o_s(θ_{1:t})} ρ_s(φ) / \sum_φ ρ_s(φ)`. Where the edges of what was seen lie is thus
-    as uncertain as the shapes are there; hits, which noise moves along a slanted surface, do not decide it. The
+    seen of it and that lie where something was measured, :math:`H`:
+    :math:`\sum_{φ \in o_s(θ_{1:t}) \cap H} ρ_s(φ) / \sum_φ ρ_s(φ)`. Where the edges of what was seen lie is thus as
+    uncertain as the shapes are there: noise moves the outermost measurements along a slanted surface. Walls of notches
+    and corners, for which the shapes are too smooth, are missing among the measurements. The planner is less strict
+    (:func:`nbv_planner.planning.shapes.coverage.seen_cells`): to claim takes more than to look elsewhere. The
     probability is as good as the prior of the shapes: how often it holds is to be measured.
 
     Attributes:
@@ -64,7 +67,8 @@ class CoverageCertificate:
         """
         shapes = self.sampler.draw(belief, self.scene)
         points = surface_density(shapes, self.scene.pixel_size, self.density)
-        seen = visible_cells(shapes, taken, self.scene).any(axis=1)
+        measured = MeasuredCells.of(belief, shapes.angle, self.scene.pixel_size).somewhere
+        seen = visible_cells(shapes, taken, self.scene).any(axis=1) & measured
         return np.asarray((points * seen).sum(axis=1) / points.sum(axis=1))
 
     def estimate(

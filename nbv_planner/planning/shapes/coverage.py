@@ -46,16 +46,10 @@ class ShapeCoverage:
     ) -> ShapeCoverage:
         """Look at `shapes` from `views` (V,), radians, once the views `taken` (T,), radians, have been taken.
 
-        What has been seen of a shape is what these views would have seen of it, so that the edges of what was seen are
-        as uncertain as the shapes are there. With `measured`, only where there are measurements too, as a corner or a
-        notch that shapes are too smooth for may hide the surface; and all that is well inside of them, as grazing
-        views leave measurements far apart, between which drawn shapes have small waves that hide what was seen.
+        What has been seen is told by :func:`seen_cells`.
         """
         points = np.rint(surface_density(shapes, scene.pixel_size, density) / _PART)
-        seen = visible_cells(shapes, taken, scene).any(axis=1)
-        if measured is not None:
-            seen = (seen | measured.inside) & measured.somewhere
-        unseen = np.where(seen, 0.0, points)
+        unseen = np.where(seen_cells(shapes, taken, scene, measured), 0.0, points)
         left = np.flatnonzero(unseen.any(axis=0))  # the rest adds nothing to any view
         visible = visible_cells(shapes, views, scene)[:, :, left]
         return cls(
@@ -71,6 +65,20 @@ class ShapeCoverage:
         for begin in range(0, len(self.points), size):
             part = slice(begin, begin + size)
             yield ShapeCoverage(self.visible[part], self.unseen[part], self.points[part])
+
+
+def seen_cells(
+    shapes: Shapes, taken: FloatArray, scene: Scene, measured: MeasuredCells | None = None
+) -> BoolArray:
+    """Which grid angles of which shape have been seen from the views `taken` (T,), radians; shape (S, M).
+
+    What has been seen of a shape is what these views would have seen of it, so that the edges of what was seen are as
+    uncertain as the shapes are there. With `measured`, only where there are measurements too, as a corner or a notch
+    that the shapes are too smooth for may hide the surface; and all that is well inside of them, as grazing views leave
+    measurements far apart, between which drawn shapes have small waves that hide what was seen.
+    """
+    seen = visible_cells(shapes, taken, scene).any(axis=1)
+    return np.asarray(seen if measured is None else (seen | measured.inside) & measured.somewhere)
 
 
 def surface_density(shapes: Shapes, pixel_size: float, density: str = "crossings") -> FloatArray:

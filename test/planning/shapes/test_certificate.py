@@ -33,7 +33,7 @@ class Circles:
         return self.shapes
 
 
-BELIEF = belief_of(4.9, 5.1, size=360)
+BELIEF = belief_of(4.9, 5.1, size=360, hits=1)
 TURN = np.arange(20) * TWO_PI / 20
 
 
@@ -49,6 +49,14 @@ def test_coverage_is_what_the_views_would_have_seen_of_each_shape():
     # Both views look along an axis, about which |dx| + |dy| is spread as on the whole circle by symmetry.
     expected = [2.0 * crossings_within(np.pi * part_seen(radius)) for radius in (5.0, 2.5)]
     np.testing.assert_allclose(found, expected, atol=0.012)
+
+
+def test_what_nobody_measured_is_not_covered():
+    """A cut, for which the shapes are too smooth: every view would have seen them there, but no beam came back."""
+    cut = belief_of(4.9, 5.1, size=360, hits=lambda angle: (np.abs(angle - 1.0) > 0.2).astype(int))
+    found = CoverageCertificate(Circles(5.0), SCENE, 0.95).coverages(cut, TURN)
+    weight = np.abs(np.sin(GRID)) + np.abs(np.cos(GRID))
+    assert found[0] == pytest.approx(weight[np.abs(GRID - 1.0) > 0.2].sum() / weight.sum(), abs=0.005)
 
 
 def crossings_within(half: float) -> float:
