@@ -25,7 +25,7 @@ def unseen_points(
         seen = measured.inside.copy()
         for view in taken:
             seen |= observe(shapes.angle, radius, view, scene)[0]
-        left[seen & measured.somewhere] = 0.0
+        left[seen] = 0.0
     return points
 
 

@@ -73,12 +73,11 @@ def seen_cells(
     """Which grid angles of which shape have been seen from the views `taken` (T,), radians; shape (S, M).
 
     What has been seen of a shape is what these views would have seen of it, so that the edges of what was seen are as
-    uncertain as the shapes are there. With `measured`, only where there are measurements too, as a corner or a notch
-    that the shapes are too smooth for may hide the surface; and all that is well inside of them, as grazing views leave
-    measurements far apart, between which drawn shapes have small waves that hide what was seen.
+    uncertain as the shapes are there. With `measured`, all that is well inside a measured stretch counts too: grazing
+    views leave measurements far apart, between which drawn shapes have small waves that hide what was seen.
     """
     seen = visible_cells(shapes, taken, scene).any(axis=1)
-    return np.asarray(seen if measured is None else (seen | measured.inside) & measured.somewhere)
+    return np.asarray(seen if measured is None else seen | measured.inside)
 
 
 def surface_density(shapes: Shapes, pixel_size: float, density: str = "crossings") -> FloatArray:
