@@ -17,7 +17,7 @@ from nbv_planner.planning.objectives import OBJECTIVE_INFO, OMNISCIENT
 from nbv_planner.planning.planners import PLANNERS as PLANNER_NAMES
 from nbv_planner.planning.planners import PlannerSettings
 
-VARIANTS_ONLY = {"robust", "robust_parts", "covered"}
+VARIANTS_ONLY = {"robust", "robust_parts", "covered", "covered_test"}
 """Sweeps that compare variants of the mapper with each other, not planners with the omniscient one."""
 SHIPPED = sorted((Path(__file__).parents[2] / "config" / "experiments").glob("*.yaml"))
 
@@ -194,7 +194,7 @@ def test_shipped_sweep_runs_on_a_set_of_objects_and_says_how_to_run_it(path):
     sweep = load_sweep(path.stem)
     assert sweep.name == path.stem
     named = path.stem.replace("_sensor", "") if path.stem.startswith(("random", "real")) else "thesis"
-    objects = "random_tuning" if path.stem == "covered" else named
+    objects = {"covered": "random_tuning", "covered_test": "random_test"}.get(path.stem, named)
     assert sweep.objects == OBJECT_SETS[objects]
     omniscient = [label for label, planner in sweep.planners.items() if planner.used_objectives == (OMNISCIENT,)]
     assert omniscient == ([] if path.stem in VARIANTS_ONLY else ["greedy_oracle"])
