@@ -42,7 +42,7 @@ def demo_pictures(scratch: Path) -> None:
     """The star, as make demo shows it; what its bag says; beside the same with another objective."""
     demo, other, bag = scratch / "demo", scratch / "U", str(scratch / "demo" / "bag")
     episode = ("--object", "polygon:star", "--seed", "0")
-    run("demo", *episode, "--objective", "IOA", "--record", "--out", str(demo))
+    run("demo", *episode, "--planner", "rollout", "--record", "--out", str(demo))
     shutil.copy(demo / "reconstruction.png", HERE / "demo.png")
     run("analyze", bag, "--out", str(scratch / "analysis"))
     copy_pictures(scratch / "analysis", fresh(HERE / "bag"))
