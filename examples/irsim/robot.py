@@ -94,6 +94,10 @@ def main() -> None:
         rclpy.spin(IrsimRobot())
     except (KeyboardInterrupt, ExternalShutdownException):
         pass
+    except Exception:
+        if rclpy.ok():
+            raise
+        # Ctrl-C in the middle of a step: its messages can no longer be published.
     finally:
         rclpy.try_shutdown()
 
