@@ -25,9 +25,9 @@ from std_msgs.msg import Header
 from nbv_planner.errors import InputRejectedError, SettingError
 from nbv_planner.ros import qos
 from nbv_planner.ros.conversions import status_message, to_stamp
+from nbv_planner.ros.executors import make_executor
 from nbv_planner.ros.inputs import Inputs
 from nbv_planner.ros.managed_node import REFUSALS, ManagedNode, Stage
-from nbv_planner.ros.node_executor import NodeExecutor
 from nbv_planner.ros.parameters import check_changes, declare_settings
 from nbv_planner.ros.worker import Worker
 
@@ -216,7 +216,7 @@ def run_node(create: Callable[[], Node], args: list[str] | None = None) -> int:
     node = None
     try:
         # Before the node: rclpy complains on stderr when SIGTERM comes before its executor is complete.
-        executor = NodeExecutor()
+        executor = make_executor()
         node = create()
         # What is there now stays: the collector need not look at it again, which would take tens of milliseconds.
         gc.collect()

@@ -25,6 +25,7 @@ from nbv_planner.config_files import dump_parameters
 from nbv_planner.errors import NbvPlannerError
 from nbv_planner.ros import conversions, qos
 from nbv_planner.ros.call_probe import CallProbe
+from nbv_planner.ros.executors import make_executor
 from nbv_planner.ros.own_context import ros_of_its_own
 from nbv_planner.ros.process_usage import ProcessUsage
 from nbv_planner.ros.runner import NodeProcesses, free_domain_id, isolated_environment
@@ -147,7 +148,7 @@ def _parameters(rate_hz: float, objective: str, num_beams: int) -> dict[str, dic
 
 def _run(probe: LoopProbe, nodes: NodeProcesses, warm_up_s: float, duration_s: float) -> dict[str, dict[str, float]]:
     """Spin until the nodes are warm, and then for the time that is measured; gives the usage in it."""
-    executor = SingleThreadedExecutor()
+    executor = make_executor()
     executor.add_node(probe)
     give_up = time.monotonic() + _PATIENCE
     while len(probe.goals) < 2:

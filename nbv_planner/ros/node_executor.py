@@ -17,6 +17,7 @@ from rclpy.executors import (
     TimeoutObject,
 )
 from rclpy.impl.implementation_singleton import rclpy_implementation
+from rclpy.node import Node
 from rclpy.task import Task
 from rclpy.timer import Timer
 from rclpy.waitable import NumberOfEntities
@@ -31,6 +32,16 @@ _KINDS = (
     ("service", "services", "_take_service"),
     ("waitable", "waitables", "_take_waitable"),
 )
+
+# Parts of rclpy that are not public and that this file builds on, by what has them.
+_PARTS: dict[Any, tuple[str, ...]] = {
+    SingleThreadedExecutor: ("_wait_for_ready_callbacks", "can_execute", *(take for _, _, take in _KINDS)),
+    Node: tuple(siblings for _, siblings, _ in _KINDS),
+    rclpy_implementation.WaitSet: (
+        "clear_entities", "get_ready_entities", "wait", *(f"add_{kind}" for kind, _, _ in _KINDS if kind != "waitable")
+    ),
+}
+_OWN_PARTS = ("_context", "_guard", "_is_shutdown", "_sigint_gc", "_tasks", "_tasks_lock", "_work_tracker")
 
 # What takes from an entity, the entity, its node, and the node's list that holds it.
 _Entity = tuple[str, Any, Any, str]
@@ -134,6 +145,15 @@ class NodeExecutor(SingleThreadedExecutor):
         with self._tasks_lock:
             self._tasks.append((task, entity, node))
         return task
+
+
+def missing_parts(executor: NodeExecutor) -> list[str]:
+    """Name the parts that `executor` builds on and that the installed rclpy does not have."""
+    parts = [(kind, name) for kind, names in _PARTS.items() for name in names]
+    parts += [(executor, name) for name in _OWN_PARTS]
+    missing = [name for owner, name in parts if not hasattr(owner, name)]
+    # Once, what takes from an entity called it in a second step.
+    return [*missing, "calls from what takes"] if hasattr(SingleThreadedExecutor, "_execute_timer") else missing
 
 
 class _WaitSet:
