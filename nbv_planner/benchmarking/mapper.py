@@ -99,6 +99,7 @@ def mapper_calls(
 ) -> dict[str, Callable[[], object]]:
     """What is timed, by the names in :func:`mapper_row`, for a mapper that was given `data`."""
     before = fed_mapper(kernel, grid_size, data, without=_SCAN)
+    before.belief()  # as after every scan: what it combined is brought up to date
     scan = Measurements(*(column[-_SCAN:] for column in data))
     normals = np.random.default_rng(0).standard_normal((_SAMPLES, mapper.normals_per_sample))
 

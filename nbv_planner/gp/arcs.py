@@ -13,7 +13,7 @@ import numpy as np
 
 from nbv_planner.geometry import FloatArray, IntArray
 from nbv_planner.gp.markov import MaternChain
-from nbv_planner.gp.stacks import diagonal_of, inverse_of, product, transposed
+from nbv_planner.gp.stacks import diagonal_of, product, solved, transposed
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +49,11 @@ class Arcs:
         d, n = chain.size, len(gap)
         blank = np.zeros((d, d + 1, n)) if likelihood is None else likelihood
         return cls(np.concatenate([chain.transition(gap), np.zeros((d, 1, n)), chain.noise(gap)], axis=1), blank)
+
+    @classmethod
+    def blank(cls, d: int, n: int) -> Arcs:
+        """Room for n stretches whose state has d components."""
+        return cls(np.empty((d, 2 * d + 1, n)), np.empty((d, d + 1, n)))
 
     def __len__(self) -> int:
         """Return the number of stretches."""
@@ -89,7 +94,7 @@ class Arcs:
         """
         return self._joined(after, self.met(after))[0]
 
-    def bridged(self, after: Arcs) -> tuple[Arcs, Bridges]:
+    def bridged(self, after: Arcs, rows: int) -> tuple[Arcs, Bridges]:
         r"""Combine as :meth:`then` does, and keep the law of the state m in between given those at both ends.
 
         With :math:`D = W C_i` the covariance of m given the start and :math:`K = D A_j^T C^{-1}`, where A, b, C are
@@ -97,22 +102,27 @@ class Arcs:
 
         .. math::
             m \mid x, z \sim N\bigl((W A_i - K A)\,x + K z + W(b_i + C_i η_j) - K b,\; D - K A_j D\bigr).
+
+        Args:
+            after: stretches that begin where these end.
+            rows: number of components of m whose law is kept, the first ones.
         """
         d = len(self.forward)
         met = self.met(after)
         both, reached = self._joined(after, met)
-        gain = product(transposed(reached[:, d + 1 :]), inverse_of(both.forward[:, d + 1 :]))
-        met -= product(gain, reached)
-        return both, Bridges(np.concatenate([met[:, :d], gain], axis=1), met[:, d], met[:, d + 1 :])
+        kept = slice(d + 1, d + 1 + rows)
+        gain = transposed(solved(np.concatenate([both.forward[:, d + 1 :], reached[:, kept]], axis=1)))
+        middle = met[:rows] - product(gain, reached)
+        return both, Bridges(np.concatenate([middle[:, :d], gain], axis=1), middle[:, d], middle[:, kept])
 
     def met(self, after: Arcs) -> FloatArray:
         """Law of the state where each stretch meets the next, given its start: [W A | W(b + Cη) | W C]."""
         d = len(self.forward)
         gained = product(self.forward[:, d + 1 :], after.likelihood)  # C_i [J_j | η_j]
-        moved = self.forward.copy()
-        moved[:, d] += gained[:, d]
         diagonal_of(gained)[:] += 1.0
-        return product(inverse_of(gained[:, :d]), moved)
+        system = np.concatenate([gained[:, :d], self.forward], axis=1)
+        system[:, 2 * d] += gained[:, d]
+        return solved(system)
 
     def _joined(self, after: Arcs, met: FloatArray) -> tuple[Arcs, FloatArray]:
         """Combine with `after`, given :meth:`met`; also the blocks [A | b | A_j W C_i] of what was reached."""
@@ -135,9 +145,9 @@ class Bridges:
     r"""States m inside n stretches given the states x, z at their ends: :math:`m \mid x, z \sim N(G [x; z] + g, P)`.
 
     Attributes:
-        weight: G, shape (d, 2d, n).
-        offset: g, shape (d, n).
-        covariance: P, shape (d, d, n).
+        weight: G, shape (e, 2d, n), for the first e components of m.
+        offset: g, shape (e, n).
+        covariance: P, shape (e, e, n).
     """
 
     weight: FloatArray
@@ -147,3 +157,20 @@ class Bridges:
     def __len__(self) -> int:
         """Return the number of stretches."""
         return int(self.weight.shape[-1])
+
+    @property
+    def rows(self) -> int:
+        """Number e of components of m."""
+        return len(self.weight)
+
+    @classmethod
+    def blank(cls, rows: int, d: int, n: int) -> Bridges:
+        """Room for n of them, each of the first `rows` components of a state of d."""
+        return cls(np.empty((rows, 2 * d, n)), np.empty((rows, n)), np.empty((rows, rows, n)))
+
+    def replaced(self, index: IntArray, other: Bridges) -> Bridges:
+        """Copy with some of the stretches replaced by `other`."""
+        copy = Bridges(self.weight.copy(), self.offset.copy(), self.covariance.copy())
+        copy.weight[..., index], copy.offset[:, index] = other.weight, other.offset
+        copy.covariance[..., index] = other.covariance
+        return copy

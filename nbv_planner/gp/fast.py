@@ -15,7 +15,7 @@ from typing import TypeGuard
 
 import numpy as np
 
-from nbv_planner.geometry import FloatArray, wrap_angle
+from nbv_planner.geometry import FloatArray, IntArray, wrap_angle
 from nbv_planner.gp.arcs import Arcs
 from nbv_planner.gp.cells import cells_with, empty_cells
 from nbv_planner.gp.condensed import CondensedMeasurements
@@ -65,6 +65,8 @@ class FastPosterior:
         pairing: plan of the grid.
         data: measurements.
         cells: what is known about each grid cell, in the order of the nodes.
+        earlier: combined cells of an earlier posterior, to be brought up to date; let go once that is done.
+        stale: cells that have changed since, rising.
     """
 
     kernel: PeriodicMatern
@@ -72,6 +74,8 @@ class FastPosterior:
     pairing: Pairing
     data: CondensedMeasurements
     cells: Arcs
+    earlier: Tree | None = None
+    stale: IntArray = dataclasses.field(default_factory=lambda: np.empty(0, dtype=np.intp))
 
     @classmethod
     def none(cls, kernel: PeriodicMatern, prior_mean: float, grid: FloatArray, most: int) -> FastPosterior:
@@ -109,7 +113,10 @@ class FastPosterior:
         """Posterior given `data`, which differs from the own data only in the cells `data.changed`."""
         chain = MaternChain.of(self.kernel)
         new = cells_with(chain, self.pairing.end, data, self.prior_mean, data.changed)
-        return dataclasses.replace(self, data=data, cells=self.cells.replaced(data.changed, new))
+        cells = self.cells.replaced(data.changed, new)
+        if "tree" in self.__dict__:
+            return dataclasses.replace(self, data=data, cells=cells, earlier=self.tree, stale=data.changed)
+        return dataclasses.replace(self, data=data, cells=cells, stale=np.union1d(self.stale, data.changed))
 
     def limited(self) -> FastPosterior:
         """The posterior itself where it is supported, else one with all precisions scaled down until it is.
@@ -157,8 +164,11 @@ class FastPosterior:
 
     @cached_property
     def tree(self) -> Tree:
-        """The combined cells."""
-        return Tree.over(self.cells, self.pairing)
+        """The combined cells: only what lies above cells that have changed is combined anew."""
+        earlier = self.earlier
+        tree = Tree.over(self.cells, self.pairing) if earlier is None else earlier.updated(self.cells, self.stale)
+        self.__dict__["earlier"] = None
+        return tree
 
 
 def fast_posterior(

@@ -6,8 +6,6 @@ import numpy as np
 
 from nbv_planner.geometry import FloatArray
 
-_SIGNS = np.array([[[1.0], [-1.0]], [[-1.0], [1.0]]])
-
 
 def product(left: FloatArray, right: FloatArray) -> FloatArray:
     """Products of n small matrices, shapes (i, j, n) and (j, k, n) to (i, k, n)."""
@@ -24,30 +22,27 @@ def diagonal_of(matrix: FloatArray) -> FloatArray:
     return np.asarray(np.einsum("iin->in", matrix[:, : len(matrix)]))
 
 
-def inverse_of(matrix: FloatArray) -> FloatArray:
-    """Inverses of n matrices of size 1, 2 or 3, shape (d, d, n).
+def solved(system: FloatArray) -> FloatArray:
+    r"""Solve n small systems M X = B in place, [M | B] of shape (d, d + k, n); X is a view, shape (d, k, n).
 
-    Cramer's rule loses the square of the condition number at size 3 (1e-7 m with two measurements of 1 mm noise side
-    by side), so there the largest entry of the first column is eliminated first.
+    Rows are not exchanged, so M must be a covariance or :math:`I + C J` with covariances C and J of the surface's
+    state. The pivots of the latter were never below 1 (measured: length scales 0.02 to 10, noises 10 µm to 10 cm, in
+    units in which the diagonal of C is 1), and nothing grew by more than a factor of 7.
     """
-    if len(matrix) == 1:
-        return np.asarray(1.0 / matrix)
-    inverse = np.empty(matrix.shape)
-    if len(matrix) == 2:
-        # [d, -b; -c, a] over the determinant, with the signs moved below the line: fewer passes.
-        determinant = matrix[0, 0] * matrix[1, 1] - matrix[0, 1] * matrix[1, 0]
-        return np.asarray(np.divide(matrix[::-1, ::-1].swapaxes(0, 1), _SIGNS * determinant, out=inverse))
-    size = np.abs(matrix[:, 0])
-    second, third = (size[1] > size[0]) & (size[1] >= size[2]), size[2] > np.maximum(size[0], size[1])
-    # The rows are turned until the pivot comes first; the columns of the inverse are turned back.
-    turned = np.where(second, matrix[[1, 2, 0]], np.where(third, matrix[[2, 0, 1]], matrix))
-    row, column = turned[:1, 1:] / turned[0, 0], turned[1:, :1]
-    rest = inverse_of(turned[1:, 1:] - column * row)
-    inverse[1:, 1:] = rest
-    inverse[:1, 1:] = -product(row, rest)
-    inverse[1:, :1] = -product(rest, column) / turned[0, 0]
-    inverse[:1, :1] = 1.0 / turned[0, 0] - product(row, inverse[1:, :1])
-    return np.where(second, inverse[:, [2, 0, 1]], np.where(third, inverse[:, [1, 2, 0]], inverse))
+    d = len(system)
+    for k in range(d):
+        row = system[k, k + 1 :]
+        row /= system[k, k]
+        for others in (slice(0, k), slice(k + 1, d)):
+            if others.stop > others.start:
+                system[others, k + 1 :] -= system[others, k, None] * row
+    return system[:, d:]
+
+
+def inverse_of(matrix: FloatArray) -> FloatArray:
+    """Inverses of n matrices that :func:`solved` takes, shape (d, d, n)."""
+    unit = np.broadcast_to(np.eye(len(matrix))[..., None], matrix.shape)
+    return solved(np.concatenate([matrix, unit], axis=1))
 
 
 def root_of(covariance: FloatArray) -> FloatArray:

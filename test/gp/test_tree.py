@@ -8,11 +8,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from measurement_sets import sample
 
+from nbv_planner.gp.arcs import Arcs
 from nbv_planner.gp.dense import dense_covariance, dense_posterior
 from nbv_planner.gp.fast import FastPosterior
 from nbv_planner.gp.kernels import MATERN_SMOOTHNESS, PeriodicMatern
 from nbv_planner.gp.pairing import Pairing
 from nbv_planner.gp.posterior import DensePosterior
+from nbv_planner.gp.tree import Tree
 
 TWO_PI = 2.0 * np.pi
 GRIDS = {
@@ -77,6 +79,32 @@ def test_samples_of_both_ends_of_the_thesis_grid_are_equal():
     posterior = posterior_of(PeriodicMatern(), GRIDS["thesis"], sample("random", 20, 0.1))
     drawn = posterior.sample(np.random.default_rng(0).standard_normal((5, posterior.normals_per_sample)))
     np.testing.assert_array_equal(drawn[:, 0], drawn[:, -1])
+
+
+@pytest.mark.parametrize("nu", MATERN_SMOOTHNESS)
+@pytest.mark.parametrize("grid", GRIDS)
+@pytest.mark.parametrize("kind", ["random", "one arc", "on the grid", "clustered"])
+def test_bringing_the_tree_up_to_date_gives_the_same_bits_as_combining_all_cells(nu, grid, kind):
+    posterior = FastPosterior.none(PeriodicMatern(smoothness=nu), 5.0, GRIDS[grid], 8192)
+    for seed, size in enumerate([30, 1, 2, 7]):
+        posterior = posterior.adding(*sample(kind, size, 0.1, seed))
+        if seed != 1:  # once, two updates must be made up for
+            posterior.mean_and_std()
+    grown, anew = posterior.tree, Tree.over(posterior.cells, posterior.pairing)
+    normals = np.random.default_rng(0).standard_normal((2, grown.size))
+    np.testing.assert_array_equal(grown.mean(), anew.mean())
+    np.testing.assert_array_equal(grown.variance(), anew.variance())
+    np.testing.assert_array_equal(grown.sample(normals), anew.sample(normals))
+
+
+def test_an_update_combines_only_what_lies_above_changed_cells(monkeypatch):
+    posterior = posterior_of(PeriodicMatern(), GRIDS["uniform"], sample("random", 50, 0.1))
+    posterior.mean()
+    combined = []
+    bridged = Arcs.bridged
+    monkeypatch.setattr(Arcs, "bridged", lambda one, *more: combined.append(len(one)) or bridged(one, *more))
+    posterior.adding(np.array([1.0]), np.array([6.0]), np.array([0.1])).mean()  # a single pair is combined twice over
+    assert combined == [2] * (len(posterior.pairing.sizes) - 1)
 
 
 # ------------------------------------------------------------------------------------------------------ numerical edges
