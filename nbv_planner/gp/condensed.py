@@ -14,6 +14,9 @@ from nbv_planner.geometry import TWO_PI, FloatArray, IntArray, wrap_angle
 # the gap. 4 was too little, 64 no better.
 _BESIDE_GAP = 16.0
 
+# Largest exponent of the discount for pairs that a rough surface hides: beyond, they all count as hidden.
+_DARKEST = 600.0
+
 _NOTHING_CHANGED: IntArray = np.empty(0, dtype=np.intp)
 
 
@@ -37,8 +40,15 @@ class CondensedMeasurements:
     Measured against the exact posterior at the boundaries of 1000 cells, 3200 angles left of 60 000 random, clustered,
     one-sided or mixed ones of 0.2 m noise: within 5e-4 m for l = 0.2, 5e-3 m for 0.05 (2e-4 and 2e-3 m with ν = 5/2),
     with 8192 left within 5e-5 and 6e-4 m (ν = 3/2). Of 20 000 of 1 cm noise, in rising order and beside a gap, too:
-    within 7e-4 m for l = 0.2. ν = 1/2 is too rough for straight lines; with 65 536 angles left it is off by up to
-    5e-2 m.
+    within 7e-4 m for l = 0.2.
+
+    A rough surface (ν = 1/2) has no slope. With q the mean square by which it changes per radian and w the precision
+    per radian, its value at a boundary is a mean of what is measured around it with weights
+    :math:`e^{-x\sqrt{qw}}`, x the distance. Merging gives two measurements the same weight; what that adds to the
+    variance of the value goes with :math:`δ^2 vw/(v+w)\,e^{-2x\sqrt{qw}}`, and the pairs with the least of it are
+    merged. Measured with 3600 of 20 000 (100 000, 10⁶) random angles left, 0.1 m noise, l = 0.2: the deviation is on
+    the median 8 (24, 52) % above the exact one and nowhere below; the means lie apart by 1.7 (1.9, 1.5) cm (root mean
+    square), where the exact deviation is 7.0 (4.5, 2.5) cm. Within a cluster or an arc: below 1.2e-3 m.
 
     Attributes:
         edge: where each cell begins, rising, shape (N,), radians in [0, 2π).
@@ -50,6 +60,8 @@ class CondensedMeasurements:
         scatter: :math:`\sum_i w_i (r_i - \bar r)^2` about the mean radius of the angle each was merged into.
         log_variance: :math:`\sum_i \log σ_i^2`, σ in metres.
         changed: cells in which the newest measurements changed anything, rising.
+        diffusion: mean square q by which the surface changes over a small angle, per radian (m²/rad), if it is rough
+            (ν = 1/2); 0 if it has a slope.
     """
 
     edge: FloatArray
@@ -60,11 +72,12 @@ class CondensedMeasurements:
     scatter: float = 0.0
     log_variance: float = 0.0
     changed: IntArray = dataclasses.field(default_factory=lambda: _NOTHING_CHANGED)
+    diffusion: float = 0.0
 
     @classmethod
-    def none(cls, edge: FloatArray, most: int) -> CondensedMeasurements:
+    def none(cls, edge: FloatArray, most: int, *, diffusion: float = 0.0) -> CondensedMeasurements:
         """No measurement yet; see the attributes."""
-        return cls(edge, max(most, 2 * len(edge)), np.empty((5, 0)))
+        return cls(edge, max(most, 2 * len(edge)), np.empty((5, 0)), diffusion=diffusion)
 
     def __len__(self) -> int:
         """Return the number of distinct angles kept."""
@@ -173,17 +186,33 @@ class CondensedMeasurements:
         """
         (angle, precision), bounds = self.columns[:2], self.bounds
         size, apart = np.diff(bounds), np.diff(angle)
-        begin, end = np.repeat(self.edge, size), np.repeat(np.append(self.edge[1:], self.edge[0] + TWO_PI), size)
-        inside = np.minimum((angle - begin)[:-1], (end - angle)[1:]) + apart
+        begin, end = np.repeat(self.edge, size), np.repeat(self._end, size)
+        inside, from_gap = np.minimum((angle - begin)[:-1], (end - angle)[1:]), self._from_gap()
         share = np.ones(len(size))
         share[self.changed] = 0.5
         slope = precision[1:] * precision[:-1] / (precision[1:] + precision[:-1]) * apart**2
-        cost = slope * np.repeat(share, size)[1:] / np.minimum(inside, self._from_gap() / _BESIDE_GAP)
+        cost = slope * np.repeat(share, size)[1:]
+        if self.diffusion:
+            sight = np.repeat(2.0 * np.sqrt(self.diffusion * self._density), size)[1:]
+            cost *= np.exp(-np.minimum(sight * np.minimum(inside, from_gap), _DARKEST))
+        else:
+            cost /= np.minimum(inside + apart, (from_gap + apart) / _BESIDE_GAP)
         cost[bounds[(bounds > 0) & (bounds < len(self))] - 1] = np.inf
         return np.asarray(cost)
 
+    @property
+    def _end(self) -> FloatArray:
+        """Where each cell ends, shape (N,), radians."""
+        return np.append(self.edge[1:], self.edge[0] + TWO_PI)
+
+    @property
+    def _density(self) -> FloatArray:
+        """Precision per radian in each cell, shape (N,), 1/(m² rad)."""
+        total = np.append(0.0, np.cumsum(self.precision))[self.bounds]
+        return np.asarray(np.diff(total) / (self._end - self.edge))
+
     def _from_gap(self) -> FloatArray:
-        """How far the farther one of i and i + 1 is from the nearest end of a gap, at least, shape (n - 1,), radians.
+        """How far the nearer one of i and i + 1 is from the nearest end of a gap, shape (n - 1,), radians.
 
         A gap is wider than a cell; the first and the last angle lie beside one, too.
         """
@@ -191,7 +220,7 @@ class CondensedMeasurements:
         gaps = np.flatnonzero(apart > TWO_PI / len(self.edge))
         run = np.diff(gaps, prepend=-1, append=len(angle) - 1)
         first, last = angle[np.append(0, gaps + 1)], angle[np.append(gaps, len(angle) - 1)]
-        return np.asarray(np.minimum((angle - np.repeat(first, run))[:-1], (np.repeat(last, run) - angle)[1:]) + apart)
+        return np.asarray(np.minimum((angle - np.repeat(first, run))[:-1], (np.repeat(last, run) - angle)[1:]))
 
     def _merging(self, pairs: IntArray) -> CondensedMeasurements:
         """Merge each angle i of `pairs` with i + 1; where i and i + 1 are both among them, all three become one."""

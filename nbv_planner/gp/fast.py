@@ -88,8 +88,9 @@ class FastPosterior:
             most: greatest number of distinct angles to keep; at least twice the grid's are kept.
         """
         pairing = Pairing.of(grid, _SHORTEST_IN_RING / kernel.rate)
-        cells = empty_cells(MaternChain.of(kernel), pairing.node, pairing.end)
-        return cls(kernel, prior_mean, pairing, CondensedMeasurements.none(pairing.node, most), cells)
+        chain = MaternChain.of(kernel)
+        data = CondensedMeasurements.none(pairing.node, most, diffusion=chain.diffusion)
+        return cls(kernel, prior_mean, pairing, data, empty_cells(chain, pairing.node, pairing.end))
 
     @property
     def solver(self) -> str:

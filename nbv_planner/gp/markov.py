@@ -71,6 +71,11 @@ class MaternChain:
         """Covariance of the state at any one angle, shape (d, d), m²; the first entry is k(0)."""
         return self._intensity * self._unit_prior()
 
+    @property
+    def diffusion(self) -> float:
+        r"""Limit of :math:`E[(f(φ+δ) - f(φ))^2]/δ` for small δ, m²/rad: above 0 for ν = 1/2 only."""
+        return 0.0 if self.order else self._intensity * self.rate
+
     @cached_property
     def _series(self) -> FloatArray:
         """Coefficients N^k/k! of the transition, shape (d, d, k)."""

@@ -21,7 +21,7 @@ from nbv_planner.gp.likelihood import condensed_log_likelihood
 MOST_EXACT_ANGLES = 3200
 """Distinct angles up to which the fast posterior stays exact (or twice the grid, if that is more), for l = 0.2."""
 
-_MOST_ROUGH_ANGLES = 65536
+_MOST_ROUGH_ANGLES = 3600
 _LENGTH_SCALE, _SHORTEST = 0.2, 0.05
 
 MOST_DENSE_ANGLES = 2000
@@ -147,7 +147,8 @@ def posterior_on(grid: FloatArray, kernel: Kernel, prior_mean: float, *, dense: 
 def most_exact_angles(kernel: PeriodicMatern) -> int:
     """Distinct angles up to which the fast posterior stays exact: the more, the shorter the length scale.
 
-    ν = 1/2, whose surfaces are no straight lines between close angles, keeps many more.
+    For ν = 1/2, rough at every length scale, it is one number. With 8192 the deviation would be 5 instead of 52 % above
+    the exact one after 10⁶ measurements, but memory would grow more from 10³ on.
     """
     if kernel.order == 0:
         return _MOST_ROUGH_ANGLES

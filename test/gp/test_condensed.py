@@ -111,6 +111,16 @@ def test_more_is_kept_beside_a_gap():
     assert max(beside) < 0.5 * np.median(spacing)
 
 
+def test_of_a_rough_surface_what_lies_far_from_the_cell_boundaries_is_merged_first():
+    """Also where that is farther apart: what lies nearer hides it, the sooner the more is measured."""
+    angle = np.concatenate([[1e-3, 2e-3], np.linspace(0.4, 0.6, 20), [0.998, 0.999]])
+    ones = np.ones(len(angle))
+    smooth, rough = (CondensedMeasurements.none(np.arange(6.0), 12, diffusion=q) for q in (0.0, 100.0))
+    rough = rough.adding(angle, ones, ones)
+    np.testing.assert_array_equal(rough.angle[[0, 1, -2, -1]], angle[[0, 1, -2, -1]])
+    assert smooth.adding(angle, ones, ones).angle[0] > angle[0]
+
+
 # --------------------------------------------------------------------------------------------------- against the exact
 
 
@@ -148,6 +158,21 @@ def test_the_hardest_kinds_are_within_a_millimetre_with_other_draws_too(kind, se
     kernel, data = PeriodicMatern(), sample(kind, 20_000, 0.01, seed)
     mean = in_batches(kernel, data, most_exact_angles(kernel)).mean()
     assert np.abs(mean - fast_posterior(kernel, 5.0, GRID, *data)[0]).max() < 1e-3
+
+
+@pytest.mark.parametrize("noise", [0.01, 0.1])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("repeated", "nearly equal", "on the grid")])
+def test_a_condensed_rough_surface_is_never_claimed_to_be_known_better_than_it_is(kind, noise):
+    """ν = 1/2: the deviation is not below the exact one, hardly above, and the means lie apart by less than 1 of it."""
+    kernel, data = PeriodicMatern(smoothness="1/2"), sample(kind, 20_000, noise)
+    posterior = in_batches(kernel, data, most_exact_angles(kernel))
+    assert posterior.solver == "condensed"
+    (mean, std), (exact_mean, exact_std) = posterior.mean_and_std(), fast_posterior(kernel, 5.0, GRID, *data)
+    assert (std > 0.999 * exact_std).all()
+    assert np.median(std / exact_std) < 1.1
+    assert (np.abs(mean - exact_mean) < std).all()
+    if kind in ("one arc", "clustered"):  # nearly all of what is kept lies where it decides
+        assert np.abs(mean - exact_mean).max() < 1e-3
 
 
 @pytest.mark.parametrize("nu", ["1/2", "3/2", "5/2"])

@@ -110,3 +110,11 @@ def test_no_gap_means_no_step(chain):
     zero = np.zeros(1)
     np.testing.assert_array_equal(chain.transition(zero)[..., 0], np.eye(chain.size))
     np.testing.assert_array_equal(chain.noise(zero)[..., 0], np.zeros((chain.size, chain.size)))
+
+
+@pytest.mark.parametrize("length", [0.05, 0.2, 3.0])
+def test_only_the_rough_surface_diffuses(length):
+    rough = PeriodicMatern(smoothness="1/2", length_scale=length)
+    change = 2.0 * (rough.variance - rough(np.array([1e-7]))) / 1e-7
+    assert MaternChain.of(rough).diffusion == pytest.approx(change[0], rel=1e-5)
+    assert MaternChain.of(PeriodicMatern(smoothness="3/2", length_scale=length)).diffusion == 0.0
