@@ -140,11 +140,12 @@ class DepthCamera(BaseNode):
         now = self.now_ns()
         self._move(now)
         pose = CameraPose.on_view_circle(self.view_angle, self.scene.view_distance)
+        # The others take in the pose while the beams are cast.
+        self._pose.publish(conversions.pose_to_msg(pose, self.header(self.parameters.object_frame, now)))
         scan = self.camera.scan(pose, self.view_number, self._scan_number)
         if self.view_angle == self.goal_angle:
             # Numbered from the arrival, so that the noise of a view does not depend on how long the way took.
             self._scan_number += 1
-        self._pose.publish(conversions.pose_to_msg(pose, self.header(self.parameters.object_frame, now)))
         self._scan.publish(conversions.scan_to_msg(scan, self.header(self.parameters.camera_frame, now)))
 
     def _move(self, now: int) -> None:

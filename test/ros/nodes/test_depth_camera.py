@@ -205,3 +205,12 @@ def test_diagnostics_say_where_it_stands(world):
     assert (found.level, found.message) == (b"\x00", "running")
     assert float(found.values["view_angle"]) == pytest.approx(1.0)
     assert float(found.values["goal_angle"]) == pytest.approx(1.0)
+
+
+def test_the_pose_is_out_before_the_beams_are_cast(world, monkeypatch):
+    node = world.start(DepthCamera, **SMALL)
+    done, cast, publish = [], node.camera.scan, node._pose.publish
+    monkeypatch.setattr(node.camera, "scan", lambda *args: done.append("beams") or cast(*args))
+    monkeypatch.setattr(node._pose, "publish", lambda msg: done.append("pose") or publish(msg))
+    node.on_timer()
+    assert done == ["pose", "beams"]
