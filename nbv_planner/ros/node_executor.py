@@ -167,15 +167,15 @@ class _WaitSet:
     def __init__(self, nodes: list[Any], lists: list[list[list[Any]]], guards: list[Any], context: Any) -> None:
         """Make room for all entities, and for the executor's own `guards`."""
         self.nodes, self.lists, self._guards, self._context = nodes, lists, guards, context
-        self._entities: dict[str, list[_Entity]] = {
+        entities: dict[str, list[_Entity]] = {
             kind: [
                 (take, entity, node, siblings)
                 for node, of_node in zip(nodes, lists, strict=True) for entity in of_node[place]
             ]
             for place, (kind, siblings, take) in enumerate(_KINDS)
         }
-        self._waitables = self._entities.pop("waitable")
-        count = {kind: len(entities) for kind, entities in self._entities.items()}
+        self._waitables = entities.pop("waitable")
+        count = {kind: len(listed) for kind, listed in entities.items()}
         room = NumberOfEntities(
             count["subscription"], count["guard_condition"] + len(guards), count["timer"], count["client"],
             count["service"],
@@ -187,6 +187,16 @@ class _WaitSet:
                 room.num_subscriptions, room.num_guard_conditions, room.num_timers, room.num_clients,
                 room.num_services, room.num_events, context.handle,
             )
+        # What each wait needs, looked up once: how to add each entity, and which one each pointer belongs to.
+        self._added = [
+            (getattr(self._set, f"add_{kind}"), entity.handle, entity.callback_group)
+            for kind, listed in entities.items() for _, entity, _, _ in listed
+        ]
+        self._by_pointer = {
+            kind: {each[1].handle.pointer: each for each in listed} for kind, listed in entities.items()
+        }
+        self._one_of_group = {each[1].callback_group: each[1] for kind in entities.values() for each in kind}
+        self._one_of_group.update({waitable.callback_group: waitable for _, waitable, _, _ in self._waitables})
 
     def wait(self, nanoseconds: int) -> list[_Entity]:
         """Wait for some nanoseconds, or (-1) for ever, until an entity is ready whose callback may be called.
@@ -197,34 +207,30 @@ class _WaitSet:
         try:
             if not _hold(self._context.handle, held):
                 return []
-            by_pointer, waiting = self._fill(held)
+            waiting = self._fill(held)
             self._set.wait(nanoseconds)
             ready = [waitable for waitable in waiting if waitable[1].is_ready(self._set)]
-            for kind, entities in by_pointer.items():
+            for kind, entities in self._by_pointer.items():
                 ready.extend(entities[pointer] for pointer in self._set.get_ready_entities(kind) if pointer in entities)
             return ready
         finally:
             for handle in held:
                 handle.__exit__(None, None, None)
 
-    def _fill(self, held: list[Any]) -> tuple[dict[str, dict[int, _Entity]], list[_Entity]]:
-        """Put in what may be called, by kind and pointer, and the waitables; all is held."""
+    def _fill(self, held: list[Any]) -> list[_Entity]:
+        """Put in what may be called, and give the waitables among it; all is held."""
         self._set.clear_entities()
-        free: dict[Any, bool] = {}
-        by_pointer: dict[str, dict[int, _Entity]] = {}
-        for kind, entities in self._entities.items():
-            add, found = getattr(self._set, f"add_{kind}"), by_pointer.setdefault(kind, {})
-            for listed in entities:
-                if _is_free(listed[1], free) and _hold(handle := listed[1].handle, held):
-                    add(handle)
-                    found[handle.pointer] = listed
+        busy = {group for group, entity in self._one_of_group.items() if not group.can_execute(entity)}
+        for add, handle, group in self._added:
+            if group not in busy and _hold(handle, held):
+                add(handle)
         for guard in self._guards:
             if _hold(guard.handle, held):
                 self._set.add_guard_condition(guard.handle)
-        waiting = [listed for listed in self._waitables if _is_free(listed[1], free) and _hold(listed[1], held)]
+        waiting = [each for each in self._waitables if each[1].callback_group not in busy and _hold(each[1], held)]
         for _, waitable, _, _ in waiting:
             waitable.add_to_wait_set(self._set)
-        return by_pointer, waiting
+        return waiting
 
 
 def _hold(handle: Any, held: list[Any]) -> bool:
@@ -235,14 +241,6 @@ def _hold(handle: Any, held: list[Any]) -> bool:
         return False
     held.append(handle)
     return True
-
-
-def _is_free(entity: Any, free: dict[Any, bool]) -> bool:
-    """Whether no callback of the entity's group is under way; `free` holds what is known of each group."""
-    group = entity.callback_group
-    if group not in free:
-        free[group] = group.can_execute(entity)
-    return free[group]
 
 
 def _is_due(entity: Any) -> bool:
