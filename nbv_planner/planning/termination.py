@@ -61,7 +61,7 @@ class TerminationSettings:
         0.05, "COVERED: probability that is left for less than target_coverage.", gt=0.0, lt=1.0, read_only=False
     )
     certificate_margin: float = setting(
-        0.02, "COVERED: coverage asked of the shapes beyond target_coverage, for what they do not know.",
+        0.0125, "COVERED: coverage asked of the shapes beyond target_coverage, for what they do not know.",
         ge=0.0, lt=1.0, read_only=False,
     )
     certificate_shapes: int = setting(

@@ -7,11 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from nbv_planner.geometry import FloatArray
-from nbv_planner.planning.shapes.coverage import MeasuredCells, surface_density
-from nbv_planner.planning.shapes.sampler import ShapeSampler
-from nbv_planner.planning.shapes.visibility import visible_cells
+from nbv_planner.planning.shapes.coverage import surface_density
+from nbv_planner.planning.shapes.measured_surface import MeasuredSurface
+from nbv_planner.planning.shapes.sampler import ShapeSampler, evidence_of
+from nbv_planner.planning.shapes.visibility import grades_of_sight
 from nbv_planner.scene import Scene
 from nbv_planner.surface import SurfaceBelief
+
+# Sine of the angle between a line of sight and the surface below which a small error of its slope hides it: 12 degrees.
+_GRAZING = 0.2
+# Pixel sides from a surface point to the nearest measurement, at most, if it has been measured.
+_REACH = 1.5
 
 
 @dataclass(frozen=True)
@@ -36,11 +42,13 @@ class CoverageCertificate:
     r"""Judges the coverage by the shapes that the object may still have.
 
     The coverage of a shape s is the part of its expected surface points :math:`ρ_s(φ)` that the views taken would have
-    seen of it and that lie where something was measured, :math:`H`:
-    :math:`\sum_{φ \in o_s(θ_{1:t}) \cap H} ρ_s(φ) / \sum_φ ρ_s(φ)`. Where the edges of what was seen lie is thus as
-    uncertain as the shapes are there: noise moves the outermost measurements along a slanted surface. Walls of notches
-    and corners, for which the shapes are too smooth, are missing among the measurements. The planner is less strict
-    (:func:`nbv_planner.planning.shapes.coverage.seen_cells`): to claim takes more than to look elsewhere. The
+    seen of it: :math:`\sum_{φ \in o_s(θ_{1:t})} ρ_s(φ) / \sum_φ ρ_s(φ)`. Where the edges of what was seen lie is thus
+    as uncertain as the shapes are there: noise moves the outermost measurements along a slanted surface.
+
+    What no view would have seen but at a grazing angle counts only as far as measurements lie nearby. Drawn shapes have
+    walls that are too gentle, as noise moves measurements aside and the priors are smooth; a view then seems to graze a
+    wall that it does not see at all. Beams that met it would have left measurements. The planner does not ask for
+    them (:func:`nbv_planner.planning.shapes.coverage.seen_cells`): to claim takes more than to look elsewhere. The
     probability is as good as the prior of the shapes: how often it holds is to be measured.
 
     Attributes:
@@ -67,9 +75,11 @@ class CoverageCertificate:
         """
         shapes = self.sampler.draw(belief, self.scene)
         points = surface_density(shapes, self.scene.pixel_size, self.density)
-        measured = MeasuredCells.of(belief, shapes.angle, self.scene.pixel_size).somewhere
-        seen = visible_cells(shapes, taken, self.scene).any(axis=1) & measured
-        return np.asarray((points * seen).sum(axis=1) / points.sum(axis=1))
+        reach = _REACH * self.scene.pixel_size
+        measured = MeasuredSurface.of(evidence_of(belief), shapes.angle, reach, self.scene.radius_max)
+        grade = grades_of_sight(shapes, taken, self.scene, _GRAZING)
+        covered = np.where(grade == 1, measured.part(shapes.radius), grade > 0)
+        return np.asarray((points * covered).sum(axis=1) / points.sum(axis=1))
 
     def estimate(
         self, belief: SurfaceBelief, taken: FloatArray, delta: float, margin: float = 0.0

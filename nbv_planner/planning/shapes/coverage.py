@@ -97,11 +97,9 @@ class MeasuredCells:
     """Where the surface has been measured, whatever shape it has.
 
     Attributes:
-        somewhere: whether a grid angle lies in a stretch that has been measured, shape (M,).
-        inside: whether well inside of one, shape (M,).
+        inside: whether a grid angle lies well inside a stretch that has been measured, shape (M,).
     """
 
-    somewhere: BoolArray
     inside: BoolArray
 
     @classmethod
@@ -113,7 +111,7 @@ class MeasuredCells:
         """
         seen = _seen(belief, pixel_size)
         nearest = nearest_cell(belief.angle, wrap_angle(angle))
-        return cls(seen[nearest], (seen & _far_from(~seen, belief, _END * pixel_size))[nearest])
+        return cls((seen & _far_from(~seen, belief, _END * pixel_size))[nearest])
 
 
 def _far_from(places: BoolArray, belief: SurfaceBelief, way: float) -> BoolArray:

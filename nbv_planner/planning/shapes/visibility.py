@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, IntArray, wrap_angle
 from nbv_planner.planning.shapes.sampler import Shapes
@@ -30,27 +34,58 @@ def visible_cells(shapes: Shapes, views: FloatArray, scene: Scene) -> BoolArray:
         views: shape (V,), radians.
         scene: the cone and the view circle; no radius may reach the view circle.
     """
+    return _on_grid(shapes, views, scene, _walk, np.bool_)
+
+
+def grades_of_sight(shapes: Shapes, views: FloatArray, scene: Scene, least_sine: float) -> IntArray:
+    """How each grid angle of each shape is seen from the best of the views: 0 not, 1 grazed, 2 well; shape (S, M).
+
+    It is seen well if the sine of the angle between the line of sight and the stretch of the surface that leads to it,
+    away from the view's own angle, is at least `least_sine`. The first grid angles on either side of that are taken for
+    seen well.
+
+    Args:
+        shapes: S shapes on M angles.
+        views: shape (V,), radians.
+        scene: see :func:`visible_cells`, which says what is seen.
+        least_sine: least sine of what is seen well.
+    """
+    single = Shapes(shapes.angle, shapes.radius.astype(np.float32))  # half the time
+    grades = _on_grid(single, views, scene, partial(_graded_walk, least_sine=least_sine), np.uint8)
+    return np.asarray(grades.max(axis=1, initial=0))
+
+
+def _on_grid(
+    shapes: Shapes, views: FloatArray, scene: Scene, walk: Callable[..., NDArray[Any]], dtype: type[np.generic]
+) -> NDArray[Any]:
+    """What `walk` finds on either side of each view, shape (S, V, M)."""
     count, size = shapes.radius.shape
     step = TWO_PI / size
     views = wrap_angle(views)
     first = np.ceil(views / step - 1e-9).astype(np.intp)
-    seen = np.zeros((count, len(views), size), dtype=bool)
+    found = np.zeros((count, len(views), size), dtype=dtype)
     steps = min(size, math.ceil(_widest_offset(shapes.radius, scene) / step) + 1)
     rows = max(1, _BLOCK_ENTRIES // max(1, len(views) * steps))
     for turn in (1, -1):
         start = first if turn > 0 else first - 1
         place = (start[:, None] + turn * np.arange(steps)) % size
         offset = np.maximum(turn * (start * step - views), 0.0)[:, None] + step * np.arange(steps)
-        sin, cos = np.sin(offset), np.cos(offset)
+        sin, cos = (wave.astype(shapes.radius.dtype) for wave in (np.sin(offset), np.cos(offset)))
         for begin in range(0, count, rows):
             part = slice(begin, begin + rows)
-            walk = _walk(shapes.radius[part].take(place, axis=1), sin, cos, scene)
-            _lay_out(seen[part], walk, start, turn)
-    return seen
+            _lay_out(found[part], walk(shapes.radius[part].take(place, axis=1), sin, cos, scene), start, turn)
+    return found
 
 
 def _walk(radius: FloatArray, sin: FloatArray, cos: FloatArray, scene: Scene) -> BoolArray:
     """Which steps of each walk are seen, shape (s, V, steps); `sin` and `cos` of the offsets are (V, steps)."""
+    return _sight(radius, sin, cos, scene)[0]
+
+
+def _sight(
+    radius: FloatArray, sin: FloatArray, cos: FloatArray, scene: Scene
+) -> tuple[BoolArray, FloatArray, FloatArray]:
+    """Which steps of each walk are seen, the tangent of their bearing, and how far ahead they are (metres)."""
     ahead = scene.view_distance - radius * cos
     aside = radius * sin
     # A walk that goes on behind the centre meets nothing it could see: there the offset exceeds the widest one.
@@ -60,10 +95,37 @@ def _walk(radius: FloatArray, sin: FloatArray, cos: FloatArray, scene: Scene) ->
     seen = np.logical_and.accumulate(inside, axis=-1)
     swept = np.maximum.accumulate(tangent, axis=-1)
     seen[..., 1:] &= tangent[..., 1:] > swept[..., :-1]
-    return seen
+    return seen, tangent, ahead
 
 
-def _lay_out(seen: BoolArray, walk: BoolArray, start: IntArray, turn: int) -> None:
+def _graded_walk(
+    radius: FloatArray, sin: FloatArray, cos: FloatArray, scene: Scene, least_sine: float
+) -> NDArray[np.uint8]:
+    r"""How each step of each walk is seen (0, 1, 2), shape (s, V, steps).
+
+    From a step to the next, the contour moves across the line of sight by
+    :math:`x' Δ\tan α / \sqrt{1 + \tan^2 α}`; x' is how far ahead the first of them is, α the bearing of the other. Its
+    length is :math:`\sqrt{Δr^2 + r r' (2 \sin(Δ/2))^2}`. Both are compared by their squares.
+    """
+    seen, tangent, ahead = _sight(radius, sin, cos, scene)
+    before, after = radius[..., :-1], radius[..., 1:]
+    chord = np.diff(cos, axis=-1) ** 2 + np.diff(sin, axis=-1) ** 2
+    across = np.diff(tangent, axis=-1)
+    across *= ahead[..., :-1]
+    across *= across  # where a step is seen, the tangent rises
+    asked = before * after
+    asked *= least_sine**2 * chord
+    asked += np.square(least_sine * (after - before))
+    bearing = np.square(tangent[..., 1:])
+    bearing += 1.0
+    asked *= bearing
+    grades = seen.astype(np.uint8)
+    grades[..., :1] <<= 1
+    grades[..., 1:] <<= across >= asked
+    return grades
+
+
+def _lay_out(seen: NDArray[Any], walk: NDArray[Any], start: IntArray, turn: int) -> None:
     """Write walks (s, V, steps) that begin at `start` (V,) to their places around the circle, (s, V, M)."""
     steps, size = walk.shape[2], seen.shape[2]
     for view, begin in enumerate(start):

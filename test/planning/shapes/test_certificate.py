@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from beliefs import belief_of, with_evidence
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from nbv_planner.episode_config import EpisodeConfig
 from nbv_planner.errors import SettingError
@@ -13,7 +15,9 @@ from nbv_planner.planning.monitoring import termination_monitor
 from nbv_planner.planning.planners import PlannerSettings, Prior
 from nbv_planner.planning.shapes.certificate import CoverageCertificate
 from nbv_planner.planning.shapes.choice import shape_sampler
+from nbv_planner.planning.shapes.coverage import surface_density
 from nbv_planner.planning.shapes.sampler import Shapes
+from nbv_planner.planning.shapes.visibility import grades_of_sight
 from nbv_planner.planning.termination import TerminationMonitor, TerminationReason, TerminationSettings
 from nbv_planner.scene import Scene
 from nbv_planner.simulation import Simulation
@@ -21,6 +25,7 @@ from nbv_planner.surface import uniform_grid
 
 SCENE = Scene()
 GRID = uniform_grid(360)
+GRAZING = 0.2
 
 
 class Circles:
@@ -33,7 +38,12 @@ class Circles:
         return self.shapes
 
 
-BELIEF = belief_of(4.9, 5.1, size=360, hits=1)
+def measured(radius, hits=1):
+    """Belief in a contour (metres), which was measured where there are hits."""
+    return with_evidence(belief_of(lambda _: radius - 0.1, lambda _: radius + 0.1, size=360, hits=hits))
+
+
+BELIEF = measured(5.0)
 TURN = np.arange(20) * TWO_PI / 20
 
 
@@ -45,18 +55,76 @@ def part_seen(radius: float) -> float:
 
 
 def test_coverage_is_what_the_views_would_have_seen_of_each_shape():
-    found = CoverageCertificate(Circles(5.0, 2.5), SCENE, 0.95).coverages(BELIEF, np.array([0.0, np.pi]))
+    found = [
+        CoverageCertificate(Circles(radius), SCENE, 0.95).coverages(measured(radius), np.array([0.0, np.pi]))[0]
+        for radius in (5.0, 2.5)
+    ]
     # Both views look along an axis, about which |dx| + |dy| is spread as on the whole circle by symmetry.
     expected = [2.0 * crossings_within(np.pi * part_seen(radius)) for radius in (5.0, 2.5)]
     np.testing.assert_allclose(found, expected, atol=0.012)
 
 
-def test_what_nobody_measured_is_not_covered():
-    """A cut, for which the shapes are too smooth: every view would have seen them there, but no beam came back."""
-    cut = belief_of(4.9, 5.1, size=360, hits=lambda angle: (np.abs(angle - 1.0) > 0.2).astype(int))
-    found = CoverageCertificate(Circles(5.0), SCENE, 0.95).coverages(cut, TURN)
-    weight = np.abs(np.sin(GRID)) + np.abs(np.cos(GRID))
-    assert found[0] == pytest.approx(weight[np.abs(GRID - 1.0) > 0.2].sum() / weight.sum(), abs=0.005)
+class Drawn:
+    """Sampler of the given shapes, radii (S, 360)."""
+
+    def __init__(self, *radii) -> None:
+        self.shapes = Shapes(GRID, np.stack(radii))
+
+    def draw(self, belief, scene) -> Shapes:
+        return self.shapes
+
+
+WIDE = Scene(field_of_view=1.5)
+
+
+def seen_as(grade: int, shape, taken):
+    """Part of the points that the best view sees as well as `grade`, and the grades and points of each grid angle."""
+    shapes = Shapes(GRID, shape[None])
+    grades, points = grades_of_sight(shapes, taken, WIDE, GRAZING)[0], surface_density(shapes, WIDE.pixel_size)[0]
+    return points[grades >= grade].sum() / points.sum(), grades, points
+
+
+def test_a_wall_that_views_only_graze_is_covered_as_far_as_it_was_measured():
+    """Round body with a tooth from 4 m to 6 m: the view straight at it grazes its walls."""
+    shape = np.clip(6.0 - 2.0 * (np.abs(GRID - np.pi) - 0.2) / 0.4, 4.0, 6.0)
+    view, wall = np.array([np.pi]), (shape > 4.0) & (shape < 6.0)
+    certificate = CoverageCertificate(Drawn(shape), WIDE, 0.95)
+    most, grades, points = seen_as(1, shape, view)
+    grazed = points[wall & (grades == 1)].sum() / points.sum()
+    assert grazed > 0.05
+    assert certificate.coverages(measured(shape), view)[0] == pytest.approx(most)
+    bare = certificate.coverages(measured(shape, hits=np.where(wall, 0, 1)), view)[0]
+    # At either end of a wall measurements are near to the next 1.5 pixels.
+    assert most - grazed < bare < most - 0.7 * grazed
+
+
+def test_what_is_seen_well_is_covered_without_measurements_and_what_is_not_seen_is_never():
+    ellipse, taken = 24.0 / np.hypot(4.0 * np.cos(GRID), 6.0 * np.sin(GRID)), TURN[[0, 3, 5]]
+    certificate = CoverageCertificate(Drawn(ellipse), WIDE, 0.95)
+    most, least = (seen_as(grade, ellipse, taken)[0] for grade in (1, 2))
+    assert certificate.coverages(measured(ellipse), taken)[0] == pytest.approx(most)
+    assert certificate.coverages(measured(2.0), taken)[0] == pytest.approx(least)
+    assert least < most < 0.9
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**32), st.integers(1, 8))
+def test_neither_a_view_more_nor_a_measurement_more_covers_less(seed, count):
+    rng = np.random.default_rng(seed)
+    shape = np.clip(5.0 + rng.normal(size=(3, 6)) @ np.cos(np.arange(1, 7)[:, None] * GRID + 1.0), 2.0, 8.0)
+    taken = rng.uniform(0.0, TWO_PI, count)
+    hits = rng.random(360) < 0.5
+    certificate = CoverageCertificate(Drawn(*shape), SCENE, 0.95)
+
+    def covered(hit, views):
+        return certificate.coverages(measured(shape.mean(axis=0), hits=hit.astype(int)), views)
+
+    fewer = hits & (rng.random(360) < 0.5)
+    least = covered(fewer, taken[:-1])
+    assert (least >= 0.0).all()
+    assert (covered(fewer, taken) >= least - 1e-12).all()
+    assert (covered(hits, taken[:-1]) >= least - 1e-12).all()
+    assert (covered(hits, taken) <= 1.0 + 1e-12).all()
 
 
 def crossings_within(half: float) -> float:
@@ -78,15 +146,15 @@ def test_estimate_holds_mean_interval_and_probability():
 
 
 def test_nothing_is_covered_before_the_first_view_and_all_after_many():
-    certificate = CoverageCertificate(Circles(4.0, 6.0), SCENE, 1.0)
+    certificate = CoverageCertificate(Circles(4.95, 5.05), SCENE, 1.0)
     assert certificate.estimate(BELIEF, np.empty(0), 0.05).mean == 0.0
     assert certificate.estimate(BELIEF, TURN, 0.05, margin=0.5).probability == 1.0
 
 
 @pytest.mark.parametrize(("taken", "ends"), [(TURN[:-6], False), (TURN, True)])
 def test_an_episode_ends_when_enough_shapes_are_covered(taken, ends):
-    settings = TerminationSettings(certify=True, band_tolerance=0.1)
-    monitor = TerminationMonitor(settings, CoverageCertificate(Circles(*[5.0] * 20), SCENE, 0.95))
+    limits = TerminationSettings(certify=True, band_tolerance=0.1)
+    monitor = TerminationMonitor(limits, CoverageCertificate(Circles(*[5.0] * 20), SCENE, 0.95))
     ended = monitor.after_view(BELIEF, 1.0, taken)
     assert (monitor.estimate.mean >= 0.95) == ends
     assert (ended is not None) == ends

@@ -134,7 +134,6 @@ def test_measured_is_nothing_or_everything_where_hits_are(hits):
     grid = uniform_grid(90)
     found = MeasuredCells.of(belief_of(4.0, 6.0, size=360, hits=hits), grid, 0.1)
     assert (found.inside == bool(hits)).all()
-    assert (found.somewhere == bool(hits)).all()
 
 
 def test_waves_of_a_shape_do_not_hide_what_was_measured():

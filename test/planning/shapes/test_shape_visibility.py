@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nbv_planner.planning.shapes.sampler import Shapes
-from nbv_planner.planning.shapes.visibility import visible_cells
+from nbv_planner.planning.shapes.visibility import grades_of_sight, visible_cells
 from nbv_planner.scene import Scene
 from nbv_planner.surface import uniform_grid
 from nbv_planner.visibility import observe
@@ -58,3 +58,43 @@ def test_each_view_and_shape_is_judged_by_itself():
     for shape in (0, 7, 19):
         alone = visible_cells(Shapes(shapes.angle, shapes.radius[[shape]]), views[[4, 29]], Scene())
         np.testing.assert_array_equal(alone[0], together[shape][[4, 29]])
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**32), st.floats(0.0, 1.0), st.floats(0.0, 1.0))
+def test_grades_tell_what_is_seen_and_sight_is_the_better_the_less_is_asked(seed, some, more):
+    shapes, views = rough(seed, 3, 120), np.linspace(0.1, 6.0, 7)
+    grades = grades_of_sight(shapes, views, Scene(), some)
+    np.testing.assert_array_equal(grades > 0, visible_cells(shapes, views, Scene()).any(axis=1))
+    assert grades.max() <= 2
+    stricter = grades_of_sight(shapes, views, Scene(), max(some, more))
+    assert not ((stricter == 2) & (grades < 2)).any()
+
+
+def test_no_view_sees_nothing():
+    assert not grades_of_sight(rough(1, 2, 90), np.empty(0), Scene(), 0.2).any()
+
+
+@pytest.mark.parametrize("least", [0.15, 0.3, 0.6])
+def test_a_circle_is_grazed_where_the_angle_of_sight_is_small(least):
+    """From the view at angle 0, the sine is the cosine between the ray and the normal: (d cos φ - r) / distance."""
+    grid, radius = uniform_grid(3600), 3.0
+    offset = np.abs((grid + np.pi) % (2.0 * np.pi) - np.pi)
+    grades = grades_of_sight(Shapes(grid, np.full((1, 3600), radius)), np.array([0.0]), Scene(), least)[0]
+    distance = np.sqrt(100.0 + radius**2 - 20.0 * radius * np.cos(offset))
+    sine = (10.0 * np.cos(offset) - radius) / distance
+    sure = (np.abs(sine - least) > 0.01) & (np.abs(sine) > 0.01)
+    expected = np.where(sine >= least, 2, np.where(sine > 0.0, 1, 0))
+    np.testing.assert_array_equal(grades[sure], expected[sure])
+    assert (expected == 1).sum() > 100
+
+
+def test_a_wall_that_faces_away_is_seen_well_from_the_other_side():
+    """A step from 4 m to 6 m: the view above it sees nothing of the wall, the view across sees it well."""
+    grid = uniform_grid(720)
+    radius = 4.0 + 2.0 * np.clip((np.abs(grid - np.pi) - 0.30) / 0.05, 0.0, 1.0)
+    wall = (radius > 4.1) & (radius < 5.9) & (grid > np.pi)
+    shape, scene = Shapes(grid, radius[None]), Scene(field_of_view=1.5)
+    above, across = (grades_of_sight(shape, np.array([view]), scene, 0.2)[0] for view in (3.7, 3.0))
+    assert (above[wall] == 0).all()
+    assert (across[wall] == 2).all()
