@@ -7,6 +7,7 @@ do no harm.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,12 +30,10 @@ class Arcs:
     one product serves several of them, and the stretches are last, so that numpy runs over them innermost.
 
     Attributes:
-        forward: the blocks [A | b | C], shape (d, 2d + 1, n).
-        likelihood: the blocks [J | η], shape (d, d + 1, n).
+        blocks: [A | b | C | J | η], shape (d, 3d + 2, n).
     """
 
-    forward: FloatArray
-    likelihood: FloatArray
+    blocks: FloatArray
 
     @classmethod
     def steps(cls, chain: MaternChain, gap: FloatArray, likelihood: FloatArray | None = None) -> Arcs:
@@ -46,43 +45,57 @@ class Arcs:
             likelihood: what the measurements say about the state at the start, [J | η], shape (d, d + 1, n); None
                 if there are none.
         """
-        d, n = chain.size, len(gap)
-        blank = np.zeros((d, d + 1, n)) if likelihood is None else likelihood
-        return cls(np.concatenate([chain.transition(gap), np.zeros((d, 1, n)), chain.noise(gap)], axis=1), blank)
-
-    @classmethod
-    def blank(cls, d: int, n: int) -> Arcs:
-        """Room for n stretches whose state has d components."""
-        return cls(np.empty((d, 2 * d + 1, n)), np.empty((d, d + 1, n)))
+        d = chain.size
+        blocks = np.zeros((d, 3 * d + 2, len(gap)))
+        blocks[:, :d], blocks[:, d + 1 : 2 * d + 1] = chain.transition(gap), chain.noise(gap)
+        if likelihood is not None:
+            blocks[:, 2 * d + 1 :] = likelihood
+        return cls(blocks)
 
     def __len__(self) -> int:
         """Return the number of stretches."""
-        return int(self.forward.shape[-1])
+        return int(self.blocks.shape[-1])
 
     def __getitem__(self, index: slice) -> Arcs:
         """Some of the stretches, as a view."""
-        return Arcs(self.forward[..., index], self.likelihood[..., index])
+        return Arcs(self.blocks[..., index])
+
+    @property
+    def size(self) -> int:
+        """Number d of components of the state."""
+        return len(self.blocks)
+
+    @property
+    def forward(self) -> FloatArray:
+        """The blocks [A | b | C], shape (d, 2d + 1, n)."""
+        return self.blocks[:, : 2 * self.size + 1]
+
+    @property
+    def likelihood(self) -> FloatArray:
+        """The blocks [J | η], shape (d, d + 1, n)."""
+        return self.blocks[:, 2 * self.size + 1 :]
 
     def take(self, index: IntArray) -> Arcs:
         """Copy some of the stretches (``[..., index]`` would leave n outermost in memory, which is far slower)."""
-        return Arcs(self.forward.take(index, axis=-1), self.likelihood.take(index, axis=-1))
+        return Arcs(self.blocks.take(index, axis=-1))
 
     def put(self, index: IntArray, other: Arcs) -> None:
         """Replace some of the stretches by `other`."""
-        self.forward[..., index], self.likelihood[..., index] = other.forward, other.likelihood
+        self.blocks[..., index] = other.blocks
+
+    def copy(self) -> Arcs:
+        """The same stretches, to be changed."""
+        return Arcs(self.blocks.copy())
 
     def replaced(self, index: IntArray, other: Arcs) -> Arcs:
         """Copy with some of the stretches replaced by `other`."""
-        copy = Arcs(self.forward.copy(), self.likelihood.copy())
+        copy = self.copy()
         copy.put(index, other)
         return copy
 
     def followed_by(self, other: Arcs) -> Arcs:
         """Both lists of stretches, `other` behind this one."""
-        return Arcs(
-            np.concatenate([self.forward, other.forward], axis=-1),
-            np.concatenate([self.likelihood, other.likelihood], axis=-1),
-        )
+        return Arcs(np.concatenate([self.blocks, other.blocks], axis=-1))
 
     def then(self, after: Arcs) -> Arcs:
         r"""Combine each stretch (i) with the one that begins where it ends (j).
@@ -92,52 +105,67 @@ class Arcs:
             C = A_j W C_i A_j^T + C_j, \\
             η &= (W A_i)^T (η_j - J_j b_i) + η_i, \quad J = (W A_i)^T J_j A_i + J_i
         """
-        return self._joined(after, self.met(after))[0]
+        return self.joined(after)[0]
 
-    def bridged(self, after: Arcs, rows: int) -> tuple[Arcs, Bridges]:
-        r"""Combine as :meth:`then` does, and keep the law of the state m in between given those at both ends.
+    def met(self, after: Arcs) -> FloatArray:
+        """Law of the state where each stretch meets the next, given its start: [W A | W(b + Cη) | W C]."""
+        d = self.size
+        system = np.empty((d, 3 * d + 2, len(self)))
+        np.einsum("ijn,jkn->ikn", self.blocks[:, d + 1 : 2 * d + 1], after.likelihood, out=system[:, : d + 1])
+        system[:, d + 1 :] = self.forward
+        system[:, 2 * d + 1] += system[:, d]  # b_i + C_i η_j
+        diagonal_of(system)[:] += 1.0
+        return solved(system)[:, 1:]
+
+    def joined(self, after: Arcs) -> tuple[Arcs, Meeting]:
+        """Combine as :meth:`then` does, and say how the stretches meet."""
+        d, met = self.size, self.met(after)
+        transition, own, both = after.blocks[:, :d], after.blocks, np.empty(self.blocks.shape)
+        seen = product(own[:, 2 * d + 1 : 3 * d + 1], self.blocks[:, : d + 1])  # J_j [A_i | b_i]
+        np.subtract(own[:, 3 * d + 1], seen[:, d], out=seen[:, d])
+        np.einsum("jin,jkn->ikn", met[:, :d], seen, out=both[:, 2 * d + 1 :])
+        both[:, 2 * d + 1 :] += self.likelihood
+        reached = product(transition, met)
+        reached[:, d] += own[:, d]
+        both[:, : d + 1] = reached[:, : d + 1]
+        np.einsum("ijn,kjn->ikn", reached[:, d + 1 :], transition, out=both[:, d + 1 : 2 * d + 1])
+        both[:, d + 1 : 2 * d + 1] += own[:, d + 1 : 2 * d + 1]
+        return Arcs(both), Meeting(met, reached, both[:, d + 1 : 2 * d + 1])
+
+
+@dataclass(frozen=True, eq=False)
+class Meeting:
+    r"""How n pairs of stretches i and j meet, with W as in :meth:`Arcs.then`.
+
+    Attributes:
+        met: law of the state m in between given the start, [W A | W(b + Cη) | W C], shape (d, 2d + 1, n).
+        reached: law of the end, and its covariance with m: [A | b | A_j W C], shape (d, 2d + 1, n).
+        spread: covariance C of the end given the start, shape (d, d, n).
+    """
+
+    met: FloatArray
+    reached: FloatArray
+    spread: FloatArray
+
+    @classmethod
+    def together(cls, parts: Sequence[Meeting]) -> Meeting:
+        """All pairs of some lists, one behind the other."""
+        columns = zip(*((part.met, part.reached, part.spread) for part in parts), strict=True)
+        return cls(*(np.concatenate(column, axis=-1) for column in columns))
+
+    def bridges(self, rows: int) -> Bridges:
+        r"""Law of the first `rows` components of m given the states x, z at both ends.
 
         With :math:`D = W C_i` the covariance of m given the start and :math:`K = D A_j^T C^{-1}`, where A, b, C are
         the blocks of the combined stretch,
 
         .. math::
             m \mid x, z \sim N\bigl((W A_i - K A)\,x + K z + W(b_i + C_i η_j) - K b,\; D - K A_j D\bigr).
-
-        Args:
-            after: stretches that begin where these end.
-            rows: number of components of m whose law is kept, the first ones.
         """
-        d = len(self.forward)
-        met = self.met(after)
-        both, reached = self._joined(after, met)
-        kept = slice(d + 1, d + 1 + rows)
-        gain = transposed(solved(np.concatenate([both.forward[:, d + 1 :], reached[:, kept]], axis=1)))
-        middle = met[:rows] - product(gain, reached)
-        return both, Bridges(np.concatenate([middle[:, :d], gain], axis=1), middle[:, d], middle[:, kept])
-
-    def met(self, after: Arcs) -> FloatArray:
-        """Law of the state where each stretch meets the next, given its start: [W A | W(b + Cη) | W C]."""
-        d = len(self.forward)
-        gained = product(self.forward[:, d + 1 :], after.likelihood)  # C_i [J_j | η_j]
-        diagonal_of(gained)[:] += 1.0
-        system = np.concatenate([gained[:, :d], self.forward], axis=1)
-        system[:, 2 * d] += gained[:, d]
-        return solved(system)
-
-    def _joined(self, after: Arcs, met: FloatArray) -> tuple[Arcs, FloatArray]:
-        """Combine with `after`, given :meth:`met`; also the blocks [A | b | A_j W C_i] of what was reached."""
-        d = len(self.forward)
-        seen = product(after.likelihood[:, :d], self.forward[:, : d + 1])  # J_j [A_i | b_i]
-        seen[:, d] = after.likelihood[:, d] - seen[:, d]
-        likelihood = product(transposed(met[:, :d]), seen)
-        likelihood += self.likelihood
-        transition = after.forward[:, :d]
-        reached = product(transition, met)
-        reached[:, d] += after.forward[:, d]
-        forward = reached.copy()
-        forward[:, d + 1 :] = product(reached[:, d + 1 :], transposed(transition))
-        forward[:, d + 1 :] += after.forward[:, d + 1 :]
-        return Arcs(forward, likelihood), reached
+        d, kept = len(self.met), slice(len(self.met) + 1, len(self.met) + 1 + rows)
+        gain = transposed(solved(np.concatenate([self.spread, self.reached[:, kept]], axis=1)))
+        middle = self.met[:rows] - product(gain, self.reached)
+        return Bridges(np.concatenate([middle[:, :d], gain, middle[:, d : d + 1 + rows]], axis=1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,32 +173,41 @@ class Bridges:
     r"""States m inside n stretches given the states x, z at their ends: :math:`m \mid x, z \sim N(G [x; z] + g, P)`.
 
     Attributes:
-        weight: G, shape (e, 2d, n), for the first e components of m.
-        offset: g, shape (e, n).
-        covariance: P, shape (e, e, n).
+        blocks: [G | g | P] for the first e components of m, shape (e, 2d + 1 + e, n).
     """
 
-    weight: FloatArray
-    offset: FloatArray
-    covariance: FloatArray
+    blocks: FloatArray
 
     def __len__(self) -> int:
         """Return the number of stretches."""
-        return int(self.weight.shape[-1])
+        return int(self.blocks.shape[-1])
+
+    def __getitem__(self, index: slice) -> Bridges:
+        """Some of the stretches, as a view."""
+        return Bridges(self.blocks[..., index])
 
     @property
     def rows(self) -> int:
         """Number e of components of m."""
-        return len(self.weight)
+        return len(self.blocks)
 
-    @classmethod
-    def blank(cls, rows: int, d: int, n: int) -> Bridges:
-        """Room for n of them, each of the first `rows` components of a state of d."""
-        return cls(np.empty((rows, 2 * d, n)), np.empty((rows, n)), np.empty((rows, rows, n)))
+    @property
+    def weight(self) -> FloatArray:
+        """G, shape (e, 2d, n)."""
+        return self.blocks[:, : -1 - self.rows]
+
+    @property
+    def offset(self) -> FloatArray:
+        """g, shape (e, n)."""
+        return self.blocks[:, -1 - self.rows]
+
+    @property
+    def covariance(self) -> FloatArray:
+        """P, shape (e, e, n)."""
+        return self.blocks[:, -self.rows :]
 
     def replaced(self, index: IntArray, other: Bridges) -> Bridges:
         """Copy with some of the stretches replaced by `other`."""
-        copy = Bridges(self.weight.copy(), self.offset.copy(), self.covariance.copy())
-        copy.weight[..., index], copy.offset[:, index] = other.weight, other.offset
-        copy.covariance[..., index] = other.covariance
-        return copy
+        blocks = self.blocks.copy()
+        blocks[..., index] = other.blocks
+        return Bridges(blocks)

@@ -61,7 +61,7 @@ class MaternChain:
         """
         u = self.rate * gap
         powers = u ** np.arange(self.size)[:, None]
-        return np.asarray(np.tensordot(self._series, np.exp(-u) * powers, axes=(2, 0)))
+        return _combined(self._series, np.exp(-u) * powers)
 
     def noise(self, gap: FloatArray) -> FloatArray:
         """Covariance Q(λ gap) of the process noise, shape (d, d, n), m²; `gap` has shape (n,), radians."""
@@ -104,7 +104,7 @@ class MaternChain:
         :math:`I_k = \int_0^u s^k e^{-2s} ds`. :math:`P_\infty - A P_\infty A^T` would be the same number, but all its
         digits cancel for small gaps; here the lowest power of u dominates and keeps its relative accuracy.
         """
-        return np.asarray(np.tensordot(self._products, _exponential_moments(u, 2 * self.order), axes=(2, 0)))
+        return _combined(self._products, _exponential_moments(u, 2 * self.order))
 
     @cached_property
     def _products(self) -> FloatArray:
@@ -114,6 +114,12 @@ class MaternChain:
         for a, b in np.ndindex(self.size, self.size):
             products[:, :, a + b] += np.outer(response[:, a], response[:, b])
         return products
+
+
+def _combined(coefficients: FloatArray, terms: FloatArray) -> FloatArray:
+    """Sums of `terms` (k, n) with `coefficients` (d, d, k), shape (d, d, n)."""
+    d = len(coefficients)
+    return np.asarray((coefficients.reshape(d * d, -1) @ terms).reshape(d, d, -1))
 
 
 def _exponential_moments(u: FloatArray, highest: int) -> FloatArray:

@@ -92,7 +92,7 @@ def _cells(empty: FastPosterior, number: int, arrays: Arrays) -> Arcs:
         found[name] = _array(arrays, name, shape[0])
         if found[name].shape != shape:
             raise MeasurementError(f"{name}: shape {found[name].shape}, must be {shape}")
-    return Arcs(**found)
+    return Arcs(np.concatenate([found[_FORWARD], found[_LIKELIHOOD]], axis=1))
 
 
 def _array(arrays: Arrays, name: str, rows: int) -> NDArray[np.float64]:

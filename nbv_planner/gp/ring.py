@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve, solve_triangular
+from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
 from nbv_planner.geometry import FloatArray
 from nbv_planner.gp.arcs import Arcs
@@ -34,31 +35,32 @@ class Ring:
     @property
     def size(self) -> int:
         """Number K d of components of all states."""
-        return len(self.arcs) * len(self.arcs.forward)
+        return len(self.arcs) * self.arcs.size
 
     @cached_property
     def mean(self) -> FloatArray:
         """Means of the states, shape (d, K)."""
-        return np.asarray(cho_solve(self._factor, self._score, check_finite=False).reshape(len(self.arcs), -1).T)
+        return np.asarray(dpotrs(self._factor, self._system[1], lower=True)[0].reshape(len(self.arcs), -1).T)
 
     @cached_property
     def covariances(self) -> tuple[FloatArray, FloatArray]:
         """Covariance of each state, and of each state (rows) with the next one, shape (d, d, K) both."""
-        d, n = len(self.arcs.forward), len(self.arcs)
-        joint = cho_solve(self._factor, np.eye(self.size), check_finite=False).reshape(n, d, n, d)
+        d, n = self.arcs.size, len(self.arcs)
+        lower = np.tril(dpotri(self._factor, lower=True)[0])
+        joint = (lower + np.tril(lower, -1).T).reshape(n, d, n, d)
         here = np.arange(n)
         own, across = joint[here, :, here], joint[here, :, (here + 1) % n]
         return np.ascontiguousarray(own.transpose(1, 2, 0)), np.ascontiguousarray(across.transpose(1, 2, 0))
 
     def sample(self, normals: FloatArray) -> FloatArray:
         """States moved from their means by standard `normals` (K d, count), shape (d, K, count)."""
-        spread = solve_triangular(self._factor[0], normals, lower=True, trans="T", check_finite=False)
+        spread = solve_triangular(self._factor, normals, lower=True, trans="T", check_finite=False)
         return np.asarray(spread.reshape(len(self.arcs), -1, normals.shape[1]).swapaxes(0, 1) + self.mean[..., None])
 
     @cached_property
     def _system(self) -> tuple[FloatArray, FloatArray]:
         """Λ, shape (K d, K d), and Λ E[x], shape (K d,)."""
-        d, n = len(self.arcs.forward), len(self.arcs)
+        d, n = self.arcs.size, len(self.arcs)
         forward, likelihood = self.arcs.forward, self.arcs.likelihood
         here = np.arange(n)
         difference = np.zeros((n, d, n, d))
@@ -71,12 +73,14 @@ class Ring:
         score = weighted.T @ forward[:, d].T.ravel() + likelihood[:, d].T.ravel()
         return joint.reshape(n * d, n * d), score
 
-    @property
-    def _score(self) -> FloatArray:
-        return self._system[1]
-
     @cached_property
-    def _factor(self) -> tuple[FloatArray, bool]:
-        """Cholesky factor of Λ, as `cho_solve` takes it."""
-        factor: tuple[FloatArray, bool] = cho_factor(self._system[0], lower=True, check_finite=False)
-        return factor
+    def _factor(self) -> FloatArray:
+        """Cholesky factor of Λ in the lower triangle; straight from LAPACK, whose wrappers would take longer than it.
+
+        Raises:
+            LinAlgError: Λ is not positive definite.
+        """
+        factor, failed = dpotrf(self._system[0], lower=True, clean=False)
+        if failed:
+            raise np.linalg.LinAlgError(f"ring of {len(self.arcs)} stretches: pivot {failed} is not positive")
+        return np.asarray(factor)

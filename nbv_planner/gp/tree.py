@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from nbv_planner.geometry import FloatArray, IntArray
-from nbv_planner.gp.arcs import Arcs, Bridges
+from nbv_planner.gp.arcs import Arcs, Bridges, Meeting
 from nbv_planner.gp.pairing import Pairing
 from nbv_planner.gp.ring import Ring
 from nbv_planner.gp.stacks import product, root_of, transposed
@@ -23,55 +26,79 @@ class Tree:
 
     Attributes:
         pairing: plan of the tree.
-        levels: stretches of each level above the leaves; the last are those of the ring.
-        bridges: laws of the middles, from the leaves to the ring.
+        nodes: stretches of all levels above the leaves, one level behind the other; those of the ring come last.
+        leaf: laws of the middles of the pairs of leaves.
+        inner: laws of the middles of all other pairs, one level behind the other.
         ring: the last stretches.
     """
 
     pairing: Pairing
-    levels: tuple[Arcs, ...]
-    bridges: tuple[Bridges, ...]
+    nodes: Arcs
+    leaf: Bridges
+    inner: Bridges
     ring: Ring
 
     @classmethod
     def over(cls, cells: Arcs, pairing: Pairing) -> Tree:
         """Combine `cells`, one for each node, in the order of the nodes."""
-        d, sizes = len(cells.forward), pairing.sizes
-        levels = tuple(Arcs.blank(d, size) for size in sizes[1:])
-        bridges = tuple(Bridges.blank(d if depth else 1, d, size // 2) for depth, size in enumerate(sizes[:-1]))
-        blank = cls(pairing, levels, bridges, Ring(cells))
-        return blank.updated(cells, np.arange(len(pairing)))
+        d, pairs = cells.size, [size // 2 for size in pairing.sizes[:-1]] or [0]
+        nodes = Arcs(np.empty((d, 3 * d + 2, sum(pairing.sizes[1:]))))
+        leaf, inner = (Bridges(np.empty((e, 2 * d + 1 + e, n))) for e, n in ((1, pairs[0]), (d, sum(pairs[1:]))))
+        return cls(pairing, nodes, leaf, inner, Ring(cells)).updated(cells, np.arange(len(pairing)))
 
     def updated(self, cells: Arcs, changed: IntArray) -> Tree:
         """Combine `cells` that differ from those of this tree at the nodes `changed` only.
 
         Only the pairs above these are combined anew. What comes out is the same bit for bit as from :meth:`over`.
         """
-        pairing, level, place, levels, bridges = self.pairing, cells, self.pairing.place[changed], [], []
-        at = pairing.order
-        for depth, (above, bridge) in enumerate(zip(self.levels, self.bridges, strict=True)):
-            odd, half = pairing.sizes[depth] % 2, pairing.sizes[depth] // 2
-            touched = np.zeros(odd + half, dtype=bool)
-            touched[np.where(place < odd + half, place, place - half)] = True
-            pair = _never_one(np.flatnonzero(touched[odd:]))
-            both, middle = level.take(at[odd + pair]).bridged(level.take(at[odd + half + pair]), bridge.rows)
-            place, upper = np.flatnonzero(touched), above.replaced(odd + pair, both)
+        nodes, below, at, start = self.nodes.copy(), cells, self.pairing.order, 0
+        touched, meetings, pairs = self.pairing.place[changed], [], []
+        for size, above in itertools.pairwise(self.pairing.sizes):
+            odd, half = size % 2, size // 2
+            mark = np.zeros(above, dtype=bool)
+            mark[np.where(touched < above, touched, touched - half)] = True
+            first = odd + _never_one(np.flatnonzero(mark[odd:]))
+            both, meeting = below.take(at[first]).joined(below.take(at[first + half]))
+            nodes.put(start + first, both)
             if odd:
-                upper.put(np.zeros(1, dtype=np.intp), level.take(at[:1]))
-            levels.append(upper)
-            bridges.append(bridge.replaced(pair, middle))
-            level, at = upper, np.arange(len(upper))
-        return Tree(pairing, tuple(levels), tuple(bridges), Ring(level if levels else cells.take(pairing.order)))
+                nodes.put(np.array([start]), below.take(at[:1]))
+            meetings.append(meeting)
+            pairs.append(first - odd)
+            touched, below, at = np.flatnonzero(mark), nodes, start + np.arange(above)
+            start += above
+        ring = Ring(nodes[start - len(at) :] if meetings else cells.take(at))
+        return dataclasses.replace(self, nodes=nodes, ring=ring)._bridging(meetings, pairs)
+
+    def _bridging(self, meetings: Sequence[Meeting], pairs: Sequence[IntArray]) -> Tree:
+        """Replace the laws of the middles of some `pairs` of each level, from the leaves up, by how they meet now."""
+        leaf, inner = self.leaf, self.inner
+        if len(meetings) > 0:
+            leaf = leaf.replaced(pairs[0], meetings[0].bridges(1))
+        if len(meetings) > 1:
+            index = np.concatenate([pair + begin for pair, (begin, _) in zip(pairs[1:], self._levels, strict=True)])
+            inner = inner.replaced(index, Meeting.together(meetings[1:]).bridges(self.nodes.size))
+        return dataclasses.replace(self, leaf=leaf, inner=inner)
+
+    @property
+    def _levels(self) -> list[tuple[int, int]]:
+        """Where the pairs of each level above the leaves begin and end among `inner`."""
+        return list(itertools.pairwise([0, *itertools.accumulate(size // 2 for size in self.pairing.sizes[1:-1])]))
+
+    @property
+    def _downward(self) -> list[tuple[Bridges, IntArray]]:
+        """From the ring to the leaves, the laws of the middles, and where the next stretch lies at the level above."""
+        inner = [self.inner[begin:end] for begin, end in reversed(self._levels)]
+        return list(zip([*inner, self.leaf][: len(self.pairing.following)], self.pairing.following, strict=True))
 
     @property
     def size(self) -> int:
         """Number N d of components of all states."""
-        return len(self.pairing) * len(self.ring.arcs.forward)
+        return len(self.pairing) * self.nodes.size
 
     def mean(self) -> FloatArray:
         """Mean of f at each node, shape (N,), metres."""
         state = self.ring.mean
-        for bridge, following in zip(reversed(self.bridges), self.pairing.following, strict=True):
+        for bridge, following in self._downward:
             ends = np.concatenate([state, state.take(following, axis=-1)])[:, -len(bridge) :]
             middle = np.einsum("ijn,jn->in", bridge.weight, ends) + bridge.offset
             state = np.concatenate([state[: len(middle)], middle], axis=-1)
@@ -85,7 +112,7 @@ class Tree:
         """
         own, across = self.ring.covariances
         d = len(own)
-        for bridge, following in zip(reversed(self.bridges), self.pairing.following, strict=True):
+        for bridge, following in self._downward:
             rows, kept = bridge.rows, own.shape[-1] - len(bridge)
             ends = np.concatenate([
                 np.concatenate([own, across], axis=1),
@@ -100,9 +127,9 @@ class Tree:
 
     def sample(self, normals: FloatArray) -> FloatArray:
         """Joint samples of f at the nodes from standard `normals`, shape (count, N d) to (count, N), metres."""
-        d = len(self.ring.arcs.forward)
+        d = self.nodes.size
         state = self.ring.sample(normals[:, : self.ring.size].T)
-        for bridge, following in zip(reversed(self.bridges), self.pairing.following, strict=True):
+        for bridge, following in self._downward:
             used = state.shape[1] * d
             own = normals[:, used : used + len(bridge) * d].T.reshape(d, len(bridge), -1)
             ends, rows = np.concatenate([state, state.take(following, axis=1)])[:, -len(bridge) :], bridge.rows

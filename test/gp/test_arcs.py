@@ -48,7 +48,8 @@ def test_combining_arcs_is_associative_and_no_step_is_neutral(drawn):
 def test_a_bridge_is_the_conditional_of_the_joint_gaussian(drawn):
     """Write down the joint law of middle and end given the start and the measurements, and condition it densely."""
     chain, (first, second, _) = drawn
-    both, bridge = first.bridged(second, chain.size)
+    both, meeting = first.joined(second)
+    bridge = meeting.bridges(chain.size)
     d = chain.size
     A1, b1, C1 = first.forward[:, :d, 0], first.forward[:, d, 0], first.forward[:, d + 1 :, 0]
     A2, b2, C2 = second.forward[:, :d, 0], second.forward[:, d, 0], second.forward[:, d + 1 :, 0]
@@ -68,7 +69,7 @@ def test_a_bridge_is_the_conditional_of_the_joint_gaussian(drawn):
     np.testing.assert_allclose(
         bridge.covariance[..., 0], gain - kalman @ A2 @ gain, rtol=1e-4, atol=1e-8 * np.abs(gain).max()
     )
-    _, first_only = first.bridged(second, 1)
+    first_only = meeting.bridges(1)
     np.testing.assert_allclose(first_only.weight, bridge.weight[:1], rtol=1e-12)
     np.testing.assert_allclose(first_only.offset, bridge.offset[:1], rtol=1e-12)
     np.testing.assert_allclose(first_only.covariance, bridge.covariance[:1, :1], rtol=1e-12)
