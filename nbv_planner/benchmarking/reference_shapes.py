@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from nbv_planner.geometry import FloatArray
-from nbv_planner.planning.shapes.coverage import MeasuredCells, surface_density
+from nbv_planner.geometry import BoolArray, FloatArray
+from nbv_planner.planning.shapes.coverage import surface_density
 from nbv_planner.planning.shapes.sampler import Shapes
 from nbv_planner.scene import Scene
 from nbv_planner.visibility import observe
@@ -16,13 +16,14 @@ from nbv_planner.visibility import observe
 _ROUNDING = 1e-6
 
 
-def unseen_points(
-    shapes: Shapes, taken: Sequence[float], scene: Scene, measured: MeasuredCells
-) -> FloatArray:
-    """Surface points at each grid angle of each shape that the views `taken` (radians) did not see, shape (S, M)."""
+def unseen_points(shapes: Shapes, taken: Sequence[float], scene: Scene, measured: BoolArray) -> FloatArray:
+    """Surface points at each grid angle of each shape that have not been seen, shape (S, M).
+
+    Neither are they `measured` (M,), nor did one of the views `taken` (radians) see them.
+    """
     points = surface_density(shapes, scene.pixel_size)
     for radius, left in zip(shapes.radius, points, strict=True):
-        seen = measured.inside.copy()
+        seen = measured.copy()
         for view in taken:
             seen |= observe(shapes.angle, radius, view, scene)[0]
         left[seen] = 0.0

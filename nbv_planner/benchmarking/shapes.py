@@ -13,7 +13,7 @@ from nbv_planner.benchmarking.timing import median_milliseconds
 from nbv_planner.geometry import FloatArray
 from nbv_planner.planning.planners import PlannerSettings, Prior, planner_named
 from nbv_planner.planning.shapes.choice import shape_sampler
-from nbv_planner.planning.shapes.coverage import MeasuredCells
+from nbv_planner.planning.shapes.coverage import well_measured
 from nbv_planner.planning.shapes.sampler import Shapes
 from nbv_planner.planning.view_space import ViewSpace, ViewSpaceSettings
 from nbv_planner.scene import Scene
@@ -58,7 +58,7 @@ def _row(name: str, taken: int, candidates: int, rounds: int) -> Row:
     space = ViewSpace(ViewSpaceSettings(num_views=candidates))
     planner, sampler = planner_named(settings, Scene(), space), shape_sampler(settings, Prior())
     shapes = sampler.draw(belief, Scene())
-    unseen = unseen_points(shapes, visited, Scene(), MeasuredCells.of(belief, shapes.angle, Scene().pixel_size))
+    unseen = unseen_points(shapes, visited, Scene(), well_measured(belief, shapes.angle, Scene().pixel_size))
     reference, scale = _REFERENCES[name](settings, shapes, unseen, visited, space)
     times = median_milliseconds(
         {

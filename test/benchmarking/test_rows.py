@@ -14,7 +14,7 @@ from nbv_planner.camera import CameraPose
 from nbv_planner.planning.objectives import OBJECTIVES, ExpectedMarginalCoverage
 from nbv_planner.planning.planners import PlannerSettings, Prior, planner_named
 from nbv_planner.planning.shapes.choice import shape_sampler
-from nbv_planner.planning.shapes.coverage import MeasuredCells
+from nbv_planner.planning.shapes.coverage import well_measured
 from nbv_planner.planning.shapes.views_to_go import views_to_go
 from nbv_planner.planning.view_space import ViewSpace, ViewSpaceSettings
 from nbv_planner.ray_casting import Contour, cast_beams
@@ -48,7 +48,7 @@ def test_the_obvious_way_on_shapes_gives_the_same_utilities_and_numbers_of_views
     shapes = shape_sampler(settings, Prior()).draw(belief, scene)
     planner = planner_named(settings, scene, space)
     decision = planner.decide(belief, visited=visited)
-    unseen = unseen_points(shapes, visited, scene, MeasuredCells.of(belief, shapes.angle, scene.pixel_size))
+    unseen = unseen_points(shapes, visited, scene, well_measured(belief, shapes.angle, scene.pixel_size))
     gains = [expected_gain(shapes, unseen, view, scene) for view in space.angles]
     np.testing.assert_allclose(decision.utilities, gains, rtol=0.0, atol=360 * 2.0**-9)
     allowed = space.angles[decision.feasible]

@@ -9,7 +9,7 @@ import numpy as np
 
 from nbv_planner.geometry import FloatArray
 from nbv_planner.planning.objectives.base import Objective, ObjectiveInfo
-from nbv_planner.planning.shapes.coverage import MeasuredCells, ShapeCoverage
+from nbv_planner.planning.shapes.coverage import ShapeCoverage, well_measured
 from nbv_planner.planning.shapes.sampler import ShapeSampler
 from nbv_planner.scene import Scene
 from nbv_planner.surface import SurfaceBelief
@@ -54,7 +54,7 @@ class ExpectedMarginalCoverage:
             if known is belief and (of_scene, question) == (scene, asked):
                 return coverage
         shapes = self._sampler.draw(belief, scene)
-        measured = MeasuredCells.of(belief, shapes.angle, scene.pixel_size)
+        measured = well_measured(belief, shapes.angle, scene.pixel_size)
         coverage = ShapeCoverage.of(shapes, self._taken, views, scene, self._density, measured)
         self._newest[:] = [(belief, scene, asked, coverage)]
         return coverage

@@ -42,7 +42,7 @@ class ShapeCoverage:
     @classmethod
     def of(
         cls, shapes: Shapes, taken: FloatArray, views: FloatArray, scene: Scene, density: str = "crossings",
-        measured: MeasuredCells | None = None,
+        measured: BoolArray | None = None,
     ) -> ShapeCoverage:
         """Look at `shapes` from `views` (V,), radians, once the views `taken` (T,), radians, have been taken.
 
@@ -68,16 +68,16 @@ class ShapeCoverage:
 
 
 def seen_cells(
-    shapes: Shapes, taken: FloatArray, scene: Scene, measured: MeasuredCells | None = None
+    shapes: Shapes, taken: FloatArray, scene: Scene, measured: BoolArray | None = None
 ) -> BoolArray:
     """Which grid angles of which shape have been seen from the views `taken` (T,), radians; shape (S, M).
 
     What has been seen of a shape is what these views would have seen of it, so that the edges of what was seen are as
-    uncertain as the shapes are there. With `measured`, all that is well inside a measured stretch counts too: grazing
-    views leave measurements far apart, between which drawn shapes have small waves that hide what was seen.
+    uncertain as the shapes are there. What is `measured` (:func:`well_measured`, shape (M,)) counts too: grazing views
+    leave measurements far apart, between which drawn shapes have small waves that hide what was seen.
     """
     seen = visible_cells(shapes, taken, scene).any(axis=1)
-    return np.asarray(seen if measured is None else seen | measured.inside)
+    return np.asarray(seen if measured is None else seen | measured)
 
 
 def surface_density(shapes: Shapes, pixel_size: float, density: str = "crossings") -> FloatArray:
@@ -92,26 +92,15 @@ def surface_density(shapes: Shapes, pixel_size: float, density: str = "crossings
     return np.asarray(0.5 * (stretch + np.roll(stretch, 1, axis=1)))
 
 
-@dataclass(frozen=True, eq=False)
-class MeasuredCells:
-    """Where the surface has been measured, whatever shape it has.
+def well_measured(belief: SurfaceBelief, angle: FloatArray, pixel_size: float) -> BoolArray:
+    """Whether each `angle` (uniform, shape (M,), radians) lies well inside a measured stretch, shape (M,).
 
-    Attributes:
-        inside: whether a grid angle lies well inside a stretch that has been measured, shape (M,).
+    The ends of a stretch are not well inside, by ten pixel sides along the mean contour: noise of the range moves the
+    outermost measurements along a slanted surface.
     """
-
-    inside: BoolArray
-
-    @classmethod
-    def of(cls, belief: SurfaceBelief, angle: FloatArray, pixel_size: float) -> MeasuredCells:
-        """Look at each `angle` (uniform, shape (M,), radians).
-
-        The ends of a stretch are not well inside, by ten pixel sides along the mean contour: noise of the range moves
-        the outermost measurements along a slanted surface.
-        """
-        seen = _seen(belief, pixel_size)
-        nearest = nearest_cell(belief.angle, wrap_angle(angle))
-        return cls((seen & _far_from(~seen, belief, _END * pixel_size))[nearest])
+    seen = _seen(belief, pixel_size)
+    inside = seen & _far_from(~seen, belief, _END * pixel_size)
+    return np.asarray(inside[nearest_cell(belief.angle, wrap_angle(angle))])
 
 
 def _far_from(places: BoolArray, belief: SurfaceBelief, way: float) -> BoolArray:

@@ -13,10 +13,10 @@ from nbv_planner.gp.kernels import PeriodicMatern
 from nbv_planner.objects import parse_object, surface_points
 from nbv_planner.planning.objectives import ExpectedMarginalCoverage
 from nbv_planner.planning.shapes.coverage import (
-    MeasuredCells,
     ShapeCoverage,
     surface_density,
     unseen_fraction,
+    well_measured,
 )
 from nbv_planner.planning.shapes.sampler import Shapes
 from nbv_planner.planning.shapes.views_to_go import views_to_go
@@ -116,7 +116,7 @@ def test_well_inside_leaves_out_the_ends_of_a_stretch():
     """On a circle of radius 5 m, ten pixels of 0.1 m are 0.2 rad."""
     grid = uniform_grid(360)
     belief = belief_of(4.5, 5.5, size=720, hits=lambda angle: ((angle >= 1.0) & (angle <= 2.0)).astype(int))
-    inside = grid[MeasuredCells.of(belief, grid, 0.1).inside]
+    inside = grid[well_measured(belief, grid, 0.1)]
     assert inside.min() == pytest.approx(1.2, abs=0.03)
     assert inside.max() == pytest.approx(1.8, abs=0.03)
     assert len(inside) == pytest.approx(0.6 / (grid[1] - grid[0]), abs=3)
@@ -125,15 +125,15 @@ def test_well_inside_leaves_out_the_ends_of_a_stretch():
 def test_well_inside_goes_across_the_first_angle():
     grid = uniform_grid(360)
     belief = belief_of(4.5, 5.5, size=720, hits=lambda angle: (np.cos(angle) > np.cos(0.5)).astype(int))
-    inside = MeasuredCells.of(belief, grid, 0.1).inside
+    inside = well_measured(belief, grid, 0.1)
     np.testing.assert_array_equal(inside, np.cos(grid) > np.cos(0.3))
 
 
 @pytest.mark.parametrize("hits", [0, 1])
 def test_measured_is_nothing_or_everything_where_hits_are(hits):
     grid = uniform_grid(90)
-    found = MeasuredCells.of(belief_of(4.0, 6.0, size=360, hits=hits), grid, 0.1)
-    assert (found.inside == bool(hits)).all()
+    found = well_measured(belief_of(4.0, 6.0, size=360, hits=hits), grid, 0.1)
+    assert (found == bool(hits)).all()
 
 
 def test_waves_of_a_shape_do_not_hide_what_was_measured():
@@ -141,10 +141,10 @@ def test_waves_of_a_shape_do_not_hide_what_was_measured():
     grid = uniform_grid(360)
     wavy, view = Shapes(grid, 5.0 + 0.05 * np.cos(90 * grid)[None]), np.array([0.9])
     belief = belief_of(4.9, 5.1, size=720, hits=lambda angle: (np.abs(angle - 0.9) < 0.8).astype(int))
-    measured = MeasuredCells.of(belief, grid, SCENE.pixel_size)
+    measured = well_measured(belief, grid, SCENE.pixel_size)
     blind = ShapeCoverage.of(wavy, view, view, SCENE).unseen.sum()
     told = ShapeCoverage.of(wavy, view, view, SCENE, measured=measured).unseen.sum()
-    hidden = measured.inside & ~visible_cells(wavy, view, SCENE)[0, 0]
+    hidden = measured & ~visible_cells(wavy, view, SCENE)[0, 0]
     lost = surface_density(wavy, SCENE.pixel_size)[0, hidden].sum()
     assert lost > 1.0
     assert blind - told == pytest.approx(lost, abs=1.0)
