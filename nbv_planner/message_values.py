@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -133,7 +134,7 @@ def belief_from_msg(msg: Any) -> SurfaceBelief:
             (bounds crossed or negative standard deviation) or `evidence`.
     """
     table = _table(msg, SURFACE_LAYOUT)
-    angle, mean, std, lower, upper = (_column(table, name) for name in ("angle", "mean", "std", "lower", "upper"))
+    angle, mean, std, lower, upper = _columns(table, "angle", "mean", "std", "lower", "upper")
     if not all(np.isfinite(values).all() for values in (angle, mean, std, lower, upper)):
         raise InputRejectedError("not_finite", "the surface holds values that are not finite")
     if len(angle) < 2 or np.diff(angle).min() <= 0.0 or angle[0] < 0.0 or angle[-1] > 2.0 * math.pi + 1e-5:
@@ -155,7 +156,7 @@ def _evidence_from(msg: Any, grid: FloatArray) -> Evidence | None:
     if not {name for name, _ in EVIDENCE_LAYOUT} <= {field.name for field in msg.fields}:
         return None
     table = _table(msg, EVIDENCE_LAYOUT)
-    angle, radius, std, free = (_column(table, name) for name, _ in EVIDENCE_LAYOUT)
+    angle, radius, std, free = _columns(table, *(name for name, _ in EVIDENCE_LAYOUT))
     # Single precision may round an angle out of its cell; by a whole cell it cannot.
     if not (np.abs(angle - grid) < grid[1] - grid[0]).all() or not np.isfinite(radius).all():
         raise InputRejectedError("evidence", "a measurement is not at its grid angle, or its radius is not finite")
@@ -183,7 +184,7 @@ def candidates_from_msg(msg: Any) -> Candidates:
         InputRejectedError: reason `layout`.
     """
     table = _table(msg, CANDIDATES_LAYOUT)
-    angle, utility, cost = (_column(table, name) for name in ("angle", "utility", "cost"))
+    angle, utility, cost = _columns(table, "angle", "utility", "cost")
     told = "excluded" in {field.name for field in msg.fields}
     excluded = _table(msg, EXCLUDED_LAYOUT)["excluded"].astype(np.uint8) if told else None
     return Candidates(angle, utility, cost, table["feasible"] > 0.5, excluded)
@@ -196,7 +197,7 @@ def contour_from_msg(msg: Any) -> tuple[FloatArray, FloatArray]:
         InputRejectedError: reasons `layout` and `not_finite`.
     """
     table = _table(msg, CONTOUR_LAYOUT)
-    angle, radius = (_column(table, name) for name in ("angle", "radius"))
+    angle, radius = _columns(table, "angle", "radius")
     if not (np.isfinite(angle).all() and np.isfinite(radius).all()):
         raise InputRejectedError("not_finite", "the contour holds values that are not finite")
     return angle, radius
@@ -217,18 +218,24 @@ def _table(msg: Any, layout: list[tuple[str, str]]) -> Any:
     count = msg.width * msg.height
     if msg.is_bigendian or count == 0 or len(msg.data) != count * msg.point_step:
         raise InputRejectedError("layout", f"{len(msg.data)} bytes do not hold {count} points of {msg.point_step}")
-    dtype = np.dtype(
+    offsets = tuple(fields[name].offset for name, _ in layout)
+    return np.frombuffer(msg.data, dtype=_point_type(tuple(layout), offsets, msg.point_step))
+
+
+@lru_cache(maxsize=8)
+def _point_type(layout: tuple[tuple[str, str], ...], offsets: tuple[int, ...], size: int) -> np.dtype[np.void]:
+    """Type of a point of `size` bytes with fields at `offsets`; the clouds of one sender all have the same."""
+    return np.dtype(
         {
             "names": [name for name, _ in layout],
             "formats": [f"<{kind}" for _, kind in layout],
-            "offsets": [fields[name].offset for name, _ in layout],
-            "itemsize": msg.point_step,
+            "offsets": list(offsets),
+            "itemsize": size,
         }
     )
-    return np.frombuffer(msg.data, dtype=dtype)
 
 
-def _column(table: Any, name: str) -> FloatArray:
-    """A field in double precision; whatever is not a number stays that, without a warning."""
+def _columns(table: Any, *names: str) -> list[FloatArray]:
+    """Fields in double precision; whatever is not a number stays that, without a warning."""
     with np.errstate(invalid="ignore"):
-        return np.asarray(table[name].astype(float))
+        return [np.asarray(table[name].astype(float)) for name in names]
