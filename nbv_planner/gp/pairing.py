@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -55,6 +57,19 @@ class Pairing:
             odd = size % 2
             order = np.concatenate([order[:odd], 2 * order[odd:] - odd, 2 * order[odd:] + 1 - odd])
         return cls(node, back, order, np.argsort(order), sizes, tuple(following))
+
+    @cached_property
+    def inner(self) -> tuple[tuple[int, int], ...]:
+        """Where the pairs of each level above the leaves begin and end, one level behind the other."""
+        return tuple(itertools.pairwise([0, *itertools.accumulate(size // 2 for size in self.sizes[1:-1])]))
+
+    @cached_property
+    def upward(self) -> tuple[IntArray, ...]:
+        """Where the stretch that each stretch becomes part of lies at the level above, from the leaves to the ring."""
+        return tuple(
+            np.concatenate([np.arange(above), np.arange(size % 2, above)])
+            for size, above in itertools.pairwise(self.sizes)
+        )
 
     @property
     def end(self) -> FloatArray:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -51,44 +49,41 @@ class Tree:
 
         Only the pairs above these are combined anew. What comes out is the same bit for bit as from :meth:`over`.
         """
-        nodes, below, at, start = self.nodes.copy(), cells, self.pairing.order, 0
-        touched, meetings, pairs = self.pairing.place[changed], [], []
-        for size, above in itertools.pairwise(self.pairing.sizes):
+        pairing, nodes, start = self.pairing, self.nodes.copy(), 0
+        below, at, touched = cells, pairing.order, pairing.place[changed]
+        meetings, pairs = [], []
+        for size, above, upward in zip(pairing.sizes, pairing.sizes[1:], pairing.upward, strict=False):
             odd, half = size % 2, size // 2
             mark = np.zeros(above, dtype=bool)
-            mark[np.where(touched < above, touched, touched - half)] = True
-            first = odd + _never_one(np.flatnonzero(mark[odd:]))
+            mark[upward[touched]] = True
+            first = odd + _never_one(mark[odd:].nonzero()[0])
             both, meeting = below.take(at[first]).joined(below.take(at[first + half]))
             nodes.put(start + first, both)
             if odd:
                 nodes.put(np.array([start]), below.take(at[:1]))
             meetings.append(meeting)
             pairs.append(first - odd)
-            touched, below, at = np.flatnonzero(mark), nodes, start + np.arange(above)
+            touched, below, at = mark.nonzero()[0], nodes, np.arange(start, start + above)
             start += above
-        ring = Ring(nodes[start - len(at) :] if meetings else cells.take(at))
-        return dataclasses.replace(self, nodes=nodes, ring=ring)._bridging(meetings, pairs)
+        leaf, inner = self._bridging(meetings, pairs)
+        return Tree(pairing, nodes, leaf, inner, Ring(nodes[start - len(at) :] if meetings else cells.take(at)))
 
-    def _bridging(self, meetings: Sequence[Meeting], pairs: Sequence[IntArray]) -> Tree:
-        """Replace the laws of the middles of some `pairs` of each level, from the leaves up, by how they meet now."""
+    def _bridging(self, meetings: Sequence[Meeting], pairs: Sequence[IntArray]) -> tuple[Bridges, Bridges]:
+        """Laws of the middles, those of some `pairs` of each level, from the leaves up, by how they meet now."""
         leaf, inner = self.leaf, self.inner
         if len(meetings) > 0:
             leaf = leaf.replaced(pairs[0], meetings[0].bridges(1))
         if len(meetings) > 1:
-            index = np.concatenate([pair + begin for pair, (begin, _) in zip(pairs[1:], self._levels, strict=True)])
+            begins = [begin for begin, _ in self.pairing.inner]
+            index = np.concatenate([pair + begin for pair, begin in zip(pairs[1:], begins, strict=True)])
             inner = inner.replaced(index, Meeting.together(meetings[1:]).bridges(self.nodes.size))
-        return dataclasses.replace(self, leaf=leaf, inner=inner)
-
-    @property
-    def _levels(self) -> list[tuple[int, int]]:
-        """Where the pairs of each level above the leaves begin and end among `inner`."""
-        return list(itertools.pairwise([0, *itertools.accumulate(size // 2 for size in self.pairing.sizes[1:-1])]))
+        return leaf, inner
 
     @property
     def _downward(self) -> list[tuple[Bridges, IntArray]]:
         """From the ring to the leaves, the laws of the middles, and where the next stretch lies at the level above."""
-        inner = [self.inner[begin:end] for begin, end in reversed(self._levels)]
-        return list(zip([*inner, self.leaf][: len(self.pairing.following)], self.pairing.following, strict=True))
+        inner = [self.inner[begin:end] for begin, end in reversed(self.pairing.inner)]
+        return list(zip([*inner, self.leaf], self.pairing.following, strict=False))  # no pair, no leaf
 
     @property
     def size(self) -> int:
