@@ -46,11 +46,11 @@ def mapper_row(smoothness: str, grid_size: int, n: int) -> dict[str, Any]:
 
     Returns:
         `smoothness`, `grid`, `measurements`; `solver`; in milliseconds of processor time `update` (add the last 50
-        measurements and compute the belief), `samples` (64 joint samples), `likelihood`, and where n allows it
-        `dense_update`, `dense_likelihood` and `scikit_learn` (fit and predict; also only where it is installed), else
-        None; `ratio` of `dense_update` and `scikit_learn_ratio` of `scikit_learn` to `update`; `megabytes` held by
-        the mapper once it has computed a belief; `difference` in metres of mean and standard deviation from the dense
-        solution, the greatest.
+        measurements to a mapper that has given a belief, and compute the next one), `samples` (64 joint samples),
+        `likelihood`, and where n allows it `dense_update`, `dense_likelihood` and `scikit_learn` (fit and predict; also
+        only where it is installed), else None; `ratio` of `dense_update` and `scikit_learn_ratio` of `scikit_learn` to
+        `update`; `megabytes` held by the mapper once it has computed a belief; `difference` in metres of mean and
+        standard deviation from the dense solution, the greatest.
     """
     kernel, data = PeriodicMatern(smoothness=smoothness), measured_contour(n)
     mapper = fed_mapper(kernel, grid_size, data)
