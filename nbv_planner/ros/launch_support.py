@@ -13,7 +13,7 @@ from launch_ros.actions import Node
 
 from launch import LaunchContext, LaunchDescription
 from nbv_planner.config_files import shared_file
-from nbv_planner.planning.objectives import OBJECTIVES
+from nbv_planner.planning.objectives import EXPECTED, OBJECTIVES
 from nbv_planner.planning.planners import PLANNERS, PlannerSettings
 from nbv_planner.planning.planners.settings import named_choice
 from nbv_planner.ros import launch_respawn
@@ -30,7 +30,9 @@ _ARGUMENTS = {
     "namespace": ("", "Namespace of the nodes and their topics."),
     "use_sim_time": ("false", "Take the time from /clock (true, false)."),
     "log_level": ("info", "Least severity that is logged (debug, info, warn, error, fatal)."),
-    "objective": ("", f"Objective: {', '.join(OBJECTIVES)}; of greedy where that planner has none{_FROM_FILE}."),
+    "objective": (
+        "", f"Objective: {', '.join([*OBJECTIVES, EXPECTED])}; of greedy where that planner has none{_FROM_FILE}."
+    ),
     "planner": ("", f"Planner: {', '.join(PLANNERS)}{_FROM_FILE}."),
     "object": ("", f"True object, for example polygon:star or ellipse:a=6,b=4{_FROM_FILE}."),
     "seed": ("", f"Seed of the simulated sensor noise{_FROM_FILE}."),
@@ -143,7 +145,7 @@ def _node(
         output="screen",
         respawn=respawn,
         respawn_delay=launch_respawn.DELAY,
-        on_exit=_end if ends else None,
+        on_exit=_end if ends else launch_respawn.check_exit if respawn else None,
     )
 
 

@@ -206,8 +206,9 @@ def test_a_killed_mapper_is_started_again_and_the_episode_goes_on(launch, fast, 
     assert "DONE: MAX_VIEWS: 3 views taken" in said
 
 
-def test_a_node_that_refuses_its_parameters_is_not_started_over_and_over(launch, fast):
-    process, output = launch("simulation", fast, "exit_when_done:=true", "respawn:=true", "object:=cube")
+@pytest.mark.parametrize("ends", ["true", "false"])
+def test_a_node_that_refuses_its_parameters_is_not_started_over_and_over(launch, fast, ends):
+    process, output = launch("simulation", fast, f"exit_when_done:={ends}", "respawn:=true", "object:=cube")
     assert process.wait(60) == 1, output.read_text()
     assert "refused its parameters" in output.read_text()
 
