@@ -41,13 +41,15 @@ _VERBS = (
 
 EXIT_BAD_INPUT = 2
 EXIT_INTERRUPTED = 130
+EXIT_NO_READER = 141
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a verb.
 
     Returns:
-        Exit code: 0, 2 for input that is not allowed (one line on stderr says why), 130 after Ctrl-C.
+        Exit code: 0, 2 for input that is not allowed (one line on stderr says why), 130 after Ctrl-C, 141 when whoever
+        read the output (`head`, `less`) has gone, as for programs that SIGPIPE ends.
     """
     parser = argparse.ArgumentParser(
         prog="nbv-planner", description="Near-optimal next-best-view planning: reconstruct an object in few views."
@@ -58,12 +60,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         verb.add_parser(verbs)
     arguments = parser.parse_args(argv)
     try:
-        return int(arguments.run(arguments))
+        code = int(arguments.run(arguments))
+        sys.stdout.flush()
+        return code
     except NbvPlannerError as error:
         print(f"nbv-planner {arguments.verb}: error: {error}", file=sys.stderr)
         return EXIT_BAD_INPUT
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        # What is still buffered would fail again when the interpreter ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_NO_READER
 
 
 if __name__ == "__main__":
