@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -73,6 +73,19 @@ def test_a_bridge_is_the_conditional_of_the_joint_gaussian(drawn):
     np.testing.assert_allclose(first_only.weight, bridge.weight[:1], rtol=1e-12)
     np.testing.assert_allclose(first_only.offset, bridge.offset[:1], rtol=1e-12)
     np.testing.assert_allclose(first_only.covariance, bridge.covariance[:1, :1], rtol=1e-12)
+
+
+@settings(max_examples=300)
+@given(chain_and_arcs())
+def test_where_stretches_meet_no_pivot_falls_below_one(drawn):
+    """So that the systems can be solved without exchanging rows."""
+    chain, (first, second, third) = drawn
+    for before, after in [(first, second), (first, second.then(third)), (first.then(second), third)]:
+        d = chain.size
+        rest = np.eye(d) + before.forward[:, d + 1 :, 0] @ after.likelihood[:, :d, 0]
+        while len(rest):
+            assert rest[0, 0] > 1.0 - 1e-6
+            rest = rest[1:, 1:] - np.outer(rest[1:, 0], rest[0, 1:]) / rest[0, 0]
 
 
 @given(st.integers(1, 3), st.integers(0, 1000))
