@@ -117,6 +117,7 @@ PARTS = {
             rate_hz="Hz", duration_s="s", scans="scans", mapped="mapped", scan_to_surface_ms__median="surface median",
             scan_to_surface_ms__p99="surface p99", scan_to_goal_ms__median="goal median",
             scan_to_goal_ms__p99="goal p99", scan_to_goal_ms__max="goal max",
+            scan_in_to_goal_ms__median="scan in to goal median", scan_in_to_goal_ms__p99="scan in to goal p99",
             call_ms__all__p99="call p99", call_ms__all__max="call max",
             nodes__surface_mapper__cpu_ms_per_scan="mapper CPU", nodes__nbv_planner__cpu_ms_per_scan="planner CPU",
             nodes__surface_mapper__rss_start_mb="mapper MB", nodes__surface_mapper__rss_growth_mb="growth MB",

@@ -19,7 +19,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import PoseStamped
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
-from sensor_msgs.msg import PointCloud2
+from sensor_msgs.msg import LaserScan, PointCloud2
 
 from nbv_planner.config_files import dump_parameters
 from nbv_planner.errors import NbvPlannerError
@@ -42,6 +42,7 @@ class LoopProbe(Node):
 
     Attributes:
         scans: stamps of the scans, from their poses.
+        heard: time of reception of the scans by stamp.
         surfaces: pairs of stamp (of the newest scan in it) and time of reception.
         goals: time of reception by stamp.
         decisions: values of every decision.
@@ -53,11 +54,13 @@ class LoopProbe(Node):
         """Listen to everything."""
         super().__init__("loop_probe")
         self.surfaces: list[tuple[int, int]] = []
+        self.heard: dict[int, int] = {}
         self.goals: dict[int, int] = {}
         self.operator = CallProbe(self)
         self.forget()
         deep = qos.reliable(1000)
         self.create_subscription(PoseStamped, "camera_pose", lambda msg: self.scans.append(_stamp(msg)), deep)
+        self.create_subscription(LaserScan, "scan", self._on_scan, deep)
         self.create_subscription(PointCloud2, "surface", self._on_surface, qos.latched(1000))
         self.create_subscription(PoseStamped, "goal_pose", self._on_goal, deep)
         self.create_subscription(DiagnosticStatus, "nbv_planner/iteration", self._on_decision, qos.latched(1000))
@@ -68,9 +71,13 @@ class LoopProbe(Node):
         self.scans: list[int] = []
         self.decisions: list[dict[str, str]] = []
         self.updates: list[tuple[int, dict[str, str]]] = []
+        self.heard.clear()
         self.surfaces.clear()
         self.goals.clear()
         self.operator.forget()
+
+    def _on_scan(self, msg: LaserScan, info: dict[str, int]) -> None:
+        self.heard[_stamp(msg)] = info["received_timestamp"]
 
     def _on_surface(self, msg: PointCloud2, info: dict[str, int]) -> None:
         self.surfaces.append((_stamp(msg), info["received_timestamp"]))
@@ -100,8 +107,10 @@ def loop_rows(
       the first surface whose stamp says that it holds that scan; for every scan.
     * scan -> goal: from the stamp of the newest scan in the surface that a decision rests on to the reception of the
       goal; for every decision.
+    * scan in -> goal: the same from the reception of that scan, which the camera has then cast and sent; what a robot
+      with a sensor of its own waits for.
 
-    Both are read off in a fourth process on the same machine, with the clock that sets the stamps. Four times a second
+    All are read off in a fourth process on the same machine, with the clock that sets the stamps. Four times a second
     that process also makes one of the calls of :class:`CallProbe`.
 
     Args:
@@ -197,6 +206,9 @@ def _loop_figures(probe: LoopProbe) -> dict[str, Any]:
         "goals": len(goals),
         "scan_to_surface_ms": _summary(to_surface * 1e-6),
         "scan_to_goal_ms": _summary([(came - stamp) * 1e-6 for stamp, came in goals]),
+        "scan_in_to_goal_ms": _summary(
+            [(came - probe.heard[stamp]) * 1e-6 for stamp, came in goals if stamp in probe.heard]
+        ),
         "update_ms": _summary([float(values["update_milliseconds"]) for _, values in probe.updates]),
         "decision_ms": _summary([float(values["planning_milliseconds"]) for values in probe.decisions]),
         "call_ms": _call_figures(probe.operator),
@@ -229,7 +241,7 @@ def _summary(values: Sequence[float] | np.ndarray) -> dict[str, float]:
     return {"median": round(float(median), 3), "p99": round(float(p99), 3), "max": round(float(greatest), 3)}
 
 
-def _stamp(msg: PoseStamped | PointCloud2 | DiagnosticArray) -> int:
+def _stamp(msg: PoseStamped | LaserScan | PointCloud2 | DiagnosticArray) -> int:
     return conversions.to_nanoseconds(msg.header.stamp)
 
 

@@ -72,7 +72,9 @@ def test_planning_on_shapes_is_judged_by_its_slowest_decision_among_a_hundred_ca
 def test_a_part_of_the_table_or_a_short_loop_proves_nothing():
     assert judged("table", [{"objects": 1, "planners": 1, "wall_s": 2.0}]) == {}
     assert judged("table", [{"objects": 22, "planners": 7, "wall_s": 61.0}]) != {}
-    loop = {"rate_hz": 40.0, "duration_s": 60.0, "scan_to_goal_ms.p99": 12.0, "nodes.surface_mapper.rss_growth_mb": 0.1}
+    loop = {
+        "rate_hz": 40.0, "duration_s": 60.0, "scan_in_to_goal_ms.p99": 12.0, "nodes.surface_mapper.rss_growth_mb": 0.1
+    }
     assert list(judged("loop", [loop]).values()) == [(12.0, True)]
     assert len(judged("loop", [loop | {"duration_s": 600.0}])) == 2
     assert list(judged("loop", [loop | {"call_ms.all.p99": 101.0}]).values()) == [(12.0, True), (101.0, False)]
