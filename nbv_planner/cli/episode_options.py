@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from nbv_planner.config_files import Parameters, load_parameters, shared_file, takes_simulated_time
@@ -13,7 +14,7 @@ from nbv_planner.node_settings import DepthCameraParameters
 from nbv_planner.objects import OBJECT_FORMS
 from nbv_planner.planning.objectives import EXPECTED, OBJECTIVE_INFO, OBJECTIVES
 from nbv_planner.planning.planners import PLANNERS, PlannerSettings
-from nbv_planner.planning.planners.settings import named_choice
+from nbv_planner.planning.planners.settings import ON_SHAPES, named_choice
 from nbv_planner.results import ResultsFolder, fresh_folder
 
 
@@ -46,6 +47,7 @@ def parameters_from(arguments: argparse.Namespace) -> Parameters:
     chosen = {name: value for name, value in chosen.items() if value is not None}
     before = parameters["nbv_planner"].get("planner", PlannerSettings().planner)
     parameters["nbv_planner"].update(named_choice(chosen, before))
+    _note_unused_objective(chosen)
     for node, name, value in (
         ("depth_camera", "object", arguments.object),
         ("depth_camera", "seed", arguments.seed),
@@ -54,6 +56,13 @@ def parameters_from(arguments: argparse.Namespace) -> Parameters:
         if value is not None:
             parameters[node][name] = value
     return parameters
+
+
+def _note_unused_objective(chosen: Mapping[str, str]) -> None:
+    """Say so if the named planner does not look at the named objective."""
+    planner, objective = chosen.get("planner"), chosen.get("objective", EXPECTED)
+    if planner in ON_SHAPES and objective != EXPECTED:
+        print(f"note: {planner} takes {EXPECTED}; objective {objective} is ignored", file=sys.stderr)
 
 
 def check_names(arguments: argparse.Namespace) -> None:

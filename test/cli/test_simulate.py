@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import csv
 import json
 import math
@@ -11,6 +12,7 @@ import command
 import numpy as np
 import pytest
 
+from nbv_planner.cli.episode_options import add_episode_options, parameters_from
 from nbv_planner.cli.main import main
 from nbv_planner.episode_config import EpisodeConfig
 
@@ -166,6 +168,22 @@ def test_force_replaces_an_older_results_folder_as_a_whole(here, fast_file):
 def test_force_is_harmless_where_nothing_is(here, fast_file):
     assert main(["simulate", "--params-file", fast_file, "--out", "new/deeper", "--force"]) == 0
     assert (here / "new" / "deeper" / "episode.json").is_file()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--planner", "rollout", "--objective", "U"], "note: rollout takes EMC; objective U is ignored\n"),
+        (["--planner", "rollout", "--objective", "EMC"], ""),
+        (["--planner", "greedy", "--objective", "U"], ""),
+        (["--objective", "U"], ""),
+    ],
+)
+def test_an_objective_that_the_planner_does_not_look_at_is_named(capsys, options, said):
+    arguments = argparse.ArgumentParser()
+    add_episode_options(arguments)
+    parameters_from(arguments.parse_args(options))
+    assert capsys.readouterr().err == said
 
 
 @pytest.mark.parametrize("views_before", [0, 2])
