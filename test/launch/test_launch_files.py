@@ -189,6 +189,8 @@ def test_launch_that_should_end_by_itself_fails_with_the_node_that_fails(launch,
 
 
 def test_a_killed_mapper_is_started_again_and_the_episode_goes_on(launch, fast, tmp_path):
+    with Path(fast.partition(":=")[2]).open("a") as file:  # leaves time to kill the mapper on the way
+        file.write("/**/depth_camera: {ros__parameters: {angular_speed: 1.0}}\n")
     arguments = ("exit_when_done:=true", "respawn:=true", f"state_folder:={tmp_path / 'state'}")
     process, output = launch("simulation", fast, *arguments)
     deadline = time.monotonic() + 90
@@ -216,7 +218,7 @@ def test_a_node_that_refuses_its_parameters_is_not_started_over_and_over(launch,
 def test_ctrl_c_ends_everything_cleanly(launch):
     process, output = launch("simulation")
     deadline = time.monotonic() + 60
-    while "to view 2" not in output.read_text():
+    while "MOVING: to view" not in output.read_text():
         assert process.poll() is None, output.read_text()
         assert time.monotonic() < deadline, output.read_text()
         time.sleep(0.05)
