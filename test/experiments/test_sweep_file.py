@@ -194,9 +194,12 @@ def test_shipped_sweep_runs_on_a_set_of_objects_and_says_how_to_run_it(path):
     sweep = load_sweep(path.stem)
     assert sweep.name == path.stem
     named = path.stem.replace("_sensor", "") if path.stem.startswith(("random", "real")) else "thesis"
-    objects = {"covered": "random_tuning", "covered_test": "random_test"}.get(path.stem, named)
-    assert sweep.objects == OBJECT_SETS[objects]
-    omniscient = [label for label, planner in sweep.planners.items() if planner.used_objectives == (OMNISCIENT,)]
+    others = {"covered": "random_tuning", "covered_test": "random_test", "blind_first_view_test": "random_test"}
+    assert sweep.objects == OBJECT_SETS[others.get(path.stem, named)]
+    omniscient = [
+        label for label, planner in sweep.planners.items()
+        if planner.used_objectives == (OMNISCIENT,) and planner.first_candidate < 0
+    ]
     assert omniscient == ([] if path.stem in VARIANTS_ONLY else ["greedy_oracle"])
     assert f"nbv-planner experiment {path.stem} " in path.read_text()
 
@@ -225,6 +228,13 @@ def test_the_planners_of_the_shipped_sweep_with_a_known_prior_do_know_it():
     assert all(text.endswith(f",smoothness={kernel.smoothness},{scale}") for text in sweep.objects)
     known = [planner for label, planner in sweep.planners.items() if planner.shape_prior == "fixed"]
     assert [planner.label for planner in known] == ["EMC", "rollout", "rollout"]
+
+
+@pytest.mark.parametrize("name", ["blind_first_view", "blind_first_view_test"])
+def test_blind_first_views_are_spread_evenly_around_the_circle(name):
+    sweep = load_sweep(name)
+    assert [planner.first_candidate for planner in sweep.planners.values()] == [-1, *range(5, 100, 10)]
+    assert {planner.used_objectives for planner in sweep.planners.values()} == {(OMNISCIENT,)}
 
 
 def test_shipped_theory_sweep_draws_its_surfaces_from_its_own_prior():
