@@ -14,12 +14,13 @@ from nbv_planner.errors import InputRejectedError
 from nbv_planner.ros import conversions, qos
 from nbv_planner.ros.base_node import BaseNode
 from nbv_planner.ros.markers import SceneContent, scene_markers
+from nbv_planner.ros.shown_hits import ShownHits
 from nbv_planner.scene import Scene
 from nbv_planner.surface import Measurements
 
 # Seconds between two arrays at least: fast enough to watch, and a camera at any rate costs no more.
 _PERIOD = 0.2
-# Measurements that are shown at most; beyond it every second one of all so far is left out.
+# Measurements that are shown at most.
 _MOST_HITS = 5000
 
 
@@ -35,7 +36,7 @@ class MarkerPublisher:
         self._node, self._frame = node, frame
         self._empty = SceneContent(scene)
         self._content = self._empty
-        self._hits: list[Measurements] = []
+        self._hits = ShownHits(_MOST_HITS)
         self._new = False
         self._listeners = 0
         override = {"qos_overriding_options": qos.overridable()}
@@ -51,18 +52,13 @@ class MarkerPublisher:
 
     def add_hits(self, hits: Measurements) -> None:
         """Show more measurements."""
-        self._hits.append(hits)
+        self._hits.add(hits)
         self._new = True
-        if sum(map(len, self._hits)) > _MOST_HITS:
-            self._join_hits()
-
-    def _join_hits(self) -> None:
-        """Put all measurements together, which many small sets would take long to do one by one."""
-        self._hits = [thinned(Measurements.together(self._hits), _MOST_HITS)]
 
     def reset(self) -> None:
         """Forget everything: what has been shown is deleted, until it is known again."""
-        self._content, self._hits, self._new = self._empty, [], True
+        self._hits.clear()
+        self._content, self._new = self._empty, True
 
     def _on_candidates(self, msg: PointCloud2) -> None:
         conversions.check_frame(msg.header, self._frame)
@@ -79,11 +75,9 @@ class MarkerPublisher:
         self._listen_to_candidates(listeners > 0)
         if listeners and (self._new or listeners > self._listeners):
             self._new = False
-            if self._hits:
-                self._join_hits()
-                self._content = dataclasses.replace(self._content, hits=self._hits[0])
+            content = dataclasses.replace(self._content, hits=self._hits.measurements)
             stamp = self._node.get_clock().now().to_msg()
-            self._publisher.publish(scene_markers(self._content, Header(stamp=stamp, frame_id=self._frame)))
+            self._publisher.publish(scene_markers(content, Header(stamp=stamp, frame_id=self._frame)))
         self._listeners = listeners
 
     def _listen_to_candidates(self, wanted: bool) -> None:
@@ -96,11 +90,3 @@ class MarkerPublisher:
         elif not wanted and self._candidates is not None:
             self._node.destroy_subscription(self._candidates)
             self._candidates = None
-
-
-def thinned(measurements: Measurements, most: int) -> Measurements:
-    """Leave out every second measurement until at most `most` are left; they stay spread over the surface."""
-    while len(measurements) > most:
-        parts = (measurements.angle, measurements.radius, measurements.std)
-        measurements = Measurements(*(part[::2] for part in parts))
-    return measurements

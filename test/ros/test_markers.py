@@ -17,8 +17,8 @@ from visualization_msgs.msg import Marker
 
 from nbv_planner import colors
 from nbv_planner.ros.conversions import Candidates
-from nbv_planner.ros.marker_publisher import thinned
 from nbv_planner.ros.markers import PARTS, SceneContent, scene_markers
+from nbv_planner.ros.shown_hits import ShownHits
 from nbv_planner.scene import Scene
 from nbv_planner.surface import Measurements
 
@@ -144,8 +144,10 @@ def test_cone_stands_at_the_pose_and_goal_at_the_goal():
 @pytest.mark.parametrize(("number", "kept"), [(0, 0), (10, 10), (11, 6), (40, 10), (41, 6)])
 def test_thinned_measurements_stay_spread(number, kept):
     angle = np.linspace(0.0, 6.0, number)
-    found = thinned(Measurements(angle, angle + 1.0, angle + 1.0), 10)
-    assert len(found) == kept
+    shown = ShownHits(10)
+    shown.add(Measurements(angle, angle + 1.0, angle + 1.0))
+    found = shown.measurements
+    assert len(found) == len(shown) == kept
     assert set(found.angle) <= set(angle)
     if number > 10:
         assert np.diff(found.angle).max() == pytest.approx(np.diff(found.angle).min())
@@ -214,19 +216,19 @@ def test_candidates_are_listened_to_while_somebody_asks_for_markers(world):
         world.spin_until(lambda: world.peer.count_subscribers("nbv_planner/candidates") == 0, "the end of it")
 
 
-def test_hits_are_thinned_however_they_come(world):
-    from nbv_planner.ros.marker_publisher import thinned
-    from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
-
-    mapper = world.start(SurfaceMapperNode, grid_size=120)
-    parts = [Measurements(np.full(900, 0.01 * k), np.arange(900.0), np.ones(900)) for k in range(14)]
-    expected = Measurements.empty()
-    for part in parts:
-        mapper.markers.add_hits(part)
-        expected = thinned(expected.joined(part), 5000)
-    shown = Measurements.together(mapper.markers._hits)
-    np.testing.assert_array_equal(shown.angle, expected.angle)
-    np.testing.assert_array_equal(shown.radius, expected.radius)
+@pytest.mark.parametrize(("most", "size", "parts"), [(5000, 900, 14), (10, 3, 20), (10, 35, 4), (7, 1, 40), (1, 2, 3)])
+def test_hits_are_thinned_however_they_come(most, size, parts):
+    shown, expected = ShownHits(most), np.empty((2, 0))
+    for k in range(parts):
+        part = Measurements(np.full(size, 0.01 * k), np.arange(1.0, 1.0 + size), np.ones(size))
+        shown.add(part)
+        expected = np.concatenate([expected, [part.angle, part.radius]], axis=1)
+        while expected.shape[1] > most:
+            expected = expected[:, ::2]
+        found = shown.measurements
+        np.testing.assert_array_equal([found.angle, found.radius], expected)
+    shown.clear()
+    assert len(shown) == len(shown.measurements) == 0
 
 
 def test_markers_of_an_episode_and_their_deletion_on_reset(world):
