@@ -25,6 +25,10 @@ class LearnedPriorSettings:
             of those that :class:`nbv_planner.gp.kernels.PeriodicMatern` takes.
     """
 
+    prior_quantity: str = setting(
+        "inverse_radius", "learned: what the priors describe: radius, or inverse_radius (straight edges are smooth).",
+        choices=("radius", "inverse_radius"),
+    )
     prior_smoothness: str = setting("3/2,5/2", "learned: smoothness ν of the priors averaged over, comma-separated.")
     prior_length_scales: tuple[float, ...] = setting(
         (0.15, 0.4, 1.0), "learned: length scales of the priors averaged over.", unit="rad", ge=0.02, le=100.0
@@ -41,6 +45,10 @@ class LearnedPriorSettings:
     )
     prior_mean_std: float = setting(
         1.5, "learned: standard deviation of the mean radius about prior_mean.", unit="m", gt=0.0
+    )
+    prior_noise_levels: tuple[float, ...] = setting(
+        (0.1, 0.3), "learned: parts of the declared noise that are taken where the measurements show no more.",
+        gt=0.0, le=1.0,
     )
 
     def __post_init__(self) -> None:

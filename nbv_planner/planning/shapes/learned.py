@@ -8,7 +8,9 @@ from functools import cached_property
 import numpy as np
 
 from nbv_planner.geometry import FloatArray
+from nbv_planner.gp.learned.inverse_radius import from_inverse, to_inverse
 from nbv_planner.gp.learned.model_average import AveragedPosterior, ModelAverage
+from nbv_planner.gp.learned.noise_level import noise_level
 from nbv_planner.planning.shapes.sampler import Shapes, evidence_of, within_bounds
 from nbv_planner.planning.shapes.settings import ShapeSettings
 from nbv_planner.scene import Scene
@@ -35,15 +37,25 @@ class LearnedShapes:
         """Draw the shapes, see :class:`nbv_planner.planning.shapes.sampler.ShapeSampler`."""
         posterior = self.posterior(belief)
         radius = posterior.surfaces(self._features, posterior.draw(*self._randomness))
+        if self._inverse:
+            radius = from_inverse(radius, self.prior.mean)
         return Shapes(self._grid, within_bounds(radius, self._grid, belief, scene, self.settings.free_space))
 
     def posterior(self, belief: SurfaceBelief) -> AveragedPosterior:
-        """Weigh the priors by the evidence of `belief`.
+        """Weigh the priors by the evidence of `belief`, with as much of its noise as it shows.
 
         Raises:
             SettingError: there is none.
         """
-        return self.prior.given(*evidence_of(belief).measured)
+        angle, radius, std = evidence_of(belief).measured
+        std = std * noise_level(self.settings.prior_noise_levels, angle, radius, std)
+        if self._inverse:
+            radius, std = to_inverse(radius, std, self.prior.mean)
+        return self.prior.given(angle, radius, std)
+
+    @property
+    def _inverse(self) -> bool:
+        return self.settings.prior_quantity == "inverse_radius"
 
     @cached_property
     def _grid(self) -> FloatArray:
