@@ -194,7 +194,10 @@ def test_shipped_sweep_runs_on_a_set_of_objects_and_says_how_to_run_it(path):
     sweep = load_sweep(path.stem)
     assert sweep.name == path.stem
     named = path.stem.replace("_sensor", "") if path.stem.startswith(("random", "real")) else "thesis"
-    others = {"covered": "random_tuning", "covered_test": "random_test", "blind_first_view_test": "random_test"}
+    others = {
+        "covered": "random_tuning", "covered_test": "random_test", "blind_first_view_test": "random_test",
+        "random_test_effort": "random_test",
+    }
     assert sweep.objects == OBJECT_SETS[others.get(path.stem, named)]
     omniscient = [
         label for label, planner in sweep.planners.items()
