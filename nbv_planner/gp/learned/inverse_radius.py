@@ -1,4 +1,4 @@
-r"""The radius as a linear function of its inverse, which makes straight edges smooth.
+r"""A linear function of the inverse radius, in which straight edges are smooth.
 
 A straight edge at the distance d from the centre is :math:`1/r = \cos(φ - φ_0)/d`: a single wave, however steep the
 radius itself becomes towards its ends. A Gaussian process on the inverse goes on straight where it has seen an edge.

@@ -27,7 +27,8 @@ def noise_ratio(angle: FloatArray, radius: FloatArray, std: FloatArray) -> float
         s_i^2 = a_i^2 σ_{i-1}^2 + (1 - a_i)^2 σ_{i+1}^2 + σ_i^2, \quad
         ρ = \frac{\operatorname{median}_i |ε_i| / s_i}{0.6745}
 
-    The median leaves corners and jumps aside; where the surface is curved, the ratio is too large, never too small.
+    The median leaves corners and jumps aside. Curvature of the surface makes the ratio larger; an error that neighbours
+    have in common, as of the pose of a whole scan, does not show in it.
 
     Args:
         angle: shape (n,), radians.

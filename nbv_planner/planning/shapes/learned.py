@@ -36,9 +36,8 @@ class LearnedShapes:
     def draw(self, belief: SurfaceBelief, scene: Scene) -> Shapes:
         """Draw the shapes, see :class:`nbv_planner.planning.shapes.sampler.ShapeSampler`."""
         posterior = self.posterior(belief)
-        radius = posterior.surfaces(self._features, posterior.draw(*self._randomness))
-        if self._inverse:
-            radius = from_inverse(radius, self.prior.mean)
+        drawn = posterior.surfaces(self._features, posterior.draw(*self._randomness))
+        radius = from_inverse(drawn, self.prior.mean) if self._inverse else drawn
         return Shapes(self._grid, within_bounds(radius, self._grid, belief, scene, self.settings.free_space))
 
     def posterior(self, belief: SurfaceBelief) -> AveragedPosterior:
