@@ -63,7 +63,7 @@ def test_a_wrong_type_is_named(world, robot):
 
 
 def test_a_quality_of_service_that_does_not_fit_is_named_in_status_and_log(world):
-    logged = world.listen(Log, "/rosout")
+    logged = world.listen(Log, "/rosout", qos.latched(100))  # what was logged before this was heard, too
     planner = world.start(NbvPlannerNode, **SMALL)
     statuses = world.listen(DiagnosticStatus, "nbv_planner/status", qos.latched(100))
     publisher = world.peer.create_publisher(PoseStamped, "camera_pose", qos.sensor_data())
