@@ -18,13 +18,14 @@ def termination_monitor(
 
     Args:
         settings: limits, and whether coverage is to be certified.
-        planner: target coverage, and which posterior shapes there are; the certificate draws others than the planner.
+        planner: target coverage, and which posterior shapes there are. The certificate draws others than the planner,
+            all of them smooth: with edges that go on it would hold as often, and ask for more views.
         scene: geometry.
         prior: the mapper's.
     """
     if not settings.certify:
         return TerminationMonitor(settings)
-    shapes = dataclasses.replace(planner, shapes=settings.certificate_shapes)
+    shapes = dataclasses.replace(planner, shapes=settings.certificate_shapes, edge_probability=0.0)
     sampler = shape_sampler(shapes, prior, planner.planner_seed + 1)
     certificate = CoverageCertificate(sampler, scene, planner.target_coverage, planner.point_density)
     return TerminationMonitor(settings, certificate)

@@ -98,7 +98,7 @@ def well_measured(belief: SurfaceBelief, angle: FloatArray, pixel_size: float) -
     The ends of a stretch are not well inside, by ten pixel sides along the mean contour: noise of the range moves the
     outermost measurements along a slanted surface.
     """
-    seen = _seen(belief, pixel_size)
+    seen = seen_stretches(belief, pixel_size)
     inside = seen & _far_from(~seen, belief, _END * pixel_size)
     return np.asarray(inside[nearest_cell(belief.angle, wrap_angle(angle))])
 
@@ -135,7 +135,7 @@ def unseen_fraction(belief: SurfaceBelief, angle: FloatArray, pixel_size: float)
     the mean contour, twice the distance of points of neighbouring pixels; across the shadow of a tip they are further
     apart. At the end of such a stretch half the distance of its last two measurements is seen too.
     """
-    seen = _seen(belief, pixel_size)
+    seen = seen_stretches(belief, pixel_size)
     places = angle[:, None] + TWO_PI / len(angle) * _IN_CELL
     return np.asarray(CircleInterpolation.at(belief.angle, places)(1.0 - seen).mean(axis=1))
 
@@ -146,8 +146,8 @@ def contour_steps(belief: SurfaceBelief) -> FloatArray:
     return np.hypot(np.roll(x, -1) - x, np.roll(y, -1) - y)
 
 
-def _seen(belief: SurfaceBelief, pixel_size: float) -> BoolArray:
-    """Which grid angles of the belief have been seen, shape (M,)."""
+def seen_stretches(belief: SurfaceBelief, pixel_size: float) -> BoolArray:
+    """Which grid angles of the belief have been seen, shape (M,), see :func:`unseen_fraction`."""
     hit, size = np.flatnonzero(belief.hits > 0), len(belief.angle)
     gap = np.diff(hit, append=hit[:1] + size)  # to the next hit, in grid steps
     way = np.concatenate([[0.0], np.cumsum(contour_steps(belief))])  # along the contour from the first grid angle

@@ -23,6 +23,13 @@ class ShapeSettings(LearnedPriorSettings):
     )
     shapes: int = setting(32, "EMC, rollout: number of posterior shapes.", ge=1, le=10_000)
     shape_grid: int = setting(360, "EMC, rollout: number of angles of a posterior shape.", ge=16, le=100_000)
+    edge_probability: float = setting(
+        0.5, "learned: part of the shapes in which straight edges go on over what was not seen, until they meet.",
+        ge=0.0, le=1.0,
+    )
+    edge_length: float = setting(
+        1.0, "learned: least length of a measured stretch that passes for a straight edge.", unit="m", gt=0.0
+    )
     point_density: str = setting(
         "crossings", "EMC, rollout: what counts as surface points: crossings of pixel edges, or length of the contour.",
         choices=("crossings", "length"),
