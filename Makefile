@@ -56,6 +56,7 @@ pictures: $(STAMP)  ## make the pictures in docs/ again (live.png needs Chromium
 	@mkdir -p $(ROS_LOG_DIR)
 	PYTHONPATH=test/web $(BIN)/python docs/pictures.py
 	$(BIN)/python docs/object_pictures.py
+	$(BIN)/python docs/shape_pictures.py
 
 test: lint  ## linters, types and all tests
 	@mkdir -p $(ROS_LOG_DIR)
