@@ -24,7 +24,9 @@ from nbv_planner.surface import SurfaceBelief, uniform_grid
 class LearnedShapes:
     """Draw shapes from the posterior of every prior, as many from each as its weight says.
 
-    The same normals and the same quantiles of the weights serve every round (common random numbers).
+    In a part of the shapes straight edges then go on over what was not seen
+    (:func:`nbv_planner.planning.shapes.straight_edges.with_edges_going_on`). The same normals and the same quantiles of
+    the weights serve every round (common random numbers).
 
     Attributes:
         prior: the priors.

@@ -47,6 +47,11 @@ BELIEF = measured(5.0)
 TURN = np.arange(20) * TWO_PI / 20
 
 
+def square_radius(angle):
+    """Radius of a square of half width 4 m, a corner at 45 degrees."""
+    return 4.0 / np.cos(np.mod(angle + np.pi / 4, np.pi / 2) - np.pi / 4)
+
+
 def part_seen(radius: float) -> float:
     """Part of a circle seen from one view: the cone's edge cuts it at 17.5 degrees, or its own tangent hides it."""
     bearing = min(0.5 * SCENE.field_of_view, np.arcsin(radius / SCENE.view_distance))
@@ -177,6 +182,24 @@ def test_shapes_of_the_certificate_are_others_than_the_planners_and_repeat():
     np.testing.assert_array_equal(drawn(), drawn())
     assert not np.array_equal(drawn(), shape_sampler(planner, Prior()).draw(belief, SCENE).radius)
     assert termination_monitor(TerminationSettings(), planner, SCENE, Prior()).certificate is None
+
+
+def test_shapes_of_the_certificate_are_smooth():
+    square = belief_of(
+        lambda angle: square_radius(angle) - 0.1, lambda angle: square_radius(angle) + 0.1, size=360,
+        hits=lambda angle: ((angle < 0.5) | (angle > 1.1)).astype(int),
+    )
+    limits = TerminationSettings(certify=True, certificate_shapes=20)
+
+    def drawn(probability):
+        planner = PlannerSettings(objective="EMC", shapes=20, edge_probability=probability)
+        certificate = termination_monitor(limits, planner, SCENE, Prior()).certificate
+        samplers = certificate.sampler, shape_sampler(planner, Prior())
+        return [sampler.draw(with_evidence(square), SCENE).radius for sampler in samplers]
+
+    (judged, planned), (smooth, smooth_planned) = drawn(1.0), drawn(0.0)
+    assert not np.array_equal(planned, smooth_planned)
+    np.testing.assert_array_equal(judged, smooth)
 
 
 @pytest.mark.parametrize("planner", [{"planner": "rollout", "shapes": 8}, {"objective": "U"}])

@@ -72,6 +72,21 @@ def test_shapes_are_inside_the_bounds_with_few_and_odd_measurements(angle, radiu
     assert radius.max() <= SCENE.radius_max
 
 
+def test_half_of_the_shapes_have_the_corner_that_was_not_seen():
+    def square(angle):
+        return 4.0 / np.cos(np.mod(angle + np.pi / 4, np.pi / 2) - np.pi / 4)
+
+    angle = np.linspace(1.2, 2.0 * np.pi + 0.4, 900)  # a corner is at π/4
+    belief = belief_of(np.mod(angle, 2.0 * np.pi), square(angle), 0.02)
+    smooth, half = (drawn(belief, symmetry_probability=0.0, edge_probability=part) for part in (0.0, 0.5))
+    hidden = (smooth.angle > 0.45) & (smooth.angle < 1.15)
+    error = np.abs(half.radius - square(half.angle))[:, hidden].max(axis=1)
+    assert (np.abs(smooth.radius - square(smooth.angle))[:, hidden].max(axis=1) > 0.1).all()
+    assert 0.5 * 2.0 / 3.0 - 0.1 < (error < 0.1).mean() < 0.5
+    same = (smooth.radius == half.radius).all(axis=1)
+    assert same.mean() == 0.5
+
+
 def test_a_belief_without_evidence_is_refused():
     belief = dataclasses.replace(belief_of(np.array([1.0]), np.array([5.0]), 0.2), evidence=None)
     with pytest.raises(SettingError, match="evidence"):
@@ -85,6 +100,9 @@ def test_a_belief_without_evidence_is_refused():
         ({"prior_noise_levels": (1.5,)}, "prior_noise_levels"),
         ({"prior_noise_levels": (float("nan"),)}, "prior_noise_levels"),
         ({"prior_quantity": "area"}, "prior_quantity"),
+        ({"edge_probability": 1.5}, "edge_probability"),
+        ({"edge_probability": float("nan")}, "edge_probability"),
+        ({"edge_length": 0.0}, "edge_length"),
     ],
 )
 def test_settings_out_of_range_are_refused(changes, words):
