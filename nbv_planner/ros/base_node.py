@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import math
-import signal
 import sys
 import time
 from collections import Counter
@@ -16,15 +15,16 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.clock import Clock, ClockType
 from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
-from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import qos_policy_name_from_kind
+from rclpy.signals import SignalHandlerOptions
 from std_msgs.msg import Header
 
 from nbv_planner.errors import InputRejectedError, SettingError
 from nbv_planner.ros import qos
 from nbv_planner.ros.conversions import status_message, to_stamp
+from nbv_planner.ros.end_signals import EndSignals, NodeFinished
 from nbv_planner.ros.executors import make_executor
 from nbv_planner.ros.inputs import Inputs
 from nbv_planner.ros.managed_node import REFUSALS, ManagedNode, Stage
@@ -32,10 +32,6 @@ from nbv_planner.ros.parameters import check_changes, declare_settings
 from nbv_planner.ros.worker import Worker
 
 _WARNING_PERIOD = 5.0
-
-
-class NodeFinished(Exception):  # noqa: N818 (no error: the node has done its work)
-    """Raised in a callback to end the process cleanly."""
 
 
 class BaseNode(ManagedNode):
@@ -209,35 +205,35 @@ def run_node(create: Callable[[], Node], args: list[str] | None = None) -> int:
     Returns:
         Exit code: 0, or 2 if the parameters or the topic names are not usable (said in one line on stderr).
     """
+    with EndSignals() as signals:
+        try:
+            rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+        except Exception as error:  # rclpy raises a plain RCLError for a parameter file it cannot parse
+            return _refuse(str(error).splitlines()[0])
+        try:
+            _spin(create, signals)
+        except NodeFinished:
+            pass
+        except REFUSALS as error:
+            return _refuse(str(error))
+        finally:
+            rclpy.try_shutdown()
+    return 0
+
+
+def _spin(create: Callable[[], Node], signals: EndSignals) -> None:
+    """Construct a node, spin it until it has finished, and destroy it."""
+    node = create()
     try:
-        rclpy.init(args=args)
-    except Exception as error:  # rclpy raises a plain RCLError for a parameter file it cannot parse
-        return _refuse(str(error).splitlines()[0])
-    node = None
-    try:
-        # Before the node: rclpy complains on stderr when SIGTERM comes before its executor is complete.
+        signals.end(node)
         executor = make_executor()
-        node = create()
         # What is there now stays: the collector need not look at it again, which would take tens of milliseconds.
         gc.collect()
         gc.freeze()
         executor.add_node(node)
         executor.spin()
-    except (KeyboardInterrupt, ExternalShutdownException, NodeFinished):
-        pass
-    except REFUSALS as error:
-        return _refuse(str(error))
-    except RuntimeError:
-        # SIGTERM shuts ROS down at once: a callback that was about to publish then fails. That is no error.
-        if rclpy.ok():
-            raise
     finally:
-        # A launcher and the terminal may both send SIGINT: the second must not break the clean-up.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        if node is not None:
-            node.destroy_node()
-        rclpy.try_shutdown()
-    return 0
+        node.destroy_node()
 
 
 def _refuse(message: str) -> int:

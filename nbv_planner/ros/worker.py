@@ -64,7 +64,7 @@ class Worker:
         self._last: tuple[object, tuple[float, ...]] = (None, ())
         self._stopped = False
         self._guard = node.create_guard_condition(self._deliver)
-        self._thread = _WorkerThread(target=self._run, name=f"{node.get_name()} worker", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=f"{node.get_name()} worker", daemon=True)
 
     def submit(self, work: Callable[[], T], done: Callable[[T], None], *, like: object = None) -> None:
         """Have `work` computed and then `done` called with its result in the node's thread.
@@ -148,21 +148,16 @@ class Worker:
             self._results.popleft()()
 
 
-class _WorkerThread(threading.Thread):
-    """Told from other threads by its type."""
-
-
 def _raise(error: BaseException) -> NoReturn:
     raise error
 
 
 def end_process(code: int) -> NoReturn:
-    """End the process with exit code `code`, even in the middle of a computation.
+    """End the process with exit code `code` at once, even in the middle of a computation.
 
-    A computation in LAPACK cannot be interrupted; the interpreter's own clean-up would take the memory from under it.
+    A computation in LAPACK cannot be interrupted, nor can the threads of the middleware: the interpreter's own clean-up
+    would take the memory from under them.
     """
-    if any(isinstance(thread, _WorkerThread) for thread in threading.enumerate()):
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
-    sys.exit(code)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
+import threading
+import time
 
 import pytest
 
@@ -12,11 +15,13 @@ pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or
 
 import rclpy
 from rclpy.node import Node
+from rclpy.task import Future
 from std_msgs.msg import String
 
 from nbv_planner.errors import SettingError
 from nbv_planner.ros import executables
-from nbv_planner.ros.base_node import NodeFinished, run_node
+from nbv_planner.ros.base_node import run_node
+from nbv_planner.ros.end_signals import NodeFinished
 from nbv_planner.ros.runner import free_domain_id
 
 
@@ -38,13 +43,6 @@ def node_doing(action) -> Node:
     return node
 
 
-def publish_after_shutdown(node: Node) -> None:
-    """What a callback runs into when SIGTERM comes while it is computing."""
-    publisher = node.create_publisher(String, "somewhere", 1)
-    rclpy.shutdown()
-    publisher.publish(String())
-
-
 def raising(error: BaseException):
     def action(_) -> None:
         raise error
@@ -56,12 +54,79 @@ def test_a_node_that_has_finished_ends_with_code_0():
     assert run_node(lambda: node_doing(raising(NodeFinished())), []) == 0
 
 
-def test_ctrl_c_ends_with_code_0():
-    assert run_node(lambda: node_doing(raising(KeyboardInterrupt())), []) == 0
+SIGNALS = pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
 
 
-def test_a_shutdown_in_the_middle_of_a_callback_ends_with_code_0():
-    assert run_node(lambda: node_doing(publish_after_shutdown), []) == 0
+@SIGNALS
+def test_a_signal_interrupts_no_callback_and_leaves_ros_to_the_clean_up(kind):
+    seen = []
+
+    def create() -> Node:
+        node = Node("acting")
+        publisher = node.create_publisher(String, "somewhere", 1)
+
+        def act() -> None:
+            os.kill(os.getpid(), kind)
+            time.sleep(0.2)  # time enough for whatever a signal does beside
+            publisher.publish(String())
+            seen.append(rclpy.ok())
+
+        node.create_timer(0.01, act)
+        destroy = node.destroy_node
+        node.destroy_node = lambda: (seen.append("destroyed" if rclpy.ok() else "too late"), destroy())
+        return node
+
+    assert run_node(create, []) == 0
+    assert seen[0] is True
+    assert seen[-1] == "destroyed"
+
+
+@SIGNALS
+def test_a_signal_wakes_a_node_that_waits(kind):
+    def create() -> Node:
+        threading.Timer(0.3, os.kill, (os.getpid(), kind)).start()
+        return Node("waiting")
+
+    assert run_node(create, []) == 0
+
+
+@SIGNALS
+def test_a_signal_during_construction_ends_with_code_0_after_it(kind):
+    made = []
+
+    def create() -> Node:
+        os.kill(os.getpid(), kind)
+        made.append(Node("acting"))
+        return made[0]
+
+    assert run_node(create, []) == 0
+    assert made
+
+
+@SIGNALS
+def test_a_signal_is_heard_while_a_callback_waits_for_something(kind):
+    def create() -> Node:
+        node = Node("acting")
+
+        async def act() -> None:
+            os.kill(os.getpid(), kind)
+            await Future()
+
+        node.create_timer(0.01, act)
+        return node
+
+    assert run_node(create, []) == 0
+
+
+def test_a_second_signal_does_not_break_the_clean_up():
+    def create() -> Node:
+        node = node_doing(raising(NodeFinished()))
+        destroy = node.destroy_node
+        node.destroy_node = lambda: (os.kill(os.getpid(), signal.SIGINT), destroy())
+        return node
+
+    assert run_node(create, []) == 0
+    os.kill(os.getpid(), signal.SIGINT)  # nor what comes between the clean-up and the end of the process
 
 
 ENDS_WHILE_IT_LOADS = """
@@ -94,13 +159,6 @@ def test_ctrl_c_before_ros_has_taken_over_the_signals_ends_with_code_0(monkeypat
     with pytest.raises(SystemExit) as ended:
         executables.depth_camera()
     assert ended.value.code == 0
-
-
-def test_ctrl_c_during_construction_ends_with_code_0():
-    def create() -> Node:
-        raise KeyboardInterrupt
-
-    assert run_node(create, []) == 0
 
 
 def test_a_refused_parameter_ends_with_code_2_and_one_line(capfd):

@@ -29,7 +29,8 @@ from nbv_planner.planning.session import Answer, PlanningSession, Question, Sess
 from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.planning.view_space import ViewSpace, ViewSpaceSettings
 from nbv_planner.ros import conversions, qos
-from nbv_planner.ros.base_node import BaseNode, NodeFinished, run_node
+from nbv_planner.ros.base_node import BaseNode, run_node
+from nbv_planner.ros.end_signals import NodeFinished
 from nbv_planner.ros.goal_action import ACTION, GoalAction, navigate_to_pose
 from nbv_planner.ros.parameters import changed_settings, read_settings
 from nbv_planner.ros.planner_words import iteration_values, status_values, status_words
