@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,8 @@ import irsim
 import numpy as np
 import rclpy
 from geometry_msgs.msg import PoseStamped
-from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import LaserScan
 
 WORLD = Path(__file__).with_name("world.yaml")
@@ -88,18 +89,15 @@ class IrsimRobot(Node):
 
 
 def main() -> None:
-    """Run the node."""
-    rclpy.init()
-    try:
-        rclpy.spin(IrsimRobot())
-    except (KeyboardInterrupt, ExternalShutdownException):
-        pass
-    except Exception:
-        if rclpy.ok():
-            raise
-        # Ctrl-C in the middle of a step: its messages can no longer be published.
-    finally:
-        rclpy.try_shutdown()
+    """Run the node, until a signal comes: between two steps, in the middle of which ROS would be gone."""
+    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+    signals: list[int] = []
+    for kind in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(kind, lambda number, _: signals.append(number))
+    robot = IrsimRobot()
+    while not signals:
+        rclpy.spin_once(robot, timeout_sec=0.1)
+    rclpy.try_shutdown()
 
 
 if __name__ == "__main__":
