@@ -9,6 +9,7 @@ from typing import Any
 
 from nbv_planner.experiments.cases import THEORY_MEASURES
 from nbv_planner.experiments.report.cases import case_figures, distinct, in_sweep_order, reference_planner
+from nbv_planner.experiments.report.certificate_table import certificate_table
 from nbv_planner.experiments.report.comparison import ComparedCase, compare_cases
 from nbv_planner.experiments.report.planner_tables import paired_table, planner_table
 from nbv_planner.experiments.report.published import compared_with_thesis
@@ -88,7 +89,8 @@ def report_tables(report: SweepReport) -> list[Table]:
     compared = compared_with_thesis(report.of_protocol("thesis"))
     if report.cases:
         tables += [*([compared] if compared else []), planner_table(report.cases), paired_table(report.cases)]
-        tables.append(timing_table(report.episodes, report.cases))
+        certificate = certificate_table(report.episodes)
+        tables += [*([certificate] if certificate else []), timing_table(report.episodes, report.cases)]
     if report.theory:
         tables.append(theory_table(report.theory, report.sweep["settings"]["mapper"]["delta"]))
     return [*tables, failure_table(report.failures)]
@@ -110,7 +112,8 @@ def report_page(report: SweepReport, tables: Sequence[Table], pictures: Sequence
         drawn = [picture for picture in pictures if picture.name == "theory"]
         sections.append(Section("theory", "Regret on surfaces drawn from the prior", [named["theory"], *drawn]))
     if report.cases:
-        sections.append(Section("planners", "All figures of merit", [named["planners"], Folded(named["paired"])]))
+        shown = [named[name] for name in ("planners", "certificate") if name in named]
+        sections.append(Section("planners", "All figures of merit", [*shown, Folded(named["paired"])]))
     sections += [
         Section("failures", "Failed cases", [named["failures"]]),
         Section("configuration", "What was run", _configuration(report)),

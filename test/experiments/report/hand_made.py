@@ -25,6 +25,7 @@ def episode(
         },
         "metrics": {"T": views, "T95": views_95, "rec": rec, "mean_individual_regret": regret},
         "views": [dict(view) for _ in range(views)],
+        "termination": {"reason": "MAX_VIEWS"},
     }
 
 
