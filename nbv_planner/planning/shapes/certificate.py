@@ -6,18 +6,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nbv_planner.evidence import Evidence
 from nbv_planner.geometry import FloatArray
 from nbv_planner.planning.shapes.coverage import surface_density
 from nbv_planner.planning.shapes.measured_surface import MeasuredSurface
-from nbv_planner.planning.shapes.sampler import ShapeSampler, evidence_of
+from nbv_planner.planning.shapes.sampler import Shapes, ShapeSampler, evidence_of
 from nbv_planner.planning.shapes.visibility import grades_of_sight
 from nbv_planner.scene import Scene
 from nbv_planner.surface import SurfaceBelief
 
 # Sine of the angle between a line of sight and the surface below which a small error of its slope hides it: 12 degrees.
 _GRAZING = 0.2
-# Pixel sides from a surface point to the nearest measurement, at most, if it has been measured.
-_REACH = 1.5
+# Pixel sides from a surface point to the nearest measurement, at most, if it has been measured: where no view
+# sees it, and where views graze it.
+_REACH = (0.5, 1.5)
 
 
 @dataclass(frozen=True)
@@ -48,8 +50,12 @@ class CoverageCertificate:
     What no view would have seen but at a grazing angle counts only as far as measurements lie nearby. Drawn shapes have
     walls that are too gentle, as noise moves measurements aside and the priors are smooth; a view then seems to graze a
     wall that it does not see at all. Beams that met it would have left measurements. The planner does not ask for
-    them (:func:`nbv_planner.planning.shapes.coverage.seen_cells`): to claim takes more than to look elsewhere. The
-    probability is as good as the prior of the shapes: how often it holds is to be measured.
+    them (:func:`nbv_planner.planning.shapes.coverage.seen_cells`): to claim takes more than to look elsewhere.
+
+    What lies beside a measurement counts though no view would have seen it: drawn shapes have bulges, too, where the
+    object has none, and what they hide has been met by beams.
+
+    The probability is as good as the prior of the shapes: how often it holds is to be measured.
 
     Attributes:
         sampler: draws the shapes.
@@ -75,11 +81,15 @@ class CoverageCertificate:
         """
         shapes = self.sampler.draw(belief, self.scene)
         points = surface_density(shapes, self.scene.pixel_size, self.density)
-        reach = _REACH * self.scene.pixel_size
-        measured = MeasuredSurface.of(evidence_of(belief), shapes.angle, reach, self.scene.radius_max)
-        grade = grades_of_sight(shapes, taken, self.scene, _GRAZING)
-        covered = np.where(grade == 1, measured.part(shapes.radius), grade > 0)
+        hidden, grazed = (self._measured_part(shapes, evidence_of(belief), reach) for reach in _REACH)
+        covered = np.choose(grades_of_sight(shapes, taken, self.scene, _GRAZING), [hidden, grazed, 1.0])
         return np.asarray((points * covered).sum(axis=1) / points.sum(axis=1))
+
+    def _measured_part(self, shapes: Shapes, evidence: Evidence, reach: float) -> FloatArray:
+        """Part of the surface around each grid angle with a measurement within `reach` pixel sides, shape (S, M)."""
+        scene = self.scene
+        measured = MeasuredSurface.of(evidence, shapes.angle, reach * scene.pixel_size, scene.radius_max)
+        return measured.part(shapes.radius)
 
     def estimate(
         self, belief: SurfaceBelief, taken: FloatArray, delta: float, margin: float = 0.0
