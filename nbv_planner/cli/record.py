@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import NoReturn
 
 from nbv_planner.bags.writer import STORAGES, BagWriter
 from nbv_planner.cli.ros_access import require_ros
@@ -28,15 +29,11 @@ def add_parser(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
 def run(arguments: argparse.Namespace) -> int:
     """Run the verb."""
     require_ros("ros2 bag record does the same where ROS 2 is installed")
-    from nbv_planner.ros.recording import record_until_interrupted
+    from nbv_planner.ros.recording import record_until
 
     path = Path(arguments.out or datetime.now().strftime("bag_%Y%m%d_%H%M%S"))
-    before = signal.signal(signal.SIGTERM, _stop)
-    try:
-        with BagWriter(path, arguments.storage) as writer:
-            counts, silent = record_until_interrupted(writer, arguments.topics, arguments.namespace, _tell)
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    with _noted_signals() as came, BagWriter(path, arguments.storage) as writer:
+        counts, silent = record_until(came, writer, arguments.topics, arguments.namespace, _tell)
     for name, number in sorted(counts.items()):
         print(f"  {name}: {number} messages")
     if silent:
@@ -49,5 +46,14 @@ def _tell(text: str) -> None:
     print(text, flush=True)
 
 
-def _stop(*_: object) -> NoReturn:
-    raise KeyboardInterrupt
+@contextmanager
+def _noted_signals() -> Iterator[Callable[[], bool]]:
+    """Give whether SIGINT or SIGTERM has come; neither cuts short the writing of a message, or of the bag's end."""
+    came: list[int] = []
+    kinds = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(kind, lambda number, _: came.append(number)) for kind in kinds]
+    try:
+        yield lambda: bool(came)
+    finally:
+        for kind, handler in zip(kinds, before, strict=True):
+            signal.signal(kind, handler)

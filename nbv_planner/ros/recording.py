@@ -1,4 +1,4 @@
-"""Recording until it is interrupted."""
+"""Recording until it is to end."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from nbv_planner.topics import RECORDED_TOPICS
 _TELL_PERIOD = 10.0
 
 
-def record_until_interrupted(
-    writer: BagWriter, names: Sequence[str], namespace: str, tell: Callable[[str], None]
+def record_until(
+    ended: Callable[[], bool], writer: BagWriter, names: Sequence[str], namespace: str, tell: Callable[[str], None]
 ) -> tuple[dict[str, int], list[str]]:
-    """Record on the domain of the environment, until KeyboardInterrupt.
+    """Record on the domain of the environment.
 
     Args:
+        ended: whether to end; asked between two messages, five times a second at least.
         writer: takes the messages.
         names: further topics by full name.
         namespace: namespace of the nodes.
@@ -36,11 +37,9 @@ def record_until_interrupted(
         executor.add_node(recorder)
         tell(f"recording to {writer.path}/ until Ctrl-C")
         told = time.monotonic()
-        try:
-            while True:
-                executor.spin_once(timeout_sec=0.2)
-                if not recorder.counts and time.monotonic() - told > _TELL_PERIOD:
-                    told = time.monotonic()
-                    tell(f"nothing yet; waiting for {', '.join(recorder.silent)}")
-        except KeyboardInterrupt:
-            return dict(recorder.counts), recorder.silent
+        while not ended():
+            executor.spin_once(timeout_sec=0.2)
+            if not recorder.counts and time.monotonic() - told > _TELL_PERIOD:
+                told = time.monotonic()
+                tell(f"nothing yet; waiting for {', '.join(recorder.silent)}")
+        return dict(recorder.counts), recorder.silent

@@ -25,6 +25,7 @@ from std_msgs.msg import String
 from nbv_planner.bags.bag import Bag
 from nbv_planner.bags.decoding import decode
 from nbv_planner.bags.writer import BagWriter
+from nbv_planner.cli.main import main
 from nbv_planner.ros import qos
 from nbv_planner.ros.recorder import BagRecorder
 from nbv_planner.ros.runner import free_domain_id, isolated_environment
@@ -189,6 +190,23 @@ def test_the_verb_record_as_a_process(told_world, environment, tmp_path, storage
         assert "Traceback" not in said
         assert Bag(tmp_path / "bag").inventory().counts.total() >= 100
         assert (tmp_path / "bag" / "metadata.yaml").exists()
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_a_message_is_written_leaves_it_whole(told_world, environment, tmp_path, monkeypatch, end):
+    told_world.peer.create_publisher(String, "talk", qos.latched()).publish(String(data="whole"))
+    write, before = BagWriter.write, signal.getsignal(end)
+
+    def interrupted(*arguments) -> None:
+        os.kill(os.getpid(), end)
+        time.sleep(0.05)
+        write(*arguments)
+
+    monkeypatch.setattr(BagWriter, "write", interrupted)
+    monkeypatch.setenv("ROS_DOMAIN_ID", environment["ROS_DOMAIN_ID"])
+    assert main(["record", "--out", str(tmp_path / "bag"), "--topics", "talk"]) == 0
+    assert heard(tmp_path / "bag", "/talk") == ["whole"]
+    assert signal.getsignal(end) is before
 
 
 def test_an_existing_bag_is_refused_before_anything_is_recorded(environment, tmp_path):
