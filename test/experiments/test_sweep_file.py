@@ -17,7 +17,7 @@ from nbv_planner.planning.objectives import OBJECTIVE_INFO, OMNISCIENT
 from nbv_planner.planning.planners import PLANNERS as PLANNER_NAMES
 from nbv_planner.planning.planners import PlannerSettings
 
-VARIANTS_ONLY = {"robust", "robust_parts", "covered", "covered_test"}
+VARIANTS_ONLY = {"robust", "robust_parts", "covered", "covered_test", "covered_real"}
 """Sweeps that compare variants of the mapper with each other, not planners with the omniscient one."""
 SHIPPED = sorted((Path(__file__).parents[2] / "config" / "experiments").glob("*.yaml"))
 
@@ -196,7 +196,7 @@ def test_shipped_sweep_runs_on_a_set_of_objects_and_says_how_to_run_it(path):
     named = path.stem.replace("_sensor", "") if path.stem.startswith(("random", "real")) else "thesis"
     others = {
         "covered": "random_tuning", "covered_test": "random_test", "blind_first_view_test": "random_test",
-        "random_test_effort": "random_test",
+        "random_test_effort": "random_test", "covered_real": "real",
     }
     assert sweep.objects == OBJECT_SETS[others.get(path.stem, named)]
     omniscient = [
