@@ -20,7 +20,8 @@ from nbv_planner.objects import bisected_surface_points, parse_object, surface_p
 from nbv_planner.planning.monitoring import termination_monitor
 from nbv_planner.planning.objectives import TrueSurface
 from nbv_planner.planning.planners import Decision, PlannerSettings, Prior, planner_named
-from nbv_planner.planning.termination import Termination, TerminationReason
+from nbv_planner.planning.shapes.certificate import CoverageEstimate
+from nbv_planner.planning.termination import Termination, TerminationMonitor, TerminationReason
 from nbv_planner.planning.view_space import ViewSpace
 from nbv_planner.robust.checks.report import refusal
 from nbv_planner.robust.mapper import mapper_for
@@ -53,11 +54,13 @@ class Simulation:
         config: the configuration it was built from.
         judge: keeps the steps and judges them against the true object.
         mapper: the surface model.
+        estimate: coverage by the posterior shapes after the newest view; None without `certify`.
     """
 
     config: EpisodeConfig
     judge: EpisodeJudge = dataclasses.field(init=False)
     mapper: SurfaceMapper = dataclasses.field(init=False)
+    estimate: CoverageEstimate | None = dataclasses.field(init=False, default=None)
 
     def __post_init__(self) -> None:
         """Build object, mapper and planner.
@@ -131,17 +134,22 @@ class Simulation:
             pose = CameraPose.on_view_circle(decision.view_angle, config.scene.view_distance)
             scan = camera.scan(pose, view_number=len(self.judge.steps) + 1)
             data = scan_to_measurements(scan, pose, config.scene, config.measurement)
-            yield self._take(decision, data.measurements, data.free, milliseconds)
-            refused = refusal(self.mapper, config.checks)
-            if refused:
-                return Termination(TerminationReason.FAILED, {"views": float(len(self.judge.views))}, refused)
-            current = decision.view_angle
-            steps = self.judge.steps
-            ended = monitor.after_view(
-                steps[-1].belief, time.perf_counter() - began, [step.view_angle for step in steps]
-            )
+            record = self._take(decision, data.measurements, data.free, milliseconds)
+            ended = self._after_view(monitor, time.perf_counter() - began)
+            yield record
             if ended:
                 return ended
+            current = decision.view_angle
+
+    def _after_view(self, monitor: TerminationMonitor, elapsed: float) -> Termination | None:
+        """Estimate the coverage, and say why the newest view was the last one, if it was."""
+        refused = refusal(self.mapper, self.config.checks)
+        if refused:
+            return Termination(TerminationReason.FAILED, {"views": float(len(self.judge.views))}, refused)
+        steps = self.judge.steps
+        ended = monitor.after_view(steps[-1].belief, elapsed, [step.view_angle for step in steps])
+        self.estimate = monitor.estimate
+        return ended
 
     def _decide(self, current_view: float | None) -> Decision | None:
         """Let the planner choose, from the belief in the form in which the protocol hands it over."""

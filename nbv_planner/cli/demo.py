@@ -16,6 +16,7 @@ from nbv_planner.errors import SettingError
 from nbv_planner.evaluation.judge import EpisodeJudge
 from nbv_planner.evaluation.records import Step
 from nbv_planner.planning.objectives import TRUTH_OBJECTIVES
+from nbv_planner.planning.shapes.certificate import CoverageEstimate
 from nbv_planner.planning.termination import Termination, TerminationReason
 from nbv_planner.results import ResultsFolder
 from nbv_planner.saving import STATE_FILES
@@ -68,9 +69,9 @@ class _Printer:
         print(f"three nodes on ROS domain {domain} (process ids: {ids})")
         print_header(self._config)
 
-    def took(self, step: Step) -> None:
+    def took(self, step: Step, estimate: CoverageEstimate | None) -> None:
         self._judge.add(step)
-        print_view(self._judge, self._config)
+        print_view(self._judge, self._config, estimate)
 
     def waits(self, status: str) -> None:
         print(f"planner: {status}", flush=True)

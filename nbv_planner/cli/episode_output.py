@@ -10,6 +10,7 @@ from nbv_planner.evaluation.judge import EpisodeJudge
 from nbv_planner.evaluation.records import EpisodeRecord, ViewRecord
 from nbv_planner.objects import parse_object
 from nbv_planner.planning.coverage import coverage_estimate
+from nbv_planner.planning.shapes.certificate import CoverageEstimate
 from nbv_planner.planning.termination import Termination
 from nbv_planner.results import ResultsFolder, write_beliefs, write_record
 
@@ -18,16 +19,25 @@ def print_header(config: EpisodeConfig) -> None:
     """Say what begins."""
     print(f"object {config.object}, planner {config.planner.planner}, objective {config.planner.used_objectives[-1]}, "
           f"protocol {config.protocol}, seed {config.sensor.seed}")
-    print("view    angle   new points   true coverage   estimate   decision", flush=True)
+    print("view    angle   new points   true coverage    estimated coverage   decision", flush=True)
 
 
-def print_view(judge: EpisodeJudge, config: EpisodeConfig) -> None:
-    """Say what the newest view brought."""
+def print_view(judge: EpisodeJudge, config: EpisodeConfig, estimate: CoverageEstimate | None) -> None:
+    """Say what the newest view brought.
+
+    Args:
+        judge: holds the view.
+        config: the band's tolerance.
+        estimate: coverage by the posterior shapes; without it that by the width of the band is shown.
+    """
     view: ViewRecord = judge.views[-1]
-    estimate = coverage_estimate(judge.steps[-1].belief, config.termination.band_tolerance)
+    if estimate is None:
+        said = f"{coverage_estimate(judge.steps[-1].belief, config.termination.band_tolerance):.1%}"
+    else:
+        said = f"{estimate.mean:.1%} ({100 * estimate.lower:.0f} to {100 * estimate.upper:.0f})"
     print(
         f"{len(judge.views):4d}  {math.degrees(view.angle):6.1f}°   {view.new_points:10d}   {view.coverage:13.1%}"
-        f"   {estimate:8.1%}   {view.milliseconds:5.0f} ms",
+        f"   {said:>19}   {view.milliseconds:5.0f} ms",
         flush=True,
     )
 

@@ -46,6 +46,6 @@ def _run_episode(simulation: Simulation, config: EpisodeConfig) -> Termination:
             except StopIteration as end:
                 termination: Termination = end.value
                 return termination
-            print_view(simulation.judge, config)
+            print_view(simulation.judge, config, simulation.estimate)
     except KeyboardInterrupt:
         return Termination(TerminationReason.STOPPED, {"views": float(len(simulation.judge.views))}, "Ctrl-C")

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from nbv_planner.errors import InputRejectedError
+from nbv_planner.planning.shapes.certificate import CoverageEstimate
 from nbv_planner.planning.termination import Termination, TerminationReason
 
 STATUS_KEYS = {
@@ -15,7 +16,7 @@ STATUS_KEYS = {
 }
 """What every status holds, beside the figures of a termination."""
 
-_CERTIFIED = {"coverage_mean", "coverage_lower", "coverage_upper", "coverage_probability"}
+_CERTIFIED = ("coverage_mean", "coverage_lower", "coverage_upper", "coverage_probability")
 
 
 @dataclass(frozen=True)
@@ -66,10 +67,27 @@ def termination_from_values(values: Mapping[str, str]) -> Termination | None:
     if "reason" not in values:
         return None
     try:
-        figures = {key: float(value) for key, value in values.items() if key not in STATUS_KEYS | _CERTIFIED}
+        figures = {key: float(value) for key, value in values.items() if key not in {*STATUS_KEYS, *_CERTIFIED}}
         reason = TerminationReason(values["reason"])
         if reason in (TerminationReason.MAX_VIEWS, TerminationReason.STOPPED):
             figures["views"] = float(values["views"])  # in every status, but a figure of these two only
     except (KeyError, ValueError) as error:
         raise InputRejectedError("status", f"the status has no usable value: {error}") from error
     return Termination(reason, figures, values.get("detail", ""))
+
+
+def estimate_from_values(values: Mapping[str, str]) -> CoverageEstimate | None:
+    """Read the coverage by the posterior shapes from a `status` or an `iteration`; None if it does not hold it.
+
+    Raises:
+        InputRejectedError: reason `status`: a part of it is missing, no number, or out of range.
+    """
+    if not any(name in values for name in _CERTIFIED):
+        return None
+    try:
+        figures = [float(values[name]) for name in _CERTIFIED]
+    except (KeyError, ValueError) as error:
+        raise InputRejectedError("status", f"the estimated coverage is not usable: {error!r}") from error
+    if not all(0.0 <= figure <= 1.0 for figure in figures):
+        raise InputRejectedError("status", f"the estimated coverage holds {figures}, must be from 0 to 1")
+    return CoverageEstimate(*figures)

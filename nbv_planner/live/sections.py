@@ -39,6 +39,7 @@ def _status(view: LiveView) -> Data:
         "views": status.views if status else 0,
         "elapsed": _number(status.elapsed if status else math.nan),
         "estimate": _number(status.coverage_estimate if status else math.nan),
+        "interval": list(status.coverage_interval) if status and status.coverage_interval else None,
         "waits_for": list(view.waits_for),
     }
 

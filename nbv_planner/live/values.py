@@ -63,6 +63,7 @@ class LiveStatus:
         message: what it waits for, or why it ended.
         views: number of views taken.
         coverage_estimate: estimated coverage now.
+        coverage_interval: its lower and upper bound; None where the posterior shapes are not asked.
         elapsed: time since the start, seconds.
         reason: why it ended, empty before.
     """
@@ -73,6 +74,7 @@ class LiveStatus:
     coverage_estimate: float
     elapsed: float
     reason: str = ""
+    coverage_interval: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -142,6 +142,7 @@ class TerminationMonitor:
         """
         s = self.settings
         self.history.append(self.coverage(belief))
+        covered = self._covered_enough(belief, taken)  # estimates the coverage, whatever ends the episode
         fraction = narrow_fraction(belief, s.band_tolerance)
         if fraction >= s.target_fraction:
             return Termination(
@@ -149,7 +150,7 @@ class TerminationMonitor:
                 {"narrow_fraction": fraction, "band_tolerance": s.band_tolerance, "target_fraction": s.target_fraction},
                 f"the band is narrower than {s.band_tolerance:g} m on {fraction:.1%} of the circle",
             )
-        return self._covered_enough(belief, taken) or self._stalled() or self._used_up(elapsed)
+        return covered or self._stalled() or self._used_up(elapsed)
 
     def _covered_enough(self, belief: SurfaceBelief, taken: Sequence[float]) -> Termination | None:
         s = self.settings

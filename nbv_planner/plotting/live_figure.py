@@ -100,5 +100,7 @@ def _contour(truth: SurfacePoints) -> Polygon:
 def _title(live: LiveView) -> str:
     status = live.status
     said = f"{status.state}: {status.message}" if status else ""
+    interval = status.coverage_interval if status else None
+    seen = f"estimated coverage {interval[0]:.0%} to {interval[1]:.0%}" if interval else ""
     waits = "waiting for " + "; ".join(live.waits_for) if live.waits_for else ""
-    return " · ".join(part for part in (live.title, said, waits) if part)
+    return " · ".join(part for part in (live.title, said, seen, waits) if part)

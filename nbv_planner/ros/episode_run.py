@@ -13,6 +13,7 @@ from nbv_planner.bags.writer import BagWriter
 from nbv_planner.episode_config import EpisodeConfig
 from nbv_planner.errors import NbvPlannerError
 from nbv_planner.evaluation.records import Step
+from nbv_planner.planning.shapes.certificate import CoverageEstimate
 from nbv_planner.planning.termination import Termination, TerminationReason
 from nbv_planner.ros.monitor import EpisodeMonitor
 from nbv_planner.ros.own_context import ros_of_its_own
@@ -33,8 +34,8 @@ class Audience(Protocol):
     def started(self, domain: int, pids: dict[str, int]) -> None:
         """The nodes run, on ROS domain `domain`, with these process ids by name."""
 
-    def took(self, step: Step) -> None:
-        """A view has been taken."""
+    def took(self, step: Step, estimate: CoverageEstimate | None) -> None:
+        """A view has been taken; `estimate` is the coverage by the posterior shapes after it, where they are asked."""
 
     def waits(self, status: str) -> None:
         """The planner has been silent for a while; `status` is what it said last."""
@@ -81,17 +82,38 @@ def _spin(executor: SingleThreadedExecutor, seconds: float) -> None:
         executor.spin_once(timeout_sec=0.05)
 
 
+class _Teller:
+    """Passes on each view once, with what the planner says of the coverage after it."""
+
+    def __init__(self, monitor: EpisodeMonitor, audience: Audience) -> None:
+        self._monitor, self._audience, self._told = monitor, audience, 0
+
+    def tell(self, views: int) -> None:
+        """Pass on the first `views` views, as far as they are complete."""
+        for step in self._monitor.steps[self._told : views]:
+            self._told += 1
+            self._audience.took(step, self._monitor.estimates.get(self._told))
+
+
 def _follow(
     monitor: EpisodeMonitor, executor: SingleThreadedExecutor, nodes: NodeProcesses, audience: Audience
 ) -> Termination:
-    """Pass on each step, until the planner is done, a node ends, or nothing comes any more."""
-    heard, heard_at, told, passed_on = ("", ""), time.monotonic(), False, 0
+    """Pass on the views, until the planner is done, a node ends, or nothing comes any more."""
+    teller = _Teller(monitor, audience)
+    try:
+        return _to_the_end(monitor, executor, nodes, audience, teller)
+    finally:
+        teller.tell(len(monitor.steps))  # those of which the planner has not said anything, too
+
+
+def _to_the_end(
+    monitor: EpisodeMonitor, executor: SingleThreadedExecutor, nodes: NodeProcesses, audience: Audience, teller: _Teller
+) -> Termination:
+    heard, heard_at, told = ("", ""), time.monotonic(), False
     while not monitor.complete:
         executor.spin_once(timeout_sec=0.2)
         monitor.start_when_ready()
-        for step in monitor.steps[passed_on:]:
-            audience.took(step)
-        passed_on = len(monitor.steps)
+        teller.tell(monitor.views)
         if monitor.state != heard:
             heard, heard_at, told = monitor.state, time.monotonic(), False
         silence = time.monotonic() - heard_at

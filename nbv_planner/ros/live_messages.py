@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,10 @@ from std_msgs.msg import String
 from nbv_planner.camera import MeasurementSettings
 from nbv_planner.camera_poses import PoseSettings
 from nbv_planner.errors import InputRejectedError, NbvPlannerError
+from nbv_planner.evaluation.recorded_decision import estimate_from_values
 from nbv_planner.live import CandidateValues, LiveDecision, LiveStatus
 from nbv_planner.objects import SurfacePoints
+from nbv_planner.planning.shapes.certificate import CoverageEstimate
 from nbv_planner.ros import conversions
 from nbv_planner.scene import Scene
 from nbv_planner.settings import from_mapping
@@ -27,7 +30,7 @@ def decision_from_msg(msg: DiagnosticStatus) -> LiveDecision:
     """Read an `iteration`.
 
     Raises:
-        InputRejectedError: reason `layout`: a value is missing or no number.
+        InputRejectedError: reasons `layout`: a value is missing or no number, and `status`: the estimated coverage.
     """
     values = conversions.status_values(msg)
     try:
@@ -35,7 +38,7 @@ def decision_from_msg(msg: DiagnosticStatus) -> LiveDecision:
             round=int(values["round"]), goal_stamp=int(values["goal_stamp"]), view_angle=_finite(values["view_angle"]),
             utility=float(values["utility"]), runner_up=float(values["runner_up"]), margin=float(values["margin"]),
             milliseconds=float(values["planning_milliseconds"]),
-            coverage_estimate=float(values["coverage_estimate"]),
+            coverage_estimate=_coverage(values, estimate_from_values(values)),
         )
     except (KeyError, ValueError) as error:
         raise InputRejectedError("layout", f"iteration: {error!r}") from error
@@ -45,14 +48,16 @@ def status_from_msg(msg: DiagnosticStatus) -> LiveStatus:
     """Read a `status`.
 
     Raises:
-        InputRejectedError: reason `layout`: a value is missing or no number.
+        InputRejectedError: reasons `layout`: a value is missing or no number, and `status`: the estimated coverage.
     """
     values = conversions.status_values(msg)
+    estimate = estimate_from_values(values)
     try:
         return LiveStatus(
             state=values["state"], message=msg.message, views=int(values["views"]),
-            coverage_estimate=float(values["coverage_estimate"]), elapsed=float(values["elapsed"]),
+            coverage_estimate=_coverage(values, estimate), elapsed=float(values["elapsed"]),
             reason=values.get("reason", ""),
+            coverage_interval=None if estimate is None else (estimate.lower, estimate.upper),
         )
     except (KeyError, ValueError) as error:
         raise InputRejectedError("layout", f"status: {error!r}") from error
@@ -111,6 +116,11 @@ def poses_from_msg(msg: String) -> PoseSettings:
         return from_mapping(PoseSettings, dict(yaml.safe_load(msg.data)["nodes"].get("surface_mapper") or {}))
     except NbvPlannerError as error:
         raise InputRejectedError("run_info", f"not usable: {error}") from error
+
+
+def _coverage(values: Mapping[str, str], estimate: CoverageEstimate | None) -> float:
+    """Coverage by the posterior shapes where these are asked, else by the width of the band."""
+    return float(values["coverage_estimate"]) if estimate is None else estimate.mean
 
 
 def _title(camera: dict[str, Any], planner: dict[str, Any]) -> str:

@@ -16,8 +16,13 @@ from std_srvs.srv import Trigger
 from nbv_planner.camera import MeasurementSettings
 from nbv_planner.errors import InputRejectedError
 from nbv_planner.evaluation.assembly import EpisodeAssembly
-from nbv_planner.evaluation.recorded_decision import decision_from_values, termination_from_values
+from nbv_planner.evaluation.recorded_decision import (
+    decision_from_values,
+    estimate_from_values,
+    termination_from_values,
+)
 from nbv_planner.evaluation.records import Step
+from nbv_planner.planning.shapes.certificate import CoverageEstimate
 from nbv_planner.planning.termination import Termination
 from nbv_planner.ros import conversions, qos
 from nbv_planner.scene import Scene
@@ -32,6 +37,8 @@ class EpisodeMonitor(Node):
     Attributes:
         steps: the steps that are complete so far, in order.
         state: the planner's state and message, as last heard.
+        views: number of views that the planner has said something about.
+        estimates: what it said of the coverage, by number of views; None if it does not estimate it by shapes.
         termination: why the episode ended, once it has.
     """
 
@@ -42,7 +49,8 @@ class EpisodeMonitor(Node):
         self.steps: list[Step] = []
         self.state: tuple[str, str] = ("", "")
         self.termination: Termination | None = None
-        self._views = 0
+        self.views = 0
+        self.estimates: dict[int, CoverageEstimate | None] = {}
         self._assembly = EpisodeAssembly()
         self._heard: set[str] = set()
         for kind, topic, callback, profile in (
@@ -77,13 +85,14 @@ class EpisodeMonitor(Node):
     @property
     def complete(self) -> bool:
         """Whether the episode has ended and every view of it has been put together."""
-        return self.termination is not None and len(self.steps) >= self._views
+        return self.termination is not None and len(self.steps) >= self.views
 
     def _on_status(self, msg: DiagnosticStatus) -> None:
         values = conversions.status_values(msg)
         self.state = (values["state"], msg.message)
-        self._views = int(values["views"])
+        self.views = int(values["views"])
         self.termination = termination_from_values(values) or self.termination
+        self.estimates[self.views] = estimate_from_values(values)
 
     def _on_iteration(self, msg: DiagnosticStatus) -> None:
         self._assembly.add_decision(decision_from_values(conversions.status_values(msg)))

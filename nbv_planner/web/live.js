@@ -13,13 +13,14 @@ const sections = {};
 const byId = (id) => document.getElementById(id);
 
 /** Write the status line. */
-function say({ title, state, message, reason, views, elapsed, estimate, waits_for: waits }) {
+function say({ title, state, message, reason, views, elapsed, estimate, interval, waits_for: waits }) {
   byId("title").textContent = title || "nbv_planner";
   document.title = state ? `${state} · nbv_planner` : "nbv_planner";
   byId("state").textContent = reason ? `${state}: ${reason}` : state || "no planner heard yet";
   byId("message").textContent = reason ? message.replace(`${reason}: `, "") : message;
   const figures = [`${views} views taken`];
-  if (estimate !== null) figures.push(`estimated coverage ${(100 * estimate).toFixed(1)} %`);
+  const between = interval ? ` (${interval.map((bound) => (100 * bound).toFixed(0)).join(" to ")})` : "";
+  if (estimate !== null) figures.push(`estimated coverage ${(100 * estimate).toFixed(1)} %${between}`);
   if (elapsed !== null) figures.push(`${elapsed.toFixed(1)} s since the start`);
   byId("figures").textContent = state ? figures.join(" · ") : "";
   byId("waits").replaceChildren(...waits.map((text) => {

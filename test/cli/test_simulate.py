@@ -6,6 +6,7 @@ import argparse
 import csv
 import json
 import math
+import re
 import signal
 
 import command
@@ -124,6 +125,14 @@ def test_progress_is_shown_per_view(here, fast_file, capsys):
         assert f"{view['coverage']:.1%}" in line
     assert any("MAX_VIEWS" in line for line in lines[5:])
     assert "a/" in lines[-1]
+
+
+def test_progress_shows_the_coverage_by_posterior_shapes_with_its_interval(here, capsys):
+    assert main(["simulate", "--object", "square:width=4", "--out", "a"]) == 0
+    shown = re.findall(r"% +([\d.]+)% \((\d+) to (\d+)\)", capsys.readouterr().out)
+    assert len(shown) == len(record(here / "a")["views"])
+    for mean, lower, upper in shown:
+        assert -0.5 <= float(lower) - 0.5 <= float(mean) <= float(upper) + 0.5 <= 100.5
 
 
 @pytest.mark.parametrize("candidate", [0, 99])

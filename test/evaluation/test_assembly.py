@@ -12,8 +12,14 @@ from beliefs import wavy_belief
 from nbv_planner.camera import CameraPose, Scan
 from nbv_planner.errors import InputRejectedError
 from nbv_planner.evaluation.assembly import EpisodeAssembly
-from nbv_planner.evaluation.recorded_decision import RecordedDecision, decision_from_values, termination_from_values
+from nbv_planner.evaluation.recorded_decision import (
+    RecordedDecision,
+    decision_from_values,
+    estimate_from_values,
+    termination_from_values,
+)
 from nbv_planner.message_values import Candidates
+from nbv_planner.planning.shapes.certificate import CoverageEstimate
 from nbv_planner.planning.termination import Termination, TerminationReason
 
 VALUES = {"round": "2", "goal_stamp": "70", "view_angle": "1.5", "utility": "0.25", "planning_milliseconds": "3.0"}
@@ -157,4 +163,21 @@ def test_a_termination_is_read_with_its_figures():
 def test_a_termination_nobody_knows_is_refused(values):
     with pytest.raises(InputRejectedError) as caught:
         termination_from_values({"state": "DONE", "views": "1", **values})
+    assert caught.value.reason == "status"
+
+
+ESTIMATE = {"coverage_mean": "0.9", "coverage_lower": "0.85", "coverage_upper": "0.95", "coverage_probability": "0.25"}
+
+
+def test_an_estimate_of_the_coverage_is_read_where_there_is_one():
+    assert estimate_from_values({"state": "MOVING", **ESTIMATE}) == CoverageEstimate(0.9, 0.85, 0.95, 0.25)
+    assert estimate_from_values({"state": "MOVING", "coverage_estimate": "0.9"}) is None
+
+
+@pytest.mark.parametrize("name", ESTIMATE)
+@pytest.mark.parametrize("value", [None, "much", "nan", "inf", "-0.1", "1.1"])
+def test_an_estimate_that_is_not_whole_is_refused(name, value):
+    values = {key: text for key, text in {**ESTIMATE, name: value}.items() if text is not None}
+    with pytest.raises(InputRejectedError, match="coverage") as caught:
+        estimate_from_values(values)
     assert caught.value.reason == "status"

@@ -163,3 +163,10 @@ def test_window_opens_follows_the_episode_and_closes(tmp_path, end):
             server.terminate()
     assert done.returncode == 0, done.stderr
     assert done.stdout.lower().split() == ["ended", "tkagg", "0", "true"]
+
+
+def test_the_title_says_between_what_the_coverage_is_estimated(judged):
+    live = told(LiveEpisode(), judged)
+    assert "coverage" not in live_content(live.view()).title
+    live.on_status(status(3, coverage_interval=(0.21, 0.474)))
+    assert "estimated coverage 21% to 47%" in live_content(live.view()).title

@@ -157,6 +157,32 @@ def test_iteration_without_a_usable_value_is_refused(key, value):
         live_messages.decision_from_msg(conversions.status_message("i", DiagnosticStatus.OK, "", changed))
 
 
+SAID = {"state": "MOVING", "views": 2, "coverage_estimate": 0.25, "elapsed": 1.0}
+CERTIFIED = {"coverage_mean": 0.5, "coverage_lower": 0.4, "coverage_upper": 0.75, "coverage_probability": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("more", "estimate", "interval"), [({}, 0.25, None), (CERTIFIED, 0.5, (0.4, 0.75))],
+    ids=["by the band", "by posterior shapes"],
+)
+def test_coverage_is_that_of_the_posterior_shapes_where_they_are_asked(more, estimate, interval):
+    found = live_messages.status_from_msg(conversions.status_message("s", DiagnosticStatus.OK, "m", {**SAID, **more}))
+    assert (found.coverage_estimate, found.coverage_interval) == (estimate, interval)
+    values = {
+        "round": 1, "goal_stamp": 5, "view_angle": 1.0, "utility": 2.0, "runner_up": 0.0, "margin": 0.1,
+        "planning_milliseconds": 1.0, "coverage_estimate": 0.25, **more,
+    }  # fmt: skip
+    decision = live_messages.decision_from_msg(conversions.status_message("i", DiagnosticStatus.OK, "", values))
+    assert decision.coverage_estimate == estimate
+
+
+@pytest.mark.parametrize("value", ["x", float("nan"), 1.5])
+def test_a_status_with_an_unusable_estimate_is_refused(value):
+    values = {**SAID, **CERTIFIED, "coverage_lower": value}
+    with pytest.raises(InputRejectedError):
+        live_messages.status_from_msg(conversions.status_message("s", DiagnosticStatus.OK, "m", values))
+
+
 def test_truth_reads_back_and_a_bad_one_is_refused():
     good = conversions.contour_to_msg(POINTS.angle, POINTS.radius, header("object"))
     found = live_messages.truth_from_msg(over_the_wire(good))

@@ -18,8 +18,10 @@ from std_srvs.srv import Trigger
 
 from nbv_planner.camera import MeasurementSettings
 from nbv_planner.objects import parse_object
+from nbv_planner.planning.shapes.certificate import CoverageEstimate
 from nbv_planner.planning.termination import Termination, TerminationReason
 from nbv_planner.ros import conversions, qos
+from nbv_planner.ros.episode_run import _Teller
 from nbv_planner.ros.monitor import EpisodeMonitor
 from nbv_planner.ros.runner import free_domain_id
 from nbv_planner.scene import Scene
@@ -175,3 +177,51 @@ def test_malformed_messages_do_not_stop_it(nodes):
     for topic in ORDERS[0]:
         nodes.say(topic, nodes.message(topic, 1, 200))
     assert len(nodes.monitor.steps) == 1
+
+
+def status(nodes, views, **more):
+    values = {"state": "MOVING", "views": views, **more}
+    nodes.say("status", conversions.status_message("s", DiagnosticStatus.OK, "m", values))
+
+
+def estimate(mean):
+    return {"coverage_mean": mean, "coverage_lower": 0.1, "coverage_upper": 0.9, "coverage_probability": 0.5}
+
+
+def test_estimates_are_kept_by_the_number_of_views(nodes):
+    status(nodes, 1, **estimate(0.25))
+    status(nodes, 2, **estimate(0.5))
+    assert (nodes.monitor.views, nodes.monitor.estimates[0]) == (2, None)
+    assert nodes.monitor.estimates[1] == CoverageEstimate(0.25, 0.1, 0.9, 0.5)
+    assert nodes.monitor.estimates[2].mean == 0.5
+
+
+def test_an_estimate_that_is_not_usable_does_not_hide_the_end(nodes):
+    status(nodes, 1, reason="STALLED", **estimate("nothing"))
+    assert nodes.monitor.termination.reason is TerminationReason.STALLED
+    assert nodes.monitor.estimates.get(1) is None
+
+
+class Audience:
+    def __init__(self) -> None:
+        self.told = []
+
+    def took(self, step, estimate) -> None:
+        self.told.append((step, estimate))
+
+
+def test_a_view_is_passed_on_once_and_with_its_estimate(nodes):
+    audience = Audience()
+    teller = _Teller(nodes.monitor, audience)
+    for number in (1, 2):
+        for topic in ORDERS[0]:
+            nodes.say(topic, nodes.message(topic, number, 100 * number))
+    first, second = nodes.monitor.steps
+    teller.tell(nodes.monitor.views)
+    assert audience.told == []  # the planner has not said anything about them
+    status(nodes, 1, **estimate(0.25))
+    for _ in range(2):
+        teller.tell(nodes.monitor.views)
+    assert audience.told == [(first, CoverageEstimate(0.25, 0.1, 0.9, 0.5))]
+    teller.tell(2)  # at the end, whatever has been said
+    assert audience.told[1:] == [(second, None)]

@@ -70,6 +70,11 @@ def test_episode_is_drawn_while_it_happens(page, live, judged):
     assert bars == len(judged.steps[-1].candidates)
     assert count(page, "#objective .bar.chosen") == 1
 
+    assert "estimated coverage 30.0 %" in page.text("#figures")
+    assert " to " not in page.text("#figures")
+    live.on_status(status(3, coverage_interval=(0.21, 0.474)))
+    page.wait_for("document.querySelector('#figures').innerText.includes('estimated coverage 30.0 % (21 to 47)')")
+
     live.on_status(status(3, state="DONE", message="BAND_NARROW: narrow enough", reason="BAND_NARROW"))
     page.wait_for("document.querySelector('#state').innerText === 'DONE: BAND_NARROW'")
     assert page.text("#message") == "narrow enough"

@@ -180,6 +180,14 @@ def test_an_episode_ends_when_enough_shapes_are_covered(taken, ends):
     assert monitor.estimate is None
 
 
+def test_the_estimate_is_that_after_the_last_view_whatever_ended_the_episode():
+    limits = TerminationSettings(certify=True, band_tolerance=1.0)
+    monitor = TerminationMonitor(limits, CoverageCertificate(Circles(*[5.0] * 20), SCENE, 0.95))
+    ended = monitor.after_view(NOWHERE, 1.0, TURN)
+    assert ended.reason is TerminationReason.BAND_NARROW
+    assert monitor.estimate.mean == 1.0
+
+
 def test_shapes_of_the_certificate_are_others_than_the_planners_and_repeat():
     planner = PlannerSettings(objective="EMC", shapes=20)
     limits = TerminationSettings(certify=True, certificate_shapes=20)
