@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import NoReturn
 
 from nbv_planner.cli.episode_options import add_episode_options, episode_config, parameters_from, results_folder
 from nbv_planner.cli.episode_output import finish, print_header, print_view
@@ -39,13 +43,31 @@ def _run_episode(simulation: Simulation, config: EpisodeConfig) -> Termination:
     """Run to the end, or to Ctrl-C."""
     episode = simulation.run()
     try:
-        print_header(config)
-        while True:
-            try:
-                next(episode)
-            except StopIteration as end:
-                termination: Termination = end.value
-                return termination
-            print_view(simulation.judge, config, simulation.estimate)
+        with _noted_interrupt() as came:
+            print_header(config)
+            while not came():
+                try:
+                    next(episode)
+                except StopIteration as end:
+                    termination: Termination = end.value
+                    return termination
+                print_view(simulation.judge, config, simulation.estimate)
     except KeyboardInterrupt:
-        return Termination(TerminationReason.STOPPED, {"views": float(len(simulation.judge.views))}, "Ctrl-C")
+        pass
+    return Termination(TerminationReason.STOPPED, {"views": float(len(simulation.judge.views))}, "Ctrl-C")
+
+
+@contextmanager
+def _noted_interrupt() -> Iterator[Callable[[], bool]]:
+    """Give whether Ctrl-C has come: its exception may be lost in a library, and the episode would go on."""
+    came: list[int] = []
+
+    def interrupt(number: int, _: object) -> NoReturn:
+        came.append(number)
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield lambda: bool(came)
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -134,7 +134,9 @@ def test_node_that_dies_ends_the_demo_as_failed(tmp_path):
 
 @needs_ros
 def test_node_that_dies_is_started_again_on_request_and_no_view_is_lost(tmp_path):
-    (tmp_path / "short.yaml").write_text(LONG.replace("max_views: 0", "max_views: 6"))
+    # Slow: the latched surface of a view stays until the next one, long enough to be found after the new start.
+    slow = LONG.replace("max_views: 0", "max_views: 6").replace("angular_speed: 3.0", "angular_speed: 1.0")
+    (tmp_path / "short.yaml").write_text(slow)
     process = command.start(["demo", "--params-file", "short.yaml", "--out", "demo", "--respawn"], tmp_path)
     said = command.read_until(process, "1 ")
     os.kill(node_pids(said)["surface_mapper"], signal.SIGKILL)

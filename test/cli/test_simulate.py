@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import csv
 import json
 import math
+import os
 import re
 import signal
+import time
 
 import command
 import numpy as np
@@ -193,6 +196,19 @@ def test_an_objective_that_the_planner_does_not_look_at_is_named(capsys, options
     add_episode_options(arguments)
     parameters_from(arguments.parse_args(options))
     assert capsys.readouterr().err == said
+
+
+def test_ctrl_c_whose_exception_is_lost_ends_the_episode_after_the_view(here, fast_file, monkeypatch):
+    def lost(*_) -> None:
+        with contextlib.suppress(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.05)
+
+    monkeypatch.setattr("nbv_planner.cli.simulate.print_view", lost)
+    before = signal.getsignal(signal.SIGINT)
+    assert main(["simulate", "--params-file", fast_file, "--out", "a"]) == 130
+    assert len(record(here / "a")["views"]) == 1
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 @pytest.mark.parametrize("views_before", [0, 2])
