@@ -7,7 +7,9 @@
 
 PYTHON ?= python3
 ROS_DISTRO_WHEELS ?= jazzy
-PYTEST_ARGS ?=
+# Three at a time on two cores, since tests of nodes mostly wait; tests of one file stay together, the longest files
+# first (test/conftest.py).
+PYTEST_ARGS ?= -n 3 --dist loadfile --no-loadscope-reorder
 
 VENV_jazzy := .venv
 VENV_kilted := .venv-kilted
@@ -16,7 +18,7 @@ EXTRA_kilted := ros-kilted
 VENV := $(VENV_$(ROS_DISTRO_WHEELS))
 EXTRA := $(EXTRA_$(ROS_DISTRO_WHEELS))
 BIN := $(VENV)/bin
-LINTED := $(wildcard nbv_planner launch test benchmarks docs examples setup.py)
+LINTED := $(wildcard nbv_planner launch test benchmarks campaigns docs examples setup.py)
 
 # The environment belongs to one interpreter and to one place (its scripts hold the full path): both are in the name of
 # the stamp, so that another PYTHON or a moved checkout builds a new one. The base interpreter is used to build it, since
@@ -40,10 +42,10 @@ export MPLBACKEND := Agg
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo pictures test lint clean check-python
+.PHONY: help setup demo docs pictures test test-fast lint clean check-python
 
 help:  ## list the targets
-	@grep -hE '^[a-z-]+:.*  ## ' Makefile | sed 's/:.*  ## /|/' | awk -F'|' '{printf "make %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*  ## ' Makefile | sed 's/:.*  ## /|/' | awk -F'|' '{printf "make %-9s %s\n", $$1, $$2}'
 	@echo "variables: PYTHON=$(PYTHON) ROS_DISTRO_WHEELS=$(ROS_DISTRO_WHEELS) (jazzy or kilted) PYTEST_ARGS=$(PYTEST_ARGS)"
 
 setup: $(STAMP)  ## create the virtual environment with the ROS 2 wheels
@@ -54,13 +56,20 @@ demo: $(STAMP)  ## three nodes reconstruct the star polygon; results in results/
 
 pictures: $(STAMP)  ## make the pictures in docs/ again (live.png needs Chromium)
 	@mkdir -p $(ROS_LOG_DIR)
-	PYTHONPATH=test/web $(BIN)/python docs/pictures.py
-	$(BIN)/python docs/object_pictures.py
-	$(BIN)/python docs/shape_pictures.py
+	PYTHONPATH=test/view:. $(BIN)/python benchmarks/pictures/documents.py
+	for name in objects shapes concepts; do PYTHONPATH=. $(BIN)/python benchmarks/pictures/$$name.py || exit 1; done
+
+docs: $(STAMP)  ## build the documentation as a site in build/docs; warnings are errors
+	$(BIN)/python -m pip install --quiet -e '.[docs]'
+	$(BIN)/python -m sphinx -W --keep-going -q docs build/docs
+	@echo "build/docs/index.html"
 
 test: lint  ## linters, types and all tests
 	@mkdir -p $(ROS_LOG_DIR)
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+test-fast: $(STAMP)  ## the tests without processes, sweeps and pictures
+	$(BIN)/python -m pytest -m "not slow" $(PYTEST_ARGS)
 
 lint: $(STAMP)  ## ruff and mypy
 	$(BIN)/ruff check $(LINTED)

@@ -62,7 +62,7 @@ setup(
     maintainer="nbv_planner maintainers",
     maintainer_email="maintainers@nbv-planner.example.org",
     license="Apache-2.0",
-    packages=find_packages(exclude=["test", "test.*"]),
+    packages=find_packages(include=[NAME, f"{NAME}.*"]),
     package_data=package_data(),
     data_files=data_files(),
     zip_safe=False,
@@ -73,18 +73,22 @@ setup(
         "ros-kilted": ros_wheels("kilted"),
         "ros-test": test_wheels("jazzy"),
         "ros-kilted-test": test_wheels("kilted"),
-        "analysis": ["matplotlib>=3.5", "pillow>=9.0", "joblib>=1.3", "rosbags>=0.11.9", "tqdm>=4.57"],
+        "analysis": [
+            "matplotlib>=3.5", "pillow>=9.0", "joblib>=1.3", "rosbags>=0.11.9", "lz4>=4",
+            'backports.zstd>=1; python_version < "3.14"',  # Python has it from 3.14
+        ],
+        "docs": ["sphinx>=7", "myst-parser>=2", "furo>=2023.9"],
         # An independent simulator, for the example that drives mapper and planner with it.
         "irsim": ["ir-sim>=2.12"],
         # colcon runs pytest when it finds it here; launch_testing's pytest plugin stops at 8.3.
-        "test": ["pytest>=7,<8.4", "hypothesis>=6.36"],
+        "test": ["pytest>=7,<8.4", "pytest-xdist>=3.7", "hypothesis>=6.36"],
         "bench": ["scikit-learn>=1.0", "pytest-benchmark>=4"],
         # Linters are tests: bounded, so that a new rule of a new release cannot break an old commit.
         "lint": ["ruff~=0.17.5", "mypy~=2.4.1", "types-PyYAML"],
     },
     entry_points={
         "console_scripts": [
-            "nbv-planner = nbv_planner.cli.entry:main",
+            "nbv-planner = nbv_planner.cli.main:main",
             "depth_camera = nbv_planner.ros.executables:depth_camera",
             "surface_mapper = nbv_planner.ros.executables:surface_mapper",
             "nbv_planner = nbv_planner.ros.executables:nbv_planner",

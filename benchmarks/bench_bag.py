@@ -1,8 +1,6 @@
 """An hour of scans at 40 Hz, a gigabyte, through `nbv-planner analyze`: time and memory.
 
-    python benchmarks/bench_bag.py [--minutes 60] [--storage mcap|sqlite3] [--keep FOLDER]
-
-Makes the bag (without ROS), analyses it in a process of its own with all pictures, and prints what that process took.
+Makes the bag (without ROS), analyses it in a separate process with all pictures, and prints its time and memory.
 Needs the extra [analysis] and room for the bag.
 """
 
@@ -16,11 +14,14 @@ import tempfile
 import time
 from pathlib import Path
 
-from nbv_planner.bags.simulated.timeline import Pace, Timeline
-from nbv_planner.bags.writer import STORAGES, BagWriter
-from nbv_planner.episode_config import EpisodeConfig
-from nbv_planner.simulated_camera import SensorSettings
-from nbv_planner.simulation import Simulation
+from nbv_planner.bags.writer import BagWriter
+from nbv_planner.cli.options import add_storage, positive_number
+from nbv_planner.episode.parameters import EpisodeConfig
+from nbv_planner.episode.simulation import Simulation
+from nbv_planner.world.simulated_camera import SensorSettings
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "test"))
+from simulated_bags import Pace, Timeline
 
 BEAMS, RATE = 1740, 40.0
 
@@ -50,14 +51,17 @@ def make_bag(path: Path, storage: str, minutes: float) -> int:
     return count
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--minutes", type=float, default=60.0)
-    parser.add_argument("--storage", choices=STORAGES, default="mcap")
-    parser.add_argument("--keep", metavar="FOLDER", help="folder for bag and analysis, which stay")
-    arguments = parser.parse_args()
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument("--minutes", type=positive_number, default=60.0, help="length of the bag (default: 60)")
+    add_storage(parser)
+    parser.add_argument("--out", metavar="DIR", help="folder for bag and analysis (default: one that is removed)")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Make the bag, analyse it and print time and memory."""
     with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(arguments.keep or temporary)
+        folder = Path(arguments.out or temporary)
         count = make_bag(folder / "bag", arguments.storage, arguments.minutes)
         size = sum(file.stat().st_size for file in (folder / "bag").iterdir())
         print(f"bag: {size / 1e9:.2f} GB, {count} messages, {arguments.minutes:g} minutes, {arguments.storage}")
@@ -68,7 +72,4 @@ def main() -> None:
         seconds = time.monotonic() - began
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
         print(f"analyze: {seconds:.1f} s, {used.ru_maxrss / 1024:.0f} MB at most")
-
-
-if __name__ == "__main__":
-    main()
+    return 0

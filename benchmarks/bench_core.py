@@ -4,26 +4,24 @@
     python -m pytest benchmarks/bench_core.py --benchmark-autosave
     python -m pytest benchmarks/bench_core.py --benchmark-compare
 
-Ratios to the obvious implementations, growth, whole episodes and the loop over DDS: `nbv-planner bench`.
+Ratios to the obvious implementations, growth, whole episodes and the loop over DDS: `python -m benchmarks run`.
 """
 
 from __future__ import annotations
 
 import os
 
-os.environ["OPENBLAS_NUM_THREADS"] = "1"  # before numpy: rounding and time must not hang on the number of threads
+os.environ["OPENBLAS_NUM_THREADS"] = "1"  # before numpy: rounding and time must not depend on the number of threads
 
 import numpy as np
 import pytest
 
-from nbv_planner.benchmarking.camera import star_scan
-from nbv_planner.benchmarking.mapper import fed_mapper, mapper_calls, measured_contour
-from nbv_planner.benchmarking.objectives import VISITED, belief_after
+from benchmarks.core import VISITED, belief_after, fed_mapper, mapper_calls, measured_contour, star_scan
 from nbv_planner.gp.kernels import MATERN_SMOOTHNESS, PeriodicMatern
 from nbv_planner.planning.objectives import OBJECTIVES
-from nbv_planner.planning.view_space import ViewSpace, ViewSpaceSettings
-from nbv_planner.ray_casting import cast_beams
-from nbv_planner.scene import Scene
+from nbv_planner.planning.view_space import CircleViewSpace, ViewSpaceSettings
+from nbv_planner.world.ray_casting import cast_beams
+from nbv_planner.world.scene import Scene
 
 
 def calls(smoothness, n):
@@ -48,7 +46,7 @@ def test_mapper_the_obvious_way(benchmark, what):
 
 @pytest.mark.parametrize("name", OBJECTIVES)
 def test_objective(benchmark, name):
-    belief, scene, views = belief_after(VISITED, 1000), Scene(), ViewSpace(ViewSpaceSettings()).angles
+    belief, scene, views = belief_after(VISITED, 1000), Scene(), CircleViewSpace(ViewSpaceSettings(), 10.0).angles
     values = benchmark(lambda: OBJECTIVES[name]().evaluate(belief, scene, views))
     assert np.isfinite(values).all()
 

@@ -1,12 +1,11 @@
-"""Messages to values and back: processor time of each conversion, and of rclpy's own way to the wire.
-
-    python benchmarks/bench_messages.py
+"""Messages to values and back: processor time of each conversion, and of rclpy's own serialisation.
 
 The least of several rounds; needs rclpy.
 """
 
 from __future__ import annotations
 
+import argparse
 import time
 from collections.abc import Callable
 
@@ -14,9 +13,11 @@ import numpy as np
 from rclpy.serialization import deserialize_message, serialize_message
 from std_msgs.msg import Header
 
-from nbv_planner.camera import CameraPose, Scan
-from nbv_planner.ros import conversions
-from nbv_planner.surface import SurfaceBelief, uniform_grid
+from nbv_planner.episode.messages import belief_from_msg, pose_from_msg, scan_from_msg
+from nbv_planner.mapping.belief import SurfaceBelief, uniform_grid
+from nbv_planner.ros.io import conversions
+from nbv_planner.world.pose import CameraPose
+from nbv_planner.world.scan import Scan
 
 
 def microseconds(call: Callable[[], object], rounds: int = 20, calls: int = 100) -> float:
@@ -47,14 +48,16 @@ def belief(size: int) -> SurfaceBelief:
     return SurfaceBelief(angle, mean, std, mean - std, mean + std, np.zeros(size, dtype=np.uint32))
 
 
-def main() -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """There are no options."""
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Measure and print."""
     print(f"{'microseconds':<28}", *(f"{name:>12}" for name in ("to message", "serialise", "deserialise", "to value")))
     scan = Scan(-0.3, 0.6 / 639, np.linspace(3.0, 7.0, 640, dtype=np.float32), 0.05, 10.0)
-    report("scan, 640 beams", scan, conversions.scan_to_msg, conversions.scan_from_msg)
+    report("scan, 640 beams", scan, conversions.scan_to_msg, scan_from_msg)
     for size in (1000, 4096):
-        report(f"surface, {size} angles", belief(size), conversions.belief_to_msg, conversions.belief_from_msg)
-    report("pose", CameraPose(1.0, 2.0, 0.3), conversions.pose_to_msg, conversions.pose_from_msg)
-
-
-if __name__ == "__main__":
-    main()
+        report(f"surface, {size} angles", belief(size), conversions.belief_to_msg, belief_from_msg)
+    report("pose", CameraPose(1.0, 2.0, 0.3), conversions.pose_to_msg, pose_from_msg)
+    return 0

@@ -1,12 +1,9 @@
-"""Tables of docs/robustness.md out of the results of the sweeps robust and robust_parts.
-
-robust_tables.py results/robust results/robust_parts
-"""
+"""Tables of docs/explanation/robustness.md out of the results of the sweeps robust and robust_parts."""
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,7 +21,7 @@ def episodes(folder: Path) -> Iterator[tuple[str, str, dict[str, Any]]]:
 
 
 def row(name: str, last: list[dict[str, Any]]) -> str:
-    """One line: what the last views of some episodes reached."""
+    """One line: results at the last views of some episodes."""
     covered, held, rmse = (np.array([view[key] for view in last]) for key in ("coverage", "band_coverage", "rmse"))
     return (
         f"| {name} | {covered.mean():.2%} | {covered.min():.2%} | {held.mean():.2%} | {held.min():.2%} "
@@ -37,9 +34,14 @@ def table(groups: dict[str, list[dict[str, Any]]], title: str) -> str:
     return "\n".join([f"| {title} | {_HEAD}", "|---" * 7 + "|", *(row(name, last) for name, last in groups.items())])
 
 
-def main() -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument("sweeps", nargs="+", metavar="DIR", type=Path, help="results folder of a sweep")
+
+
+def run(arguments: argparse.Namespace) -> int:
     """Print the tables."""
-    for folder in map(Path, sys.argv[1:]):
+    for folder in arguments.sweeps:
         variants: dict[str, list[dict[str, Any]]] = {}
         objects: dict[str, list[dict[str, Any]]] = {}
         for label, shape, last in episodes(folder):
@@ -47,7 +49,4 @@ def main() -> None:
             if label == "robust":
                 objects.setdefault(f"`{shape}`", []).append(last)
         print(f"\n{table(variants, 'mapper')}\n\n{table(objects, 'object')}")
-
-
-if __name__ == "__main__":
-    main()
+    return 0

@@ -1,25 +1,22 @@
-"""Regret, bound and band coverage on surfaces drawn from the prior: the tables of docs/theory.md.
-
-    python benchmarks/theory_sweep.py --draws 24 --rounds 20
-"""
+"""Regret, bound and band coverage on surfaces drawn from the prior: the tables of docs/explanation/theory.md."""
 
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from nbv_planner.episode_config import EpisodeConfig
+from benchmarks.slope_tail import slope_tail
+from nbv_planner.cli.options import whole_number
+from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.experiments.theory import MEASUREMENTS, run_theory_case
 from nbv_planner.gp.kernels import KernelSettings, PeriodicMatern
-from nbv_planner.gp.slope_tail import slope_tail
+from nbv_planner.mapping.mapper import MapperSettings
 from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.termination import TerminationSettings
-from nbv_planner.simulated_camera import SensorSettings
-from nbv_planner.surface import MapperSettings
+from nbv_planner.world.simulated_camera import SensorSettings
 
 PLANNERS = {
     "U": PlannerSettings(objective="U"),
@@ -61,12 +58,14 @@ def line(rows: list[dict[str, Any]]) -> str:
     )
 
 
-def main() -> int:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument("--draws", type=whole_number(1), default=24, metavar="N", help="surfaces (default: 24)")
+    parser.add_argument("--rounds", type=whole_number(1), default=20, metavar="N", help="views of each (default: 20)")
+
+
+def run(arguments: argparse.Namespace) -> int:
     """Run the sweep and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--draws", type=int, default=24)
-    parser.add_argument("--rounds", type=int, default=20)
-    arguments = parser.parse_args()
     print(
         f"{'prior':9}{'band':9}{'measured':15}{'planner':8}{'R_ind':>8}{'sum F_u':>12}{'realised':>12}{'spectral':>12}"
         f"{'lemma 2-6':>12}{'R<':>6}{'sum<':>6}{'real<':>6}{'F*<=Fu %':>9}{'band %':>8}{'cov %':>8}{'mean<':>7}"
@@ -81,7 +80,3 @@ def main() -> int:
                     ]
                     print(f"{prior:9}{confidence:9}{measurement:15}{name:8}{line(rows)}", flush=True)
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,8 +1,8 @@
-"""Surface mapper and planner on a real robot, which brings its own camera and motion."""
+"""Surface mapper and planner on a real robot, with its own camera and motion stack."""
 
 from launch import LaunchDescription
-from nbv_planner.ros.launch_support import description
+from nbv_planner.ros.launch import PLANNING, description
 
 
 def generate_launch_description() -> LaunchDescription:
-    return description("robot.yaml", ["surface_mapper", "nbv_planner"])
+    return description("robot.yaml", PLANNING)

@@ -1,8 +1,8 @@
-"""Surface mapper and planner beside any simulator, whose topics may have other names."""
+"""Surface mapper and planner alongside any simulator, whose topics may have other names."""
 
 from launch import LaunchDescription
-from nbv_planner.ros.launch_wirings import simulator_description
+from nbv_planner.ros.launch import PLANNING, description
 
 
 def generate_launch_description() -> LaunchDescription:
-    return simulator_description()
+    return description("simulator.yaml", PLANNING, ["scan", "camera_pose", "goal_pose"])

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+
+def did_you_mean(name: object, known: Iterable[str]) -> str:
+    """End of a message about a `name` that is not `known`: the one that was probably meant, empty if there is none."""
+    spelled = {other.lower(): other for other in known}
+    close = difflib.get_close_matches(str(name).lower(), spelled, n=1)
+    return f"; did you mean {spelled[close[0]]}?" if close else ""
+
 
 class NbvPlannerError(Exception):
     """Base class of every error that this package raises on purpose.
 
-    The message is one line and says what was wrong, where, and what is allowed.
+    The message is one line and states what was wrong, where, and what is allowed.
     """
 
 
@@ -17,10 +28,10 @@ class SettingError(NbvPlannerError, ValueError):
 class UnknownNameError(NbvPlannerError, ValueError):
     """A name (of an object, an objective, a planner, ...) is not in its registry."""
 
-    def __init__(self, kind: str, name: object, known: object) -> None:
-        """Say which `kind` of thing `name` is not, and list the `known` names."""
-        names = ", ".join(sorted(str(k) for k in known))  # type: ignore[attr-defined]
-        super().__init__(f"unknown {kind} {name!r}; known: {names}")
+    def __init__(self, kind: str, name: object, known: Iterable[object]) -> None:
+        """Say which `kind` of thing `name` is not, list the `known` names, and suggest one of them."""
+        names = sorted(str(k) for k in known)
+        super().__init__(f"unknown {kind} {name!r}; known: {', '.join(names)}{did_you_mean(name, names)}")
 
 
 class ContourError(NbvPlannerError, ValueError):
@@ -31,17 +42,17 @@ class MeasurementError(NbvPlannerError, ValueError):
     """Measurements given to the surface model are not finite or do not match in size."""
 
 
-class InputRejectedError(NbvPlannerError, ValueError):
-    """A whole message (scan, pose, surface) cannot be used.
-
-    Attributes:
-        reason: short fixed word to count it under.
-    """
+class _CountedError(NbvPlannerError, ValueError):
+    """An error that nodes count."""
 
     def __init__(self, reason: str, detail: str) -> None:
         """Give the word to count it under, and what was wrong."""
         super().__init__(detail)
-        self.reason = reason
+        self.reason = reason  #: short fixed word to count it under.
+
+
+class InputRejectedError(_CountedError):
+    """A whole message (scan, pose, surface) cannot be used."""
 
 
 class ConfigFileError(NbvPlannerError, ValueError):
@@ -56,30 +67,35 @@ class RosUnavailableError(NbvPlannerError, RuntimeError):
     """A ROS package that the command needs cannot be imported, or is the wrong one."""
 
 
-class DomainTakenError(NbvPlannerError, RuntimeError):
-    """Somebody else's nodes are on the ROS domain that was chosen."""
+def remedy(extra: str) -> str:
+    """How to install an extra: by pip, which Ubuntu's own Python refuses outside of a virtual environment."""
+    return f"pip install '.[{extra}]' in the checkout, in a virtual environment"
 
 
 class DependencyError(NbvPlannerError, RuntimeError):
     """A library that the command needs is missing or too old."""
 
 
+@contextmanager
+def analysis_needed(by: str) -> Iterator[None]:
+    """For imports from the extra `analysis`: says what they are needed `by`.
+
+    Raises:
+        DependencyError: one is missing.
+    """
+    try:
+        yield
+    except ImportError as error:
+        raise DependencyError(f"cannot import {error.name}: {by} ({remedy('analysis')})") from error
+
+
 class BackEndError(NbvPlannerError, RuntimeError):
-    """What runs the cases of a sweep broke down: a worker process was killed, a scheduler is out of reach."""
+    """The cases of a sweep cannot be run any more: a worker process was killed, a scheduler is unreachable."""
 
 
 class BagError(NbvPlannerError, OSError):
     """A bag cannot be read or written, or does not hold what the command needs."""
 
 
-class StateFileError(NbvPlannerError, ValueError):
-    """A state file cannot be written, or cannot be gone on from.
-
-    Attributes:
-        reason: short fixed word to count it under.
-    """
-
-    def __init__(self, reason: str, detail: str) -> None:
-        """Give the word to count it under, and what was wrong."""
-        super().__init__(detail)
-        self.reason = reason
+class StateFileError(_CountedError):
+    """A state file cannot be written, or cannot be resumed."""

@@ -1,4 +1,4 @@
-r"""Angles, polar coordinates, the camera frame and camera rays in the plane.
+r"""Angles, polar coordinates, the camera frame, camera rays, and values on a grid around the circle.
 
 Conventions: the world (object) frame has x right and y up, the polar angle :math:`\varphi` runs
 counter-clockwise from +x. A camera at view angle :math:`\theta` stands at distance :math:`d_{cam}` from the origin
@@ -9,6 +9,8 @@ broadcast over arrays.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any  # noqa: F401 (named in a quoted type)
 
 import numpy as np
@@ -16,13 +18,10 @@ from numpy.typing import ArrayLike, NDArray
 
 FloatArray = NDArray["np.floating[Any]"]  # quoted: numpy 1.21 cannot subscript it when it runs
 """Array of real numbers in double precision."""
-
 BoolArray = NDArray[np.bool_]
 """Array of truth values."""
-
 IntArray = NDArray[np.intp]
 """Array of indices or counts."""
-
 TWO_PI = 2.0 * np.pi
 
 
@@ -53,33 +52,18 @@ def cartesian_to_polar(x: ArrayLike, y: ArrayLike) -> tuple[FloatArray, FloatArr
 
 
 def world_to_camera(
-    angle: ArrayLike, radius: ArrayLike, view_angle: ArrayLike, view_distance: float
+    angle: ArrayLike, radius: ArrayLike, view_angle: ArrayLike, view_distance: ArrayLike
 ) -> tuple[FloatArray, FloatArray]:
-    r"""Bearing and range of a world point seen from the view circle (appendix B.1.2).
+    r"""Bearing, against the direction to the centre, and range of a world point seen from a view (appendix B.1.2).
 
     .. math::
         x_c = d_{cam} - r\cos(\theta-\varphi), \quad y_c = r\sin(\theta-\varphi), \quad
         \alpha = \operatorname{atan2}(y_c, x_c), \quad d = \operatorname{hypot}(x_c, y_c)
     """
     offset = np.asarray(view_angle, dtype=float) - np.asarray(angle, dtype=float)
-    x_c = view_distance - np.asarray(radius) * np.cos(offset)
+    x_c = np.asarray(view_distance) - np.asarray(radius) * np.cos(offset)
     y_c = np.asarray(radius) * np.sin(offset)
     return np.arctan2(y_c, x_c), np.hypot(x_c, y_c)
-
-
-def camera_to_world(
-    bearing: ArrayLike, distance: ArrayLike, view_angle: ArrayLike, view_distance: float
-) -> tuple[FloatArray, FloatArray]:
-    r"""Polar `(angle, radius)` of the point at `bearing` and range `distance`; inverse of :func:`world_to_camera`.
-
-    .. math::
-        \varphi = \theta - \operatorname{atan2}(d\sin\alpha, d_{cam} - d\cos\alpha), \quad
-        r = \operatorname{hypot}(d_{cam} - d\cos\alpha, d\sin\alpha)
-    """
-    bearing, distance = np.asarray(bearing, dtype=float), np.asarray(distance, dtype=float)
-    x = view_distance - distance * np.cos(bearing)
-    y = distance * np.sin(bearing)
-    return wrap_angle(np.asarray(view_angle) - np.arctan2(y, x)), np.hypot(x, y)
 
 
 def camera_ray(angle: ArrayLike, view_angle: ArrayLike, bearing: ArrayLike, view_distance: float) -> FloatArray:
@@ -111,3 +95,71 @@ def pixel_index(x: ArrayLike, y: ArrayLike, pixel_size: float) -> tuple[NDArray[
     column = np.floor(np.asarray(x) / pixel_size + shift).astype(np.int64)
     row = np.floor(np.asarray(y) / pixel_size + shift).astype(np.int64)
     return column, row
+
+
+@dataclass(frozen=True, eq=False)
+class CircleInterpolation:
+    r"""Linear interpolation of grid values at fixed places, prepared once; only the values are new at each call.
+
+    .. math:: f(φ) = \frac{f_{j+1} - f_j}{φ_{j+1} - φ_j}\,(φ - φ_j) + f_j, \qquad φ_j \le φ < φ_{j+1},
+
+    around the circle, in the order of operations of :func:`numpy.interp`. The arrays have the shape of the places.
+    """
+
+    before: IntArray  #: index j of the last grid angle at or before each place.
+    after: IntArray  #: index of the next one.
+    gap: FloatArray  #: angle between the two, radians.
+    offset: FloatArray  #: angle from the first of them to the place, radians.
+
+    @classmethod
+    def at(cls, grid: FloatArray, angle: ArrayLike) -> CircleInterpolation:
+        """Prepare for places at `angle` (any shape, any turn), from `grid` angles, shape (M,); radians.
+
+        The grid may hold 2π beside 0.
+        """
+        order, axis = _axis(np.asarray(grid, dtype=float).tobytes())
+        place = wrap_angle(angle)
+        left = np.searchsorted(axis, place, side="right") - 1
+        return cls(order[left], order[left + 1], axis[left + 1] - axis[left], place - axis[left])
+
+    def chosen(self, index: IntArray) -> CircleInterpolation:
+        """The same at some of the places, by their indices; the places must be in one dimension."""
+        return CircleInterpolation(
+            self.before.take(index), self.after.take(index), self.gap.take(index), self.offset.take(index)
+        )
+
+    def __call__(self, values: FloatArray) -> FloatArray:
+        """Interpolate grid `values`, shape (M,)."""
+        start = values[self.before]
+        return np.asarray((values[self.after] - start) / self.gap * self.offset + start)
+
+
+@lru_cache(maxsize=8)
+def _axis(grid: bytes) -> tuple[IntArray, FloatArray]:
+    """Indices of the grid angles by rising angle and these angles, with a neighbour from the turns before and behind.
+
+    The bytes of the grid are the cache key: a mapper needs the same one for every scan.
+    """
+    turned = wrap_angle(np.frombuffer(grid))
+    order = np.argsort(turned, kind="stable")
+    order = np.concatenate([order[-1:], order, order[:1]])
+    axis = turned[order]
+    axis[0] -= TWO_PI
+    axis[-1] += TWO_PI
+    return order, axis
+
+
+def two_turns(values: FloatArray) -> FloatArray:
+    """Grid values, shape (M,), followed by themselves."""
+    return np.concatenate([values, values])
+
+
+def windows_of(turns: FloatArray, first: IntArray, width: int) -> FloatArray:
+    """Copy `width` values in a row for each index `first` (v,), shape (v, width).
+
+    The `turns` are contiguous values, for example :func:`two_turns`, shape (n,); `first` is at most n − `width`.
+    """
+    step = turns.itemsize
+    # A view of all windows at once; numpy's own sliding_window_view takes longer than the copy.
+    every = np.ndarray((len(turns) - width + 1, width), turns.dtype, turns, strides=(step, step))
+    return np.asarray(every[first])

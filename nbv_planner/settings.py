@@ -14,36 +14,26 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from nbv_planner.errors import SettingError
+from nbv_planner.errors import SettingError, UnknownNameError
 
 T = TypeVar("T")
 _KEY = "nbv_planner.setting"
+_TYPE_NAMES = {float: "a number", int: "an integer", str: "a string", bool: "true or false", tuple: "a list of numbers"}
 
 
 @dataclasses.dataclass(frozen=True)
 class Setting:
-    """What is known about one setting apart from its name and default.
+    """What is known about one setting apart from its name and default."""
 
-    Attributes:
-        description: one sentence, without the unit.
-        unit: SI unit symbol, empty if there is none.
-        minimum: lower bound, or None.
-        maximum: upper bound, or None.
-        minimum_allowed: whether `minimum` itself is allowed.
-        maximum_allowed: whether `maximum` itself is allowed.
-        choices: the allowed strings, empty if any string is.
-        read_only: whether a running node refuses to change it.
-        start_only: whether it can be given when the process starts only, never by a message: paths of files.
-    """
-
-    description: str
-    unit: str = ""
-    minimum: float | None = None
-    maximum: float | None = None
-    minimum_allowed: bool = True
-    maximum_allowed: bool = True
-    choices: tuple[str, ...] = ()
-    read_only: bool = True
+    description: str  #: one sentence, without the unit.
+    unit: str = ""  #: SI unit symbol, empty if there is none.
+    minimum: float | None = None  #: lower bound, or None.
+    maximum: float | None = None  #: upper bound, or None.
+    minimum_allowed: bool = True  #: whether `minimum` itself is allowed.
+    maximum_allowed: bool = True  #: whether `maximum` itself is allowed.
+    choices: tuple[str, ...] = ()  #: the allowed strings, empty if any string is.
+    read_only: bool = True  #: whether a running node refuses to change it.
+    #: whether it can be given when the process starts only, never by a message: paths of files.
     start_only: bool = False
 
     def allowed(self) -> str:
@@ -65,16 +55,8 @@ class Setting:
 
 
 def setting(
-    default: T,
-    description: str,
-    *,
-    unit: str = "",
-    ge: float | None = None,
-    gt: float | None = None,
-    le: float | None = None,
-    lt: float | None = None,
-    choices: Iterable[str] = (),
-    read_only: bool = True,
+    default: T, description: str, *, unit: str = "", ge: float | None = None, gt: float | None = None,
+    le: float | None = None, lt: float | None = None, choices: Iterable[str] = (), read_only: bool = True,
     start_only: bool = False,
 ) -> T:
     """Declare a dataclass field with a default, a description and its allowed values.
@@ -83,23 +65,17 @@ def setting(
     greatest. The default's type is the type of the setting.
     """
     meta = Setting(
-        description=description,
-        unit=unit,
-        minimum=gt if ge is None else ge,
-        maximum=lt if le is None else le,
-        minimum_allowed=gt is None,
-        maximum_allowed=lt is None,
-        choices=tuple(choices),
-        read_only=read_only,
-        start_only=start_only,
+        description, unit, gt if ge is None else ge, lt if le is None else le, minimum_allowed=gt is None,
+        maximum_allowed=lt is None, choices=tuple(choices), read_only=read_only, start_only=start_only,
     )
     return dataclasses.field(default=default, metadata={_KEY: meta})  # type: ignore[no-any-return]
 
 
 def settings_of(cls: type) -> Iterator[tuple[str, Any, Setting]]:
-    """Yield `(name, default, Setting)` for every field of the settings class `cls`."""
+    """Yield `(name, default, Setting)` for every field of `cls` that :func:`setting` declares."""
     for field in dataclasses.fields(cls):
-        yield field.name, field.default, field.metadata[_KEY]
+        if _KEY in field.metadata:
+            yield field.name, field.default, field.metadata[_KEY]
 
 
 def check_value(name: str, value: Any, default: Any, meta: Setting) -> Any:
@@ -119,7 +95,7 @@ def check_value(name: str, value: Any, default: Any, meta: Setting) -> Any:
     if kind is tuple and isinstance(value, (list, tuple)):
         return tuple(check_value(f"{name}[{i}]", v, 0.0, meta) for i, v in enumerate(value))
     if type(value) is not kind:
-        raise SettingError(f"{name}: {value!r} is a {type(value).__name__}, expected {_type_name(kind)}")
+        raise SettingError(f"{name}: {value!r} is a {type(value).__name__}, expected {_TYPE_NAMES[kind]}")
     if kind is str and meta.choices and value not in meta.choices:
         raise SettingError(f"{name}: {value!r} is not known; must be {meta.allowed()}")
     if kind is float and not math.isfinite(value):
@@ -134,11 +110,6 @@ def _must_be(meta: Setting) -> str:
     return f"; must be {allowed} {meta.unit}".rstrip() if allowed else ""
 
 
-def _type_name(kind: type) -> str:
-    names = {float: "a number", int: "an integer", str: "a string", bool: "true or false", tuple: "a list of numbers"}
-    return names[kind]
-
-
 def check_settings(instance: Any) -> None:
     """Check every field of a settings dataclass; call it from `__post_init__`.
 
@@ -149,8 +120,15 @@ def check_settings(instance: Any) -> None:
         object.__setattr__(instance, name, check_value(name, getattr(instance, name), default, meta))
 
 
+class Settings:
+    """Base of frozen dataclasses whose fields are all checked, see :func:`check_settings`, and nothing else is."""
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+
+
 def from_mapping(cls: type[T], values: Mapping[str, Any]) -> T:
-    """Build settings class `cls` from those entries of `values` that it knows; others are not looked at.
+    """Build settings class `cls` from those entries of `values` that it declares; others are ignored.
 
     Raises:
         SettingError: an entry is not allowed.
@@ -168,4 +146,4 @@ def refuse_unknown(values: Iterable[str], classes: Iterable[type], where: str) -
     known = sorted({name for cls in classes for name, _, _ in settings_of(cls)})
     for key in values:
         if key not in known:
-            raise SettingError(f"{where}: unknown parameter {key!r}; known: {', '.join(known)}")
+            raise SettingError(f"{where}: {UnknownNameError('parameter', key, known)}")

@@ -6,8 +6,7 @@ import dataclasses
 
 import numpy as np
 
-from nbv_planner.evidence import Evidence
-from nbv_planner.surface import SurfaceBelief
+from nbv_planner.mapping.belief import Evidence, SurfaceBelief
 
 TWO_PI = 2.0 * np.pi
 

@@ -6,14 +6,54 @@ import os
 import sys
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # Before numpy is loaded: the matrices here are small, and threads that wait for each other make the suite slower.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-sys.path.insert(0, str(Path(__file__).parent))  # `import oracles` in every import mode
+# In every import mode: `import oracles` from here, `import benchmarks` and `import campaigns` from beside the package.
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 
 # Derandomised: a test run is repeatable; no deadline: speed is measured in benchmarks/, not asserted here.
 settings.register_profile(
     "repeatable", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], database=None
 )
 settings.load_profile("repeatable")
+
+
+# What starts processes, runs sweeps or draws: left out of `make test-fast`.
+SLOW = {
+    "bags", "benchmarking", "cli", "episode", "evaluation", "experiments", "faults", "launch", "objects", "report",
+    "ros", "view",
+}  # fmt: skip
+SLOW_MODULES = {
+    "test_condensed.py", "test_hybrid.py", "test_prior_settings.py", "test_ray_casting.py",
+    "test_robust_mapper.py", "test_robust_state.py", "test_simulation.py", "test_system.py", "test_tree.py",
+    "test_tutorials.py",
+}  # fmt: skip
+
+# The files that last longest, longest first: begun last, one of them would keep a single worker busy at the end.
+LONG_FILES = (
+    "test_published_tables.py", "test_tutorials.py", "test_demo.py", "test_scripted_robots.py", "test_simulate.py",
+    "test_experiment.py", "test_faults.py", "test_end_to_end.py", "test_demo_record.py", "test_launch_files.py",
+    "test_launch_bags.py", "test_recorder.py", "test_view.py", "test_bench.py",
+)  # fmt: skip
+
+
+def pytest_collection_modifyitems(items):
+    """Mark the slow tests, and put those of the longest files first."""
+    here = Path(__file__).parent
+    places = {name: place for place, name in enumerate(LONG_FILES)}
+    items.sort(key=lambda item: places.get(item.path.name, len(places)))
+    for item in items:
+        if SLOW.intersection(item.path.relative_to(here).parts) or item.path.name in SLOW_MODULES:
+            item.add_marker("slow")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pycollect_makemodule(module_path, parent):
+    """Collect as pytest itself does: launch_testing's plugin imports each module while its folder is collected.
+
+    There a module that skips itself would take all tests of the folder with it.
+    """
+    return pytest.Module.from_parent(parent, path=module_path)

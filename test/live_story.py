@@ -7,13 +7,27 @@ import random
 
 import numpy as np
 
-from nbv_planner.camera import CameraPose
-from nbv_planner.episode_config import config_from_parameters
-from nbv_planner.live import CandidateValues, LiveDecision, LiveEpisode, LiveStatus
-from nbv_planner.objects import parse_object, surface_points
-from nbv_planner.scene import Scene
-from nbv_planner.simulated_camera import SensorSettings, SimulatedCamera
-from nbv_planner.simulation import Simulation
+from nbv_planner.episode.log import LiveEpisode
+from nbv_planner.episode.messages import (
+    CAMERA_POSE,
+    CANDIDATES,
+    GOAL_POSE,
+    GROUND_TRUTH,
+    ITERATION,
+    SCAN,
+    STATUS,
+    SURFACE,
+    Candidates,
+    PlannerStatus,
+    RecordedDecision,
+)
+from nbv_planner.episode.parameters import config_from_parameters
+from nbv_planner.episode.simulation import Simulation
+from nbv_planner.geometry import polar_to_cartesian
+from nbv_planner.world.objects import parse_object, surface_points
+from nbv_planner.world.pose import View
+from nbv_planner.world.scene import Scene
+from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
 
 SCENE = Scene()
 STAR = parse_object("polygon:star", SCENE)
@@ -30,16 +44,22 @@ def judged_episode(views: int = 3):
     return run.judge
 
 
-def decision(number: int, **changes) -> LiveDecision:
+def decision(number: int, **changes) -> RecordedDecision:
     values = {
         "round": number, "goal_stamp": number * SECOND, "view_angle": float(number), "utility": 2.0, "runner_up": 0.5,
         "margin": 0.1, "milliseconds": 1.0, "coverage_estimate": 0.1 * (number - 1),
     }  # fmt: skip
-    return LiveDecision(**{**values, **changes})
+    return RecordedDecision(**{**values, **changes})
 
 
-def status(views: int, **changes) -> LiveStatus:
-    return LiveStatus(**{
+def candidates(angle, utility, feasible=None) -> Candidates:
+    x, y = polar_to_cartesian(angle, SCENE.view_distance)
+    feasible = np.ones(len(angle), dtype=bool) if feasible is None else feasible
+    return Candidates(x, y, angle, utility, 0.0 * angle, feasible)
+
+
+def status(views: int, **changes) -> PlannerStatus:
+    return PlannerStatus(**{
         "state": "MOVING", "message": "on the way", "views": views, "coverage_estimate": 0.1 * views, "elapsed": 1.0,
         **changes,
     })  # fmt: skip
@@ -47,24 +67,20 @@ def status(views: int, **changes) -> LiveStatus:
 
 def told(live: LiveEpisode, judge, order: random.Random | None = None) -> LiveEpisode:
     """Tell everything the nodes say in an episode; within a view in any order."""
-    live.on_truth(judge.points)
+    live.add(GROUND_TRUTH, judge.points)
     for number, step in enumerate(judge.steps, start=1):
-        stamp, pose = number * SECOND, CameraPose.on_view_circle(step.view_angle, SCENE.view_distance)
-        candidates = CandidateValues(step.candidates, step.utilities, np.ones(len(step.candidates), dtype=bool))
-        scan = CAMERA.scan(pose, number, 0)
-        messages = [
-            lambda n=number, s=step: live.on_decision(
-                decision(n, view_angle=s.view_angle, utility=s.objective_value)
-            ),
-            lambda t=stamp, c=candidates: live.on_candidates(t, c),
-            lambda p=pose: live.on_goal(p),
-            lambda t=stamp, p=pose: live.on_pose(t + 5, p),
-            lambda t=stamp, s=scan: live.on_scan(t + 5, s),
-            lambda t=stamp, s=step: live.on_belief(t + 5, s.belief),
+        stamp, pose = number * SECOND, View(step.view_angle, SCENE.view_distance).pose
+        said = [
+            (ITERATION, decision(number, view_angle=step.view_angle, utility=step.objective_value)),
+            (CANDIDATES, candidates(step.candidates, step.utilities), stamp),
+            (GOAL_POSE, pose, stamp),
+            (CAMERA_POSE, pose, stamp + 5),
+            (SCAN, CAMERA.scan(pose, number, 0), stamp + 5),
+            (SURFACE, step.belief, stamp + 5),
         ]
         if order is not None:
-            order.shuffle(messages)
-        for message in messages:
-            message()
-        live.on_status(status(number))
+            order.shuffle(said)
+        for message in said:
+            live.add(*message)
+        live.add(STATUS, status(number))
     return live

@@ -7,20 +7,20 @@ from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 
-from nbv_planner.bags.bag import Bag
-from nbv_planner.bags.decoding import decode
-from nbv_planner.bags.simulated.messages import status_bytes
-from nbv_planner.bags.simulated.timeline import Pace, Timeline
-from nbv_planner.bags.storage.raw import RawMessage
+from episodes import end_of
+from simulated_bags import Pace, Timeline, status_bytes
+
+from nbv_planner.bags.reader import Bag, decode
+from nbv_planner.bags.storage import RawMessage
 from nbv_planner.bags.writer import BagWriter
-from nbv_planner.episode_config import EpisodeConfig
-from nbv_planner.message_values import status_values
+from nbv_planner.episode.messages import status_values
+from nbv_planner.episode.parameters import EpisodeConfig
+from nbv_planner.episode.simulation import Simulation
+from nbv_planner.mapping.mapper import MapperSettings
 from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.termination import Termination, TerminationSettings
 from nbv_planner.planning.view_space import ViewSpaceSettings
-from nbv_planner.simulated_camera import SensorSettings
-from nbv_planner.simulation import Simulation
-from nbv_planner.surface import MapperSettings
+from nbv_planner.world.simulated_camera import SensorSettings
 
 CONFIG = EpisodeConfig(
     object="square:width=8", sensor=SensorSettings(num_beams=31, seed=5), mapper=MapperSettings(grid_size=90),
@@ -38,12 +38,7 @@ def finished(config: EpisodeConfig = CONFIG) -> tuple[Simulation, Termination]:
 @lru_cache(maxsize=8)
 def _finished(config: EpisodeConfig) -> tuple[Simulation, Termination]:
     simulation = Simulation(config)
-    episode = simulation.run()
-    while True:
-        try:
-            next(episode)
-        except StopIteration as end:
-            return simulation, end.value
+    return simulation, end_of(simulation)
 
 
 def messages(config: EpisodeConfig = CONFIG, pace: Pace | None = None) -> list[RawMessage]:

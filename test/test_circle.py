@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nbv_planner.circle import CircleInterpolation, two_turns, windows_of
+from nbv_planner.geometry import CircleInterpolation, two_turns, windows_of
 
 TWO_PI = 2 * np.pi
 GRIDS = {

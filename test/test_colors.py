@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from nbv_planner import colors
+from nbv_planner.report import colors
 
 NAMES = ("TRUTH", "MEAN", "BAND", "HIT", "LAST", "TARGET", "CAMERA", "FAINT")
 # Projections of linear RGB onto what a dichromat sees (Viénot, Brettel and Mollon 1999), and grey.

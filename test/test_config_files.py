@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
-from nbv_planner.config_files import dump_parameters, load_parameters, shared_file, takes_simulated_time
-from nbv_planner.episode_config import EpisodeConfig, config_from_parameters
+from nbv_planner.episode.parameter_files import (
+    check_sections,
+    dump_parameters,
+    ignored_parameters,
+    load_parameters,
+    shared_file,
+    takes_simulated_time,
+)
+from nbv_planner.episode.parameters import NODE_SETTINGS, EpisodeConfig, config_from_parameters
 from nbv_planner.errors import ConfigFileError
-from nbv_planner.node_settings import NODE_SETTINGS
+from nbv_planner.mapping.robust_fit import RobustSettings
 from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.settings import settings_of
@@ -19,12 +27,12 @@ SHIPPED = sorted(CONFIG.glob("*.yaml"))
 
 # Where a shipped file differs from the code's defaults on purpose.
 DELIBERATE = {
-    "simulation.yaml": {"nbv_planner": {"planner": "rollout", "certify": True}},
+    "simulation.yaml": {"surface_mapper": {"robust": True}, "nbv_planner": {"planner": "rollout", "certify": True}},
     "robot.yaml": {
-        "surface_mapper": {"camera_frame": "", "scans_per_view": 3},
+        "surface_mapper": {"camera_frame": "", "robust": True, "scans_per_view": 3, "settle_time": 0.5},
         "nbv_planner": {
             "planner": "rollout", "certify": True, "wait_for_start": True, "max_duration": 1800.0,
-            "run_info_nodes": "surface_mapper",
+            "band_tolerance": 0.3, "run_info_nodes": "surface_mapper", "settle_time": 0.5,
         },
     },
 }
@@ -79,6 +87,15 @@ def test_the_clock_is_left_to_who_starts_the_nodes(write):
     assert not takes_simulated_time(write("depth_camera: {ros__parameters: {seed: 3}}\n"))
 
 
+def test_the_prior_in_the_section_of_the_planner_is_ignored_and_named(write):
+    """Files of before gave it to the planner, too; under `/**` it is meant for the mapper."""
+    text = "/a/nbv_planner: {ros__parameters: {kernel_std: 0.5, smoothness: 5/2, max_views: 3}}\n"
+    file = write(text + "surface_mapper: {ros__parameters: {kernel_std: 0.5}}\n")
+    assert load_parameters(file)["nbv_planner"] == {"max_views": 3}
+    assert ignored_parameters(file) == ["kernel_std", "smoothness"]
+    assert ignored_parameters(write("/**: {ros__parameters: {kernel_std: 0.5}}\n")) == []
+
+
 def test_overrides_of_the_quality_of_service_keep_their_full_names(write):
     text = """
 /**: {ros__parameters: {qos_overrides: {/scan: {publisher: {depth: 1, reliability: best_effort}}}}}
@@ -101,6 +118,7 @@ nbv_planner: {ros__parameters: {qos_overrides./scan.publisher.depth: 3}}
         ("nbv_planner: {ros__parameters: {max_viws: 1}}", ["nbv_planner", "max_viws", "max_views"]),
         ("/**: {ros__parameters: {seed: 1}}", ["/**", "surface_mapper", "seed", "known"]),
         ("planer: {ros__parameters: {}}", ["planer", "/**", "depth_camera", "surface_mapper", "nbv_planner"]),
+        ("/**/surface_maper: {ros__parameters: {}}", ["'/**/surface_maper'", "did you mean surface_mapper?"]),
         ("nbv_planner: {ros__parameters: {max_views: -1}}", ["nbv_planner", "max_views", "-1", ">= 0"]),
         ("nbv_planner: {ros__parameters: {max_views: 1.5}}", ["nbv_planner", "max_views", "1.5", "integer"]),
         ("nbv_planner: {ros__parameters: {max_views: true}}", ["nbv_planner", "max_views", "True", "integer"]),
@@ -129,6 +147,47 @@ def test_what_is_not_allowed_is_refused_in_one_line_that_names_the_file(write, t
     message = str(caught.value)
     assert "\n" not in message
     assert [word for word in ["p.yaml", *words] if word not in message] == [], message
+
+
+EMPTY = "{ros__parameters: {}}"
+
+
+@pytest.mark.parametrize(
+    ("section", "node"),
+    [
+        ("/**/surface_maper", "/surface_mapper"),
+        ("mapper", "/surface_mapper"),
+        ("surface_mapper", "/arm/surface_mapper"),
+        ("/arm/surface_mapper", "/leg/surface_mapper"),
+        ("/*/surface_mapper", "/robot/arm/surface_mapper"),
+    ],
+)
+def test_a_section_that_was_meant_for_a_node_and_does_not_reach_it_is_refused(write, section, node):
+    path = write(f"/**: {EMPTY}\n{section}: {EMPTY}\n/**/nbv_planner: {EMPTY}\n")
+    words = f"section '{section}' does not hold for {node}; did you mean '/**/surface_mapper'?"
+    with pytest.raises(ConfigFileError, match=re.escape(words)):
+        check_sections(path, node)
+    assert check_sections(path, "/nbv_planner") == check_sections(path, "/depth_camera")
+
+
+@pytest.mark.parametrize(
+    ("section", "node"),
+    [
+        ("surface_mapper", "/surface_mapper"), ("/**/surface_mapper", "/robot/arm/surface_mapper"),
+        ("/*/surface_mapper", "/arm/surface_mapper"), ("/arm/mapper_2", "/arm/mapper_2"), ("/**", "/surface_mapper"),
+        ("/**/nbv_planner", "/surface_mapper"), ("/arm/*", "/arm/surface_mapper"),
+        ("/leg/surface_mapper: {ros__parameters: {}}\n/arm/surface_mapper", "/arm/surface_mapper"),
+    ],
+)
+def test_a_file_with_sections_of_these_nodes_only_is_all_right(write, section, node):
+    assert check_sections(write(f"{section}: {EMPTY}\n"), node) == ""
+
+
+def test_sections_of_no_node_are_named_with_what_may_have_been_meant(write):
+    path = write(f"amcl: {EMPTY}\nsurface_mapper: {EMPTY}\narm: {{nbv_planer: {EMPTY}}}\n")
+    assert check_sections(path, "/surface_mapper") == (
+        f"{path}: of no node of this package, and not used: 'amcl', 'arm/nbv_planer' (did you mean nbv_planner?)"
+    )
 
 
 def test_file_that_cannot_be_read(tmp_path):
@@ -160,16 +219,33 @@ def test_shipped_file_says_what_the_code_says_unless_on_purpose(path):
     assert {node: values for node, values in different.items() if values} == DELIBERATE[path.name]
 
 
-def test_the_shipped_simulation_is_the_built_in_one_with_the_best_planner():
+def test_the_shipped_simulation_is_the_built_in_one_with_the_best_planner_and_mapper():
     """Nothing else that decides an episode differs, down to single precision."""
     shipped = config_from_parameters(load_parameters(CONFIG / "simulation.yaml"))
     built_in = EpisodeConfig(
-        planner=PlannerSettings(planner="rollout"), termination=TerminationSettings(certify=True)
+        planner=PlannerSettings(planner="rollout"), termination=TerminationSettings(certify=True),
+        robust=RobustSettings(robust=True),
     )
     for group, values in built_in.as_dict().items():
         for key, value in values.items() if isinstance(values, dict) else ():
             found = shipped.as_dict()[group][key]
             assert found == (pytest.approx(value, rel=1e-3) if isinstance(value, float) else value), f"{group}.{key}"
+
+
+def test_the_robots_file_has_every_parameter_that_the_more_special_ones_found_worth_adapting():
+    ours = load_parameters(CONFIG / "robot.yaml")
+    for name in ("nav2.yaml", "turntable.yaml", "simulator.yaml"):
+        for node, values in load_parameters(CONFIG / name).items():
+            assert set(values) - {"objective"} <= set(ours[node]), name  # rollout has none
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
+def test_what_mapper_and_planner_both_have_is_the_same_in_both(path):
+    """Except the frame: the mapper's refuses scans, the planner's is looked up."""
+    found = load_parameters(path)
+    mapper, planner = found["surface_mapper"], found["nbv_planner"]
+    for key in set(mapper) & set(planner) - {"camera_frame"}:
+        assert mapper[key] == planner[key], key
 
 
 def test_shared_geometry_is_given_once():

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from nbv_planner.benchmarking.document import read_document, updated
-from nbv_planner.benchmarking.parts import WITHOUT_ROS
-from nbv_planner.benchmarking.record import read_record
+from benchmarks.bench import WITHOUT_ROS, read_document, read_record, updated
+from nbv_planner.episode.messages import CHECKS_LAYOUT, EVIDENCE_LAYOUT, PRIOR_LAYOUT, SURFACE_LAYOUT
+from nbv_planner.mapping.checks import KINDS
 from nbv_planner.planning.objectives import OBJECTIVE_INFO
 
 ROOT = Path(__file__).parents[1]
-NOTATION = (ROOT / "docs" / "notation.md").read_text(encoding="utf-8")
-THEORY = (ROOT / "docs" / "theory.md").read_text(encoding="utf-8")
-CODE_NAMES = sorted(set(re.findall(r"`(nbv_planner\.[\w.]+)`", NOTATION + THEORY)))
+NOTATION = (ROOT / "docs" / "reference" / "notation.md").read_text(encoding="utf-8")
+THEORY = (ROOT / "docs" / "explanation" / "theory.md").read_text(encoding="utf-8")
+CODE_NAMES = sorted(set(re.findall(r"`((?:nbv_planner|benchmarks)\.[\w.]+)`", NOTATION + THEORY)))
 
 
 def resolve(name: str) -> object:
@@ -43,7 +43,7 @@ def test_code_name_exists(name):
 
 def test_there_are_code_names_and_a_wrong_one_would_be_found():
     assert len(CODE_NAMES) > 70
-    for wrong in ("nbv_planner.scene.Scene.pixel_width", "nbv_planner.gp.kernels.Cubic", "nbv_planner.nothing"):
+    for wrong in ("nbv_planner.world.scene.Scene.pixel_width", "nbv_planner.gp.kernels.Cubic", "nbv_planner.nothing"):
         with pytest.raises((AttributeError, ModuleNotFoundError)):
             resolve(wrong)
 
@@ -51,7 +51,7 @@ def test_there_are_code_names_and_a_wrong_one_would_be_found():
 def test_every_row_of_the_notation_names_code():
     rows = [line for line in NOTATION.splitlines() if line.startswith("| ") and not line.startswith("| symbol")]
     assert len(rows) > 50
-    assert [row for row in rows if "`nbv_planner." not in row] == []
+    assert [row for row in rows if "`nbv_planner." not in row and "`benchmarks." not in row] == []
 
 
 def test_status_of_the_objectives_is_that_of_the_code():
@@ -64,6 +64,22 @@ def test_status_of_the_objectives_is_that_of_the_code():
     assert rows == expected
 
 
+def test_every_check_is_in_the_troubleshooting_with_what_it_says_and_advises():
+    text = (ROOT / "docs" / "how_to" / "troubleshoot.md").read_text(encoding="utf-8")
+    table = text.partition("<!-- checks:begin -->")[2].partition("<!-- checks:end -->")[0]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.strip().splitlines()[2:]]
+    expected = [(f"`{kind.name}`", re.sub(r"\{[^}]*\}", "…", kind.says), kind.advice) for kind in KINDS]
+    assert [(name, says, advice) for name, says, _, advice in rows] == expected
+    assert all(cause for _, _, cause, _ in rows)
+
+
+def test_fields_of_the_surface_are_in_the_reference():
+    text = (ROOT / "docs" / "reference" / "topics.md").read_text(encoding="utf-8")
+    (row,) = (line for line in text.splitlines() if line.startswith("| `surface` |"))
+    for name, _ in [*SURFACE_LAYOUT, *EVIDENCE_LAYOUT, *PRIOR_LAYOUT, *CHECKS_LAYOUT]:
+        assert re.search(rf"\b{name}\b", row), name
+
+
 def test_tests_and_commands_that_the_theory_points_to_exist():
     sources = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "test").rglob("test_*.py"))
     names = set(re.findall(r"`(test_\w+)`", THEORY))
@@ -73,7 +89,7 @@ def test_tests_and_commands_that_the_theory_points_to_exist():
 
 
 def test_tables_of_performance_are_those_of_the_results_beside_them():
-    measured, document = read_record(ROOT / "docs"), read_document(ROOT / "docs")
+    measured, document = read_record(ROOT / "benchmarks" / "results"), read_document(ROOT / "docs" / "results")
     assert set(WITHOUT_ROS) <= set(measured)
     assert updated(document, measured) == document
     assert not any(part["quick"] for part in measured.values())
@@ -81,8 +97,8 @@ def test_tables_of_performance_are_those_of_the_results_beside_them():
 
 def test_pictures_of_the_documents_exist():
     pictures = [
-        path.parent / name
-        for path in (ROOT / "docs").glob("*.md")
+        (path.parent / name).resolve()
+        for path in (ROOT / "docs").rglob("*.md")
         for name in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", path.read_text(encoding="utf-8"))
     ]
     assert {path.name for path in pictures} >= {"bench_mapper.png", "bench_objectives.png", "bench_camera.png"}
@@ -94,11 +110,12 @@ def test_every_figure_that_is_drawn_has_its_picture():
     """By the names of the functions that give a whole figure, or draw on one."""
     drawn = {
         node.name
-        for path in (ROOT / "nbv_planner" / "plotting").rglob("*.py")
+        for folder in (ROOT / "nbv_planner" / "report" / "figures", ROOT / "nbv_planner" / "view", ROOT / "benchmarks")
+        for path in folder.glob("*.py")
         for node in ast.parse(path.read_text(encoding="utf-8")).body
         if isinstance(node, ast.FunctionDef) and _is_of_a_figure(node)
     }
-    text = (ROOT / "docs" / "pictures.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "reference" / "pictures.md").read_text(encoding="utf-8")
     assert len(drawn) > 8
     assert {name for name in drawn if f"`{name}`" not in text} == set()
 

@@ -6,12 +6,12 @@ import json
 
 import pytest
 
-from nbv_planner.episode_config import EpisodeConfig, config_from_parameters
+from nbv_planner.episode.parameters import EpisodeConfig, config_from_parameters
 from nbv_planner.errors import SettingError
+from nbv_planner.mapping.mapper import MapperSettings
 from nbv_planner.planning.planners import PlannerSettings
-from nbv_planner.scene import Scene
-from nbv_planner.simulated_camera import SensorSettings
-from nbv_planner.surface import MapperSettings
+from nbv_planner.world.scene import Scene
+from nbv_planner.world.simulated_camera import SensorSettings
 
 
 def test_configuration_is_plain_data():

@@ -14,7 +14,6 @@ from nbv_planner.geometry import (
     TWO_PI,
     angle_difference,
     camera_ray,
-    camera_to_world,
     cartesian_to_polar,
     pixel_index,
     polar_to_cartesian,
@@ -24,6 +23,13 @@ from nbv_planner.geometry import (
 
 any_angle = st.floats(-50.0, 50.0)
 circle_angle = st.floats(0.0, TWO_PI, exclude_max=True)
+
+
+def camera_to_world(bearing, distance, view_angle, view_distance):
+    """Polar (angle, radius) of the point at `bearing` and range `distance`: the inverse of world_to_camera."""
+    x = view_distance - np.asarray(distance) * np.cos(bearing)
+    y = np.asarray(distance) * np.sin(bearing)
+    return wrap_angle(np.asarray(view_angle) - np.arctan2(y, x)), np.hypot(x, y)
 
 
 @given(any_angle)

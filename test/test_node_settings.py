@@ -6,11 +6,10 @@ from collections import Counter
 
 import pytest
 
-from nbv_planner.episode_config import EpisodeConfig, config_from_parameters
+from nbv_planner.episode.parameters import NODE_SETTINGS, TURNTABLE_SETTINGS, EpisodeConfig, config_from_parameters
 from nbv_planner.errors import SettingError
-from nbv_planner.node_settings import NODE_SETTINGS, TURNTABLE_SETTINGS
-from nbv_planner.scene import Scene
 from nbv_planner.settings import check_value, settings_of
+from nbv_planner.world.scene import Scene
 
 ALL = {**NODE_SETTINGS, "turntable": TURNTABLE_SETTINGS}
 CLASSES = sorted({cls for classes in ALL.values() for cls in classes}, key=lambda cls: cls.__name__)
@@ -55,12 +54,12 @@ def test_settings_can_be_built_and_refuse_the_wrong_type(cls):
 
 
 def test_one_name_means_the_same_in_every_node_that_has_it():
-    """Except for what a node says of its own sensor: how noisy it is and how it is assumed to be."""
+    """Except for the camera's frame, which the camera gives, the mapper demands and the planner looks up."""
     seen: dict[str, object] = {}
     for node, classes in NODE_SETTINGS.items():
         for cls in classes:
             for name, default, meta in settings_of(cls):
-                what = (default, meta.unit)
+                what = (default if name != "camera_frame" else "", meta.unit)
                 assert seen.setdefault(name, what) == what, f"{node}.{name}"
 
 

@@ -7,6 +7,7 @@ import importlib
 import importlib.util
 import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 from xml.etree import ElementTree
@@ -17,12 +18,12 @@ import nbv_planner
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "nbv_planner"
-# rosbags and what it brings along: for bags. nav2_msgs: for goals as an action, where Nav2 is installed.
-OPTIONAL = {"rosbags", "backports", "compression", "lz4", "tqdm", "mpl_toolkits", "sklearn", "nav2_msgs"}
-LAUNCH_ONLY = {"launch", "launch_ros"}  # no wheels: only on machines with ROS
+# What unpacks bags is not known to rosdep. nav2_msgs: goals as an action, where Nav2 is installed.
+OPTIONAL = {"backports", "compression", "lz4", "nav2_msgs"}
+NO_WHEELS = {"launch", "launch_ros", "tf2_msgs"}  # only on machines with ROS
 ROSDEP = {
     "numpy": "python3-numpy", "scipy": "python3-scipy", "yaml": "python3-yaml", "matplotlib": "python3-matplotlib",
-    "PIL": "python3-pil", "joblib": "python3-joblib", "tf2_ros": "tf2_ros_py",
+    "PIL": "python3-pil", "joblib": "python3-joblib", "rosbags": "python3-rosbags-pip", "tf2_ros": "tf2_ros_py",
 }  # fmt: skip
 
 
@@ -95,7 +96,7 @@ def test_manifest_names_nothing_that_is_not_imported(manifest):
     unused = dependencies(manifest) - foreign
     # Used without an import:
     assert unused <= {
-        "ros2launch", "rosbag2", "rosbag2_storage_mcap", "python3-pil", "rviz2", "rviz_default_plugins", "tf2_ros",
+        "ros2launch", "rosbag2", "rosbag2_storage_mcap", "rviz2", "rviz_default_plugins", "tf2_ros",
     }  # fmt: skip
 
 
@@ -105,9 +106,52 @@ def test_wheels_are_pinned_for_every_ros_package_that_is_imported(distribution, 
     groups = [names for key, names in distribution.extras_require.items() if key.split(":")[0] == extra]
     pins = dict(requirement.split(";")[0].split("==") for names in groups for requirement in names)
     wheels = {name.replace("ros-", "", 1).replace("-", "_") for name in pins}
-    ros = imports(PACKAGE) - LAUNCH_ONLY - set(ROSDEP) - OPTIONAL
+    ros = imports(PACKAGE) - NO_WHEELS - set(ROSDEP) - OPTIONAL
     assert ros <= wheels
     assert "rmw_fastrtps_cpp" in wheels
+
+
+REQUIRED_AS = {
+    "yaml": "PyYAML", "PIL": "pillow", "sklearn": "scikit-learn", "backports": "backports.zstd", "irsim": "ir-sim",
+}  # fmt: skip
+UNPACKAGED = {"nav2_msgs", "tf2_msgs", "tf2_ros", "launch", "launch_ros", "compression"}  # ROS or newer Python
+# Run, or loaded as a plugin, without an import.
+TOOLS = {
+    "ros-rmw-fastrtps-cpp", "ruff", "mypy", "types-PyYAML", "pytest-benchmark", "pytest-xdist", "sphinx", "myst-parser",
+    "furo",
+}  # fmt: skip
+
+
+def required(distribution, *extras: str) -> set[str]:
+    """Names of the distributions that setup.py asks for: always, and by extras (all of them if none is given)."""
+    groups = {key.split(":")[0]: [] for key in distribution.extras_require}
+    for key, names in distribution.extras_require.items():  # setuptools before 70 moves the markers into the keys
+        groups[key.split(":")[0]] += names
+    asked = [name for key in extras or groups for name in groups[key]]
+    return {re.split(r"[<>=~; ]", name)[0] for name in [*distribution.install_requires, *asked]}
+
+
+def distributions_of(names: set[str], pins: set[str]) -> set[str]:
+    """Names by which pip knows what is imported."""
+    wheels = {name: f"ros-{name.replace('_', '-')}" for name in names}
+    return {wheels[name] if wheels[name] in pins else REQUIRED_AS.get(name, name) for name in names - UNPACKAGED}
+
+
+def test_every_import_of_the_package_is_declared_in_setup_py(distribution):
+    declared = required(distribution, "ros", "analysis")
+    assert distributions_of(imports(PACKAGE), declared) <= declared
+
+
+def test_every_requirement_in_setup_py_is_imported(distribution):
+    folders = ("nbv_planner", "benchmarks", "campaigns", "examples", "test")
+    names = set().union(*(imports(ROOT / folder) for folder in folders))
+    declared = required(distribution)
+    assert declared - distributions_of(names, declared) == TOOLS
+
+
+def test_mypy_is_told_of_no_library_that_is_not_imported():
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8").replace('"nbv_planner.', "")
+    assert set(re.findall(r'"(\w+)\.\*"', text)) - imports(PACKAGE) == set()
 
 
 def test_extras_that_the_readme_promises(distribution):
@@ -149,9 +193,7 @@ def test_console_scripts_exist(distribution):
     assert set(scripts) >= {"nbv-planner", "depth_camera", "surface_mapper", "nbv_planner"}
     for target in scripts.values():
         module, _, function = target.partition(":")
-        path = ROOT / Path(*module.split(".")).with_suffix(".py")
-        defined = [node.name for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)]
-        assert function in defined
+        assert callable(getattr(importlib.import_module(module), function))
         if importlib.util.find_spec("rclpy") or ".ros." not in module:
             assert callable(getattr(importlib.import_module(module), function))
 
@@ -161,10 +203,24 @@ def test_ros2_run_finds_the_executables():
     assert "install_scripts=$base/lib/nbv_planner" in (ROOT / "setup.cfg").read_text().replace(" ", "")
 
 
-def test_parameter_tables_of_the_readme_are_those_of_the_code():
-    """Remedy: nbv-planner parameters, between the two marks."""
-    tables = pytest.importorskip("nbv_planner.cli.parameter_tables")
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+def test_a_module_that_skips_itself_takes_no_other_tests_with_it(tmp_path):
+    """Also under a plugin that imports each module while its folder is collected, as launch_testing's does."""
+    (tmp_path / "conftest.py").write_text((ROOT / "test" / "conftest.py").read_text(encoding="utf-8"))
+    (tmp_path / "early.py").write_text(
+        "import runpy\ndef pytest_pycollect_makemodule(module_path):\n    runpy.run_path(str(module_path))\n"
+    )
+    (tmp_path / "test_a.py").write_text("import pytest\npytest.importorskip('no_such_package')\n")
+    (tmp_path / "test_b.py").write_text("def test_something():\n    pass\n")
+    command = [sys.executable, "-m", "pytest", "-p", "early", "--collect-only", "-q", "--rootdir", str(tmp_path)]
+    plain = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}  # those of colcon test
+    run = subprocess.run(command, cwd=tmp_path, env=plain, capture_output=True, text=True, check=False)
+    assert "test_b.py::test_something" in run.stdout, run.stdout + run.stderr
+
+
+def test_parameter_tables_of_the_reference_are_those_of_the_code():
+    """Remedy: nbv-planner show parameters, between the two marks."""
+    tables = pytest.importorskip("nbv_planner.cli.show")
+    text = (ROOT / "docs" / "reference" / "parameters.md").read_text(encoding="utf-8")
     found = re.search(r"<!-- parameters:begin -->(.*)<!-- parameters:end -->", text, re.DOTALL)
     assert found
     assert found.group(1).strip() == tables.parameter_tables().strip()

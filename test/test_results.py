@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import csv
 import json
+import os
+import shutil
+import signal
 
 import numpy as np
 import pytest
 
+from nbv_planner.episode.records import (
+    RECORD_FILE,
+    EpisodeRecord,
+    ResultsFolder,
+    ViewRecord,
+    fresh_folder,
+    write_beliefs,
+    write_record,
+    write_whole,
+)
 from nbv_planner.errors import ResultsError
-from nbv_planner.evaluation.records import EpisodeRecord, ViewRecord
 from nbv_planner.planning.termination import Termination, TerminationReason
-from nbv_planner.results import RECORD_FILE, ResultsFolder, fresh_folder, write_beliefs, write_record
 
 
 def names(folder) -> set[str]:
@@ -75,6 +86,38 @@ def test_force_replaces_older_results_as_a_whole(tmp_path):
     assert names(tmp_path) == {"out"}
     assert names(tmp_path / "out") == {RECORD_FILE}
     assert (tmp_path / "out" / RECORD_FILE).read_text() == "new"
+
+
+def test_a_signal_while_a_folder_is_removed_or_put_in_its_place_waits(tmp_path, monkeypatch):
+    older(tmp_path / "out")
+    rmtree = shutil.rmtree
+
+    def disturbed(*arguments, **options) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        rmtree(*arguments, **options)
+
+    monkeypatch.setattr(shutil, "rmtree", disturbed)
+    with pytest.raises(KeyboardInterrupt), ResultsFolder(tmp_path / "new") as results:
+        fill(results)
+    assert names(tmp_path) == {"out"}
+    with ResultsFolder(tmp_path / "out", force=True) as results:
+        fill(results, "new")
+        with pytest.raises(KeyboardInterrupt):
+            results.commit()
+        monkeypatch.undo()
+    assert names(tmp_path) == {"out"}
+    assert (tmp_path / "out" / RECORD_FILE).read_text() == "new"
+
+
+def test_a_signal_while_a_file_is_written_waits(tmp_path, monkeypatch):
+    def disturbed(one, other) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        one.rename(other)
+
+    monkeypatch.setattr("pathlib.Path.replace", disturbed)
+    with pytest.raises(KeyboardInterrupt):
+        write_whole(tmp_path / "file", "whole")
+    assert names(tmp_path) == {"file"}
 
 
 def test_missing_parents_are_made(tmp_path):

@@ -19,7 +19,7 @@ WORLD = Path(__file__).with_name("world.yaml")
 
 
 class IrsimRobot(Node):
-    """Steps the simulator at a fixed rate; nothing in it belongs to nbv_planner.
+    """Steps the simulator at a fixed rate; independent of nbv_planner.
 
     The robot drives forth or back along a circle around the object, heading along it; so its poses are off the circle
     by a few centimetres, and its lidar, which sits beside its centre, looks across its heading.
@@ -44,7 +44,7 @@ class IrsimRobot(Node):
         self.goal = (p.x, p.y, 2.0 * math.atan2(q.z, q.w))
 
     def step(self) -> None:
-        """Drive on for one step of the simulator, and tell what it sees."""
+        """Drive for one step of the simulator, and publish pose and scan."""
         self.env.step(np.array(self.velocity()).reshape(2, 1))
         stamp = self.get_clock().now().to_msg()
         self.publish_pose(stamp)
@@ -62,7 +62,7 @@ class IrsimRobot(Node):
         if abs(way) < 1e-3:
             return 0.0, math.remainder(goal_heading - heading, 2.0 * math.pi) / time
         speed = max(-self.speed, min(self.speed, way / time))
-        # Along the circle, and towards it by as much as the robot is off it.
+        # Along the circle, corrected by the distance from it.
         off = math.hypot(x, y) - radius
         along = place + 0.5 * math.pi + 0.5 * speed * time / radius
         wanted = along + math.copysign(1.0, speed) * math.atan(off)
@@ -89,7 +89,7 @@ class IrsimRobot(Node):
 
 
 def main() -> None:
-    """Run the node, until a signal comes: between two steps, in the middle of which ROS would be gone."""
+    """Run the node until a signal, handled between two steps: within one ROS would be shut down."""
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     signals: list[int] = []
     for kind in (signal.SIGINT, signal.SIGTERM):

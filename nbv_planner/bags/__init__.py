@@ -1,1 +1,1 @@
-"""Recorded episodes: bags to records, analysis, replay. Reads rosbag2 files without ROS."""
+"""Bags: reading, recording, analysis, replay, writing, repair; without ROS."""

@@ -1,26 +1,140 @@
-"""Analysis of a recorded episode: from the bag alone, with the judge of simulated episodes where the truth is known."""
+"""Analysis of a recorded episode from the bag alone, and its tables."""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
 
-from nbv_planner.bags.accounts import drops, missing, remark_lines, seconds_by_state
-from nbv_planner.bags.analysed import AnalysedView, Analysis
-from nbv_planner.bags.bag import Bag, Progress
-from nbv_planner.bags.ground_truth import GroundTruth, ground_truth
-from nbv_planner.bags.recording import Recording
-from nbv_planner.bags.recording_reader import read_recording
-from nbv_planner.bags.run_parameters import RunParameters, usable_config
-from nbv_planner.bags.topics import find_topics
-from nbv_planner.episode_config import EpisodeConfig
-from nbv_planner.errors import NbvPlannerError
-from nbv_planner.evaluation.assembly import ViewEvidence
-from nbv_planner.evaluation.judge import EpisodeJudge
-from nbv_planner.evaluation.records import EpisodeRecord
-from nbv_planner.planning.coverage import coverage_estimate
-from nbv_planner.planning.view_space import ViewSpace
+from nbv_planner.bags.reader import Bag, Progress, decode
+from nbv_planner.bags.recording import Recording, find_topics, read_recording
+from nbv_planner.bags.storage import Remarks
+from nbv_planner.episode.judge import EpisodeJudge
+from nbv_planner.episode.log import LoggedView
+from nbv_planner.episode.messages import CAMERA_POSE, DIAGNOSTICS, ITERATION, STATUS
+from nbv_planner.episode.parameters import EpisodeConfig
+from nbv_planner.episode.records import EpisodeRecord, Step, ViewRecord
+from nbv_planner.episode.run_info import GroundTruth, RunParameters, ground_truth, parameters_from_msg, usable_config
+from nbv_planner.errors import InputRejectedError, NbvPlannerError
+from nbv_planner.mapping.checks import Check, Level
+from nbv_planner.planning.termination import Termination, TerminationReason, coverage_estimate
+from nbv_planner.planning.view_space import CircleViewSpace
+from nbv_planner.report.tables import Cell, Column, Table
+from nbv_planner.world.pose import View
 
-# Candidates times surface points: far more than any episode has, and still no burden on the memory.
+
+@dataclass(frozen=True, eq=False)
+class AnalysedView:
+    """One recorded view, judged against the true object if there is one, and the estimated coverage after it."""
+
+    evidence: LoggedView
+    judged: ViewRecord | None
+    estimate: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class Analysis:
+    """Results of a bag."""
+
+    recording: Recording  #: content of the bag.
+    config: EpisodeConfig | None  #: parameters of the episode, None if they are not known.
+    truth: GroundTruth | None  #: the true object, None if the bag does not carry it.
+    judge: EpisodeJudge | None  #: judged the views, None without true object.
+    views: tuple[AnalysedView, ...]  #: the views.
+    steps: tuple[Step, ...]  #: the complete views; as many as `views` if nothing is missing.
+    gaps: tuple[str, ...]  #: what cannot be computed, and why.
+    remarks: tuple[str, ...]  #: problems of the bag.
+
+    @property
+    def coverage_kind(self) -> str:
+        """Whether coverage is `true`, `estimated`, or `unknown`."""
+        if self.judge is not None:
+            return "true"
+        return "estimated" if any(view.estimate is not None for view in self.views) else "unknown"
+
+    @property
+    def coverage(self) -> list[float]:
+        """Coverage after each view, of the kind that is known; NaN where not even that is."""
+        if self.judge is not None:
+            return [view.coverage for view in self.judge.views]
+        return [math.nan if view.estimate is None else view.estimate for view in self.views]
+
+    @property
+    def termination(self) -> Termination:
+        """Why the episode ended; STOPPED if the recording ends before it, as with Ctrl-C."""
+        views = len(self.views)
+        detail = f"interrupted after {views} views: the recording ends before the planner does"
+        known = self.recording.log.termination
+        return known or Termination(TerminationReason.STOPPED, {"views": float(views)}, detail)
+
+    @cached_property
+    def record(self) -> EpisodeRecord | None:
+        """The episode as a simulation would have recorded it, on the recorded versions; None without true object."""
+        if self.judge is None or self.config is None:
+            return None
+        record = self.judge.record(self.config.as_dict(), self.config.sensor.seed, self.termination)
+        parameters = self.recording.log.parameters
+        return dataclasses.replace(record, versions=(parameters and parameters.versions) or record.versions)
+
+    @property
+    def phases(self) -> dict[str, float]:
+        """Seconds that the planner spent in each state, from its message to the next one, by the time of reception."""
+        seconds: dict[str, float] = defaultdict(float)
+        for (begin, state), (end, _) in pairwise(self.recording.log.states):
+            seconds[state] += max(0, end - begin) * 1e-9
+        return dict(seconds)
+
+    @property
+    def drops(self) -> dict[tuple[str, str], int]:
+        """What was dropped by node and reason, as last reported by each node."""
+        found = {}
+        namespace = self.recording.topics.namespace.strip("/")
+        for name, values in self.recording.log.diagnostics.items():
+            space, _, node = name.rpartition("/")
+            for key, value in values.items() if space == namespace else ():
+                if key.startswith(_DROPPED) and value.isascii() and value.isdigit() and len(value) < 19:
+                    found[node, key.removeprefix(_DROPPED)] = int(value)
+        return found
+
+
+_DROPPED = "dropped."
+_WITHOUT = {
+    ITERATION: f"predicted utilities and times of decisions: {ITERATION} is not in the bag (views: from goal_pose)",
+    STATUS: f"time by phase: {STATUS} is not in the bag",
+    DIAGNOSTICS: f"drops by reason: {DIAGNOSTICS} is not in the bag",
+    CAMERA_POSE: f"distance travelled: {CAMERA_POSE} is not in the bag",
+}
+
+
+def _missing(recording: Recording, views: Sequence[LoggedView]) -> list[str]:
+    found = [_WITHOUT[name] for name in recording.topics.missing if name in _WITHOUT]
+    if not views:
+        found.append("everything about views: the bag holds no decision and no goal")
+    rounds = {view.decision.round for view in views if view.decision.round > 0}
+    last = max(rounds, default=0)
+    if len(rounds) < last:
+        found.append(
+            f"{last - len(rounds)} of {last} decisions are not in the bag, and neither are their views: coverage and "
+            "regret are those of the others"
+        )
+    for what, number in (
+        ("surface", sum(view.belief is None for view in views)),
+        ("candidates", sum(view.candidates is None for view in views)),
+        ("scan or camera pose", sum(view.scan is None for view in views)),
+    ):
+        if number > 0:
+            found.append(f"{number} of {len(views)} views are without their {what}")
+    if recording.log.termination is None:
+        found.append("why the episode ended: no status says so")
+    return found
+
+
+# Candidates times surface points: far more than in any episode, and still small in memory.
 _LARGEST = 20_000_000
 
 
@@ -32,115 +146,219 @@ def analyse(
     """Analyse a bag.
 
     Args:
-        bag: the bag.
-        mapping: relative topic names by recorded names, where they cannot be told.
+        bag: the bag; it is read twice.
+        mapping: relative topic names by recorded names, where they cannot be found.
         namespace: namespace of the nodes, None to find it.
         parameters: parameters of the nodes, for a bag without run_info.
         episode: number of the episode, from 1, in a bag in which the planner was reset; None for the last one.
-        progress: told of the fraction read; the bag is read twice.
+        progress: called with the fraction read.
 
     Raises:
         BagError: there is nothing to read, the topics cannot be told from each other, or there is no such episode.
         DependencyError: rosbags is not installed.
     """
     inventory = bag.inventory(lambda fraction: progress(0.4 * fraction))
-    topics = find_topics(inventory.counts, mapping=mapping, namespace=namespace)
-    recording = read_recording(bag, inventory, topics, lambda fraction: progress(0.4 + 0.6 * fraction), episode)
-    recording.parameters = recording.parameters or parameters
-    return analysis_of(recording, bag.remarks.lines())
-
-
-def analysis_of(recording: Recording, damage: list[str]) -> Analysis:
-    """Analyse what was read; `damage` is what was wrong with the files."""
-    config, why_not = usable_config(recording.parameters)
+    described = {}  # an unreadable run_info leads to a remark later
+    for topic, message in inventory.run_infos.items():
+        with contextlib.suppress(InputRejectedError):
+            described[topic.name] = parameters_from_msg(decode(message)).topics
+    topics = find_topics(inventory.counts, mapping=mapping, namespace=namespace, described=described)
+    recording = read_recording(
+        bag, inventory, topics, lambda fraction: progress(0.4 + 0.6 * fraction), episode, parameters
+    )
+    config, why_not = usable_config(recording.log.parameters)
     truth, remarks = (None, ()) if config is None else ground_truth(
-        recording.parameters, recording.contour, config.scene
+        recording.log.parameters, recording.log.contour, config.scene
     )
     judge, problem = _judge(recording, config, truth)
-    _judge_views(recording, judge)
     views = tuple(_analysed(recording, config, judge))
     steps = () if config is None else tuple(
         step for view in views if (step := view.evidence.step(config.scene, config.measurement)) is not None
     )
-    gaps = missing(recording, [view.evidence for view in views])
+    gaps = _missing(recording, [view.evidence for view in views])
     if config is None:
         gaps.append(f"coverage, surface error and pictures: {why_not}")
     elif judge is None:
         gaps.append(f"true coverage, regret, surface error and calibration: {problem}")
-    analysis = Analysis(
-        recording, config, truth, judge, None, views, steps, seconds_by_state(recording), drops(recording), tuple(gaps),
-        (*damage, *remark_lines(recording.remarks), *remarks),
-    )
-    return dataclasses.replace(analysis, record=_record(analysis))
+    remarks = (*bag.remarks.lines(), *Remarks(recording.remarks).lines(), *remarks)
+    return Analysis(recording, config, truth, judge, views, steps, tuple(gaps), remarks)
 
 
 def _judge(
     recording: Recording, config: EpisodeConfig | None, truth: GroundTruth | None
 ) -> tuple[EpisodeJudge | None, str]:
-    """The judge, or None and what is in the way."""
     if config is None or truth is None:
         return None, "the bag carries no true object"
     if config.views.num_views * len(truth.points) > _LARGEST:
         return None, f"{config.views.num_views} candidates and {len(truth.points)} points are too many to judge"
     try:
-        candidates = ViewSpace(config.views).angles
-        return EpisodeJudge(truth.points, config.scene, candidates, truth.shape, _start(recording, config)), ""
+        space = CircleViewSpace(config.views, config.scene.view_distance)
+        return EpisodeJudge(truth.points, config.scene, space, truth.shape, _start(recording, config)), ""
     except NbvPlannerError as error:
         return None, str(error)
 
 
-def _start(recording: Recording, config: EpisodeConfig) -> float | None:
-    """Where the camera stood at first: as the simulation counts its way, or where it was first seen."""
-    simulated = recording.parameters is not None and "depth_camera" in recording.parameters.nodes
-    if simulated and recording.episode == 1:
-        return config.motion.initial_view_angle
-    return None if recording.first_pose is None else recording.camera(recording.first_pose).view_angle
+def _start(recording: Recording, config: EpisodeConfig) -> View | None:
+    """First view of the camera: that of the simulation, or the first one recorded."""
+    log = recording.log
+    if log.parameters is not None and "depth_camera" in log.parameters.nodes and recording.episode == 1:
+        return View(config.motion.initial_view_angle, config.scene.view_distance)
+    return None if log.first_pose is None else View.of(log.camera(log.first_pose))
 
 
-def _judge_views(recording: Recording, judge: EpisodeJudge | None) -> None:
-    """Judge the views that were taken; a goal for which nothing was measured at the very end is none."""
-    if judge is None:
-        return
-    for view in _taken(recording):
-        decision = view.decision
-        judge.add_view(decision.view_angle, decision.utility, decision.milliseconds, view.belief)
+def _analysed(recording: Recording, config: EpisodeConfig | None, judge: EpisodeJudge | None) -> Iterator[AnalysedView]:
+    """Judge the views that were taken: all except a last one that was not reached before the recording ended."""
+    views = recording.log.views
+    if views and views[-1].belief is None and any(view.belief is not None for view in views):
+        views = views[:-1]
+    for view in views:
+        decision, estimate = view.decision, None
+        if judge is not None:
+            taken = decision.view(judge.scene.view_distance)
+            judge.add_view(taken, decision.utility, decision.milliseconds, view.belief)
+        if view.belief is not None and config is not None:
+            estimate = coverage_estimate(view.belief, config.termination.band_tolerance)
+        yield AnalysedView(view, None if judge is None else judge.views[-1], estimate)
 
 
-def _taken(recording: Recording) -> list[ViewEvidence]:
-    """Views that were taken: all but a last one on whose way the recording ended."""
-    views = recording.assembly.views
-    complete = any(view.belief is not None for view in views)
-    return views[:-1] if complete and views[-1].belief is None else views
+_KINDS = {
+    "true": "against the true object in the bag",
+    "estimated": "estimated from the belief, for the bag carries no true object",
+    "unknown": "not known",
+}
+_VIEW_COLUMNS = (
+    Column("view", "view"),
+    Column("angle_deg", "angle, °", 2),
+    Column("seconds", "decided after, s", 2),
+    Column("lasted", "until its scan, s", 3),
+    Column("new_points", "new points"),
+    Column("regret", "regret, points"),
+    Column("coverage", "true coverage", 4),
+    Column("coverage_estimate", "estimated coverage", 4),
+    Column("utility", "predicted utility", 4),
+    Column("milliseconds", "decision, ms", 2),
+    Column("rmse", "RMSE, m", 4),
+    Column("max_error", "greatest error, m", 4),
+    Column("hausdorff", "Hausdorff, m", 4),
+    Column("iou", "IoU", 4),
+    Column("band_coverage", "inside the band", 4),
+    Column("travelled", "travelled, m", 2),
+)
 
 
-def _analysed(
-    recording: Recording, config: EpisodeConfig | None, judge: EpisodeJudge | None
-) -> list[AnalysedView]:
-    taken = _taken(recording)
-    tolerance = None if config is None else config.termination.band_tolerance
-    found = []
-    for number, view in enumerate(taken):
-        stamp = view.decision.goal_stamp
-        estimate = None
-        if view.belief is not None and tolerance is not None:
-            estimate = coverage_estimate(view.belief, tolerance)
-        found.append(
-            AnalysedView(
-                evidence=view,
-                judged=None if judge is None else judge.views[number],
-                estimate=estimate,
-                seconds=(stamp - taken[0].decision.goal_stamp) * 1e-9,
-                lasted=None if view.belief_stamp is None else (view.belief_stamp - stamp) * 1e-9,
-            )
+def analysis_tables(analysis: Analysis) -> list[Table]:
+    """All tables for which the bag has data."""
+    total = sum(analysis.phases.values())
+    phases = [(name, seconds, seconds / total if total else math.nan) for name, seconds in analysis.phases.items()]
+    drops = [(node, reason, number) for (node, reason), number in sorted(analysis.drops.items())]
+    levels = analysis.record and analysis.record.calibration
+    roles, counts = analysis.recording.topics.names, analysis.recording.inventory.counts
+    topics = [
+        (topic.name, topic.type, roles.get(topic, "not used"), number)
+        for topic, number in sorted(counts.items(), key=lambda entry: entry[0].name)
+    ]
+    tables = [
+        _summary(analysis),
+        _checks(analysis),
+        _views(analysis),
+        _table(
+            "time_by_phase", "Time by phase", phases, Column("state", "state of the planner"), Column("seconds", "s"),
+            Column("part", "part"), note="From each status to the next, by the time at which they were recorded.",
+        ),
+        _table(
+            "drops", "What the nodes left out", drops, Column("node", "node"), Column("reason", "reason"),
+            Column("number", "number"), note="As each node said last on /diagnostics.",
+        ),
+        _table(
+            "calibration", "Calibration of the belief",
+            zip(levels.levels, levels.inside, strict=True) if levels else [],
+            Column("level", "nominal", 2), Column("inside", "observed", 4),
+            note="How often the true radius lies in the central interval of each level, over the grid, after the last "
+            "view.",
+        ),
+        _table(
+            "not_computed", "What cannot be computed, and why", zip(analysis.gaps, strict=True),
+            Column("gap", "what, why"),
+        ),
+        _table("remarks", "What is wrong with the bag", zip(analysis.remarks, strict=True), Column("remark", "what")),
+        _table(
+            "topics", "What the bag holds", topics, Column("topic", "topic"), Column("type", "type"),
+            Column("used_as", "used as"), Column("n", "messages"),
+        ),
+    ]
+    return [table for table in tables if table.rows]
+
+
+def _table(name: str, title: str, rows: Iterable[tuple[Cell, ...]], *columns: Column, note: str = "") -> Table:
+    return Table(name, title, note, columns, tuple(rows))
+
+
+def _summary(analysis: Analysis) -> Table:
+    recording, ended = analysis.recording, analysis.termination
+    rows: list[tuple[Cell, ...]] = [
+        ("coverage is", f"{analysis.coverage_kind}: {_KINDS[analysis.coverage_kind]}"),
+        ("true object", analysis.truth.source if analysis.truth else None),
+        ("planner", analysis.config.planner.label if analysis.config else None),
+        ("episode", f"{recording.episode} of {recording.episodes}" if recording.episodes > 1 else "the only one"),
+        ("views", str(len(analysis.views))),
+        ("coverage at the end", f"{analysis.coverage[-1]:.4f}" if analysis.coverage else None),
+        ("ended", f"{ended.reason.value}: {ended.detail}"),
+        ("length of the recording", f"{recording.inventory.seconds:.3f} s"),
+        ("distance travelled as recorded", f"{recording.log.path:.3f} m" if recording.log.first_pose else None),
+    ]
+    if analysis.record is not None:
+        rows += [
+            (_METRICS[name], f"{value:.4f}" if isinstance(value, float) else None if value is None else str(value))
+            for name, value in analysis.record.metrics.items()
+        ]
+    return _table("summary", "Summary", rows, Column("figure", "figure"), Column("value", "value"))
+
+
+_METRICS = {
+    "T": "T (views)",
+    "T95": "T95 (views to 95 % of the surface points)",
+    "rec": "rec (coverage at the end)",
+    "mean_individual_regret": "mean individual regret, surface points per view",
+    "surface_points": "surface points",
+}
+
+
+def _checks(analysis: Analysis) -> Table:
+    """Checks of the model in the last surface."""
+    first: dict[str, int] = {}
+    last: tuple[Check, ...] = ()
+    for number, view in enumerate(analysis.views, start=1):
+        last = last if view.evidence.belief is None else view.evidence.belief.checks
+        for check in last:
+            if check.level is not Level.GOOD:
+                first.setdefault(check.name, number)
+    return _table(
+        "checks", "Checks of the model", [
+            (check.name, check.score, check.limit, check.level.name, first.get(check.name), check.words)
+            for check in last
+        ],
+        Column("check", "check"), Column("score", "score"), Column("limit", "limit"), Column("level", "level"),
+        Column("since", "first not good at view"), Column("words", "what it says"),
+        note="In the surface of the last view. No success is claimed while one has FAILED.",
+    )
+
+
+def _views(analysis: Analysis) -> Table:
+    note = (
+        f"Coverage: {_KINDS[analysis.coverage_kind]}. Regret: new points of the best candidate less those of the view. "
+        "Errors are those of the belief with the view's measurements. Travelled: along the view circle."
+    )
+    rows: list[tuple[Cell, ...]] = []
+    for number, view in enumerate(analysis.views, start=1):
+        decision, judged, stamp = view.evidence.decision, view.judged, view.evidence.belief_stamp
+        seen = (None, None, None) if judged is None else (
+            judged.new_points, judged.greedy_gain - judged.new_points, judged.coverage
         )
-    return found
-
-
-def _record(analysis: Analysis) -> EpisodeRecord | None:
-    """The episode as a simulation would have recorded it, with the versions that it ran on."""
-    if analysis.judge is None or analysis.config is None:
-        return None
-    config, parameters = analysis.config, analysis.recording.parameters
-    record = analysis.judge.record(config.as_dict(), config.sensor.seed, analysis.termination)
-    versions = parameters.versions if parameters else {}
-    return dataclasses.replace(record, versions=versions or record.versions)
+        rows.append((
+            number, math.degrees(decision.view_angle),
+            (decision.goal_stamp - analysis.views[0].evidence.decision.goal_stamp) * 1e-9,
+            None if stamp is None else (stamp - decision.goal_stamp) * 1e-9,
+            *seen, view.estimate, decision.utility, decision.milliseconds,
+            *(None if judged is None else float(getattr(judged, column.name)) for column in _VIEW_COLUMNS[-6:]),
+        ))
+    return _table("views", "View by view", rows, *_VIEW_COLUMNS, note=note)

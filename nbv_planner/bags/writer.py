@@ -1,19 +1,23 @@
-"""Writing of bags through rosbags, so that a recorder that is killed loses no more than the last moment."""
+"""Writing and repairing bags."""
 
 from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from nbv_planner import __version__
-from nbv_planner.bags.decoding import knows_type, typestore
-from nbv_planner.errors import BagError, DependencyError
+from nbv_planner.bags.reader import Bag, Progress, definition_problem, knows_type, typestore
+from nbv_planner.bags.storage import Topic
+from nbv_planner.errors import BagError, analysis_needed
 
 STORAGES = ("mcap", "sqlite3")
-
 # The newest version of metadata.yaml whose QoS profiles Humble reads too.
 _METADATA_VERSION = 8
 
@@ -21,46 +25,34 @@ _METADATA_VERSION = 8
 class BagWriter:
     """A bag that is being written; a context manager that ends it properly.
 
-    rosbags keeps up to a megabyte (MCAP) or everything (SQLite) in memory until the end. :meth:`flush` hands over to
-    the operating system what has been written so far: closed chunks in MCAP, a committed transaction in SQLite. What
-    was flushed survives the death of the process, and after `durable=True` that of the machine.
+    rosbags keeps up to a megabyte (MCAP) or everything (SQLite) in memory until the end. :meth:`flush` passes to the
+    operating system what has been written so far: closed chunks in MCAP, a committed transaction in SQLite. Flushed
+    data survive a killed process, and with `durable=True` a power failure.
     """
 
     def __init__(self, path: str | Path, storage: str = "mcap") -> None:
-        """Begin the bag.
-
-        Args:
-            path: its folder; must not exist.
-            storage: `mcap` or `sqlite3`.
+        """Begin the bag in the folder `path`, which must not exist; the storage is `mcap` or `sqlite3`.
 
         Raises:
             BagError: the folder exists or cannot be written.
             DependencyError: rosbags is not installed.
         """
-        try:
+        with analysis_needed("recording needs rosbags"):
             from rosbags.rosbag2 import StoragePlugin, Writer, WriterError
-        except ImportError as error:
-            raise DependencyError(
-                f"cannot import {error.name}: recording needs rosbags (pip install '.[analysis]' in the checkout)"
-            ) from error
         self.path, self._storage = Path(path), storage
         self._connections: dict[str, Any] = {}
         self._unflushed = 0
         try:
-            self._writer = Writer(
-                self.path, version=_METADATA_VERSION, storage_plugin=StoragePlugin[storage.upper()]
-            )
+            self._writer = Writer(self.path, version=_METADATA_VERSION, storage_plugin=StoragePlugin[storage.upper()])
             self._writer.set_custom_data("recorded_by", f"nbv_planner {__version__}")
             self._writer.open()
         except (OSError, WriterError) as error:
             raise BagError(f"cannot record to {path}: {error}") from error
 
     def __enter__(self) -> BagWriter:
-        """Go on."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End the bag, whatever has happened."""
         self.close()
 
     def add_topic(self, name: str, kind: str, offered_qos: Sequence[Any] = ()) -> None:
@@ -80,37 +72,31 @@ class BagWriter:
         return name in self._connections
 
     def write(self, name: str, time: int, data: bytes) -> None:
-        """Write a serialised message of a described topic that came at `time` (nanoseconds).
+        """Write a serialised message of a described topic, received at `time` (nanoseconds).
 
         Raises:
             BagError: it cannot be written.
         """
-        try:
+        with self._written():
             self._writer.write(self._connections[name], time, data)
-        except (OSError, sqlite3.Error) as error:
-            raise BagError(f"cannot record to {self.path}: {error}") from error
         self._unflushed += 1
 
     def flush(self, *, durable: bool = False) -> None:
-        """Hand over what has been written to the operating system, and to the disk if `durable`.
+        """Pass what has been written to the operating system, and to the disk if `durable`.
 
         Raises:
             BagError: it cannot be written.
         """
-        storage = self._writer.storage
-        try:
+        storage, unflushed, self._unflushed = self._writer.storage, self._unflushed, 0
+        with self._written():
             if self._storage == "sqlite3":
                 storage.conn.commit()
                 return
-            if self._unflushed:
+            if unflushed:
                 storage.close_chunk()
             storage.bio.flush()
             if durable:
                 os.fsync(storage.bio.fileno())
-        except (OSError, sqlite3.Error) as error:
-            raise BagError(f"cannot record to {self.path}: {error}") from error
-        finally:
-            self._unflushed = 0
 
     def close(self) -> None:
         """End the bag: index and metadata.yaml.
@@ -118,9 +104,78 @@ class BagWriter:
         Raises:
             BagError: it cannot be written.
         """
-        if self._writer.storage is None:
-            return
+        if self._writer.storage is not None:
+            with self._written():
+                self._writer.close()
+
+    @contextmanager
+    def _written(self) -> Iterator[None]:
         try:
-            self._writer.close()
+            yield
         except (OSError, sqlite3.Error) as error:
             raise BagError(f"cannot record to {self.path}: {error}") from error
+
+
+# Far longer than a description of many publishers, and still read quickly.
+_LONGEST = 2**16
+
+
+def profiles_for_bag(kinds: Iterable[tuple[int, int]], depth: int) -> list[Any]:
+    """Profiles of this `depth` for the description of a topic in a bag.
+
+    The kinds are reliability and durability of its publishers, as numbers of rmw; each counts once.
+    """
+    from rosbags.interfaces import Qos, QosDurability, QosHistory, QosLiveliness, QosReliability, QosTime
+
+    endless = QosTime(9223372036, 854775807)
+    return [
+        Qos(
+            QosHistory.KEEP_LAST, depth, QosReliability(reliability), QosDurability(durability), endless,
+            endless, QosLiveliness.AUTOMATIC, endless, False,
+        )
+        for reliability, durability in sorted(set(kinds))
+    ]
+
+
+def described_profiles(text: str) -> list[Any]:
+    """The profiles that a bag describes (YAML); none if they cannot be read."""
+    from rosbags.rosbag2.metadata import parse_qos
+
+    try:
+        return list(parse_qos(yaml.safe_load(text))) if len(text) <= _LONGEST else []
+    except Exception:  # whatever else is there is no description
+        return []
+
+
+_MESSAGES_PER_FLUSH = 1000
+
+
+def copy_bag(bag: Bag, writer: BagWriter, progress: Progress = lambda fraction: None) -> tuple[Counter[str], list[str]]:
+    """Copy every message that can be read into a new bag, with index and metadata.
+
+    The bag may be damaged; it is read twice, and `progress` is called with the fraction read. Returns the numbers of
+    messages by topic, and what was skipped.
+
+    Raises:
+        BagError: nothing can be read, or the new bag cannot be written.
+    """
+    found = bag.inventory(lambda fraction: progress(0.5 * fraction))
+    left_out = [problem for topic in found.counts if (problem := _problem(topic)) is not None]
+    wanted = {topic for topic in found.counts if _problem(topic) is None}
+    counts: Counter[str] = Counter()
+    for message in bag.messages(wanted.__contains__, lambda fraction: progress(0.5 + 0.5 * fraction)):
+        name = message.topic.name
+        if name not in writer:
+            writer.add_topic(name, message.topic.type, described_profiles(message.topic.offered_qos))
+        writer.write(name, message.time, message.data)
+        counts[name] += 1
+        if counts.total() % _MESSAGES_PER_FLUSH == 0:
+            writer.flush()
+    return counts, [*bag.remarks.lines(), *left_out]
+
+
+def _problem(topic: Topic) -> str | None:
+    """Why the messages of a topic cannot be copied, None if they can."""
+    if topic.encoding != "cdr" or not knows_type(topic.type):
+        return f"{topic.name}: the definition of {topic.type or 'its type'} is not known: left out"
+    return definition_problem(topic)

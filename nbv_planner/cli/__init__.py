@@ -1,1 +1,1 @@
-"""The command line `nbv-planner`: one file per verb, and the only place that prints."""
+"""The command line `nbv-planner`: one file per subcommand, and the only place that prints."""

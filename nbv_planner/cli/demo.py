@@ -1,105 +1,93 @@
-"""Verb `demo`: three nodes as separate processes reconstruct an object over real DDS."""
+"""Start three ROS 2 nodes as separate processes that reconstruct an object, and show their progress."""
 
 from __future__ import annotations
 
 import argparse
 from contextlib import nullcontext
-from pathlib import Path
 
 from nbv_planner.bags.writer import BagWriter
-from nbv_planner.cli.episode_options import add_episode_options, episode_config, parameters_from, results_folder
-from nbv_planner.cli.episode_output import finish, print_header, print_view
-from nbv_planner.cli.ros_access import require_ros
-from nbv_planner.config_files import Parameters, dump_parameters
-from nbv_planner.episode_config import EpisodeConfig
+from nbv_planner.cli.options import add_episode_options, episode_config, episode_folder, parameters_from, require_ros
+from nbv_planner.cli.output import EXIT_CODES, finish, print_header, print_view, say, stopped
+from nbv_planner.episode.judge import EpisodeJudge
+from nbv_planner.episode.parameter_files import Parameters, dump_parameters
+from nbv_planner.episode.parameters import STATE_FILES, EpisodeConfig
+from nbv_planner.episode.records import ResultsFolder, Step
+from nbv_planner.episode.simulation import Simulation
 from nbv_planner.errors import SettingError
-from nbv_planner.evaluation.judge import EpisodeJudge
-from nbv_planner.evaluation.records import Step
 from nbv_planner.planning.objectives import TRUTH_OBJECTIVES
 from nbv_planner.planning.shapes.certificate import CoverageEstimate
 from nbv_planner.planning.termination import Termination, TerminationReason
-from nbv_planner.results import ResultsFolder
-from nbv_planner.saving import STATE_FILES
-from nbv_planner.simulation import Simulation
+from nbv_planner.system import held_signals
 
 
-def add_parser(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the verb."""
-    parser = verbs.add_parser("demo", help="three ROS 2 nodes reconstruct an object, with pictures of it")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
     add_episode_options(parser)
     parser.add_argument("--record", action="store_true", help="record a bag into the results folder")
     parser.add_argument(
-        "--respawn", action="store_true", help="start a node again that fails or is killed; it goes on where it was"
+        "--respawn", action="store_true", help="restart a node that fails or is killed; it resumes where it was"
     )
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the verb."""
+    """Run the subcommand."""
     parameters = parameters_from(arguments)
     config = episode_config(parameters, "sensor")
     for objective in config.planner.used_objectives:
         if objective in TRUTH_OBJECTIVES:
             raise SettingError(f"objective: {objective} needs the true object; use nbv-planner simulate")
-    judge = Simulation(config).judge  # refuses here whatever the nodes would refuse
+    judge = Simulation(config).judge  # refuses here what the nodes would refuse
     require_ros("nbv-planner simulate needs no ROS")
-    with results_folder(arguments, config) as results:
+    with held_signals() as came, episode_folder(arguments, config) as results:
         lead(parameters)
         (results.folder / "parameters.yaml").write_text(dump_parameters(parameters), encoding="utf-8")
-        termination = _run_nodes(results, config, judge, arguments, parameters)
-        finish(results, config, judge, termination)
-    return {TerminationReason.STOPPED: 130, TerminationReason.FAILED: 1}.get(termination.reason, 0)
+        termination = _run_nodes(results, config, judge, arguments, parameters, came)
+        finish(results, config, judge, termination, figures=arguments.figures)
+    return 130 if termination.reason is TerminationReason.STOPPED else EXIT_CODES.get(termination.reason, 0)
 
 
 def lead(parameters: Parameters) -> None:
-    """Have the nodes become active by themselves, and the planner wait until the episode is followed."""
+    """Make the nodes become active by themselves, and the planner wait until the episode is monitored."""
     for values in parameters.values():
         values.pop("autostart", None)
     parameters["nbv_planner"]["wait_for_start"] = True
 
 
 class _Printer:
-    """Prints how the episode goes."""
+    """Prints the progress of the episode."""
 
-    def __init__(self, config: EpisodeConfig, judge: EpisodeJudge) -> None:
-        self._config, self._judge = config, judge
+    def __init__(self, config: EpisodeConfig, judge: EpisodeJudge, came: list[int]) -> None:
+        self._config, self._judge, self._came = config, judge, came
 
     def started(self, domain: int, pids: dict[str, int]) -> None:
         ids = ", ".join(f"{name} {pid}" for name, pid in pids.items())
-        print(f"three nodes on ROS domain {domain} (process ids: {ids})")
+        say(f"three nodes on ROS domain {domain} (process ids: {ids})")
         print_header(self._config)
 
     def took(self, step: Step, estimate: CoverageEstimate | None) -> None:
         self._judge.add(step)
-        print_view(self._judge, self._config, estimate)
+        if not self._came:  # the reader of the output may have ended by the same signal
+            print_view(self._judge, self._config, estimate)
 
     def waits(self, status: str) -> None:
-        print(f"planner: {status}", flush=True)
+        say(f"planner: {status}")
 
 
 def _run_nodes(
     results: ResultsFolder, config: EpisodeConfig, judge: EpisodeJudge, arguments: argparse.Namespace,
-    parameters: Parameters,
+    parameters: Parameters, came: list[int],
 ) -> Termination:
-    """Run the episode to its end, or to Ctrl-C."""
-    from nbv_planner.ros.episode_run import run_episode
+    from nbv_planner.ros.node_processes import run_episode
 
     file, logs = results.folder / "parameters.yaml", results.folder / "logs"
     if arguments.respawn:
-        file = _with_state(results.folder / "state", parameters)
-    printer = _Printer(config, judge)
+        state = results.folder / "state"
+        state.mkdir()
+        for node, (name, saved) in STATE_FILES.items():
+            parameters[node][name] = str((state / saved).resolve())
+        file = state / "parameters.yaml"
+        file.write_text(dump_parameters(parameters), encoding="utf-8")
+    printer = _Printer(config, judge, came)
     with BagWriter(results.folder / "bag") if arguments.record else nullcontext() as bag:
-        try:
-            return run_episode(config, file, logs, printer, bag, respawn=arguments.respawn)
-        except KeyboardInterrupt:
-            return Termination(TerminationReason.STOPPED, {"views": float(len(judge.views))}, "Ctrl-C")
-
-
-def _with_state(folder: Path, parameters: Parameters) -> Path:
-    """Write a parameter file with which the nodes keep their state in `folder`, and return it."""
-    folder.mkdir()
-    for node, (name, file) in STATE_FILES.items():
-        parameters[node][name] = str((folder / file).resolve())
-    path = folder / "parameters.yaml"
-    path.write_text(dump_parameters(parameters), encoding="utf-8")
-    return path
+        termination = run_episode(config, file, logs, printer, bag, respawn=arguments.respawn, ended=lambda: bool(came))
+    return termination or stopped(judge, came)

@@ -1,77 +1,164 @@
-"""Entry point of `nbv-planner`."""
+"""The program `nbv-planner`: imports only the requested subcommand."""
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, NoReturn
 
-# Small factorisations are slower on several BLAS threads than on one, and rounding must not hang on their number;
+from nbv_planner import __version__
+from nbv_planner.errors import NbvPlannerError, SettingError, UnknownNameError
+from nbv_planner.system import signals_end_process, signals_interrupt
+
+# Small factorisations are slower on several BLAS threads than on one, and rounding must not depend on their number;
 # set before numpy is loaded.
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 os.environ["MKL_NUM_THREADS"] = "1"
-
-from nbv_planner import __version__
-from nbv_planner.cli import (
-    analyze,
-    bench,
-    compare,
-    demo,
-    experiment,
-    faults,
-    fuzz,
-    objectives,
-    optimum,
-    parameter_tables,
-    record,
-    reindex,
-    replay,
-    report,
-    security_policy,
-    simulate,
-    view,
-)
-from nbv_planner.errors import NbvPlannerError
-
-_VERBS = (
-    demo, simulate, view, record, analyze, replay, compare, reindex, experiment, report, optimum,
-    bench, faults, fuzz, objectives, parameter_tables, security_policy,
-)
-
 EXIT_BAD_INPUT = 2
 EXIT_INTERRUPTED = 130
 EXIT_NO_READER = 141
 
 
+class Subcommand(NamedTuple):
+    """A subcommand."""
+
+    group: str  #: the purpose under which the help lists it.
+    help: str  #: what it does, in one line.
+    module: str  #: has `add_arguments(parser)` and `run(arguments)`, which returns the exit code.
+
+
+SUBCOMMANDS = {
+    name: Subcommand(group, text, f"nbv_planner.cli.{name}")
+    for group, name, text in (
+        ("run", "demo", "three ROS 2 nodes reconstruct an object"),
+        ("run", "simulate", "the same episode in one process, without ROS"),
+        ("look", "view", "watch running nodes in a window, or with --web in a browser"),
+        ("look", "analyze", "tables, pictures and one page from a bag"),
+        ("look", "show", "list the objectives, or the parameters of the nodes"),
+        ("record", "record", "record the topics of the nodes into a bag, until Ctrl-C"),
+        ("record", "replay", "feed a bag through mapper and planner again, and compare the decisions"),
+        ("record", "reindex", "repair a bag that is damaged, or whose recorder was killed"),
+        ("study", "experiment", "run a sweep of planners, objects, protocols and seeds in parallel"),
+        ("study", "report", "report on a sweep, or compare several bags, episodes and sweeps"),
+        ("study", "optimum", "compute the least number of views for each object, with proof"),
+    )
+}
+"""The subcommands in the order of the help."""
+_RENAMED = {"compare": ["report"], "objectives": ["show", "objectives"], "parameters": ["show", "parameters"]}
+_REMOVED = {
+    "bench": "python -m benchmarks run", "faults": "python -m campaigns faults", "fuzz": "python -m campaigns fuzz",
+    "security-policy": "ros2 security generate_policy",
+}
+
+
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a verb.
+    """Run a subcommand; returns its exit code, see :func:`run_program`."""
+    return with_signals(_main, argv)
+
+
+def with_signals(run: Callable[[Sequence[str]], int], argv: Sequence[str] | None) -> int:
+    """Exit code of `run` with `argv`; without it with the process's arguments, or 128 + the number of a signal."""
+    if argv is not None:
+        return run(argv)
+    with signals_interrupt() as came:
+        code = run(sys.argv[1:])
+    return 128 + came[0] if came else code
+
+
+def _main(argv: Sequence[str]) -> int:
+    given = list(argv)
+    old = given[0] if given else ""
+    if old in _REMOVED:
+        where = "" if _REMOVED[old].startswith("ros2") else " in the checkout"
+        print(f"nbv-planner {old}: error: no longer a subcommand; use {_REMOVED[old]}{where}", file=sys.stderr)
+        return EXIT_BAD_INPUT
+    if old in _RENAMED:
+        print(f"note: {old} is now {' '.join(_RENAMED[old])}", file=sys.stderr)
+        given[:1] = _RENAMED[old]
+    about = "Near-optimal next-best-view planning: reconstruct an object in few views."
+    return run_program("nbv-planner", about, SUBCOMMANDS, given)
+
+
+def run_program(program: str, about: str, subcommands: Mapping[str, Subcommand], argv: Sequence[str]) -> int:
+    """Load the subcommand named first in `argv` and run it with the rest.
 
     Returns:
-        Exit code: 0, 2 for input that is not allowed (one line on stderr says why), 130 after Ctrl-C, 141 when whoever
-        read the output (`head`, `less`) has gone, as for programs that SIGPIPE ends.
+        Exit code: that of the subcommand, 2 for input that is not allowed (one line on stderr says why), 130 after
+        Ctrl-C, 141 when the reader of the output (`head`, `less`) has ended, as for programs that SIGPIPE ends.
     """
-    parser = argparse.ArgumentParser(
-        prog="nbv-planner", description="Near-optimal next-best-view planning: reconstruct an object in few views."
-    )
-    parser.add_argument("--version", action="version", version=f"nbv-planner {__version__}")
-    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
-    for verb in _VERBS:
-        verb.add_parser(verbs)
-    arguments = parser.parse_args(argv)
     try:
-        code = int(arguments.run(arguments))
+        name = _subcommand(program, about, subcommands, argv[:1])
+        program = f"{program} {name}"
+        with signals_end_process():
+            module = importlib.import_module(subcommands[name].module)
+        parser = Parser(prog=program, description=module.__doc__)
+        module.add_arguments(parser)
+        parser.set_defaults(subcommand=name)
+        code = int(module.run(_parsed(parser, argv[1:])))
         sys.stdout.flush()
         return code
     except NbvPlannerError as error:
-        print(f"nbv-planner {arguments.verb}: error: {error}", file=sys.stderr)
+        print(f"{program}: error: {error}", file=sys.stderr)
         return EXIT_BAD_INPUT
     except KeyboardInterrupt:
+        _end_output()
         return EXIT_INTERRUPTED
     except BrokenPipeError:
-        # What is still buffered would fail again when the interpreter ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _end_output()
         return EXIT_NO_READER
+
+
+def _end_output() -> None:
+    """Flush the output; a closed pipe would fail again when the interpreter ends."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+class Parser(argparse.ArgumentParser):
+    """Reports a wrong command line in one line, as all other bad input."""
+
+    def error(self, message: str) -> NoReturn:
+        """Refuse the command line.
+
+        Raises:
+            SettingError: always.
+        """
+        raise SettingError(f"{message} (see {self.prog} --help)")
+
+
+def _subcommand(program: str, about: str, subcommands: Mapping[str, Subcommand], argv: Sequence[str]) -> str:
+    listing = ""
+    for group in dict.fromkeys(one.group for one in subcommands.values()):
+        rows = [f"  {name:12}{one.help}\n" for name, one in subcommands.items() if one.group == group]
+        listing += f"{group}:\n{''.join(rows)}\n"
+    parser = Parser(
+        prog=program, usage="%(prog)s [-h] [--version] SUBCOMMAND ...", description=about,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=f"{listing}{program} SUBCOMMAND --help lists its options.",
+    )
+    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
+    parser.add_argument("subcommand", nargs="?", help=argparse.SUPPRESS)
+    name = _parsed(parser, argv).subcommand
+    if name is None:
+        parser.error(f"name a subcommand: {', '.join(subcommands)}")
+    if name not in subcommands:
+        raise UnknownNameError("subcommand", name, subcommands)
+    return str(name)
+
+
+def _parsed(parser: argparse.ArgumentParser, argv: Sequence[str]) -> argparse.Namespace:
+    arguments, unknown = parser.parse_known_args(argv)
+    if unknown and unknown[0].startswith("-"):
+        raise UnknownNameError("option", unknown[0].partition("=")[0], re.findall(r"--[\w-]+", parser.format_usage()))
+    if unknown:
+        parser.error(f"unexpected argument {unknown[0]!r}")
+    return arguments
 
 
 if __name__ == "__main__":

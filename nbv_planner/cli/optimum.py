@@ -1,93 +1,67 @@
-"""Verb `optimum`: the least number of views that reconstructs each object, beside the omniscient greedy planner's."""
+"""Compute the least number of views that reconstructs each object, with proof, and that of the greedy planner."""
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from nbv_planner.errors import SettingError
-from nbv_planner.evaluation.optimum import DEFAULT_TIME_LIMIT
-from nbv_planner.evaluation.records import versions
-from nbv_planner.experiments.optimum_table import OptimumCase, OptimumRow, run_optima
-from nbv_planner.objects import OBJECT_FORMS, OBJECT_SETS, parse_object
-from nbv_planner.results import ResultsFolder
-from nbv_planner.scene import Scene
+from nbv_planner.cli.options import add_out, add_workers, comma_separated, positive_number, results_folder, whole_number
+from nbv_planner.cli.output import ProgressLine
+from nbv_planner.experiments.optimum import DEFAULT_TIME_LIMIT, OptimumCase, OptimumRow, run_optima
+from nbv_planner.versions import versions
+from nbv_planner.world.objects import OBJECT_FORMS, OBJECT_SETS, parse_object
+from nbv_planner.world.scene import Scene
+
+JSON_FILE = "optimum.json"
 
 
-def add_parser(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the verb."""
-    parser = verbs.add_parser("optimum", help="least number of views per object, proved, beside the greedy planner's")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
     parser.add_argument(
         "--objects", nargs="+", metavar="OBJECT", default=["thesis"],
         help=f"objects: {'; '.join(OBJECT_FORMS)}; or sets: {', '.join(OBJECT_SETS)} (default: thesis)",
     )
     parser.add_argument(
-        "--candidates", default="100,360", metavar="N,M", help="numbers of candidate views (default: %(default)s)"
+        "--candidates", type=comma_separated(whole_number(1, 100_000)), default="100,360", metavar="N,M",
+        help="numbers of candidate views (default: %(default)s)",
     )
-    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, metavar="N", help="number of processes")
-    parser.add_argument("--out", metavar="DIR", help="folder to write optimum.json (best sets too) and optimum.md into")
+    add_workers(parser)
+    add_out(parser, "none, only print the tables")
     parser.add_argument("--cache", metavar="DIR", help="folder of the cache (default: nbv_planner in that of the user)")
     parser.add_argument(
-        "--time-limit", type=float, default=DEFAULT_TIME_LIMIT, metavar="S",
+        "--time-limit", type=positive_number, default=DEFAULT_TIME_LIMIT, metavar="S",
         help="seconds for each number of views; what is not proved by then is marked (default: %(default)g)",
     )
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the verb."""
-    cases = _cases(arguments)
-    if arguments.out is None:
-        print(optimum_tables(_computed(cases, arguments.workers)))
-        return 0
-    with ResultsFolder(Path(arguments.out)) as results:
-        rows = _computed(cases, arguments.workers)
-        content = {"versions": versions(), "rows": [row.to_json() for row in rows]}
-        (results.folder / "optimum.json").write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-        (results.folder / "optimum.md").write_text(optimum_tables(rows) + "\n", encoding="utf-8")
-        results.commit()
-    print(optimum_tables(rows))
-    return 0
-
-
-def _cases(arguments: argparse.Namespace) -> list[OptimumCase]:
-    """What was asked for.
-
-    Raises:
-        NbvPlannerError: says what is not allowed.
-    """
-    if arguments.workers < 1:
-        raise SettingError(f"--workers: {arguments.workers} is out of range; must be >= 1")
-    if not arguments.time_limit > 0.0:
-        raise SettingError(f"--time-limit: {arguments.time_limit} is out of range; must be > 0")
+    """Run the subcommand."""
     objects = [text for name in arguments.objects for text in OBJECT_SETS.get(name, (name,))]
     for text in objects:
         parse_object(text, Scene())
     cache = None if arguments.cache is None else Path(arguments.cache)
-    counts = _counts(arguments.candidates)
-    return [OptimumCase(text, count, cache, arguments.time_limit) for count in counts for text in objects]
-
-
-def _counts(text: str) -> list[int]:
-    """Numbers of candidates, each once."""
-    try:
-        counts = [int(number) for number in text.split(",")]
-    except ValueError as error:
-        raise SettingError(f"--candidates: {text!r} must be whole numbers, for example 100,360") from error
-    for count in counts:
-        if not 1 <= count <= 100_000:
-            raise SettingError(f"--candidates: {count} is out of range; must be >= 1 and <= 100000")
-    return list(dict.fromkeys(counts))
+    cases = [
+        OptimumCase(text, count, cache, arguments.time_limit) for count in arguments.candidates for text in objects
+    ]
+    if arguments.out is None:
+        print(optimum_tables(_computed(cases, arguments.workers)))
+        return 0
+    with results_folder(arguments, "optimum", JSON_FILE) as results:
+        rows = _computed(cases, arguments.workers)
+        content = {"versions": versions(), "rows": [row.to_json() for row in rows]}
+        (results.folder / JSON_FILE).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+        tables = optimum_tables(rows)
+        (results.folder / "optimum.md").write_text(tables + "\n", encoding="utf-8")
+        results.commit()
+    print(tables)
+    return 0
 
 
 def _computed(cases: Sequence[OptimumCase], workers: int) -> list[OptimumRow]:
-    rows = run_optima(cases, workers, _progress)
-    print(file=sys.stderr)
-    return rows
+    with ProgressLine(len(cases), "optima") as line:
+        return run_optima(cases, workers, lambda done, total: line.show(done))
 
 
 def optimum_tables(rows: Sequence[OptimumRow]) -> str:
@@ -126,8 +100,3 @@ def _line(row: OptimumRow) -> str:
         str(len(row.greedy_coverage)), ratio,
     ]
     return "| " + " | ".join(cells) + " |"
-
-
-def _progress(done: int, total: int) -> None:
-    if sys.stderr.isatty() or done == total:
-        print(f"\r{done} of {total} optima", end="", file=sys.stderr, flush=True)

@@ -1,26 +1,23 @@
-"""Verb `reindex`: a whole bag out of one whose recorder was killed, or of a damaged one."""
+"""Repair a bag that is damaged, or whose recorder was killed: copy all that can be read into a new one."""
 
 from __future__ import annotations
 
 import argparse
 
-from nbv_planner.bags.bag import Bag
-from nbv_planner.bags.repair import copy_bag
-from nbv_planner.bags.writer import STORAGES, BagWriter
-from nbv_planner.cli.bag_options import megabytes_read
+from nbv_planner.bags.reader import Bag
+from nbv_planner.bags.writer import BagWriter, copy_bag
+from nbv_planner.cli.options import add_bag, add_storage, megabytes_read
 
 
-def add_parser(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the verb."""
-    parser = verbs.add_parser("reindex", help="copy all that can be read of a damaged bag into a whole one")
-    parser.add_argument("bag", metavar="BAG", help="folder of a bag, or one of its files (.mcap, .db3)")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    add_bag(parser)
     parser.add_argument("--out", metavar="BAG", required=True, help="folder of the new bag")
-    parser.add_argument("--storage", choices=STORAGES, default="mcap", help="format of its file (default: mcap)")
-    parser.set_defaults(run=run)
+    add_storage(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the verb."""
+    """Run the subcommand."""
     bag = Bag(arguments.bag)
     with BagWriter(arguments.out, arguments.storage) as writer, megabytes_read(bag) as progress:
         counts, remarks = copy_bag(bag, writer, progress)

@@ -1,4 +1,8 @@
-"""Verb `replay`: recorded scans and poses through mapper and planner again."""
+"""Feed recorded scans and poses through mapper and planner again, and compare the decisions with the recorded ones.
+
+Exit code 0: they are the same; 1: they differ. With another planner, objective or parameters both are shown, and the
+exit code is 0.
+"""
 
 from __future__ import annotations
 
@@ -6,49 +10,32 @@ import argparse
 import dataclasses
 from collections.abc import Sequence
 
-from nbv_planner.bags.analysed import Analysis
-from nbv_planner.bags.bag import Bag
-from nbv_planner.bags.replay.replay import ReplayedDecision, replay
-from nbv_planner.bags.replay.tables import greatest, replay_table
-from nbv_planner.bags.run_parameters import RunParameters
-from nbv_planner.cli.bag_options import add_bag_options, named_analysis
-from nbv_planner.cli.episode_options import check_names
-from nbv_planner.config_files import load_parameters
+from nbv_planner.bags.analysis import Analysis
+from nbv_planner.bags.reader import Bag
+from nbv_planner.bags.replay import ReplayedDecision, greatest, replay, replay_table
+from nbv_planner.cli import options
+from nbv_planner.episode.run_info import RunParameters, parameters_from_file
+from nbv_planner.episode.simulation import Simulation
 from nbv_planner.errors import BagError
-from nbv_planner.planning.objectives import OBJECTIVES
-from nbv_planner.planning.planners import PLANNERS, PlannerSettings
-from nbv_planner.planning.planners.settings import named_choice
-from nbv_planner.reports.files import write_json, write_tables
-from nbv_planner.results import ResultsFolder
-from nbv_planner.simulation import Simulation
+from nbv_planner.planning.planners import PlannerSettings
+from nbv_planner.report.page import write_json, write_tables
 
 JSON_FILE = "replay.json"
 EXIT_DIFFERS = 1
 
 
-def add_parser(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the verb."""
-    parser = verbs.add_parser(
-        "replay", help="recorded scans and poses through mapper and planner again: the same decisions, or others?",
-        description="Exit code 0: the same decisions come out; 1: others do. With another planner, objective or "
-        "parameters the decisions are shown beside the recorded ones, and the exit code is 0.",
-    )
-    parser.add_argument("bag", metavar="BAG", help="folder of a bag, or one of its files (.mcap, .db3)")
-    parser.add_argument("--objective", help=f"decide by another objective: {', '.join(OBJECTIVES)}")
-    parser.add_argument("--planner", help=f"decide by another planner: {', '.join(PLANNERS)}")
-    parser.add_argument("--phase-one-objective", metavar="ID", help="another objective of phase 1 of two_phase")
-    parser.add_argument("--params", metavar="F", help="ROS 2 parameter file whose values take the recorded ones' place")
-    parser.add_argument("--out", metavar="DIR", help="write the table there too (CSV, Markdown, JSON)")
-    parser.add_argument("--force", action="store_true", help="replace an older replay there")
-    add_bag_options(parser)
-    parser.set_defaults(run=run)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    options.add_bag(parser)
+    options.add_planner(parser)
+    options.add_out(parser, "none, only print the table")
+    options.add_bag_options(parser, "; in another bag its values replace the recorded ones")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the verb."""
-    check_names(arguments)
-    analysis = named_analysis(arguments.bag, arguments)
-    recorded = analysis.recording.parameters
+    """Run the subcommand."""
+    analysis = options.named_analysis(arguments.bag, arguments)
+    recorded = analysis.recording.log.parameters
     if recorded is None or analysis.config is None:
         raise BagError(f"{arguments.bag} cannot be replayed: {'; '.join(analysis.gaps)}")
     parameters, changed = _changed(recorded, arguments)
@@ -56,32 +43,30 @@ def run(arguments: argparse.Namespace) -> int:
     table = replay_table(decisions, changed=changed)
     print(table.to_markdown())
     if arguments.out is not None:
-        with ResultsFolder(arguments.out, force=arguments.force, marker=JSON_FILE) as results:
+        with options.results_folder(arguments, "replay", JSON_FILE) as results:
             write_tables(results.folder, [table])
             write_json(results.folder / JSON_FILE, [table])
             results.commit()
     if changed:
-        return _say_counterfactual(analysis, parameters, decisions)
-    return _say_same(decisions, analysis.gaps)
+        return _print_counterfactual(analysis, parameters, decisions)
+    return _print_same(decisions, analysis.gaps)
 
 
 def _changed(recorded: RunParameters, arguments: argparse.Namespace) -> tuple[RunParameters, bool]:
-    """The recorded parameters with what was given in their place, and whether anything was given."""
+    """The recorded parameters with the given changes, and whether there are any."""
     nodes = {name: dict(values) for name, values in recorded.nodes.items()}
-    given = load_parameters(arguments.params) if arguments.params else {}
-    for name, values in given.items():
-        if name in nodes:
-            nodes[name].update(values)
-    options = {"objective": arguments.objective, "planner": arguments.planner,
-               "phase_one_objective": arguments.phase_one_objective}
-    options = {name: value for name, value in options.items() if value is not None}
+    given = parameters_from_file(arguments.params_file).nodes if arguments.params_file else {}
+    for name in given.keys() & nodes.keys():
+        nodes[name].update(given[name])
     planner = nodes.setdefault("nbv_planner", {})
-    planner.update(named_choice(options, planner.get("planner", PlannerSettings().planner)))
-    return dataclasses.replace(recorded, nodes=nodes), bool(given or options)
+    choice = options.chosen_planner(arguments, planner.get("planner", PlannerSettings().planner))
+    planner.update(choice)
+    # A bag without run_info takes its parameters from the same file.
+    return dataclasses.replace(recorded, nodes=nodes), bool(choice) or given not in ({}, recorded.nodes)
 
 
-def _say_same(decisions: Sequence[ReplayedDecision], gaps: Sequence[str]) -> int:
-    """Say whether the same decisions came out, and what the bag lacks if not: that may be why."""
+def _print_same(decisions: Sequence[ReplayedDecision], gaps: Sequence[str]) -> int:
+    """Print whether the decisions were reproduced and, if not, what the bag lacks, a possible reason."""
     different = [number for number, one in enumerate(decisions, start=1) if one.choice.differs]
     gap, utility = (greatest([getattr(one, name) for one in decisions]) for name in ("belief_gap", "utility_gap"))
     print(f"beliefs differ by up to {_number(gap)} m, utilities by up to {_number(utility)}")
@@ -98,8 +83,8 @@ def _number(value: float | None) -> str:
     return "N/A" if value is None else f"{value:.3g}"
 
 
-def _say_counterfactual(analysis: Analysis, parameters: RunParameters, decisions: Sequence[ReplayedDecision]) -> int:
-    """Say where the other choice would have gone, and what it would have led to where that can be known."""
+def _print_counterfactual(analysis: Analysis, parameters: RunParameters, decisions: Sequence[ReplayedDecision]) -> int:
+    """Print the decisions of the other choice, and their results where these are known."""
     different = sum(one.choice.differs for one in decisions)
     print(f"{different} of {len(decisions)} decisions would have been different")
     pairs = [(one.choice.new_points, one.new_points) for one in decisions]
@@ -110,12 +95,12 @@ def _say_counterfactual(analysis: Analysis, parameters: RunParameters, decisions
         return 0
     print(f"single decisions: more new points {better} times, fewer {worse} times")
     if analysis.truth.described:
-        _say_simulated(analysis, parameters)
+        _print_simulated(analysis, parameters)
     return 0
 
 
-def _say_simulated(analysis: Analysis, parameters: RunParameters) -> None:
-    """Say how a whole episode with the other choice goes, on the same object with the same noise."""
+def _print_simulated(analysis: Analysis, parameters: RunParameters) -> None:
+    """Print the result of a whole episode with the other choice, on the same object with the same noise."""
     simulation = Simulation(parameters.config())
     for _ in simulation.run():
         pass
@@ -123,5 +108,3 @@ def _say_simulated(analysis: Analysis, parameters: RunParameters) -> None:
                            ("simulated with the changes", simulation.judge.metrics())):
         print(f"{label}: {metrics.get('T')} views, coverage {metrics.get('rec'):.1%}, "
               f"95 % after {metrics.get('T95') or 'N/A'} views")
-
-

@@ -1,107 +1,118 @@
-"""Verb `report`: tables, pictures and one page from the results of a sweep."""
+"""Write tables, pictures and one page from the results of a sweep.
+
+With several runs (bags, episodes or sweeps), compare them: coverage curves and a paired table.
+"""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
 from pathlib import Path
 
-from nbv_planner.cli.progress_line import ProgressLine
-from nbv_planner.errors import NbvPlannerError
-from nbv_planner.evaluation.best_coverage import Optimum
-from nbv_planner.experiments.report.contents import SweepReport, report_page, report_tables, sweep_report
-from nbv_planner.experiments.report.object_tables import object_table, paired_object_table
-from nbv_planner.experiments.report.optimum_table import (
-    Place,
-    optimum_percent,
-    optimum_table,
-    place_of,
-    sweep_optima,
-)
-from nbv_planner.experiments.report.output import (
-    FIGURES_FOLDER,
-    PAGE_FILE,
-    TABLES_FOLDER,
-    check_report_folder,
-    write_report,
-)
-from nbv_planner.experiments.sweep_results import read_sweep
-from nbv_planner.reports.page import Picture
-from nbv_planner.reports.table import Table
+from nbv_planner.cli.options import add_bag_options, add_figures, add_out, named_analysis, results_folder
+from nbv_planner.cli.output import ProgressLine, drawn, print_files
+from nbv_planner.errors import NbvPlannerError, ResultsError, SettingError
+from nbv_planner.experiments.folder import MANIFEST_FILE, read_sweep
+from nbv_planner.experiments.optimum_problem import Optimum
+from nbv_planner.experiments.summary import contents
+from nbv_planner.experiments.summary.runs import ComparedRun, compared_runs, paired_runs_table, runs_table, short_names
+from nbv_planner.experiments.summary.sweep_report import SweepReport, sweep_report
+from nbv_planner.report.page import Picture, Section, render_page, write_json, write_pictures, write_tables
+
+JSON_FILE = "comparison.json"
 
 
-def add_parser(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the verb."""
-    parser = verbs.add_parser("report", help="tables, pictures and one page from the results of a sweep")
-    parser.add_argument("folder", metavar="DIR", help="results folder of a sweep, finished or not")
-    parser.add_argument("--out", metavar="DIR", help="where the report goes (default: into the results folder)")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
     parser.add_argument(
-        "--figures", action=argparse.BooleanOptionalAction, default=True, help="draw pictures (default: yes)"
+        "runs", nargs="+", metavar="RUN",
+        help="results folder of a sweep, finished or not; of several runs each may also be a bag or a folder with "
+        "episode.json",
     )
-    parser.add_argument(
-        "--optimum", action=argparse.BooleanOptionalAction, default=True,
-        help="compare with the best sets of views, which are computed once per object and kept (default: yes)",
-    )
-    parser.set_defaults(run=run)
+    add_out(parser, "the sweep's folder; of several runs a new one below results/")
+    add_figures(parser)
+    parser.add_argument("--no-optimum", dest="optimum", action="store_false",
+                        help="do not compare with the best sets of views, which are computed once per object and kept")
+    add_bag_options(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the verb."""
-    report = sweep_report(read_sweep(arguments.folder))
-    out = Path(arguments.folder if arguments.out is None else arguments.out)
-    check_report_folder(out)
+    """Run the subcommand."""
+    return _compare(arguments) if len(arguments.runs) > 1 else _report(arguments)
+
+
+def _report(arguments: argparse.Namespace) -> int:
+    folder = arguments.runs[0]
+    if not (Path(folder) / MANIFEST_FILE).is_file():
+        raise ResultsError(
+            f"{folder} is not the results folder of a sweep (no {MANIFEST_FILE}); to compare a bag or an episode, name "
+            "another run too"
+        )
+    report = sweep_report(read_sweep(folder))
+    out = Path(folder if arguments.out is None else arguments.out)
+    contents.check_report_folder(out)
     print(f"sweep {report.sweep['name']}: {report.progress}", flush=True)
     optima = _optima(report) if arguments.optimum else {}
-    tables = [*report_tables(report), *_optimum_tables(report, optima), *_object_tables(report, optima)]
-    pictures = _pictures(report) if arguments.figures else []
-    write_report(out, tables, pictures, report_page(report, tables, pictures))
-    parts = [PAGE_FILE, f"{TABLES_FOLDER}/ with {len(tables)} tables"]
+    tables = contents.report_tables(report, optima)
+    pictures: list[Picture] = drawn(arguments.figures, lambda: _pictures(report), [])
+    contents.write_report(out, tables, pictures, contents.report_page(report, tables, pictures))
+    parts = [contents.PAGE_FILE, f"{contents.TABLES_FOLDER}/ with {len(tables)} tables"]
     if pictures:
-        parts.append(f"{FIGURES_FOLDER}/ with {len(pictures)} pictures")
+        parts.append(f"{contents.FIGURES_FOLDER}/ with {len(pictures)} pictures")
     print(f"report: {out}/ ({', '.join(parts)})")
     return 0
 
 
-def _optima(report: SweepReport) -> dict[Place, Optimum]:
-    """Compute the optima, or say why not."""
-    places = {place_of(e) for e in report.episodes}
-    line = ProgressLine(len(places), "optima")
-    try:
-        return sweep_optima(report.episodes, lambda done, total: line.show(done))
-    except NbvPlannerError as error:
-        print(f"no comparison with the optimum: {error}")
-        return {}
-    finally:
-        line.end()
-
-
-def _optimum_tables(report: SweepReport, optima: Mapping[Place, Optimum]) -> list[Table]:
-    """Compare with the optimum, where that is known."""
-    return [
-        optimum_table(
-            [e for e in report.episodes if e["case"]["protocol"] == protocol], optima,
-            f"table_7_1_optimum{report.suffix(protocol)}",
-        )
-        for protocol in (report.protocols if optima else ())
-    ]
-
-
-def _object_tables(report: SweepReport, optima: Mapping[Place, Optimum]) -> list[Table]:
-    """Classes of objects, and pairs of planners over the objects."""
-    percent = optimum_percent(report.episodes, optima) if optima else {}
-    tables = []
-    for protocol in report.protocols:
-        cases, suffix = report.of_protocol(protocol), report.suffix(protocol)
-        tables.append(object_table(cases, percent, f"objects{suffix}"))
-        tables.append(paired_object_table(cases, f"paired_objects{suffix}"))
-    return tables
+def _optima(report: SweepReport) -> dict[contents.Place, Optimum]:
+    """Compute the optima, or print why not."""
+    with ProgressLine(len({contents.place_of(e) for e in report.episodes}), "optima") as line:
+        try:
+            return contents.sweep_optima(report.episodes, lambda done, total: line.show(done))
+        except NbvPlannerError as error:
+            print(f"no comparison with the optimum: {error}")
+            return {}
 
 
 def _pictures(report: SweepReport) -> list[Picture]:
-    """Draw all pictures, or say why there are none."""
-    try:
-        from nbv_planner.cli.report_pictures import draw_pictures
-    except ImportError as error:
-        print(f"no pictures: {error.name} is not installed (pip install '.[analysis]' in the checkout)")
-        return []
+    from nbv_planner.experiments.summary.pictures import draw_pictures
+
     return draw_pictures(report, say=print)
+
+
+def _compare(arguments: argparse.Namespace) -> int:
+    with results_folder(arguments, "comparison", JSON_FILE) as results:
+        runs = _runs(arguments)
+        tables = [runs_table(runs), paired_runs_table(runs)]
+        pictures: list[Picture] = drawn(arguments.figures, lambda: _overlay(runs), [])
+        write_tables(results.folder / "tables", tables)
+        write_pictures(results.folder / "figures", pictures)
+        write_json(results.folder / JSON_FILE, tables)
+        sections = [Section("coverage", "Coverage", pictures), Section("tables", "Tables", tables)]
+        page = render_page("Comparison", f"{len(runs)} runs", [section for section in sections if section.blocks])
+        (results.folder / "comparison.html").write_text(page, encoding="utf-8")
+        results.commit()
+    for table in tables:
+        print(table.to_markdown())
+    print_files(results)
+    return 0
+
+
+def _runs(arguments: argparse.Namespace) -> list[ComparedRun]:
+    named = zip(arguments.runs, short_names(arguments.runs), strict=True)
+    found = [run for path, name in named for run in compared_runs(path, name, lambda p: named_analysis(p, arguments))]
+    labels = [run.label for run in found]
+    twice = sorted({label for label in labels if labels.count(label) > 1})
+    if twice:
+        raise SettingError(f"{twice[0]} is named twice")
+    return found
+
+
+def _overlay(runs: list[ComparedRun]) -> list[Picture]:
+    from nbv_planner.report.figures.recorded_figure import draw_coverage_overlay
+    from nbv_planner.report.figures.style import picture
+
+    curves = {f"{run.label}{'' if run.coverage_kind == 'true' else ' (estimated)'}": run.mean_coverage for run in runs}
+    caption = (
+        "One line per run; of several episodes the mean, where an episode that has ended keeps its coverage. "
+        "Coverage is the true one where the label does not say that it is estimated."
+    )
+    return [picture("coverage", "Coverage over the number of views", caption, draw_coverage_overlay(curves))]

@@ -1,1 +1,1 @@
-"""Many episodes: the comparison with the thesis's published table."""
+"""Many episodes: sweeps, statistics, the optimum, theory."""

@@ -1,4 +1,4 @@
-"""Running one case of a sweep, whatever is measured in it."""
+"""Running one case of a sweep with any measure."""
 
 from __future__ import annotations
 
@@ -13,22 +13,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from nbv_planner.episode_config import EpisodeConfig
+from nbv_planner.episode.parameters import EpisodeConfig
+from nbv_planner.episode.simulation import Simulation
 from nbv_planner.experiments.sweep import EPISODE, Case
 from nbv_planner.experiments.theory import run_theory_case
 from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.termination import Termination
-from nbv_planner.simulation import Episode, Simulation
+from nbv_planner.system import ending_signals
 
 
 @dataclass(frozen=True)
 class Measure:
-    """Something that can be measured in each case of a sweep.
+    """Something that can be measured in each case of a sweep, and the subfolder of the results for its files.
 
-    Attributes:
-        run: takes the settings of the planner, the object as text and the whole configuration; returns what JSON can
-            hold. The same arguments must give the same figures, times apart.
-        folder: folder of the results in which its files go.
+    It runs on the settings of the planner, the object as text and the whole configuration, and gives JSON values; the
+    same arguments must give the same values, except times.
     """
 
     run: Callable[[PlannerSettings, str, EpisodeConfig], dict[str, Any]]
@@ -36,44 +35,34 @@ class Measure:
 
 
 def run_episode_case(planner: PlannerSettings, shape: str, config: EpisodeConfig) -> dict[str, Any]:
-    """Run an episode; returns its record, see :meth:`nbv_planner.evaluation.records.EpisodeRecord.to_json`.
+    """Run an episode; returns its record, see :meth:`nbv_planner.episode.records.EpisodeRecord.to_json`.
 
     Raises:
         NbvPlannerError: the configuration does not fit.
     """
     simulation = Simulation(config)
-    termination = _run_to_the_end(simulation.run())
-    return simulation.judge.record(config.as_dict(), config.sensor.seed, termination).to_json()
-
-
-def _run_to_the_end(episode: Episode) -> Termination:
-    while True:
+    episode = simulation.run()
+    termination: Termination | None = None
+    while termination is None:
         try:
             next(episode)
         except StopIteration as end:
-            termination: Termination = end.value
-            return termination
+            termination = end.value
+    return simulation.judge.record(config.as_dict(), config.sensor.seed, termination).to_json()
 
 
 THEORY_MEASURES: dict[str, Measure] = {
     "theory": Measure(functools.partial(run_theory_case, measurement="line_of_sight"), "theory"),
     "theory_seen": Measure(functools.partial(run_theory_case, measurement="surface_points"), "theory_seen"),
 }
-"""Regret against its bound: measuring at the line of sight alone, as the proof has it, or all that is seen."""
-
+"""Regret against its bound: measuring only at the line of sight, as in the proof, or all that is seen."""
 MEASURES: dict[str, Measure] = {EPISODE: Measure(run_episode_case, "episodes"), **THEORY_MEASURES}
 """What a sweep can measure, by the name under its key `measure`."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a case.
-
-    Attributes:
-        case: the case.
-        content: content of its file: what was measured, or `error` and `traceback`; and the `case`.
-        failed: whether it ended in an error.
-    """
+    """Outcome of a case: what was measured, or `error` and `traceback`, and the `case`: the content of its file."""
 
     case: Case
     content: dict[str, Any]
@@ -81,8 +70,8 @@ class Outcome:
 
 
 def run_case(case: Case) -> Outcome:
-    """Run a case; an error in it is part of the outcome, so that the other cases go on."""
-    _prepare_worker()
+    """Run a case; an error in it is part of the outcome, so that the other cases continue."""
+    prepare_worker()
     try:
         content = MEASURES[case.measure].run(case.config.planner, case.object, case.config)
     except Exception as error:
@@ -93,16 +82,17 @@ def run_case(case: Case) -> Outcome:
 
 
 @functools.cache
-def _prepare_worker() -> None:
-    """In a worker process leave Ctrl-C to the runner, which ends its workers, and do not outlive a killed runner."""
+def prepare_worker() -> None:
+    """In a worker process, leave signals to the runner, which ends its workers, and end with a killed runner."""
     parent = multiprocessing.parent_process()
     if parent is None or threading.current_thread() is not threading.main_thread():
         return
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with, args=(parent.pid,), daemon=True).start()
+    for kind in ending_signals():
+        signal.signal(kind, signal.SIG_IGN)
 
+    def end_with_parent(number: int | None = parent.pid) -> None:
+        while os.getppid() == number:
+            time.sleep(1.0)
+        os._exit(1)
 
-def _end_with(parent: int) -> None:
-    while os.getppid() == parent:
-        time.sleep(1.0)
-    os._exit(1)
+    threading.Thread(target=end_with_parent, daemon=True).start()

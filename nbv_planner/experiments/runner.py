@@ -5,29 +5,22 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
-from nbv_planner.errors import BackEndError, DependencyError
+from nbv_planner.errors import BackEndError, DependencyError, remedy
 from nbv_planner.experiments.cases import Outcome, run_case
-from nbv_planner.experiments.sweep import Case
-from nbv_planner.experiments.sweep_folder import SweepFolder
+from nbv_planner.experiments.folder import SweepFolder
 
 BACKENDS = ("loky", "threading", "sequential", "dask")
-"""Back ends of joblib that hand over each result as soon as it is there (`multiprocessing` does not)."""
-
-_REMEDY = "pip install '.[analysis]' in the checkout"
+"""Back ends of joblib that return each result as soon as it is available (`multiprocessing` does not)."""
+_REMEDY = remedy("analysis")
+_Case = TypeVar("_Case")
+_Result = TypeVar("_Result")
 
 
 @dataclass
 class SweepProgress:
-    """How far a sweep is.
-
-    Attributes:
-        cases: number of its cases.
-        kept: number of cases that had been finished before.
-        run: number of cases run since.
-        failed: outcomes of those that ended in an error.
-    """
+    """Progress of a sweep: the number of its `cases`, of those `kept` from before, of those run since, and errors."""
 
     cases: int
     kept: int
@@ -49,31 +42,28 @@ def run_sweep(
     folder: SweepFolder, *, workers: int, backend: str = "loky", scheduler: str | None = None,
     report: Callable[[SweepProgress], None] = lambda progress: None,
 ) -> SweepProgress:
-    """Run the cases of a sweep that have no result yet; only this process writes into the folder.
+    """Run the cases of a sweep that have no result yet; only this process writes into the entered `folder`.
 
-    The figures do not depend on the number of workers: each case is set up from its own configuration and seed, and
+    The values do not depend on the number of workers: each case is set up from its own configuration and seed, and
     `loky` gives each worker process one thread for linear algebra. In the other back ends it has as many as this
     process; :mod:`nbv_planner.cli` sets one.
 
     Args:
-        folder: the entered results folder.
-        workers: number of workers; of dask, whose workers it does not start, the number of cases under way.
+        folder: the entered results folder; cases that ended in an error are stored in it, too.
+        workers: number of workers; of dask, whose workers it does not start, the number of running cases.
         backend: one of :data:`BACKENDS`.
         scheduler: address of the scheduler, for dask.
-        report: called before the first case and after each.
-
-    Returns:
-        How far it came; cases that ended in an error are among its figures and in the folder.
+        report: called with the progress before the first case and after each.
 
     Raises:
         DependencyError: joblib (or dask.distributed) is missing or too old.
-        BackEndError: a worker process was killed or crashed, or the scheduler is out of reach.
+        BackEndError: a worker process was killed or crashed, or the scheduler cannot be reached.
         ResultsError: a result cannot be written.
     """
     todo = folder.unfinished()
     progress = SweepProgress(cases=folder.number_of_cases, kept=folder.number_of_cases - len(todo))
     report(progress)
-    with contextlib.closing(_outcomes(todo, workers, backend, scheduler)) as outcomes:
+    with contextlib.closing(in_workers(run_case, todo, workers, backend, scheduler)) as outcomes:
         for outcome in outcomes:
             folder.keep(outcome)
             progress.run += 1
@@ -83,10 +73,11 @@ def run_sweep(
     return progress
 
 
-def _outcomes(
-    cases: Sequence[Case], workers: int, backend: str, scheduler: str | None
-) -> Generator[Outcome, None, None]:
-    """Outcomes as they come in."""
+def in_workers(
+    run: Callable[[_Case], _Result], cases: Sequence[_Case], workers: int, backend: str = "loky",
+    scheduler: str | None = None,
+) -> Generator[_Result, None, None]:
+    """Run cases in parallel, see :func:`run_sweep`, and yield their results in the order of completion."""
     joblib = import_joblib()
     options: dict[str, Any] = {"inner_max_num_threads": 1} if backend == "loky" else {}
     if scheduler is not None:
@@ -95,10 +86,10 @@ def _outcomes(
     try:
         with joblib.parallel_config(backend=backend, **options):
             parallel = joblib.Parallel(n_jobs=workers, batch_size=1, return_as=order)
-        yield from parallel(joblib.delayed(run_case)(case) for case in cases)
+        yield from parallel(joblib.delayed(run)(case) for case in cases)
     except ImportError as error:
         raise DependencyError(f"back end {backend}: {_one_line(error)}") from error
-    except Exception as error:  # no error of a case comes this far: run_case makes it part of the outcome
+    except Exception as error:  # an error of a case does not get here: `run` makes it part of its result
         raise BackEndError(f"back end {backend}: {type(error).__name__}: {_one_line(error)}") from error
 
 
@@ -118,8 +109,7 @@ def import_joblib() -> Any:
 
 
 def _version(joblib: Any) -> tuple[int, ...]:
-    major, minor = joblib.__version__.split(".")[:2]
-    return int(major), int(minor)
+    return tuple(int(part) for part in joblib.__version__.split(".")[:2])
 
 
 def _one_line(error: Exception) -> str:

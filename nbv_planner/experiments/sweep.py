@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from nbv_planner.episode_config import EpisodeConfig
-from nbv_planner.objects.thesis_objects import NAMED_POLYGONS
+from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.planning.planners import PlannerSettings
+from nbv_planner.world.objects.text import NAMED_POLYGONS
 
 EPISODE = "episode"
 """The measure that runs a whole episode."""
@@ -21,15 +21,10 @@ EPISODE = "episode"
 
 @dataclass(frozen=True)
 class Case:
-    """One run of a sweep.
+    """One run of a sweep: a labelled planner on an object, as text, in a protocol, with its complete configuration.
 
-    Attributes:
-        planner: label of the planner in the sweep.
-        object: the true object as text.
-        protocol: `thesis` or `sensor`.
-        seed: seed of the sensor noise and of the random planner.
-        measure: what is measured, a key of :data:`nbv_planner.experiments.cases.MEASURES`.
-        config: the complete configuration.
+    The seed is that of the sensor noise and of the random planner; what is measured is a key of
+    :data:`nbv_planner.experiments.cases.MEASURES`.
     """
 
     planner: str
@@ -40,7 +35,7 @@ class Case:
     config: EpisodeConfig
 
     def as_dict(self) -> dict[str, Any]:
-        """What tells this case from the others of its measure, and the class of the object."""
+        """Key of this case within its measure, and the class of the object."""
         return _identity(self.protocol, self.seed, self.object, self.planner)
 
     @property
@@ -64,13 +59,8 @@ def case_identities(sweep: Mapping[str, Any]) -> list[dict[str, Any]]:
 def case_slug(measure: str, case: Mapping[str, Any]) -> str:
     """File name of a case without ending: readable, and unique by the hash at its end."""
     exact = json.dumps([measure, case], sort_keys=True)
-    parts = [_file_name(case[key]) for key in ("planner", "object", "protocol")]
+    parts = [re.sub(r"[^A-Za-z0-9.]+", "_", case[key]).strip("._")[:48] for key in ("planner", "object", "protocol")]
     return "-".join([*parts, f"seed{case['seed']}", hashlib.sha256(exact.encode()).hexdigest()[:8]])
-
-
-def _file_name(text: str) -> str:
-    """Letters, digits and underscores of `text`, not too many."""
-    return re.sub(r"[^A-Za-z0-9.]+", "_", text).strip("._")[:48]
 
 
 def object_class(text: str) -> str:
@@ -86,18 +76,15 @@ def object_class(text: str) -> str:
 
 @dataclass(frozen=True)
 class Sweep:
-    """What to run: every planner on every object, in every protocol, with every seed.
+    """What to run: every planner on every object (as text), in every protocol, with every seed.
 
     Attributes:
-        name: name of the sweep.
-        objects: objects as text.
         planners: settings of the planners by label; their `planner_seed` is the seed of the case.
-        protocols: protocols.
-        seeds: seeds; they give the sensor noise and the random planner.
+        seeds: they give the sensor noise and the random planner.
         measures: what is measured in each case.
         base: all other settings; its object, protocol, planner and sensor seed are not used.
-        own_settings: by label of a planner the fields, by group, that take the place of those of `base` for it.
-        text: the file that it was read from, as it stands there.
+        own_settings: by label of a planner the fields, by group, that replace those of `base` for it.
+        text: content of the file that it was read from.
     """
 
     name: str
@@ -122,7 +109,7 @@ class Sweep:
         """One case, with its complete configuration.
 
         Raises:
-            SettingError: settings of the planner's own do not fit the others.
+            SettingError: the planner's own settings do not fit the others.
         """
         groups = self.own_settings.get(planner, {}).items()
         own = {group: dataclasses.replace(getattr(self.base, group), **values) for group, values in groups}
@@ -152,7 +139,7 @@ class Sweep:
 
 
 def first_difference(old: Any, new: Any, path: str = "") -> str | None:
-    """Say where two plain values differ first, in words; None if they are equal."""
+    """First difference between two plain values, in words; None if they are equal."""
     if isinstance(old, list) and isinstance(new, list):
         old, new = ({str(number): item for number, item in enumerate(items)} for items in (old, new))
     if isinstance(old, dict) and isinstance(new, dict):

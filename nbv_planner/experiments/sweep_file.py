@@ -1,25 +1,262 @@
-"""Reading a sweep from YAML. Everything is checked before anything runs; errors name file and line."""
+"""Reading a sweep from YAML: everything is checked before anything runs, errors name file and line."""
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeVar
 
-from nbv_planner.config_files import named_file
-from nbv_planner.episode_config import PROTOCOLS, EpisodeConfig
+import yaml
+
+from nbv_planner.episode.parameter_files import YamlLoader, named_file
+from nbv_planner.episode.parameters import GROUPS, PROTOCOLS, EpisodeConfig
+from nbv_planner.episode.simulation import Simulation
+from nbv_planner.errors import ConfigFileError, NbvPlannerError, UnknownNameError
 from nbv_planner.experiments.cases import MEASURES
-from nbv_planner.experiments.located_yaml import Located, read_located
 from nbv_planner.experiments.sweep import EPISODE, Sweep
-from nbv_planner.experiments.sweep_fields import read_names, read_objects, read_seeds, read_settings
-from nbv_planner.experiments.sweep_planners import read_own_settings, read_planner
-from nbv_planner.simulation import Simulation
+from nbv_planner.planning.planners import PlannerSettings
+from nbv_planner.settings import Setting, check_value, settings_of
+from nbv_planner.system import read_regular
+from nbv_planner.world.objects import OBJECT_SETS, parse_object
+from nbv_planner.world.scene import Scene
+
+T = TypeVar("T")
+Scalar = str | int | float | bool | None
+
+
+@dataclass(frozen=True, eq=False)
+class Located:
+    """A value of a YAML file: its position, and its content, read on demand.
+
+    Attributes:
+        path: keys that lead to it, for example `planners.CSW`; empty for the whole file.
+        line: number of the line, from 1; for an entry of a mapping that of its key.
+        node: what YAML has parsed there.
+
+    Raises:
+        ConfigFileError: by all that reads its content: it is something else; names the file, the line and the keys.
+    """
+
+    file: str
+    path: str
+    line: int
+    node: yaml.Node
+
+    def error(self, text: object) -> ConfigFileError:
+        """Error that names the file, the line and the keys."""
+        where = f"{self.path}: " if self.path else ""
+        return ConfigFileError(f"{self.file}, line {self.line}: {where}{' '.join(str(text).split())}")
+
+    @contextmanager
+    def blamed(self) -> Iterator[None]:
+        """Attribute errors of the package inside the `with` block to this value."""
+        try:
+            yield
+        except NbvPlannerError as error:
+            raise self.error(error) from error
+
+    def named(self, path: str) -> Located:
+        """Return the same value under other keys, for messages that name the field themselves."""
+        return dataclasses.replace(self, path=path)
+
+    def mapping(self) -> dict[str, Located]:
+        """Entries by key, in the order of the file; each key is a plain word, given once."""
+        if not isinstance(self.node, yaml.MappingNode):
+            raise self.error("must be a mapping, 'key: value'")
+        entries: dict[str, Located] = {}
+        for key, value in self.node.value:
+            line = key.start_mark.line + 1
+            if not isinstance(key, yaml.ScalarNode) or key.tag == "tag:yaml.org,2002:merge":
+                raise dataclasses.replace(self, line=line).error("a key must be a plain word")
+            name = str(key.value)
+            entry = Located(self.file, f"{self.path}.{name}" if self.path else name, line, value)
+            if name in entries:
+                raise entry.error(f"is given twice, first in line {entries[name].line}")
+            entries[name] = entry
+        return entries
+
+    def known_mapping(self, kind: str, known: Iterable[str]) -> dict[str, Located]:
+        """Entries by key; keys that are not among `known` are refused as unknown `kind`, and all known ones listed."""
+        entries = self.mapping()
+        for key, entry in entries.items():
+            if key not in known:
+                raise entry.named(self.path).error(UnknownNameError(kind, key, known))
+        return entries
+
+    @property
+    def is_sequence(self) -> bool:
+        """Whether it is a list."""
+        return isinstance(self.node, yaml.SequenceNode)
+
+    def sequence(self) -> list[Located]:
+        """Items of a list that is not empty."""
+        if not self.is_sequence or not self.node.value:
+            raise self.error("must be a list with at least one item")
+        return [dataclasses.replace(self, line=item.start_mark.line + 1, node=item) for item in self.node.value]
+
+    def scalar(self) -> Scalar:
+        """Content of a single value: no list, mapping or date, and nothing that YAML cannot read."""
+        if not isinstance(self.node, yaml.ScalarNode):
+            raise self.error("must be a single value")
+        try:
+            value = YamlLoader("").construct_object(self.node)  # type: ignore[no-untyped-call]
+        except (yaml.YAMLError, ValueError) as error:
+            raise self.error(error) from error
+        if not isinstance(value, (str, int, float, bool, type(None))):
+            raise self.error(f"{self.node.value!r} is a {type(value).__name__}; quote it if text is meant")
+        return value
+
+    def text(self) -> str:
+        """Content of a string."""
+        value = self.scalar()
+        if not isinstance(value, str) or not value:
+            raise self.error(f"{value!r} must be text")
+        return value
+
+    def value(self) -> Any:
+        """Content of a single value or of a list of them."""
+        return [item.scalar() for item in self.sequence()] if self.is_sequence else self.scalar()
+
+
+def read_located(path: str | Path) -> tuple[str, Located]:
+    """Read a YAML file: its exact text, and its content.
+
+    Raises:
+        ConfigFileError: it cannot be read, or is empty.
+    """
+    try:
+        text = read_regular(path).decode("utf-8")
+        node = YamlLoader(text).get_single_node()
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise ConfigFileError(f"cannot read {path}: {' '.join(str(error).split())}") from error
+    if node is None:
+        raise ConfigFileError(f"{path}: must be a mapping, 'key: value'")
+    return text, Located(str(path), "", node.start_mark.line + 1, node)
+
+
+_COUNT = Setting("Number of seeds.", minimum=1, maximum=100_000)
+_SEED = Setting("A seed.", minimum=0, maximum=2**53)
+_SETTINGS = "settings"
+"""Key of a planner for its own settings."""
+_ALL_ALIKE = "must be the same for all planners; it belongs under 'settings' of the sweep"
+Refused = Mapping[tuple[str, ...], str]
+"""Groups and fields that are not accepted, and why."""
+_NOT_TAKEN: Refused = {
+    ("planner",): "is given by 'planners'",
+    ("object",): "is given by 'objects'",
+    ("protocol",): "is given by 'protocols'",
+    ("sensor", "seed"): "is given by 'seeds'",
+    ("planners", "planner_seed"): "is given by 'seeds'",
+    ("termination", "max_duration"): "would make the results depend on the speed of the machine; use max_views",
+}
+# Pairs of episodes need the same objects with the same noise.
+_NOT_OF_ONE_PLANNER: Refused = {**_NOT_TAKEN, **{
+    (name,): _ALL_ALIKE for name in ("scene", "sensor", "motion", "thesis_tie_tolerance", "stop_at_coverage")
+}}  # fmt: skip
+# The thesis protocol has its own grid and solver.
+_NOT_IN_THESIS: Refused = {("mapper", name): "has no effect in the thesis protocol" for name in ("grid_size", "solver")}
+_USED_BY = {"phase_one_objective": "two_phase", "sweep_views": "uniform"}
+"""Fields that only one planner uses."""
+
+
+def _read_fields(entry: Located, cls: type, refused: Refused, *group: str, also: Iterable[str] = ()) -> dict[str, Any]:
+    """Fields of a settings class that a mapping gives, each checked by itself; those of a group as a dictionary.
+
+    `refused` are not accepted, `also` are further keys, which are left out. Without `group`, the name of the settings
+    class there, it is :class:`EpisodeConfig`, which has groups.
+    """
+    known = {name: (default, meta) for name, default, meta in settings_of(cls)}
+    groups = {} if group else GROUPS
+    values: dict[str, Any] = {}
+    for name, item in entry.known_mapping("parameter" if group else "group", [*known, *groups, *also]).items():
+        if (*group, name) in refused:
+            raise item.error(refused[(*group, name)])
+        if name in groups:
+            values[name] = _read_fields(item, GROUPS[name], refused, name)
+        elif name in known:
+            default, meta = known[name]
+            content = item.scalar() if meta.choices else item.value()
+            with item.named(entry.path).blamed():
+                if meta.choices and content not in meta.choices:
+                    raise UnknownNameError(name.rpartition("_")[2], content, meta.choices)
+                values[name] = check_value(name, content, default, meta)
+    return values
+
+
+def _read_objects(entry: Located, scene: Scene) -> dict[str, Located]:
+    """Objects as text, each with its place and built once, from the name of a set, or a list of objects and sets."""
+    if not entry.is_sequence and entry.text() not in OBJECT_SETS:
+        raise entry.error(f"{entry.text()!r} must be a set ({', '.join(OBJECT_SETS)}) or a list of objects")
+    places = entry.sequence() if entry.is_sequence else [entry]
+    items = [(text, place) for place in places for text in OBJECT_SETS.get(place.text(), (place.text(),))]
+    for text, item in items:
+        with item.blamed():
+            parse_object(text, scene)
+    return _each_once(items)
+
+
+def _each_once(items: Iterable[tuple[T, Located]]) -> dict[T, Located]:
+    found: dict[T, Located] = {}
+    for value, item in items:
+        if value in found:
+            raise item.error(f"{value!r} is given twice, first in line {found[value].line}")
+        found[value] = item
+    return found
+
+
+def _read_settings(entry: Located) -> EpisodeConfig:
+    """Return the default configuration of an episode, overridden by the settings of a sweep."""
+    values = _read_fields(entry, EpisodeConfig, _NOT_TAKEN)
+    for name, item in entry.mapping().items():
+        if name in GROUPS:
+            with item.blamed():
+                values[name] = GROUPS[name](**values[name])
+    with entry.blamed():
+        return EpisodeConfig(**values)
+
+
+def _read_names(entry: Located, kind: str, known: Iterable[str]) -> tuple[str, ...]:
+    """Names of a `kind` of thing that must be known."""
+    items = [(str(item.scalar()), item) for item in entry.sequence()]
+    for name, item in items:
+        if name not in known:
+            raise item.error(UnknownNameError(kind, name, known))
+    return tuple(_each_once(items))
+
+
+def _read_seeds(entry: Located) -> tuple[int, ...]:
+    """Seeds: a count N for 0 to N - 1, or a list."""
+    if not entry.is_sequence:
+        with entry.named("").blamed():
+            return tuple(range(check_value("seeds", entry.scalar(), 0, _COUNT)))
+    items: list[tuple[int, Located]] = []
+    for item in entry.sequence():
+        with item.blamed():
+            items.append((check_value("seed", item.scalar(), 0, _SEED), item))
+    return tuple(_each_once(items))
+
+
+def _read_planner(entry: Located) -> PlannerSettings:
+    """Settings of a planner, without those of other groups."""
+    values = _read_fields(entry, PlannerSettings, _NOT_TAKEN, "planners", also=(_SETTINGS,))
+    with entry.blamed():
+        settings = PlannerSettings(**values)
+    for key, planner in _USED_BY.items():
+        if key in values and settings.planner != planner:
+            place = entry.mapping()[key].named(entry.path)
+            raise place.error(f"{key} has no effect with planner {settings.planner}, only with {planner}")
+    return settings
+
 
 KEYS = ("name", "objects", "planners", "protocols", "seeds", "measure", "settings")
 """Keys of a sweep file; `objects` and `planners` are required."""
 
 
-
 def sweep_path(name: str) -> Path:
-    """Find a sweep: a file, or by its name one that comes with the package.
+    """Find a sweep: a file, or by its name one included in the package.
 
     Raises:
         ConfigFileError: there is neither; lists those that come with the package.
@@ -28,10 +265,7 @@ def sweep_path(name: str) -> Path:
 
 
 def load_sweep(name: str) -> Sweep:
-    """Read and check a sweep.
-
-    Args:
-        name: a YAML file, or the name of a sweep that comes with the package.
+    """Read and check a sweep: a YAML file, or by its name one included in the package.
 
     Raises:
         ConfigFileError: it cannot be read, or something in it is not allowed; names the file and the line.
@@ -42,42 +276,30 @@ def load_sweep(name: str) -> Sweep:
     for required in ("objects", "planners"):
         if required not in entries:
             raise root.error(f"{required!r} is missing")
-    base = read_settings(entries["settings"]) if "settings" in entries else EpisodeConfig()
-    objects = read_objects(entries["objects"], base.scene)
-    planners = _planners(entries["planners"])
-    protocols = read_names(entries["protocols"], "protocol", PROTOCOLS) if "protocols" in entries else ("thesis",)
-    own = {label: read_own_settings(entry, protocols) for label, entry in planners.items()}
+    base = _read_settings(entries["settings"]) if "settings" in entries else EpisodeConfig()
+    objects = _read_objects(entries["objects"], base.scene)
+    planners = entries["planners"].mapping()
+    if not planners:
+        raise entries["planners"].error("must have at least one planner, 'label: {objective: ...}'")
+    protocols = _read_names(entries["protocols"], "protocol", PROTOCOLS) if "protocols" in entries else ("thesis",)
+    refused = {**_NOT_OF_ONE_PLANNER, **(_NOT_IN_THESIS if "thesis" in protocols else {})}
+    own = {
+        label: _read_fields(entry.mapping()[_SETTINGS], EpisodeConfig, refused)
+        for label, entry in planners.items() if _SETTINGS in entry.mapping()
+    }
     sweep = Sweep(
         name=entries["name"].text() if "name" in entries else path.stem,
         objects=tuple(objects),
-        planners={label: read_planner(entry) for label, entry in planners.items()},
+        planners={label: _read_planner(entry) for label, entry in planners.items()},
         protocols=protocols,
-        seeds=read_seeds(entries["seeds"]) if "seeds" in entries else (0,),
-        measures=read_names(entries["measure"], "measure", MEASURES) if "measure" in entries else (EPISODE,),
+        seeds=_read_seeds(entries["seeds"]) if "seeds" in entries else (0,),
+        measures=_read_names(entries["measure"], "measure", MEASURES) if "measure" in entries else (EPISODE,),
         base=base,
         own_settings={label: groups for label, groups in own.items() if groups},
         text=text,
     )
-    _check_cases(sweep, planners, objects)
-    return sweep
-
-
-def _planners(entry: Located) -> dict[str, Located]:
-    """Planners by label."""
-    planners = entry.mapping()
-    if not planners:
-        raise entry.error("must have at least one planner, 'label: {objective: ...}'")
-    return planners
-
-
-def _check_cases(sweep: Sweep, planners: dict[str, Located], objects: dict[str, Located]) -> None:
-    """Set up each planner on the first object, in each protocol; objects have been checked by themselves.
-
-    Raises:
-        ConfigFileError: one of them does not fit the settings.
-    """
-    seed, first_object = sweep.seeds[0], next(iter(objects))
     for protocol in sweep.protocols:
         for label, entry in planners.items():
-            with entry.blamed():
-                Simulation(sweep.case(label, first_object, protocol, seed).config)
+            with entry.blamed():  # one object is enough: the others have been checked separately
+                Simulation(sweep.case(label, sweep.objects[0], protocol, sweep.seeds[0]).config)
+    return sweep

@@ -1,1 +1,1 @@
-"""Gaussian-process regression of a 2π-periodic radius."""
+"""Gaussian processes on a circle: kernels, solvers in linear time, the dense oracle."""

@@ -1,4 +1,4 @@
-r"""Measurements condensed to a bounded number of angles, so that memory and time do not grow with an episode."""
+"""Measurements condensed to a bounded number of angles, so that memory and time do not grow with an episode."""
 
 from __future__ import annotations
 
@@ -10,13 +10,11 @@ import numpy as np
 
 from nbv_planner.geometry import TWO_PI, FloatArray, IntArray, wrap_angle
 
-# Merging beside a gap costs as much as that many times nearer to a cell boundary: the slope there is believed far into
-# the gap. 4 was too little, 64 no better.
+# Merging beside a gap costs as much as that many times nearer to a cell boundary: the slope there is used far into
+# the gap. 4 was too small, 64 no better.
 _BESIDE_GAP = 16.0
-
 # Largest exponent of the discount for pairs that a rough surface hides: beyond, they all count as hidden.
 _DARKEST = 600.0
-
 _NOTHING_CHANGED: IntArray = np.empty(0, dtype=np.intp)
 
 
@@ -31,8 +29,8 @@ class CondensedMeasurements:
         \sum_i w_i\bigl(r_i - f(\barφ) - (φ_i - \barφ) f'(\barφ)\bigr)^2, \quad
         \barφ = \frac{\sum_i w_i φ_i}{\sum_i w_i},
 
-    of which these sums are all that is left. They do not depend on the kernel. What a pair of precisions v, w at a
-    distance δ says about the slope, :math:`δ^2 vw/(v+w)` (Ward's criterion), is an estimate of what merging them would
+    of which only these sums are kept. They do not depend on the kernel. The information about the slope in a pair
+    of precisions v, w at a distance δ, :math:`δ^2 vw/(v+w)` (Ward's criterion), estimates what merging them would
     lose to the curvature of the surface. The posterior is wanted at the cell boundaries only and sees what is far from
     them less sharply, so the pairs with the least of it over their distance to the boundary are merged, those beside a
     gap in the measurements last (a heuristic).
@@ -80,7 +78,6 @@ class CondensedMeasurements:
         return cls(edge, max(most, 2 * len(edge)), np.empty((5, 0)), diffusion=diffusion)
 
     def __len__(self) -> int:
-        """Return the number of distinct angles kept."""
         return int(self.columns.shape[1])
 
     @property
@@ -125,10 +122,7 @@ class CondensedMeasurements:
     def adding_all(self, angle: FloatArray, radius: FloatArray, noise_std: FloatArray) -> CondensedMeasurements:
         """Add measurements, however many angles there are then.
 
-        Args:
-            angle: shape (n,), radians.
-            radius: shape (n,), metres.
-            noise_std: standard deviation of each radius, shape (n,), metres, positive.
+        They are angles (radians), radii and their standard deviations (metres, positive), shape (n,) each.
         """
         angle = wrap_angle(angle)
         angle = np.where(angle < self.edge[0], angle + TWO_PI, angle)
@@ -152,7 +146,7 @@ class CondensedMeasurements:
     def _condensed(self) -> CondensedMeasurements:
         """Merge neighbours until at most `most` angles are left, an eighth of them at a time at most.
 
-        So the pairs are weighed again before dear ones are merged, and a scan takes one round.
+        So the pairs are evaluated again before costly ones are merged, and a scan takes one round.
         """
         data = self
         while len(data) > data.most:

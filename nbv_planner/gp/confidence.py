@@ -1,4 +1,4 @@
-r"""The schedule of confidence bounds under which the thesis proves its regret bounds (lemma 2-4)."""
+"""The schedule of confidence bounds under which the thesis proves its regret bounds (lemma 2-4)."""
 
 from __future__ import annotations
 
@@ -13,11 +13,9 @@ def scheduled_beta(t: int, delta: float, a: float, b: float) -> float:
 
     .. math:: β_t = 2\log\Bigl(\frac{2π^3 b}{3}\sqrt{\log\frac{2a}{δ}}\,\frac{t^4}{δ}\Bigr)
 
-    Args:
-        t: round, from 1: one more than the views conditioned on.
-        delta: probability δ in (0, 1) with which the band may fail at any angle in any round.
-        a: factor in :math:`P(\sup|f'| > L) \le a e^{-L^2/b^2}`.
-        b: scale in it, m/rad; :func:`nbv_planner.gp.slope_tail.slope_tail` gives both.
+    for the round t, one more than the views conditioned on, the probability δ in (0, 1) with which the band may fail at
+    any angle in any round, and :math:`P(\sup|f'| > L) \le a e^{-L^2/b^2}`; :func:`benchmarks.slope_tail.slope_tail`
+    gives `a` and `b` (m/rad).
 
     Raises:
         SettingError: δ outside (0, 1), `a` or `b` not positive, a round before the first, or no positive β.
@@ -34,14 +32,8 @@ def scheduled_beta(t: int, delta: float, a: float, b: float) -> float:
 def scheduled_half_width(std: FloatArray, t: int, delta: float, a: float, b: float) -> FloatArray:
     r"""Half-width :math:`β_t^{1/2}σ + 1/t^2` of the band of round `t`, metres (eq. confidence-bounds-actual).
 
-    :math:`1/t^2` covers what lies between the angles of :func:`discretisation_size`.
-
-    Args:
-        std: posterior standard deviations σ, metres.
-        t: round, see :func:`scheduled_beta`; so are `delta`, `a` and `b`.
-        delta: probability of failure.
-        a: factor of the tail of sup|f'|.
-        b: scale of it.
+    :math:`1/t^2` covers what lies between the angles of :func:`discretisation_size`. σ are posterior standard
+    deviations, metres; the other arguments are those of :func:`scheduled_beta`.
 
     Raises:
         SettingError: see :func:`scheduled_beta`.
@@ -50,7 +42,7 @@ def scheduled_half_width(std: FloatArray, t: int, delta: float, a: float, b: flo
 
 
 def discretisation_size(t: int, delta: float, a: float, b: float) -> int:
-    r"""Number of equally spaced angles :math:`|D_t|` that the proof of lemma 2-4 looks at in round `t`.
+    r"""Number of equally spaced angles :math:`|D_t|` that the proof of lemma 2-4 uses in round `t`.
 
     .. math:: |D_t| = \Bigl\lceil 2πb\sqrt{\log(2a/δ)}\;t^2 \Bigr\rceil
 

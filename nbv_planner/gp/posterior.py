@@ -1,141 +1,37 @@
-"""Posteriors on a grid that measurements are added to: one interface for the fast and the dense solution."""
+"""The posterior on a grid from measurements, by whichever solver is fast and exact enough, and its saved state."""
 
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Protocol
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
-from scipy.linalg import eigh
+from numpy.typing import NDArray
 
+from nbv_planner.errors import MeasurementError
 from nbv_planner.geometry import TWO_PI, FloatArray
+from nbv_planner.gp.circle_solver import FastPosterior, condensed_log_likelihood, has_chain, is_supported
 from nbv_planner.gp.condensed import CondensedMeasurements
-from nbv_planner.gp.covariances import CovarianceTable
-from nbv_planner.gp.dense import dense_covariance, dense_log_likelihood, dense_posterior
-from nbv_planner.gp.fast import FastPosterior, has_chain, is_supported
+from nbv_planner.gp.dense import CovarianceTable, DensePosterior, dense_log_likelihood
 from nbv_planner.gp.kernels import Kernel, PeriodicMatern
-from nbv_planner.gp.likelihood import condensed_log_likelihood
+from nbv_planner.gp.tree import Arcs
 
 MOST_EXACT_ANGLES = 3200
 """Distinct angles up to which the fast posterior stays exact (or twice the grid, if that is more), for l = 0.2."""
-
 _MOST_ROUGH_ANGLES = 3600
 _LENGTH_SCALE, _SHORTEST = 0.2, 0.05
-
 MOST_DENSE_ANGLES = 2000
-"""Distinct angles up to which a dense solution is asked for where the fast one does not serve."""
-
-_DENSE_CELLS = TWO_PI * np.arange(64) / 64
-
-
-class Posterior(Protocol):
-    """What is known about the radius on a grid of M angles. Immutable; adding measurements gives another one."""
-
-    @property
-    def solver(self) -> str:
-        """How it is found: `fast` (exact), `condensed` (fast, with neighbours merged) or `dense`."""
-        ...
-
-    @property
-    def measured(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Angles (radians), radii and standard deviations (metres) that are kept, shape (n,) each."""
-        ...
-
-    @property
-    def normals_per_sample(self) -> int:
-        """Number of standard normals that one sample takes."""
-        ...
-
-    def adding(self, angle: FloatArray, radius: FloatArray, noise_std: FloatArray) -> Posterior:
-        """Add measurements: angle (radians), radius and its standard deviation (metres, positive), shape (n,) each."""
-        ...
-
-    def preview(self, angle: FloatArray, radius: FloatArray, noise_std: FloatArray) -> Posterior:
-        """As :meth:`adding`, for a posterior that is not kept: what it keeps need not be bounded."""
-        ...
-
-    def mean(self) -> FloatArray:
-        """Posterior mean at the grid, shape (M,), metres."""
-        ...
-
-    def mean_and_std(self) -> tuple[FloatArray, FloatArray]:
-        """Posterior mean and standard deviation at the grid, shape (M,) each, metres."""
-        ...
-
-    def sample(self, normals: FloatArray) -> FloatArray:
-        """Joint samples, shape (count, M), metres, from standard normals (count, normals_per_sample)."""
-        ...
-
-
-@dataclass(frozen=True, eq=False)
-class DensePosterior:
-    """Posterior by dense Cholesky factorisation, for every kernel.
-
-    Attributes:
-        kernel: covariance function.
-        prior_mean: constant prior mean m, metres.
-        grid: query angles, shape (M,), radians.
-        measured: angles (radians), radii and standard deviations (metres), shape (n,) each.
-        most: greatest number of distinct angles kept; neighbours are merged beyond. None keeps all: then time grows
-            with the cube of their number.
-        table: covariances that are kept for later posteriors, which share it.
-    """
-
-    kernel: Kernel
-    prior_mean: float
-    grid: FloatArray
-    measured: tuple[FloatArray, FloatArray, FloatArray] = (np.empty(0), np.empty(0), np.empty(0))
-    most: int | None = None
-    table: CovarianceTable | None = None
-    solver: str = "dense"
-
-    @property
-    def normals_per_sample(self) -> int:
-        """Number of standard normals that one sample takes: M."""
-        return len(self.grid)
-
-    def adding(self, angle: FloatArray, radius: FloatArray, noise_std: FloatArray) -> DensePosterior:
-        """Add measurements, see :class:`Posterior`."""
-        columns = (angle, radius, noise_std)
-        angle, radius, noise_std = (np.concatenate(pair) for pair in zip(self.measured, columns, strict=True))
-        if self.most is not None and len(angle) > self.most:
-            data = CondensedMeasurements.none(_DENSE_CELLS, self.most).adding(angle, radius, noise_std)
-            angle, radius, noise_std = data.angle, data.radius, data.noise_std
-        return dataclasses.replace(self, measured=(angle, radius, noise_std))
-
-    preview = adding
-
-    def mean(self) -> FloatArray:
-        """Posterior mean at the grid, shape (M,), metres."""
-        return self.mean_and_std()[0]
-
-    def mean_and_std(self) -> tuple[FloatArray, FloatArray]:
-        """Posterior mean and standard deviation at the grid, shape (M,) each, metres."""
-        return dense_posterior(self.kernel, self.prior_mean, self.grid, *self.measured, table=self.table)
-
-    def sample(self, normals: FloatArray) -> FloatArray:
-        """Joint samples, shape (count, M), metres, from standard normals (count, M)."""
-        return np.asarray(self.mean() + normals @ self._root)
-
-    @cached_property
-    def _root(self) -> FloatArray:
-        """Rows that combine to samples, by eigenvectors: a covariance that is singular up to rounding has no factor."""
-        angle, _, noise_std = self.measured
-        value, vector = eigh(dense_covariance(self.kernel, self.grid, angle, noise_std))
-        return np.asarray((vector * np.sqrt(np.maximum(value, 0.0))).T)
+"""Distinct angles up to which a dense solution is used where the fast one is not supported."""
+Posterior = FastPosterior | DensePosterior
+"""What is known about the radius on a grid of M angles. Immutable; adding measurements returns another one."""
 
 
 def posterior_on(grid: FloatArray, kernel: Kernel, prior_mean: float, *, dense: bool = False) -> Posterior:
-    """Posterior before the first measurement.
+    """Posterior before the first measurement at M query angles, radians, for a constant prior mean, metres.
 
-    Args:
-        grid: query angles, shape (M,), radians.
-        kernel: covariance function.
-        prior_mean: constant prior mean m, metres.
-        dense: keep every measurement and solve densely; otherwise memory and time stay bounded, and kernels with
-            Markov structure are solved in linear time.
+    A `dense` one keeps every measurement and solves densely; otherwise memory and time stay bounded, and kernels with
+    Markov structure are solved in linear time.
     """
     if dense:
         return DensePosterior(kernel, prior_mean, grid, table=CovarianceTable(kernel, grid))
@@ -182,3 +78,83 @@ def log_likelihood_of(posterior: Posterior, kernel: Kernel, prior_mean: float) -
     if isinstance(posterior, FastPosterior) and has_chain(kernel):
         return condensed_log_likelihood(kernel, prior_mean, posterior.data)
     return dense_log_likelihood(kernel, prior_mean, *posterior.measured)
+
+
+Arrays = Mapping[str, NDArray[Any]]
+_COUNTS = ("count", "is_exact", "scatter", "log_variance")
+
+
+def saved_array(
+    arrays: Arrays, name: str, *shape: int | None, dtype: Any = np.float64, finite: bool = True, least: float = -np.inf
+) -> NDArray[Any]:
+    """An array of a saved state, of a `shape` in which None is any length; NaN is never allowed.
+
+    Raises:
+        MeasurementError: it is missing, or has another type or shape, or a value that is not allowed.
+    """
+    values = arrays.get(name)
+    if values is None:
+        raise MeasurementError(f"{name}: is missing")
+    fits = len(shape) == values.ndim and all(n in (None, m) for n, m in zip(shape, values.shape, strict=True))
+    if not fits or not np.issubdtype(values.dtype, dtype):
+        raise MeasurementError(f"{name}: is {values.dtype} {values.shape}, must be {dtype.__name__} {shape}")
+    if not (values >= least).all() or (finite and not np.isfinite(values).all()):
+        raise MeasurementError(f"{name}: holds a value that is not finite, or less than {least:g}")
+    return values
+
+
+def posterior_state(posterior: Posterior) -> dict[str, NDArray[Any]]:
+    """What a posterior depends on, as arrays of float64 by name.
+
+    Linear-time posteriors keep `condensed`, shape (5, n), and `condensed_totals`, shape (4,), see
+    :class:`CondensedMeasurements`, and of each cell with a measurement `forward` and `likelihood`, see :class:`Arcs`:
+    recomputing these, many cells at once, would round differently. Dense ones keep `measured`, shape (3, n):
+    angle (radians), radius and standard deviation (metres).
+    """
+    if isinstance(posterior, FastPosterior):
+        data = posterior.data
+        cells = posterior.cells.take(np.unique(data.cell))
+        return {
+            "condensed": data.columns, "condensed_totals": np.array([float(getattr(data, name)) for name in _COUNTS]),
+            "forward": cells.forward, "likelihood": cells.likelihood,
+        }
+    return {"measured": np.stack(posterior.measured)}
+
+
+def posterior_from_state(empty: Posterior, arrays: Arrays) -> Posterior:
+    """The posterior that :func:`posterior_state` described; `empty` has its grid, kernel and prior mean.
+
+    Raises:
+        MeasurementError: an array is missing, has another shape, or holds an impossible measurement.
+    """
+    if isinstance(empty, FastPosterior):
+        data, d = _condensed(empty.data, arrays), empty.cells.size
+        parts = (("forward", 2 * d + 1), ("likelihood", d + 1))
+        blocks = [saved_array(arrays, name, d, columns, len(data.changed)) for name, columns in parts]
+        cells = empty.cells.replaced(data.changed, Arcs(np.concatenate(blocks, axis=1)))
+        return dataclasses.replace(empty, data=data, cells=cells)
+    angle, radius, std = saved_array(arrays, "measured", 3, None)
+    if (std <= 0.0).any():
+        raise MeasurementError(f"measured: a standard deviation is {std.min()}, must be > 0")
+    return dataclasses.replace(empty, measured=(angle, radius, std))
+
+
+def _condensed(empty: CondensedMeasurements, arrays: Arrays) -> CondensedMeasurements:
+    """Condensed measurements, every cell of them marked as changed."""
+    columns = saved_array(arrays, "condensed", 5, None)
+    count, is_exact, scatter, log_variance = saved_array(arrays, "condensed_totals", 4).tolist()
+    angle, precision, first = columns[0], columns[1], empty.edge[0]
+    turn = np.concatenate([[first], angle, [first + TWO_PI]])
+    for holds, words in (
+        (len(angle) <= empty.most, f"{len(angle)} angles, at most {empty.most} are kept"),
+        ((np.diff(turn) >= 0.0).all(), "the angles do not rise within one turn"),
+        ((precision > 0.0).all() and (columns[3] >= 0.0).all(), "a precision is not positive, or a spread negative"),
+        (count >= len(angle) and count.is_integer(), f"{count} measurements at {len(angle)} angles"),
+        (is_exact in (0.0, 1.0), f"exact: {is_exact}"),
+    ):
+        if not holds:
+            raise MeasurementError(f"condensed: {words}")
+    data = dataclasses.replace(
+        empty, columns=columns, count=int(count), is_exact=bool(is_exact), scatter=scatter, log_variance=log_variance
+    )
+    return dataclasses.replace(data, changed=np.unique(data.cell))

@@ -1,1 +1,1 @@
-"""Choosing the next best view from what is believed about the surface."""
+"""Belief to goal: candidate views, objectives, planners, posterior shapes, termination, session."""

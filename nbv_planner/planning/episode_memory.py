@@ -1,46 +1,200 @@
-"""What a planning session keeps in mind of its episode, and how that survives: a restart, a mapper, a clock."""
+"""Memory of a planning session about its episode, kept through restarts, lost maps and clock jumps."""
 
 from __future__ import annotations
 
 import copy
 import dataclasses
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import asdict, dataclass
+from typing import Any, TypeVar
 
+import numpy as np
 from numpy.typing import NDArray
 
-from nbv_planner.camera import CameraPose
-from nbv_planner.errors import StateFileError
-from nbv_planner.planning.goal import Goal, Target
-from nbv_planner.planning.planners import Planner
-from nbv_planner.planning.session_state import (
-    content_error,
-    finite,
-    goal_from_state,
-    goal_state,
-    rounds_from_state,
-    rounds_state,
-    termination_from_state,
-    termination_state,
-    truth,
-    whole,
-)
-from nbv_planner.planning.termination import Termination, TerminationMonitor
-from nbv_planner.surface import SurfaceBelief
+from nbv_planner.errors import InputRejectedError, StateFileError
+from nbv_planner.mapping.belief import SurfaceBelief
+from nbv_planner.mapping.matching import ArrivalSettings
+from nbv_planner.planning.planners import Decision, Planner
+from nbv_planner.planning.planners.account import Round
+from nbv_planner.planning.shapes.sampler import PriorSettings
+from nbv_planner.planning.termination import Termination, TerminationMonitor, TerminationReason
+from nbv_planner.planning.view_space import ViewSpace
+from nbv_planner.world.pose import CameraPose, View, Views
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """Pose that the camera has been sent to, and the time of the decision, nanoseconds, which names the target."""
+
+    pose: CameraPose
+    stamp: int
+
+
+@dataclass(frozen=True, eq=False)
+class Goal(Target):
+    """A view that the camera has been sent to, as number `round`, from 1; why, and how long that decision took.
+
+    It was made from `belief`, whose newest scan is of the time `belief_stamp`, nanoseconds.
+    """
+
+    decision: Decision
+    round: int
+    planning_milliseconds: float
+    belief: SurfaceBelief
+    belief_stamp: int
+
+
+@dataclass(frozen=True)
+class Miss:
+    """By how much the camera missed the target named `stamp` when its time had passed or the robot gave up.
+
+    The distance from the last pose to the target is in metres, the difference of their headings (`turn`) in radians;
+    both are NaN if no pose has been received since. It had been sent again `tries` of at most `retries` times before.
+    """
+
+    stamp: int
+    distance: float
+    turn: float
+    arrival: ArrivalSettings
+    tries: int
+    retries: int
+
+    def __str__(self) -> str:
+        """One sentence with all numbers."""
+        again, given_up = f"retry {self.tries + 1} of {self.retries}", f"given up after {self.retries} retries"
+        return f"not reached: {self._offset()}, {again if self.tries < self.retries else given_up}"
+
+    def figures(self) -> dict[str, float]:
+        """The numbers of the last pose by name; none if there is none."""
+        numbers = {"miss_distance": self.distance, "miss_turn": self.turn}
+        return {name: number for name, number in numbers.items() if not math.isnan(number)}
+
+    def _offset(self) -> str:
+        if math.isnan(self.distance):
+            return "no pose since the goal"
+        allowed = self.arrival
+        if self.distance <= allowed.position_tolerance and self.turn <= allowed.heading_tolerance:
+            return f"within the tolerances for less than {allowed.settle_time:g} s (settle_time)"
+        return (
+            f"{_short(self.distance)} m / {_short(math.degrees(self.turn))}° off, "
+            f"tolerance {allowed.position_tolerance:g} m / {_short(math.degrees(allowed.heading_tolerance))}°"
+        )
+
+
+def _short(number: float) -> str:
+    """Two significant digits, never with an exponent."""
+    return f"{float(f'{number:.2g}'):g}"
+
+
+Values = Mapping[str, Any]
+Arrays = Mapping[str, NDArray[Any]]
+T = TypeVar("T", bool, int, float)
+# Plain values of an episode that survive the process; in the file they have no underscore.
+_KEPT: dict[str, type] = {
+    "started": bool, "paused": bool, "lost_views": int, "_hits": int, "skipped_views": int, "unreached_views": int,
+    "_arrived": bool, "_away": int, "_sent": int, "_tries": int,
+}
+_OF_GOAL: dict[str, type] = {"stamp": int, "round": int, "planning_milliseconds": float, "belief_stamp": int}
+_DECIDED = ("utility", "score", "runner_up", "margin")
+_BY_CANDIDATE = ("utilities", "costs", "excluded")
+_BELIEVED = ("angle", "mean", "std", "lower", "upper")
+_ALLOWED = {bool: "true or false", int: "an integer", float: "a finite number"}
+
+
+def content_error(detail: str) -> StateFileError:
+    """Error for content that no session can have."""
+    return StateFileError("content", detail)
+
+
+def checked(name: str, value: Any, kind: type[T]) -> T:
+    """Return a plain `value`, which must be of this `kind`: bool, int, or float (integers, too), and finite."""
+    found: type = type(value)
+    if (found is not kind and (kind, found) != (float, int)) or (found is float and not math.isfinite(value)):
+        raise content_error(f"{name}: {value!r} must be {_ALLOWED[kind]}")
+    return kind(value)
+
+
+def numbers(name: str, values: Any, count: int) -> list[float]:
+    """Return `values`, which must be a list of `count` finite numbers."""
+    if not isinstance(values, list) or len(values) != count:
+        raise content_error(f"{name}: {values!r} must be {count} numbers")
+    return [checked(name, value, float) for value in values]
+
+
+def plain(value: Termination | SurfaceOrigin | None) -> dict[str, Any] | None:
+    """The fields of `value` as JSON holds them; None if there is none."""
+    return None if value is None else asdict(value)
+
+
+def goal_state(goal: Goal | None, space: ViewSpace) -> tuple[dict[str, Any] | None, dict[str, NDArray[Any]]]:
+    """A goal in a view space as plain values and arrays; None and no arrays if there is none."""
+    if goal is None:
+        return None, {}
+    decision, belief = goal.decision, goal.belief
+    arrays: dict[str, NDArray[Any]] = {"goal_candidates": space.packed(decision.candidates)}
+    arrays |= {f"goal_{name}": getattr(decision, name) for name in _BY_CANDIDATE}
+    # Numbers that may be NaN, which JSON does not know.
+    numbers = [getattr(decision, name) for name in _DECIDED]
+    arrays["goal_decision"] = np.append(space.packed(Views.of([decision.view])), numbers)
+    arrays["goal_belief"] = np.stack([getattr(belief, name) for name in _BELIEVED])
+    arrays["goal_belief_hits"] = belief.hits
+    own = {name: getattr(goal, name) for name in _OF_GOAL}
+    return {"pose": [goal.pose.x, goal.pose.y, goal.pose.yaw], "decided_by": decision.decided_by, **own}, arrays
+
+
+def goal_from_state(values: Values | None, arrays: Arrays, space: ViewSpace) -> Goal | None:
+    """The goal that :func:`goal_state` described."""
+    if values is None:
+        return None
+    decided, believed = arrays["goal_decision"], arrays["goal_belief"]
+    columns: dict[str, Any] = {name: arrays[f"goal_{name}"] for name in _BY_CANDIDATE}
+    candidates, view = space.unpacked(arrays["goal_candidates"]), space.unpacked(decided[: -len(_DECIDED)])
+    shapes = {candidates.view_angle.shape, *(column.shape for column in columns.values())}
+    if decided.ndim != 1 or len(view) != 1 or believed.ndim != 2 or len(shapes) != 1:
+        raise content_error("goal: its arrays do not fit together")
+    if not (np.isfinite(decided[: 1 - len(_DECIDED)]).all() and np.isfinite(believed).all()):
+        raise content_error("goal: holds a value that is not finite")
+    rest = dict(zip(_DECIDED, decided[-len(_DECIDED) :].tolist(), strict=True))
+    decision = Decision(view=view[0], candidates=candidates, **rest, **columns, decided_by=str(values["decided_by"]))
+    belief = SurfaceBelief(**dict(zip(_BELIEVED, believed, strict=True)), hits=arrays["goal_belief_hits"])
+    own: dict[str, Any] = {name: checked(f"goal: {name}", values[name], kind) for name, kind in _OF_GOAL.items()}
+    x, y, yaw = numbers("goal: pose", values["pose"], 3)
+    return Goal(CameraPose(x, y, yaw), decision=decision, belief=belief, **own)
+
+
+def views_from_state(name: str, values: Any, space: ViewSpace) -> list[View]:
+    """The views that a view space had packed into lists."""
+    flat = [checked(name, number, float) for row in values for number in (row if isinstance(row, list) else [row])]
+    views = space.unpacked(np.array(flat))
+    return [views[index] for index in range(len(views))]
+
+
+def termination_from_state(values: Values | None) -> Termination | None:
+    """The termination that :func:`plain` described."""
+    if values is None:
+        return None
+    figures = {str(name): checked(f"termination: {name}", value, float) for name, value in values["figures"].items()}
+    return Termination(TerminationReason(values["reason"]), figures, str(values["detail"]))
+
+
+def round_from_state(values: Any) -> Round | None:
+    """The round of a regret ledger of which best and taken are given, or None where nothing is known."""
+    if values is None:
+        return None
+    best, taken = numbers("account", values, 2)
+    if not 0.0 <= taken <= best:
+        raise content_error(f"account: taken {taken} must be between 0 and best {best}")
+    return Round(best, taken)
 
 
 @dataclass
 class Inputs:
-    """What has come in so far.
+    """Newest inputs received so far; stamps are in nanoseconds, that of the belief is the time of its newest scan.
 
     Attributes:
-        belief: newest surface belief.
-        belief_stamp: time of the newest scan in it, nanoseconds.
-        pose: newest camera pose.
-        pose_stamp: its time, nanoseconds.
-        subscribers: number of those who hear the goals.
-        hearers: who they should be, in words.
+        subscribers, hearers: number of subscribers of the goals, and the expected ones, in words.
+        unrecorded: full names of the topics to which the awaited recorder has not subscribed yet.
     """
 
     belief: SurfaceBelief | None = None
@@ -49,63 +203,120 @@ class Inputs:
     pose_stamp: int = 0
     subscribers: int = 0
     hearers: str = "mapper and robot"
+    unrecorded: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class SurfaceOrigin:
+    """What the surfaces of an episode have in common, as plain data: frame, number of grid angles, prior, if given."""
+
+    frame: str
+    size: int
+    prior: PriorSettings | None
+
+    def refusal_of(self, other: SurfaceOrigin) -> tuple[str, str]:
+        """Reason for refusing a surface of another origin, and the words for it with both values."""
+        mine, its = asdict(self), asdict(other)
+        reason = "other_prior" if (self.frame, self.size) == (other.frame, other.size) else "other_grid"
+        if self.prior and other.prior and reason == "other_prior":
+            mine, its = mine["prior"], its["prior"]
+        differing = [f"{name} {its[name]} (the episode's: {mine[name]})" for name in mine if mine[name] != its[name]]
+        return reason, f"a surface was refused: it has {', '.join(differing)}"
+
+
+def origin_from_state(values: Values | None) -> SurfaceOrigin | None:
+    """The origin that :func:`plain` described."""
+    if values is None:
+        return None
+    prior = None if values["prior"] is None else PriorSettings(**values["prior"])
+    return SurfaceOrigin(str(values["frame"]), checked("surface: size", values["size"], int), prior)
 
 
 class EpisodeMemory:
-    """What is known of the episode.
+    """Everything that is known about the episode.
 
     Attributes:
-        planner: who decides; it knows which views could not be reached, and may keep an account of the rounds.
-        monitor: who ends the episode; it knows the coverage after each view.
-        inputs: what has come in.
+        planner: decides; knows which views could not be reached, and may keep a regret ledger of the rounds.
+        monitor: ends the episode; knows the coverage after each view.
+        inputs: inputs received.
+        origin: where the surfaces of the episode come from; None before the first, or if not given.
+        refused: newest surface of another origin, with its stamp, its origin and why it was refused; None if one of
+            the episode's own has arrived since.
         started: whether the episode may begin.
-        paused: whether it rests.
+        paused: whether it is paused.
         termination: why it ended, or None.
         ending: why it is about to end, once the camera is home, or None.
         goal: view that the camera has been sent to, or None.
-        visited: angles of the views taken so far, radians.
+        visited: the views taken so far.
         lost_views: number of views that had counted and that the mapper has lost.
-        skipped_views: number of goals that were given up because somebody asked for it.
+        skipped_views: number of goals that were skipped on request.
         unreached_views: number of goals that were given up because they were not reached.
+        last_miss: by how much the last missed target was missed, or None.
     """
 
     def __init__(self, planner: Planner, monitor: TerminationMonitor) -> None:
-        """Know nothing yet."""
+        """Start without any input.
+
+        Raises:
+            SettingError: the coverage is to be certified, and the planner has views off the view circle.
+        """
+        if monitor.certificate is not None:
+            planner.views.check_circle("certify", monitor.certificate.scene.view_distance)
         self.planner = planner
         self.monitor = monitor
         self.inputs = Inputs()
+        self.origin: SurfaceOrigin | None = None
+        self.refused: tuple[SurfaceBelief, int, SurfaceOrigin, str] | None = None
         self.forget()
 
     def forget(self) -> None:
-        """Forget the episode; inputs that have come in stay."""
+        """Forget the episode; received inputs are kept, and a surface that it had refused becomes one of them."""
+        if self.refused is not None:
+            self.inputs.belief, self.inputs.belief_stamp, self.origin, _ = self.refused
+            self.refused = None
         self.monitor.reset()
-        self.planner.views.clear_unreachable()
+        self.planner.views.unreachable = {}
         self.started = self.paused = False
         self.termination: Termination | None = None
         self.ending: Termination | None = None
         self._home: Target | None = None
         self.goal: Goal | None = None
-        self.visited: list[float] = []
+        self.visited: list[View] = []
         self.lost_views = self.skipped_views = self.unreached_views = 0
         self._counted: list[int] = []
         self._hits = 0
         self._episode = object()
         self._began: int | None = None
+        self.last_miss: Miss | None = None
+        self._set_out: View | None = None
+        self._since: int | None = None
         self._arrived = False
         self._away = 0
         self._sent = 0
         self._tries = 0
         self._waiting_since: int | None = None
 
-    def take_surface(self, belief: SurfaceBelief, stamp: int) -> int:
-        """Take in a belief whose newest scan is from `stamp` (nanoseconds).
+    def use(self, planner: Planner, monitor: TerminationMonitor) -> None:
+        """Replace planner and monitor; what is known about views and rounds is kept."""
+        planner.views, planner.account = self.planner.views, self.planner.account
+        monitor.history, monitor.estimate = self.monitor.history, self.monitor.estimate
+        self.planner, self.monitor = planner, monitor
 
-        A belief that is older than those of views that have counted, and rests on fewer measurements, comes from a
-        mapper that has lost these views. They count no more and may be taken again.
+    def take_surface(self, belief: SurfaceBelief, stamp: int, origin: SurfaceOrigin | None = None) -> int:
+        """Process a belief whose newest scan is from `stamp` (nanoseconds); returns the number of views that are lost.
 
-        Returns:
-            Number of views that are lost.
+        A belief that is older than those of views that have counted, and depends on fewer measurements, comes from a
+        mapper that has lost these views. They no longer count and may be taken again.
+
+        Raises:
+            InputRejectedError: `other_prior` or `other_grid`: the episode has begun with another `origin`; names both.
         """
+        if origin is not None:
+            if self._began is not None and self.origin is not None and self.origin != origin:
+                reason, words = self.origin.refusal_of(origin)
+                self.refused = belief, stamp, origin, words
+                raise InputRejectedError(reason, words)
+            self.origin, self.refused = origin, None
         self.inputs.belief, self.inputs.belief_stamp = belief, stamp
         hits = int(belief.hits.sum())
         if self.termination is not None or hits >= self._hits:
@@ -119,27 +330,25 @@ class EpisodeMemory:
         return lost
 
     def clock_went_back(self, before: int, now: int) -> Goal | None:
-        """Go on by a clock that has gone back from `before` to `now` (nanoseconds).
+        """Continue with a clock that has jumped back from `before` to `now` (ns); returns the goal to publish again.
 
-        What has come in counts as from now; the present goal gets a new stamp, since scans older than it never count.
-
-        Returns:
-            The present goal to be sent out again, or None.
+        Received inputs are stamped as of now; the present goal gets a new stamp, since scans older than it never count.
         """
         inputs = self.inputs
         inputs.belief_stamp, inputs.pose_stamp = min(inputs.belief_stamp, now), min(inputs.pose_stamp, now)
         self._counted = [min(counted, now) for counted in self._counted]
         self._began = None if self._began is None else self._began + now - before
         self._sent, self._waiting_since, self._home = now, None, None
-        self.planner.views.shift_unreachable((now - before) * 1e-9)
+        views, jump = self.planner.views, (now - before) * 1e-9
+        views.unreachable = {index: until + jump for index, until in views.unreachable.items()}
         if self.goal is not None:
             self.goal = dataclasses.replace(self.goal, stamp=now)
-            self._arrived, self._away = False, now - 1
+            self._arrived, self._since, self._away = False, None, now - 1
         return self.goal
 
     @property
     def milestone(self) -> tuple[object, ...]:
-        """Changes whenever something does that must not be lost."""
+        """Changes whenever something changes that must not be lost."""
         goal = None if self.goal is None else self.goal.stamp
         return (
             self._episode, self.started, self.paused, self.termination, self.ending, goal, self._tries, self._arrived,
@@ -149,32 +358,32 @@ class EpisodeMemory:
     def saved(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Everything of the episode that is to survive the process, as plain values and arrays by name.
 
-        What has come in is not in it, since it comes again; nor are the settings.
+        Received inputs are not in it, since they arrive again; nor are the settings.
         """
-        goal, arrays = goal_state(self.goal)
+        space = self.planner.views
+        goal, arrays = goal_state(self.goal, space)
         values = {
-            "started": self.started, "paused": self.paused, "visited": list(self.visited),
-            "lost_views": self.lost_views, "counted": list(self._counted), "hits": self._hits, "began": self._began,
-            "skipped_views": self.skipped_views, "unreached_views": self.unreached_views,
-            "arrived": self._arrived, "away": self._away, "sent": self._sent, "tries": self._tries, "goal": goal,
-            "termination": termination_state(self.termination), "ending": termination_state(self.ending),
-            "coverage": list(self.monitor.history),
-            "unreachable": [[index, until] for index, until in self.planner.views.unreachable.items()],
+            **{name.lstrip("_"): getattr(self, name) for name in _KEPT},
+            "visited": space.packed(Views.of(self.visited)).tolist(), "counted": list(self._counted),
+            "began": self._began, "goal": goal, "coverage": list(self.monitor.history),
+            "termination": plain(self.termination), "ending": plain(self.ending), "origin": plain(self.origin),
+            "unreachable": [[index, until] for index, until in space.unreachable.items()],
         }
         if self.planner.account is not None:
-            values["account"] = rounds_state(self.planner.account.rounds(self._chosen))
+            rounds = self.planner.account.rounds(self._chosen)
+            values["account"] = [entry and [entry.best, entry.taken] for entry in rounds]
         return values, arrays
 
     @property
-    def _chosen(self) -> list[float]:
-        """Views whose rounds the planner may have to account for: those taken, and that of the goal under way."""
-        return [*self.visited, *([] if self.goal is None else [self.goal.decision.view_angle])]
+    def _chosen(self) -> list[View]:
+        """Views whose rounds may be in the planner's ledger: those taken, and that of the goal under way."""
+        return [*self.visited, *([] if self.goal is None else [self.goal.decision.view])]
 
     def restore(self, values: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Go on with the episode that another session gave as what it :meth:`saved`.
+        """Resume the episode that another session :meth:`saved`.
 
         Raises:
-            StateFileError: `content`: it is no such state; nothing has changed then.
+            StateFileError: `content`: it is no such state; nothing is changed.
         """
         twin = copy.copy(self)
         twin.planner, twin.monitor = self.planner.snapshot(), copy.copy(self.monitor)
@@ -189,34 +398,55 @@ class EpisodeMemory:
 
     def _fill(self, values: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
         """Take over the values, each checked."""
-        self.started, self.paused = truth("started", values["started"]), truth("paused", values["paused"])
-        self.visited = [finite("visited", view) for view in values["visited"]]
-        self._counted = [whole("counted", stamp) for stamp in values["counted"]]
-        self.lost_views, self._hits = whole("lost_views", values["lost_views"]), whole("hits", values["hits"])
-        self.skipped_views = whole("skipped_views", values["skipped_views"])
-        self.unreached_views = whole("unreached_views", values["unreached_views"])
-        self._began = None if values["began"] is None else whole("began", values["began"])
-        self._arrived, self._away = truth("arrived", values["arrived"]), whole("away", values["away"])
-        self._sent, self._tries = whole("sent", values["sent"]), whole("tries", values["tries"])
-        self.goal = goal_from_state(values["goal"], arrays)
+        for name, kind in _KEPT.items():
+            setattr(self, name, checked(name, values[name.lstrip("_")], kind))
+        self.visited = views_from_state("visited", values["visited"], self.planner.views)
+        self._counted = [checked("counted", stamp, int) for stamp in values["counted"]]
+        self._began = None if values["began"] is None else checked("began", values["began"], int)
+        self.goal = goal_from_state(values["goal"], arrays, self.planner.views)
         self.termination = termination_from_state(values["termination"])
         self.ending, self._home = termination_from_state(values["ending"]), None
-        self.monitor.history = [finite("coverage", coverage) for coverage in values["coverage"]]
+        self.origin = origin_from_state(values.get("origin"))  # none in states of older versions
+        self.monitor.history = [checked("coverage", coverage, float) for coverage in values["coverage"]]
         self.planner.views.unreachable = {
-            whole("unreachable", index): finite("unreachable", until) for index, until in values["unreachable"]
+            checked("unreachable", index, int): checked("unreachable", until, float)
+            for index, until in values["unreachable"]
         }
         if len(self._counted) != len(self.visited) or (self._arrived and self.goal is None):
             raise content_error("its views, their surfaces and its goal do not fit together")
-        self._fill_account(values)
+        if self.planner.account is not None:  # last: it belongs to checked views, and copies share it
+            chosen = self._chosen
+            entries = values.get("account", [None] * len(chosen))  # in states of older versions: unknown
+            if not isinstance(entries, list) or len(entries) != len(chosen):
+                raise content_error(f"account: must be a list of {len(chosen)} rounds, one per view and for the goal")
+            self.planner.account.restore(chosen, [round_from_state(entry) for entry in entries])
 
-    def _fill_account(self, values: Mapping[str, Any]) -> None:
-        """Take over the planner's account, last: it belongs to views that have been checked, and copies share it.
 
-        A state of before it was kept has none: nothing is known of its rounds then.
+class GoalReminder:
+    """Decides when to republish a goal to its subscribers.
+
+    Goals are not latched, since an outdated goal must not move a camera. So a mapper or a camera that has been
+    restarted knows no goal until the planner, which still waits for the view, repeats it. Its stamp stays the same, so
+    that for subscribers that know it, it is no new view.
+    """
+
+    def __init__(self) -> None:
+        self._subscribers = 0
+        self._goal: int | None = None
+        self._sent_at = 0
+
+    def due(self, goal: int | None, subscribers: int, waits_too_long: bool, now: int, period: int) -> bool:
+        """Whether to republish the goal under way, given by its stamp or None; to be called periodically.
+
+        That is when it has a new one of the `subscribers`, or the reaction to it `waits_too_long` and the `period` (as
+        `now` in nanoseconds) since the last repetition to the same subscribers has passed.
         """
-        if self.planner.account is None:
-            return
-        chosen = self._chosen
-        known = "account" in values
-        rounds = rounds_from_state(values["account"], len(chosen)) if known else [None] * len(chosen)
-        self.planner.account.restore(chosen, rounds)
+        joined = subscribers > self._subscribers
+        self._subscribers = subscribers
+        if goal != self._goal:
+            self._goal, self._sent_at = goal, now
+        late = waits_too_long and now - self._sent_at > period
+        if goal is None or not (joined or late):
+            return False
+        self._sent_at = now
+        return True

@@ -6,20 +6,19 @@ import dataclasses
 import enum
 import math
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 
-from nbv_planner.camera import CameraPose
-from nbv_planner.planning.episode_memory import EpisodeMemory
-from nbv_planner.planning.exclusion import excluded_numbers, excluded_words
-from nbv_planner.planning.goal import Goal, Target
+from nbv_planner.mapping.belief import SurfaceBelief
+from nbv_planner.mapping.matching import ArrivalSettings, offset
+from nbv_planner.planning.episode_memory import EpisodeMemory, Goal, Miss, Target
 from nbv_planner.planning.planners import Decision, Planner
 from nbv_planner.planning.termination import Termination, TerminationMonitor, TerminationReason
-from nbv_planner.scan_matching import ArrivalSettings
-from nbv_planner.settings import check_settings, setting
-from nbv_planner.surface import SurfaceBelief
+from nbv_planner.planning.view_space import excluded_numbers, excluded_words
+from nbv_planner.settings import Settings, setting
+from nbv_planner.world.pose import View, Views
 
-# Ends after which the camera stays where it is.
+# Terminations after which the camera stays where it is.
 _AT_ONCE = {TerminationReason.STOPPED, TerminationReason.FAILED}
 
 
@@ -35,18 +34,15 @@ class State(str, enum.Enum):
 
 
 @dataclass(frozen=True)
-class SessionSettings:
-    """How long the planner waits for what.
+class SessionSettings(Settings):
+    """When the planner starts, how long it waits, how often it retries, and whether it returns home."""
 
-    Raises:
-        SettingError: a value is out of range.
-    """
-
-    wait_for_start: bool = setting(False, "Wait for ~/start; else start as soon as the inputs are there.")
+    wait_for_start: bool = setting(False, "Wait for ~/start; else start as soon as the inputs have arrived.")
     goal_timeout: float = setting(60.0, "Time to reach a goal.", unit="s", gt=0.0, read_only=False)
     goal_retries: int = setting(1, "How often a goal that was not reached is sent again.", ge=0, read_only=False)
     unreachable_duration: float = setting(
-        300.0, "Time for which a view that was not reached is left out.", unit="s", gt=0.0, read_only=False
+        300.0, "Time for which a view that was not reached, and its neighbours, are left out.", unit="s", gt=0.0,
+        read_only=False,
     )
     input_timeout: float = setting(
         5.0, "Time without an awaited input after which the status names it.", unit="s", gt=0.0, read_only=False
@@ -62,30 +58,20 @@ class SessionSettings:
     return_home: bool = setting(False, "Send the camera to home_angle before the episode ends, unless it is stopped.")
     home_angle: float = setting(0.0, "View angle of the home view.", unit="rad", ge=-2 * math.pi, le=2 * math.pi)
 
-    def __post_init__(self) -> None:
-        """Check the values."""
-        check_settings(self)
-
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """A decision that is due, with everything it depends on: it may be made in another thread meanwhile.
+    """A decision that is due, with everything it depends on: it may be made in another thread.
 
-    Attributes:
-        planner: who decides; a copy that nothing set later changes.
-        belief: what is believed about the surface.
-        belief_stamp: time of the newest scan in it, nanoseconds.
-        current_view: where the camera stands, radians; None if not known.
-        visited: angles of the views taken so far, radians.
-        now: time, nanoseconds.
-        episode: names the episode that asks.
+    The planner is a copy that later settings do not change; the stamp of the newest scan in the belief and the time
+    `now` are in nanoseconds; where the camera is may not be known; `episode` identifies the episode.
     """
 
     planner: Planner
     belief: SurfaceBelief
     belief_stamp: int
-    current_view: float | None
-    visited: tuple[float, ...]
+    current_view: View | None
+    visited: tuple[View, ...]
     now: int
     episode: object
 
@@ -100,46 +86,45 @@ class Question:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What a question led to.
-
-    Attributes:
-        decision: the decision, or None if no candidate may be chosen.
-        milliseconds: time that it took.
-    """
+    """Result of a question: the decision, None if no candidate may be chosen, and the `milliseconds` that it took."""
 
     decision: Decision | None
     milliseconds: float
 
 
 class PlanningSession(EpisodeMemory):
-    """One episode after another: feed inputs in, call :meth:`update`, send out what it returns.
+    """One episode after another: feed inputs in, call :meth:`update`, publish what it returns.
 
-    A caller that must not be held up by a decision calls :meth:`advance`, has the :meth:`question` decided elsewhere
-    and hands in the :meth:`answer`; :meth:`update` is the three at once. What the robot says of its way, if it says
-    anything, goes to :meth:`failed` and :meth:`interrupted`; whether it has arrived is judged by its pose alone.
+    A caller that must not block during a decision calls :meth:`advance`, has the :meth:`question` decided elsewhere
+    and passes in the :meth:`answer`; :meth:`update` is the three at once. Reports of the robot about its motion, if
+    any, go to :meth:`failed` and :meth:`interrupted`; whether it has arrived is judged by its poses alone, by
+    each of them again: an arrival is lost with the first pose outside the tolerances, and may be regained until
+    `goal_timeout`.
 
-    Times are integers in nanoseconds of one clock, handed in by the caller.
+    Times are integers in nanoseconds of one clock, passed in by the caller.
+
+    Attributes:
+        settings: its timeouts and retries.
+        indistinct: why neighbouring candidates are indistinguishable; empty if they are not.
     """
 
     def __init__(
-        self, planner: Planner, monitor: TerminationMonitor, arrival: ArrivalSettings,
-        settings: SessionSettings, view_distance: float,
+        self, planner: Planner, monitor: TerminationMonitor, arrival: ArrivalSettings, settings: SessionSettings
     ) -> None:
-        """Put the parts together and wait."""
         super().__init__(planner, monitor)
         self._arrival = arrival
         self.settings = settings
-        self._view_distance = view_distance
+        self.indistinct = planner.views.indistinct(arrival)
         self.reset()
 
     def reset(self) -> None:
-        """Forget the episode; inputs that have come in stay."""
+        """Forget the episode; received inputs are kept."""
         self.forget()
         self.started = not self.settings.wait_for_start
         self.interruption, self._again = "", False
 
     def start(self, now: int) -> str:
-        """Begin (or go on after a pause); returns what happened, in words.
+        """Begin (or resume after a pause); returns what happened, in words.
 
         Raises:
             ValueError: the episode has ended.
@@ -151,19 +136,19 @@ class PlanningSession(EpisodeMemory):
         return "started"
 
     def pause(self, paused: bool, now: int) -> None:
-        """Pause or go on; the time for reaching a goal starts anew when it goes on."""
+        """Pause or resume; the time for reaching a goal restarts when it resumes."""
         self.paused = paused
         self._sent = now
         self.interruption = ""
 
     def stop(self, detail: str = "stopped by the operator") -> None:
-        """End the episode for the reason STOPPED, unless it has ended already; on the way home, where it is."""
+        """End the episode for the reason STOPPED, unless it has ended already; during the return home, where it is."""
         if self.ending is not None:
-            self._end_home(f"{detail} on the way to the home view")
+            self._end_home(f"{detail} during the return to the home view")
         self._end(Termination(TerminationReason.STOPPED, {"views": float(len(self.visited))}, detail))
 
     def fail(self, detail: str) -> None:
-        """End the episode for the reason FAILED, unless it has ended already; `detail` says what went wrong."""
+        """End the episode for the reason FAILED, unless it has ended already; `detail` states what went wrong."""
         self._end(Termination(TerminationReason.FAILED, {}, detail))
 
     @property
@@ -183,18 +168,17 @@ class PlanningSession(EpisodeMemory):
 
     def missing(self) -> list[str]:
         """Inputs without which the first goal cannot be sent, by topic name."""
-        inputs = self.inputs
-        found = []
-        if inputs.belief is None:
-            found.append("surface")
-        if inputs.pose is None:
-            found.append("camera_pose")
-        if inputs.subscribers < self.settings.goal_subscribers and not self.visited:
-            found.append("goal_pose")
-        return found
+        inputs, known = self.inputs, not self.unheard or bool(self.visited)
+        present = {"surface": inputs.belief is not None, "camera_pose": inputs.pose is not None, "goal_pose": known}
+        return [topic for topic, arrived in present.items() if not arrived]
+
+    @property
+    def unheard(self) -> bool:
+        """Whether an expected subscriber of the goals, or the recorder, is missing."""
+        return bool(self.inputs.unrecorded) or self.inputs.subscribers < self.settings.goal_subscribers
 
     def overdue(self, now: int) -> float | None:
-        """Seconds for which the awaited input has not come, once that is longer than `input_timeout`."""
+        """Seconds for which the awaited input has been missing, once that is longer than `input_timeout`."""
         if self._waiting_since is None or self.state not in (State.WAITING, State.MEASURING):
             return None
         seconds = (now - self._waiting_since) * 1e-9
@@ -202,14 +186,8 @@ class PlanningSession(EpisodeMemory):
 
     @property
     def draws_shapes(self) -> bool:
-        """Whether planner or monitor look at posterior shapes, for which a belief must say what it rests on."""
+        """Whether planner or monitor depend on posterior shapes, for which a belief must carry its evidence."""
         return self.planner.settings.draws_shapes or self.monitor.certificate is not None
-
-    @property
-    def coverage(self) -> float:
-        """Estimated coverage, 0 without a belief."""
-        belief = self.inputs.belief
-        return 0.0 if belief is None else self.monitor.coverage(belief)
 
     @property
     def target(self) -> Target | None:
@@ -217,52 +195,44 @@ class PlanningSession(EpisodeMemory):
         return self._home if self.goal is None else self.goal
 
     def failed(self, stamp: int, now: int) -> Target | None:
-        """The robot has given up the target named `stamp`, as if `goal_timeout` had passed.
-
-        Returns:
-            The target to be sent out again, or None.
-        """
+        """The robot gave up the target named `stamp`, as if `goal_timeout` had passed; returned if sent again."""
         if not self.on_the_way(stamp):
             return None
         self._again = self.paused
         return None if self.paused else self._try_again(now)
 
     def interrupted(self, stamp: int, detail: str) -> None:
-        """Somebody else has cancelled the target named `stamp`: no failure, but a reason to pause."""
+        """Another client has cancelled the target named `stamp`: no failure, but a reason to pause."""
         if self.on_the_way(stamp):
             self.paused, self.interruption, self._again = True, detail, True
 
     def on_the_way(self, stamp: int) -> bool:
-        """Whether the camera is, as far as is known, on its way to the target named `stamp`."""
+        """Whether the camera is, as far as known, moving to the target named `stamp`."""
         under_way = None if self._arrived or self.termination else self.target
         return under_way is not None and under_way.stamp == stamp
 
     def update(self, now: int) -> Target | None:
-        """Go on as far as the inputs allow, deciding at once.
+        """Proceed as far as the inputs allow, deciding at once.
 
-        Returns:
-            A target to send out (a new one, or the present one again after `goal_timeout`), or None.
+        Returns a target to publish (a new one, or the present one again after `goal_timeout`), or None.
         """
         goal, question = self.advance(now), self.question(now)
         return goal if question is None else self.answer(question, question.decide(), now)
 
     def advance(self, now: int) -> Target | None:
-        """Go on as far as the inputs allow without deciding.
+        """Proceed as far as the inputs allow without deciding.
 
-        Returns:
-            The present target if it is to be sent again, after `goal_timeout`, or the home view; else None.
+        Returns the present target if it is to be sent again, after `goal_timeout`, or the home view; else None.
         """
+        self._judge_arrival()
         state = self.state
         if state in (State.WAITING, State.MEASURING):
             self._waiting_since = now if self._waiting_since is None else self._waiting_since
         else:
             self._waiting_since = None
-        handlers: dict[State, Callable[[int], Target | None]] = {
-            State.MOVING: self._move, State.MEASURING: self._measure,
-        }
-        if state not in handlers:
+        if state not in (State.MOVING, State.MEASURING):
             return None
-        target = handlers[state](now)
+        target = self._move(now) if state is State.MOVING else self._measure(now)
         late = None if self.ending else self.monitor.out_of_time(self.elapsed(now))
         if late:
             self._end(late)
@@ -270,14 +240,14 @@ class PlanningSession(EpisodeMemory):
         return target
 
     def question(self, now: int) -> Question | None:
-        """Ask for the next view if it is time to; asked again until there is an answer."""
+        """Return the question for the next view if it is due; returned again until there is an answer."""
         if self.state is not State.PLANNING:
             return None
         self._began = now if self._began is None else self._began
         return self.ask(now)
 
     def ask(self, now: int) -> Question:
-        """Ask which view would be next, in whatever state.
+        """Return the question for the next view, in any state.
 
         Raises:
             ValueError: there is no belief yet.
@@ -285,19 +255,16 @@ class PlanningSession(EpisodeMemory):
         inputs = self.inputs
         if inputs.belief is None:
             raise ValueError("no surface received yet")
-        current = inputs.pose.view_angle if inputs.pose else None
+        current = View.of(inputs.pose) if inputs.pose else None
         return Question(
             self.planner.snapshot(), inputs.belief, inputs.belief_stamp, current, tuple(self.visited), now,
             self._episode,
         )
 
     def answer(self, question: Question, answer: Answer, now: int) -> Goal | None:
-        """Take in the next view, or end.
+        """Process the answer: set the next goal, and return it, or end.
 
-        An answer to what is no longer asked (paused, stopped or reset in between) changes nothing.
-
-        Returns:
-            The new goal, or None.
+        An answer to an outdated question (paused, stopped or reset in between) changes nothing.
         """
         if self.state is not State.PLANNING or question.episode is not self._episode:
             return None
@@ -305,96 +272,105 @@ class PlanningSession(EpisodeMemory):
         if decision is None:
             self._end(self._no_view(question))
             return None
-        ended = self.monitor.before_view(decision.utility)
+        ended = self.monitor.before_view(decision.utility, question.belief)
         if ended:
             self._end(ended)
             return None
-        pose = CameraPose.on_view_circle(decision.view_angle, self._view_distance)
         self.goal = Goal(
-            pose, now, decision, len(self.visited) + 1, answer.milliseconds, question.belief, question.belief_stamp
+            decision.view.pose, now, decision, len(self.visited) + 1, answer.milliseconds, question.belief,
+            question.belief_stamp,
         )
-        self._arrived, self._away, self._sent, self._tries, self._again = False, now - 1, now, 0, False
+        self._since, self._away = None, now - 1
+        self._set_out = question.current_view
+        self._sent, self._tries, self._again = now, 0, False
         return self.goal
 
     def _no_view(self, question: Question) -> Termination:
-        """Say why no candidate may be chosen."""
+        """Explain why no candidate may be chosen."""
         planner = question.planner
         excluded = planner.views.excluded(question.now * 1e-9, question.visited, planner.settings.revisit_radius)
-        return Termination(
-            TerminationReason.NO_REACHABLE_VIEW,
-            {name: float(number) for name, number in excluded_numbers(excluded).items()},
-            f"no candidate view may be chosen: {excluded_words(excluded)}",
-        )
+        figures = {name: float(number) for name, number in excluded_numbers(excluded).items()}
+        detail = f"no candidate view may be chosen: {excluded_words(excluded)}"
+        if self.last_miss is not None:
+            figures |= self.last_miss.figures()
+            detail += f"; {self.unreached_views} goals given up, the last one {self.last_miss}"
+        return Termination(TerminationReason.NO_REACHABLE_VIEW, figures, detail)
 
     def skip(self, now: int) -> str:
-        """Give up the goal under way, for `unreachable_duration`, or the way home; returns what happened, in words.
+        """Give up the goal under way, for `unreachable_duration`, or the return home; returns what happened, in words.
 
         Raises:
             ValueError: no goal is under way.
         """
         if self.goal is not None:
+            view = self.goal.decision.view
+            self.planner.views.mark_unreachable(view, now * 1e-9 + self.settings.unreachable_duration)
             self.skipped_views += 1
-            return f"skipped the view at {self._give_up(self.goal, now):.6f} rad"
+            self._drop_goal()
+            return f"skipped the view at {view.view_angle:.6f} rad"
         if self.termination is not None or self.ending is None:
             raise ValueError("no goal is under way")
-        self._end_home("the way home was skipped")
-        return "skipped the way home"
+        self._end_home("the return home was skipped")
+        return "skipped the return home"
 
-    def _give_up(self, goal: Goal, now: int) -> float:
-        """Leave the view out for a while; returns its angle."""
-        angle = goal.decision.view_angle
-        self.planner.views.mark_unreachable(angle, now * 1e-9 + self.settings.unreachable_duration)
-        self.goal, self._arrived, self._waiting_since = None, False, None
-        return angle
+    def _drop_goal(self) -> None:
+        """Clear the goal."""
+        self.goal, self._arrived, self._since, self._waiting_since = None, False, None, None
 
     def _move(self, now: int) -> Target | None:
-        """Wait for the arrival; send the target again, or give it up, when it takes too long."""
+        """Set out for home, or wait for the arrival; send the target again, or give it up, after the timeout."""
         if self.target is None:
-            return self._set_out_for_home(now)
-        if self._reached(self.target):
-            if self.goal is None:
-                self._end_home("the camera is back at the home view")
-                return None
-            self._arrived, self._waiting_since = True, now
-            return self._measure(now)
+            self._sent, self._tries, self._again = now, 0, False
+            self._home = Target(self.planner.views.at_angle(self.settings.home_angle).pose, now)
+            return self._home
+        if self._arrived:
+            self._end_home("the camera is back at the home view")
+            return None
         if self._again:
             self._again, self._sent = False, now
             return self.target
         late = (now - self._sent) * 1e-9 > self.settings.goal_timeout
         return self._try_again(now) if late else None
 
-    def _reached(self, target: Target) -> bool:
-        """Whether a pose since the target was given is there; the last one that is not is remembered."""
-        inputs = self.inputs
-        if inputs.pose is None or inputs.pose_stamp < target.stamp:
-            return False
-        if self._arrival.reached(inputs.pose, target.pose):
-            return True
-        self._away = inputs.pose_stamp
-        return False
+    def _judge_arrival(self) -> None:
+        """Judge by the newest pose since the target was given; the last one outside the tolerances is kept."""
+        target, pose, stamp = self.target, self.inputs.pose, self.inputs.pose_stamp
+        if self.paused or target is None or pose is None or stamp < target.stamp:
+            return
+        if self._arrival.reached(pose, target.pose):
+            self._since = stamp if self._since is None else self._since
+            self._arrived = self._arrived or (stamp - self._since) * 1e-9 >= self._arrival.settle_time
+        else:
+            self._arrived, self._since, self._away = False, None, stamp
 
     def _try_again(self, now: int) -> Target | None:
-        """Send the target again, or give it up when it has been sent often enough."""
-        if self._tries < self.settings.goal_retries:
+        """Send the target again, or give it up after the last retry."""
+        target, retries = self.target, self.settings.goal_retries
+        assert target is not None
+        pose = self.inputs.pose if self.inputs.pose_stamp >= target.stamp else None
+        miss = (math.nan, math.nan) if pose is None else offset(pose, target.pose)
+        self.last_miss = Miss(target.stamp, *miss, self._arrival, self._tries, retries)
+        if self._tries < retries:
             self._tries, self._sent = self._tries + 1, now
-            return self.target
+            return target
         if self.goal is None:
             self._end_home("the home view was not reached")
             return None
+        halt = None if self.inputs.pose is None else View.of(self.inputs.pose)
+        self.planner.views.mark_missed(
+            self.goal.decision.view, self._set_out, halt, self._arrival.position_tolerance, now * 1e-9,
+            now * 1e-9 + self.settings.unreachable_duration,
+        )
         self.unreached_views += 1
-        self._give_up(self.goal, now)
+        self._drop_goal()
         return None
 
-    def _set_out_for_home(self, now: int) -> Target:
-        self._sent, self._tries, self._again = now, 0, False
-        self._home = Target(CameraPose.on_view_circle(self.settings.home_angle, self._view_distance), now)
-        return self._home
-
     def _end_home(self, detail: str) -> None:
-        """End the episode for the reason for which the camera went home."""
+        """End the episode for the reason for which the camera returned home."""
         assert self.ending is not None
         ended = dataclasses.replace(self.ending, detail=f"{self.ending.detail}; {detail}")
         self.termination, self.ending, self._home = ended, None, None
+        self._drop_goal()
 
     def _measure(self, now: int) -> Goal | None:
         """Wait for a surface with a scan taken at this goal; then the view counts.
@@ -406,33 +382,38 @@ class PlanningSession(EpisodeMemory):
         inputs = self.inputs
         if inputs.belief is None or inputs.belief_stamp <= self._away:
             return None
-        self.visited.append(self.goal.decision.view_angle)
+        self.visited.append(self.goal.decision.view)
         self._counted.append(inputs.belief_stamp)
         self._hits = int(inputs.belief.hits.sum())
-        self.goal, self._arrived, self._waiting_since = None, False, None
+        self._drop_goal()
         ended = self.monitor.after_view(inputs.belief, self.elapsed(now), self.visited)
         if ended:
             self._end(ended)
         return None
+
+    def travel(self, goal: Goal) -> float:
+        """Distance from the newest pose to a goal, metres; NaN if no pose is known."""
+        pose = self.inputs.pose
+        if pose is None:
+            return math.nan
+        return float(self.planner.views.travel(View.of(pose), Views.of([goal.decision.view]))[0])
+
+    @property
+    def travelled(self) -> float:
+        """Distance between the views taken so far, metres."""
+        pairs = pairwise(self.visited)
+        return sum(float(self.planner.views.travel(start, Views.of([end]))[0]) for start, end in pairs)
 
     def elapsed(self, now: int) -> float:
         """Seconds since the first decision, 0 before it."""
         return 0.0 if self._began is None else (now - self._began) * 1e-9
 
     def _end(self, termination: Termination) -> None:
-        """End the episode, or have the camera go home first."""
+        """End the episode, or send the camera home first."""
         if self.termination is not None:
             return
-        self.goal = None
+        self._drop_goal()
         if self.settings.return_home and termination.reason not in _AT_ONCE:
             self.ending = termination
         else:
             self.termination = termination
-
-
-def travel(current: CameraPose | None, goal: Goal, view_distance: float) -> float:
-    """Length of the way along the view circle to a goal, metres; NaN if the present pose is not known."""
-    if current is None:
-        return math.nan
-    difference = math.remainder(goal.decision.view_angle - current.view_angle, 2.0 * math.pi)
-    return abs(difference) * view_distance

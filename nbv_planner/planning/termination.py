@@ -1,17 +1,57 @@
-"""When to stop: typed reasons, each reported with its figures."""
+"""When to stop: typed reasons, and the coverage estimate that they depend on."""
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from nbv_planner.planning.coverage import coverage_estimate, narrow_fraction
+from nbv_planner.geometry import BoolArray, polar_to_cartesian
+from nbv_planner.mapping.belief import SurfaceBelief
+from nbv_planner.mapping.checks import failed
+from nbv_planner.planning.planners import PlannerSettings, Prior
 from nbv_planner.planning.shapes.certificate import CoverageCertificate, CoverageEstimate
-from nbv_planner.settings import check_settings, setting
-from nbv_planner.surface import SurfaceBelief
+from nbv_planner.planning.shapes.learned_shapes import shape_sampler
+from nbv_planner.planning.shapes.shape_coverage import way_to_measurement
+from nbv_planner.settings import Settings, setting
+from nbv_planner.world.pose import View, Views
+from nbv_planner.world.scene import Scene
+
+
+def narrow_fraction(belief: SurfaceBelief, tolerance: float) -> float:
+    """Fraction of the grid angles at which measurements made the band narrower than `tolerance` (metres)."""
+    return float(np.mean(_narrow(belief, tolerance)))
+
+
+def coverage_estimate(belief: SurfaceBelief, tolerance: float) -> float:
+    r"""Estimated coverage: the part of the mean contour, by L1 length, that was measured narrower than `tolerance`.
+
+    The surface crosses about :math:`(|Δx| + |Δy|)/h` pixel borders per piece, so the L1 length counts its surface
+    points. It takes a narrow band for a seen surface, which is too optimistic at sharp tips that no view has seen.
+    """
+    x, y = polar_to_cartesian(belief.angle, np.maximum(belief.mean, 0.0))
+    length = np.abs(np.roll(x, -1) - x) + np.abs(np.roll(y, -1) - y)
+    whole = float(length.sum())
+    if whole == 0.0:
+        return 0.0
+    narrow = _narrow(belief, tolerance)
+    return float(length[narrow & np.roll(narrow, -1)].sum()) / whole
+
+
+# Part of the radius of the object up to which the tolerance of the band may be, to say anything of its shape.
+_OF_RADIUS = 0.5
+
+
+def _narrow(belief: SurfaceBelief, tolerance: float) -> BoolArray:
+    """At which grid angles measurements made the band narrower than `tolerance` (metres), shape (M,).
+
+    Further away from the nearest measurement than the tolerance itself, a surface at 45 degrees to the ray leaves such
+    a band: there it is the prior that is narrow, which is no evidence.
+    """
+    return np.asarray((belief.width < tolerance) & (way_to_measurement(belief) <= tolerance))
 
 
 class TerminationReason(str, enum.Enum):
@@ -20,6 +60,7 @@ class TerminationReason(str, enum.Enum):
     COVERED = "COVERED"
     BAND_NARROW = "BAND_NARROW"
     NO_GAIN = "NO_GAIN"
+    DOUBTFUL = "DOUBTFUL"
     STALLED = "STALLED"
     MAX_VIEWS = "MAX_VIEWS"
     MAX_DURATION = "MAX_DURATION"
@@ -31,14 +72,18 @@ class TerminationReason(str, enum.Enum):
     NO_NEW_POINTS = "NO_NEW_POINTS"
 
 
+SUCCESSES = (TerminationReason.COVERED, TerminationReason.BAND_NARROW, TerminationReason.NO_GAIN)
+"""Reasons that are only given while the checks of the model hold; else the episode ends DOUBTFUL."""
+
+
 @dataclass(frozen=True)
 class Termination:
     """Why an episode ended.
 
     Attributes:
         reason: which rule ended it.
-        figures: the numbers the rule looked at, by name.
-        detail: one sentence for people.
+        figures: the numbers the rule depends on, by name.
+        detail: one sentence for display.
     """
 
     reason: TerminationReason
@@ -47,25 +92,25 @@ class Termination:
 
 
 @dataclass(frozen=True)
-class TerminationSettings:
-    """Limits that end an episode; a limit of 0 is switched off where it says so.
+class TerminationSettings(Settings):
+    """Limits that end an episode; a limit of 0 is switched off where its description says so.
 
     Raises:
         SettingError: a value is out of range.
     """
 
     certify: bool = setting(
-        False, "COVERED: end when the posterior shapes say that target_coverage has been reached."
+        False, "COVERED: end when the posterior shapes show that target_coverage has been reached."
     )
     certificate_delta: float = setting(
         0.05, "COVERED: probability that is left for less than target_coverage.", gt=0.0, lt=1.0, read_only=False
     )
     certificate_margin: float = setting(
-        0.0125, "COVERED: coverage asked of the shapes beyond target_coverage, for what they do not know.",
+        0.0075, "COVERED: coverage required of the shapes beyond target_coverage, for what they do not model.",
         ge=0.0, lt=1.0, read_only=False,
     )
     certificate_shapes: int = setting(
-        200, "COVERED: number of posterior shapes that are asked.", ge=20, le=100_000
+        200, "COVERED: number of posterior shapes.", ge=20, le=100_000
     )
     band_tolerance: float = setting(
         0.7, "Width of the confidence band below which an angle counts as reconstructed.", unit="m", gt=0.0,
@@ -74,6 +119,10 @@ class TerminationSettings:
     target_fraction: float = setting(
         0.99, "BAND_NARROW: fraction of the circle on which the band must be narrower than band_tolerance.",
         gt=0.0, le=1.0, read_only=False,
+    )
+    doubt_views: int = setting(
+        2, "DOUBTFUL: number of views after which a success that the checks forbid ends the episode all the same.",
+        ge=0, read_only=False,
     )
     min_gain: float = setting(
         0.0, "NO_GAIN: least predicted utility of a view worth taking, in units of the objective; 0 switches it off.",
@@ -90,36 +139,43 @@ class TerminationSettings:
         0.0, "MAX_DURATION: time since the start; 0 switches it off.", unit="s", ge=0.0, read_only=False
     )
 
-    def __post_init__(self) -> None:
-        """Check the values."""
-        check_settings(self)
+
+def doubtful(success: Termination, belief: SurfaceBelief) -> Termination:
+    """Termination in place of a `success` that the checks of `belief` forbid, with their scores."""
+    found = failed(belief.checks)
+    return Termination(
+        TerminationReason.DOUBTFUL, {**success.figures, **{check.name: check.score for check in found}},
+        f"{success.reason.value} ({success.detail}) cannot be vouched for: " + "; ".join(c.words for c in found),
+    )
 
 
 class TerminationMonitor:
-    """Watches an episode and says when it is over.
+    """Watches an episode and decides when it ends.
 
     Attributes:
         settings: its limits.
-        certificate: judges the coverage by posterior shapes; None if nobody asked for it.
+        certificate: judges the coverage by posterior shapes; None if switched off.
         history: estimated coverage after each view so far.
-        estimate: what the certificate said after the last view; None before the first, and without a certificate.
+        estimate: result of the certificate after the last view; None before the first, and without a certificate.
+        doubted: number of views after which the episode would have ended with a success but for the checks.
     """
 
     def __init__(self, settings: TerminationSettings, certificate: CoverageCertificate | None = None) -> None:
-        """Start with an empty history."""
         self.settings = settings
         self.certificate = certificate
         self.history: list[float] = []
         self.estimate: CoverageEstimate | None = None
+        self.doubted = 0
         self._covered: tuple[SurfaceBelief | None, float, float] = (None, 0.0, 0.0)
 
     def reset(self) -> None:
         """Forget the episode so far."""
         self.history.clear()
         self.estimate = None
+        self.doubted = 0
 
     def coverage(self, belief: SurfaceBelief) -> float:
-        """Estimated coverage of the surface, in [0, 1]; kept for the newest belief, which is asked for again."""
+        """Estimated coverage of the surface, in [0, 1]; cached for the newest belief, which is evaluated again."""
         known, tolerance, coverage = self._covered
         if known is not belief or tolerance != self.settings.band_tolerance:
             tolerance = self.settings.band_tolerance
@@ -128,36 +184,45 @@ class TerminationMonitor:
         return coverage
 
     def after_view(
-        self, belief: SurfaceBelief, elapsed: float, taken: Sequence[float] = ()
+        self, belief: SurfaceBelief, elapsed: float, taken: Sequence[View] = ()
     ) -> Termination | None:
         """Judge the belief after a view; call it once per view.
 
         Args:
             belief: the belief with that view's measurements.
             elapsed: time since the start of the episode, seconds.
-            taken: angles of the views taken so far, radians; what a certificate goes by.
+            taken: the views taken so far; used by a certificate.
 
         Returns:
-            The termination, or None if the episode goes on.
+            The termination, or None if the episode continues.
         """
-        s = self.settings
         self.history.append(self.coverage(belief))
-        covered = self._covered_enough(belief, taken)  # estimates the coverage, whatever ends the episode
-        fraction = narrow_fraction(belief, s.band_tolerance)
-        if fraction >= s.target_fraction:
-            return Termination(
-                TerminationReason.BAND_NARROW,
-                {"narrow_fraction": fraction, "band_tolerance": s.band_tolerance, "target_fraction": s.target_fraction},
-                f"the band is narrower than {s.band_tolerance:g} m on {fraction:.1%} of the circle",
-            )
-        return covered or self._stalled() or self._used_up(elapsed)
+        covered = self._covered_enough(belief, taken)  # estimates the coverage for any termination
+        success = self._band_narrow(belief) or covered
+        if success and failed(belief.checks):
+            self.doubted += 1
+            success = doubtful(success, belief) if self.doubted > self.settings.doubt_views else None
+        return success or self._stalled() or self._used_up(elapsed)
 
-    def _covered_enough(self, belief: SurfaceBelief, taken: Sequence[float]) -> Termination | None:
+    def _band_narrow(self, belief: SurfaceBelief) -> Termination | None:
+        s = self.settings
+        fraction = narrow_fraction(belief, s.band_tolerance)
+        if fraction < s.target_fraction or s.band_tolerance > _OF_RADIUS * float(np.median(belief.mean)):
+            return None
+        if self.certificate is not None and self.estimate and self.estimate.mean < self.certificate.target:
+            return None  # narrow, but too little of the surface has been met by beams
+        return Termination(
+            TerminationReason.BAND_NARROW,
+            {"narrow_fraction": fraction, "band_tolerance": s.band_tolerance, "target_fraction": s.target_fraction},
+            f"the band is narrower than {s.band_tolerance:g} m on {fraction:.1%} of the circle",
+        )
+
+    def _covered_enough(self, belief: SurfaceBelief, taken: Sequence[View]) -> Termination | None:
         s = self.settings
         if self.certificate is None:
             return None
         self.estimate = found = self.certificate.estimate(
-            belief, np.asarray(taken, dtype=float), s.certificate_delta, s.certificate_margin
+            belief, Views.of(taken).view_angle, s.certificate_delta, s.certificate_margin
         )
         target = self.certificate.target
         if found.probability < 1.0 - s.certificate_delta:
@@ -168,15 +233,16 @@ class TerminationMonitor:
             f"at least {target:.1%} of the surface has been seen by {found.probability:.1%} of the posterior shapes",
         )
 
-    def before_view(self, predicted_gain: float) -> Termination | None:
-        """Judge the best predicted gain of the next view."""
+    def before_view(self, predicted_gain: float, belief: SurfaceBelief) -> Termination | None:
+        """Judge the best gain of the next view that `belief` predicts."""
         if self.settings.min_gain == 0.0 or predicted_gain >= self.settings.min_gain:
             return None
-        return Termination(
+        ended = Termination(
             TerminationReason.NO_GAIN,
             {"predicted_gain": predicted_gain, "min_gain": self.settings.min_gain},
             f"the best view promises {predicted_gain:g}, less than {self.settings.min_gain:g}",
         )
+        return doubtful(ended, belief) if failed(belief.checks) else ended
 
     def _stalled(self) -> Termination | None:
         s = self.settings
@@ -203,3 +269,23 @@ class TerminationMonitor:
         if limit == 0.0 or elapsed < limit:
             return None
         return Termination(TerminationReason.MAX_DURATION, {"seconds": elapsed}, f"{elapsed:.1f} s passed")
+
+
+def termination_monitor(
+    settings: TerminationSettings, planner: PlannerSettings, scene: Scene, prior: Prior
+) -> TerminationMonitor:
+    """Build the monitor of an episode.
+
+    Args:
+        settings: limits, and whether coverage is to be certified.
+        planner: target coverage, and which posterior shapes. The certificate draws others than the planner,
+            all of them smooth: with edges that continue it would hold as often, and require more views.
+        scene: geometry.
+        prior: the mapper's.
+    """
+    if not settings.certify:
+        return TerminationMonitor(settings)
+    shapes = dataclasses.replace(planner, shapes=settings.certificate_shapes, edge_probability=0.0)
+    sampler = shape_sampler(shapes, prior, planner.planner_seed + 1)
+    certificate = CoverageCertificate(sampler, scene, planner.target_coverage, planner.point_density)
+    return TerminationMonitor(settings, certificate)

@@ -1,23 +1,60 @@
-"""The candidate views: equally spaced on the view circle, inside the allowed arcs, not marked unreachable."""
+"""The candidate views, and why some may not be chosen."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import enum
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, angle_difference, wrap_angle
-from nbv_planner.planning.exclusion import Exclusion, ExclusionArray
-from nbv_planner.settings import check_settings, setting
+from nbv_planner.mapping.matching import ArrivalSettings
+from nbv_planner.settings import Settings, setting
+from nbv_planner.world.pose import View, Views
 
-# A view at the very end of an arc belongs to it, whatever rounding says.
+ExclusionArray = NDArray[np.uint8]
+"""Sum of the reasons against each candidate, 0 for one that may be chosen, shape (V,)."""
+
+
+class Exclusion(enum.IntFlag):
+    """Reasons against a candidate view; several may hold at once."""
+
+    ARC = 1
+    REVISIT = 2
+    UNREACHABLE = 4
+
+
+_NAMES = {
+    Exclusion.ARC: ("excluded_arc", "outside the allowed arcs"),
+    Exclusion.REVISIT: ("excluded_revisit", "near a view already taken"),
+    Exclusion.UNREACHABLE: ("excluded_unreachable", "near a view not reached, or skipped"),
+}
+
+
+def excluded_numbers(exclusion: ExclusionArray) -> dict[str, int]:
+    """How many candidates each reason holds against; one with several reasons counts under each of them."""
+    return {name: int(np.count_nonzero(exclusion & np.uint8(reason))) for reason, (name, _) in _NAMES.items()}
+
+
+def excluded_words(exclusion: ExclusionArray) -> str:
+    """The same numbers in words; reasons that hold against none are left out."""
+    numbers = excluded_numbers(exclusion)
+    return ", ".join(f"{numbers[name]} {words}" for name, words in _NAMES.values() if numbers[name])
+
+
+# Nothing farther than this from a view that was not reached is left out for it, radians.
+_WIDEST = math.pi / 6
+# A view at the very end of an arc belongs to it, whatever the rounding.
 _SLACK = 1e-9
 
 
 @dataclass(frozen=True)
-class ViewSpaceSettings:
+class ViewSpaceSettings(Settings):
     """Candidate views and where the camera may go.
 
     An arc is a pair of angles, counter-clockwise from the first to the second; a list holds one arc after another.
@@ -36,45 +73,92 @@ class ViewSpaceSettings:
     )
 
     def __post_init__(self) -> None:
-        """Check the values."""
-        check_settings(self)
+        super().__post_init__()
         for name in ("allowed_arcs", "blocked_arcs"):
             if len(getattr(self, name)) % 2:
                 raise SettingError(f"{name}: has {len(getattr(self, name))} angles, must be pairs start, end")
 
 
-class ViewSpace:
-    """Candidate views and which of them may be chosen now."""
+class ViewSpace(ABC):
+    """Candidate views and which of them may be chosen now; where they lie is up to the space.
 
-    def __init__(self, settings: ViewSpaceSettings, *, angles: FloatArray | None = None) -> None:
-        """Lay out the candidates.
+    A space has to say how far it is from one view to another, in :meth:`travel`; all else works on any poses.
+    """
 
-        Args:
-            settings: number of views and arcs.
-            angles: candidates to use instead of equally spaced ones (the thesis protocol's hold 0 twice).
-
-        Raises:
-            SettingError: the arcs leave no view.
-        """
-        self.angles = np.arange(settings.num_views) * (TWO_PI / settings.num_views) if angles is None else angles
-        self._settings = settings
-        self._on_arcs = self._allowed(self.angles)
-        if not self._on_arcs.any():
-            raise SettingError("allowed_arcs, blocked_arcs: leave none of the candidate views")
+    def __init__(self, candidates: Views) -> None:
+        self.candidates = candidates
+        self._allowed = self.allowed(candidates)
         # Replaced as a whole, never changed: a copy of this object keeps what it has.
         self._unreachable_until: Mapping[int, float] = {}
 
-    def nearest(self, view_angle: float) -> int:
-        """Index of the candidate nearest to `view_angle`."""
-        return int(np.argmin(np.abs(angle_difference(self.angles, view_angle))))
+    @abstractmethod
+    def travel(self, start: View, ends: Views) -> FloatArray:
+        """Distance that the camera travels from a view to each of others, shape (V,), metres."""
 
-    def mark_unreachable(self, view_angle: float, until: float) -> None:
-        """Leave out the candidate nearest to `view_angle` until the time `until` (seconds of the caller's clock)."""
-        self._unreachable_until = {**self._unreachable_until, self.nearest(view_angle): until}
+    def allowed(self, views: Views) -> BoolArray:
+        """Which of any `views` the camera may ever take, shape (V,)."""
+        return np.ones(len(views), dtype=bool)
 
-    def clear_unreachable(self) -> None:
-        """Forget which views could not be reached."""
-        self._unreachable_until = {}
+    def apart(self, views: Views, visited: Sequence[View], revisit_radius: float) -> BoolArray:
+        """Which of any `views` are not near one of the `visited`, shape (V,).
+
+        The `revisit_radius` (radians) is that seen from the centre: a travel of so much times the view's distance.
+        """
+        far = np.ones(len(views), dtype=bool)
+        for taken in visited if revisit_radius > 0.0 else ():
+            far &= self.travel(taken, views) >= revisit_radius * views.distance
+        return far
+
+    def at_angle(self, view_angle: float) -> View:
+        """The view that a polar angle alone stands for, as `home_angle` does: here the candidate nearest to it."""
+        apart = np.abs(angle_difference(self.candidates.view_angle, view_angle))
+        return self.candidates[int(np.argmin(apart))]
+
+    def around(self, index: int) -> Views:
+        """Views closer to a candidate than to its neighbours, in which it may be refined; here none."""
+        return self.candidates.chosen(np.array([], dtype=np.intp))
+
+    def indistinct(self, arrival: ArrivalSettings) -> str:
+        """Message that a pose may count as being at two candidates at once; empty if none does, or none is known."""
+        return ""
+
+    def packed(self, views: Views) -> FloatArray:
+        """Views of this space as numbers to be saved: view angle, distance and turn of each, shape (V, 3)."""
+        return np.stack([views.view_angle, views.distance, views.turn], axis=1)
+
+    def unpacked(self, numbers: FloatArray) -> Views:
+        """The views that :meth:`packed` describes; a ValueError if they are none."""
+        return Views(*numbers.reshape(-1, 3).T.copy())
+
+    def nearest(self, view: View) -> int:
+        """Index of the candidate nearest to `view`."""
+        return int(np.argmin(self.travel(view, self.candidates)))
+
+    def check_circle(self, user: str, view_distance: float) -> None:
+        """Refuse what can use views on the view circle only.
+
+        Raises:
+            SettingError: some candidates are no such views; names the `user`.
+        """
+        if not self.candidates.are_on_circle(view_distance):
+            raise SettingError(
+                f"{user}: needs candidate views on the view circle of {view_distance:g} m that look at its centre; "
+                f"{type(self).__name__} has others"
+            )
+
+    def mark_unreachable(self, view: View, until: float) -> None:
+        """Leave out the candidate nearest to `view` until the time `until` (seconds of the caller's clock)."""
+        self._unreachable_until = {**self._unreachable_until, self.nearest(view): until}
+
+    def mark_missed(
+        self, goal: View, set_out: View | None, halt: View | None, tolerance: float, now: float, until: float
+    ) -> None:
+        """Leave out a `goal` that was not reached, and what else that tells to be out of reach; here nothing.
+
+        Where the camera `set_out` for it and where it came to a `halt` may not be known. Within the `tolerance`
+        (metres) a view counts as reached; they are left out from `now` `until` (seconds of the caller's clock).
+        """
+        self.mark_unreachable(goal, until)
 
     @property
     def unreachable(self) -> Mapping[int, float]:
@@ -83,45 +167,119 @@ class ViewSpace:
 
     @unreachable.setter
     def unreachable(self, until: Mapping[int, float]) -> None:
-        """Take over what another view space of the same candidates knew.
-
-        Raises:
-            IndexError: an index is that of no candidate.
-        """
+        """Take over what another view space of the same candidates held; an IndexError if it has others."""
         for index in until:
-            if not 0 <= index < len(self.angles):
-                raise IndexError(f"unreachable: {index} is no candidate; there are {len(self.angles)}")
+            if not 0 <= index < len(self.candidates):
+                raise IndexError(f"unreachable: {index} is no candidate; there are {len(self.candidates)}")
         self._unreachable_until = dict(until)
 
-    def shift_unreachable(self, seconds: float) -> None:
-        """Follow a clock that has been set by `seconds`."""
-        self._unreachable_until = {index: until + seconds for index, until in self._unreachable_until.items()}
+    def excluded(self, now: float, visited: Sequence[View] = (), revisit_radius: float = 0.0) -> ExclusionArray:
+        """Why candidates may not be chosen: sums of :class:`~nbv_planner.planning.view_space.Exclusion`, shape (V,).
 
-    def excluded(self, now: float, visited: Iterable[float] = (), revisit_radius: float = 0.0) -> ExclusionArray:
-        """Why candidates may not be chosen: sums of :class:`~nbv_planner.planning.exclusion.Exclusion`, shape (V,).
-
-        Args:
-            now: time, seconds of the caller's clock.
-            visited: angles of the views taken so far, radians.
-            revisit_radius: candidates nearer to a visited view than this are left out, radians; 0 leaves out none.
+        They depend on the time `now` (seconds, caller's clock) and on the views taken so far: candidates nearer to
+        one of them than `revisit_radius` (radians) are left out; 0 leaves out none.
         """
-        unreachable = np.zeros(len(self.angles), dtype=bool)
+        unreachable = np.zeros(len(self.candidates), dtype=bool)
         for index, until in self._unreachable_until.items():
             unreachable[index] = now < until
         reasons = (
-            Exclusion.ARC * ~self._on_arcs
-            + Exclusion.REVISIT * ~_apart(self.angles, visited, revisit_radius)
+            Exclusion.ARC * ~self._allowed
+            + Exclusion.REVISIT * ~self.apart(self.candidates, visited, revisit_radius)
             + Exclusion.UNREACHABLE * unreachable
         )
         return np.asarray(reasons, dtype=np.uint8)
 
-    def permitted(self, angles: FloatArray, visited: Iterable[float] = (), revisit_radius: float = 0.0) -> BoolArray:
-        """Which of any view `angles` lie on allowed arcs and not too near to a visited view, shape as `angles`."""
-        return self._allowed(angles) & _apart(angles, visited, revisit_radius)
 
-    def _allowed(self, angles: FloatArray) -> BoolArray:
-        """Whether each angle lies on an allowed arc and on no blocked one."""
-        return _in_arcs(angles, self._settings.allowed_arcs) & ~_in_arcs(angles, self._settings.blocked_arcs)
+class CircleViewSpace(ViewSpace):
+    """Views on the view circle that look at its centre, each given by its angle."""
+
+    def __init__(self, settings: ViewSpaceSettings, view_distance: float, *, angles: FloatArray | None = None) -> None:
+        """Set up the candidates on a view circle of radius `view_distance`, metres.
+
+        `angles` are candidates to use instead of equally spaced ones (the thesis protocol's hold 0 twice).
+
+        Raises:
+            SettingError: the arcs leave no view.
+        """
+        self._settings, self._view_distance = settings, view_distance
+        self.angles = np.arange(settings.num_views) * (TWO_PI / settings.num_views) if angles is None else angles
+        super().__init__(Views.on_circle(self.angles, view_distance))
+        if not self._allowed.any():
+            raise SettingError("allowed_arcs, blocked_arcs: leave none of the candidate views")
+
+    @property
+    def spacing(self) -> float:
+        """Angle between two neighbouring candidates, radians."""
+        return TWO_PI / len(self.angles)
+
+    def travel(self, start: View, ends: Views) -> FloatArray:
+        """Distance along the circle by the shorter arc, shape (V,), metres."""
+        return np.abs(angle_difference(ends.view_angle, start.view_angle)) * self._view_distance
+
+    def allowed(self, views: Views) -> BoolArray:
+        """Which of any `views` lie on an allowed arc and on no blocked one, shape (V,)."""
+        arcs = self._settings
+        return _in_arcs(views.view_angle, arcs.allowed_arcs) & ~_in_arcs(views.view_angle, arcs.blocked_arcs)
+
+    def apart(self, views: Views, visited: Sequence[View], revisit_radius: float) -> BoolArray:
+        """Which of any `views` are at least `revisit_radius` (radians) away from all `visited`, shape (V,)."""
+        return _apart(views.view_angle, [view.view_angle for view in visited], revisit_radius)
+
+    def at_angle(self, view_angle: float) -> View:
+        """The view at any angle of the circle."""
+        return View(view_angle, self._view_distance)
+
+    def around(self, index: int) -> Views:
+        """Views around a candidate, ten to either side, up to halfway to its neighbours."""
+        angles = wrap_angle(self.angles[index] + np.linspace(-0.5, 0.5, 21) * self.spacing)
+        return Views.on_circle(angles, self._view_distance)
+
+    def indistinct(self, arrival: ArrivalSettings) -> str:
+        """Message that a pose may count as being at two neighbouring candidates at once; empty if none does.
+
+        None does if a tolerance is less than half of their distance or of the `spacing`.
+        """
+        distance, turn = 0.5 * self.spacing * self._view_distance, 0.5 * self.spacing
+        if arrival.position_tolerance < distance or arrival.heading_tolerance < turn:
+            return ""
+        return (
+            f"position_tolerance: {arrival.position_tolerance:g} m with heading_tolerance: "
+            f"{arrival.heading_tolerance:g} rad takes neighbouring candidate views for the same; must be < "
+            f"{distance:.3g} m, half of their distance, or num_views < "
+            f"{math.ceil(math.pi * self._view_distance / arrival.position_tolerance)}"
+        )
+
+    def packed(self, views: Views) -> FloatArray:
+        """The view angles, shape (V,), radians."""
+        return views.view_angle
+
+    def unpacked(self, numbers: FloatArray) -> Views:
+        """The views at these angles."""
+        return Views.on_circle(numbers, self._view_distance)
+
+    def mark_missed(
+        self, goal: View, set_out: View | None, halt: View | None, tolerance: float, now: float, until: float
+    ) -> None:
+        """Leave out the arc from the goal to where the camera stopped, if it had moved; at least the neighbours."""
+        least = self.spacing + tolerance / self._view_distance
+        half_width = least
+        if set_out is not None and halt is not None:
+            way, short = (abs(float(angle_difference(halt.view_angle, end.view_angle))) for end in (set_out, goal))
+            half_width = max(least, short) if way > least else least
+        self.mark_arc_unreachable(goal, half_width, now, until)
+
+    def mark_arc_unreachable(self, view: View, half_width: float, now: float, until: float) -> None:
+        """Leave out the arc around a view that was not reached until the time `until` (seconds of the caller's clock).
+
+        To each side it reaches as far as `half_width` (radians), or as all together that is left out `now` within 30°:
+        it doubles with each failure nearby, so that an obstacle costs few of them. It never reaches farther than 30°.
+        """
+        apart = np.abs(angle_difference(self.angles, view.view_angle))
+        left_out = [index for index, end in self._unreachable_until.items() if now < end]
+        nearby = self.spacing * np.count_nonzero(apart[left_out] <= _WIDEST)
+        arc = np.flatnonzero(apart <= min(max(half_width, nearby), _WIDEST) + _SLACK)
+        self.mark_unreachable(view, until)
+        self._unreachable_until = {**self._unreachable_until, **dict.fromkeys(arc.tolist(), until)}
 
 
 def _apart(angles: FloatArray, visited: Iterable[float], radius: float) -> BoolArray:

@@ -1,1 +1,1 @@
-"""Everything that needs ROS 2: conversions, parameters, the three nodes, and running them."""
+"""Everything that needs ROS 2: nodes, launch, processes."""

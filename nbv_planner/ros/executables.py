@@ -1,47 +1,42 @@
-"""The executables of the nodes. ROS is imported late, so that a signal ends them cleanly from the first moment."""
+"""The executables of the nodes. ROS is imported late, so that a signal during start-up ends them cleanly."""
 
 from __future__ import annotations
 
 import importlib
 import sys
+from functools import partial
 
-from nbv_planner.early_signals import signals_end_process
+from nbv_planner.system import signals_end_process
 
-OTHERS = ("turntable",)
 NODES = ("depth_camera", "surface_mapper", "nbv_planner")
-
-
-def depth_camera() -> None:
-    """Run the node `depth_camera`."""
-    _run("depth_camera")
-
-
-def surface_mapper() -> None:
-    """Run the node `surface_mapper`."""
-    _run("surface_mapper")
-
-
-def nbv_planner() -> None:
-    """Run the node `nbv_planner`."""
-    _run("nbv_planner")
-
-
-def turntable() -> None:
-    """Run the node `turntable`."""
-    _run("turntable")
+_CLASSES = {
+    "depth_camera": "DepthCamera", "surface_mapper": "SurfaceMapperNode", "nbv_planner": "NbvPlannerNode",
+    "turntable": "TurntableNode",
+}
 
 
 def _run(name: str) -> None:
     with signals_end_process(0):
-        node = importlib.import_module(f"nbv_planner.ros.nodes.{name}")
+        from nbv_planner.ros.core.node import run_node
+        from nbv_planner.ros.core.worker import end_process
+
+        module = importlib.import_module(f"nbv_planner.ros.nodes.{name}")
     try:
-        node.main()
-    except KeyboardInterrupt:  # before ROS has taken over the signals
+        end_process(run_node(getattr(module, _CLASSES[name])))
+    except KeyboardInterrupt:  # before the node installs its signal handlers
         sys.exit(0)
 
 
-if __name__ == "__main__":
-    known = (*NODES, *OTHERS)
-    if len(sys.argv) < 2 or sys.argv[1] not in known:
-        sys.exit(f"usage: python -m nbv_planner.ros.executables {{{','.join(known)}}} [--ros-args ...]")
+depth_camera, surface_mapper, nbv_planner, turntable = (partial(_run, name) for name in _CLASSES)
+"""Run the node of that name."""
+
+
+def main() -> None:
+    """Run the node that the first argument names."""
+    if len(sys.argv) < 2 or sys.argv[1] not in _CLASSES:
+        sys.exit(f"usage: python -m nbv_planner.ros.executables {{{','.join(_CLASSES)}}} [--ros-args ...]")
     _run(sys.argv.pop(1))
+
+
+if __name__ == "__main__":
+    main()

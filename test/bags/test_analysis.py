@@ -5,19 +5,21 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
+import math
 
 import pytest
+import yaml
 
 pytest.importorskip("rosbags", reason="rosbags is not installed (pip install '.[analysis]')")
 
 from recorded import CONFIG, finished, messages, write
+from simulated_bags import Pace, Timeline, text_bytes
 
-from nbv_planner.bags.analysis import analyse
-from nbv_planner.bags.analysis_tables import analysis_tables
-from nbv_planner.bags.bag import Bag
-from nbv_planner.bags.run_parameters import RunParameters
-from nbv_planner.bags.simulated.timeline import Pace
-from nbv_planner.node_settings import NODE_SETTINGS
+from nbv_planner.bags.analysis import analyse, analysis_tables
+from nbv_planner.bags.reader import Bag, decode
+from nbv_planner.episode.parameters import NODE_SETTINGS
+from nbv_planner.episode.run_info import RunParameters
+from nbv_planner.mapping.checks import Check, Level
 
 SIMULATION, TERMINATION = finished()
 
@@ -50,11 +52,75 @@ def test_the_record_is_that_of_the_simulated_episode(bag_path):
     assert len(analysis.steps) == len(analysis.views) == 4
 
 
+def test_checks_of_the_last_surface_are_a_table_with_the_view_at_which_each_was_not_good_first(tmp_path):
+    def checks(alive: Level) -> tuple[Check, ...]:
+        return Check("alive", 2.0, 1.0, alive), Check("overlap", math.nan, 5.0, Level.GOOD)
+
+    levels = (Level.GOOD, Level.FAILED, Level.GOOD, Level.FAILED)
+    steps = [
+        dataclasses.replace(step, belief=dataclasses.replace(step.belief, checks=checks(level)))
+        for step, level in zip(SIMULATION.judge.steps, levels, strict=True)
+    ]
+    analysis = analysed(tmp_path, Timeline(CONFIG, steps, TERMINATION, Pace()).messages())
+    (table,) = (table for table in analysis_tables(analysis) if table.name == "checks")
+    dead, fits = checks(Level.FAILED)
+    assert table.to_json() == [
+        {"check": "alive", "score": 2.0, "limit": 1.0, "level": "FAILED", "since": 2, "words": dead.words},
+        {"check": "overlap", "score": None, "limit": 5.0, "level": "GOOD", "since": None, "words": fits.words},
+    ]
+    assert as_json(analysis.record)["checks"] == [
+        {"name": "alive", "score": 2.0, "limit": 1.0, "level": "FAILED"},
+        {"name": "overlap", "score": None, "limit": 5.0, "level": "GOOD"},
+    ]
+
+
+def test_a_bag_without_checks_has_no_table_of_them(tmp_path):
+    steps = [
+        dataclasses.replace(step, belief=dataclasses.replace(step.belief, checks=()))
+        for step in SIMULATION.judge.steps
+    ]
+    analysis = analysed(tmp_path, Timeline(CONFIG, steps, TERMINATION, Pace()).messages())
+    assert "checks" not in {table.name for table in analysis_tables(analysis)}
+    assert as_json(analysis.record)["checks"] == []
+
+
 def test_steps_hold_what_was_measured(bag_path):
     for step, expected in zip(analyse(Bag(bag_path)).steps, SIMULATION.judge.steps, strict=True):
         assert step.measurements.radius == pytest.approx(expected.measurements.radius, abs=1e-5)
         assert step.candidates == pytest.approx(expected.candidates, abs=1e-6)
         assert step.utilities == pytest.approx(expected.utilities, rel=1e-6)
+
+
+def stamped_apart(seconds: float, **mapper: float):
+    """The episode with poses stamped beside their scans, mapped with the settings `mapper`."""
+    recorded = messages(pace=Pace(pose_offset=seconds))
+    info = yaml.safe_load(decode(recorded[0]).data)
+    info["nodes"]["surface_mapper"].update(mapper)
+    return [recorded[0]._replace(data=text_bytes(yaml.safe_dump(info))), *recorded[1:]]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "mapper"), [(-0.005, {}), (0.005, {"pose_gap": 0.0}), (-0.08, {"pose_gap": 0.0, "pose_tolerance": 0.1})]
+)
+def test_poses_stamped_beside_the_scans_are_paired_as_the_mapper_does(tmp_path, bag_path, seconds, mapper):
+    pytest.importorskip("matplotlib", reason="pictures need the extra [analysis]")
+    from nbv_planner.bags.bag_pictures import draw_pictures
+
+    analysis = analysed(tmp_path, stamped_apart(seconds, **mapper))
+    same_stamps = analyse(Bag(bag_path))
+    assert (analysis.gaps, analysis.remarks, len(analysis.steps)) == ((), (), 4)
+    for step, expected in zip(analysis.steps, same_stamps.steps, strict=True):
+        assert len(step.measurements) > 5
+        assert step.measurements.angle == pytest.approx(expected.measurements.angle)
+        assert step.measurements.radius == pytest.approx(expected.measurements.radius)
+    assert as_json(analysis.record)["views"] == as_json(same_stamps.record)["views"]
+    assert "reconstruction" in {picture.name for picture in draw_pictures(analysis)}
+
+
+def test_a_scan_without_a_pose_near_enough_for_the_mapper_has_none(tmp_path):
+    analysis = analysed(tmp_path, stamped_apart(0.005, pose_gap=0.0, pose_tolerance=0.001))
+    assert analysis.gaps == ("4 of 4 views are without their scan or camera pose",)
+    assert analysis.steps == ()
 
 
 @pytest.mark.parametrize("namespace", ["/arm", "/lab/arm"])
@@ -91,7 +157,7 @@ def test_the_order_in_which_topics_reach_the_recorder_makes_no_difference(tmp_pa
         (["nbv_planner/status"], "true", ["time by phase", "why the episode ended"], 4),
         (["nbv_planner/candidates"], "true", ["4 of 4 views are without their candidates"], 4),
         (["/scan"], "true", ["4 of 4 views are without their scan or camera pose"], 4),
-        (["/camera_pose"], "true", ["length of the way driven: camera_pose is not in the bag"], 4),
+        (["/camera_pose"], "true", ["distance travelled: camera_pose is not in the bag"], 4),
         (["/surface"], "true", ["4 of 4 views are without their surface"], 4),
         (["/diagnostics"], "true", ["drops by reason: /diagnostics is not in the bag"], 4),
     ],
@@ -145,13 +211,28 @@ def test_a_text_that_contradicts_the_topic_does_not_count(tmp_path):
     assert any("differ by up to" in remark for remark in analysis.remarks)
 
 
-def _with_object(message, text: str):
-    from nbv_planner.bags.decoding import decode
-    from nbv_planner.bags.simulated.messages import text_bytes
+def test_renamed_topics_are_found_where_run_info_names_them(tmp_path):
+    here = {"/scan": "/lidar/scan", "/camera_pose": "/pose", "/goal_pose": "/view_goal"}
+    said = {old.lstrip("/"): new for old, new in here.items()}
+    recorded = [_with_text(m, lambda text: f"{text}\ntopics: {json.dumps(said)}") for m in messages()]
+    topics = {m.topic: dataclasses.replace(m.topic, name=here.get(m.topic.name, m.topic.name)) for m in recorded}
+    analysis = analysed(tmp_path, [m._replace(topic=topics[m.topic]) for m in recorded])
+    assert {name: topic.name for name, topic in analysis.recording.topics.topics.items() if name in said} == said
+    assert (analysis.gaps, analysis.remarks, len(analysis.steps)) == ((), (), 4)
+
+
+def _with_object(message, object_text: str):
+    return _with_text(message, lambda text: text.replace(CONFIG.object, object_text))
+
+
+def _with_text(message, changed):
+    from simulated_bags import text_bytes
+
+    from nbv_planner.bags.reader import decode
 
     if message.topic.name != "/run_info":
         return message
-    return message._replace(data=text_bytes(decode(message).data.replace(CONFIG.object, text)))
+    return message._replace(data=text_bytes(changed(decode(message).data)))
 
 
 def test_a_recording_that_ends_on_the_way_leaves_the_last_goal_out(tmp_path):
@@ -159,13 +240,14 @@ def test_a_recording_that_ends_on_the_way_leaves_the_last_goal_out(tmp_path):
     last = max(i for i, m in enumerate(recorded) if m.topic.name == "/nbv_planner/iteration")
     analysis = analysed(tmp_path, recorded[: last + 2])
     assert len(analysis.views) == 3
-    assert analysis.termination.detail == "the recording ends before the planner does"
+    assert analysis.termination.reason.value == "STOPPED"
+    assert analysis.termination.detail == "interrupted after 3 views: the recording ends before the planner does"
     assert analysis.record.metrics["T"] == 3
 
 
 def test_time_by_phase_adds_up_to_the_time_between_first_and_last_status(bag_path):
     analysis = analyse(Bag(bag_path))
-    states = analysis.recording.states
+    states = analysis.recording.log.states
     assert sum(analysis.phases.values()) == pytest.approx((states[-1][0] - states[0][0]) * 1e-9)
     assert set(analysis.phases) == {"WAITING", "PLANNING", "MEASURING"}
 
@@ -175,11 +257,11 @@ def test_way_of_the_camera_is_that_of_its_poses(bag_path):
 
     views = [CONFIG.motion.initial_view_angle, *(view.angle for view in SIMULATION.judge.views)]
     chords = [2.0 * 10.0 * abs(math.sin(0.5 * (b - a))) for a, b in itertools.pairwise(views)]
-    assert analyse(Bag(bag_path)).recording.path == pytest.approx(sum(chords), abs=1e-6)
+    assert analyse(Bag(bag_path)).recording.log.path == pytest.approx(sum(chords), abs=1e-6)
 
 
 def test_progress_is_told(bag_path, monkeypatch):
-    monkeypatch.setattr("nbv_planner.bags.bag._MESSAGES_PER_REPORT", 10)
+    monkeypatch.setattr("nbv_planner.bags.reader._MESSAGES_PER_REPORT", 10)
     said = []
     analyse(Bag(bag_path), progress=said.append)
     assert said == sorted(said)

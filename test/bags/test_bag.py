@@ -13,7 +13,7 @@ pytest.importorskip("rosbags", reason="rosbags is not installed (pip install '.[
 import yaml
 from recorded import content, messages, plain, write
 
-from nbv_planner.bags.bag import Bag
+from nbv_planner.bags.reader import Bag
 from nbv_planner.errors import BagError
 
 RECORDED = plain(messages())
@@ -102,7 +102,7 @@ def packed(folder, storage, mode):
     """The recording as rosbags packs it."""
     from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
 
-    from nbv_planner.bags.decoding import typestore
+    from nbv_planner.bags.reader import typestore
 
     writer = Writer(folder, version=9, storage_plugin=StoragePlugin[storage])
     writer.set_compression(CompressionMode[mode], CompressionFormat.ZSTD)
@@ -157,7 +157,7 @@ def test_what_is_no_bag_is_refused_with_the_reason(tmp_path):
 
 
 def test_progress_rises_to_the_end(bag_path, monkeypatch):
-    monkeypatch.setattr("nbv_planner.bags.bag._MESSAGES_PER_REPORT", 10)
+    monkeypatch.setattr("nbv_planner.bags.reader._MESSAGES_PER_REPORT", 10)
     said = []
     Bag(bag_path).inventory(said.append)
     assert said == sorted(said)

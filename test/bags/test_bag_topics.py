@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from nbv_planner.bags.storage.raw import Topic
-from nbv_planner.bags.topics import TYPES, find_topics, parse_mapping
+from nbv_planner.bags.recording import TYPES, find_topics, parse_mapping
+from nbv_planner.bags.storage import Topic
+from nbv_planner.episode.messages import RECORDED_TOPICS
 from nbv_planner.errors import BagError
-from nbv_planner.topics import RECORDED_TOPICS
 
 
 def recorded(namespace: str = "") -> list[Topic]:
@@ -49,6 +49,15 @@ def test_a_remapped_scan_is_found_by_its_type_and_remarked_on():
     )
 
 
+def test_topics_that_run_info_names_are_taken_whatever_else_is_there():
+    here = {"scan": "/lidar/scan", "camera_pose": "/arm/pose", "goal_pose": "/arm/goal", "surface": "/arm/surface"}
+    topics = [Topic(here.get(topic.name, topic.full_name("arm")), topic.type) for topic in RECORDED_TOPICS]
+    others = [Topic("/arm/scan", TYPES["scan"]), Topic("/pose", TYPES["camera_pose"])]
+    found = find_topics([*topics, *others], described={"/arm/run_info": here, "/run_info": {"scan": "/arm/scan"}})
+    assert names(found) == {topic.name: here.get(topic.name, topic.full_name("arm")) for topic in RECORDED_TOPICS}
+    assert found.remarks == ()
+
+
 def test_of_two_remapped_scans_none_is_guessed():
     topics = [topic for topic in recorded() if topic.name != "/scan"]
     lasers = [Topic("/front/laser", TYPES["scan"]), Topic("/rear/laser", TYPES["scan"])]
@@ -79,7 +88,7 @@ def test_wrong_types_and_encodings_are_not_used_and_named():
     [
         (["/nowhere:=scan"], ["/nowhere", "the bag has no topic", "/camera_pose"]),
         (["/surface:=scan"], ["/surface has the type sensor_msgs/msg/PointCloud2, must be sensor_msgs/msg/LaserScan"]),
-        (["/scan:=lidar"], ["'lidar' is no topic of the nodes", "camera_pose"]),
+        (["/scan:=lidar"], ["unknown topic 'lidar'", "camera_pose"]),
         (["scan"], ["old:=new"]),
     ],
 )

@@ -10,14 +10,14 @@ import pytest
 pytest.importorskip("rosbags", reason="rosbags is not installed (pip install '.[analysis]')")
 
 from recorded import CONFIG, finished, later, messages, write
+from simulated_bags import surface_bytes
 
 from nbv_planner.bags.analysis import analyse
-from nbv_planner.bags.bag import Bag
-from nbv_planner.bags.replay.replay import replay
-from nbv_planner.bags.simulated.messages import surface_bytes
+from nbv_planner.bags.reader import Bag
+from nbv_planner.bags.replay import replay
 from nbv_planner.errors import BagError
+from nbv_planner.mapping.mapper import SurfaceMapper
 from nbv_planner.planning.termination import TerminationSettings
-from nbv_planner.surface import SurfaceMapper
 
 VIEWS = (4, 1, 1, 3)
 
@@ -58,7 +58,7 @@ def test_each_episode_is_analysed_as_if_it_had_been_recorded_alone(path, episode
     assert analysis.termination == termination
     assert [remark for remark in analysis.remarks if f"this is episode {expected} of 4" in remark]
     # Told of in the last status, so that it takes part in the time by phase.
-    assert analysis.recording.states[-1][1] == "DONE"
+    assert analysis.recording.log.states[-1][1] == "DONE"
     assert sum(analysis.phases.values()) == pytest.approx((VIEWS[expected - 1] + 1) * 0.5, abs=0.1)
 
 
@@ -66,7 +66,7 @@ def test_each_episode_is_analysed_as_if_it_had_been_recorded_alone(path, episode
 def test_each_episode_is_replayed_to_the_same_decisions(path, episode):
     bag = Bag(path)
     analysis = analyse(bag, episode=episode)
-    decisions = replay(bag, analysis, analysis.recording.parameters)
+    decisions = replay(bag, analysis, analysis.recording.log.parameters)
     assert len(decisions) == VIEWS[episode - 1]
     assert not any(one.choice.differs for one in decisions)
     assert max((one.belief_gap for one in decisions[1:]), default=0.0) < 1e-5
@@ -77,14 +77,14 @@ def test_a_mapper_that_was_not_reset_still_knows_the_episode_before(tmp_path):
     without = [m for m in recorded([CONFIG, CONFIG]) if not (m.topic.name == "/surface" and not _hits(m))]
     bag = Bag(write(tmp_path / "bag", without))
     analysis = analyse(bag)
-    decisions = replay(bag, analysis, analysis.recording.parameters)
+    decisions = replay(bag, analysis, analysis.recording.log.parameters)
     assert len(decisions) == 4
     assert max(one.belief_gap for one in decisions[1:]) > 0.01
 
 
 def _hits(message):
-    from nbv_planner.bags.decoding import decode
-    from nbv_planner.message_values import belief_from_msg
+    from nbv_planner.bags.reader import decode
+    from nbv_planner.episode.messages import belief_from_msg
 
     return int(np.sum(belief_from_msg(decode(message)).hits))
 

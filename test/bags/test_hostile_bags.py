@@ -17,18 +17,16 @@ import pytest
 
 pytest.importorskip("rosbags", reason="rosbags is not installed (pip install '.[analysis]')")
 
+import simulated_bags as made
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from recorded import messages, write
 
-from nbv_planner.bags.analysis import analyse
-from nbv_planner.bags.analysis_tables import analysis_tables
-from nbv_planner.bags.bag import Bag
-from nbv_planner.bags.decoding import decode
-from nbv_planner.bags.simulated import messages as made
-from nbv_planner.bags.storage.raw import Topic
+from nbv_planner.bags.analysis import analyse, analysis_tables
+from nbv_planner.bags.reader import Bag, decode
+from nbv_planner.bags.storage import Topic
+from nbv_planner.episode.messages import status_values
 from nbv_planner.errors import NbvPlannerError
-from nbv_planner.message_values import status_values
 
 RECORDED = messages()
 
@@ -208,11 +206,11 @@ def test_definitions_nobody_knows_are_left_alone(tmp_path):
 
 
 def test_more_decisions_than_any_episode_has_are_left_out(tmp_path, monkeypatch):
-    monkeypatch.setattr("nbv_planner.bags.episode_reader._MOST_VIEWS", 3)
-    monkeypatch.setattr("nbv_planner.bags.episode_reader._MOST_GRID_ANGLES", 200)
+    monkeypatch.setattr("nbv_planner.episode.log._MOST_VIEWS", 3)
+    monkeypatch.setattr("nbv_planner.episode.log._MOST_GRID_ANGLES", 200)
     analysis = analysed(tmp_path, RECORDED)
-    assert len(analysis.recording.assembly.views) == 3
-    assert any("(too_many)" in remark for remark in analysis.remarks)
+    assert len(analysis.recording.log.views) == 3
+    assert sum(view.belief is not None for view in analysis.recording.log.views) == 2
 
 
 
@@ -262,7 +260,7 @@ def test_a_foreign_topic_with_a_huge_message_is_left_out(tmp_path):
         """
         import re, sys
         from nbv_planner.bags.analysis import analyse
-        from nbv_planner.bags.bag import Bag
+        from nbv_planner.bags.reader import Bag
         analysis = analyse(Bag(sys.argv[1]))
         assert len(analysis.views) == 4, analysis.remarks
         print(int(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read()).group(1)) // 1024)

@@ -10,10 +10,8 @@ from recorded import messages
 from rosbags.interfaces import QosDurability, QosReliability
 from rosbags.rosbag2 import Reader
 
-from nbv_planner.bags.bag import Bag
-from nbv_planner.bags.offered_qos import described_profiles, profiles_for_bag
-from nbv_planner.bags.repair import copy_bag
-from nbv_planner.bags.writer import BagWriter
+from nbv_planner.bags.reader import Bag
+from nbv_planner.bags.writer import BagWriter, copy_bag, described_profiles, profiles_for_bag
 
 LATCHED, BEST_EFFORT = (1, 1), (2, 2)
 
@@ -48,10 +46,16 @@ def test_a_copy_offers_what_the_bag_did(tmp_path, source, target):
     assert offered(tmp_path / "copy")["/surface"] == []
 
 
+NEVER = "{sec: 9223372036, nsec: 854775807}"
+REST = f"history: 1, deadline: {NEVER}, lifespan: {NEVER}, liveliness: 1, liveliness_lease_duration: {NEVER}, " \
+       "avoid_ros_namespace_conventions: false"  # fmt: skip
+
+
 def test_numbers_and_names_mean_the_same():
-    by_number = "- {reliability: 1, durability: 1, depth: 5}\n- {reliability: 2, durability: 2, depth: 3}"
-    by_name = "- {reliability: reliable, durability: transient_local, depth: 5}\n" \
-              "- {reliability: best_effort, durability: volatile, depth: 3}"
+    by_number = f"- {{reliability: 1, durability: 1, depth: 5, {REST}}}\n" \
+                f"- {{reliability: 2, durability: 2, depth: 5, {REST}}}"  # fmt: skip
+    by_name = f"- {{reliability: reliable, durability: transient_local, depth: 5, {REST}}}\n" \
+              f"- {{reliability: best_effort, durability: volatile, depth: 5, {REST}}}"  # fmt: skip
     assert described_profiles(by_number) == described_profiles(by_name) == profiles_for_bag([LATCHED, BEST_EFFORT], 5)
 
 

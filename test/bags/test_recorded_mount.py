@@ -2,40 +2,46 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 
 pytest.importorskip("rosbags", reason="rosbags is not installed (pip install '.[analysis]')")
 
-from nbv_planner.bags.recording import Recording
-from nbv_planner.bags.replay.lane import Lane
-from nbv_planner.bags.run_parameters import RunParameters
-from nbv_planner.camera import CameraPose
-from nbv_planner.camera_poses import PoseSettings
-from nbv_planner.evaluation.recorded_decision import RecordedDecision
-from nbv_planner.objects import parse_object
-from nbv_planner.scene import Scene
-from nbv_planner.simulated_camera import SensorSettings, SimulatedCamera
+from nbv_planner.bags.replay import Lane
+from nbv_planner.episode.log import EpisodeLog
+from nbv_planner.episode.messages import RUN_INFO, RecordedDecision
+from nbv_planner.episode.run_info import RunParameters
+from nbv_planner.errors import InputRejectedError
+from nbv_planner.world.objects import parse_object
+from nbv_planner.world.pose import CameraPose, PoseSettings, View
+from nbv_planner.world.scene import Scene
+from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
 
 MOUNT = {"mount_x": 0.4, "mount_y": -0.2, "mount_yaw": 1.2}
 POSES = PoseSettings(**MOUNT)
 MS = 1_000_000
 
 
-def recording(parameters: RunParameters | None) -> Recording:
-    return Recording(inventory=None, topics=None, parameters=parameters)
+def log_with(parameters: RunParameters | None) -> EpisodeLog:
+    log = EpisodeLog()
+    if parameters is not None:
+        with contextlib.suppress(InputRejectedError):
+            log.add(RUN_INFO, parameters)
+    return log
 
 
 def test_a_pose_is_the_cameras_once_the_mount_is_known():
     base = CameraPose(8.0, 3.0, 0.5)
-    assert recording(None).camera(base) == base
-    assert recording(RunParameters({"surface_mapper": {"grid_size": 100}})).camera(base) == base
-    assert recording(RunParameters({"surface_mapper": MOUNT})).camera(base) == POSES.camera(base)
-    assert recording(RunParameters({"surface_mapper": {"mount_yaw": 99.0}})).camera(base) == base
+    assert log_with(None).camera(base) == base
+    assert log_with(RunParameters({"surface_mapper": {"grid_size": 100}})).camera(base) == base
+    assert log_with(RunParameters({"surface_mapper": MOUNT})).camera(base) == POSES.camera(base)
+    assert log_with(RunParameters({"surface_mapper": {"mount_yaw": 99.0}})).camera(base) == base
 
 
 def test_a_replay_maps_from_where_the_camera_was():
     shape = parse_object("ellipse:a=6,b=4", Scene())
-    camera = CameraPose.on_view_circle(0.7, 10.0)
+    camera = View(0.7, 10.0).pose
     scan = SimulatedCamera(shape, Scene(), SensorSettings(num_beams=31, noise_std=0.0)).scan(camera, 1)
     lane = Lane(RunParameters({"surface_mapper": {**MOUNT, "grid_size": 360, "noise_std": 0.01}, "nbv_planner": {}}))
     lane.send(RecordedDecision(1, 5 * MS, 0.7, 0.0, 0.0))

@@ -13,9 +13,8 @@ pytest.importorskip("rosbags", reason="rosbags is not installed (pip install '.[
 import yaml
 from recorded import content, messages, plain
 
-from nbv_planner.bags.bag import Bag
-from nbv_planner.bags.repair import copy_bag
-from nbv_planner.bags.writer import STORAGES, BagWriter
+from nbv_planner.bags.reader import Bag
+from nbv_planner.bags.writer import STORAGES, BagWriter, copy_bag
 from nbv_planner.errors import BagError
 
 RECORDED = plain(messages())

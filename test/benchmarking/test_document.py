@@ -6,10 +6,20 @@ import json
 
 import pytest
 
-from nbv_planner.benchmarking.document import DOCUMENT_FILE, read_document, updated
-from nbv_planner.benchmarking.machine import machine
-from nbv_planner.benchmarking.record import RECORD_FILE, prepare_folder, read_record, write_record
-from nbv_planner.benchmarking.tables import Column, line, markdown, number_text
+from benchmarks.bench import (
+    DOCUMENT_FILE,
+    RECORD_FILE,
+    Column,
+    line,
+    markdown,
+    number_text,
+    prepare_folder,
+    read_document,
+    read_record,
+    updated,
+    write_record,
+)
+from benchmarks.measure import machine
 from nbv_planner.errors import ResultsError
 
 CAMERA = {"beams": 640, "vertices": 4000, "cast_ms": 0.5, "reference_ms": 20.0, "ratio": 40.0}
@@ -76,7 +86,7 @@ def test_results_are_read_back_with_growth_and_targets_beside_them(tmp_path):
 @pytest.mark.parametrize("content", ["{}", "[", '{"format": "other", "format_version": 1, "parts": {}}', "3"])
 def test_a_file_that_is_no_result_is_refused(tmp_path, content):
     (tmp_path / RECORD_FILE).write_text(content)
-    with pytest.raises(ResultsError, match="not a result of nbv-planner bench"):
+    with pytest.raises(ResultsError, match="not a result of python -m benchmarks run"):
         read_record(tmp_path)
 
 

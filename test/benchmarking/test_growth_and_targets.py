@@ -6,9 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nbv_planner.benchmarking.growth import growth_rows, growth_slope
-from nbv_planner.benchmarking.parts import PARTS
-from nbv_planner.benchmarking.targets import TARGETS, target_rows
+from benchmarks.bench import PARTS, TARGETS, growth_rows, growth_slope, target_rows
 
 
 def mapper_row(n: int, *, smoothness: str = "3/2", grid: int = 1000, update: float = 1.0, **others):

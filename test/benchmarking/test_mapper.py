@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nbv_planner.benchmarking.mapper import mapper_row, measured_contour
-from nbv_planner.benchmarking.memory import megabytes_of
+from benchmarks.core import mapper_row, measured_contour
+from benchmarks.measure import megabytes_of
 
 
 @pytest.mark.parametrize("nu", ["1/2", "3/2", "5/2"])

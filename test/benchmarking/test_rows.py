@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from views import all_at, circle
 
-from nbv_planner.benchmarking import timing
-from nbv_planner.benchmarking.camera import camera_rows, cast_one_by_one
-from nbv_planner.benchmarking.objectives import VISITED, belief_after, objective_rows
-from nbv_planner.benchmarking.reference_shapes import expected_gain, mean_views_to_go, unseen_points
-from nbv_planner.benchmarking.shapes import shape_rows
-from nbv_planner.camera import CameraPose
+from benchmarks import measure
+from benchmarks.core import VISITED, belief_after, camera_rows, cast_one_by_one, objective_rows, shape_rows
+from benchmarks.reference import expected_gain, mean_views_to_go, unseen_points
 from nbv_planner.planning.objectives import OBJECTIVES, ExpectedMarginalCoverage
 from nbv_planner.planning.planners import PlannerSettings, Prior, planner_named
-from nbv_planner.planning.shapes.choice import shape_sampler
-from nbv_planner.planning.shapes.coverage import well_measured
-from nbv_planner.planning.shapes.views_to_go import views_to_go
-from nbv_planner.planning.view_space import ViewSpace, ViewSpaceSettings
-from nbv_planner.ray_casting import Contour, cast_beams
-from nbv_planner.scene import Scene
+from nbv_planner.planning.planners.rollout import views_to_go
+from nbv_planner.planning.shapes.learned_shapes import shape_sampler
+from nbv_planner.planning.shapes.shape_coverage import REACH_HIDDEN, REACH_SEEN, measured_parts
+from nbv_planner.planning.view_space import ViewSpaceSettings
+from nbv_planner.world.pose import CameraPose
+from nbv_planner.world.ray_casting import Contour, cast_beams
+from nbv_planner.world.scene import Scene
 
 
 def test_quick_rows_hold_every_objective_with_consistent_figures():
@@ -44,22 +43,24 @@ def test_the_obvious_way_on_shapes_gives_the_same_utilities_and_numbers_of_views
     """What is compared with computes the same; the planner counts points in parts of 1/256."""
     visited, scene = VISITED[:taken], Scene()
     settings = PlannerSettings(planner="rollout", shapes=3, first_views=5, deadline=3600.0)
-    belief, space = belief_after(visited, 200), ViewSpace(ViewSpaceSettings(num_views=20))
+    belief, space = belief_after(visited, 200), circle(ViewSpaceSettings(num_views=20))
     shapes = shape_sampler(settings, Prior()).draw(belief, scene)
     planner = planner_named(settings, scene, space)
-    decision = planner.decide(belief, visited=visited)
-    unseen = unseen_points(shapes, visited, scene, well_measured(belief, shapes.angle, scene.pixel_size))
+    decision = planner.decide(belief, visited=all_at(visited))
+    near, upon = measured_parts(shapes, belief, scene, (REACH_SEEN, REACH_HIDDEN))
+    unseen = unseen_points(shapes, visited, scene, near, upon)
     gains = [expected_gain(shapes, unseen, view, scene) for view in space.angles]
-    np.testing.assert_allclose(decision.utilities, gains, rtol=0.0, atol=360 * 2.0**-9)
-    allowed = space.angles[decision.feasible]
+    fresh = decision.feasible  # a view that was taken adds nothing
+    np.testing.assert_allclose(decision.utilities[fresh], np.array(gains)[fresh], rtol=0.0, atol=360 * 2.0**-9)
+    allowed = space.angles[fresh]
     to_go = mean_views_to_go(shapes, unseen, allowed, settings.first_views, scene, settings.target_coverage)
     assert len(to_go) == 5
     assert decision.view_angle in [allowed[v] for v in to_go if to_go[v] < min(to_go.values()) + 0.01]
-    coverage = ExpectedMarginalCoverage(shape_sampler(settings, Prior())).after(visited).coverage(
+    coverage = ExpectedMarginalCoverage(shape_sampler(settings, Prior())).after(all_at(visited)).coverage(
         belief, scene, space.angles
     )
-    first = np.flatnonzero(decision.feasible)[list(to_go)]
-    ours = views_to_go(coverage, first, decision.feasible, settings.target_coverage).mean(axis=0)
+    first = np.flatnonzero(fresh)[list(to_go)]
+    ours = views_to_go(coverage, first, fresh, settings.target_coverage).mean(axis=0)
     np.testing.assert_allclose(ours, list(to_go.values()), atol=0.01)
 
 
@@ -77,8 +78,8 @@ def test_benchmark_belief_is_narrow_where_it_has_seen_and_wide_elsewhere():
 def test_median_leaves_out_the_first_round_and_takes_turns(monkeypatch):
     order: list[str] = []
     ticks = iter([0.0, 9.0, 9.0, 18.0, 20.0, 21.0, 30.0, 33.0, 40.0, 42.0, 50.0, 51.0, 60.0, 66.0, 70.0, 71.0])
-    monkeypatch.setattr(timing.time, "process_time", lambda: next(ticks))
-    times = timing.median_milliseconds({"a": lambda: order.append("a"), "b": lambda: order.append("b")}, 3)
+    monkeypatch.setattr(measure.time, "process_time", lambda: next(ticks))
+    times = measure.median_milliseconds({"a": lambda: order.append("a"), "b": lambda: order.append("b")}, 3)
     assert order == ["a", "b"] * 4
     assert times == {"a": pytest.approx(2000.0), "b": pytest.approx(1000.0)}
 

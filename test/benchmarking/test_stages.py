@@ -5,16 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nbv_planner import simulation
-from nbv_planner.benchmarking import stages
-from nbv_planner.benchmarking.episode import obvious_implementation, thesis_planners, timed_episode
-from nbv_planner.benchmarking.stages import StageClock, replaced
-from nbv_planner.episode_config import EpisodeConfig
+from benchmarks import core
+from benchmarks.core import StageClock, obvious_implementation, replaced, thesis_planners, timed_episode
+from nbv_planner.episode import simulation
+from nbv_planner.episode.parameters import EpisodeConfig
+from nbv_planner.mapping.mapper import MapperSettings
 from nbv_planner.planning.objectives import OBJECTIVES
 from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.termination import TerminationSettings
-from nbv_planner.simulated_camera import SensorSettings
-from nbv_planner.surface import MapperSettings
+from nbv_planner.world.simulated_camera import SensorSettings
 
 
 class Worker:
@@ -33,7 +32,7 @@ class Child(Worker):
 def ticking(monkeypatch):
     """Processor time that goes on by one second with every look at it."""
     ticks = iter(range(1000))
-    monkeypatch.setattr(stages.time, "process_time", lambda: next(ticks))
+    monkeypatch.setattr(core.time, "process_time", lambda: next(ticks))
 
 
 def test_every_call_counts_also_one_that_raises(ticking):

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
 import nbv_planner
+from nbv_planner.system import python_command
 
 
 def environment(**extra: str) -> dict[str, str]:
@@ -18,18 +19,21 @@ def environment(**extra: str) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": path.rstrip(os.pathsep), "PYTHONUNBUFFERED": "1", **extra}
 
 
-def start(arguments: Sequence[str], folder: Path) -> subprocess.Popen[str]:
+def start(
+    arguments: Sequence[str], folder: Path, module: str = "nbv_planner.cli.main", stdout: int = subprocess.PIPE
+) -> subprocess.Popen[str]:
     """Start the command in `folder`; stdout and stderr come together."""
     return subprocess.Popen(
-        [sys.executable, "-m", "nbv_planner.cli.entry", *arguments], cwd=folder, env=environment(), text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, encoding="utf-8",
-        preexec_fn=_hear_ctrl_c,
+        [*python_command(module), *arguments], cwd=folder, env=environment(), text=True,
+        stdout=stdout, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, encoding="utf-8",
+        preexec_fn=_hear_signals,
     )
 
 
-def _hear_ctrl_c() -> None:
-    """A shell starts background jobs with SIGINT ignored, and so would be the tests' processes."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+def _hear_signals() -> None:
+    """A shell starts background jobs with SIGINT ignored, nohup its command with SIGHUP: so the tests' processes."""
+    for kind in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(kind, signal.SIG_DFL)
 
 
 def read_until(process: subprocess.Popen[str], wanted: str) -> str:
@@ -40,3 +44,18 @@ def read_until(process: subprocess.Popen[str], wanted: str) -> str:
         if line.strip().startswith(wanted):
             return said
     raise AssertionError(f"{wanted!r} was never said:\n{said}")
+
+
+def compute(process: subprocess.Popen[str], seconds: float) -> None:
+    """Wait until the process has used so much processor time; where nobody says that, as long by the clock."""
+    stat = Path("/proc") / str(process.pid) / "stat"
+
+    def used() -> float:
+        if not stat.exists():
+            return time.monotonic()
+        user, system = stat.read_text().rpartition(")")[2].split()[11:13]
+        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+    end = used() + seconds
+    while process.poll() is None and used() < end:
+        time.sleep(0.05)

@@ -1,16 +1,19 @@
-"""`nbv-planner bench`: every part at its quick size; how fast it is depends on the machine and is not asserted."""
+"""`python -m benchmarks run`: every part at its quick size; speed depends on the machine and is not asserted."""
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from nbv_planner.benchmarking import mapper
-from nbv_planner.benchmarking.parts import PARTS, WITHOUT_ROS
-from nbv_planner.cli.main import main
+from benchmarks import core
+from benchmarks.__main__ import main
+from benchmarks.bench import PARTS, WITHOUT_ROS
 
 PICTURES = {f"bench_{part}.png" for part in ("mapper", "objectives", "shapes", "camera")}
 
@@ -21,8 +24,8 @@ def results(tmp_path_factory):
     pytest.importorskip("joblib", minversion="1.3", reason="joblib 1.3 comes with the extra 'analysis'")
     folder = tmp_path_factory.mktemp("bench")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(mapper, "_ROUNDS", 1)
-        assert main(["bench", "--quick", "--no-figures", "--out", str(folder)]) == 0
+        patch.setattr(core, "_ROUNDS", 1)
+        assert main(["run", "--quick", "--no-figures", "--out", str(folder)]) == 0
     return folder
 
 
@@ -53,7 +56,7 @@ def test_results_say_where_they_were_measured(results):
 def test_a_part_is_measured_anew_and_the_others_stay(results, capsys):
     before = parts_in(results)
     document = (results / "performance.md").read_text(encoding="utf-8")
-    assert main(["bench", "camera", "--quick", "--no-figures", "--out", str(results)]) == 0
+    assert main(["run", "camera", "--quick", "--no-figures", "--out", str(results)]) == 0
     said, after = capsys.readouterr().out, parts_in(results)
     assert "mapper:" not in said
     assert "scan of 640 beams, 4000 vertices, ms" in said
@@ -69,26 +72,40 @@ def test_pictures_are_drawn_of_all_parts_in_the_folder(results, tmp_path):
     pytest.importorskip("matplotlib", reason="pictures need the extra [analysis]")
     for name in ("bench.json", "performance.md"):
         (tmp_path / name).write_bytes((results / name).read_bytes())
-    assert main(["bench", "camera", "--quick", "--out", str(tmp_path)]) == 0
+    assert main(["run", "camera", "--quick", "--out", str(tmp_path)]) == 0
     assert {path.name for path in tmp_path.iterdir()} == {"bench.json", "performance.md", *PICTURES}
     assert all((tmp_path / name).read_bytes().startswith(b"\x89PNG") for name in PICTURES)
 
 
+def test_ctrl_c_keeps_the_finished_parts(here, capsys, monkeypatch):
+    def interrupted(effort):
+        yield from ()
+        raise KeyboardInterrupt
+
+    monkeypatch.setitem(PARTS, "episode", dataclasses.replace(PARTS["episode"], measure=interrupted))
+    assert main(["run", "camera", "episode", "--quick", "--no-figures", "--out", "out"]) == 130
+    assert list(parts_in(here / "out")) == ["camera"]
+    assert "results: out/" in capsys.readouterr().out
+
+
+def test_loading_the_benchmark_needs_no_ros():
+    code = "import sys; sys.modules['rclpy'] = None; import benchmarks.bench"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=180, cwd=Path(__file__).parents[2])
+
+
 def test_without_out_nothing_is_written(here, capsys):
-    assert main(["bench", "camera", "--quick"]) == 0
+    assert main(["run", "camera", "--quick"]) == 0
     assert list(here.iterdir()) == []
     assert "640" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("arguments", "words"), [
     (["cameras"], ["part", "'cameras'", "camera, episode, loop, mapper, objectives, shapes, table"]),
-    (["camera", "--rate", "10"], ["--rate", "loop"]),
-    (["camera", "--duration", "5"], ["--duration", "loop"]),
     (["loop", "--rate", "10,fast"], ["--rate", "'fast'", "> 0"]),
     (["loop", "--rate", "0"], ["--rate", "'0'", "> 0"]),
     (["loop", "--rate", ""], ["--rate", "''", "> 0"]),
     (["loop", "--rate", "inf"], ["--rate", "'inf'"]),
-    (["loop", "--duration", "-1"], ["--duration", "-1.0", "> 0"]),
+    (["loop", "--duration", "-1"], ["--duration", "'-1'", "> 0"]),
     (["loop", "--duration", "nan"], ["--duration", "nan", "> 0"]),
     (["camera", "--out", "file"], ["file", "not a folder"]),
     (["camera", "--out", "taken"], ["bench.json", "not a result"]),
@@ -100,7 +117,7 @@ def test_bad_input_is_refused_before_anything_is_measured(here, capsys, argument
         (here / folder).mkdir()
         (here / folder / name).write_text("{}")
     before = sorted(here.rglob("*"))
-    assert main(["bench", *arguments]) == 2
+    assert main(["run", *arguments]) == 2
     said = capsys.readouterr()
     assert (said.out, said.err.count("\n")) == ("", 1)
     assert [word for word in words if word not in said.err] == [], said.err
@@ -109,17 +126,16 @@ def test_bad_input_is_refused_before_anything_is_measured(here, capsys, argument
 
 def test_folder_that_cannot_be_written_is_found_before_measuring(here, capsys):
     (here / "file").touch()
-    assert main(["bench", "camera", "--out", "file/below"]) == 2
+    assert main(["run", "camera", "--out", "file/below"]) == 2
     said = capsys.readouterr()
     assert said.out == ""
     assert "cannot write" in said.err
 
 
-@pytest.mark.parametrize(("missing", "part"), [("rclpy.executors", "loop"), ("joblib", "table")])
+@pytest.mark.parametrize(("missing", "part"), [("nbv_planner.ros.node_processes", "loop"), ("joblib", "table")])
 def test_what_a_part_needs_is_asked_for_before_anything_is_measured(here, capsys, monkeypatch, missing, part):
     monkeypatch.setitem(sys.modules, missing, None)
-    monkeypatch.delitem(sys.modules, "nbv_planner.ros.loop_benchmark", raising=False)
-    assert main(["bench", "camera", part]) == 2
+    assert main(["run", "camera", part]) == 2
     said = capsys.readouterr()
     assert said.out == ""
     assert "cannot import" in said.err

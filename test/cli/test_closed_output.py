@@ -11,15 +11,15 @@ from command import environment
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"], ids=["buffered", "unbuffered"])
-@pytest.mark.parametrize("arguments", [["objectives"], ["simulate", "--out", "a"]], ids=["objectives", "simulate"])
+@pytest.mark.parametrize("arguments", [["show", "objectives"], ["simulate", "--out", "a"]], ids=["show", "simulate"])
 def test_a_reader_that_has_gone_ends_the_command_quietly(tmp_path, arguments, unbuffered):
     reading, writing = os.pipe()
     os.close(reading)
     try:
         done = subprocess.run(
-            [sys.executable, "-m", "nbv_planner.cli.entry", *arguments], stdout=writing, stderr=subprocess.PIPE,
+            [sys.executable, "-m", "nbv_planner.cli.main", *arguments], stdout=writing, stderr=subprocess.PIPE,
             stdin=subprocess.DEVNULL, cwd=tmp_path, env=environment(PYTHONUNBUFFERED=unbuffered), text=True,
-            timeout=120, check=False,
+            timeout=180, check=False,
         )  # fmt: skip
     finally:
         os.close(writing)

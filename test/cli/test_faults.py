@@ -1,4 +1,4 @@
-"""`nbv-planner faults`: the real three processes, killed in the middle of an episode, and what is told of it."""
+"""`python -m campaigns faults`: the three real processes, killed in the middle of an episode."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ cases:
 def test_three_kills_in_one_episode_change_neither_its_views_nor_its_surface(tmp_path):
     pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
     (tmp_path / "small.yaml").write_text(SMALL, encoding="utf-8")
-    process = start(["faults", "small.yaml", "--out", "out"], tmp_path)
-    said, _ = process.communicate(timeout=200)
+    process = start(["faults", "small.yaml", "--out", "out"], tmp_path, module="campaigns.__main__")
+    said, _ = process.communicate(timeout=400)
     assert process.returncode == 0, said
     assert "2 of 2 runs as they must be" in said
     account = json.loads((tmp_path / "out" / "faults.json").read_text(encoding="utf-8"))
@@ -46,8 +46,8 @@ def test_three_kills_in_one_episode_change_neither_its_views_nor_its_surface(tmp
 
 def test_a_scenario_that_is_not_allowed_is_refused_with_file_and_line(tmp_path):
     (tmp_path / "bad.yaml").write_text(SMALL.replace("node: nbv_planner", "node: planner"), encoding="utf-8")
-    process = start(["faults", "bad.yaml", "--out", "out"], tmp_path)
-    said, _ = process.communicate(timeout=60)
+    process = start(["faults", "bad.yaml", "--out", "out"], tmp_path, module="campaigns.__main__")
+    said, _ = process.communicate(timeout=180)
     assert process.returncode == 2
     assert "bad.yaml, line 12" in said
     assert not (tmp_path / "out").exists()

@@ -6,15 +6,15 @@ import sys
 
 import pytest
 
-from nbv_planner.cli import progress_line
-from nbv_planner.cli.progress_line import ProgressLine, duration
+from nbv_planner.cli import output
+from nbv_planner.cli.output import ProgressLine, duration
 
 
 @pytest.fixture
 def clock(monkeypatch):
     """Return a clock that is set by hand."""
     now = [100.0]
-    monkeypatch.setattr(progress_line.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(output.time, "monotonic", lambda: now[0])
     return now
 
 

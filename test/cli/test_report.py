@@ -121,7 +121,8 @@ def test_unfinished_sweep_is_reported_with_what_failed(there, tmp_path, monkeypa
 
 
 def test_without_matplotlib_the_tables_come_with_a_word_about_it(there, monkeypatch, capsys):
-    loaded = [n for n in sys.modules if n.startswith(("nbv_planner.cli.report_pictures", "nbv_planner.plotting"))]
+    drawing = ("nbv_planner.experiments.summary.pictures", "nbv_planner.report.figures")
+    loaded = [name for name in sys.modules if name.startswith(drawing)]
     for name in loaded:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "matplotlib", None)

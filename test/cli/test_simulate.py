@@ -8,6 +8,7 @@ import csv
 import json
 import math
 import os
+import pty
 import re
 import signal
 import time
@@ -16,16 +17,21 @@ import command
 import numpy as np
 import pytest
 
-from nbv_planner.cli.episode_options import add_episode_options, parameters_from
 from nbv_planner.cli.main import main
-from nbv_planner.episode_config import EpisodeConfig
+from nbv_planner.cli.options import add_episode_options, parameters_from
+from nbv_planner.episode.parameters import EpisodeConfig
+from nbv_planner.mapping.checks import KINDS
 
 FILES = {"beliefs.npz", "episode.json", "reconstruction.gif", "reconstruction.png", "views.csv"}
-TOP = {"config", "versions", "seed", "views", "termination", "metrics", "calibration"}
+TOP = {"checks", "config", "versions", "seed", "views", "termination", "metrics", "calibration"}
 VIEW = [
     "angle", "new_points", "coverage", "greedy_gain", "objective_value", "milliseconds", "rmse", "max_error",
     "hausdorff", "iou", "band_coverage", "travelled",
 ]  # fmt: skip
+SLOW = """\
+/**/surface_mapper: {ros__parameters: {grid_size: 1000}}
+/**/nbv_planner: {ros__parameters: {num_views: 2000, stall_views: 0}}
+"""
 METRICS = {"T", "T95", "rec", "mean_individual_regret", "surface_points"}
 
 
@@ -64,6 +70,9 @@ def test_record_has_the_promised_keys(episodes, protocol):
     assert found["config"]["planner"]["objective"] == "U"
     assert found["config"]["mapper"]["grid_size"] == 120
     assert found["config"]["protocol"] == protocol
+    kinds = [kind.name for kind in KINDS] if protocol == "sensor" else []  # the thesis protocol has no scans to check
+    assert [check["name"] for check in found["checks"]] == kinds
+    assert {tuple(check) for check in found["checks"]} <= {("name", "score", "limit", "level")}
     assert "NaN" not in (episodes / protocol / "episode.json").read_text()
 
 
@@ -107,7 +116,7 @@ def test_beliefs_are_kept_view_by_view(episodes):
 
 def test_same_seed_gives_the_same_views_and_another_one_another_surface(here, fast_file, capsys):
     for out, seed in (("a", "0"), ("b", "0"), ("c", "1")):
-        assert main(["simulate", "--seed", seed, "--params-file", fast_file, "--out", out]) == 0
+        assert main(["simulate", "--no-figures", "--seed", seed, "--params-file", fast_file, "--out", out]) == 0
     a, b = ([{**v, "milliseconds": 0} for v in record(here / out)["views"]] for out in "ab")
     assert a == b
     with np.load("a/beliefs.npz") as first, np.load("b/beliefs.npz") as second, np.load("c/beliefs.npz") as other:
@@ -116,7 +125,7 @@ def test_same_seed_gives_the_same_views_and_another_one_another_surface(here, fa
 
 
 def test_progress_is_shown_per_view(here, fast_file, capsys):
-    assert main(["simulate", "--params-file", fast_file, "--out", "a"]) == 0
+    assert main(["simulate", "--no-figures", "--params-file", fast_file, "--out", "a"]) == 0
     said = capsys.readouterr()
     lines = said.out.splitlines()
     assert said.err == ""
@@ -131,7 +140,7 @@ def test_progress_is_shown_per_view(here, fast_file, capsys):
 
 
 def test_progress_shows_the_coverage_by_posterior_shapes_with_its_interval(here, capsys):
-    assert main(["simulate", "--object", "square:width=4", "--out", "a"]) == 0
+    assert main(["simulate", "--no-figures", "--object", "square:width=4", "--out", "a"]) == 0
     shown = re.findall(r"% +([\d.]+)% \((\d+) to (\d+)\)", capsys.readouterr().out)
     assert len(shown) == len(record(here / "a")["views"])
     for mean, lower, upper in shown:
@@ -140,26 +149,26 @@ def test_progress_shows_the_coverage_by_posterior_shapes_with_its_interval(here,
 
 @pytest.mark.parametrize("candidate", [0, 99])
 def test_first_candidate_fixes_the_first_view_of_the_thesis_protocol(here, candidate):
-    options = ["--protocol", "thesis", "--object", "square:width=4", "--objective", "UP"]
+    options = ["--no-figures", "--protocol", "thesis", "--object", "square:width=4", "--objective", "UP"]
     assert main(["simulate", *options, "--first-candidate", str(candidate), "--out", "a"]) == 0
     assert angles(here / "a")[0] == pytest.approx(candidate * 2 * math.pi / 99)
 
 
 def test_omniscient_objective_can_be_simulated(here, fast_file):
-    assert main(["simulate", "--objective", "OSM", "--params-file", fast_file, "--out", "a"]) == 0
+    assert main(["simulate", "--no-figures", "--objective", "OSM", "--params-file", fast_file, "--out", "a"]) == 0
     assert record(here / "a")["metrics"]["mean_individual_regret"] == 0.0
 
 
 def test_contour_file_is_found_from_where_the_command_runs(here, fast_file):
     (here / "my.csv").write_text("x,y\n4,0\n0,4\n-4,0\n0,-4\n")
     for text in ("file:my.csv", "spline:my.csv"):
-        assert main(["simulate", "--object", text, "--params-file", fast_file, "--out", text[:4]]) == 0
+        assert main(["simulate", "--no-figures", "--object", text, "--params-file", fast_file, "--out", text[:4]]) == 0
         assert record(here / text[:4])["config"]["object"] == text
 
 
 def test_without_out_a_fresh_folder_below_results_is_taken(here, fast_file):
     for _ in range(2):
-        assert main(["simulate", "--object", "ellipse:a=6,b=4", "--params-file", fast_file]) == 0
+        assert main(["simulate", "--no-figures", "--object", "ellipse:a=6,b=4", "--params-file", fast_file]) == 0
     names = sorted(path.name for path in (here / "results").iterdir())
     assert len(names) == 2
     assert names[1] == names[0] + "-2"
@@ -178,7 +187,7 @@ def test_force_replaces_an_older_results_folder_as_a_whole(here, fast_file):
 
 
 def test_force_is_harmless_where_nothing_is(here, fast_file):
-    assert main(["simulate", "--params-file", fast_file, "--out", "new/deeper", "--force"]) == 0
+    assert main(["simulate", "--no-figures", "--params-file", fast_file, "--out", "new/deeper", "--force"]) == 0
     assert (here / "new" / "deeper" / "episode.json").is_file()
 
 
@@ -206,27 +215,50 @@ def test_ctrl_c_whose_exception_is_lost_ends_the_episode_after_the_view(here, fa
 
     monkeypatch.setattr("nbv_planner.cli.simulate.print_view", lost)
     before = signal.getsignal(signal.SIGINT)
-    assert main(["simulate", "--params-file", fast_file, "--out", "a"]) == 130
+    assert main(["simulate", "--no-figures", "--params-file", fast_file, "--out", "a"]) == 130
     assert len(record(here / "a")["views"]) == 1
     assert signal.getsignal(signal.SIGINT) is before
 
 
-@pytest.mark.parametrize("views_before", [0, 2])
-def test_ctrl_c_saves_what_there_is(tmp_path, views_before):
-    """Also before the first view."""
-    (tmp_path / "slow.yaml").write_text(
-        "/**/surface_mapper: {ros__parameters: {grid_size: 1000}}\n"
-        "/**/nbv_planner: {ros__parameters: {num_views: 2000, stall_views: 0}}\n"
-    )
+@pytest.mark.parametrize(
+    ("views_before", "kinds"),
+    [
+        (0, [signal.SIGINT]), (2, [signal.SIGTERM]), (2, [signal.SIGINT, signal.SIGINT]),
+        (2, [signal.SIGHUP, signal.SIGTERM]),
+    ],
+)  # fmt: skip
+def test_a_signal_saves_what_there_is(tmp_path, views_before, kinds):
+    """Also before the first view, and if another one comes while it is saved."""
+    (tmp_path / "slow.yaml").write_text(SLOW)
     process = command.start(["simulate", "--params-file", "slow.yaml", "--out", "a"], tmp_path)
     command.read_until(process, str(views_before) if views_before else "view")
-    process.send_signal(signal.SIGINT)
-    rest, _ = process.communicate(timeout=60)
-    assert process.returncode == 130, rest
+    for kind in kinds:
+        process.send_signal(kind)
+        time.sleep(0.1)
+    rest, _ = process.communicate(timeout=180)
+    assert process.returncode == 128 + kinds[0], rest
     assert "STOPPED" in rest
     assert "Traceback" not in rest
     found = record(tmp_path / "a")
     assert found["termination"]["reason"] == "STOPPED"
     assert found["termination"]["views"] == len(found["views"]) >= views_before
     assert (tmp_path / "a" / "reconstruction.png").stat().st_size > 0
+    assert {path.name for path in tmp_path.iterdir()} == {"a", "slow.yaml"}
+
+
+def test_a_terminal_that_is_closed_takes_nothing_with_it(tmp_path):
+    """It cannot be written to before its signal comes."""
+    (tmp_path / "slow.yaml").write_text(SLOW)
+    reading, writing = pty.openpty()
+    arguments = ["simulate", "--no-figures", "--params-file", "slow.yaml", "--out", "a"]
+    process = command.start(arguments, tmp_path, stdout=writing)
+    os.close(writing)
+    said = b""
+    while b"\n   2 " not in said:
+        said += os.read(reading, 4096)
+    os.close(reading)
+    command.compute(process, 0.5)  # and cannot write what it finds
+    process.send_signal(signal.SIGHUP)
+    assert process.wait(timeout=180) == 129
+    assert len(record(tmp_path / "a")["views"]) > 2
     assert {path.name for path in tmp_path.iterdir()} == {"a", "slow.yaml"}

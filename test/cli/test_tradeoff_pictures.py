@@ -7,12 +7,12 @@ import pytest
 pytest.importorskip("matplotlib", reason="pictures need the extra [analysis]")
 pytest.importorskip("joblib", minversion="1.3", reason="joblib 1.3 comes with the extra 'analysis'")
 
-from nbv_planner.cli.report_pictures import tradeoff
-from nbv_planner.experiments.report.contents import sweep_report
+from nbv_planner.experiments.folder import SweepFolder, read_sweep
 from nbv_planner.experiments.runner import run_sweep
+from nbv_planner.experiments.summary import pictures as tradeoff
+from nbv_planner.experiments.summary.sweep_report import sweep_report
 from nbv_planner.experiments.sweep_file import load_sweep
-from nbv_planner.experiments.sweep_folder import SweepFolder
-from nbv_planner.experiments.sweep_results import read_sweep
+from nbv_planner.report.figures import sweep_figures
 
 SWEEP = """\
 objects: [square:width=4, square:width=6]
@@ -40,8 +40,8 @@ def drawn(monkeypatch):
     found = {}
 
     def remember(name):
-        real = getattr(tradeoff, name)
-        monkeypatch.setattr(tradeoff, name, lambda *given: (found.__setitem__(name, given[0]), real(*given))[1])
+        real = getattr(sweep_figures, name)
+        monkeypatch.setattr(sweep_figures, name, lambda *given: (found.__setitem__(name, given[0]), real(*given))[1])
 
     remember("draw_tradeoff")
     remember("draw_tradeoff_lines")

@@ -19,7 +19,7 @@ needs_ros = pytest.mark.skipif(not HAS_ROS, reason="rclpy is not installed; make
 
 @pytest.fixture
 def start(tmp_path):
-    """Return a function that starts the verb; it is ended after the test, whatever happens."""
+    """Return a function that starts the subcommand; it is ended after the test, whatever happens."""
     started = []
 
     def run(*options: str):
@@ -50,7 +50,7 @@ def test_value_that_is_not_allowed_is_refused_in_one_line(options, words, capsys
     assert [word for word in words if word not in said] == []
 
 
-@pytest.mark.skipif(HAS_ROS, reason="rclpy is installed, so the verb finds it")
+@pytest.mark.skipif(HAS_ROS, reason="rclpy is installed, so the subcommand finds it")
 def test_without_ros_it_says_what_to_install(capsys):
     assert main(["view"]) == 2
     assert "pip install '.[ros]'" in capsys.readouterr().err
@@ -64,7 +64,7 @@ def test_port_that_is_taken_is_refused(start):
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         process = start("--web", "--port", str(taken.getsockname()[1]))
-        said, _ = process.communicate(timeout=60)
+        said, _ = process.communicate(timeout=180)
     assert process.returncode == 2, said
     assert "cannot serve on 127.0.0.1" in said
 
@@ -76,31 +76,42 @@ def test_without_a_display_the_window_is_refused(start, monkeypatch):
     monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
     monkeypatch.setenv("MPLBACKEND", "Agg")
     process = start()
-    said, _ = process.communicate(timeout=60)
+    said, _ = process.communicate(timeout=180)
     assert process.returncode == 2, said
     assert "--web" in said
 
 
 @needs_ros
-@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
-def test_page_of_running_nodes(start, tmp_path, end, fast_file):
-    """Started late, on the domain of three real node processes; ended by Ctrl-C or SIGTERM."""
-    from nbv_planner.ros.runner import NodeProcesses, free_domain_id, isolated_environment
+def test_a_page_that_has_heard_nothing_is_ended_by_sigterm(start):
+    from nbv_planner.ros.node_processes import free_domain_id
+
+    process = start("--web", "--port", "0", "--domain", str(free_domain_id()))
+    command.read_until(process, "watch at ")
+    process.send_signal(signal.SIGTERM)
+    rest, _ = process.communicate(timeout=180)
+    assert process.returncode == 143, rest
+    assert "Traceback" not in rest
+
+
+@needs_ros
+def test_page_of_running_nodes(start, tmp_path, fast_file):
+    """Started late, on the domain of three real node processes; ended by Ctrl-C."""
+    from nbv_planner.ros.node_processes import NodeProcesses, free_domain_id, isolated_environment
 
     domain = free_domain_id()
     with NodeProcesses(fast_file, tmp_path / "logs", isolated_environment(domain)):
         process = start("--web", "--port", "0", "--domain", str(domain))
         said = command.read_until(process, "watch at ")
         url = said.split("watch at ")[1].split()[0]
-        command.read_until(process, "everything is heard")
-        with urllib.request.urlopen(url + "events", timeout=60) as events:
+        command.read_until(process, "all topics received")
+        with urllib.request.urlopen(url + "events", timeout=180) as events:
             while True:
                 line = events.readline().decode()
                 found = json.loads(line[6:]) if line.startswith("data: {") else {}
                 if found.get("status", {}).get("reason") == "MAX_VIEWS":
                     break
-    process.send_signal(end)
-    rest, _ = process.communicate(timeout=60)
+    process.send_signal(signal.SIGINT)
+    rest, _ = process.communicate(timeout=180)
     assert process.returncode == 130, rest
     assert "Traceback" not in rest
     assert sorted(os.listdir(tmp_path)) == ["logs"]

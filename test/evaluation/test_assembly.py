@@ -9,23 +9,31 @@ import numpy as np
 import pytest
 from beliefs import wavy_belief
 
-from nbv_planner.camera import CameraPose, Scan
-from nbv_planner.errors import InputRejectedError
-from nbv_planner.evaluation.assembly import EpisodeAssembly
-from nbv_planner.evaluation.recorded_decision import (
+from nbv_planner.episode.log import EpisodeLog, _size
+from nbv_planner.episode.messages import (
+    CAMERA_POSE,
+    CANDIDATES,
+    ITERATION,
+    RUN_INFO,
+    SCAN,
+    SURFACE,
+    Candidates,
     RecordedDecision,
     decision_from_values,
     estimate_from_values,
     termination_from_values,
 )
-from nbv_planner.message_values import Candidates
+from nbv_planner.episode.run_info import RunParameters
+from nbv_planner.errors import InputRejectedError
 from nbv_planner.planning.shapes.certificate import CoverageEstimate
 from nbv_planner.planning.termination import Termination, TerminationReason
+from nbv_planner.world.pose import CameraPose, View
+from nbv_planner.world.scan import Scan
 
 VALUES = {"round": "2", "goal_stamp": "70", "view_angle": "1.5", "utility": "0.25", "planning_milliseconds": "3.0"}
 BELIEF = wavy_belief(1, size=20)
-CANDIDATES = Candidates(np.zeros(3), np.zeros(3), np.zeros(3), np.ones(3, dtype=bool))
-SCAN = Scan(0.0, 0.1, np.full(3, 5.0), 0.1, 10.0)
+CANDIDATE_VIEWS = Candidates(*np.zeros((5, 3)), np.ones(3, dtype=bool))
+SCAN_TAKEN = Scan(0.0, 0.1, np.full(3, 5.0), 0.1, 10.0)
 POSE = CameraPose(10.0, 0.0, math.pi)
 
 
@@ -33,111 +41,126 @@ def decision(number: int, stamp: int) -> RecordedDecision:
     return RecordedDecision(number, stamp, 0.1 * number, 1.0, 2.0)
 
 
-def say(assembly: EpisodeAssembly, what: tuple[str, int]) -> None:
-    kind, stamp = what
-    calls = {
-        "decision": lambda: assembly.add_decision(decision(stamp // 100, stamp)),
-        "candidates": lambda: assembly.add_candidates(stamp, lambda: CANDIDATES),
-        "surface": lambda: assembly.add_surface(stamp, lambda: BELIEF),
-        "scan": lambda: assembly.add_scan(stamp, lambda: SCAN),
-        "pose": lambda: assembly.add_pose(stamp, lambda: POSE),
-    }
-    calls[kind]()
+VALUES_OF = {CANDIDATES: CANDIDATE_VIEWS, SURFACE: BELIEF, SCAN: SCAN_TAKEN, CAMERA_POSE: POSE}
 
 
-TWO_VIEWS = [("decision", 100), ("candidates", 100), ("surface", 105), ("scan", 105), ("pose", 105)]
+def say(log: EpisodeLog, topic: str, stamp: int) -> None:
+    log.add(topic, decision(stamp // 100, stamp) if topic == ITERATION else VALUES_OF[topic], stamp)
 
 
-@pytest.mark.parametrize("order", itertools.permutations(TWO_VIEWS), ids=lambda o: "-".join(k[0] for k, _ in o))
+ONE_VIEW = [(ITERATION, 100), (CANDIDATES, 100), (SURFACE, 105), (SCAN, 105), (CAMERA_POSE, 105)]
+
+
+@pytest.mark.parametrize("order", itertools.permutations(ONE_VIEW), ids=lambda o: "-".join(k[0] for k, _ in o))
 def test_any_order_within_a_view_gives_the_same(order):
-    assembly = EpisodeAssembly()
+    log = EpisodeLog()
     for what in order:
-        say(assembly, what)
-    (view,) = assembly.views
-    assert (view.candidates, view.belief, view.scan, view.pose) == (CANDIDATES, BELIEF, SCAN, POSE)
-    assert view.belief_stamp == 105
+        say(log, *what)
+    (view,) = log.views
+    assert (view.candidates, view.belief, view.scan.scan, view.scan.pose) == (CANDIDATE_VIEWS, BELIEF, SCAN_TAKEN, POSE)
+    assert view.belief_stamp == view.scan.stamp == 105
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_topics_may_overtake_each_other_across_views(seed):
     """Decisions stay in order among themselves; everything else may come long before or after."""
     rng = np.random.default_rng(seed)
-    others = [(kind, stamp + 5 * (kind != "candidates")) for stamp in (100, 200, 300)
-              for kind in ("candidates", "surface", "scan", "pose")]  # fmt: skip
-    rng.shuffle(others)
+    others = [(topic, stamp + 5 * (topic != CANDIDATES)) for stamp in (100, 200, 300)
+              for topic in (CANDIDATES, SURFACE, SCAN, CAMERA_POSE)]  # fmt: skip
+    mixed = [others[index] for index in rng.permutation(len(others))]
     places = np.sort(rng.integers(0, len(others) + 1, size=3))
-    mixed = [tuple(o) for o in others]
-    mixed = [(kind, int(stamp)) for kind, stamp in mixed]
     for place, stamp in reversed(list(zip(places, (100, 200, 300), strict=True))):
-        mixed.insert(int(place), ("decision", stamp))
-    assembly = EpisodeAssembly()
+        mixed.insert(int(place), (ITERATION, stamp))
+    log = EpisodeLog()
     for what in mixed:
-        say(assembly, what)
-    assert [view.belief_stamp for view in assembly.views] == [105, 205, 305]
-    assert all(view.candidates and view.scan and view.pose for view in assembly.views)
+        say(log, *what)
+    assert [view.belief_stamp for view in log.views] == [105, 205, 305]
+    assert all(view.candidates and view.scan for view in log.views)
 
 
 def test_of_several_surfaces_the_earliest_after_the_decision_counts():
-    assembly = EpisodeAssembly()
-    for what in [("surface", 140), ("decision", 100), ("surface", 120), ("surface", 99), ("surface", 130)]:
-        say(assembly, what)
-    assert assembly.views[0].belief_stamp == 120
+    log = EpisodeLog()
+    for what in [(SURFACE, 140), (ITERATION, 100), (SURFACE, 120), (SURFACE, 99), (SURFACE, 130)]:
+        say(log, *what)
+    assert log.views[0].belief_stamp == 120
 
 
 def test_a_surface_from_after_the_next_decision_is_none_of_the_view_before():
     """As when a recorder starts late: all decisions come at once, and only the newest surface."""
-    assembly = EpisodeAssembly()
-    for what in [("surface", 305), ("decision", 100), ("decision", 200), ("decision", 300)]:
-        say(assembly, what)
-    assert [view.belief_stamp for view in assembly.views] == [None, None, 305]
+    log = EpisodeLog()
+    for what in [(SURFACE, 305), (ITERATION, 100), (ITERATION, 200), (ITERATION, 300)]:
+        say(log, *what)
+    assert [view.belief_stamp for view in log.views] == [None, None, 305]
 
 
 def test_the_same_decision_again_changes_nothing_and_another_one_of_the_round_takes_its_place():
-    assembly = EpisodeAssembly()
-    assembly.add_decision(decision(1, 100))
-    assembly.add_decision(decision(1, 100))
-    assembly.add_decision(decision(1, 150))
-    assert [view.decision.goal_stamp for view in assembly.views] == [150]
-    assert [(old.goal_stamp, stamp) for old, stamp in assembly.given_up] == [(100, 150)]
+    log = EpisodeLog()
+    for stamp in (100, 100, 150, 100):
+        log.add(ITERATION, decision(1, stamp))
+    assert [view.decision.goal_stamp for view in log.views] == [150]
+    assert [(old.goal_stamp, stamp) for old, stamp in log.given_up] == [(100, 150)]
 
 
-def test_what_cannot_be_read_is_as_if_it_had_not_come():
-    def broken():
-        raise InputRejectedError("layout", "broken")
-
-    assembly = EpisodeAssembly()
-    assembly.add_decision(decision(1, 100))
-    assembly.add_surface(105, broken)
-    assembly.add_candidates(100, broken)
-    assert (assembly.views[0].belief, assembly.views[0].candidates) == (None, None)
-    assembly.add_surface(106, lambda: BELIEF)
-    assert assembly.views[0].belief_stamp == 106
+def test_decisions_said_again_from_the_first_one_begin_no_episode():
+    """As when a recorder subscribes again to what is latched."""
+    log = EpisodeLog()
+    for stamp in (100, 200, 300, 100, 200, 300, 400):
+        say(log, ITERATION, stamp)
+    assert [view.decision.round for view in log.views] == [1, 2, 3, 4]
+    assert log.number == 1
 
 
-def test_only_what_belongs_to_a_decision_is_read():
-    read = []
-    assembly = EpisodeAssembly()
-    for stamp in range(1000):
-        assembly.add_scan(stamp, lambda stamp=stamp: read.append(stamp) or SCAN)
-    assembly.add_decision(decision(1, 990))
-    assembly.add_surface(995, lambda: BELIEF)
-    assert read == [995]
+MS = 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("mapper", "x"), [({}, 10.5), ({"pose_gap": 0.0}, 10.0), ({"pose_gap": 0.0, "pose_tolerance": 0.001}, None),
+                      ({"mount_x": 1.0}, 9.5)],
+    ids=str,
+)  # fmt: skip
+@pytest.mark.parametrize("when", [0, 2, 4])
+def test_a_scan_gets_its_pose_as_the_mapper_gives_it_whenever_the_parameters_come(mapper, x, when):
+    """The camera looks along -x; the scan is taken in the middle between two poses that are 20 ms apart."""
+    said = [(SCAN, SCAN_TAKEN, 110 * MS), (CAMERA_POSE, POSE, 100 * MS),
+            (CAMERA_POSE, CameraPose(11.0, 0.0, math.pi), 120 * MS), (SURFACE, BELIEF, 110 * MS)]  # fmt: skip
+    said.insert(when, (RUN_INFO, RunParameters({"surface_mapper": mapper}), 0))
+    log = EpisodeLog()
+    log.add(ITERATION, decision(1, 90 * MS))
+    for topic, value, stamp in said:
+        log.add(topic, value, stamp)
+    (view,) = log.views
+    if x is None and when < 4:
+        assert view.scan is None
+    elif x is not None:
+        assert view.scan.pose.x == pytest.approx(x)
 
 
 def test_waiting_values_are_bounded_in_number_and_in_bytes():
-    assembly = EpisodeAssembly()
+    large = Scan(0.0, 1e-6, np.full(2**17, 5.0), 0.1, 10.0)
+    log = EpisodeLog()
     for stamp in range(1, 2000):
-        assembly.add_scan(stamp, lambda: SCAN, size=2**20)
-    assembly.add_decision(decision(1, 0))
-    assembly.add_surface(1, lambda: BELIEF)
-    assert assembly.views[0].scan is None  # long gone
-    assert assembly._scans._bytes <= 32 * 2**20
-    assert len(assembly._scans.stamps) <= 400
+        log.add(SCAN, SCAN_TAKEN if stamp < 1900 else large, stamp)
+    assert log._scans._bytes == sum(_size(scan) for scan in log._scans.entries.values()) <= 32 * 2**20
+    for stamp in range(2000, 4000):
+        for topic in VALUES_OF:
+            say(log, topic, stamp)
+    kept = (log._scans.entries, log._surfaces.entries, log._candidates.entries, log._unpaired, log._poses)
+    assert max(len(values) for values in kept) <= 400
 
 
 def test_values_of_a_decision_are_read():
     assert decision_from_values(VALUES) == RecordedDecision(2, 70, 1.5, 0.25, 3.0, None)
     assert decision_from_values({**VALUES, "surface_stamp": "60"}).surface_stamp == 60
+
+
+def test_a_decision_off_the_view_circle_tells_its_whole_view():
+    assert decision_from_values(VALUES).view(10.0) == View(1.5, 10.0)
+    elsewhere = View(1.5, 7.0, -0.2)
+    values = {**VALUES, **{name: repr(number) for name, number in elsewhere.off_circle(10.0).items()}}
+    assert decision_from_values(values).view(10.0) == elsewhere
+    with pytest.raises(InputRejectedError, match="view_distance is inf"):
+        decision_from_values({**values, "view_distance": "inf"})
+    assert View.of(View(1.5, 10.0).pose).off_circle(10.0) == {}  # rounding is no reason
 
 
 @pytest.mark.parametrize(

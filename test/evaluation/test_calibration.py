@@ -11,7 +11,7 @@ import pytest
 from beliefs import belief_of, wavy_belief
 from scipy.special import erf
 
-from nbv_planner.evaluation.calibration import ANGLE_BINS, NOMINAL_LEVELS, calibration
+from nbv_planner.episode.records import ANGLE_BINS, NOMINAL_LEVELS, calibration
 
 SIZE = 72_000
 
@@ -61,7 +61,7 @@ def test_a_bin_without_a_grid_angle_has_no_value_and_json_takes_it():
     belief = belief_of(4.0, 6.0, size=18)
     found = calibration(belief, np.full(18, 5.0))
     assert found.inside_by_angle.count(None) == 18
-    assert json.loads(json.dumps(found.to_json(), allow_nan=False))["inside_by_angle"][:3] == [1.0, None, 1.0]
+    assert json.loads(json.dumps(dataclasses.asdict(found), allow_nan=False))["inside_by_angle"][:3] == [1.0, None, 1.0]
 
 
 def test_the_doubled_end_of_the_thesis_grid_counts_once():

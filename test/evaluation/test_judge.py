@@ -10,13 +10,14 @@ import numpy as np
 import oracles
 import pytest
 from beliefs import belief_of
+from views import at, circle
 
-from nbv_planner.evaluation.judge import EpisodeJudge
-from nbv_planner.evaluation.records import Step
-from nbv_planner.objects import parse_object, surface_points
+from nbv_planner.episode.judge import EpisodeJudge
+from nbv_planner.episode.records import Step
+from nbv_planner.mapping.belief import Measurements
 from nbv_planner.planning.termination import Termination, TerminationReason
-from nbv_planner.scene import Scene
-from nbv_planner.surface import Measurements
+from nbv_planner.world.objects import parse_object, surface_points
+from nbv_planner.world.scene import Scene
 
 SCENE = Scene(pixel_size=0.25)
 CANDIDATES = np.arange(20) * (2 * math.pi / 20)
@@ -25,7 +26,7 @@ CAMERA = (10.0, SCENE.field_of_view, 10.0)
 
 def step(view: float, value: float = 1.5) -> Step:
     return Step(
-        view_angle=view,
+        view=at(view),
         objective_value=value,
         candidates=CANDIDATES,
         utilities=np.zeros(20),
@@ -38,7 +39,7 @@ def step(view: float, value: float = 1.5) -> Step:
 @pytest.fixture
 def judge() -> EpisodeJudge:
     shape = parse_object("polygon:concave", SCENE)
-    return EpisodeJudge(surface_points(shape, 0.25), SCENE, CANDIDATES, shape)
+    return EpisodeJudge(surface_points(shape, 0.25), SCENE, circle(angles=CANDIDATES), shape)
 
 
 def test_each_view_is_judged_as_a_plain_set_would(judge):
@@ -51,7 +52,7 @@ def test_each_view_is_judged_as_a_plain_set_would(judge):
     for view in (0.0, 1.0, 1.05, 4.0, 0.0):
         greedy = max(len(sees(float(c)) - seen) for c in CANDIDATES)
         new = sees(view) - seen
-        assert set(np.flatnonzero(judge.new_points(view)).tolist()) == new
+        assert set(np.flatnonzero(judge.new_points(at(view))).tolist()) == new
         record = judge.add(step(view))
         seen |= new
         assert (record.angle, record.new_points, record.greedy_gain) == (view, len(new), greedy)
@@ -82,7 +83,7 @@ def test_errors_are_those_of_the_belief_with_the_measurements_of_the_view(judge)
 
 @pytest.mark.parametrize(("start", "first"), [(None, 0.0), (6.0, 10.0 * (0.5 + 2 * math.pi - 6.0))])
 def test_way_along_the_view_circle_adds_up_the_shorter_way_round(judge, start, first):
-    judge = dataclasses.replace(judge, start_view_angle=start, steps=[], views=[])
+    judge = dataclasses.replace(judge, start=None if start is None else at(start), steps=[], views=[])
     travelled = [judge.add(step(view)).travelled for view in (0.5, 3.0, 6.0, 6.0)]
     assert travelled == pytest.approx([first, first + 25.0, first + 55.0, first + 55.0])
 

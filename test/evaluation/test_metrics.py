@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nbv_planner.evaluation.metrics import FULL_ENOUGH, episode_metrics
+from nbv_planner.episode.records import FULL_ENOUGH, episode_metrics
 
 
 @dataclass

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from nbv_planner.errors import DependencyError, ResultsError, SettingError
-from nbv_planner.evaluation import maximum_coverage
-from nbv_planner.evaluation.best_coverage import Optimum, optimum_from_json
-from nbv_planner.evaluation.optimum import optimum_for, solve_optimum
-from nbv_planner.objects import parse_object, surface_points
-from nbv_planner.scene import Scene
-from nbv_planner.visibility import observe
+from nbv_planner.experiments.optimum import optimum_for, solve_optimum
+from nbv_planner.experiments.optimum_problem import Optimum
+from nbv_planner.planning import integer_programme
+from nbv_planner.world.objects import parse_object, surface_points
+from nbv_planner.world.scene import Scene
+from nbv_planner.world.visibility import observe
 
 SCENE = Scene()
 COARSE = Scene(pixel_size=0.5)
@@ -99,7 +99,7 @@ def test_candidates_that_see_nothing_need_no_solver():
 def test_without_time_the_bounds_say_what_is_not_proved(monkeypatch, tmp_path):
     """A solver that finds nothing: what is left is one view after the other, and bounds from fewer views."""
     nothing = SimpleNamespace(x=None, mip_dual_bound=None)
-    monkeypatch.setattr(maximum_coverage, "milp_solver", lambda who: lambda *_, **__: nothing)
+    monkeypatch.setattr(integer_programme, "milp_solver", lambda who: lambda *_, **__: nothing)
     points = coarse_points()
     found = optimum_for(points, COARSE, TEN, cache=tmp_path)
     assert not all(found.proved)
@@ -122,7 +122,7 @@ def needing_a_solver():
 def test_bound_of_the_solver_decides_what_is_proved(monkeypatch, bound, proved):
     """The bound of a whole number is rounded down, but not what rounding may have taken from it."""
     answer = SimpleNamespace(x=None, mip_dual_bound=bound)
-    monkeypatch.setattr(maximum_coverage, "milp_solver", lambda who: lambda *_, **__: answer)
+    monkeypatch.setattr(integer_programme, "milp_solver", lambda who: lambda *_, **__: answer)
     assert solve_optimum(needing_a_solver()).proved[:2] == (True, proved)
 
 
@@ -152,7 +152,7 @@ def test_cache_gives_back_what_was_computed_without_computing(tmp_path, monkeypa
     points, folder = coarse_points(), tmp_path / "a" / "b"
     first = optimum_for(points, COARSE, TEN, cache=folder)
     assert len(list(folder.iterdir())) == 1
-    monkeypatch.setattr("nbv_planner.evaluation.optimum.solve_optimum", None)
+    monkeypatch.setattr("nbv_planner.experiments.optimum.solve_optimum", None)
     assert optimum_for(points, COARSE, TEN, cache=str(folder)) == first
 
 
@@ -203,7 +203,7 @@ def test_a_damaged_file_is_replaced_with_a_warning(tmp_path):
     good = path.read_text()
     for text in spoil(json.loads(good)):
         path.write_text(text)
-        with pytest.warns(RuntimeWarning, match="the optimum is computed anew"):
+        with pytest.warns(RuntimeWarning, match="the optimum is computed again"):
             assert optimum_for(points, COARSE, TEN, cache=tmp_path) == first
         assert path.read_text() == good
         assert list(tmp_path.iterdir()) == [path]
@@ -215,7 +215,7 @@ def test_a_cache_that_cannot_be_written_costs_only_a_warning(tmp_path):
     with pytest.warns(RuntimeWarning) as caught:
         found = optimum_for(coarse_points(), COARSE, TEN, cache=tmp_path / "file" / "cache")
     assert all(found.proved)
-    assert any("not kept" in str(warning.message) for warning in caught)
+    assert any("not cached" in str(warning.message) for warning in caught)
 
 
 def test_figures_that_contradict_each_other_are_refused():
@@ -223,5 +223,5 @@ def test_figures_that_contradict_each_other_are_refused():
         Optimum(10, 8, (5, 7), (5, 7), ((0,), (0, 1)))
     with pytest.raises(ResultsError, match="contradict"):
         Optimum(10, 8, (5, 8), (5, 7), ((0,), (0, 1)))
-    with pytest.raises(ResultsError, match="not the figures of an optimum"):
-        optimum_from_json({"surface_points": 3})
+    with pytest.raises(ResultsError, match="not the values of an optimum"):
+        Optimum.from_json({"surface_points": 3})

@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nbv_planner.episode_config import EpisodeConfig
-from nbv_planner.evaluation.ranks import decision_ranks, mean_ranks, reconstruction_ranks
-from nbv_planner.experiments.sweep_file import load_sweep
-from nbv_planner.objects import THESIS_OBJECTS
-from nbv_planner.simulation import Simulation
+from nbv_planner.experiments.statistics import decision_ranks, reconstruction_ranks
 
 
 def metrics(T95, T, rec, regret):
@@ -77,36 +70,3 @@ def test_a_rank_is_one_more_than_the_number_of_different_better_results(episodes
             assert rank == expected
 
 
-def test_means_leave_out_what_is_unranked_and_count_it():
-    first, second, third = mean_ranks([[1, 2, None], [1, None, None], [2, 1, None]])
-    assert first == (pytest.approx(4 / 3), 0)
-    assert second == (1.5, 1)
-    assert math.isnan(third[0])
-    assert third[1] == 3
-
-
-PUBLISHED_ON_SQUARES = {
-    "greedy_oracle": (1.0, 1.0), "CSW": (3.2, 4.5), "IOA": (2.8, 4.5), "I": (2.2, 3.5), "U": (2.5, 3.0),
-    "UP": (2.5, 2.5),
-    "CS-U": (3.0, 5.5),
-}  # fmt: skip
-"""Mean #REC and #NBV of the thesis's table 7.2."""
-
-
-def test_ranks_on_the_squares_are_close_to_the_published_ones():
-    """Ties on squares are left to rounding, and one lost tie moves the mean of four ranks by a quarter or a half."""
-    planners = load_sweep("thesis").planners
-    episodes = []
-    for text in THESIS_OBJECTS["square"]:
-        simulations = [
-            Simulation(EpisodeConfig(object=text, protocol="thesis", planner=planner)) for planner in planners.values()
-        ]
-        for simulation in simulations:
-            list(simulation.run())
-        episodes.append([simulation.judge.metrics() for simulation in simulations])
-    for ranking, column in ((reconstruction_ranks, 0), (decision_ranks, 1)):
-        means = dict(zip(planners, mean_ranks([ranking(row) for row in episodes]), strict=True))
-        published = {name: ranks[column] for name, ranks in PUBLISHED_ON_SQUARES.items()}
-        assert means["greedy_oracle"] == (1.0, 0)
-        assert {name: mean for name, (mean, _) in means.items()} == pytest.approx(published, abs=0.8)
-        assert sum(mean for mean, _ in means.values()) == pytest.approx(sum(published.values()), abs=1.0)

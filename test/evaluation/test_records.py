@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nbv_planner.evaluation.records import versions
+from nbv_planner.versions import versions
 
 
 def test_versions_name_the_package_and_what_its_numbers_rest_on():

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from beliefs import belief_of, wavy_belief
 
-from nbv_planner.evaluation.surface_error import TrueSurfaceComparison, intersection_over_union, once_around
-from nbv_planner.objects import Ellipse, Flower, Square
+from nbv_planner.episode.judge import TrueSurfaceComparison, intersection_over_union
+from nbv_planner.mapping.belief import once_around
+from nbv_planner.world.objects import Ellipse, Flower, Square
 
 CIRCLE = Ellipse(a=5.0, b=5.0)
 FLOWER = Flower(frequency=3, amplitude=1.0)

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from campaigns.faults import FAULTS, FaultFolder, Kill, Outcome, load_campaign
 from nbv_planner.errors import ConfigFileError, ResultsError
-from nbv_planner.experiments.fault_file import load_campaign
-from nbv_planner.experiments.fault_folder import FaultFolder
-from nbv_planner.faults.kinds import FAULTS, Kill
-from nbv_planner.faults.outcome import Outcome
 
 SMALL = """
 seed: 3
@@ -136,5 +133,5 @@ def test_a_folder_of_another_campaign_is_left_alone(load, tmp_path):
         FaultFolder(tmp_path / "out", load(SMALL.replace("at: 1", "at: 2")), resume=True)
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "thesis.tex").write_text("", encoding="utf-8")
-    with pytest.raises(ResultsError, match="no results folder"):
+    with pytest.raises(ResultsError, match="not the results folder of a campaign"):
         FaultFolder(tmp_path / "other", load(SMALL), resume=True)

@@ -12,13 +12,13 @@ import sys
 import pytest
 
 from nbv_planner.errors import ResultsError
-from nbv_planner.experiments.folder_lock import LOCK_FILE, FolderLock
+from nbv_planner.experiments.folder import LOCK_FILE, folder_lock
 
 HOLD = """
 import sys
 from pathlib import Path
-from nbv_planner.experiments.folder_lock import FolderLock
-with FolderLock(Path(sys.argv[1])):
+from nbv_planner.experiments.folder import folder_lock
+with folder_lock(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()
 """
@@ -38,14 +38,14 @@ def holder(tmp_path):
 
 def test_second_process_is_refused_and_told_who_holds_the_folder(tmp_path, holder):
     with pytest.raises(ResultsError, match=f"being written by process {holder.pid} on {platform.node()}"):
-        FolderLock(tmp_path).__enter__()
+        folder_lock(tmp_path).__enter__()
     assert (tmp_path / LOCK_FILE).exists()
 
 
 def test_folder_is_free_again_once_its_holder_ends(tmp_path, holder):
     holder.communicate("")
     assert list(tmp_path.iterdir()) == []
-    with FolderLock(tmp_path):
+    with folder_lock(tmp_path):
         assert str(os.getpid()) in (tmp_path / LOCK_FILE).read_text()
 
 
@@ -53,7 +53,7 @@ def test_lock_of_a_killed_process_is_taken_over(tmp_path, holder):
     holder.send_signal(signal.SIGKILL)
     holder.wait()
     assert str(holder.pid) in (tmp_path / LOCK_FILE).read_text()
-    with FolderLock(tmp_path):
+    with folder_lock(tmp_path):
         assert str(holder.pid) not in (tmp_path / LOCK_FILE).read_text()
     assert list(tmp_path.iterdir()) == []
 
@@ -61,13 +61,13 @@ def test_lock_of_a_killed_process_is_taken_over(tmp_path, holder):
 def test_holder_that_cannot_be_read_is_just_another_process(tmp_path, holder):
     (tmp_path / LOCK_FILE).write_text("half a li")
     with pytest.raises(ResultsError, match="by another process"):
-        FolderLock(tmp_path).__enter__()
+        folder_lock(tmp_path).__enter__()
 
 
 def test_forked_child_does_not_keep_the_lock(tmp_path):
     """A worker that is left over must not hold up the next run."""
     parent, child = os.pipe()
-    with FolderLock(tmp_path):
+    with folder_lock(tmp_path):
         fork = multiprocessing.get_context("fork").Process(target=os.read, args=(parent, 1))
         fork.start()
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nbv_planner.errors import ConfigFileError, SettingError
-from nbv_planner.experiments.located_yaml import read_located
+from nbv_planner.experiments.sweep_file import read_located
 
 
 @pytest.fixture

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import scipy.optimize
 
-from nbv_planner.episode_config import EpisodeConfig
-from nbv_planner.experiments.optimum_table import OptimumCase, candidate_views, run_optima
+from nbv_planner.episode.parameters import EpisodeConfig
+from nbv_planner.episode.simulation import Simulation
+from nbv_planner.experiments.optimum import OptimumCase, candidate_views, run_optima
 from nbv_planner.planning.planners import PlannerSettings
-from nbv_planner.simulation import Simulation
 
 pytestmark = pytest.mark.skipif(not hasattr(scipy.optimize, "milp"), reason="scipy < 1.9 has no integer programming")
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from nbv_planner.experiments.cases import run_case
-from nbv_planner.experiments.report.cases import case_figures
-from nbv_planner.experiments.report.comparison import compare_cases
-from nbv_planner.experiments.report.published import compared_with_thesis
+from nbv_planner.experiments.summary.sweep_report import compare_cases
+from nbv_planner.experiments.summary.thesis_tables import compared_with_thesis
 from nbv_planner.experiments.sweep_file import load_sweep
 
 HALF_A_DIGIT = {
@@ -21,7 +20,7 @@ HALF_A_DIGIT = {
 def compared():
     outcomes = [run_case(case) for case in load_sweep("thesis").cases()]
     assert not any(outcome.failed for outcome in outcomes)
-    cases = compare_cases([case_figures(outcome.content) for outcome in outcomes], "greedy_oracle")
+    cases = compare_cases([outcome.content for outcome in outcomes], "greedy_oracle")
     table = compared_with_thesis(cases)
     names = [column.name for column in table.columns]
     return [dict(zip(names, row, strict=True)) for row in table.rows]

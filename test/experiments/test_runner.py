@@ -11,9 +11,8 @@ import sweeps
 from nbv_planner.errors import BackEndError, DependencyError
 from nbv_planner.experiments import runner
 from nbv_planner.experiments.cases import MEASURES, Measure
+from nbv_planner.experiments.folder import SweepFolder, read_sweep
 from nbv_planner.experiments.runner import BACKENDS, run_sweep
-from nbv_planner.experiments.sweep_folder import SweepFolder
-from nbv_planner.experiments.sweep_results import read_sweep
 
 joblib = pytest.importorskip("joblib", minversion="1.3", reason="joblib 1.3 comes with the extra 'analysis'")
 

@@ -8,10 +8,10 @@ import re
 
 import pytest
 
-from nbv_planner.episode_config import EpisodeConfig
+from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.experiments.sweep import Sweep, case_identities, first_difference, object_class
 from nbv_planner.planning.planners import PlannerSettings
-from nbv_planner.simulated_camera import SensorSettings
+from nbv_planner.world.simulated_camera import SensorSettings
 
 SWEEP = Sweep(
     name="x", objects=("square:width=4", "star"), protocols=("thesis", "sensor"), seeds=(5, 7),

@@ -10,7 +10,7 @@ import sweeps
 
 from nbv_planner.errors import ResultsError
 from nbv_planner.experiments.cases import Outcome
-from nbv_planner.experiments.sweep_folder import SweepFolder
+from nbv_planner.experiments.folder import SweepFolder
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def test_folder_describes_itself_before_anything_runs(begun, sweep):
 
 
 def test_folder_that_holds_something_needs_resume(begun, sweep):
-    with pytest.raises(ResultsError, match=r"out is not empty; go on with it by --resume or choose another"):
+    with pytest.raises(ResultsError, match=r"out is not empty; continue it with --resume or choose another"):
         SweepFolder(begun, sweep)
     SweepFolder(begun, sweep, resume=True)
 

@@ -9,8 +9,7 @@ import sweeps
 
 from nbv_planner.errors import ResultsError
 from nbv_planner.experiments.cases import Outcome
-from nbv_planner.experiments.sweep_folder import SweepFolder
-from nbv_planner.experiments.sweep_results import read_sweep
+from nbv_planner.experiments.folder import SweepFolder, read_sweep
 
 
 @pytest.fixture

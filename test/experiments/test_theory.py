@@ -7,15 +7,15 @@ import json
 import numpy as np
 import pytest
 
-from nbv_planner.episode_config import EpisodeConfig
+from benchmarks.slope_tail import slope_tail
+from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.errors import SettingError
 from nbv_planner.experiments.theory import run_theory_case
 from nbv_planner.gp.kernels import KernelSettings, PeriodicMatern
-from nbv_planner.gp.slope_tail import slope_tail
+from nbv_planner.mapping.mapper import MapperSettings
 from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.termination import TerminationSettings
-from nbv_planner.simulated_camera import SensorSettings
-from nbv_planner.surface import MapperSettings
+from nbv_planner.world.simulated_camera import SensorSettings
 
 U, CS = PlannerSettings(objective="U"), PlannerSettings(objective="CS")
 CS_U = PlannerSettings(planner="two_phase", phase_one_objective="CS", objective="U")

@@ -7,12 +7,23 @@ import json
 
 import pytest
 
+from campaigns.faults import (
+    FAULTS,
+    NO_END,
+    NODE_DIED,
+    Campaign,
+    Case,
+    ClockJump,
+    Drop,
+    Kill,
+    Outcome,
+    Recovery,
+    Stall,
+    account,
+    markdown,
+    moments_of,
+)
 from nbv_planner.errors import SettingError
-from nbv_planner.faults.campaign import Campaign, Case
-from nbv_planner.faults.kinds import FAULTS, ClockJump, Drop, Kill, Stall
-from nbv_planner.faults.moments import moments_of
-from nbv_planner.faults.outcome import NO_END, NODE_DIED, Outcome, Recovery
-from nbv_planner.faults.tables import account, markdown
 
 REFERENCE = Outcome(
     case="reference", number=0, seed=1, reason="MAX_VIEWS", detail="MAX_VIEWS: 3 views taken", seconds=4.0,

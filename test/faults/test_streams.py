@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nbv_planner.faults.kinds import Bias, Corrupt, Delay, Drop, Duplicate, Freeze, Reorder
-from nbv_planner.faults.streams import FaultyStream
+from campaigns.faults import Bias, Corrupt, Delay, Drop, Duplicate, FaultyStream, Freeze, Reorder
 
 
 def stream(*faults, seed: int = 0) -> FaultyStream[str]:

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from in_one_call import fast_posterior
 from measurement_sets import KINDS, sample
 
+from nbv_planner.gp.circle_solver import FastPosterior
 from nbv_planner.gp.condensed import CondensedMeasurements
-from nbv_planner.gp.fast import FastPosterior, fast_posterior
 from nbv_planner.gp.kernels import PeriodicMatern
 from nbv_planner.gp.posterior import most_exact_angles
 

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nbv_planner.gp import covariances
-from nbv_planner.gp.covariances import CovarianceTable
-from nbv_planner.gp.dense import dense_posterior
+from nbv_planner.gp import dense
+from nbv_planner.gp.dense import CovarianceTable, dense_posterior
 from nbv_planner.gp.kernels import PeriodicMatern
 
 GRID = np.linspace(0.0, 2 * np.pi, 40)
@@ -60,7 +59,7 @@ def test_known_angles_are_not_evaluated_again_until_the_table_is_cleared():
 
 @pytest.mark.parametrize("most", [0, 20, 10_000])
 def test_posterior_does_not_depend_on_what_the_table_has_kept(most, monkeypatch):
-    monkeypatch.setattr(covariances, "_MOST_KEPT", most)
+    monkeypatch.setattr(dense, "_MOST_KEPT", most)
     rng, kernel = np.random.default_rng(0), PeriodicMatern()
     table = CovarianceTable(kernel, GRID)
     angle, radius = rng.uniform(0.0, 2 * np.pi, 60), rng.uniform(3.0, 7.0, 60)

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from in_one_call import fast_posterior
 from measurement_sets import FINE, sample
 
+from nbv_planner.gp.circle_solver import is_supported
 from nbv_planner.gp.dense import dense_posterior
-from nbv_planner.gp.fast import fast_posterior, is_supported
 from nbv_planner.gp.kernels import MATERN_SMOOTHNESS, PeriodicMatern
 
 TWO_PI = 2.0 * np.pi
@@ -135,11 +136,6 @@ def test_ten_thousand_repeats_leave_the_noise_of_their_mean(nu):
     mean, std = fast_posterior(PeriodicMatern(smoothness=nu), 5.0, np.array([1.0]), *data)
     assert std[0] == pytest.approx(1e-3, rel=1e-6)
     assert mean[0] == pytest.approx(6.0, abs=1e-6)
-
-
-def test_an_empty_grid_gives_an_empty_posterior():
-    mean, std = fast_posterior(PeriodicMatern(), 5.0, np.empty(0), *sample("random", 5, 0.1))
-    assert mean.shape == std.shape == (0,)
 
 
 def test_only_kernels_with_markov_structure_are_supported():

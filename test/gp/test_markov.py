@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.linalg import expm
 
+from nbv_planner.gp.chain import MaternChain
 from nbv_planner.gp.kernels import MATERN_SMOOTHNESS, PeriodicMatern
-from nbv_planner.gp.markov import MaternChain
 
 TWO_PI = 2.0 * math.pi
 LENGTHS = (0.001, 0.02, 0.2, 1.0, 10.0, 100.0)

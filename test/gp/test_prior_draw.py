@@ -7,11 +7,11 @@ import math
 import numpy as np
 import pytest
 
+from benchmarks.slope_tail import measure_mean_steepest, slope_tail, spectral_moment
 from nbv_planner.errors import SettingError
+from nbv_planner.gp.chain import draw_prior
 from nbv_planner.gp.kernels import PeriodicMatern
-from nbv_planner.gp.prior_draw import draw_prior
-from nbv_planner.gp.slope_tail import measure_mean_steepest, slope_tail, spectral_moment
-from nbv_planner.surface import MapperSettings
+from nbv_planner.mapping.mapper import MapperSettings
 
 TWO_PI = 2.0 * math.pi
 

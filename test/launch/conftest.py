@@ -50,7 +50,7 @@ def prefix(tmp_path_factory):
 @pytest.fixture
 def launch(prefix, tmp_path):
     """Return a function that starts a launch file; whatever still runs is ended after the test."""
-    from nbv_planner.ros.runner import free_domain_id, isolated_environment
+    from nbv_planner.ros.node_processes import free_domain_id, isolated_environment
 
     started: list[subprocess.Popen[str]] = []
     environment = isolated_environment(free_domain_id())
@@ -74,7 +74,7 @@ def launch(prefix, tmp_path):
     for process in started:
         if process.poll() is None:
             process.send_signal(signal.SIGINT)
-            process.wait(30)
+            process.wait(180)
 
 
 @pytest.fixture

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import re
+import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -15,8 +19,9 @@ from launch.launch_description_sources import get_launch_description_from_python
 from launch_ros.actions import Node
 
 from launch import LaunchContext
-from nbv_planner.ros import launch_bags
-from nbv_planner.topics import RECORDED_TOPICS
+from nbv_planner.episode.messages import RECORDED_TOPICS
+from nbv_planner.ros import launch as launch_bags
+from nbv_planner.system import python_command
 
 ROOT = Path(__file__).parents[2]
 LATCHED = {topic.name for topic in RECORDED_TOPICS if topic.latched}
@@ -67,8 +72,6 @@ def test_nothing_is_recorded_unless_asked_for(name):
 
 @pytest.mark.parametrize(("namespace", "prefix"), [("", ""), ("arm", "/arm"), ("/a/b/", "/a/b")])
 def test_ros2_bag_records_the_topics_of_the_nodes_with_overrides_for_all_latched_ones(rosbag2, namespace, prefix):
-    import re
-
     recorder, nodes = actions("simulation", record="true", bag_path="here", namespace=namespace)
     words = command(recorder)
     assert words[:3] == ["ros2", "bag", "record"]
@@ -98,10 +101,11 @@ def test_planner_waits_for_one_more_subscriber_than_its_file_says(rosbag2, tmp_p
 
 def test_without_ros2_bag_the_package_records_itself(monkeypatch):
     monkeypatch.setattr(launch_bags, "has_rosbag2", lambda: False)
-    recorder, _ = actions("simulation", record="true", bag_path="here", namespace="arm")
+    recorder, nodes = actions("simulation", record="true", bag_path="here", namespace="arm")
     words = command(recorder)
-    assert words[1:4] == ["-m", "nbv_planner.cli.entry", "record"]
-    assert (value(words, "--out"), value(words, "--namespace")) == ("here", "arm")
+    assert words[:4] == [*python_command("nbv_planner.cli.main"), "record"]
+    assert (value(words, "--out"), value(words, "--namespace")) == ("here", "/arm")
+    assert parameters(nodes["nbv_planner"])["recorder"] == "bag_recorder"
 
 
 def test_replay_plays_what_the_nodes_listen_to_and_keeps_the_goals_apart(rosbag2, tmp_path):
@@ -142,11 +146,11 @@ def test_launch_records_a_whole_episode(launch, fast, tmp_path):
     """By whichever recorder this machine has: the bag holds every view and the end."""
     pytest.importorskip("rosbags", reason="rosbags is not installed")
     from nbv_planner.bags.analysis import analyse
-    from nbv_planner.bags.bag import Bag
+    from nbv_planner.bags.reader import Bag
 
     bag = f"bag_path:={tmp_path / 'bag'}"
     process, output = launch("simulation", fast, "exit_when_done:=true", "record:=true", bag)
-    code = process.wait(90)
+    code = process.wait(180)
     assert code == 0, output.read_text()
     analysis = analyse(Bag(tmp_path / "bag"))
     assert (tmp_path / "bag" / "metadata.yaml").is_file()
@@ -156,13 +160,77 @@ def test_launch_records_a_whole_episode(launch, fast, tmp_path):
     assert len(analysis.steps) == len(analysis.views) == 3
 
 
+INCLUDING = """
+from launch import LaunchDescription
+from launch.actions import GroupAction, IncludeLaunchDescription
+from launch_ros.actions import PushRosNamespace, SetRemap
+
+def generate_launch_description():
+    return LaunchDescription([GroupAction([
+        PushRosNamespace("cell"), PushRosNamespace("robot"), SetRemap("scan", "/lidar/scan"),
+        SetRemap("camera_pose", "pose"), SetRemap("goal_pose", "view_goal"), IncludeLaunchDescription({path!r}),
+    ])])
+"""
+
+
+def test_topics_that_an_including_launch_renames_are_recorded_and_analysed(launch, fast, tmp_path):
+    pytest.importorskip("rosbags", reason="rosbags is not installed")
+    from nbv_planner.bags.analysis import analyse
+    from nbv_planner.bags.reader import Bag
+
+    path = str(ROOT / "launch" / "simulation.launch.py")
+    (tmp_path / "robot.launch.py").write_text(INCLUDING.format(path=path))
+    arguments = (fast, "namespace:=arm", "exit_when_done:=true", "record:=true", f"bag_path:={tmp_path / 'bag'}")
+    process, output = launch(str(tmp_path / "robot"), *arguments)
+    assert process.wait(180) == 0, output.read_text()
+    analysis = analyse(Bag(tmp_path / "bag"))
+    topics = {name: topic.name for name, topic in analysis.recording.topics.topics.items()}
+    own = "/cell/robot/arm"
+    assert {name: topics[name] for name in ("scan", "camera_pose", "goal_pose", "surface")} == {
+        "scan": "/lidar/scan", "camera_pose": f"{own}/pose", "goal_pose": f"{own}/view_goal",
+        "surface": f"{own}/surface",
+    }  # fmt: skip
+    assert (analysis.remarks, analysis.gaps) == ((), ())
+    assert len(analysis.steps) == len(analysis.views) == 3
+
+
+def test_ros2_bag_records_topics_under_the_names_that_they_have_here(rosbag2):
+    from nbv_planner.ros.launch import record_process
+
+    renamed = [("scan", "/lidar/scan"), ("surface", "belief"), ("nbv_planner/status", "/state")]
+    words = command(record_process("/arm", renamed, "here", 2, use_sim_time=False))
+    pattern = re.compile(value(words, "--regex"))
+    names = {topic.name: topic.full_name("/arm", renamed) for topic in RECORDED_TOPICS}
+    assert (names["scan"], names["surface"], names["nbv_planner/status"]) == ("/lidar/scan", "/arm/belief", "/state")
+    assert all(map(pattern.fullmatch, names.values()))
+    assert not any(map(pattern.fullmatch, ("/arm/scan", "/arm/surface", "/arm/nbv_planner/status")))
+    overrides = yaml.safe_load(Path(value(words, "--qos-profile-overrides-path")).read_text())
+    assert set(overrides) == {names[name] for name in LATCHED}
+
+
+def test_a_recorder_that_dies_on_the_way_fails_the_launch_at_its_end(launch, fast, tmp_path):
+    with Path(fast.partition(":=")[2]).open("a") as file:  # leaves time to kill the recorder on the way
+        file.write("/**/depth_camera: {ros__parameters: {angular_speed: 1.0}}\n")
+    bag = tmp_path / "bag"
+    process, output = launch("simulation", fast, "exit_when_done:=true", "record:=true", f"bag_path:={bag}")
+    deadline = time.monotonic() + 180
+    while "to view 2" not in output.read_text():
+        assert process.poll() is None, output.read_text()
+        assert time.monotonic() < deadline, output.read_text()
+        time.sleep(0.02)
+    (pid,) = re.findall(r"recorder-\d+\]: process started with pid \[(\d+)\]", output.read_text())
+    os.kill(int(pid), signal.SIGKILL)
+    assert process.wait(180) == 1, output.read_text()
+    assert f"has ended with exit code -9; what came before is in {bag}" in output.read_text()
+    assert "MAX_VIEWS" in output.read_text()
+
+
 def test_when_the_recorder_cannot_record_that_is_said_and_the_episode_goes_on(launch, fast, tmp_path):
-    pytest.importorskip("ros2param", reason="ros2cli is not installed")
     bag = tmp_path / "bag"
     bag.mkdir()
     (bag / "precious.txt").write_text("x")
     process, output = launch("simulation", fast, "exit_when_done:=true", "record:=true", f"bag_path:={bag}")
-    assert process.wait(90) == 0, output.read_text()
-    assert "NOT RECORDED ANY MORE" in output.read_text()
+    assert process.wait(180) == 1, output.read_text()
+    assert re.search(r"\[ERROR\].*NOT RECORDED ANY MORE: .*; nothing has been recorded", output.read_text())
     assert "MAX_VIEWS" in output.read_text()
     assert [path.name for path in bag.iterdir()] == ["precious.txt"]

@@ -170,7 +170,7 @@ def test_wrong_argument_is_refused_by_name(given, words):
 
 def test_simulation_runs_in_a_namespace_and_ends_by_itself(launch, fast):
     process, output = launch("simulation", fast, "exit_when_done:=true", "namespace:=arm", "object:=square:width=8")
-    code = process.wait(60)
+    code = process.wait(180)
     said = output.read_text()
     assert code == 0, said
     assert "DONE: MAX_VIEWS" in said
@@ -181,7 +181,7 @@ def test_simulation_runs_in_a_namespace_and_ends_by_itself(launch, fast):
 @pytest.mark.parametrize(("argument", "word"), [("object:=cube", "cube"), ("objective:=XYZ", "XYZ")])
 def test_launch_that_should_end_by_itself_fails_with_the_node_that_fails(launch, fast, argument, word):
     process, output = launch("simulation", fast, "exit_when_done:=true", argument)
-    code = process.wait(60)
+    code = process.wait(180)
     said = output.read_text()
     assert code == 1, said
     assert word in said
@@ -193,37 +193,37 @@ def test_a_killed_mapper_is_started_again_and_the_episode_goes_on(launch, fast, 
         file.write("/**/depth_camera: {ros__parameters: {angular_speed: 1.0}}\n")
     arguments = ("exit_when_done:=true", "respawn:=true", f"state_folder:={tmp_path / 'state'}")
     process, output = launch("simulation", fast, *arguments)
-    deadline = time.monotonic() + 90
+    deadline = time.monotonic() + 180
     while "to view 2" not in output.read_text():
         assert process.poll() is None, output.read_text()
         assert time.monotonic() < deadline, output.read_text()
         time.sleep(0.02)
     pids = re.findall(r"surface_mapper-\d+\]: process started with pid \[(\d+)\]", output.read_text())
     os.kill(int(pids[0]), signal.SIGKILL)
-    code = process.wait(90)
+    code = process.wait(180)
     said = output.read_text()
     assert code == 0, said
     assert len(re.findall(r"surface_mapper-\d+\]: process started", said)) == 2
-    assert "goes on from" in said
+    assert "resumed from" in said
     assert "DONE: MAX_VIEWS: 3 views taken" in said
 
 
 @pytest.mark.parametrize("ends", ["true", "false"])
 def test_a_node_that_refuses_its_parameters_is_not_started_over_and_over(launch, fast, ends):
     process, output = launch("simulation", fast, f"exit_when_done:={ends}", "respawn:=true", "object:=cube")
-    assert process.wait(60) == 1, output.read_text()
+    assert process.wait(180) == 1, output.read_text()
     assert "refused its parameters" in output.read_text()
 
 
 def test_ctrl_c_ends_everything_cleanly(launch):
     process, output = launch("simulation")
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 180
     while "MOVING: to view" not in output.read_text():
         assert process.poll() is None, output.read_text()
         assert time.monotonic() < deadline, output.read_text()
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    code = process.wait(30)
+    code = process.wait(180)
     said = output.read_text()
     assert code == 0, said
     assert said.count("process has finished cleanly") == 3

@@ -8,20 +8,22 @@ import math
 
 import numpy as np
 import pytest
+from views import all_at, at, circle
 
-from nbv_planner.camera import CameraPose
 from nbv_planner.errors import StateFileError
 from nbv_planner.gp.kernels import PeriodicMatern
-from nbv_planner.objects import bisected_surface_points, parse_object
+from nbv_planner.mapping.belief import Measurements, SurfaceBelief
+from nbv_planner.mapping.mapper import MapperSettings, SurfaceMapper
+from nbv_planner.mapping.matching import ArrivalSettings
 from nbv_planner.planning.planners import PlannerSettings, planner_named
 from nbv_planner.planning.planners.account import Account, Round
 from nbv_planner.planning.session import PlanningSession, SessionSettings
 from nbv_planner.planning.termination import TerminationMonitor, TerminationSettings
-from nbv_planner.planning.view_space import ViewSpace, ViewSpaceSettings
-from nbv_planner.scan_matching import ArrivalSettings
-from nbv_planner.scene import Scene
-from nbv_planner.surface import MapperSettings, Measurements, SurfaceBelief, SurfaceMapper
-from nbv_planner.visibility import observe, unseen_beyond
+from nbv_planner.planning.view_space import ViewSpaceSettings
+from nbv_planner.world.objects import bisected_surface_points, parse_object
+from nbv_planner.world.pose import View
+from nbv_planner.world.scene import Scene
+from nbv_planner.world.visibility import observe, unseen_beyond
 
 SCENE, SECOND, VIEWS = Scene(), 1_000_000_000, 9
 TIGHT = {"hybrid_factor": 1.0, "hybrid_share": 1.0, "shapes": 2, "shape_grid": 90, "shape_prior": "fixed"}
@@ -30,10 +32,10 @@ OBJECT = "polygon:star"
 
 def session(**changes) -> PlanningSession:
     chosen = PlannerSettings(**{"planner": "hybrid", **TIGHT, **changes})
-    planner = planner_named(chosen, SCENE, ViewSpace(ViewSpaceSettings(num_views=60)))
+    planner = planner_named(chosen, SCENE, circle(ViewSpaceSettings(num_views=60)))
     monitor = TerminationMonitor(TerminationSettings(stall_views=0, max_views=VIEWS))
     settings = SessionSettings(goal_subscribers=0)
-    return PlanningSession(planner, monitor, ArrivalSettings(), settings, SCENE.view_distance)
+    return PlanningSession(planner, monitor, ArrivalSettings(), settings)
 
 
 class World:
@@ -54,7 +56,7 @@ class World:
     def take(self, view: float) -> None:
         seen = observe(self._angle, self._radius, view, SCENE)[0]
         data = Measurements(self._angle[seen], self._radius[seen], np.full(seen.sum(), 0.1))
-        self._mapper.add(data, free=[unseen_beyond(data.angle, data.radius, view, SCENE)])
+        self._mapper.add(data, free=[unseen_beyond(data.angle, data.radius, at(view), SCENE)])
 
 
 def restarted(run: PlanningSession, forget: str = "") -> PlanningSession:
@@ -69,7 +71,7 @@ def restarted(run: PlanningSession, forget: str = "") -> PlanningSession:
 def decide(run: PlanningSession, world: World):
     """The next goal; the camera stands where it may."""
     now = world.now()
-    run.inputs.pose, run.inputs.pose_stamp = CameraPose.on_view_circle(0.0, SCENE.view_distance), now
+    run.inputs.pose, run.inputs.pose_stamp = View(0.0, SCENE.view_distance).pose, now
     run.take_surface(world.belief(), now)
     return run.update(now)
 
@@ -81,7 +83,7 @@ def take(run: PlanningSession, world: World) -> None:
     run.inputs.pose, run.inputs.pose_stamp = goal.pose, now
     run.take_surface(world.belief(), now)
     run.advance(now)
-    assert run.visited[-1] == goal.decision.view_angle
+    assert run.visited[-1] == goal.decision.view
 
 
 def played(cut=lambda view, moment: False, **restart) -> list[tuple]:
@@ -99,7 +101,8 @@ def played(cut=lambda view, moment: False, **restart) -> list[tuple]:
 
 def plain(decision) -> tuple:
     """The whole decision; arrays by their bytes."""
-    return tuple(value.tobytes() if isinstance(value, np.ndarray) else value for value in vars(decision).values())
+    values = {**vars(decision.candidates), **vars(decision), "candidates": None}.values()
+    return tuple(value.tobytes() if isinstance(value, np.ndarray) else value for value in values)
 
 
 @pytest.fixture(scope="module")
@@ -174,15 +177,15 @@ def test_an_account_that_cannot_be_is_refused_and_changes_nothing(name):
         other.restore({**values, "account": BAD[name]}, arrays)
     assert caught.value.reason == "content"
     assert (other.visited, other.goal) == ([], None)
-    assert other.planner.account.rounds(values["visited"]) == [None, None]
+    assert other.planner.account.rounds(all_at(values["visited"])) == [None, None]
 
 
 def test_a_round_that_was_not_known_stays_unknown():
     values, arrays = halfway().saved()
     other = session()
-    other.planner.account.enter([], values["visited"][0], Round(5.0, 5.0))
+    other.planner.account.enter([], at(values["visited"][0]), Round(5.0, 5.0))
     other.restore({**values, "account": [None, *values["account"][1:]]}, arrays)
-    assert other.planner.account.rounds(values["visited"])[0] is None
+    assert other.planner.account.rounds(all_at(values["visited"]))[0] is None
     assert other.saved()[0]["account"] == [None, *values["account"][1:]]
 
 
@@ -193,9 +196,9 @@ def test_a_planner_without_an_account_saves_none():
 
 def test_restored_rounds_stand_beside_those_of_other_episodes():
     account = Account()
-    account.enter([], 1.0, Round(2.0, 1.0))
-    account.restore([3.0, 4.0], [Round(5.0, 4.0), None])
-    assert account.rounds([1.0]) == [Round(2.0, 1.0)]
-    assert account.rounds([3.0, 4.0]) == [Round(5.0, 4.0), None]
+    account.enter([], at(1.0), Round(2.0, 1.0))
+    account.restore(all_at([3.0, 4.0]), [Round(5.0, 4.0), None])
+    assert account.rounds(all_at([1.0])) == [Round(2.0, 1.0)]
+    assert account.rounds(all_at([3.0, 4.0])) == [Round(5.0, 4.0), None]
     with pytest.raises(ValueError, match="argument"):
-        account.restore([3.0, 4.0], [None])
+        account.restore(all_at([3.0, 4.0]), [None])

@@ -8,15 +8,18 @@ import math
 import numpy as np
 import pytest
 from beliefs import belief_of
+from hypothesis import given
+from hypothesis import strategies as st
+from views import at, circle
 
-from nbv_planner.camera import CameraPose
-from nbv_planner.planning.exclusion import excluded_numbers
+from nbv_planner.mapping.matching import ArrivalSettings, MatchingSettings, ScanMatcher
 from nbv_planner.planning.planners import PlannerSettings, planner_named
-from nbv_planner.planning.session import PlanningSession, SessionSettings, State, travel
+from nbv_planner.planning.session import PlanningSession, SessionSettings, State
 from nbv_planner.planning.termination import TerminationMonitor, TerminationReason, TerminationSettings
-from nbv_planner.planning.view_space import ViewSpace, ViewSpaceSettings
-from nbv_planner.scan_matching import ArrivalSettings
-from nbv_planner.scene import Scene
+from nbv_planner.planning.view_space import ViewSpaceSettings, excluded_numbers
+from nbv_planner.world.pose import View
+from nbv_planner.world.scan import Scan
+from nbv_planner.world.scene import Scene
 
 SECOND = 1_000_000_000
 ENDLESS = {"stall_views": 0, "max_views": 0}
@@ -31,11 +34,11 @@ def band(wide_at: float):
     return belief_of(5.0, upper, size=400)
 
 
-def session(*, planner=None, termination=None, **settings) -> PlanningSession:
+def session(*, planner=None, termination=None, arrival=None, num_views=8, **settings) -> PlanningSession:
     chosen = PlannerSettings(objective="UP", **(planner or {}))
-    greedy = planner_named(chosen, Scene(), ViewSpace(ViewSpaceSettings(num_views=8)))
+    greedy = planner_named(chosen, Scene(), circle(ViewSpaceSettings(num_views=num_views)))
     monitor = TerminationMonitor(TerminationSettings(**{**ENDLESS, **(termination or {})}))
-    return PlanningSession(greedy, monitor, ArrivalSettings(), SessionSettings(**settings), 10.0)
+    return PlanningSession(greedy, monitor, ArrivalSettings(**(arrival or {})), SessionSettings(**settings))
 
 
 def ready(**settings) -> PlanningSession:
@@ -50,7 +53,7 @@ def feed(run: PlanningSession, *, belief=None, belief_stamp=None, pose_angle=Non
     if belief is not None:
         run.inputs.belief, run.inputs.belief_stamp = belief, belief_stamp
     if pose_angle is not None:
-        run.inputs.pose = CameraPose.on_view_circle(pose_angle, 10.0)
+        run.inputs.pose = View(pose_angle, 10.0).pose
         run.inputs.pose_stamp = pose_stamp
 
 
@@ -99,7 +102,7 @@ def test_a_view_counts_when_the_camera_has_arrived_and_a_newer_surface_has_come(
     assert run.update(4 * SECOND) is None
     feed(run, belief=band(0.0), belief_stamp=3 * SECOND)
     following = run.update(5 * SECOND)
-    assert run.visited == [goal.decision.view_angle]
+    assert run.visited == [goal.decision.view]
     assert following.round == 2
     assert run.state is State.MOVING
 
@@ -113,6 +116,150 @@ def test_a_pose_from_before_the_goal_is_no_arrival():
     assert run.state is State.MOVING
 
 
+def stand(run: PlanningSession, ahead: float, now: float) -> State:
+    """Where the camera is ahead of its goal along the circle, metres, at a time in seconds; gives the state then."""
+    feed(run, pose_angle=run.goal.decision.view_angle + ahead / 10.0, pose_stamp=round(now * SECOND))
+    run.update(round(now * SECOND))
+    return run.state
+
+
+def test_an_arrival_is_lost_when_the_camera_leaves_and_regained_when_it_comes_back():
+    run = ready(goal_timeout=10.0)
+    run.update(1)
+    assert [stand(run, ahead, now) for now, ahead in enumerate((0.0, 0.06, 0.0), 1)] == [
+        State.MEASURING, State.MOVING, State.MEASURING,
+    ]
+    feed(run, belief=band(0.0), belief_stamp=2 * SECOND)  # scanned before the camera was last away
+    run.update(4 * SECOND)
+    assert run.visited == []
+    feed(run, belief=band(0.0), belief_stamp=3 * SECOND)
+    run.update(5 * SECOND)
+    assert len(run.visited) == 1
+
+
+def test_a_camera_that_passed_through_its_goal_and_settles_beside_it_is_given_up_with_the_numbers():
+    run = ready(goal_timeout=10.0, goal_retries=1)
+    goal = run.update(1)
+    assert stand(run, 0.0, 1.0) is State.MEASURING
+    assert stand(run, 0.06, 2.0) is State.MOVING
+    assert run.update(11 * SECOND) is goal
+    assert str(run.last_miss) == "not reached: 0.06 m / 0.34° off, tolerance 0.05 m / 1.1°, retry 1 of 1"
+    assert run.update(22 * SECOND).stamp != goal.stamp
+    assert run.last_miss.stamp == goal.stamp
+    assert str(run.last_miss).endswith("given up after 1 retries")
+    assert run.unreached_views == 1
+
+
+def test_a_camera_that_comes_and_goes_times_out():
+    run = ready(goal_timeout=10.0, goal_retries=0)
+    goal = run.update(1)
+    for step in range(200):
+        stand(run, 0.06 * (step % 2), 0.1 * (step + 1))
+        if run.goal is not goal:
+            break
+    assert run.unreached_views == 1
+    assert 0.1 * (step + 1) == pytest.approx(10.0, abs=0.3)
+
+
+def test_what_the_robot_says_after_the_arrival_was_lost_counts():
+    run = ready(goal_retries=0)
+    goal = run.update(1)
+    stand(run, 0.0, 1.0)
+    run.failed(goal.stamp, 1 * SECOND)
+    assert run.goal is goal
+    stand(run, 0.06, 2.0)
+    run.failed(goal.stamp, 2 * SECOND)
+    assert (run.goal, run.unreached_views) == (None, 1)
+
+
+def left_out(run: PlanningSession, halt: float, *, moved: bool = True) -> float:
+    """Half-width of the arc that is left out when the camera halts that far from its goal, degrees."""
+    goal = run.ask(0).decide().decision.view_angle
+    feed(run, pose_angle=goal + math.pi if moved else goal + halt, pose_stamp=0)
+    run.update(1)
+    feed(run, pose_angle=goal + halt, pose_stamp=2)
+    run.failed(run.goal.stamp, 3)
+    out = run.planner.views.angles[list(run.planner.views.unreachable)]
+    return math.degrees(max(abs(math.remainder(angle - goal, 2 * math.pi)) for angle in out))
+
+
+def test_the_arc_up_to_where_the_camera_came_to_a_halt_is_left_out_with_its_goal():
+    views = {"num_views": 360, "goal_retries": 0}
+    assert left_out(ready(**views), math.radians(12.5)) == pytest.approx(12.0)
+    assert left_out(ready(**views), -1.0) == pytest.approx(30.0)
+    assert left_out(ready(**views), 0.006) == pytest.approx(1.0)  # beside its goal: up to the next candidates
+    assert left_out(ready(**views), 1.0, moved=False) == pytest.approx(1.0)
+
+
+def test_without_a_pose_since_the_goal_the_miss_says_so():
+    run = ready(goal_timeout=10.0, goal_retries=0)
+    run.update(SECOND)
+    run.update(12 * SECOND)
+    assert str(run.last_miss) == "not reached: no pose since the goal, given up after 0 retries"
+
+
+def test_the_camera_has_arrived_once_it_has_stood_there_for_settle_time():
+    run = ready(arrival={"settle_time": 1.0}, goal_timeout=10.0, goal_retries=0)
+    run.update(1)
+    ways = {1.0: 0.0, 1.9: 0.0, 2.0: 0.06, 2.1: 0.0, 3.0: 0.04, 3.1: 0.0}
+    states = [stand(run, ahead, now) for now, ahead in ways.items()]
+    assert states == [State.MOVING] * 5 + [State.MEASURING]
+    stand(run, 0.06, 4.0)
+    stand(run, 0.0, 10.1)
+    assert str(run.last_miss) == (
+        "not reached: within the tolerances for less than 1 s (settle_time), given up after 0 retries"
+    )
+
+
+@given(st.lists(st.tuples(st.sampled_from([0.0, 0.04, 0.06, 3.0]), st.floats(0.01, 7.0)), max_size=30),
+       st.sampled_from([0.0, 0.5]))  # fmt: skip
+def test_no_sequence_of_poses_leaves_it_measuring_with_the_camera_elsewhere(steps, settle):
+    run = ready(arrival={"settle_time": settle}, goal_timeout=10.0, unreachable_duration=1.0)
+    run.update(1)
+    now = 0.0
+    for ahead, later in steps:
+        now += later
+        if run.goal is None:
+            break
+        before = run.goal
+        stand(run, ahead, now)
+        there = ahead <= 0.04
+        assert not (run.state is State.MEASURING and not there)
+        assert there or run.goal is not before or (now * SECOND - run._sent) * 1e-9 <= 10.0 + 1e-6
+
+
+@given(st.lists(st.sampled_from([0.0, 0.06]), max_size=25), st.integers(0, 5), st.sampled_from([0.0, 0.3]),
+       st.integers(1, 3))  # fmt: skip
+def test_a_camera_that_stands_still_in_the_end_is_measured_whatever_it_did_before(ways, delay, settle, scans):
+    """Scans and poses ten times a second; the surface comes some steps after the scans that the mapper takes."""
+    run = ready(arrival={"settle_time": settle})
+    mapper = ScanMatcher(MatchingSettings(scans_per_view=scans), ArrivalSettings(settle_time=settle))
+    goal = run.update(1)
+    mapper.set_goal(goal.stamp, goal.pose)
+    surfaces: list[int] = []
+    for step, ahead in enumerate([*ways, *[0.0] * 20], 1):
+        stamp = step * SECOND // 10
+        mapper.add_scan(stamp, Scan(-0.1, 0.1, np.full(3, 5.0), 0.05, 10.0))
+        mapper.add_pose(stamp, View(goal.decision.view_angle + ahead / 10.0, 10.0).pose)
+        surfaces.append(max((match.stamp for match in mapper.take()), default=surfaces[-1] if surfaces else 0))
+        feed(run, belief=band(0.0), belief_stamp=surfaces[max(step - 1 - delay, 0)])
+        stand(run, ahead, step / 10)
+        if run.visited:
+            return
+    pytest.fail(f"still {run.state.value}")
+
+
+def test_an_episode_that_ends_while_it_measures_can_be_saved():
+    run = ready()
+    run.update(1)
+    stand(run, 0.0, 1.0)
+    run.stop()
+    values, arrays = run.saved()
+    other = session()
+    other.restore(values, arrays)
+    assert other.termination.reason is TerminationReason.STOPPED
+
+
 def test_goal_is_sent_again_and_then_given_up_for_another_view():
     run = ready(goal_timeout=10.0, goal_retries=1, unreachable_duration=100.0)
     goal = run.update(0)
@@ -121,7 +268,7 @@ def test_goal_is_sent_again_and_then_given_up_for_another_view():
     assert run.update(12 * SECOND) is None
     other = run.update(22 * SECOND)
     assert other.decision.view_angle != goal.decision.view_angle
-    assert not other.decision.feasible[run.planner.views.nearest(goal.decision.view_angle)]
+    assert not other.decision.feasible[run.planner.views.nearest(goal.decision.view)]
     assert other.round == 1
     assert run.visited == []
 
@@ -266,8 +413,38 @@ def test_where_no_view_is_left_the_reasons_are_counted():
     assert run.termination.reason is TerminationReason.NO_REACHABLE_VIEW
     assert run.termination.figures == {"excluded_arc": 0.0, "excluded_revisit": 1.0, "excluded_unreachable": 7.0}
     assert run.termination.detail == (
-        "no candidate view may be chosen: 1 near a view already taken, 7 not reached or skipped"
+        "no candidate view may be chosen: 1 near a view already taken, 7 near a view not reached, or skipped"
     )
+
+
+def test_goals_that_were_missed_are_named_with_the_numbers_of_the_last_one():
+    run = ready(goal_timeout=1.0, goal_retries=0)
+    now = 0
+    while run.update(now := now + SECOND) or run.termination is None:
+        if run.goal is not None:
+            stand(run, 0.08, now / SECOND + 0.5)
+    assert run.termination.reason is TerminationReason.NO_REACHABLE_VIEW
+    assert run.termination.detail == (
+        "no candidate view may be chosen: 8 near a view not reached, or skipped; 8 goals given up, the last one "
+        "not reached: 0.08 m / 0.46° off, tolerance 0.05 m / 1.1°, given up after 0 retries"
+    )
+    assert run.termination.figures["miss_distance"] == pytest.approx(0.08, abs=1e-4)
+    assert run.termination.figures["miss_turn"] == pytest.approx(0.008)
+
+
+@pytest.mark.parametrize(
+    ("num_views", "arrival", "words"),
+    [
+        (60, {"position_tolerance": 0.6, "heading_tolerance": 0.3},
+         "position_tolerance: 0.6 m with heading_tolerance: 0.3 rad takes neighbouring candidate views for the same; "
+         "must be < 0.524 m, half of their distance, or num_views < 53"),
+        (52, {"position_tolerance": 0.6, "heading_tolerance": 0.3}, ""),
+        (60, {"position_tolerance": 0.6, "heading_tolerance": 0.02}, ""),
+        (100, {}, ""),
+    ],
+)  # fmt: skip
+def test_tolerances_that_take_neighbouring_views_for_the_same_are_named(num_views, arrival, words):
+    assert session(num_views=num_views, arrival=arrival).indistinct == words
 
 
 def test_asking_decides_without_sending():
@@ -293,9 +470,10 @@ def test_an_awaited_input_is_overdue_after_its_timeout():
 def test_travel_is_the_short_way_along_the_circle():
     run = ready()
     goal = run.update(0)
-    start = CameraPose.on_view_circle(goal.decision.view_angle + 0.25 + 2 * math.pi, 10.0)
-    assert travel(start, goal, 10.0) == pytest.approx(2.5)
-    assert math.isnan(travel(None, goal, 10.0))
+    run.inputs.pose = View(goal.decision.view_angle + 0.25 + 2 * math.pi, 10.0).pose
+    assert run.travel(goal) == pytest.approx(2.5)
+    run.inputs.pose = None
+    assert math.isnan(run.travel(goal))
 
 
 def test_time_spent_in_a_pause_does_not_count_for_reaching_a_goal():
@@ -339,7 +517,7 @@ def test_a_decision_may_be_made_elsewhere_while_the_session_goes_on():
     assert run.state is State.PLANNING
     feed(run, belief=band(0.0), belief_stamp=1, pose_angle=2.0, pose_stamp=1)
     run.planner.settings = dataclasses.replace(run.planner.settings, first_candidate=2)
-    run.planner.views.mark_unreachable(math.pi, 1e9)
+    run.planner.views.mark_unreachable(at(math.pi), 1e9)
     goal, same = run.answer(question, question.decide(), 3 * SECOND), at_once.update(0)
     assert (goal.decision.view_angle, goal.decision.utility) == (same.decision.view_angle, same.decision.utility)
     assert goal.decision.feasible.all()

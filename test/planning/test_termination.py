@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -9,8 +10,15 @@ import pytest
 from beliefs import belief_of
 
 from nbv_planner.errors import SettingError
-from nbv_planner.planning.coverage import coverage_estimate
-from nbv_planner.planning.termination import Termination, TerminationMonitor, TerminationReason, TerminationSettings
+from nbv_planner.mapping.belief import SurfaceBelief
+from nbv_planner.mapping.checks import Check, Level
+from nbv_planner.planning.termination import (
+    Termination,
+    TerminationMonitor,
+    TerminationReason,
+    TerminationSettings,
+    coverage_estimate,
+)
 
 OFF = {"stall_views": 0, "max_views": 0, "max_duration": 0.0, "min_gain": 0.0}
 
@@ -42,7 +50,7 @@ def test_nothing_to_report_while_the_band_is_wide_and_everything_else_is_off():
     watch = monitor()
     for k in range(100):
         assert watch.after_view(partly(0.5), elapsed=1e6 * k) is None
-        assert watch.before_view(0.0) is None
+        assert watch.before_view(0.0, partly(0.5)) is None
 
 
 def test_band_narrow_at_the_target_fraction():
@@ -73,10 +81,10 @@ def test_band_tolerance_is_in_metres_of_width():
 
 def test_no_gain_below_the_least_gain_and_off_at_zero():
     watch = monitor(min_gain=5.0)
-    assert watch.before_view(5.0) is None
-    stop = check(watch.before_view(4.99), "NO_GAIN")
+    assert watch.before_view(5.0, partly(0.5)) is None
+    stop = check(watch.before_view(4.99, partly(0.5)), "NO_GAIN")
     assert 4.99 in stop.figures.values()
-    assert monitor(min_gain=0.0).before_view(-1.0) is None
+    assert monitor(min_gain=0.0).before_view(-1.0, partly(0.5)) is None
 
 
 def test_stalled_after_k_views_in_a_row_that_change_nothing():
@@ -155,3 +163,32 @@ def test_all_reasons_without_a_certificate_exist():
 def test_wrong_settings_are_refused_by_name(values, word):
     with pytest.raises(SettingError, match=word):
         TerminationSettings(**values)
+
+
+DOUBT = Check("overlap", 7.0, 5.0, Level.FAILED)
+
+
+def doubted(fraction: float, level: Level = Level.FAILED) -> SurfaceBelief:
+    return dataclasses.replace(partly(fraction), checks=(dataclasses.replace(DOUBT, level=level),))
+
+
+def test_a_success_that_a_check_forbids_is_put_off_and_then_doubtful():
+    watch = monitor(doubt_views=2)
+    assert watch.after_view(doubted(1.0), 1.0) is None
+    assert watch.after_view(doubted(1.0), 1.0) is None
+    end = check(watch.after_view(doubted(1.0), 1.0), "DOUBTFUL")
+    assert "BAND_NARROW" in end.detail
+    assert "views do not fit together" in end.detail
+    assert end.figures["overlap"] == 7.0
+
+
+def test_a_success_is_given_once_the_doubt_is_gone_or_where_it_is_only_noted():
+    watch = monitor(doubt_views=2)
+    assert watch.after_view(doubted(1.0), 1.0) is None
+    check(watch.after_view(partly(1.0), 1.0), "BAND_NARROW")
+    check(monitor(doubt_views=2).after_view(doubted(1.0, Level.NOTED), 1.0), "BAND_NARROW")
+
+
+def test_no_gain_is_doubtful_at_once_and_other_ends_keep_their_reason():
+    check(monitor(min_gain=5.0).before_view(4.0, doubted(0.5)), "DOUBTFUL")
+    check(monitor(max_views=1).after_view(doubted(0.5), 1.0), "MAX_VIEWS")

@@ -9,19 +9,25 @@ import oracles
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from views import all_at, at, circle
 
 from nbv_planner.errors import SettingError
-from nbv_planner.planning.exclusion import Exclusion, excluded_numbers, excluded_words
-from nbv_planner.planning.view_space import ViewSpace, ViewSpaceSettings
+from nbv_planner.planning.view_space import (
+    CircleViewSpace,
+    Exclusion,
+    ViewSpaceSettings,
+    excluded_numbers,
+    excluded_words,
+)
 
 TWO_PI = 2 * math.pi
 
 
-def space(**settings) -> ViewSpace:
-    return ViewSpace(ViewSpaceSettings(**settings))
+def space(**settings) -> CircleViewSpace:
+    return circle(ViewSpaceSettings(**settings))
 
 
-def free(views: ViewSpace, **options) -> set[int]:
+def free(views: CircleViewSpace, **options) -> set[int]:
     return set(np.flatnonzero(views.excluded(options.pop("now", 0.0), **options) == 0).tolist())
 
 
@@ -33,14 +39,14 @@ def test_candidates_are_equally_spaced_without_a_duplicate_end():
 
 def test_given_candidates_are_used_as_they_are():
     thesis = np.linspace(0.0, TWO_PI, 100)
-    views = ViewSpace(ViewSpaceSettings(), angles=thesis)
+    views = circle(ViewSpaceSettings(), angles=thesis)
     np.testing.assert_array_equal(views.angles, thesis)
     assert free(views) == set(range(100))
 
 
 @pytest.mark.parametrize("view", [0.0, -0.01, TWO_PI - 0.01, 0.01 + 4 * math.pi])
 def test_nearest_candidate_wraps_across_zero(view):
-    assert space(num_views=8).nearest(view) == 0
+    assert space(num_views=8).nearest(at(view)) == 0
 
 
 def test_allowed_arc_keeps_only_its_views():
@@ -80,7 +86,7 @@ def test_arc_goes_counter_clockwise_from_start_to_end_whatever_turn_they_are_giv
         return
     middle = start + np.array([0.1, 0.5, 0.9]) * length
     outside = end + np.array([0.1, 0.5, 0.9]) * (TWO_PI - length)
-    views = ViewSpace(ViewSpaceSettings(allowed_arcs=(start, end)), angles=np.concatenate([middle, outside]))
+    views = circle(ViewSpaceSettings(allowed_arcs=(start, end)), angles=np.concatenate([middle, outside]))
     assert free(views) == {0, 1, 2}
 
 
@@ -119,35 +125,51 @@ def test_wrong_settings_are_refused_by_name(settings, word):
 
 def test_unreachable_view_is_left_out_until_its_time_and_can_be_cleared():
     views = space(num_views=8)
-    views.mark_unreachable(math.pi / 2 + 0.1, until=10.0)
-    views.mark_unreachable(math.pi, until=20.0)
+    views.mark_unreachable(at(math.pi / 2 + 0.1), until=10.0)
+    views.mark_unreachable(at(math.pi), until=20.0)
     assert free(views, now=0.0) == {0, 1, 3, 5, 6, 7}
     assert free(views, now=9.99) == {0, 1, 3, 5, 6, 7}
     assert free(views, now=10.0) == {0, 1, 2, 3, 5, 6, 7}
     assert free(views, now=25.0) == set(range(8))
     assert free(views, now=0.0) == {0, 1, 3, 5, 6, 7}
-    views.clear_unreachable()
+    views.unreachable = {}
     assert free(views, now=0.0) == set(range(8))
+
+
+def test_an_arc_that_is_not_reachable_doubles_with_each_failure_beside_it_and_expires():
+    views, widths = space(num_views=100), []
+    for step, goal in enumerate((0, 2, 6, 14)):
+        assert goal in free(views, now=float(step))
+        views.mark_arc_unreachable(at(views.angles[goal]), views.spacing, now=float(step), until=10.0 + step)
+        widths.append(100 - len(free(views, now=float(step))))
+    assert widths == [3, 7, 15, 24]  # 30 degrees beside the last one, at most
+    views.mark_arc_unreachable(at(math.pi), 0.0, now=4.0, until=10.0)
+    assert 100 - len(free(views, now=4.0)) == 25  # nothing nearby
+    assert 100 - len(free(views, now=10.0)) == 24
+    assert 100 - len(free(views, now=12.0)) == 17
+    assert len(free(views, now=13.0)) == 100
+    views.mark_arc_unreachable(at(0.0), views.spacing, now=13.0, until=20.0)
+    assert 100 - len(free(views, now=13.0)) == 3  # what has expired widens nothing
 
 
 def test_a_blocked_view_does_not_become_free_when_its_time_is_over():
     views = space(num_views=8, blocked_arcs=(1.5, 1.6))
-    views.mark_unreachable(math.pi / 2, until=1.0)
+    views.mark_unreachable(at(math.pi / 2), until=1.0)
     assert 2 not in free(views, now=5.0)
 
 
 def test_views_nearer_than_the_revisit_radius_are_left_out_across_zero():
     views = space(num_views=8)
-    assert free(views, visited=[0.1], revisit_radius=0.8) == {2, 3, 4, 5, 6, 7}
-    assert free(views, visited=[0.1, math.pi], revisit_radius=0.2) == {1, 2, 3, 5, 6, 7}
-    assert free(views, visited=[0.0, math.pi], revisit_radius=0.0) == set(range(8))
-    assert free(views, visited=range(7), revisit_radius=1.0) == set()
+    assert free(views, visited=all_at([0.1]), revisit_radius=0.8) == {2, 3, 4, 5, 6, 7}
+    assert free(views, visited=all_at([0.1, math.pi]), revisit_radius=0.2) == {1, 2, 3, 5, 6, 7}
+    assert free(views, visited=all_at([0.0, math.pi]), revisit_radius=0.0) == set(range(8))
+    assert free(views, visited=all_at(range(7)), revisit_radius=1.0) == set()
 
 
 @given(st.lists(st.floats(-10, 10), max_size=5), st.floats(0.01, 3.0))
 def test_revisit_radius_is_the_angle_on_the_circle(visited, radius):
     views = space(num_views=50)
-    got = free(views, visited=visited, revisit_radius=radius)
+    got = free(views, visited=all_at(visited), revisit_radius=radius)
     for k, angle in enumerate(views.angles):
         gaps = [abs(oracles.signed(angle - v)) for v in visited]
         if all(abs(g - radius) > 1e-9 for g in gaps):
@@ -162,14 +184,14 @@ def test_what_it_returns_can_be_changed_without_harm():
 
 def test_every_reason_against_a_candidate_is_given():
     views = space(num_views=8, blocked_arcs=(0.1, 2.0))
-    views.mark_unreachable(0.0, until=10.0)
-    views.mark_unreachable(math.pi / 4, until=10.0)
-    excluded = views.excluded(9.9, visited=[math.pi / 2, math.pi], revisit_radius=0.1)
+    views.mark_unreachable(at(0.0), until=10.0)
+    views.mark_unreachable(at(math.pi / 4), until=10.0)
+    excluded = views.excluded(9.9, visited=all_at([math.pi / 2, math.pi]), revisit_radius=0.1)
     arc, revisit, unreachable = Exclusion.ARC, Exclusion.REVISIT, Exclusion.UNREACHABLE
     assert excluded.tolist() == [unreachable, arc | unreachable, arc | revisit, 0, revisit, 0, 0, 0]
     assert excluded_numbers(excluded) == {"excluded_arc": 2, "excluded_revisit": 2, "excluded_unreachable": 2}
     assert excluded_words(excluded) == (
-        "2 outside the allowed arcs, 2 near a view already taken, 2 not reached or skipped"
+        "2 outside the allowed arcs, 2 near a view already taken, 2 near a view not reached, or skipped"
     )
     assert excluded_words(views.excluded(10.0)) == "2 outside the allowed arcs"
     assert excluded_words(space().excluded(0.0)) == ""
@@ -182,4 +204,4 @@ def test_revisited_views_are_those_nearer_than_the_radius_to_any_visited_one(see
     distance = [min((abs(oracles.signed(a - v)) for v in visited), default=math.inf) for a in views.angles]
     expected = {k for k, apart in enumerate(distance) if radius == 0.0 or apart >= radius}
     close = {k for k, apart in enumerate(distance) if abs(apart - radius) < 1e-9}
-    assert (free(views, visited=visited, revisit_radius=radius) ^ expected) <= close
+    assert (free(views, visited=all_at(visited), revisit_radius=radius) ^ expected) <= close

@@ -7,9 +7,9 @@ import math
 import pytest
 from test_session import SECOND, feed, ready, take_view
 
-from nbv_planner.camera import CameraPose
 from nbv_planner.planning.session import PlanningSession, State
 from nbv_planner.planning.termination import Termination, TerminationReason
+from nbv_planner.world.pose import View
 
 HOME = {"return_home": True, "home_angle": 2.5}
 
@@ -31,7 +31,7 @@ def test_a_goal_that_the_robot_gives_up_is_sent_again_at_once_and_then_left_for_
     assert run.failed(goal.stamp, 2 * SECOND) is None
     other = run.update(3 * SECOND)
     assert other.decision.view_angle != goal.decision.view_angle
-    assert not other.decision.feasible[run.planner.views.nearest(goal.decision.view_angle)]
+    assert not other.decision.feasible[run.planner.views.nearest(goal.decision.view)]
     assert run.visited == []
 
 
@@ -112,7 +112,7 @@ def test_before_the_end_the_camera_goes_home():
     assert (run.state, run.termination, run.goal) == (State.MOVING, None, None)
     home = run.update(3 * SECOND)
     assert home.stamp == 3 * SECOND
-    assert home.pose == CameraPose.on_view_circle(2.5, 10.0)
+    assert home.pose == View(2.5, 10.0).pose
     assert run.update(4 * SECOND) is None
     feed(run, pose_angle=2.5, pose_stamp=5 * SECOND)
     assert run.update(5 * SECOND) is None
@@ -147,15 +147,15 @@ def test_stopped_on_the_way_home_it_ends_there_with_the_reason_it_had():
     run.update(3 * SECOND)
     run.stop()
     assert ended(run).reason is TerminationReason.MAX_VIEWS
-    assert ended(run).detail.endswith("; stopped by the operator on the way to the home view")
+    assert ended(run).detail.endswith("; stopped by the operator during the return to the home view")
     assert run.update(4 * SECOND) is None
 
 
 def test_the_way_home_can_be_skipped_and_then_nothing_is_left_to_skip():
     run = at_the_end()
     run.update(3 * SECOND)
-    assert run.skip(4 * SECOND) == "skipped the way home"
-    assert ended(run).detail == "1 views taken; the way home was skipped"
+    assert run.skip(4 * SECOND) == "skipped the return home"
+    assert ended(run).detail == "1 views taken; the return home was skipped"
     assert run.skipped_views == 0
     with pytest.raises(ValueError, match="no goal is under way"):
         run.skip(5 * SECOND)

@@ -12,7 +12,7 @@ from geometry_msgs.msg import PoseStamped
 from rclpy.action import ActionClient, ActionServer, CancelResponse, GoalResponse
 from rclpy.task import Future
 
-from nbv_planner.ros.goal_action import ACTION
+from nbv_planner.ros.io.robot import ACTION
 
 
 def action_types() -> dict[str, Any]:
@@ -93,6 +93,8 @@ def place(request: Any) -> float:
     return request.pose.pose.position.x if hasattr(request, "pose") else request.order / 1000
 
 
-def somebody_else(node: Any, action_type: Any) -> ActionClient:
-    """Another client of the same action."""
-    return rclpy.action.ActionClient(node, action_type, ACTION)
+def somebody_else(world: Any, action_type: Any) -> ActionClient:
+    """Another client of the same action, on the test's node, that has found the server."""
+    client = rclpy.action.ActionClient(world.peer, action_type, ACTION)
+    world.spin_until(client.server_is_ready, "the action server")
+    return client

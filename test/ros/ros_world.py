@@ -12,6 +12,7 @@ import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import PoseStamped
 from rclpy.context import Context
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.parameter_client import AsyncParameterClient
@@ -19,13 +20,14 @@ from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import LaserScan
 from std_msgs.msg import Header
 
-from nbv_planner.camera import CameraPose
-from nbv_planner.ros import conversions, qos
-from nbv_planner.ros.node_executor import NodeExecutor
-from nbv_planner.ros.runner import free_domain_id
+from nbv_planner.episode.messages import pose_from_msg, status_values, to_nanoseconds
+from nbv_planner.ros.core import qos
+from nbv_planner.ros.io import conversions
+from nbv_planner.ros.node_processes import free_domain_id
+from nbv_planner.world.pose import CameraPose, View
 
 # Far longer than anything takes: it ends a test that would hang, and says nothing about speed.
-PATIENCE = 30.0
+PATIENCE = 120.0
 
 
 def over_the_wire(msg: Any) -> Any:
@@ -52,7 +54,7 @@ class World:
         self.domain = free_domain_id() if domain is None else domain
         self.context = Context()
         rclpy.init(args=[], context=self.context, domain_id=self.domain)
-        self.executor = NodeExecutor(context=self.context)
+        self.executor = SingleThreadedExecutor(context=self.context)
         self.nodes: list[Node] = []
         self.peer = self._add(Node("peer", context=self.context, use_global_arguments=False))
         self._diagnoses: list[tuple[int, DiagnosticStatus]] = []
@@ -73,7 +75,7 @@ class World:
         return node
 
     def _on_diagnostics(self, msg: DiagnosticArray) -> None:
-        stamp = conversions.to_nanoseconds(msg.header.stamp)
+        stamp = to_nanoseconds(msg.header.stamp)
         self._diagnoses.extend((stamp, status) for status in msg.status)
 
     def start(self, create: type[Node], *, cli_args: list[str] | None = None, **parameters: Any) -> Any:
@@ -140,7 +142,7 @@ class World:
 
         status = self.spin_until(latest, f"diagnostics of {name}")
         return SimpleNamespace(
-            level=status.level, message=status.message, values=conversions.status_values(status)
+            level=status.level, message=status.message, values=status_values(status)
         )
 
     def drops(self, node: Any) -> dict[str, int]:
@@ -155,11 +157,11 @@ def pose_msg(pose: CameraPose, stamp: int = 0, frame: str = "object") -> PoseSta
 
 def as_received(pose: CameraPose) -> CameraPose:
     """The pose after its way through a quaternion."""
-    return conversions.pose_from_msg(over_the_wire(pose_msg(pose)))
+    return pose_from_msg(over_the_wire(pose_msg(pose)))
 
 
 def view_pose(angle: float, distance: float = 10.0) -> CameraPose:
-    return CameraPose.on_view_circle(angle, distance)
+    return View(angle, distance).pose
 
 
 def bent(msg: Any, **changes: Any) -> Any:
@@ -172,6 +174,14 @@ def bent(msg: Any, **changes: Any) -> Any:
             owner = getattr(owner, parent)
         setattr(owner, name, value)
     return copy
+
+
+def clockwise(scan: LaserScan) -> LaserScan:
+    """The same scan from a sensor that is mounted upside down: its beams come in falling angles."""
+    return bent(
+        scan, angle_min=scan.angle_max, angle_max=scan.angle_min, angle_increment=-scan.angle_increment,
+        ranges=scan.ranges[::-1],
+    )
 
 
 NAN, INF = math.nan, math.inf
@@ -204,7 +214,7 @@ def malformed_scans(good: LaserScan) -> dict[str, tuple[str, LaserScan]]:
         "too few ranges": ("wrong_length", bent(good, ranges=ranges[:-3])),
         "too many ranges": ("wrong_length", bent(good, ranges=[*ranges, 5.0, 5.0])),
         "increment is zero": ("increment", bent(good, angle_increment=0.0)),
-        "increment is negative": ("increment", bent(good, angle_increment=-good.angle_increment)),
+        "increment leads away from angle_max": ("wrong_length", bent(good, angle_increment=-good.angle_increment)),
         "increment is NaN": ("header_not_finite", bent(good, angle_increment=NAN)),
         "increment is infinite": ("header_not_finite", bent(good, angle_increment=INF)),
         "more than a turn": ("increment", bent(good, angle_increment=1.0)),

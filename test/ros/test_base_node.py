@@ -18,18 +18,19 @@ from rclpy.node import Node
 from rclpy.task import Future
 from std_msgs.msg import String
 
+from nbv_planner.episode.parameters import CommonParameters
 from nbv_planner.errors import SettingError
 from nbv_planner.ros import executables
-from nbv_planner.ros.base_node import run_node
-from nbv_planner.ros.end_signals import NodeFinished
-from nbv_planner.ros.runner import free_domain_id
+from nbv_planner.ros.core.node import BaseNode, NodeFinished, run_node
+from nbv_planner.ros.node_processes import free_domain_id
+from nbv_planner.system import ending_signals
 
 
 @pytest.fixture(autouse=True)
 def process(monkeypatch):
     """run_node acts on the whole process: give it a domain, and give the signal handlers back afterwards."""
     monkeypatch.setenv("ROS_DOMAIN_ID", str(free_domain_id()))
-    before = {kind: signal.getsignal(kind) for kind in (signal.SIGINT, signal.SIGTERM)}
+    before = {kind: signal.getsignal(kind) for kind in ending_signals()}
     yield
     for kind, handler in before.items():
         signal.signal(kind, handler)
@@ -54,7 +55,7 @@ def test_a_node_that_has_finished_ends_with_code_0():
     assert run_node(lambda: node_doing(raising(NodeFinished())), []) == 0
 
 
-SIGNALS = pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
+SIGNALS = pytest.mark.parametrize("kind", ending_signals())
 
 
 @SIGNALS
@@ -86,6 +87,24 @@ def test_a_signal_wakes_a_node_that_waits(kind):
     def create() -> Node:
         threading.Timer(0.3, os.kill, (os.getpid(), kind)).start()
         return Node("waiting")
+
+    assert run_node(create, []) == 0
+
+
+def test_a_signal_ends_a_node_that_has_been_cleaned_up():
+    """The clean-up destroys what the node has created since; it must still look for signals."""
+
+    def create() -> Node:
+        node = BaseNode("cleaned", [CommonParameters])
+        node.autostart()
+
+        def clean_up() -> None:
+            node.trigger_deactivate()
+            node.trigger_cleanup()
+            threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+
+        node.create_timer(0.01, clean_up)
+        return node
 
     assert run_node(create, []) == 0
 
@@ -143,11 +162,14 @@ executables.surface_mapper()
 """
 
 
-@pytest.mark.parametrize("module", ["nbv_planner.ros.nodes.surface_mapper", "numpy", "rclpy.node", "sensor_msgs.msg"])
-@pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    ("kind", "module"),
+    [*((kind, "numpy") for kind in ending_signals()), (signal.SIGINT, "nbv_planner.ros.nodes.surface_mapper"),
+     (signal.SIGINT, "rclpy.node"), (signal.SIGINT, "sensor_msgs.msg")],
+)  # fmt: skip
 def test_a_signal_while_modules_are_loaded_ends_with_code_0_and_says_nothing(kind, module):
     command = [sys.executable, "-c", ENDS_WHILE_IT_LOADS, str(int(kind)), module]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 

@@ -14,11 +14,12 @@ from ros_world import header, pose_msg, view_pose
 from sensor_msgs.msg import LaserScan, PointCloud2
 from std_srvs.srv import Trigger
 
-from nbv_planner.camera import Scan
-from nbv_planner.ros import conversions, qos
+from nbv_planner.ros.core import qos
+from nbv_planner.ros.io import conversions
 from nbv_planner.ros.nodes.depth_camera import DepthCamera
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
 from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
+from nbv_planner.world.scan import Scan
 
 TRAVERSALS = ("../../secret", "/etc/passwd", "file:/etc/passwd", "~/.ssh/id_rsa", "$(touch secret)", "%n%s")
 
@@ -75,7 +76,7 @@ def test_an_object_out_of_a_file_cannot_be_set_by_a_message(world, text, opened)
 
 def test_names_in_messages_are_no_paths(world, opened):
     mapper = world.start(SurfaceMapperNode, grid_size=100, camera_frame="")
-    planner = world.start(NbvPlannerNode, objective="U", num_views=20)
+    planner = world.start(NbvPlannerNode, objective="U", num_views=20, run_info_nodes="")  # which reads the versions
     send_scan = world.speaker(LaserScan, "scan")
     send_pose = world.speaker(PoseStamped, "camera_pose")
     send_goal = world.speaker(PoseStamped, "goal_pose")

@@ -12,23 +12,37 @@ import pytest
 from beliefs import belief_of, wavy_belief, with_evidence
 from hypothesis import given
 from hypothesis import strategies as st
+from views import at
 
 pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
 
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticStatus
-from geometry_msgs.msg import PoseStamped, PoseWithCovarianceStamped
-from ros_world import INF, NAN, bent, header, malformed_poses, malformed_scans, over_the_wire, view_pose
+from geometry_msgs.msg import Pose, PoseStamped, PoseWithCovarianceStamped
+from ros_world import INF, NAN, bent, clockwise, header, malformed_poses, malformed_scans, over_the_wire, view_pose
 from sensor_msgs.msg import LaserScan, PointCloud2, PointField
 from std_msgs.msg import Header
 
-from nbv_planner.camera import CameraPose, MeasurementSettings, Scan, scan_to_measurements
+from nbv_planner.episode.messages import (
+    belief_from_msg,
+    candidates_from_msg,
+    check_frame,
+    pose_from_msg,
+    prior_from_msg,
+    scan_from_msg,
+    status_values,
+    to_nanoseconds,
+)
 from nbv_planner.errors import InputRejectedError
 from nbv_planner.geometry import TWO_PI, angle_difference
-from nbv_planner.pose_covariance import PoseCovariance
-from nbv_planner.ros import conversions
-from nbv_planner.ros.conversions import pose_from_msg, pose_to_msg
-from nbv_planner.scene import Scene
+from nbv_planner.mapping.checks import KINDS, Check, Level
+from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
+from nbv_planner.planning.shapes.sampler import PriorSettings
+from nbv_planner.ros.io import conversions
+from nbv_planner.ros.io.conversions import pose_to_msg
+from nbv_planner.world.pose import CameraPose, PoseCovariance, Views
+from nbv_planner.world.scan import Scan
+from nbv_planner.world.scene import Scene
 
 HEADER = Header(stamp=Time(sec=12, nanosec=34), frame_id="object")
 real32 = st.floats(width=32, allow_nan=False, allow_infinity=False)
@@ -62,19 +76,28 @@ def rejected(read, msg) -> InputRejectedError:
     return caught.value
 
 
+def test_a_transform_says_the_same_as_the_pose():
+    pose = CameraPose(3.0, -4.0, 2.2)
+    msg = over_the_wire(conversions.transform_to_msg(pose, HEADER, "camera"))
+    assert (msg.header, msg.child_frame_id) == (HEADER, "camera")
+    there = Pose(orientation=msg.transform.rotation)
+    there.position.x, there.position.y = msg.transform.translation.x, msg.transform.translation.y
+    assert there == conversions.pose_to_msg(pose, HEADER).pose
+
+
 # --- stamps and frames
 
 
 @given(nanoseconds=st.integers(-(2**31) * 10**9, (2**31 - 1) * 10**9))
 def test_stamps_round_trip_to_the_nanosecond(nanoseconds):
-    assert conversions.to_nanoseconds(over_the_wire(conversions.to_stamp(nanoseconds))) == nanoseconds
+    assert to_nanoseconds(over_the_wire(conversions.to_stamp(nanoseconds))) == nanoseconds
 
 
 def test_frame_is_checked_unless_any_is_allowed():
-    conversions.check_frame(Header(frame_id="object"), "object")
-    conversions.check_frame(Header(frame_id="whatever"), "")
+    check_frame(Header(frame_id="object"), "object")
+    check_frame(Header(frame_id="whatever"), "")
     with pytest.raises(InputRejectedError, match=r"frame is 'map', expected 'object'") as caught:
-        conversions.check_frame(Header(frame_id="map"), "object")
+        check_frame(Header(frame_id="map"), "object")
     assert caught.value.reason == "frame"
 
 
@@ -99,7 +122,7 @@ def scans(draw) -> Scan:
 @given(scan=scans())
 def test_scan_round_trips_exactly(scan):
     msg = over_the_wire(conversions.scan_to_msg(scan, HEADER))
-    back = conversions.scan_from_msg(msg)
+    back = scan_from_msg(msg)
     assert msg.header == HEADER
     for name in ("angle_min", "angle_increment", "range_min", "range_max"):
         assert getattr(back, name) == getattr(scan, name)
@@ -107,18 +130,31 @@ def test_scan_round_trips_exactly(scan):
     assert msg.angle_max == pytest.approx(scan.bearings[-1], abs=1e-5)
 
 
+@given(scan=scans())
+def test_a_scan_of_a_sensor_that_turns_clockwise_is_that_of_one_that_turns_the_other_way(scan):
+    msg = over_the_wire(conversions.scan_to_msg(scan, HEADER))
+    back = scan_from_msg(over_the_wire(clockwise(msg)))
+    np.testing.assert_array_equal(back.ranges, scan.ranges)
+    np.testing.assert_allclose(back.bearings, scan.bearings, atol=1e-5)
+    assert back.angle_increment == scan.angle_increment
+
+
+@pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize("more", [-1, 0, 1])
-def test_one_range_more_or_less_than_the_angles_say_is_accepted(more):
-    msg = bent(a_scan(), ranges=[4.0] * (31 + more))
-    assert len(conversions.scan_from_msg(msg).ranges) == 31 + more
+def test_one_range_more_or_less_than_the_angles_say_is_accepted(more, turned):
+    msg = clockwise(a_scan()) if turned else a_scan()
+    scan = scan_from_msg(bent(msg, ranges=[4.0] * (31 + more)))
+    assert len(scan.ranges) == 31 + more
+    first = msg.angle_min  # the beams that are there are where the first one and the step say
+    assert (scan.bearings[-1] if turned else scan.bearings[0]) == pytest.approx(first, abs=1e-12)
 
 
 SCAN_TEXT = {
     "no ranges": "the scan has no ranges",
-    "too few ranges": "28 ranges, the angles say 31",
-    "too many ranges": "33 ranges, the angles say 31",
+    "too few ranges": "28 ranges, expected 31 from the angles",
+    "too many ranges": "33 ranges, expected 31 from the angles",
     "increment is zero": "angle_increment is 0.0, must be > 0",
-    "increment is negative": "must be > 0",
+    "increment leads away from angle_max": "31 ranges, expected -29 from the angles",
     "more than a turn": "31 beams sweep more than a full turn",
     "angle_max is NaN": "angle_max is nan",
     "angle_max is infinite": "angle_max is inf",
@@ -130,7 +166,7 @@ SCANS_BUT_FRAMES = sorted(wrong for wrong in malformed_scans(a_scan()) if "frame
 @pytest.mark.parametrize("wrong", SCANS_BUT_FRAMES)
 def test_a_malformed_scan_is_refused_with_its_reason(wrong):
     reason, msg = malformed_scans(a_scan())[wrong]
-    error = rejected(conversions.scan_from_msg, over_the_wire(msg))
+    error = rejected(scan_from_msg, over_the_wire(msg))
     assert error.reason == reason
     assert SCAN_TEXT.get(wrong, "angle_min, angle_increment, range limits are" if "NaN" in wrong else "") in str(error)
 
@@ -149,7 +185,7 @@ def test_any_scan_at_any_pose_is_used_or_refused_and_breaks_nothing(numbers, ran
         angle_min=angle_min, angle_max=angle_max, angle_increment=increment, range_min=low, range_max=high,
         ranges=ranges,
     )  # fmt: skip
-    scan, reason = attempt(conversions.scan_from_msg, msg)
+    scan, reason = attempt(scan_from_msg, msg)
     if scan is None:
         assert reason in {"empty", "header_not_finite", "increment", "range_limits", "wrong_length"}
         return
@@ -163,12 +199,12 @@ def test_any_scan_at_any_pose_is_used_or_refused_and_breaks_nothing(numbers, ran
 # --- poses
 
 
-@given(x=real, y=real, yaw=st.floats(-10.0, 10.0))
-def test_pose_round_trips(x, y, yaw):
-    msg = over_the_wire(conversions.pose_to_msg(CameraPose(x, y, yaw), HEADER))
-    back = conversions.pose_from_msg(msg)
+@given(x=real, y=real, yaw=st.floats(-10.0, 10.0), height=real)
+def test_pose_round_trips(x, y, yaw, height):
+    msg = over_the_wire(conversions.pose_to_msg(CameraPose(x, y, yaw, height=height), HEADER))
+    back = pose_from_msg(msg)
     assert msg.header == HEADER
-    assert (back.x, back.y) == (x, y)
+    assert (back.x, back.y, back.height) == (x, y, height)
     assert abs(angle_difference(back.yaw, yaw)) < 1e-12
 
 
@@ -178,14 +214,14 @@ def test_a_slightly_tilted_camera_is_taken_with_its_heading():
     q = msg.pose.orientation  # yaw 1.0 after a small roll
     q.x, q.y = math.sin(lean / 2) * math.cos(0.5), math.sin(lean / 2) * math.sin(0.5)
     q.z, q.w = math.cos(lean / 2) * math.sin(0.5), math.cos(lean / 2) * math.cos(0.5)
-    assert conversions.pose_from_msg(msg).yaw == pytest.approx(1.0, abs=1e-9)
+    assert pose_from_msg(msg).yaw == pytest.approx(1.0, abs=1e-9)
 
 
 def test_a_quaternion_of_single_precision_is_taken():
     msg = conversions.pose_to_msg(view_pose(2.0), HEADER)
     q = msg.pose.orientation
     q.z, q.w = f32(q.z), f32(q.w)
-    assert conversions.pose_from_msg(msg).yaw == pytest.approx(view_pose(2.0).yaw - TWO_PI * (q.w < 0), abs=1e-6)
+    assert pose_from_msg(msg).yaw == pytest.approx(view_pose(2.0).yaw - TWO_PI * (q.w < 0), abs=1e-6)
 
 
 POSE_TEXT = {
@@ -200,7 +236,7 @@ POSES_BUT_FRAMES = sorted(wrong for wrong in malformed_poses(GOOD_POSE) if "wron
 @pytest.mark.parametrize("wrong", POSES_BUT_FRAMES)
 def test_a_malformed_pose_is_refused_with_its_reason(wrong):
     reason, msg = malformed_poses(GOOD_POSE)[wrong]
-    error = rejected(conversions.pose_from_msg, over_the_wire(msg))
+    error = rejected(pose_from_msg, over_the_wire(msg))
     assert error.reason == reason
     assert POSE_TEXT[reason] in str(error)
 
@@ -210,7 +246,7 @@ def test_any_pose_is_used_or_refused_and_breaks_nothing(numbers):
     msg = PoseStamped()
     p, q = msg.pose.position, msg.pose.orientation
     p.x, p.y, p.z, q.x, q.y, q.z, q.w = numbers
-    pose, reason = attempt(conversions.pose_from_msg, msg)
+    pose, reason = attempt(pose_from_msg, msg)
     if pose is None:
         assert reason in {"not_finite", "quaternion", "tilted"}
     else:
@@ -226,7 +262,7 @@ def test_belief_arrives_as_the_single_precision_form_of_itself(seed, size):
     hits = np.random.default_rng(seed).integers(0, 2**32, size, dtype=np.uint32)
     belief = belief_of(lambda _: belief.lower, lambda _: belief.upper, size=size, hits=lambda _: hits)
     msg = over_the_wire(conversions.belief_to_msg(belief, HEADER))
-    back, expected = conversions.belief_from_msg(msg), belief.as_transmitted()
+    back, expected = belief_from_msg(msg), belief.as_transmitted()
     assert msg.header == HEADER
     for name in ("angle", "mean", "std", "lower", "upper", "hits"):
         np.testing.assert_array_equal(getattr(back, name), getattr(expected, name))
@@ -239,13 +275,13 @@ def test_evidence_arrives_in_single_precision_with_what_is_not_known(seed, size)
     belief = with_evidence(dataclasses.replace(wavy_belief(seed, size=size), hits=rng.integers(0, 2, size)))
     free = np.where(rng.random(size) < 0.5, np.inf, rng.uniform(0.0, 9.0, size))
     belief = dataclasses.replace(belief, evidence=belief.evidence.bounded(free))
-    back = conversions.belief_from_msg(over_the_wire(conversions.belief_to_msg(belief, HEADER)))
+    back = belief_from_msg(over_the_wire(conversions.belief_to_msg(belief, HEADER)))
     for name in ("angle", "radius", "std", "free"):
         np.testing.assert_array_equal(getattr(back.evidence, name), getattr(belief.as_transmitted().evidence, name))
 
 
 def test_a_surface_without_evidence_gives_a_belief_without_it():
-    assert conversions.belief_from_msg(conversions.belief_to_msg(wavy_belief(3), HEADER)).evidence is None
+    assert belief_from_msg(conversions.belief_to_msg(wavy_belief(3), HEADER)).evidence is None
 
 
 @pytest.mark.parametrize(
@@ -258,18 +294,67 @@ def test_malformed_evidence_is_refused(name, value):
     values = getattr(belief.evidence, name).copy()
     values[0] = value
     garbled = dataclasses.replace(belief, evidence=dataclasses.replace(belief.evidence, **{name: values}))
-    assert rejected(conversions.belief_from_msg, conversions.belief_to_msg(garbled, HEADER)).reason == "evidence"
+    assert rejected(belief_from_msg, conversions.belief_to_msg(garbled, HEADER)).reason == "evidence"
+
+
+@given(st.lists(st.sampled_from(KINDS), unique=True, max_size=len(KINDS)), st.integers(0, 100), st.integers(16, 60))
+def test_results_of_checks_arrive_with_what_was_not_made_or_not_known(kinds, seed, size):
+    rng = np.random.default_rng(seed)
+    made = tuple(
+        Check(kind.name, float(np.float32(rng.choice([rng.uniform(0.0, 9.0), NAN]))), 0.5, Level(int(rng.integers(3))))
+        for kind in KINDS if kind in kinds
+    )
+    belief = dataclasses.replace(wavy_belief(seed, size=size), checks=made)
+    assert repr(belief_from_msg(over_the_wire(conversions.belief_to_msg(belief, HEADER))).checks) == repr(made)
+
+
+@pytest.mark.parametrize(("row", "level"), [(0, 3.0), (0, 0.5), (0, -1.0), (0, INF), (len(KINDS), 1.0)])
+def test_results_of_checks_that_are_not_known_are_refused(row, level):
+    belief = dataclasses.replace(wavy_belief(3, size=40), checks=(Check("noise", 1.0, 1.3, Level.GOOD),))
+    msg = conversions.belief_to_msg(belief, HEADER)
+    offset = next(field.offset for field in msg.fields if field.name == "check_level")
+    data = bytearray(bytes(msg.data))
+    struct.pack_into("<f", data, row * msg.point_step + offset, level)
+    msg.data = array.array("B", bytes(data))
+    assert rejected(belief_from_msg, msg).reason == "checks"
+
+
+def test_the_prior_arrives_to_the_bit_beside_what_the_surface_rests_on():
+    prior = PriorSettings(smoothness="5/2", length_scale=0.1 + 0.2, kernel_std=1.0 / 3.0, prior_mean=math.pi)
+    belief = with_evidence(wavy_belief(3, size=16))
+    for one in (belief, dataclasses.replace(belief, evidence=None)):
+        msg = over_the_wire(conversions.belief_to_msg(one, HEADER, prior))
+        assert prior_from_msg(msg) == prior
+        np.testing.assert_array_equal(belief_from_msg(msg).mean, belief.as_transmitted().mean)
+        assert [f.name for f in msg.fields][-1] == "prior"
+        assert all(math.isnan(value) for value in read_cloud(msg)["prior"][10:])
+    assert prior_from_msg(over_the_wire(conversions.belief_to_msg(belief, HEADER))) is None
+
+
+@pytest.mark.parametrize("size", [16, 40])
+@pytest.mark.parametrize(("place", "value"), [(0, 2.0), (1, NAN), (3, -1.0), (5, 7.0), (6, 0.5), (7, INF)])
+def test_a_prior_that_cannot_be_is_refused(size, place, value):
+    msg = conversions.belief_to_msg(wavy_belief(3, size=size), HEADER, PriorSettings())
+    data = bytearray(msg.data)
+    struct.pack_into("<d", data, place * msg.point_step + msg.fields[-1].offset, value)
+    assert rejected(prior_from_msg, bent(msg, data=bytes(data))).reason == "prior"
+
+
+def test_a_cloud_with_fewer_points_than_a_prior_has_numbers_carries_none():
+    msg = conversions.belief_to_msg(wavy_belief(3, size=16), HEADER, PriorSettings())
+    short = bent(msg, width=9, data=bytes(msg.data)[: 9 * msg.point_step])
+    assert rejected(prior_from_msg, short).reason == "prior"
 
 
 def test_belief_on_the_thesis_grid_with_both_0_and_2_pi_is_taken():
     belief = belief_of(4.0, 6.0, grid=np.linspace(0.0, TWO_PI, 1000))
-    back = conversions.belief_from_msg(conversions.belief_to_msg(belief, HEADER))
+    back = belief_from_msg(conversions.belief_to_msg(belief, HEADER))
     np.testing.assert_array_equal(back.angle, belief.as_transmitted().angle)
 
 
 def read_cloud(msg: PointCloud2) -> dict[str, list[float]]:
     """Independent reader: unpack each point by the fields' own offsets and types."""
-    kinds = {PointField.FLOAT32: "<f", PointField.UINT32: "<I"}
+    kinds = {PointField.FLOAT32: "<f", PointField.UINT32: "<I", PointField.FLOAT64: "<d"}
     data = bytes(msg.data)
     starts = range(0, msg.width * msg.point_step, msg.point_step)
     return {
@@ -303,7 +388,7 @@ def test_a_surface_with_its_fields_elsewhere_and_others_between_is_read():
         for n in dtype.names
     ]
     other = bent(msg, fields=fields, point_step=dtype.itemsize, data=table.tobytes(), height=msg.width, width=1)
-    back, expected = conversions.belief_from_msg(other), conversions.belief_from_msg(msg)
+    back, expected = belief_from_msg(other), belief_from_msg(msg)
     for name in ("angle", "mean", "std", "lower", "upper", "hits"):
         np.testing.assert_array_equal(getattr(back, name), getattr(expected, name))
 
@@ -359,7 +444,7 @@ GARBLED = {
 @pytest.mark.parametrize("wrong", GARBLED)
 def test_a_malformed_surface_is_refused_with_its_reason(wrong):
     make, reason, text = GARBLED[wrong]
-    error = rejected(conversions.belief_from_msg, over_the_wire(make()))
+    error = rejected(belief_from_msg, over_the_wire(make()))
     assert error.reason == reason
     assert text in str(error)
 
@@ -367,7 +452,7 @@ def test_a_malformed_surface_is_refused_with_its_reason(wrong):
 def test_a_surface_of_one_point_is_refused():
     one = a_surface()
     one = bent(one, width=1, data=bytes(one.data)[: one.point_step])
-    assert rejected(conversions.belief_from_msg, one).reason == "grid"
+    assert rejected(belief_from_msg, one).reason == "grid"
 
 
 @given(data=st.binary(min_size=36, max_size=360), cut=st.booleans())
@@ -375,7 +460,7 @@ def test_any_bytes_are_a_belief_or_refused_and_break_nothing(data, cut):
     data = data[: len(data) // 36 * 36] if cut else data
     msg = bent(a_surface(), width=max(len(data) // 36, 1), data=data)
     with np.errstate(invalid="ignore"):  # random bytes hold signalling NaN
-        belief, reason = attempt(conversions.belief_from_msg, msg)
+        belief, reason = attempt(belief_from_msg, msg)
     if belief is None:
         assert reason in {"layout", "not_finite", "grid", "band"}
     else:
@@ -390,9 +475,9 @@ def test_candidates_round_trip_in_single_precision(seed, number):
     rng = np.random.default_rng(seed)
     angle, utility, cost = rng.uniform(0, TWO_PI, number), rng.normal(size=number) * 100, rng.random(number)
     excluded = rng.integers(0, 8, number).astype(np.uint8)
-    decision = conversions.Decision(0.0, 0.0, 0.0, 0.0, 0.0, angle, utility, cost, excluded)
-    msg = over_the_wire(conversions.candidates_to_msg(decision, 10.0, HEADER))
-    back = conversions.candidates_from_msg(msg)
+    decision = conversions.Decision(at(0.0), 0.0, 0.0, 0.0, 0.0, Views.on_circle(angle, 10.0), utility, cost, excluded)
+    msg = over_the_wire(conversions.candidates_to_msg(decision, HEADER))
+    back = candidates_from_msg(msg)
     assert msg.header == HEADER
     np.testing.assert_array_equal(back.angle, angle.astype(np.float32))
     np.testing.assert_array_equal(back.utility, utility.astype(np.float32))
@@ -405,7 +490,7 @@ def test_candidates_round_trip_in_single_precision(seed, number):
 
 
 def test_candidates_with_a_field_missing_are_refused():
-    assert rejected(conversions.candidates_from_msg, a_surface()).reason == "layout"
+    assert rejected(candidates_from_msg, a_surface()).reason == "layout"
 
 
 @given(seed=st.integers(0, 1000), number=st.integers(1, 200))
@@ -425,7 +510,7 @@ def test_figures_in_a_status_read_back_to_the_same_value(value, count):
     values = {"real": value, "numpy": np.float64(value), "count": count, "text": "MAX_VIEWS"}
     msg = over_the_wire(conversions.status_message("n", DiagnosticStatus.WARN, "m", values))
     assert (msg.name, msg.level, msg.message) == ("n", DiagnosticStatus.WARN, "m")
-    back = conversions.status_values(msg)
+    back = status_values(msg)
     assert float(back["real"]) == float(back["numpy"]) == value
     assert (int(back["count"]), back["text"]) == (count, "MAX_VIEWS")
 

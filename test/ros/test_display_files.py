@@ -32,22 +32,15 @@ RELIABILITY = {"Reliable": ReliabilityPolicy.RELIABLE, "Best Effort": Reliabilit
 @pytest.fixture
 def published(world):
     """What the three nodes publish: topic -> (type, quality of service)."""
+    from nbv_planner.ros.core.inputs import type_name
     from nbv_planner.ros.nodes.depth_camera import DepthCamera
     from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
     from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
 
-    for node in (DepthCamera, SurfaceMapperNode, NbvPlannerNode):
-        world.start(node)
-    last = ("/ground_truth/surface", "/markers", "/run_info")
-    world.spin_until(lambda: all(map(world.peer.count_publishers, last)), "the topics of all nodes")
-    topics = dict(world.peer.get_topic_names_and_types())
-    found = {}
-    for topic, kinds in topics.items():
-        infos = world.peer.get_publishers_info_by_topic(topic)
-        if infos:
-            assert len(kinds) == 1
-            found[topic] = (kinds[0], infos[0].qos_profile)
-    assert len(found) > 8
+    nodes = [world.start(node) for node in (DepthCamera, SurfaceMapperNode, NbvPlannerNode)]
+    publishers = [publisher for node in nodes for publisher in node.publishers]
+    found = {one.topic_name: (type_name(one.msg_type), one.qos_profile) for one in publishers}
+    assert {"/ground_truth/surface", "/markers", "/run_info"} < set(found)
     return found
 
 
@@ -64,17 +57,18 @@ def test_every_rviz_display_shows_a_topic_of_ours_of_its_type(published):
 
 
 def test_rviz_looks_at_the_frame_of_the_markers_and_shows_every_part():
-    from nbv_planner.node_settings import SurfaceMapperParameters
-    from nbv_planner.ros.markers import PARTS
+    from nbv_planner.episode.parameters import SurfaceMapperParameters
+    from nbv_planner.ros.io.markers import PARTS
 
     assert MANAGER["Global Options"]["Fixed Frame"] == SurfaceMapperParameters().object_frame
     assert DISPLAYS["Markers"]["Namespaces"] == dict.fromkeys(PARTS, True)
+    assert DISPLAYS["Scan"]["Enabled"]
     for display in MANAGER["Displays"]:
         assert display["Enabled"] == display["Value"]
 
 
 def test_clouds_are_coloured_by_a_field_that_it_has():
-    from nbv_planner.ros.conversions import belief_to_msg
+    from nbv_planner.ros.io.conversions import belief_to_msg
 
     fields = {field.name for field in belief_to_msg(wavy_belief(1), header("object")).fields}
     assert DISPLAYS["Surface by standard deviation"]["Channel Name"] in fields
@@ -108,7 +102,8 @@ def test_foxglove_panels_show_topics_of_ours_of_types_they_can_show(published):
 def test_foxglove_plots_follow_values_that_the_planner_says(world, panel):
     from diagnostic_msgs.msg import DiagnosticStatus
 
-    from nbv_planner.ros import conversions, qos
+    from nbv_planner.episode.messages import status_values
+    from nbv_planner.ros.core import qos
     from nbv_planner.ros.nodes.depth_camera import DepthCamera
     from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
     from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
@@ -118,7 +113,7 @@ def test_foxglove_plots_follow_values_that_the_planner_says(world, panel):
     world.start(SurfaceMapperNode, grid_size=120)
     world.start(NbvPlannerNode, num_views=12, objective="U")
     world.spin_until(lambda: heard, "a decision")
-    values = conversions.status_values(heard[0])
+    values = status_values(heard[0])
     for path in PANELS[panel]["paths"]:
         topic, key = re.fullmatch(r'(/[\w/]+)\.values\[:\]\{key=="(\w+)"\}\.value', path["value"]).groups()
         assert topic == "/nbv_planner/iteration"

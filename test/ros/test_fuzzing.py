@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import os
 
@@ -16,13 +17,10 @@ from geometry_msgs.msg import PoseStamped
 from ros_world import bent, malformed_poses, malformed_scans
 from sensor_msgs.msg import LaserScan
 
-from nbv_planner.cli.main import main
-from nbv_planner.ros import conversions
-from nbv_planner.ros.fuzzing.campaign import Tally, pairs_of_nodes, run_campaign
-from nbv_planner.ros.fuzzing.mutation import Mutator, places_of
-from nbv_planner.ros.fuzzing.soundness import is_sound
-from nbv_planner.ros.fuzzing.story import header, views
-from nbv_planner.ros.runner import free_domain_id
+from campaigns.__main__ import main
+from campaigns.fuzz import Mutator, Tally, header, is_sound, pairs_of_nodes, places_of, run_campaign, views
+from nbv_planner.ros.io import conversions
+from nbv_planner.ros.node_processes import free_domain_id
 
 GOOD = dict(next(views(1)))
 NUMBERS, SINGLES = st.floats(), st.floats(width=32)
@@ -130,13 +128,24 @@ def test_a_cloud_is_sound_only_with_every_number_in_it(pairs):
 
 def test_knowledge_that_differs_is_a_fault(pairs):
     tally, pair = Tally(), pairs["depth_camera"]
-    pair.reference.view_angle += 0.1
+    there = pair.reference.view
+    pair.reference.view = dataclasses.replace(there, view_angle=there.view_angle + 0.1)
     pair.compare(tally)
-    pair.reference.view_angle -= 0.1
+    pair.reference.view = there
     assert ["differs" in fault for fault in tally.faults] == [True]
 
 
-def test_the_verb_prints_counts_and_refuses_what_makes_no_sense(capsys):
+def test_the_command_prints_counts_and_refuses_what_makes_no_sense(capsys):
     assert main(["fuzz", "--count", "12", "--seed", "3"]) == 0
     assert "12 hostile messages, 0 faults" in capsys.readouterr().out
     assert main(["fuzz", "--count", "0"]) == 2
+
+
+def test_ctrl_c_keeps_the_counts_so_far(capsys, monkeypatch):
+    def interrupt(line, done):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("nbv_planner.cli.output.ProgressLine.show", interrupt)
+    assert main(["fuzz", "--count", "1000"]) == 130
+    sent = int(capsys.readouterr().out.splitlines()[-1].split()[0])
+    assert 0 < sent < 1000

@@ -16,12 +16,15 @@ from ros_world import header, pose_msg, view_pose
 from sensor_msgs.msg import PointCloud2
 from std_srvs.srv import Trigger
 
-from nbv_planner.camera import CameraPose
+from nbv_planner.episode.messages import pose_from_msg, status_values
 from nbv_planner.errors import RosUnavailableError
-from nbv_planner.ros import conversions, goal_action, qos
-from nbv_planner.ros.goal_action import GoalAction
+from nbv_planner.ros.core import qos
+from nbv_planner.ros.io import conversions
+from nbv_planner.ros.io import robot as goal_action
+from nbv_planner.ros.io.robot import GoalAction
 from nbv_planner.ros.nodes import nbv_planner as planner_module
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
+from nbv_planner.world.pose import CameraPose
 
 TYPES = action_types()
 SMALL = {"objective": "U", "num_views": 20, "max_views": 0, "stall_views": 0, "goal_backend": "navigate_to_pose"}
@@ -97,12 +100,12 @@ def test_a_goal_that_the_robot_refuses_has_failed(world, robot, sender):
 def test_a_goal_that_is_replaced_by_somebody_elses_was_interrupted(world, robot, sender, action_type):
     sender.send(7, 1.5)
     begun(world, robot, 1)
-    other = somebody_else(world.peer, action_type)
+    other = somebody_else(world, action_type)
     other.send_goal_async(action_type.Goal(pose=pose_msg(CameraPose(-3.0, 0.0, 0.0))))
     assert begun(world, robot, 2) == pytest.approx(-3.0)
     what, stamp, words = sender.hears()
     assert (what, stamp) == ("interrupted", 7)
-    assert "somebody else" in words
+    assert "another client" in words
     other.destroy()
 
 
@@ -110,14 +113,11 @@ def test_a_goal_that_is_replaced_by_somebody_elses_was_interrupted(world, robot,
 def test_a_goal_that_somebody_else_calls_off_was_interrupted(world, robot, sender, action_type):
     sender.send(7, 1.5)
     begun(world, robot, 1)
-    other = somebody_else(world.peer, action_type)
-    request = action_type.Impl.CancelGoalService.Request()  # no id and no stamp: all goals
-    client = world.peer.create_client(action_type.Impl.CancelGoalService, "navigate_to_pose/_action/cancel_goal")
-    world.result(client.call_async(request), "the cancellation")
+    # No id and no stamp: all goals.
+    world.call(action_type.Impl.CancelGoalService, "navigate_to_pose/_action/cancel_goal")
     world.spin_until(robot.asked_to_cancel, "the robot to be asked")
     robot.end("canceled")
     assert sender.hears()[:2] == ("interrupted", 7)
-    other.destroy()
 
 
 @needs_an_action
@@ -178,7 +178,7 @@ class Partners:
     def status(self, state: str) -> DiagnosticStatus:
         def last() -> DiagnosticStatus | None:
             found = self.statuses[-1] if self.statuses else None
-            return found if found and conversions.status_values(found)["state"] == state else None
+            return found if found and status_values(found)["state"] == state else None
 
         return self.world.spin_until(last, f"the state {state}")
 
@@ -206,8 +206,10 @@ def test_the_planner_waits_for_the_server_sends_goals_both_ways_and_goes_elsewhe
     robot.end("abort")
     assert begun(world, robot, 2) == first  # goal_retries: 1
     robot.end("abort")
-    assert begun(world, robot, 3) != pytest.approx(first, abs=0.1)
-    partners.stand(conversions.pose_from_msg(partners.goals[-1]))
+    third = begun(world, robot, 3)
+    assert third != pytest.approx(first, abs=0.1)
+    world.spin_until(lambda: abs(partners.goals[-1].pose.position.x - third) < 1e-3, "the goal on its topic")
+    partners.stand(pose_from_msg(partners.goals[-1]))
     partners.status("MEASURING")
     robot.close()
 
@@ -215,11 +217,11 @@ def test_the_planner_waits_for_the_server_sends_goals_both_ways_and_goes_elsewhe
 @needs_an_action
 def test_the_planner_pauses_when_somebody_else_takes_the_robot_and_goes_on_when_told(world, planning, action_type):
     _, partners = planning
-    robot, other = Robot(world.peer, action_type), somebody_else(world.peer, action_type)
+    robot, other = Robot(world.peer, action_type), somebody_else(world, action_type)
     first = begun(world, robot, 1)
     other.send_goal_async(action_type.Goal(pose=pose_msg(CameraPose(-3.0, 0.0, 0.0))))
     begun(world, robot, 2)
-    assert partners.status("PAUSED").message.endswith("goal of somebody else; ~/start sends it again")
+    assert partners.status("PAUSED").message.endswith("goal of another client; ~/start sends it again")
     robot.end("succeed")
     assert world.call(Trigger, "nbv_planner/start").success
     assert begun(world, robot, 3) == first

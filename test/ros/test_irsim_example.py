@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from views import all_at, circle
 
 pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
 pytest.importorskip("irsim", reason="IR-SIM is not installed (pip install '.[irsim]')")
@@ -21,13 +22,14 @@ from ros_world import World
 from sensor_msgs.msg import PointCloud2
 from std_srvs.srv import Trigger
 
-from nbv_planner.camera_poses import PoseSettings
-from nbv_planner.evaluation.judge import EpisodeJudge
-from nbv_planner.objects import parse_object, surface_points
-from nbv_planner.ros import conversions, qos
-from nbv_planner.ros.runner import free_domain_id, isolated_environment
-from nbv_planner.scene import Scene
+from nbv_planner.episode.judge import EpisodeJudge
+from nbv_planner.episode.messages import belief_from_msg, pose_from_msg, status_values
+from nbv_planner.ros.core import qos
+from nbv_planner.ros.node_processes import free_domain_id, isolated_environment
 from nbv_planner.settings import from_mapping
+from nbv_planner.world.objects import parse_object, surface_points
+from nbv_planner.world.pose import PoseSettings
+from nbv_planner.world.scene import Scene
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "irsim"
 SHARED = yaml.safe_load((EXAMPLE / "params.yaml").read_text())["/**"]["ros__parameters"]
@@ -55,14 +57,15 @@ def episode(tmp_path):
         yield world
         for process in processes:
             process.send_signal(signal.SIGINT)
-        codes = [process.wait(30) for process in processes]
+        codes = [process.wait(180) for process in processes]
     assert codes == [0, 0, 0]
 
 
 def coverage(views: list[float]) -> float:
     """Fraction of the true surface points that these views have seen."""
-    judge = EpisodeJudge(surface_points(STAR, SCENE.pixel_size), SCENE, np.linspace(0, 2 * math.pi, 100), STAR)
-    for view in views:
+    space = circle(angles=np.linspace(0, 2 * math.pi, 100))
+    judge = EpisodeJudge(surface_points(STAR, SCENE.pixel_size), SCENE, space, STAR)
+    for view in all_at(views):
         judge.add_view(view, 0.0, 0.0, None)
     return judge.coverage
 
@@ -86,15 +89,15 @@ def test_the_star_is_reconstructed_from_scans_of_another_simulator(episode):
     assert episode.call(Trigger, "nbv_planner/start").success
 
     def end() -> dict[str, str] | None:
-        values = conversions.status_values(statuses[-1]) if statuses else {}
+        values = status_values(statuses[-1]) if statuses else {}
         return values if values.get("state") == "DONE" else None
 
     ended = episode.spin_until(end, "the end of the episode", timeout=240.0)
     assert ended["reason"] == "BAND_NARROW"
-    views = [POSES.camera(conversions.pose_from_msg(goal)).view_angle for goal in goals]
+    views = [POSES.camera(pose_from_msg(goal)).view_angle for goal in goals]
     assert len(views) == int(ended["views"]) <= 25
     assert coverage(views) >= 0.95
-    belief = conversions.belief_from_msg(surfaces[-1])
+    belief = belief_from_msg(surfaces[-1])
     truth = STAR.radius(belief.angle)
     held = (truth >= belief.lower) & (truth <= belief.upper)
     assert held.mean() > 0.9

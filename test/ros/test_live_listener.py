@@ -15,19 +15,20 @@ from ros_world import bent, header, malformed_poses, malformed_scans, over_the_w
 from sensor_msgs.msg import LaserScan, PointCloud2
 from std_msgs.msg import String
 
-from nbv_planner.camera import MeasurementSettings
-from nbv_planner.camera_poses import PoseSettings
+from nbv_planner.episode.log import LiveEpisode, taken_views, true_coverage
+from nbv_planner.episode.messages import ITERATION, STATUS, contour_from_msg, decision_from_values, status_from_msg
+from nbv_planner.episode.run_info import parameters_from_msg
 from nbv_planner.errors import InputRejectedError
-from nbv_planner.live import LiveEpisode
-from nbv_planner.live.coverage import taken_angles, true_coverage
-from nbv_planner.objects import parse_object, surface_points
-from nbv_planner.ros import conversions, live_messages, qos
-from nbv_planner.ros.live_listener import LiveListener, listening
+from nbv_planner.ros.core import qos
+from nbv_planner.ros.io import conversions
+from nbv_planner.ros.io.listener import EpisodeListener, listening
 from nbv_planner.ros.nodes.depth_camera import DepthCamera
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
 from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
-from nbv_planner.scene import Scene
-from nbv_planner.simulated_camera import SensorSettings, SimulatedCamera
+from nbv_planner.world.objects import parse_object, surface_points
+from nbv_planner.world.pose import PoseSettings
+from nbv_planner.world.scene import Scene
+from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
 
 SCENE = Scene()
 STAR = parse_object("polygon:star", SCENE)
@@ -40,8 +41,8 @@ def start_nodes(world) -> None:
     world.start(NbvPlannerNode, num_views=24, max_views=3, objective="U")
 
 
-def listener(world, live: LiveEpisode) -> LiveListener:
-    return world._add(LiveListener(live, context=world.context, use_global_arguments=False))
+def listener(world, live: LiveEpisode) -> EpisodeListener:
+    return world._add(EpisodeListener("listener", live, context=world.context, use_global_arguments=False))
 
 
 def done(live: LiveEpisode) -> bool:
@@ -58,12 +59,12 @@ def test_episode_of_real_nodes(world):
     world.spin_until(lambda: "star" in live.view().title, "the parameters of all nodes")
     view = live.view()
     assert view.title == "polygon:star · greedy · U"
-    assert view.status.reason == "MAX_VIEWS"
-    assert [decision.round for decision in view.decisions] == [1, 2, 3]
-    assert all(len(decision.candidates.angle) == 24 for decision in view.decisions)
+    assert view.status.termination.reason.value == "MAX_VIEWS"
+    assert [logged.decision.round for logged in view.views] == [1, 2, 3]
+    assert all(len(logged.candidates.angle) == 24 for logged in view.views)
     assert len(view.earlier_hits) > 10
     assert view.goal is not None
-    assert view.goal.view_angle == pytest.approx(view.decisions[-1].view_angle % 6.283185307, abs=1e-6)
+    assert view.goal.view_angle == pytest.approx(view.views[-1].decision.view_angle % 6.283185307, abs=1e-6)
     assert len(true_coverage(view)) == 4
     assert len(view.truth) == len(POINTS)
 
@@ -75,11 +76,12 @@ def test_started_late_it_hears_what_is_latched(world):
     live = LiveEpisode()
     listener(world, live)
     world.spin_until(lambda: done(live) and not live.view().waits_for and live.view().truth, "what is latched")
-    world.spin_until(lambda: len(live.view().decisions) == 3, "all decisions")
+    world.spin_until(
+        lambda: len(live.view().views) == 3 and live.view().views[-1].candidates is not None, "all decisions"
+    )
     view = live.view()
-    assert len(taken_angles(view)) == 3
+    assert len(taken_views(view)) == 3
     assert view.belief.hits.sum() > 10
-    assert view.decisions[-1].candidates is not None
     assert len(true_coverage(view)) == 4
 
 
@@ -120,11 +122,11 @@ def test_scene_and_title_come_from_run_info():
         "nodes: {nbv_planner: {radius_min: 1.0, range_max: 12.0, objective: U, planner: greedy},"
         " surface_mapper: {noise_std: 0.4}, depth_camera: {object: 'square:width=8'}}"
     )
-    found = live_messages.settings_from_msg(String(data=text))
-    assert found == (
-        Scene(radius_min=1.0, range_max=12.0), MeasurementSettings(noise_std=0.4), "square:width=8 · greedy · U"
-    )
-    assert live_messages.settings_from_msg(String(data="nodes: {nbv_planner: {objective: U}}"))[2] == "U"
+    live = LiveEpisode()
+    live.take("run_info", String(data=text))
+    assert (live.scene, live.measurement.noise_std) == (Scene(radius_min=1.0, range_max=12.0), 0.4)
+    assert live.view().title == "square:width=8 · greedy · U"
+    assert parameters_from_msg(String(data="nodes: {nbv_planner: {objective: U}}")).title == "U"
 
 
 def test_poses_of_what_carries_the_camera_are_shown_as_those_of_the_camera(world):
@@ -151,10 +153,15 @@ def test_iteration_without_a_usable_value_is_refused(key, value):
         "planning_milliseconds": 1.0, "coverage_estimate": 0.0,
     }  # fmt: skip
     good = conversions.status_message("i", DiagnosticStatus.OK, "", values)
-    assert live_messages.decision_from_msg(over_the_wire(good)).round == 1
-    changed = {k: v for k, v in {**values, key: value}.items() if v is not None}
+    live = LiveEpisode()
+    live.take(ITERATION, over_the_wire(good))
+    changed = {k: v for k, v in {**values, "round": 2, "goal_stamp": 9, key: value}.items() if v is not None}
+    if key == "coverage_estimate" and value is None:
+        assert np.isnan(decision_from_values({k: str(v) for k, v in changed.items()}).coverage_estimate)
+        return
     with pytest.raises(InputRejectedError):
-        live_messages.decision_from_msg(conversions.status_message("i", DiagnosticStatus.OK, "", changed))
+        live.take(ITERATION, conversions.status_message("i", DiagnosticStatus.OK, "", changed))
+    assert [logged.decision.round for logged in live.view().views] == [1]
 
 
 SAID = {"state": "MOVING", "views": 2, "coverage_estimate": 0.25, "elapsed": 1.0}
@@ -166,34 +173,37 @@ CERTIFIED = {"coverage_mean": 0.5, "coverage_lower": 0.4, "coverage_upper": 0.75
     ids=["by the band", "by posterior shapes"],
 )
 def test_coverage_is_that_of_the_posterior_shapes_where_they_are_asked(more, estimate, interval):
-    found = live_messages.status_from_msg(conversions.status_message("s", DiagnosticStatus.OK, "m", {**SAID, **more}))
-    assert (found.coverage_estimate, found.coverage_interval) == (estimate, interval)
+    found = status_from_msg(conversions.status_message("s", DiagnosticStatus.OK, "m", {**SAID, **more}))
+    certified = found.estimate and (found.estimate.lower, found.estimate.upper)
+    assert (found.coverage_estimate, certified) == (estimate, interval)
     values = {
         "round": 1, "goal_stamp": 5, "view_angle": 1.0, "utility": 2.0, "runner_up": 0.0, "margin": 0.1,
         "planning_milliseconds": 1.0, "coverage_estimate": 0.25, **more,
     }  # fmt: skip
-    decision = live_messages.decision_from_msg(conversions.status_message("i", DiagnosticStatus.OK, "", values))
-    assert decision.coverage_estimate == estimate
+    assert decision_from_values({key: str(value) for key, value in values.items()}).coverage_estimate == estimate
 
 
 @pytest.mark.parametrize("value", ["x", float("nan"), 1.5])
-def test_a_status_with_an_unusable_estimate_is_refused(value):
+def test_a_status_with_an_unusable_estimate_counts_without_it(value):
     values = {**SAID, **CERTIFIED, "coverage_lower": value}
-    with pytest.raises(InputRejectedError):
-        live_messages.status_from_msg(conversions.status_message("s", DiagnosticStatus.OK, "m", values))
+    live = LiveEpisode()
+    with pytest.raises(InputRejectedError, match="estimated coverage"):
+        live.take(STATUS, conversions.status_message("s", DiagnosticStatus.OK, "m", values))
+    status = live.view().status
+    assert (status.state, status.coverage_estimate, status.estimate) == ("MOVING", 0.25, None)
 
 
 def test_truth_reads_back_and_a_bad_one_is_refused():
     good = conversions.contour_to_msg(POINTS.angle, POINTS.radius, header("object"))
-    found = live_messages.truth_from_msg(over_the_wire(good))
+    found = contour_from_msg(over_the_wire(good))
     np.testing.assert_allclose(found.radius, POINTS.radius, rtol=1e-6)
     for angle, radius in (
         (POINTS.angle[::-1], POINTS.radius), (POINTS.angle, -POINTS.radius), (POINTS.angle, POINTS.radius * np.nan),
         (POINTS.angle[:2], POINTS.radius[:2]),
     ):  # fmt: skip
         with pytest.raises(InputRejectedError):
-            live_messages.truth_from_msg(conversions.contour_to_msg(angle, radius, header("object")))
+            contour_from_msg(conversions.contour_to_msg(angle, radius, header("object")))
     with pytest.raises(InputRejectedError):
-        live_messages.truth_from_msg(bent(good, data=good.data[:-1]))
+        contour_from_msg(bent(good, data=good.data[:-1]))
     with pytest.raises(InputRejectedError):
-        live_messages.truth_from_msg(PointCloud2())
+        contour_from_msg(PointCloud2())

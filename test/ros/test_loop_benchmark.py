@@ -10,9 +10,8 @@ import pytest
 
 pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
 
+from benchmarks.loop import ProcessUsage, _loop_figures, loop_rows
 from nbv_planner.errors import NbvPlannerError
-from nbv_planner.ros.loop_benchmark import _loop_figures, loop_rows
-from nbv_planner.ros.process_usage import ProcessUsage
 
 MS = 1_000_000
 

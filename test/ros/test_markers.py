@@ -9,23 +9,26 @@ import pytest
 from beliefs import belief_of, wavy_belief
 from hypothesis import given
 from hypothesis import strategies as st
+from views import at
 
 pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
 
 from ros_world import header, over_the_wire, view_pose
 from visualization_msgs.msg import Marker
 
-from nbv_planner import colors
-from nbv_planner.ros.conversions import Candidates
-from nbv_planner.ros.markers import PARTS, SceneContent, scene_markers
-from nbv_planner.ros.shown_hits import ShownHits
-from nbv_planner.scene import Scene
-from nbv_planner.surface import Measurements
+from nbv_planner.episode.messages import Candidates
+from nbv_planner.geometry import polar_to_cartesian
+from nbv_planner.mapping.belief import Measurements
+from nbv_planner.report import colors
+from nbv_planner.ros.io.markers import PARTS, SceneContent, scene_markers, thinned
+from nbv_planner.world.pose import Views
+from nbv_planner.world.scene import Scene
 
 SCENE = Scene()
 POSE = view_pose(1.0)
 CANDIDATES = Candidates(
-    np.arange(8) * 0.7, np.array([0.0, 1.0, 2.0, 3.0, np.nan, -np.inf, 4.0, 5.0]), np.zeros(8),
+    *polar_to_cartesian(np.arange(8) * 0.7, 10.0), np.arange(8) * 0.7,
+    np.array([0.0, 1.0, 2.0, 3.0, np.nan, -np.inf, 4.0, 5.0]), np.zeros(8),
     np.array([True, True, True, True, True, True, True, False]),
 )  # fmt: skip
 HITS = Measurements(np.linspace(0.0, 6.0, 30), np.full(30, 5.0), np.full(30, 0.2))
@@ -144,10 +147,8 @@ def test_cone_stands_at_the_pose_and_goal_at_the_goal():
 @pytest.mark.parametrize(("number", "kept"), [(0, 0), (10, 10), (11, 6), (40, 10), (41, 6)])
 def test_thinned_measurements_stay_spread(number, kept):
     angle = np.linspace(0.0, 6.0, number)
-    shown = ShownHits(10)
-    shown.add(Measurements(angle, angle + 1.0, angle + 1.0))
-    found = shown.measurements
-    assert len(found) == len(shown) == kept
+    found = thinned(Measurements(angle, angle + 1.0, angle + 1.0), 10)
+    assert len(found) == kept
     assert set(found.angle) <= set(angle)
     if number > 10:
         assert np.diff(found.angle).max() == pytest.approx(np.diff(found.angle).min())
@@ -161,7 +162,7 @@ def test_mapper_publishes_markers_only_while_somebody_listens(world):
     from ros_world import pose_msg
     from visualization_msgs.msg import MarkerArray
 
-    from nbv_planner.ros import qos
+    from nbv_planner.ros.core import qos
     from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
 
     mapper = world.start(SurfaceMapperNode)
@@ -202,33 +203,34 @@ def test_candidates_are_listened_to_while_somebody_asks_for_markers(world):
     """They come after every view; a mapper that shows nothing has no use for them."""
     from visualization_msgs.msg import MarkerArray
 
-    from nbv_planner.ros import qos
+    from nbv_planner.ros.core import qos
     from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
 
-    world.start(SurfaceMapperNode, grid_size=120)
-    world.spin_until(lambda: world.peer.count_subscribers("scan") == 1, "the mapper")
-    assert world.peer.count_subscribers("nbv_planner/candidates") == 0
+    mapper = world.start(SurfaceMapperNode, grid_size=120)
+
+    def listens() -> bool:
+        return "/nbv_planner/candidates" in {subscription.topic_name for subscription in mapper.subscriptions}
+
+    world.spin_some()
+    assert not listens()
     for _ in range(2):
         heard: list[MarkerArray] = []
         subscription = world.peer.create_subscription(MarkerArray, "markers", heard.append, qos.latched())
-        world.spin_until(lambda: world.peer.count_subscribers("nbv_planner/candidates") == 1, "its ear for candidates")
+        world.spin_until(listens, "its ear for candidates")
         world.peer.destroy_subscription(subscription)
-        world.spin_until(lambda: world.peer.count_subscribers("nbv_planner/candidates") == 0, "the end of it")
+        world.spin_until(lambda: not listens(), "the end of it")
 
 
 @pytest.mark.parametrize(("most", "size", "parts"), [(5000, 900, 14), (10, 3, 20), (10, 35, 4), (7, 1, 40), (1, 2, 3)])
 def test_hits_are_thinned_however_they_come(most, size, parts):
-    shown, expected = ShownHits(most), np.empty((2, 0))
+    found, expected = Measurements.empty(), np.empty((2, 0))
     for k in range(parts):
         part = Measurements(np.full(size, 0.01 * k), np.arange(1.0, 1.0 + size), np.ones(size))
-        shown.add(part)
+        found = thinned(found.joined(part), most)
         expected = np.concatenate([expected, [part.angle, part.radius]], axis=1)
         while expected.shape[1] > most:
             expected = expected[:, ::2]
-        found = shown.measurements
         np.testing.assert_array_equal([found.angle, found.radius], expected)
-    shown.clear()
-    assert len(shown) == len(shown.measurements) == 0
 
 
 def test_markers_of_an_episode_and_their_deletion_on_reset(world):
@@ -238,10 +240,11 @@ def test_markers_of_an_episode_and_their_deletion_on_reset(world):
     from std_srvs.srv import Trigger
     from visualization_msgs.msg import MarkerArray
 
-    from nbv_planner.objects import parse_object
-    from nbv_planner.ros import conversions, qos
+    from nbv_planner.ros.core import qos
+    from nbv_planner.ros.io import conversions
     from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
-    from nbv_planner.simulated_camera import SensorSettings, SimulatedCamera
+    from nbv_planner.world.objects import parse_object
+    from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
 
     camera = SimulatedCamera(parse_object("polygon:star", SCENE), SCENE, SensorSettings(num_beams=21))
     world.start(SurfaceMapperNode, grid_size=120)
@@ -254,8 +257,9 @@ def test_markers_of_an_episode_and_their_deletion_on_reset(world):
         )
     }  # fmt: skip
     angle, cost = np.arange(8) * 0.7, np.zeros(8)
-    decision = conversions.Decision(1.0, 0.3, 0.3, 2.0, 0.1, angle, np.sin(angle), cost, cost != 0.0)
-    say["nbv_planner/candidates"](conversions.candidates_to_msg(decision, 10.0, header("object", 5)))
+    views, utilities = Views.on_circle(angle, 10.0), np.sin(angle)
+    decision = conversions.Decision(at(1.0), 0.3, 0.3, 2.0, 0.1, views, utilities, cost, cost != 0.0)
+    say["nbv_planner/candidates"](conversions.candidates_to_msg(decision, header("object", 5)))
     say["goal_pose"](pose_msg(POSE, 5))
     say["camera_pose"](pose_msg(POSE, 10))
     say["scan"](conversions.scan_to_msg(camera.scan(POSE, 1, 0), header("camera", 10)))

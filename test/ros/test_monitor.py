@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from beliefs import wavy_belief
+from views import at
 
 pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
 
@@ -16,16 +17,16 @@ from ros_world import header, malformed_poses, malformed_scans, pose_msg, view_p
 from sensor_msgs.msg import LaserScan, PointCloud2
 from std_srvs.srv import Trigger
 
-from nbv_planner.camera import MeasurementSettings
-from nbv_planner.objects import parse_object
+from nbv_planner.mapping.scans import MeasurementSettings
 from nbv_planner.planning.shapes.certificate import CoverageEstimate
 from nbv_planner.planning.termination import Termination, TerminationReason
-from nbv_planner.ros import conversions, qos
-from nbv_planner.ros.episode_run import _Teller
-from nbv_planner.ros.monitor import EpisodeMonitor
-from nbv_planner.ros.runner import free_domain_id
-from nbv_planner.scene import Scene
-from nbv_planner.simulated_camera import SensorSettings, SimulatedCamera
+from nbv_planner.ros.core import qos
+from nbv_planner.ros.io import conversions
+from nbv_planner.ros.node_processes import EpisodeMonitor, free_domain_id
+from nbv_planner.world.objects import parse_object
+from nbv_planner.world.pose import Views
+from nbv_planner.world.scene import Scene
+from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
 
 SCENE = Scene()
 CAMERA = SimulatedCamera(parse_object("polygon:star", SCENE), SCENE, SensorSettings(num_beams=21))
@@ -51,7 +52,9 @@ class Nodes:
             "pose": make(PoseStamped, "camera_pose", qos.reliable()),
         }
         angle, cost = np.arange(8) * 0.7, np.zeros(8)
-        self.decision = conversions.Decision(1.0, 0.3, 0.3, 2.0, 0.1, angle, np.sin(angle), cost, cost != 0.0)
+        self.decision = conversions.Decision(
+            at(1.0), 0.3, 0.3, 2.0, 0.1, Views.on_circle(angle, 10.0), np.sin(angle), cost, cost != 0.0
+        )
         self.say("status", conversions.status_message("s", DiagnosticStatus.OK, "m", {"state": "MOVING", "views": 0}))
         while self.monitor.state != ("MOVING", "m"):
             self.executor.spin_once(timeout_sec=0.1)
@@ -64,16 +67,16 @@ class Nodes:
         for _ in range(10):
             self.executor.spin_once(timeout_sec=0.01)
 
-    def iteration(self, number: int, stamp: int, angle: float = 1.0):
+    def iteration(self, number: int, stamp: int, angle: float = 1.0, **more):
         values = {"round": number, "goal_stamp": stamp, "view_angle": angle, "utility": 0.1 + 0.2,
-                  "planning_milliseconds": 1.5}  # fmt: skip
+                  "planning_milliseconds": 1.5, **more}  # fmt: skip
         return conversions.status_message("i", DiagnosticStatus.OK, "", values)
 
     def message(self, topic: str, number: int, stamp: int):
         """What a node says of the view whose goal has this stamp; scans are taken 5 ns later."""
         messages = {
             "iteration": lambda: self.iteration(number, stamp),
-            "candidates": lambda: conversions.candidates_to_msg(self.decision, 10.0, header("object", stamp)),
+            "candidates": lambda: conversions.candidates_to_msg(self.decision, header("object", stamp)),
             "surface": lambda: conversions.belief_to_msg(wavy_belief(1, size=50), header("object", stamp + 5)),
             "scan": lambda: conversions.scan_to_msg(CAMERA.scan(HERE, number), header("camera", stamp + 5)),
             "pose": lambda: pose_msg(HERE, stamp + 5),
@@ -109,6 +112,19 @@ def test_a_step_is_complete_once_all_of_it_has_come_in_any_order(nodes, order):
     assert (len(step.candidates), len(step.utilities)) == (8, 8)
     assert step.belief.mean.tolist() == wavy_belief(1, size=50).as_transmitted().mean.tolist()
     assert len(step.measurements) > 5
+
+
+def test_a_surface_that_was_replaced_before_it_was_found_is_stood_for_by_the_next_one(nodes):
+    for topic in ("iteration", "candidates", "scan", "pose"):
+        nodes.say(topic, nodes.message(topic, 1, 100))
+    nodes.say("iteration", nodes.iteration(2, 200, surface_stamp=105))
+    nodes.say("candidates", nodes.message("candidates", 2, 200))
+    assert nodes.monitor.steps == []
+    for topic in ("scan", "pose", "surface"):
+        nodes.say(topic, nodes.message(topic, 2, 200))
+    first, second = nodes.monitor.steps
+    assert first.belief is second.belief
+    assert len(first.measurements) > 5
 
 
 def test_a_goal_given_up_for_another_is_no_step_of_its_own(nodes):
@@ -212,16 +228,15 @@ class Audience:
 
 def test_a_view_is_passed_on_once_and_with_its_estimate(nodes):
     audience = Audience()
-    teller = _Teller(nodes.monitor, audience)
     for number in (1, 2):
         for topic in ORDERS[0]:
             nodes.say(topic, nodes.message(topic, number, 100 * number))
     first, second = nodes.monitor.steps
-    teller.tell(nodes.monitor.views)
+    nodes.monitor.tell(audience, nodes.monitor.views)
     assert audience.told == []  # the planner has not said anything about them
     status(nodes, 1, **estimate(0.25))
     for _ in range(2):
-        teller.tell(nodes.monitor.views)
+        nodes.monitor.tell(audience, nodes.monitor.views)
     assert audience.told == [(first, CoverageEstimate(0.25, 0.1, 0.9, 0.5))]
-    teller.tell(2)  # at the end, whatever has been said
+    nodes.monitor.tell(audience, 2)  # at the end, whatever has been said
     assert audience.told[1:] == [(second, None)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -12,11 +13,16 @@ import pytest
 
 pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
 
-from nbv_planner.errors import NbvPlannerError
-from nbv_planner.ros import runner
-from nbv_planner.ros.runner import NodeProcesses, free_domain_id, isolated_environment
+from ros_world import PATIENCE
 
-ASK = "from nbv_planner.ros import runner; runner._DOMAINS = range({0}, {0} + 1); print(runner.free_domain_id())"
+from nbv_planner.errors import NbvPlannerError
+from nbv_planner.ros import node_processes
+from nbv_planner.ros.node_processes import NodeProcesses, free_domain_id, isolated_environment
+
+ASK = (
+    "from nbv_planner.ros import node_processes as here; here._DOMAINS = range({0}, {0} + 1); "
+    "print(here.free_domain_id())"
+)
 
 
 def asked_by_another_process(domain: int) -> str:
@@ -26,15 +32,42 @@ def asked_by_another_process(domain: int) -> str:
     return found.stdout.strip() or found.stderr
 
 
+@pytest.fixture
+def domain(monkeypatch):
+    """Return the only domain that may be given out here; no other test gets one above 101."""
+    only = 102 + os.getpid() % 100
+    monkeypatch.setattr(node_processes, "_DOMAINS", range(only, only + 1))
+    yield only
+    while node_processes._reserved:
+        node_processes._reserved.pop().close()
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="the reservation is Linux's")
-def test_a_domain_that_has_been_given_out_is_not_given_out_again_before_its_nodes_are_up(monkeypatch):
-    domain = free_domain_id()
+def test_a_domain_that_has_been_given_out_is_not_given_out_again_before_its_nodes_are_up(domain):
+    assert free_domain_id() == domain
     assert "no free ROS domain id" in asked_by_another_process(domain)
-    monkeypatch.setattr(runner, "_DOMAINS", range(domain, domain + 1))
     with pytest.raises(NbvPlannerError, match="no free ROS domain id"):
         free_domain_id()
-    runner._release()
+    node_processes._reserved.pop().close()
     assert asked_by_another_process(domain) == str(domain)
+
+
+@pytest.mark.parametrize("offset", [10, 11])  # of the first participant, RTPS
+def test_a_domain_in_use_is_not_given_out_and_is_not_kept_from_others(domain, offset):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as used:
+        used.bind(("", 7400 + 250 * domain + offset))
+        with pytest.raises(NbvPlannerError, match="no free ROS domain id"):
+            free_domain_id()
+    assert asked_by_another_process(domain) == str(domain)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the reservation is Linux's")
+def test_ports_of_a_domain_that_is_reserved_are_not_touched(domain, monkeypatch):
+    """Its nodes may be about to take them."""
+    assert free_domain_id() == domain
+    monkeypatch.setattr(node_processes, "_is_free", lambda port: pytest.fail("a port was tried"))
+    with pytest.raises(NbvPlannerError, match="no free ROS domain id"):
+        free_domain_id()
 
 
 def test_a_killed_node_is_started_again_and_one_that_refuses_is_not(tmp_path):
@@ -57,7 +90,7 @@ def test_a_killed_node_is_started_again_and_one_that_refuses_is_not(tmp_path):
 
 
 def wait_until(condition) -> None:
-    deadline = time.monotonic() + 60.0
+    deadline = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.05)

@@ -10,17 +10,21 @@ import pytest
 
 pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
 
+from rcl_interfaces.msg import Log
+from rclpy.logging import LoggingSeverity
 from rclpy.parameter import Parameter
 from rclpy.parameter_client import AsyncParameterClient
 from rclpy.qos import ReliabilityPolicy
+from ros_world import PATIENCE
 
-from nbv_planner.config_files import dump_parameters
+from nbv_planner.episode.parameter_files import dump_parameters
+from nbv_planner.episode.parameters import NODE_SETTINGS
 from nbv_planner.errors import NbvPlannerError, SettingError
-from nbv_planner.node_settings import NODE_SETTINGS
+from nbv_planner.ros.core import qos
+from nbv_planner.ros.node_processes import isolated_environment
 from nbv_planner.ros.nodes.depth_camera import DepthCamera
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
 from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
-from nbv_planner.ros.runner import isolated_environment
 from nbv_planner.settings import settings_of
 
 NODES = {"depth_camera": DepthCamera, "surface_mapper": SurfaceMapperNode, "nbv_planner": NbvPlannerNode}
@@ -87,21 +91,20 @@ def test_every_topic_of_the_node_can_have_its_qos_overridden(world, name):
     node = world.start(NODES[name])
     given = {key.removeprefix("qos_overrides.") for key in node.get_parameters_by_prefix("") if "qos_over" in key}
     by_rclpy = {"/rosout", "/parameter_events", "/clock", f"/{name}/transition_event"}
-    own = node.get_publisher_names_and_types_by_node(name, "/")
-    for topic, _ in own:
-        assert topic in by_rclpy or f"{topic}.publisher.depth" in given
-    for topic, _ in node.get_subscriber_names_and_types_by_node(name, "/"):
-        assert topic in by_rclpy or f"{topic}.subscription.depth" in given
+    for publisher in node.publishers:
+        assert publisher.topic_name in by_rclpy or f"{publisher.topic_name}.publisher.depth" in given
+    for subscription in node.subscriptions:
+        assert subscription.topic_name in by_rclpy or f"{subscription.topic_name}.subscription.depth" in given
 
 
 def test_qos_overrides_are_applied(world):
     reliability = {"qos_overrides./scan.publisher.reliability": "best_effort"}
-    world.start(DepthCamera, **reliability, **{"qos_overrides./scan.publisher.depth": 3})
-    world.start(SurfaceMapperNode, **{"qos_overrides./scan.subscription.reliability": "reliable"})
-    (camera,) = world.spin_until(lambda: world.peer.get_publishers_info_by_topic("/scan"), "the publisher")
-    (mapper,) = world.spin_until(lambda: world.peer.get_subscriptions_info_by_topic("/scan"), "the subscription")
-    assert camera.qos_profile.reliability == ReliabilityPolicy.BEST_EFFORT
-    assert mapper.qos_profile.reliability == ReliabilityPolicy.RELIABLE
+    camera = world.start(DepthCamera, **reliability, **{"qos_overrides./scan.publisher.depth": 3})
+    mapper = world.start(SurfaceMapperNode, **{"qos_overrides./scan.subscription.reliability": "reliable"})
+    (offered,) = [publisher.qos_profile for publisher in camera.publishers if publisher.topic_name == "/scan"]
+    (wanted,) = [heard.qos_profile for heard in mapper.subscriptions if heard.topic_name == "/scan"]
+    assert (offered.reliability, offered.depth) == (ReliabilityPolicy.BEST_EFFORT, 3)
+    assert wanted.reliability == ReliabilityPolicy.RELIABLE
 
 
 @pytest.mark.parametrize(
@@ -174,7 +177,8 @@ def test_a_list_of_integers_is_taken_where_real_numbers_are_meant(world):
     node = world.start(NbvPlannerNode, cli_args=["--ros-args", "-p", "allowed_arcs:=[0, 3]"])
     assert node.get_parameter("allowed_arcs").type_ is Parameter.Type.DOUBLE_ARRAY
     assert list(node.get_parameter("allowed_arcs").value) == [0.0, 3.0]
-    assert node.session.planner.views.permitted(node.session.planner.views.angles).sum() == 48
+    views = node.session.planner.views
+    assert views.allowed(views.candidates).sum() == 48
 
 
 def test_parameters_come_from_a_file_by_node_name_or_for_all(world, tmp_path):
@@ -188,6 +192,29 @@ def test_parameters_come_from_a_file_by_node_name_or_for_all(world, tmp_path):
     mapper, planner = (world.start(cls, cli_args=arguments) for cls in (SurfaceMapperNode, NbvPlannerNode))
     assert (mapper.scene.view_distance, mapper.get_parameter("length_scale").value) == (11.0, 0.3)
     assert (planner.scene.view_distance, planner.session.monitor.settings.max_views) == (11.0, 7)
+
+
+def test_the_prior_of_the_mapper_is_left_out_of_the_planner_and_said(world, tmp_path):
+    """Files of before gave it to both nodes."""
+    file = tmp_path / "p.yaml"
+    file.write_text("nbv_planner:\n  ros__parameters:\n    kernel_std: 0.5\n    prior_mean: 4.0\n")
+    logs = world.listen(Log, "/rosout", qos.latched(100))  # what was logged before this was heard, too
+    planner = world.start(NbvPlannerNode, cli_args=["--ros-args", "--params-file", str(file)])
+    words = "kernel_std, prior_mean: belongs to surface_mapper, which publishes it with the surface; ignored"
+    world.spin_until(lambda: words in [log.msg for log in logs if log.level == LoggingSeverity.WARN], "the warning")
+    assert not planner.has_parameter("kernel_std")
+
+
+def test_the_prior_of_the_mapper_for_all_nodes_is_left_out_of_the_planner_in_silence(world, tmp_path, monkeypatch):
+    file = tmp_path / "p.yaml"
+    file.write_text("/**:\n  ros__parameters:\n    kernel_std: 0.5\n    kappa: 2\n")
+    arguments = ["--ros-args", "--params-file", str(file), "-p", "prior_mean:=4.0"]
+    monkeypatch.setattr(sys, "argv", ["nbv_planner", *arguments])
+    logs = world.listen(Log, "/rosout", qos.latched(100))
+    planner, mapper = (world.start(cls, cli_args=arguments) for cls in (NbvPlannerNode, SurfaceMapperNode))
+    words = "prior_mean: belongs to surface_mapper, which publishes it with the surface; ignored"
+    world.spin_until(lambda: logs and words in [log.msg for log in logs], "the warning of what is not in the file")
+    assert (planner.has_parameter("kappa"), mapper.get_parameter("kernel_std").value) == (False, 0.5)
 
 
 def test_an_override_of_the_quality_of_service_survives_being_written_to_a_file(world, tmp_path):
@@ -263,7 +290,7 @@ def run_process(world, node: str, *arguments: str) -> subprocess.CompletedProces
     return subprocess.run(
         [sys.executable, "-m", "nbv_planner.ros.executables", node, "--ros-args", *arguments],
         env={**os.environ, **isolated_environment(world.domain)},
-        capture_output=True, text=True, timeout=60, check=False,
+        capture_output=True, text=True, timeout=PATIENCE, check=False,
     )  # fmt: skip
 
 
@@ -281,7 +308,33 @@ def test_a_process_with_an_unknown_parameter_in_its_file_ends_with_code_2_and_on
     done = run_process(world, "nbv_planner", "--params-file", str(file))
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
-    assert line.startswith("error: nbv_planner: unknown parameter 'objektive'; known: allowed_arcs, auto")
+    assert line.startswith("error: nbv_planner: unknown parameter 'objektive'; known: allow_several_publishers, ")
+
+
+def test_transforms_of_a_camera_without_a_name_are_refused_and_not_waited_for(world):
+    done = run_process(world, "nbv_planner", "-p", "pose_source:=tf")
+    assert done.returncode == 2
+    assert done.stderr == (
+        "error: nbv_planner: camera_frame: '' is no frame; with pose_source tf it must be that of the scans\n"
+    )
+
+
+def test_a_process_whose_section_is_misspelt_ends_with_code_2_and_says_what_was_meant(world, tmp_path):
+    file = tmp_path / "p.yaml"
+    file.write_text("/**/surface_maper:\n  ros__parameters:\n    noise_std: 0.1\n")
+    done = run_process(world, "surface_mapper", "--params-file", str(file))
+    assert done.returncode == 2
+    assert done.stderr == (
+        f"error: {file}: section '/**/surface_maper' does not hold for /surface_mapper; "
+        "did you mean '/**/surface_mapper'?\n"
+    )
+
+
+def test_sections_of_nodes_that_do_not_exist_are_warned_about(world, tmp_path, capfd):
+    file = tmp_path / "p.yaml"
+    file.write_text("/**/surface_mapper: {ros__parameters: {noise_std: 0.1}}\nmaper: {ros__parameters: {a: 1}}\n")
+    world.start(SurfaceMapperNode, cli_args=["--ros-args", "--params-file", str(file)], grid_size=100)
+    assert f"{file}: of no node of this package, and not used: 'maper'" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -18,18 +18,17 @@ pytest.importorskip("rosbags", reason="rosbags is not installed (pip install '.[
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PoseStamped
 from recorded import CONFIG, messages
-from ros_world import World
+from ros_world import PATIENCE, World
 from sensor_msgs.msg import LaserScan, PointCloud2
 from std_msgs.msg import String
 
-from nbv_planner.bags.bag import Bag
-from nbv_planner.bags.decoding import decode
+from nbv_planner.bags.reader import Bag, decode
 from nbv_planner.bags.writer import BagWriter
 from nbv_planner.cli.main import main
-from nbv_planner.ros import qos
-from nbv_planner.ros.recorder import BagRecorder
-from nbv_planner.ros.runner import free_domain_id, isolated_environment
-from nbv_planner.topics import RECORDED_TOPICS
+from nbv_planner.episode.messages import RECORDED_TOPICS, belief_from_msg, scan_from_msg
+from nbv_planner.ros.core import qos
+from nbv_planner.ros.io.recorder import BagRecorder
+from nbv_planner.ros.node_processes import free_domain_id, isolated_environment
 
 ROOT = Path(__file__).parents[2]
 TALK = ["/talk"]
@@ -45,9 +44,9 @@ def recorder(world, tmp_path):
     """Return a function that starts a recorder in the test's own graph."""
     writers = []
 
-    def start(topics=(), names=(), **options) -> BagRecorder:
+    def start(topics=(), names=(), cli_args=None, **options) -> BagRecorder:
         writers.append(BagWriter(tmp_path / f"bag{len(writers)}"))
-        return world.start(partial(BagRecorder, writers[-1], topics, names, **options))
+        return world.start(partial(BagRecorder, writers[-1], topics, names, **options), cli_args=cli_args)
 
     yield start
     for writer in writers:
@@ -118,12 +117,12 @@ def test_goals_are_subscribed_to_last_so_that_a_planner_that_waits_misses_nothin
     assert goal.get_subscription_count() == 0
     publishers.append(world.peer.create_publisher(KINDS[others[-1].type], others[-1].name, qos.latched()))
     world.spin_until(lambda: goal.get_subscription_count() == 1, "the recorder's subscription of the goals")
-    assert all(publisher.get_subscription_count() == 1 for publisher in publishers)
+    world.spin_until(lambda: all(one.get_subscription_count() == 1 for one in publishers), "all other subscriptions")
     assert set(node.silent) >= {f"/{topic.name}" for topic in others}
 
 
 def test_goals_are_recorded_after_a_while_even_if_other_topics_never_come(world, recorder, monkeypatch):
-    monkeypatch.setattr("nbv_planner.ros.recorder._HOLD_PERIOD", 0.5)
+    monkeypatch.setattr("nbv_planner.ros.io.recorder._HOLD_PERIOD", 0.5)
     recorder(topics=RECORDED_TOPICS, goals_last=True)
     goal = world.peer.create_publisher(PoseStamped, "goal_pose", qos.reliable())
     world.peer.create_publisher(LaserScan, "scan", qos.reliable())
@@ -166,20 +165,20 @@ def told_world(environment):
 
 @pytest.mark.parametrize("storage", ["mcap", "sqlite3"])
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_the_verb_record_as_a_process(told_world, environment, tmp_path, storage, end):
+def test_the_subcommand_record_as_a_process(told_world, environment, tmp_path, storage, end):
     """Ended properly the bag is whole; killed it holds what was said until just before."""
     process = start(environment, tmp_path, "--out", "bag", "--storage", storage, "--topics", "talk")
     publisher = told_world.peer.create_publisher(String, "talk", qos.reliable(1000))
-    told_world.spin_until(lambda: publisher.get_subscription_count() == 1, "the recorder", timeout=60.0)
+    told_world.spin_until(lambda: publisher.get_subscription_count() == 1, "the recorder")
     words = [f"word {number}" for number in range(100)]
     for word in words:
         publisher.publish(String(data=word))
     file = tmp_path / "bag" / f"bag.{'mcap' if storage == 'mcap' else 'db3'}"
-    deadline = time.monotonic() + 30.0
+    deadline = time.monotonic() + PATIENCE
     while len(heard(file, "/talk")) < 100 and time.monotonic() < deadline:  # readable while it is being written
         time.sleep(0.05)
     process.send_signal(end)
-    said, _ = process.communicate(timeout=30)
+    said, _ = process.communicate(timeout=PATIENCE)
     assert heard(tmp_path / "bag", "/talk") == words
     if end == signal.SIGKILL:
         assert process.returncode == -9
@@ -212,7 +211,7 @@ def test_a_signal_while_a_message_is_written_leaves_it_whole(told_world, environ
 def test_an_existing_bag_is_refused_before_anything_is_recorded(environment, tmp_path):
     (tmp_path / "bag").mkdir()
     process = start(environment, tmp_path, "--out", "bag")
-    said, _ = process.communicate(timeout=60)
+    said, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 2
     assert "exists already" in said
 
@@ -221,13 +220,31 @@ def test_messages_of_rclpy_and_those_made_without_it_are_the_same():
     """What the simulated bags of the tests hold is what the nodes would send."""
     from rclpy.serialization import deserialize_message
 
-    from nbv_planner.ros import conversions
+    from nbv_planner.ros.io import conversions
 
     recorded = {message.topic.name: message for message in messages()}
-    scan = conversions.scan_from_msg(deserialize_message(recorded["/scan"].data, LaserScan))
+    scan = scan_from_msg(deserialize_message(recorded["/scan"].data, LaserScan))
     assert len(scan.ranges) == CONFIG.sensor.num_beams
     cloud = deserialize_message(recorded["/surface"].data, PointCloud2)
-    belief = conversions.belief_from_msg(cloud)
+    belief = belief_from_msg(cloud)
     again = conversions.belief_to_msg(belief, cloud.header)
     assert bytes(again.data) == bytes(cloud.data)
     assert [field.name for field in again.fields] == [field.name for field in cloud.fields]
+
+
+def test_renamed_topics_are_recorded_under_the_names_that_they_have(world, recorder):
+    node = recorder(topics=RECORDED_TOPICS, namespace="arm", cli_args=["--ros-args", "-r", "scan:=/lidar/scan"])
+    publisher = world.peer.create_publisher(LaserScan, "/lidar/scan", qos.reliable())
+
+    def scanned() -> bool:
+        publisher.publish(LaserScan())
+        return node.counts["/lidar/scan"] > 0
+
+    world.spin_until(scanned, "messages")
+    assert {"/arm/surface", "/lidar/scan"} <= {*node.counts, *node.silent}
+    assert "/arm/scan" not in node.silent
+
+
+def test_a_rule_that_renames_nothing_is_refused(capsys):
+    assert main(["record", "--remap", "scan"]) == 2
+    assert "'scan' must have the form old:=new" in capsys.readouterr().err

@@ -9,13 +9,13 @@ pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or
 
 from std_msgs.msg import String
 
-from nbv_planner.evaluation.records import versions
-from nbv_planner.node_settings import NODE_SETTINGS
-from nbv_planner.ros import qos
+from nbv_planner.episode.parameters import NODE_SETTINGS
+from nbv_planner.ros.core import qos
 from nbv_planner.ros.nodes.depth_camera import DepthCamera
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
 from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
 from nbv_planner.settings import settings_of
+from nbv_planner.versions import versions
 
 
 def complete(world):
@@ -37,7 +37,7 @@ def test_it_holds_every_parameter_of_every_node_and_the_versions(world):
         "nbv_planner": world.start(NbvPlannerNode, blocked_arcs=[1.0, 2.0]),
     }
     info = complete(world)
-    assert set(info) == {"versions", "nodes", "nodes_not_found_yet"}
+    assert set(info) == {"versions", "nodes", "nodes_not_found_yet", "topics"}
     assert info["versions"] == versions()
     assert set(info["nodes"]) == set(nodes)
     for name, node in nodes.items():
@@ -49,6 +49,14 @@ def test_it_holds_every_parameter_of_every_node_and_the_versions(world):
     assert info["nodes"]["depth_camera"]["seed"] == 42
     assert info["nodes"]["depth_camera"]["object"] == "ellipse:a=6,b=4"
     assert info["nodes"]["nbv_planner"]["blocked_arcs"] == [1.0, 2.0]
+
+
+def test_it_holds_the_names_that_the_topics_have_here(world):
+    renamed = ["--ros-args", "-r", "__ns:=/arm", "-r", "scan:=/lidar/scan", "-r", "goal_pose:=view_goal"]
+    world.start(NbvPlannerNode, cli_args=renamed)
+    heard = world.listen(String, "/arm/run_info", qos.latched())
+    topics = content(world.spin_until(lambda: heard, "run_info")[0])["topics"]
+    assert (topics["scan"], topics["goal_pose"], topics["surface"]) == ("/lidar/scan", "/arm/view_goal", "/arm/surface")
 
 
 def test_nodes_that_have_not_appeared_are_named_until_they_do(world):

@@ -10,17 +10,19 @@ from beliefs import wavy_belief
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PoseStamped
 from rcl_interfaces.msg import Log
+from rclpy.node import Node
 from rclpy.qos import QoSCompatibility, qos_check_compatible
-from ros_world import World, header, pose_msg, view_pose
+from ros_world import World, header, parameter_list, pose_msg, view_pose
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import LaserScan, PointCloud2
 from std_msgs.msg import String
 
-from nbv_planner.ros import conversions, qos
+from nbv_planner.ros.core import qos
+from nbv_planner.ros.core.inputs import qos_words, type_name, unmet
+from nbv_planner.ros.io import conversions
 from nbv_planner.ros.nodes.depth_camera import DepthCamera
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
 from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
-from nbv_planner.ros.wiring import qos_words, type_name, unmet
 
 PROFILES = {"reliable": qos.reliable(), "latched": qos.latched(), "sensor data": qos.sensor_data()}
 SMALL = {"objective": "U", "num_views": 20, "max_views": 0, "stall_views": 0, "band_tolerance": 0.01}
@@ -103,6 +105,99 @@ def test_among_themselves_the_nodes_fit(world, cls):
     assert watched.inputs.problems() == []
 
 
+# --- several publishers
+
+
+class Second:
+    """A node in a process of its own that publishes poses beside the peer's."""
+
+    def __init__(self, robot: World, name: str) -> None:
+        self._robot = robot
+        self._node = Node(name, context=robot.context, use_global_arguments=False)
+        publisher = self._node.create_publisher(PoseStamped, "camera_pose", qos.reliable(100))
+        robot.spin_until(publisher.get_subscription_count, "the subscriber of poses")
+        self.publish = publisher.publish
+
+    def destroy(self) -> None:
+        self._node.destroy_node()
+
+
+def one_pose(stamp: int) -> PoseStamped:
+    return pose_msg(view_pose(0.0), stamp)
+
+
+def poses_taken(mapper) -> int:
+    return len(mapper.matcher._track._poses)
+
+
+def test_publishers_of_two_names_are_not_merged_until_one_is_left(world, robot):
+    mapper = world.start(SurfaceMapperNode, grid_size=100)
+    send = world.speaker(PoseStamped, "camera_pose")
+    send(one_pose(1))
+    world.spin_until(lambda: poses_taken(mapper) == 1, "the pose of the only one")
+    player = Second(robot, "rosbag2_player")
+    words = "/camera_pose is published by /peer and /rosbag2_player"
+    world.spin_until(lambda: words in world.diagnosis(mapper).message, "both to be named")
+    assert world.diagnosis(mapper).level == DiagnosticStatus.WARN
+    assert "allow_several_publishers" in world.diagnosis(mapper).message
+    send(one_pose(2))
+    player.publish(one_pose(2))
+    world.spin_until(lambda: world.drops(mapper).get("camera_pose.several_publishers") == 2, "the drops")
+    assert poses_taken(mapper) == 1
+    player.destroy()
+    world.spin_until(lambda: words not in world.diagnosis(mapper).message, "the second one to be gone")
+    send(one_pose(3))
+    world.spin_until(lambda: poses_taken(mapper) == 2, "the pose of the one that is left")
+
+
+def test_two_launches_of_the_same_names_are_told_apart_by_their_numbers(world, robot):
+    mapper = world.start(SurfaceMapperNode, grid_size=100)
+    send = world.speaker(PoseStamped, "camera_pose")
+    second = None
+    for number in range(1, 25):
+        if number == 5:
+            second = Second(robot, "peer")
+        (second.publish if second and number % 2 else send)(one_pose(number))
+        world.spin_until(lambda n=number: poses_taken(mapper) + mapper.drops.total() == n, f"pose {number}")
+    assert mapper.drops == {"camera_pose.several_publishers": 24 - 6}  # number 7, of the second one, falls again
+    words = "/camera_pose is published by 2 nodes that are all called /peer"
+    world.spin_until(lambda: words in world.diagnosis(mapper).message, "both to be named")
+    second.destroy()
+    world.spin_until(lambda: words not in world.diagnosis(mapper).message, "the second one to be gone")
+
+
+def test_a_node_started_again_is_one_source_although_its_old_publisher_is_still_listed(world, robot):
+    mapper = world.start(SurfaceMapperNode, grid_size=100, queue_size=100)
+    send = world.speaker(PoseStamped, "camera_pose")
+    for number in range(1, 25):
+        if number == 5:
+            send = Second(robot, "peer").publish
+        send(one_pose(number))
+        world.spin_until(lambda n=number: poses_taken(mapper) == n, f"pose {number}")
+    (poses,) = [one for one in mapper.subscriptions if one.topic_name == "/camera_pose"]
+    world.spin_until(lambda: poses.get_publisher_count() == 2, "both publishers")
+
+
+def test_several_publishers_are_taken_where_they_are_allowed(world, robot):
+    mapper = world.start(SurfaceMapperNode, grid_size=100, allow_several_publishers=True)
+    send = world.speaker(PoseStamped, "camera_pose")
+    send(one_pose(1))
+    Second(robot, "other").publish(one_pose(2))
+    world.spin_until(lambda: poses_taken(mapper) == 2, "both poses")
+    assert "is published by" not in world.diagnosis(mapper).message
+
+
+@pytest.mark.parametrize("cls", [DepthCamera, SurfaceMapperNode, NbvPlannerNode])
+def test_a_second_node_of_the_same_full_name_is_told(world, robot, cls):
+    parameters = {"namespace": "arm", "parameter_overrides": parameter_list({"autostart": False})}
+    first = world._add(cls(context=world.context, **parameters))
+    robot._add(cls(context=robot.context, **parameters))
+    words = f"another node is called {first.get_fully_qualified_name()} too"
+    assert words not in world.diagnosis(first).message  # not at once: one that has ended is listed for a moment
+    world.spin_until(lambda: words in world.diagnosis(first).message, "the second one to be told")
+    assert world.diagnosis(first).level == DiagnosticStatus.WARN
+
+
 # --- heartbeats
 
 
@@ -146,7 +241,7 @@ def test_a_pose_that_is_lost_on_the_way_is_told_and_comes_back(world):
     partners = Partners(world)
     partners.pose()
     partners.says("to view 1", "/camera_pose", "1 publishes it, nothing usable for more than 0.3 s")
-    partners.pose()
+    world.peer.create_timer(0.05, partners.pose)
     partners.says("to view 1", level=DiagnosticStatus.OK)
 
 

@@ -1,28 +1,21 @@
 """Stationary covariance functions of the polar radius (thesis ch. 5.1): interchangeable, behind :class:`Kernel`."""
 
-from nbv_planner.gp.kernels.base import ClaimingKernel, Kernel, KernelClaims
-from nbv_planner.gp.kernels.fourier import fourier_coefficients
-from nbv_planner.gp.kernels.periodic_matern import MATERN_SMOOTHNESS, PeriodicMatern
-from nbv_planner.gp.kernels.periodised import FiniteSum, Truncated, Warped, cut_off
-from nbv_planner.gp.kernels.settings import KernelSettings
-from nbv_planner.gp.kernels.smoothness import half_integer_order, matern_coefficients, smoothness_value
-from nbv_planner.gp.kernels.stationary import Matern, Rbf
+from nbv_planner.gp.kernels.kernel_settings import KERNELS, PERIODISATIONS, KernelSettings
+from nbv_planner.gp.kernels.line_kernels import (
+    FiniteSum,
+    Kernel,
+    Matern,
+    Rbf,
+    Truncated,
+    Warped,
+    cut_off,
+    smoothness_text,
+    smoothness_value,
+)
+from nbv_planner.gp.kernels.periodic_matern import MATERN_SMOOTHNESS, PeriodicMatern, fourier_coefficients
 
 __all__ = [
-    "MATERN_SMOOTHNESS",
-    "ClaimingKernel",
-    "FiniteSum",
-    "Kernel",
-    "KernelClaims",
-    "KernelSettings",
-    "Matern",
-    "PeriodicMatern",
-    "Rbf",
-    "Truncated",
-    "Warped",
-    "cut_off",
-    "fourier_coefficients",
-    "half_integer_order",
-    "matern_coefficients",
+    "KERNELS", "MATERN_SMOOTHNESS", "PERIODISATIONS", "FiniteSum", "Kernel", "KernelSettings", "Matern",
+    "PeriodicMatern", "Rbf", "Truncated", "Warped", "cut_off", "fourier_coefficients", "smoothness_text",
     "smoothness_value",
 ]

@@ -1,4 +1,4 @@
-r"""The default kernel: Matérn, made periodic by the infinite sum, in closed form for every half-integer ν."""
+"""The Matérn kernel on the circle, by its Fourier series."""
 
 from __future__ import annotations
 
@@ -6,23 +6,21 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import TWO_PI, FloatArray
-from nbv_planner.gp.kernels.base import KernelClaims
-from nbv_planner.gp.kernels.smoothness import half_integer_order, matern_coefficients, smoothness_value
-from nbv_planner.settings import check_settings, setting
+from nbv_planner.gp.kernels.line_kernels import Stationary, half_integer_order, matern_coefficients, smoothness_value
+from nbv_planner.settings import setting
 
 MATERN_SMOOTHNESS = ("1/2", "3/2", "5/2")
-"""Smoothness values whose posterior has a solution in linear time (:mod:`nbv_planner.gp.fast`)."""
+"""Smoothness values whose posterior has a solution in linear time (:mod:`nbv_planner.gp.circle_solver`)."""
 
 
 @dataclass(frozen=True)
-class PeriodicMatern:
+class PeriodicMatern(Stationary):
     r"""Matérn kernel periodised by the infinite sum, normalised to :math:`k(0) = σ_f^2`.
 
     .. math::
@@ -42,11 +40,8 @@ class PeriodicMatern:
     length_scale: float = setting(0.2, "Length scale l of the kernel.", unit="rad", ge=1e-3, le=100.0)
     kernel_std: float = setting(1.5, "Prior standard deviation σ_f of the radius.", unit="m", gt=0.0)
 
-    claims: ClassVar[KernelClaims] = KernelClaims(periodic=True)
-
     def __post_init__(self) -> None:
-        """Check the values."""
-        check_settings(self)
+        super().__post_init__()
         if half_integer_order(smoothness_value(self.smoothness)) is None:
             raise SettingError(
                 f"smoothness: {self.smoothness!r} has no closed form of the infinite sum; must be 1/2, 3/2, 5/2, 7/2, "
@@ -57,11 +52,6 @@ class PeriodicMatern:
     def order(self) -> int:
         """Number p = ν − 1/2 of times that the surface can be differentiated."""
         return int(smoothness_value(self.smoothness))
-
-    @property
-    def variance(self) -> float:
-        """Prior variance `k(0)` in m²."""
-        return self.kernel_std**2
 
     @property
     def rate(self) -> float:
@@ -123,3 +113,25 @@ def _eulerian(q: int) -> tuple[Fraction, ...]:
     return tuple(
         Fraction(sum((-1) ** i * math.comb(q + 1, i) * (m + 1 - i) ** q for i in range(m + 1))) for m in range(q)
     )
+
+
+def fourier_coefficients(kernel: PeriodicMatern, count: int) -> FloatArray:
+    r"""Coefficients of :math:`k(r) = \sum_{m\in\mathbb{Z}} s_m e^{imr}`, exact and positive.
+
+    By Poisson's formula they are values of the spectral density of the kernel on the line (Borovitskiy et al. 2020,
+    eq. 48, on a circle of length 2π):
+
+    .. math::
+        s_m = C_1\,\Bigl(\frac{2ν}{l^2} + m^2\Bigr)^{-(ν+1/2)}, \qquad \sum_{m\in\mathbb{Z}} s_m = k(0) = σ_f^2, \qquad
+        C_1 = \frac{σ_f^2}{\sum_i k_ν(2πi)}\,\frac{Γ(ν+1/2)}{\sqrt{π}\,Γ(ν)}\,λ^{2ν}
+
+    The thesis prints m/2π in place of m (lemma 2-6); with its constant that series sums to about 2π k(0).
+
+    Returns:
+        s_0 … s_{n-1}, shape (n,), m², for n = `count`; s_{-m} = s_m.
+    """
+    nu, rate = kernel.order + 0.5, kernel.rate
+    # λ² = 2ν/l² is taken out of the bracket, where its power would overflow.
+    density = math.exp(math.lgamma(nu + 0.5) - math.lgamma(nu)) / (math.sqrt(math.pi) * rate)
+    scale = kernel.variance / kernel.images_at_zero * density
+    return np.asarray(scale * (1.0 + (np.arange(float(count)) / rate) ** 2) ** -(nu + 0.5))

@@ -3,48 +3,41 @@
 from __future__ import annotations
 
 from nbv_planner.errors import SettingError, UnknownNameError
-from nbv_planner.planning.objectives.base import REQUIREMENTS, Objective, ObjectiveInfo
-from nbv_planner.planning.objectives.expected_coverage import ExpectedMarginalCoverage
-from nbv_planner.planning.objectives.observation import ObservedConfidenceLower, ObservedConfidenceUpper
-from nbv_planner.planning.objectives.occlusion import IntersectionOcclusionAware
-from nbv_planner.planning.objectives.omniscient import ObservedSurface, ObservedSurfaceMarginal, TrueSurface
-from nbv_planner.planning.objectives.pixel_count import ConfidenceSimpleNumber
-from nbv_planner.planning.objectives.uncertainty import Uncertainty, UncertaintyPolar
-from nbv_planner.planning.objectives.windowed import (
+from nbv_planner.planning.objectives.area import (
     Confidence,
     ConfidenceSimple,
     ConfidenceSimplePolar,
     ConfidenceSimpleWeighted,
     Intersection,
-)
-from nbv_planner.planning.shapes.choice import shape_sampler
-from nbv_planner.planning.shapes.sampler import Prior
-from nbv_planner.planning.shapes.settings import ShapeSettings
-
-_FROM_BELIEF = (
-    IntersectionOcclusionAware,
-    Intersection,
-    Confidence,
-    ConfidenceSimple,
-    ConfidenceSimpleNumber,
-    ConfidenceSimplePolar,
-    ConfidenceSimpleWeighted,
     Uncertainty,
     UncertaintyPolar,
+)
+from nbv_planner.planning.objectives.expected_coverage import ExpectedMarginalCoverage
+from nbv_planner.planning.objectives.objective import REQUIREMENTS, Objective, ObjectiveInfo, values_of
+from nbv_planner.planning.objectives.observed import (
     ObservedConfidenceLower,
+    ObservedConfidenceUpper,
+    ObservedSurface,
+    ObservedSurfaceMarginal,
+    TrueSurface,
+)
+from nbv_planner.planning.objectives.pixels import ConfidenceSimpleNumber, IntersectionOcclusionAware
+from nbv_planner.planning.shapes.learned_shapes import shape_sampler
+from nbv_planner.planning.shapes.sampler import Prior, ShapeSettings
+
+_FROM_BELIEF = (
+    IntersectionOcclusionAware, Intersection, Confidence, ConfidenceSimple, ConfidenceSimpleNumber,
+    ConfidenceSimplePolar, ConfidenceSimpleWeighted, Uncertainty, UncertaintyPolar, ObservedConfidenceLower,
     ObservedConfidenceUpper,
 )
 OBJECTIVES: dict[str, type[Objective]] = {cls.info.id: cls for cls in _FROM_BELIEF}
-"""Objectives that need no knowledge of the object and no more of the belief than its band, by id."""
-
-EXPECTED = ExpectedMarginalCoverage.info.id
-"""Id of the objective that looks at posterior shapes."""
+"""Objectives that depend on the band of the belief alone, by id."""
 
 TRUTH_OBJECTIVES = {cls.info.id: cls for cls in (ObservedSurface, ObservedSurfaceMarginal)}
 """Objectives that know the object, by id; only a simulation can offer them."""
 
-OMNISCIENT = ObservedSurfaceMarginal.info.id
-"""Id of the greedy reference that knows the object."""
+EXPECTED, OMNISCIENT = ExpectedMarginalCoverage.info.id, ObservedSurfaceMarginal.info.id
+"""Ids of the objective on posterior shapes, and of the greedy reference that knows the object."""
 
 OBJECTIVE_INFO: dict[str, ObjectiveInfo] = {
     cls.info.id: cls.info
@@ -59,11 +52,8 @@ def objective_named(
 ) -> Objective:
     """Build the objective with id `name`.
 
-    Args:
-        name: its id.
-        truth: the true surface, for objectives that need it.
-        expected: what EMC is to be; None for EMC with the default prior and settings.
-        setting: what to call the objective in an error message.
+    `truth` is the true surface, for objectives that need it, `expected` is EMC, None for EMC with the default prior and
+    settings; an error message names the objective as `setting`.
 
     Raises:
         UnknownNameError: lists the known ids.
@@ -81,15 +71,6 @@ def objective_named(
 
 
 __all__ = [
-    "EXPECTED",
-    "OBJECTIVES",
-    "OBJECTIVE_INFO",
-    "OMNISCIENT",
-    "REQUIREMENTS",
-    "TRUTH_OBJECTIVES",
-    "ExpectedMarginalCoverage",
-    "Objective",
-    "ObjectiveInfo",
-    "TrueSurface",
-    "objective_named",
+    "EXPECTED", "OBJECTIVES", "OBJECTIVE_INFO", "OMNISCIENT", "REQUIREMENTS", "TRUTH_OBJECTIVES",
+    "ExpectedMarginalCoverage", "Objective", "ObjectiveInfo", "TrueSurface", "objective_named", "values_of",
 ]

@@ -1,4 +1,4 @@
-r"""EMC: expected marginal coverage, the mean number of new surface points over posterior shapes."""
+"""EMC: expected marginal coverage, the mean number of new surface points over posterior shapes."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from nbv_planner.geometry import FloatArray
-from nbv_planner.planning.objectives.base import Objective, ObjectiveInfo
-from nbv_planner.planning.shapes.coverage import ShapeCoverage, well_measured
+from nbv_planner.mapping.belief import SurfaceBelief
+from nbv_planner.planning.objectives.objective import Objective, ObjectiveInfo
 from nbv_planner.planning.shapes.sampler import ShapeSampler
-from nbv_planner.scene import Scene
-from nbv_planner.surface import SurfaceBelief
+from nbv_planner.planning.shapes.shape_coverage import ShapeCoverage
+from nbv_planner.world.pose import View, Views
+from nbv_planner.world.scene import Scene
 
 
 class ExpectedMarginalCoverage:
@@ -24,38 +25,30 @@ class ExpectedMarginalCoverage:
 
     info = ObjectiveInfo("EMC", "expected_marginal_coverage", "nnyyyy", "not attempted")
 
-    def __init__(self, sampler: ShapeSampler, density: str = "crossings", taken: Sequence[float] = ()) -> None:
-        """Take the source of shapes.
-
-        Args:
-            sampler: draws the shapes.
-            density: what counts as surface points, see
-                :func:`nbv_planner.planning.shapes.coverage.surface_density`.
-            taken: angles of the views taken so far, radians.
-        """
+    def __init__(self, sampler: ShapeSampler, density: str = "crossings", taken: Sequence[View] = ()) -> None:
+        """Take the source of shapes; `density` says what counts as surface points, `taken` are the views so far."""
         self._sampler = sampler
         self._density = density
-        self._taken = np.asarray(taken, dtype=float)
+        self._taken = Views.of(taken).view_angle
         self._newest: list[tuple[SurfaceBelief, Scene, bytes, ShapeCoverage]] = []
 
-    def after(self, taken: Sequence[float]) -> ExpectedMarginalCoverage:
-        """Return the same objective once these views, radians, have been taken."""
+    def after(self, taken: Sequence[View]) -> ExpectedMarginalCoverage:
+        """Return the same objective once these views have been taken."""
         twin = copy.copy(self)
-        twin._taken = np.asarray(taken, dtype=float)
+        twin._taken = Views.of(taken).view_angle
         return twin
 
     def coverage(self, belief: SurfaceBelief, scene: Scene, views: FloatArray) -> ShapeCoverage:
-        """Draw shapes and look at them from each of `views`, shape (V,).
+        """Draw shapes and evaluate what each of `views`, shape (V,), sees of them.
 
-        The newest answer is kept: who ranks the views by more than their value asks a second time.
+        The newest result is kept: planners that rank the views by more than their value call it twice.
         """
         asked = views.tobytes() + b"after" + self._taken.tobytes()
         for known, of_scene, question, coverage in self._newest:
             if known is belief and (of_scene, question) == (scene, asked):
                 return coverage
         shapes = self._sampler.draw(belief, scene)
-        measured = well_measured(belief, shapes.angle, scene.pixel_size)
-        coverage = ShapeCoverage.of(shapes, self._taken, views, scene, self._density, measured)
+        coverage = ShapeCoverage.of(shapes, self._taken, views, scene, belief, self._density)
         self._newest[:] = [(belief, scene, asked, coverage)]
         return coverage
 
@@ -63,11 +56,11 @@ class ExpectedMarginalCoverage:
         """Value per candidate view, in surface points.
 
         Raises:
-            SettingError: the belief does not say what it rests on.
+            SettingError: the belief carries no evidence.
         """
         return np.asarray(self.coverage(belief, scene, views).gains().mean(axis=0, dtype=float))
 
 
-def after_views(objective: Objective, taken: Sequence[float]) -> Objective:
-    """Return `objective` once these views, radians, have been taken; only EMC looks back at them."""
+def after_views(objective: Objective, taken: Sequence[View]) -> Objective:
+    """Return `objective` once these views have been taken; only EMC depends on them."""
     return objective.after(taken) if isinstance(objective, ExpectedMarginalCoverage) else objective

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from nbv_planner.planning.objectives import OBJECTIVE_INFO, ExpectedMarginalCoverage, TrueSurface, objective_named
-from nbv_planner.planning.planners.base import Decision, Planner, Situation
-from nbv_planner.planning.planners.baselines import RandomPlanner, UniformPlanner
-from nbv_planner.planning.planners.greedy import GreedyPlanner
-from nbv_planner.planning.planners.horizon import HorizonPlanner
 from nbv_planner.planning.planners.hybrid import HybridPlanner
-from nbv_planner.planning.planners.rollout import RolloutPlanner
-from nbv_planner.planning.planners.settings import PLANNERS, PlannerSettings
-from nbv_planner.planning.planners.two_phase import TwoPhasePlanner
-from nbv_planner.planning.shapes.choice import shape_sampler
+from nbv_planner.planning.planners.planner import PLANNERS, Decision, Planner, PlannerSettings
+from nbv_planner.planning.planners.rollout import HorizonPlanner, RolloutPlanner
+from nbv_planner.planning.planners.simple import GreedyPlanner, RandomPlanner, TwoPhasePlanner, UniformPlanner
+from nbv_planner.planning.shapes.learned_shapes import shape_sampler
 from nbv_planner.planning.shapes.sampler import Prior
 from nbv_planner.planning.view_space import ViewSpace
-from nbv_planner.scene import Scene
+from nbv_planner.world.scene import Scene
 
 _ONE_PHASE: dict[str, type[Planner]] = {"greedy": GreedyPlanner, "uniform": UniformPlanner, "random": RandomPlanner}
 
@@ -29,12 +25,8 @@ def planner_named(
 ) -> Planner:
     """Build the planner that `settings` describe.
 
-    Args:
-        settings: planner, objectives and what counts besides them.
-        scene: geometry.
-        views: candidate views.
-        truth: the true surface, for objectives that need it; only a simulation has it.
-        prior: prior of the posterior shapes of EMC and rollout; None for the default one.
+    `truth` is the true surface, for objectives that need it; only a simulation has it. `prior` is that of the posterior
+    shapes, None for the default one.
 
     Raises:
         SettingError: an objective needs the true surface and there is none, or `first_candidate` is no candidate.
@@ -60,20 +52,4 @@ def proof_of(settings: PlannerSettings) -> str:
     return "sublinear regret proved" if proved else "not attempted"
 
 
-__all__ = [
-    "PLANNERS",
-    "Decision",
-    "GreedyPlanner",
-    "HorizonPlanner",
-    "HybridPlanner",
-    "Planner",
-    "PlannerSettings",
-    "Prior",
-    "RandomPlanner",
-    "RolloutPlanner",
-    "Situation",
-    "TwoPhasePlanner",
-    "UniformPlanner",
-    "planner_named",
-    "proof_of",
-]
+__all__ = ["PLANNERS", "Decision", "Planner", "PlannerSettings", "Prior", "planner_named", "proof_of"]

@@ -8,20 +8,20 @@ from collections.abc import Sequence
 import numpy as np
 
 from nbv_planner.geometry import FloatArray
+from nbv_planner.mapping.belief import SurfaceBelief, uniform_grid
 from nbv_planner.planning.objectives import ExpectedMarginalCoverage
-from nbv_planner.planning.objectives.uncertainty import Uncertainty
+from nbv_planner.planning.objectives.area import Uncertainty
 from nbv_planner.planning.planners.account import Account, Round
-from nbv_planner.planning.planners.base import Decision, Situation
+from nbv_planner.planning.planners.planner import Decision, PlannerSettings, Situation
 from nbv_planner.planning.planners.rollout import RolloutPlanner
-from nbv_planner.planning.planners.settings import PlannerSettings
-from nbv_planner.planning.shapes.coverage import seen_points
+from nbv_planner.planning.shapes.shape_coverage import seen_points
 from nbv_planner.planning.view_space import ViewSpace
-from nbv_planner.scene import Scene
-from nbv_planner.surface import SurfaceBelief, uniform_grid
+from nbv_planner.world.pose import View
+from nbv_planner.world.scene import Scene
 
 
 class HybridPlanner(RolloutPlanner):
-    r"""Follow the rollout, unless it falls behind what U promises; then take the view of U (docs/theory.md).
+    r"""Follow the rollout, unless it falls behind the bound of U; then take the view of U (docs, theory).
 
     With :math:`U_t = \max_θ F_u(θ|θ_{1:t-1})`, an upper bound of what any view adds, the view θ of the rollout is
     taken if
@@ -34,40 +34,36 @@ class HybridPlanner(RolloutPlanner):
 
     .. math:: R_{ind}(T) \le κ \sum_{t \le T} F_u(θ_t|θ_{1:t-1}) + (1/ρ - 1)|S|,
 
-    whose sum the thesis bounds for whatever views are taken. A round of which nothing is known (the planner was started
-    anew without its state, or somebody else chose the view) counts as one that promised as much as any can and was
-    worth nothing.
+    whose sum the thesis bounds for whatever views are taken. A round of which nothing is known (the planner was
+    restarted without its state, or the view was chosen elsewhere) counts with the greatest bound that any can have and
+    with the value 0.
 
     The utilities reported are those of the rollout, EMC, also where U decides.
     """
 
+    _bound = Uncertainty()
+
     def __init__(
         self, objective: ExpectedMarginalCoverage, scene: Scene, views: ViewSpace, settings: PlannerSettings
     ) -> None:
-        """Put the parts together.
-
-        Raises:
-            SettingError: `first_candidate` is not among the candidates.
-        """
         super().__init__(objective, scene, views, settings)
-        self._bound = Uncertainty()
         self.account: Account = Account()
 
     def decide(
-        self, belief: SurfaceBelief, *, current_view: float | None = None, visited: Sequence[float] = (),
+        self, belief: SurfaceBelief, *, current_view: View | None = None, visited: Sequence[View] = (),
         now: float = 0.0,
     ) -> Decision | None:
-        """Choose the next best view and say who chose it, see :meth:`Planner.decide`."""
+        """Choose the next best view and record which rule chose it, see :meth:`Planner.decide`."""
         decision = super().decide(belief, current_view=current_view, visited=visited, now=now)
         if decision is None:
             return None
-        taken = self._bounds[np.flatnonzero(decision.candidates == decision.view_angle)[0]]
-        self.account.enter(visited, decision.view_angle, Round(float(self._bounds.max()), float(taken)))
+        taken = self._bounds[np.flatnonzero(decision.candidates.view_angle == decision.view_angle)[0]]
+        self.account.enter(visited, decision.view, Round(float(self._bounds.max()), float(taken)))
         forced = decision.decided_by != self.settings.label
         return decision if forced else dataclasses.replace(decision, decided_by=self._decided_by)
 
     def _rank(self, situation: Situation) -> FloatArray:
-        self._bounds = self._bound.evaluate(situation.belief, self._scene, self.views.angles)
+        self._bounds = self._bound.evaluate(situation.belief, self._scene, self.views.candidates.view_angle)
         ranks = self._lead(situation)
         proposed = self._first_best(np.where(situation.feasible, ranks, -np.inf))
         follows = self._affords(situation, Round(float(self._bounds.max()), float(self._bounds[proposed])))
@@ -88,15 +84,10 @@ class HybridPlanner(RolloutPlanner):
 
 
 def measured_points(belief: SurfaceBelief, scene: Scene, settings: PlannerSettings) -> float:
-    """Number of surface points seen so far, told from the measurements alone and rather too few than too many.
+    """Number of surface points seen so far, from the measurements alone, rather too few than too many.
 
-    The contour may be counted where it only leaps from what is seen before a gap to what is seen behind. Where surface
+    The contour may be counted where it only jumps from what is seen before a gap to what is seen behind. Where surface
     points themselves are measured, no more can have been seen than there are grid angles with a measurement.
-
-    Args:
-        belief: holds the measurements.
-        scene: size of a pixel.
-        settings: grid on which points are counted, and what counts as points.
     """
     points = seen_points(belief, uniform_grid(settings.shape_grid), scene.pixel_size, settings.point_density)
     return min(points, float(np.count_nonzero(belief.hits)))

@@ -1,4 +1,4 @@
-"""The rollout planner: go where, over posterior shapes, the fewest views are then still to go."""
+"""The rollout planner: choose the view after which the fewest further views are expected, over posterior shapes."""
 
 from __future__ import annotations
 
@@ -7,16 +7,52 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from nbv_planner.geometry import FloatArray, IntArray
+from nbv_planner.geometry import BoolArray, FloatArray, IntArray
+from nbv_planner.mapping.belief import SurfaceBelief, uniform_grid
+from nbv_planner.planning.integer_programme import cover_programme, milp_solver
 from nbv_planner.planning.objectives.expected_coverage import ExpectedMarginalCoverage
-from nbv_planner.planning.planners.base import Decision, Planner, Situation
-from nbv_planner.planning.planners.settings import PlannerSettings
-from nbv_planner.planning.shapes.views_to_go import views_to_go
+from nbv_planner.planning.planners.planner import Decision, Planner, PlannerSettings, Situation
+from nbv_planner.planning.shapes.sampler import Shapes
+from nbv_planner.planning.shapes.shape_coverage import ShapeCoverage
 from nbv_planner.planning.view_space import ViewSpace
-from nbv_planner.scene import Scene
-from nbv_planner.surface import SurfaceBelief
+from nbv_planner.world.pose import View, Views
+from nbv_planner.world.scene import Scene
 
-# Shapes that are looked ahead on between two looks at the clock.
+# Points below this count as none: they are rounding errors.
+_ROUNDING = 1e-6
+
+
+def views_to_go(coverage: ShapeCoverage, first: IntArray, allowed: BoolArray, target_coverage: float) -> FloatArray:
+    r"""Count the views until `target_coverage`, in (0, 1], of each shape has been seen, shape (S, K).
+
+    The indices of K views to compare are in `first`. After that the greedy planner that knows the shape continues, with
+    views that are `allowed`, shape (V,). Of the last view only the needed part of what it adds counts. A remainder that
+    no view would see counts as one view.
+    """
+    visible, gain = coverage.visible[:, allowed], coverage.gains()[:, first].astype(float)
+    unseen = coverage.unseen[:, None, :] * (1.0 - coverage.visible[:, first])
+    needed = coverage.unseen.sum(axis=1, dtype=float) - (1.0 - target_coverage) * coverage.points
+    needed = np.broadcast_to(needed[:, None], gain.shape)
+    views = np.zeros(gain.shape)
+    while True:
+        views, needed = views + _part_of_view(needed, gain), needed - gain
+        if not (needed > _ROUNDING).any():
+            return views
+        gains = np.matmul(unseen, visible.swapaxes(1, 2))
+        best = gains.argmax(axis=2)[..., None]
+        gain = np.take_along_axis(gains, best, axis=2)[..., 0].astype(float)
+        gain[gain == 0.0] = np.inf  # no view adds to what is left
+        unseen = unseen * (1.0 - np.take_along_axis(visible, best, axis=1))
+
+
+def _part_of_view(needed: FloatArray, gain: FloatArray) -> FloatArray:
+    """Part of a view that is needed: none where nothing is, all of it where it does not add enough, or without end."""
+    short = needed > _ROUNDING
+    part = np.divide(needed, gain, out=short.astype(float), where=short & (gain > needed) & (gain < np.inf))
+    return np.asarray(part)
+
+
+# Shapes that are processed between two checks of the clock.
 _SHAPES_AT_A_TIME = 4
 # Means that differ by rounding alone are equal.
 _DECIMALS = 9
@@ -32,17 +68,7 @@ class RolloutPlanner(Planner):
     """
 
     refinable = False
-
-    def __init__(
-        self, objective: ExpectedMarginalCoverage, scene: Scene, views: ViewSpace, settings: PlannerSettings
-    ) -> None:
-        """Put the parts together.
-
-        Raises:
-            SettingError: `first_candidate` is not among the candidates.
-        """
-        super().__init__(objective, scene, views, settings)
-        self._expected = objective
+    _objective: ExpectedMarginalCoverage
 
     def _rank(self, situation: Situation) -> FloatArray:
         candidates = np.flatnonzero(situation.feasible)
@@ -55,7 +81,7 @@ class RolloutPlanner(Planner):
         return ranks
 
     def decide(
-        self, belief: SurfaceBelief, *, current_view: float | None = None, visited: Sequence[float] = (),
+        self, belief: SurfaceBelief, *, current_view: View | None = None, visited: Sequence[View] = (),
         now: float = 0.0,
     ) -> Decision | None:
         """Choose the next best view within the `deadline`, see :meth:`Planner.decide`."""
@@ -64,8 +90,8 @@ class RolloutPlanner(Planner):
 
     def _views_to_go(self, situation: Situation, first: IntArray) -> FloatArray:
         """Mean number of views to go from each of the views `first` (K,) on, shape (K,)."""
-        expected = self._expected.after(situation.visited)
-        coverage = expected.coverage(situation.belief, self._scene, self.views.angles)
+        expected = self._objective.after(situation.visited)
+        coverage = expected.coverage(situation.belief, self._scene, self.views.candidates.view_angle)
         total, done = np.zeros(len(first)), 0
         for part in coverage.blocks(_SHAPES_AT_A_TIME):
             total += views_to_go(part, first, situation.feasible, self.settings.target_coverage).sum(axis=0)
@@ -73,3 +99,76 @@ class RolloutPlanner(Planner):
             if time.perf_counter() > self._until:
                 break
         return total / done
+
+
+# Weight of the part that is seen beside the number of views: below 1, so that it only chooses among equal numbers.
+_PART_SEEN = 0.5
+
+
+def fewest_views(
+    visible: BoolArray, weight: FloatArray, needed: float, time_limit: float = np.inf
+) -> tuple[int, ...] | None:
+    r"""Find the fewest views that see `needed` points, of equal numbers those that see most (:func:`cover_programme`).
+
+    .. math:: \min \sum_θ x_θ - \tfrac12 \frac{\sum_c w_c z_c}{\sum_c w_c}, \quad \sum_c w_c z_c \ge n
+
+    for cells of `weight` w points, shape (M,), not negative, that views see as in `visible`, shape (V, M). What no view
+    sees is not required. After `time_limit` (seconds) the best found so far is taken; None if nothing was found.
+
+    Raises:
+        DependencyError: SciPy is older than 1.9.
+    """
+    seen, weight = _classes(visible, weight)
+    needed = min(needed, float(weight.sum())) - _ROUNDING
+    if needed <= 0.0:
+        return ()
+    views = len(seen)
+    cost = np.concatenate([np.ones(views), -_PART_SEEN * weight / weight.sum()])
+    enough = np.concatenate([np.zeros(views), weight])
+    return cover_programme("the planner horizon", seen, cost, (enough, needed, np.inf), time_limit=time_limit)[0]
+
+
+def _classes(visible: BoolArray, weight: FloatArray) -> tuple[BoolArray, FloatArray]:
+    """Merge cells that the same views see and leave out those that none does or that weigh nothing."""
+    kept = visible.any(axis=0) & (weight > 0.0)
+    classes, member = np.unique(visible[:, kept], axis=1, return_inverse=True)
+    return classes, np.bincount(member.ravel(), weight[kept], minlength=classes.shape[1]).astype(float)
+
+
+class HorizonPlanner(Planner):
+    r"""Receding horizon: the fewest views that complete `target_coverage` of the mean shape; go to the best of them.
+
+    The mean of the belief is taken for the object (certainty equivalence), so uncertainty has no effect: a
+    heuristic to compare others with. The view of the plan that sees most unseen points of the mean shape comes first.
+    If the mean shape is covered, or no plan was found before the `deadline`, the largest score decides.
+    """
+
+    refinable = False
+
+    def __init__(
+        self, objective: ExpectedMarginalCoverage, scene: Scene, views: ViewSpace, settings: PlannerSettings
+    ) -> None:
+        super().__init__(objective, scene, views, settings)
+        milp_solver("the planner horizon")  # refuses an old SciPy now, not at the first decision
+
+    def _rank(self, situation: Situation) -> FloatArray:
+        feasible = np.flatnonzero(situation.feasible)
+        shape = self._mean_coverage(situation.belief, situation.visited)
+        unseen, gains = shape.unseen[0].astype(float), shape.gains()[0].astype(float)
+        needed = unseen.sum() - (1.0 - self.settings.target_coverage) * shape.points[0]
+        plan = fewest_views(shape.visible[0][feasible] > 0.0, unseen, needed, self.settings.deadline)
+        if not plan:
+            return situation.scores
+        ranks = np.full(len(situation.scores), -np.inf)
+        chosen = feasible[list(plan)]
+        ranks[chosen] = gains[chosen] - situation.costs[chosen]
+        return ranks
+
+    def _mean_coverage(self, belief: SurfaceBelief, taken: Sequence[View]) -> ShapeCoverage:
+        """What is to be seen of the mean shape, as the one shape, once these views have been taken."""
+        grid = uniform_grid(self.settings.shape_grid)
+        mean = np.clip(belief.interpolate(belief.mean, grid), self._scene.radius_min, self._scene.radius_max)
+        return ShapeCoverage.of(
+            Shapes(grid, mean[None]), Views.of(taken).view_angle, self.views.candidates.view_angle, self._scene,
+            belief, self.settings.point_density,
+        )

@@ -6,20 +6,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nbv_planner.evidence import Evidence
 from nbv_planner.geometry import FloatArray
-from nbv_planner.planning.shapes.coverage import surface_density
-from nbv_planner.planning.shapes.measured_surface import MeasuredSurface
-from nbv_planner.planning.shapes.sampler import Shapes, ShapeSampler, evidence_of
-from nbv_planner.planning.shapes.visibility import grades_of_sight
-from nbv_planner.scene import Scene
-from nbv_planner.surface import SurfaceBelief
+from nbv_planner.mapping.belief import SurfaceBelief
+from nbv_planner.planning.shapes.sampler import ShapeSampler
+from nbv_planner.planning.shapes.shape_coverage import (
+    REACH_HIDDEN,
+    REACH_SEEN,
+    measured_parts,
+    surface_density,
+    unseen_fraction,
+)
+from nbv_planner.planning.shapes.shape_visibility import grades_of_sight
+from nbv_planner.world.scene import Scene
 
 # Sine of the angle between a line of sight and the surface below which a small error of its slope hides it: 12 degrees.
 _GRAZING = 0.2
-# Pixel sides from a surface point to the nearest measurement, at most, if it has been measured: where no view
-# sees it, and where views graze it.
-_REACH = (0.5, 1.5)
+# Reach of a measurement where views graze the surface, see `measured_parts`.
+_GRAZED = 1.5
 
 
 @dataclass(frozen=True)
@@ -28,7 +31,7 @@ class CoverageEstimate:
 
     Attributes:
         mean: its mean, in [0, 1].
-        lower: its lower bound at the confidence asked for.
+        lower: its lower bound at the required confidence.
         upper: its upper bound.
         probability: posterior probability that it is at least the target, and the margin beyond it.
     """
@@ -43,25 +46,28 @@ class CoverageEstimate:
 class CoverageCertificate:
     r"""Judges the coverage by the shapes that the object may still have.
 
-    The coverage of a shape s is the part of its expected surface points :math:`ρ_s(φ)` that the views taken would have
-    seen of it: :math:`\sum_{φ \in o_s(θ_{1:t})} ρ_s(φ) / \sum_φ ρ_s(φ)`. Where the edges of what was seen lie is thus
-    as uncertain as the shapes are there: noise moves the outermost measurements along a slanted surface.
+    The coverage of a shape s is the part of its expected surface points :math:`ρ_s(φ)` that was measured:
+    :math:`\sum_φ m_s(φ) ρ_s(φ) / \sum_φ ρ_s(φ)`, :math:`m_s` of
+    :func:`nbv_planner.planning.shapes.shape_coverage.measured_parts`, so a beam that did not come has covered nothing,
+    whatever the declared cone. How near to a shape the measurements must lie depends on how the views taken see it:
 
-    What no view would have seen but at a grazing angle counts only as far as measurements lie nearby. Drawn shapes have
-    walls that are too gentle, as noise moves measurements aside and the priors are smooth; a view then seems to graze a
-    wall that it does not see at all. Beams that met it would have left measurements. The planner does not ask for
-    them (:func:`nbv_planner.planning.shapes.coverage.seen_cells`): to claim takes more than to look elsewhere.
+    * 2.5 pixel sides where the best view sees it well;
+    * 1.5 where it would have seen it but at a grazing angle. Drawn shapes have walls that are too gentle, as noise
+      moves measurements aside and the priors are smooth; a view then seems to graze a wall that it does not see at
+      all. The planner does not distinguish them: a claim needs more than a decision.
+    * 0.5 where no view would have seen it: drawn shapes have bulges, too, where the object has none, and what they
+      hide has been met by beams.
 
-    What lies beside a measurement counts though no view would have seen it: drawn shapes have bulges, too, where the
-    object has none, and what they hide has been met by beams.
+    What lies beside the outermost measurement of a stretch
+    (:func:`nbv_planner.planning.shapes.shape_coverage.unseen_fraction`) has not been covered though it is within reach.
 
     The probability is as good as the prior of the shapes: how often it holds is to be measured.
 
     Attributes:
         sampler: draws the shapes.
         scene: geometry.
-        target: coverage asked for, in (0, 1].
-        density: see :func:`nbv_planner.planning.shapes.coverage.surface_density`.
+        target: required coverage, in (0, 1].
+        density: see :func:`nbv_planner.planning.shapes.shape_coverage.surface_density`.
     """
 
     sampler: ShapeSampler
@@ -70,26 +76,17 @@ class CoverageCertificate:
     density: str = "crossings"
 
     def coverages(self, belief: SurfaceBelief, taken: FloatArray) -> FloatArray:
-        """Coverage of each drawn shape, shape (S,), in [0, 1].
-
-        Args:
-            belief: the belief, with its evidence.
-            taken: views taken so far, shape (T,), radians.
+        """Coverage of each drawn shape, shape (S,), in [0, 1], after the views `taken`, shape (T,), radians.
 
         Raises:
-            SettingError: the belief does not say what it rests on.
+            SettingError: the belief carries no evidence.
         """
         shapes = self.sampler.draw(belief, self.scene)
         points = surface_density(shapes, self.scene.pixel_size, self.density)
-        hidden, grazed = (self._measured_part(shapes, evidence_of(belief), reach) for reach in _REACH)
-        covered = np.choose(grades_of_sight(shapes, taken, self.scene, _GRAZING), [hidden, grazed, 1.0])
+        parts = measured_parts(shapes, belief, self.scene, (REACH_HIDDEN, _GRAZED, REACH_SEEN))
+        covered = np.choose(grades_of_sight(shapes, taken, self.scene, _GRAZING), parts)
+        covered = np.minimum(covered, 1.0 - unseen_fraction(belief, shapes.angle, self.scene.pixel_size))
         return np.asarray((points * covered).sum(axis=1) / points.sum(axis=1))
-
-    def _measured_part(self, shapes: Shapes, evidence: Evidence, reach: float) -> FloatArray:
-        """Part of the surface around each grid angle with a measurement within `reach` pixel sides, shape (S, M)."""
-        scene = self.scene
-        measured = MeasuredSurface.of(evidence, shapes.angle, reach * scene.pixel_size, scene.radius_max)
-        return measured.part(shapes.radius)
 
     def estimate(
         self, belief: SurfaceBelief, taken: FloatArray, delta: float, margin: float = 0.0
@@ -100,7 +97,7 @@ class CoverageCertificate:
             belief: the belief, with its evidence.
             taken: views taken so far, shape (T,), radians.
             delta: probability left outside the interval [lower, upper], half of it on either side.
-            margin: coverage asked for beyond the target, as far as there is any.
+            margin: coverage required beyond the target, as far as possible.
         """
         covered = self.coverages(belief, taken)
         lower, upper = np.quantile(covered, [0.5 * delta, 1.0 - 0.5 * delta])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
@@ -9,23 +10,60 @@ from typing import Protocol
 import numpy as np
 
 from nbv_planner.errors import SettingError
-from nbv_planner.evidence import Evidence, nearest_cell
 from nbv_planner.geometry import FloatArray, wrap_angle
-from nbv_planner.gp.kernels import Kernel, PeriodicMatern
+from nbv_planner.gp.kernels import (
+    KERNELS,
+    PERIODISATIONS,
+    Kernel,
+    KernelSettings,
+    PeriodicMatern,
+    smoothness_text,
+    smoothness_value,
+)
+from nbv_planner.gp.learned_prior import LearnedPriorSettings
 from nbv_planner.gp.posterior import Posterior, posterior_on, trusted
-from nbv_planner.planning.shapes.settings import ShapeSettings
-from nbv_planner.scene import Scene
-from nbv_planner.surface import MapperSettings, SurfaceBelief, uniform_grid
+from nbv_planner.mapping.belief import Evidence, SurfaceBelief, nearest_cell, uniform_grid
+from nbv_planner.mapping.mapper import MapperSettings
+from nbv_planner.settings import setting
+from nbv_planner.world.scene import Scene
+
+
+@dataclass(frozen=True)
+class ShapeSettings(LearnedPriorSettings):
+    """How posterior shapes are drawn, and how far the rollout looks ahead."""
+
+    shape_prior: str = setting(
+        "learned",
+        "EMC, rollout: prior of the shapes: fixed (the mapper's), or learned (averaged over kernels and symmetries).",
+        choices=("fixed", "learned"),
+    )
+    shapes: int = setting(32, "EMC, rollout: number of posterior shapes.", ge=1, le=10_000)
+    shape_grid: int = setting(360, "EMC, rollout: number of angles of a posterior shape.", ge=16, le=100_000)
+    edge_probability: float = setting(
+        0.5, "learned: part of the shapes in which straight edges continue across what was not seen, until they meet.",
+        ge=0.0, le=1.0,
+    )
+    edge_length: float = setting(
+        1.0, "learned: least length of a measured stretch that counts as a straight edge.", unit="m", gt=0.0
+    )
+    point_density: str = setting(
+        "crossings", "EMC, rollout: what counts as surface points: crossings of pixel edges, or length of the contour.",
+        choices=("crossings", "length"),
+    )
+    free_space: bool = setting(True, "EMC, rollout: let beams that met nothing bound the shapes.")
+    first_views: int = setting(12, "rollout: number of views of largest EMC that are looked ahead from.", ge=1)
+    target_coverage: float = setting(
+        0.95, "rollout, COVERED: part of the surface that is to be seen.", gt=0.0, le=1.0
+    )
+    deadline: float = setting(
+        1.0, "rollout: time for a decision, after which the best answer so far is taken.", unit="s", gt=0.0,
+        read_only=False,
+    )
 
 
 @dataclass(frozen=True, eq=False)
 class Shapes:
-    """Shapes of equal weight.
-
-    Attributes:
-        angle: grid, shape (M,), rising in [0, 2π), uniform, radians.
-        radius: radius of each shape, shape (S, M), metres.
-    """
+    """Shapes of equal weight: radii, shape (S, M), metres, on a uniform grid of angles rising in [0, 2π)."""
 
     angle: FloatArray
     radius: FloatArray
@@ -38,35 +76,68 @@ class ShapeSampler(Protocol):
         """Draw the shapes; the same belief gives the same ones.
 
         Raises:
-            SettingError: the belief does not say what it rests on.
+            SettingError: the belief carries no evidence.
         """
-        ...
 
 
 @dataclass(frozen=True)
 class Prior:
-    """What is assumed about the surface before the first measurement.
-
-    Attributes:
-        kernel: covariance function of the radius.
-        mean: mean radius, metres.
-    """
+    """What is assumed about the surface before the first measurement: kernel of the radius, and its mean, metres."""
 
     kernel: Kernel = field(default_factory=PeriodicMatern)
     mean: float = MapperSettings().prior_mean
+
+
+_PRIOR_VERSION = 1.0
+
+
+@dataclass(frozen=True)
+class PriorSettings(KernelSettings):
+    """The mapper's prior by the names of its parameters; each surface carries it to the planner as :attr:`numbers`.
+
+    Raises:
+        SettingError: a value is out of range, or the periodisation does not exist for the kernel.
+    """
+
+    prior_mean: float = setting(MapperSettings().prior_mean, "Prior mean of the radius.", unit="m", gt=0.0)
+
+    def prior(self) -> Prior:
+        """Build the prior."""
+        return Prior(self.build(), self.prior_mean)
+
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        """Layout version, prior_mean, kernel_std, length_scale, ν, codes of kernel and periodisation, kappa, cut_*."""
+        return (
+            _PRIOR_VERSION, self.prior_mean, self.kernel_std, self.length_scale, smoothness_value(self.smoothness),
+            float(KERNELS.index(self.kernel)), float(PERIODISATIONS.index(self.periodisation)), float(self.kappa),
+            self.cut_start, self.cut_end,
+        )
+
+    @classmethod
+    def from_numbers(cls, numbers: Sequence[float]) -> PriorSettings:
+        """The settings whose :attr:`numbers` these are; ν is written as a fraction where it is half an odd integer.
+
+        Raises:
+            SettingError: they are no prior, or of another layout.
+        """
+        version, mean, std, length, nu, kernel, periodisation, kappa, cut_start, cut_end = numbers
+        if version != _PRIOR_VERSION:
+            raise SettingError(f"the prior has layout {version:g}, this package reads {_PRIOR_VERSION:g}")
+        if kernel not in range(len(KERNELS)) or periodisation not in range(len(PERIODISATIONS)) or kappa % 1.0 != 0.0:
+            raise SettingError(f"no prior has kernel {kernel:g}, periodisation {periodisation:g} and kappa {kappa:g}")
+        return cls(
+            KERNELS[int(kernel)], smoothness_text(nu), length, std, PERIODISATIONS[int(periodisation)], int(kappa),
+            cut_start, cut_end, mean,
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class PosteriorShapes:
     """Draw shapes from the Gaussian posterior, cut off where the object is known not to be.
 
-    The same standard normals serve every round (common random numbers), so that the shapes change with the evidence
-    alone and decisions of one episode can be compared.
-
-    Attributes:
-        prior: prior of the radius.
-        settings: number of shapes and their grid.
-        seed: seed of the standard normals.
+    The same standard normals, from `seed`, serve every round (common random numbers), so that the shapes change with
+    the evidence alone and decisions of one episode can be compared.
     """
 
     prior: Prior
@@ -76,7 +147,8 @@ class PosteriorShapes:
     def draw(self, belief: SurfaceBelief, scene: Scene) -> Shapes:
         """Draw the shapes, see :class:`ShapeSampler`."""
         posterior = trusted(self._unconditioned.adding(*evidence_of(belief).measured), self._grid)
-        radius = posterior.sample(self._normals(posterior.normals_per_sample))
+        normals = np.random.default_rng(self.seed).standard_normal((self.settings.shapes, posterior.normals_per_sample))
+        radius = posterior.sample(normals)
         return Shapes(self._grid, within_bounds(radius, self._grid, belief, scene, self.settings.free_space))
 
     @cached_property
@@ -87,16 +159,12 @@ class PosteriorShapes:
     def _unconditioned(self) -> Posterior:
         return posterior_on(self._grid, self.prior.kernel, self.prior.mean)
 
-    def _normals(self, size: int) -> FloatArray:
-        """Standard normals, shape (S, size): the same at every call."""
-        return np.random.default_rng(self.seed).standard_normal((self.settings.shapes, size))
-
 
 def evidence_of(belief: SurfaceBelief) -> Evidence:
-    """What `belief` rests on.
+    """The evidence of `belief`.
 
     Raises:
-        SettingError: it does not say.
+        SettingError: it carries none.
     """
     if belief.evidence is None:
         raise SettingError("the surface carries no evidence (measurements by grid angle): EMC and rollout need it")
@@ -106,17 +174,10 @@ def evidence_of(belief: SurfaceBelief) -> Evidence:
 def within_bounds(
     radius: FloatArray, angle: FloatArray, belief: SurfaceBelief, scene: Scene, free_space: bool
 ) -> FloatArray:
-    """Cut draws (S, M), metres, off at the bounds of the object and, with `free_space`, at what was found free.
+    """Cut draws (S, M), metres, on a grid `angle` (M,), radians, off at the scene's bounds and at what was found free.
 
-    Where the surface itself was measured, that tells more than what is free. Cutting off is a heuristic in place of
-    drawing again and again until nothing contradicts.
-
-    Args:
-        radius: draws, shape (S, M), metres.
-        angle: their grid, shape (M,), radians.
-        belief: holds the evidence.
-        scene: bounds of the radius.
-        free_space: whether to look at what was found free.
+    Where the surface itself was measured, that is more informative than what is free. Cutting off is a heuristic in
+    place of drawing again until nothing contradicts. Without `free_space`, only the bounds count.
     """
     if free_space:
         evidence = evidence_of(belief)

@@ -1,4 +1,4 @@
-"""Straight edges go on where nothing has been seen, until they meet."""
+"""Straight edges continue where nothing has been seen, until they meet."""
 
 from __future__ import annotations
 
@@ -7,10 +7,90 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, IntArray
-from nbv_planner.planning.shapes.edge_line import edge_line
+from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, IntArray, angle_difference, polar_to_cartesian
 
-# Fewest grid angles of a gap that is worth a corner.
+# Lengths that are tried, in units of the least one; the longest straight stretch is the most informative.
+_LENGTHS = (8.0, 4.0, 2.0, 1.0)
+# Part of a length over which there must be measurements.
+_FILLED = 0.8
+# Fewest measurements that show whether a stretch is straight.
+_FEWEST_ON_LINE = 5
+# Farthest from its end that a stretch is evaluated, radians: an edge that the camera meets spans less.
+_FARTHEST = 1.5
+# Root mean square of the residuals, in standard deviations, beyond which no line fits.
+_WORST_FIT = 1.5
+# Standard deviations by which a curve must beat the line.
+_SIGNIFICANT = 2.0
+
+
+@dataclass(frozen=True, eq=False)
+class EdgeLine:
+    r"""A straight line :math:`1/r = a\cos φ + b\sin φ`, as far as measurements determine it.
+
+    Its coefficients (a, b), shape (2,), and a square root F of their covariance F Fᵀ, shape (2, 2), are in 1/m.
+    """
+
+    coefficients: FloatArray
+    factor: FloatArray
+
+    def inverse_radius(self, angle: FloatArray, normal: FloatArray) -> FloatArray:
+        """Return 1/r of draws of the line at each angle (G,), radians, from normals (n, 2); shape (n, G), 1/m."""
+        drawn = self.coefficients + normal @ self.factor.T
+        return np.asarray(drawn @ np.stack([np.cos(angle), np.sin(angle)]))
+
+
+def edge_line(
+    angle: FloatArray, radius: FloatArray, std: FloatArray, end: float, turn: int, least_length: float
+) -> EdgeLine | None:
+    r"""Fit the line that a measured stretch ends with; None if it is not straight over `least_length` (metres).
+
+    The longest of 8, 4, 2 and 1 times `least_length` over which the measurements are straight is taken. They are if
+
+    .. math:: 1/r = a\cos φ + b\sin φ + c
+
+    (a conic about the centre; a straight line for c = 0) leaves no more than the noise, and c is no more than two
+    standard deviations. Measured are angles (radians), positive radii and their positive standard deviations (metres),
+    shape (n,) each; the stretch ends at the angle `end` (radians), with rising (`turn` 1) or falling angle (-1).
+    """
+    before = -turn * angle_difference(angle, np.asarray(end))
+    near = np.flatnonzero((before >= -1e-6) & (before < _FARTHEST))
+    if len(near) < _FEWEST_ON_LINE:
+        return None
+    near = near[np.argsort(before[near], kind="stable")]
+    x, y = polar_to_cartesian(angle[near], radius[near])
+    away = np.hypot(x - x[0], y - y[0])
+    for length in least_length * np.array(_LENGTHS):
+        within = away <= length
+        if within.sum() >= _FEWEST_ON_LINE and away[within].max() >= _FILLED * length:
+            part = near[within]
+            try:
+                line = _straight(angle[part], radius[part], std[part])
+            except np.linalg.LinAlgError:  # all at one angle
+                continue
+            if line is not None:
+                return line
+    return None
+
+
+def _straight(angle: FloatArray, radius: FloatArray, std: FloatArray) -> EdgeLine | None:
+    """Fit a line, None if the measurements are not straight."""
+    scale = radius**2 / std  # 1/σ of the inverse radius, to first order
+    curve = np.column_stack([np.cos(angle), np.sin(angle), np.full(len(angle), 1.0 / radius.mean())])
+    solution, factor, residual = _least_squares(curve * scale[:, None], scale / radius)
+    if residual > _WORST_FIT or abs(solution[2]) > _SIGNIFICANT * np.hypot.reduce(factor[2]):
+        return None
+    return EdgeLine(*_least_squares(curve[:, :2] * scale[:, None], scale / radius)[:2])
+
+
+def _least_squares(matrix: FloatArray, right: FloatArray) -> tuple[FloatArray, FloatArray, float]:
+    """Solution x of Ax = b with errors of standard deviation 1, a root of its covariance, and the root mean square."""
+    q, r = np.linalg.qr(matrix)
+    factor = np.linalg.inv(r)
+    solution = factor @ (q.T @ right)
+    return solution, factor, float(np.sqrt(np.mean((matrix @ solution - right) ** 2)))
+
+
+# Fewest grid angles of a gap for which corners are tried.
 _FEWEST = 3
 # Widest edge between two corners, radians: from half a turn on it would pass the centre on the other side.
 _WIDEST = 2.8
@@ -20,13 +100,12 @@ _TRIES = 8
 
 @dataclass(frozen=True, eq=False)
 class EdgeDraws:
-    """The chance in how straight edges go on, for S shapes: the same in every round (common random numbers).
+    """Random choices of how straight edges continue, for S shapes: the same in every round (common random numbers).
 
-    Attributes:
-        going_on: whose edges go on, shape (S,).
-        meeting: whose edges go on until they meet, if they do, shape (S,); the others have one edge more in between.
-        normal: standard normals of the lines before and behind a gap, shape (S, 2, 2).
-        corner: quantiles of two corners in a gap, pairs that are tried in turn, shape (S, T, 2), in [0, 1).
+    The edges of the shapes that are `going_on`, shape (S,), continue: of those `meeting`, shape (S,), until they meet,
+    if they do; the others have one edge more in between. For that there are standard normals of the lines before and
+    behind a gap, shape (S, 2, 2), and quantiles of two corners in it, pairs that are tried in turn, shape (S, T, 2), in
+    [0, 1).
     """
 
     going_on: BoolArray
@@ -36,7 +115,7 @@ class EdgeDraws:
 
     @classmethod
     def of(cls, generator: np.random.Generator, count: int, probability: float) -> EdgeDraws:
-        """Draw for `count` shapes, of which a part `probability` has edges that go on, two thirds of it meeting."""
+        """Draw for `count` shapes, of which a part `probability` has edges that continue, two thirds of it meeting."""
         going_on = generator.permutation(count) < np.round(probability * count)
         meeting = generator.random(count) < 2.0 / 3.0
         normal = generator.standard_normal((count, 2, 2))
@@ -47,21 +126,15 @@ def with_edges_going_on(
     radius: FloatArray, angle: FloatArray, seen: BoolArray, measured: tuple[FloatArray, FloatArray, FloatArray],
     draws: EdgeDraws, least_length: float, bounds: tuple[float, float],
 ) -> FloatArray:
-    r"""Let the straight edges at both ends of each gap go on in some shapes, shape (S, M), metres.
+    r"""Let the straight edges at both ends of each gap continue in some of the drawn shapes, shape (S, M), metres.
 
     A Gaussian process rounds every corner. Where a gap lies between two straight edges (:func:`edge_line`), it is
     filled by what polygons have there: both edges up to where they meet, or up to two corners anywhere in the gap with
     a third edge in between. A shape of which no such filling lies between the bounds stays as it is. How many shapes
     are filled like that is a heuristic, no posterior probability.
 
-    Args:
-        radius: drawn shapes, shape (S, M), metres.
-        angle: their grid, shape (M,), radians, uniform.
-        seen: which grid angles have been seen, shape (M,).
-        measured: angles (radians), radii and their standard deviations (metres) of the measurements, shape (n,) each.
-        draws: which shapes, and how.
-        least_length: of a straight edge, metres.
-        bounds: least and greatest radius, metres.
+    The uniform grid `angle` (radians) and where it has been `seen` have shape (M,); what was measured, and the least
+    length of an edge, are as in :func:`edge_line`; the `bounds` are the least and the greatest radius, metres.
     """
     radius, rows = radius.copy(), np.flatnonzero(draws.going_on)
     for gap in _gaps(seen):
@@ -103,13 +176,8 @@ def _gaps(seen: BoolArray) -> Iterator[IntArray]:
 def _corners(before: FloatArray, behind: FloatArray, meeting: BoolArray, corner: FloatArray) -> Iterator[IntArray]:
     """Yield the last place on the edge before and the first on the one behind, (n, 2), in the order they are tried.
 
-    Where they are the wrong way around there is nothing to try.
-
-    Args:
-        before: inverse radius of the edge before, shape (n, G).
-        behind: of the edge behind, shape (n, G).
-        meeting: which shapes have no edge in between if theirs meet once, shape (n,).
-        corner: see :class:`EdgeDraws`, shape (n, T, 2).
+    Where they are the wrong way around there is nothing to try. The edges are inverse radii, shape (n, G); `meeting`
+    and `corner` are as in :class:`EdgeDraws`.
     """
     crossing = np.diff(before > behind, axis=1)
     last = np.where(meeting & (crossing.sum(axis=1) == 1), crossing.argmax(axis=1), before.shape[1])

@@ -1,1 +1,1 @@
-"""The three nodes, one per file."""
+"""The nodes, one per file."""

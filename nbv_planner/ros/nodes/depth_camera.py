@@ -1,4 +1,4 @@
-"""Node `depth_camera`: a simulated 2D depth camera on the view circle. Never used on a real robot."""
+"""Node `depth_camera`: a simulated 2D depth camera that moves around the object. Never used on a real robot."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from rclpy.parameter import Parameter
 from sensor_msgs.msg import LaserScan, PointCloud2
 from std_srvs.srv import Trigger
 
-from nbv_planner.camera import CameraPose
+from nbv_planner.episode.messages import check_frame, pose_from_msg, to_nanoseconds
+from nbv_planner.episode.parameters import NODE_SETTINGS, DepthCameraParameters, StateFile
 from nbv_planner.errors import StateFileError
 from nbv_planner.geometry import angle_difference, wrap_angle
-from nbv_planner.node_settings import NODE_SETTINGS, DepthCameraParameters
-from nbv_planner.objects import parse_object, surface_points
-from nbv_planner.ros import conversions, qos
-from nbv_planner.ros.base_node import BaseNode, run_node
-from nbv_planner.ros.parameters import read_settings
-from nbv_planner.ros.state_keeper import StateKeeper
-from nbv_planner.ros.worker import end_process
-from nbv_planner.saving import SavingSettings, StateFile, fixed_settings
-from nbv_planner.scene import Scene
-from nbv_planner.simulated_camera import MotionSettings, SensorSettings, SimulatedCamera
-from nbv_planner.state.state_file import SavedState
+from nbv_planner.mapping.saved import SavedState
+from nbv_planner.ros.core import qos
+from nbv_planner.ros.core.node import BaseNode
+from nbv_planner.ros.core.node_parameters import read_settings
+from nbv_planner.ros.core.saved_state import StateKeeper
+from nbv_planner.ros.io import conversions
+from nbv_planner.world.objects import parse_object, surface_points
+from nbv_planner.world.pose import View
+from nbv_planner.world.scene import Scene
+from nbv_planner.world.simulated_camera import MotionSettings, SensorSettings, SimulatedCamera
 
 _FILES = ("file", "spline")
 _NO_FILE = "object: an object out of a file can be given at start only, not by a message"
-_ANGLES = ("set_out_angle", "goal_angle")
+_VIEWS = ("set_out", "goal")
 _COUNTS = ("set_out_at", "view_number", "goal_stamp")
 
 
@@ -38,7 +38,6 @@ class DepthCamera(BaseNode):
     """Moves to goal poses, casts beams on the true object, publishes scan and pose with the same stamp."""
 
     def __init__(self, **kwargs: Any) -> None:
-        """Declare the parameters, and become active unless `autostart` says otherwise."""
         super().__init__("depth_camera", NODE_SETTINGS["depth_camera"], **kwargs)
         self.serve(Trigger, "~/reset", self.on_reset)
         self.autostart()
@@ -50,23 +49,30 @@ class DepthCamera(BaseNode):
         self.parameters = read_settings(self, DepthCameraParameters)
         shape = parse_object(self.parameters.object, self.scene)
         self.camera = SimulatedCamera(shape, self.scene, read_settings(self, SensorSettings))
-        self._rest()
-        self._keeper = self._make_keeper()
-        self._keeper.restore(self._go_on)
-        override = {"qos_overriding_options": qos.overridable()}
-        self._scan = self.create_publisher(LaserScan, "scan", qos.reliable(), **override)
-        self._pose = self.create_publisher(PoseStamped, "camera_pose", qos.reliable(), **override)
-        self._truth = self.create_publisher(PointCloud2, "ground_truth/surface", qos.latched(), **override)
-        self.create_subscription(
-            PoseStamped, "goal_pose", self.guarded("goal_pose", self.on_goal), qos.reliable(), **override
-        )
+        self._stand_at_start()
+        self._keeper = StateKeeper(self, "simulated camera", StateFile, self.scene)
+        self._keeper.restore(self._resume)
+        self._scan = self.advertise(LaserScan, "scan", qos.reliable())
+        self._pose = self.advertise(PoseStamped, "camera_pose", qos.reliable())
+        self._transforms = self._publisher_of_transforms()
+        self._truth = self.advertise(PointCloud2, "ground_truth/surface", qos.latched())
+        self.listen(PoseStamped, "goal_pose", self.on_goal, qos.reliable())
         points = surface_points(shape, self.scene.pixel_size)
         frame = self.header(self.parameters.object_frame)
         self._truth.publish(conversions.contour_to_msg(points.angle, points.radius, frame))
         self.create_timer(1.0 / self.motion.scan_rate, self.on_timer)
 
+    def _publisher_of_transforms(self) -> Any:
+        """Publisher of the camera's transform for RViz, or None where tf2_msgs is not installed."""
+        try:
+            from tf2_msgs.msg import TFMessage
+        except ImportError:
+            self.get_logger().info("no transforms on /tf: tf2_msgs is not installed; it comes with ROS 2 only")
+            return None
+        return self.advertise(TFMessage, "/tf", qos.reliable(100))
+
     def on_parameters(self, parameters: Iterable[Parameter]) -> SetParametersResult:
-        """As for every node; but no message makes it read a file."""
+        """As for every node, but no message can make it read a file."""
         parameters = list(parameters)
         for parameter in parameters:
             if parameter.name == "object" and str(parameter.value).partition(":")[0].strip() in _FILES:
@@ -74,105 +80,108 @@ class DepthCamera(BaseNode):
         return super().on_parameters(parameters)
 
     def activate(self) -> None:
-        """Move from where the camera rested: the time until now does not count as time to move in."""
+        """Resume the motion; the inactive time does not count as motion time."""
         self._moved_at = self.now_ns()
 
-    def _make_keeper(self) -> StateKeeper:
-        file, saving = read_settings(self, StateFile).state_file, read_settings(self, SavingSettings)
-        return StateKeeper(self, "simulated camera", file, saving, fixed_settings(self.scene))
+    def _resume(self, state: SavedState) -> None:
+        """Stand where the camera would be had the node not ended: a robot keeps moving while its driver restarts.
 
-    def _go_on(self, state: SavedState) -> None:
-        """Stand where the camera would be had the node not ended: a carrier drives on while its driver is away.
-
-        The scans at a view are numbered anew, so that the first one has the noise that it would have had.
-
-        Raises:
-            StateFileError: it is no camera's state.
+        The numbers of the scans at a view restart, so that the first one has the noise that it would have had.
         """
         values = state.values
-        angles, counts = [values.get(name) for name in _ANGLES], [values.get(name) for name in _COUNTS]
-        if not all(type(angle) is float and math.isfinite(angle) for angle in angles) or not all(
+        usual = {"angle": None, "view_distance": self.scene.view_distance, "view_turn": 0.0}
+        places = [[values.get(f"{name}_{key}", value) for key, value in usual.items()] for name in _VIEWS]
+        counts = [values.get(name) for name in _COUNTS]
+        if not all(type(number) is float and math.isfinite(number) for place in places for number in place) or not all(
             type(count) is int for count in counts
         ):
             raise StateFileError("content", f"{dict(values)} is no state of a camera")
-        self._set_out_angle, self.goal_angle = (float(wrap_angle(angle)) for angle in angles)
+        self._set_out, self.goal = (View(float(wrap_angle(angle)), *place) for angle, *place in places)
         self._set_out_at, self.view_number, self._goal_stamp = counts
-        self.view_angle, self._moved_at = self._set_out_angle, self._set_out_at
+        self.view, self._moved_at = self._set_out, self._set_out_at
         self._move(self.now_ns())
 
     def _keep(self) -> None:
-        """Save where the camera goes, beside the node's own work."""
         if self._keeper.autosave:
-            values = (self._set_out_angle, self.goal_angle, self._set_out_at, self.view_number, self._goal_stamp)
-            state = self._keeper.state(dict(zip(_ANGLES + _COUNTS, values, strict=True)), {})
+            values: dict[str, Any] = {}
+            for name, view in zip(_VIEWS, (self._set_out, self.goal), strict=True):
+                more = view.off_circle(self.scene.view_distance)
+                values |= {f"{name}_angle": view.view_angle} | {f"{name}_{key}": number for key, number in more.items()}
+            counts = (self._set_out_at, self.view_number, self._goal_stamp)
+            state = self._keeper.state({**values, **dict(zip(_COUNTS, counts, strict=True))}, {})
             self.worker.submit(partial(self._keeper.write, state), self._keeper.took)
 
-    def _rest(self) -> None:
+    def _stand_at_start(self) -> None:
         """Stand at the initial view, before any goal."""
-        self.view_angle = float(wrap_angle(self.motion.initial_view_angle))
-        self.goal_angle = self.view_angle
+        self.view = View(float(wrap_angle(self.motion.initial_view_angle)), self.scene.view_distance)
+        self.goal = self.view
         self.view_number = 0
         self._scan_number = 0
-        self._goal_stamp = -1  # that of no goal
+        self._goal_stamp = -1  # number of no goal
         self._moved_at = self._set_out_at = self.now_ns()
-        self._set_out_angle = self.view_angle
+        self._set_out = self.view
 
     def on_goal(self, msg: PoseStamped) -> None:
-        """Set out for a goal; the same goal sent again is no new view."""
-        conversions.check_frame(msg.header, self.parameters.object_frame)
-        goal = conversions.pose_from_msg(msg)
-        stamp = conversions.to_nanoseconds(msg.header.stamp)
+        """Start moving to a goal; a republished goal is no new view."""
+        check_frame(msg.header, self.parameters.object_frame)
+        goal = View.of(pose_from_msg(msg))
+        stamp = to_nanoseconds(msg.header.stamp)
         if stamp == self._goal_stamp:
             return
-        self._goal_stamp, self.goal_angle = stamp, goal.view_angle
+        on_circle = View(goal.view_angle, self.scene.view_distance)
+        self._goal_stamp, self.goal = stamp, goal if goal.off_circle(self.scene.view_distance) else on_circle
         self.view_number += 1
         self._scan_number = 0
         self._moved_at = self._set_out_at = self.now_ns()
-        self._set_out_angle = self.view_angle
+        self._set_out = self.view
         self._keep()
         if self.motion.angular_speed == 0.0:
             self.on_timer()
 
     def on_timer(self) -> None:
-        """Move on and take a scan; while the node is inactive the camera stands and takes none."""
+        """Move and take a scan; the camera of an inactive node stands still and takes none."""
         if not self.active:
             return
         now = self.now_ns()
         self._move(now)
-        pose = CameraPose.on_view_circle(self.view_angle, self.scene.view_distance)
-        # The others take in the pose while the beams are cast.
-        self._pose.publish(conversions.pose_to_msg(pose, self.header(self.parameters.object_frame, now)))
+        pose = self.view.pose
+        # Subscribers receive the pose while the beams are cast.
+        header = self.header(self.parameters.object_frame, now)
+        self._pose.publish(conversions.pose_to_msg(pose, header))
+        if self._transforms is not None:
+            transform = conversions.transform_to_msg(pose, header, self.parameters.camera_frame)
+            self._transforms.publish(self._transforms.msg_type(transforms=[transform]))
         scan = self.camera.scan(pose, self.view_number, self._scan_number)
-        if self.view_angle == self.goal_angle:
-            # Numbered from the arrival, so that the noise of a view does not depend on how long the way took.
+        if self.view == self.goal:
+            # Numbered from the arrival, so that the noise of a view does not depend on the travel time.
             self._scan_number += 1
-        self._scan.publish(conversions.scan_to_msg(scan, self.header(self.parameters.camera_frame, now)))
+        header = self.header(self.parameters.camera_frame, now)
+        self._scan.publish(conversions.scan_to_msg(scan, header, 1.0 / self.motion.scan_rate))
 
     def _move(self, now: int) -> None:
-        """Move along the view circle, the shorter way."""
-        way = float(angle_difference(self.goal_angle, self.view_angle))
+        """Move around the object by the shorter way, and evenly to the distance and the turn of the goal."""
+        view, goal = self.view, self.goal
+        way = float(angle_difference(goal.view_angle, view.view_angle))
         reach = self.motion.angular_speed * max(now - self._moved_at, 0) * 1e-9
         self._moved_at = now
         if self.motion.angular_speed == 0.0 or abs(way) <= reach:
-            self.view_angle = self.goal_angle
+            self.view = goal
         else:
-            self.view_angle = float(wrap_angle(self.view_angle + math.copysign(reach, way)))
+            part = reach / abs(way)
+            self.view = View(
+                float(wrap_angle(view.view_angle + math.copysign(reach, way))),
+                view.distance + part * (goal.distance - view.distance), view.turn + part * (goal.turn - view.turn),
+            )
 
-    def on_reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        """Go back to the initial view and number the views from the start."""
-        self._rest()
+    def on_reset(self) -> str:
+        """Return to the initial view and restart the view numbers."""
+        self._stand_at_start()
         self._keep()
-        response.success, response.message = True, f"camera at {self.view_angle:.4f} rad"
-        return response
+        return f"camera at {self.view.view_angle:.4f} rad"
 
     def diagnosis(self) -> tuple[bytes, str, dict[str, object]]:
-        """Where the camera stands."""
+        """Camera angle and motion."""
         level, message, values = super().diagnosis()
-        values.update(view_angle=self.view_angle, goal_angle=self.goal_angle, views=self.view_number)
+        values.update(view_angle=self.view.view_angle, goal_angle=self.goal.view_angle, views=self.view_number)
         values.update(self._keeper.diagnosis())
         return level, message, values
-
-
-def main(args: list[str] | None = None) -> None:
-    """Run the node."""
-    end_process(run_node(DepthCamera, args))

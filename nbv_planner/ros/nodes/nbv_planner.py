@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import time
 import traceback
 from collections.abc import Callable
 from functools import partial
@@ -11,69 +9,59 @@ from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PoseStamped, PoseWithCovarianceStamped
-from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.parameter import Parameter
 from rclpy.task import Future
 from sensor_msgs.msg import PointCloud2
 from std_srvs.srv import SetBool, Trigger
 
-from nbv_planner.camera_poses import PoseSettings
+from nbv_planner.episode.messages import belief_from_msg, check_frame, pose_from_msg, prior_from_msg, to_nanoseconds
+from nbv_planner.episode.parameters import NODE_SETTINGS, NbvPlannerParameters, StateFile
 from nbv_planner.errors import InputRejectedError, SettingError, StateFileError
-from nbv_planner.gp.kernels import KernelSettings
-from nbv_planner.node_settings import NODE_SETTINGS, NbvPlannerParameters, PriorMean
-from nbv_planner.planning.goal import Goal, Target
-from nbv_planner.planning.monitoring import termination_monitor
-from nbv_planner.planning.planners import Planner, PlannerSettings, Prior, planner_named
-from nbv_planner.planning.reminder import GoalReminder
-from nbv_planner.planning.session import Answer, PlanningSession, Question, SessionSettings, State
-from nbv_planner.planning.termination import TerminationSettings
-from nbv_planner.planning.view_space import ViewSpace, ViewSpaceSettings
-from nbv_planner.ros import conversions, qos
-from nbv_planner.ros.base_node import BaseNode, run_node
-from nbv_planner.ros.end_signals import NodeFinished
-from nbv_planner.ros.goal_action import ACTION, GoalAction, navigate_to_pose
-from nbv_planner.ros.parameters import changed_settings, read_settings
-from nbv_planner.ros.planner_words import iteration_values, status_values, status_words
-from nbv_planner.ros.run_info import RunInfo
-from nbv_planner.ros.state_keeper import StateKeeper
-from nbv_planner.ros.transforms import TransformPoses
-from nbv_planner.ros.worker import end_process
-from nbv_planner.saving import SavingSettings, StateFile, fixed_settings
-from nbv_planner.scan_matching import ArrivalSettings
-from nbv_planner.scene import Scene
-from nbv_planner.state.state_file import SavedState
+from nbv_planner.mapping.matching import ArrivalSettings
+from nbv_planner.mapping.saved import SavedState
+from nbv_planner.planning.episode_memory import Goal, GoalReminder, SurfaceOrigin, Target
+from nbv_planner.planning.planners import Planner, PlannerSettings, planner_named
+from nbv_planner.planning.session import Answer, PlanningSession, Question, SessionSettings
+from nbv_planner.planning.shapes.sampler import PriorSettings
+from nbv_planner.planning.termination import TerminationMonitor, TerminationSettings, termination_monitor
+from nbv_planner.planning.view_space import CircleViewSpace, ViewSpaceSettings
+from nbv_planner.ros.core import qos
+from nbv_planner.ros.core.node import BaseNode, finish
+from nbv_planner.ros.core.node_parameters import changed_settings, read_settings
+from nbv_planner.ros.core.saved_state import StateKeeper
+from nbv_planner.ros.io import conversions
+from nbv_planner.ros.io.robot import ACTION, GoalAction, TransformPoses, navigate_to_pose
+from nbv_planner.ros.io.status import RunInfo, StatusReport, iteration_values, summary
+from nbv_planner.world.pose import PoseSettings
+from nbv_planner.world.scene import Scene, check_proportions
 
 # Seconds for which the last status stays available before the process ends.
 _LINGER = 2.0
-
-# States between two views: too short to be worth a line in the log, or news on /diagnostics.
-_AT_WORK = {State.PLANNING, State.MOVING, State.MEASURING}
-_PASSING = {State.PLANNING, State.MEASURING}
-# Seconds between two lines about views: nobody reads faster, and each takes half a millisecond.
-_LINE_PERIOD = 0.5
+# Seconds beyond input_timeout without /diagnostics of the mapper, which publishes them every second.
+_GRACE = 2.0
 
 
 class NbvPlannerNode(BaseNode):
-    """Plans view after view and says what it does, what it waits for and why it ended.
+    """Plans view after view and reports what it does, what it waits for and why it ended.
 
-    A decision is made beside the node, which goes on listening meanwhile; a decision that has been overtaken (paused,
-    stopped, reset) is thrown away.
+    A decision is computed in a worker thread while the node receives messages; the result of an outdated decision
+    (paused, stopped, reset) is discarded.
     """
 
-    # There before the constructor: rclpy 9 destroys a node that refuses its parameters.
+    # Set before the constructor: rclpy 9 destroys a node that refuses its parameters.
     session: PlanningSession | None = None
     _keeper: StateKeeper | None = None
 
     def __init__(self, **kwargs: Any) -> None:
-        """Declare the parameters, and become active unless `autostart` says otherwise."""
         super().__init__("nbv_planner", NODE_SETTINGS["nbv_planner"], **kwargs)
         self._robot: GoalAction | None = None
-        self._said: tuple[State, str] | None = None
-        self._line_at = -math.inf
-        # These last, so that the node can be asked why it does nothing before it is configured, too.
-        override = {"qos_overriding_options": qos.overridable()}
-        self._status = self.create_publisher(DiagnosticStatus, "~/status", qos.latched(), **override)
-        self._open_services()
+        # These last as long as the node, so that an unconfigured node can also answer why it is inactive.
+        self._report = StatusReport(self)
+        for answer in (
+            self.on_start, self.on_stop, self.on_reset, self.on_skip_view, self.on_save, self.on_load, self.on_plan_once
+        ):
+            self.serve(Trigger, f"~/{answer.__name__.removeprefix('on_')}", answer)
+        self.serve(SetBool, "~/pause", self.on_pause)
         self.autostart()
 
     def configure(self) -> None:
@@ -81,84 +69,81 @@ class NbvPlannerNode(BaseNode):
         self.scene = read_settings(self, Scene)
         self.parameters = read_settings(self, NbvPlannerParameters)
         self.poses = read_settings(self, PoseSettings)
-        self._transforms = (
-            TransformPoses(self, self.parameters.object_frame) if self.poses.pose_source == "tf" else None
-        )
-        planner = self._planner()
-        limits = read_settings(self, TerminationSettings)
-        self.session = PlanningSession(
-            planner,
-            termination_monitor(limits, planner.settings, self.scene, self._prior()),
-            read_settings(self, ArrivalSettings),
-            read_settings(self, SessionSettings),
-            self.scene.view_distance,
-        )
+        by_tf = self.poses.pose_source == "tf"
+        if by_tf and not self.parameters.camera_frame:
+            raise SettingError(
+                f"{self.get_name()}: camera_frame: '' is no frame; with pose_source tf it must be that of the scans"
+            )
+        self._transforms = TransformPoses(self, self.parameters.object_frame) if by_tf else None
+        arrival = read_settings(self, ArrivalSettings)
+        self._prior = PriorSettings()
+        self.session = PlanningSession(*self._deciders(), arrival, read_settings(self, SessionSettings))
+        if self.session.indistinct:
+            self.get_logger().warning(self.session.indistinct)
         self._deciding = False
         if self.parameters.goal_backend == "navigate_to_pose":
-            self._robot = GoalAction(self, navigate_to_pose(self), self.on_goal_failed, self.on_goal_interrupted)
+            self._robot = GoalAction(
+                self, navigate_to_pose(self), self.on_goal_failed, self.on_goal_interrupted, arrival.settle_time
+            )
             self.session.inputs.hearers = f"mapper and the action {ACTION}"
-        self._keeper = self._make_keeper()
+        self._keeper = StateKeeper(
+            self, "planning session", StateFile, self.scene, self.session.planner.settings,
+            read_settings(self, ViewSpaceSettings),
+        )
         self._kept: tuple[object, ...] = ()
         self._reminder = GoalReminder()
         self._clock_read = 0
-        self._unsaid = False
-        self._keeper.restore(self._go_on)
+        self._goal_restored = False
+        self._keeper.restore(self._resume)
         self._open_topics()
         self.run_info = RunInfo(self, [name for name in self.parameters.run_info_nodes.split(",") if name])
         self.create_timer(0.1, self.advance, clock=self.steady_clock)
 
     def activate(self) -> None:
-        """Go on where the planner was; the time for reaching a goal starts anew."""
+        """Resume the episode; the time for reaching a goal restarts."""
         self.session.pause(self.session.paused, self.now_ns())
 
     def forget(self) -> None:
-        """Forget the episode; a decision under way is not heard of any more."""
+        """Discard the episode, and the result of a running decision."""
         self.session = None
         if self._robot is not None:
             self._robot.close()
             self._robot = None
 
     def transitioned(self) -> None:
-        """Say where the node stands now, and go on if it is active."""
+        """Publish the state of the node, and resume if it is active."""
         if self.active:
             self.advance()
         else:
-            self._say_status()
+            self._report.publish(self._on_done)
             self.publish_diagnostics()
 
     def destroy_node(self) -> None:
-        """Save what has not been saved, and end."""
+        """Save unsaved state, and end."""
         self.worker.stop()
         keeps = self.session is not None and self._keeper is not None and self._keeper.autosave
         if keeps and self.session.milestone != self._kept:
             self._keeper.write(self._state_to_save())
+        if self.session is not None and self.session.termination is None:
+            words = summary(self.session, self._keeper, self.now_ns())
+            self.get_logger().info(f"the episode is not finished ({self.session.state.value}): {words}")
         super().destroy_node()
 
-    def _make_keeper(self) -> StateKeeper:
-        file, saving = read_settings(self, StateFile).state_file, read_settings(self, SavingSettings)
-        rests_on = fixed_settings(
-            self.scene, self.session.planner.settings, read_settings(self, ViewSpaceSettings)
-        )
-        return StateKeeper(self, "planning session", file, saving, rests_on)
-
-    def _go_on(self, state: SavedState) -> None:
-        """Go on from what has been saved.
-
-        Raises:
-            StateFileError: it is no session, or one of another clock; nothing has changed then.
-        """
+    def _resume(self, state: SavedState) -> None:
+        """Resume from the saved state; nothing is changed by one that is no session, or one of another clock."""
         now, saved_at = self.now_ns(), state.values.get("saved_at")
-        if type(saved_at) is int and 0 < now < saved_at:  # 0: the clock of a simulation has not been heard yet
+        if type(saved_at) is int and 0 < now < saved_at:  # 0: no time of a simulation has been received yet
             raise StateFileError("clock", f"it was saved {(saved_at - now) * 1e-9:.1f} s from now, by another clock")
         self.session.restore(state.values, state.arrays)
-        self._kept, self._unsaid = self.session.milestone, True
+        self._use_prior()
+        self._kept, self._goal_restored = self.session.milestone, True
 
     def _state_to_save(self) -> SavedState:
         values, arrays = self.session.saved()
         return self._keeper.state({**values, "saved_at": self.now_ns()}, arrays)
 
     def _keep(self, goal: Goal | None = None) -> None:
-        """Save what must not be lost, and only then send `goal`: a goal that is under way is always known."""
+        """Save the episode before publishing `goal`: a restarted planner always knows the current goal."""
         if not self._keeper.autosave:
             self._send(goal)
         elif self.session.milestone != self._kept:
@@ -171,75 +156,65 @@ class NbvPlannerNode(BaseNode):
             self._send(goal)
             self.advance()
 
-    def _planner(self) -> Planner:
-        """Build the planner; without the true object, which no robot has.
-
-        Raises:
-            SettingError: names the node, the parameter and what is wrong with it.
-        """
-        views = ViewSpace(read_settings(self, ViewSpaceSettings))
+    def _deciders(self) -> tuple[Planner, TerminationMonitor]:
+        """Build planner and monitor for the prior, without the true object, which a robot does not know."""
+        check_proportions(self.scene, read_settings(self, PlannerSettings), read_settings(self, TerminationSettings))
+        views = CircleViewSpace(read_settings(self, ViewSpaceSettings), self.scene.view_distance)
         try:
-            return planner_named(read_settings(self, PlannerSettings), self.scene, views, prior=self._prior())
+            planner = planner_named(read_settings(self, PlannerSettings), self.scene, views, prior=self._prior.prior())
         except SettingError as error:
             raise SettingError(f"{self.get_name()}: {error}") from error
+        limits = read_settings(self, TerminationSettings)
+        return planner, termination_monitor(limits, planner.settings, self.scene, self._prior.prior())
 
-    def _prior(self) -> Prior:
-        """Prior of the surface, the mapper's if both were told the same."""
-        return Prior(read_settings(self, KernelSettings).build(), read_settings(self, PriorMean).prior_mean)
+    def _use_prior(self) -> None:
+        """Switch to the mapper's prior once a surface message contains it."""
+        prior = self.session.origin and self.session.origin.prior
+        if prior is not None and prior != self._prior:
+            self._prior = prior
+            self.session.use(*self._deciders())
 
     def _open_topics(self) -> None:
-        override = {"qos_overriding_options": qos.overridable()}
-        self._goal = self.create_publisher(PoseStamped, "goal_pose", qos.reliable(), **override)
-        self._candidates = self.create_publisher(PointCloud2, "~/candidates", qos.latched(), **override)
-        self._iteration = self.create_publisher(DiagnosticStatus, "~/iteration", qos.latched(100), **override)
-        self.create_subscription(
-            PointCloud2, "surface", self.guarded("surface", self.on_surface), qos.latched(), **override
-        )
+        self._goal = self.advertise(PoseStamped, "goal_pose", qos.reliable())
+        self._candidates = self.advertise(PointCloud2, "~/candidates", qos.latched())
+        self._iteration = self.advertise(DiagnosticStatus, "~/iteration", qos.latched(100))
+        self.listen(PointCloud2, "surface", self.on_surface, qos.latched())
         if self._transforms is None:
-            self.create_subscription(
-                conversions.POSE_TYPES[self.poses.pose_type], "camera_pose",
-                self.guarded("camera_pose", self.on_pose), qos.reliable(), **override
-            )
+            self.listen(conversions.POSE_TYPES[self.poses.pose_type], "camera_pose", self.on_pose, qos.reliable())
         else:
             frames = f"{self.parameters.camera_frame} to {self.parameters.object_frame}"
             self.inputs.add("camera_pose", f"transforms from {frames}")
-        self.inputs.expect(self.session.settings.input_timeout, "camera_pose")
+        self.inputs.watch_publishers("surface", "mapper")
+        self._expect_inputs()
 
-    def _open_services(self) -> None:
-        for name, callback in (
-            ("start", self.on_start), ("stop", self.on_stop), ("reset", self.on_reset), ("skip_view", self.on_skip_view)
-        ):
-            self.serve(Trigger, f"~/{name}", callback)
-        self.serve(Trigger, "~/load", self.on_load)
-        self.create_service(Trigger, "~/save", self.on_save, callback_group=MutuallyExclusiveCallbackGroup())
-        self.serve(SetBool, "~/pause", self.on_pause)
-        # In a group of its own: an answer that is long in coming must not hold up the other callbacks.
-        self.create_service(
-            Trigger, "~/plan_once", self.on_plan_once, callback_group=MutuallyExclusiveCallbackGroup()
-        )
+    def _expect_inputs(self) -> None:
+        timeout = self.session.settings.input_timeout
+        self.inputs.expect(timeout, "camera_pose")
+        self.inputs.expect(timeout + _GRACE, "mapper")
 
     def on_surface(self, msg: PointCloud2) -> None:
-        """Take in a surface belief."""
-        conversions.check_frame(msg.header, self.parameters.object_frame)
-        belief, stamp = conversions.belief_from_msg(msg), conversions.to_nanoseconds(msg.header.stamp)
-        if belief.evidence is None and self.session.draws_shapes:
-            raise InputRejectedError("evidence", "the surface has no evidence, which EMC, rollout and certify need")
-        lost = self.session.take_surface(belief, stamp)
+        """Receive a surface belief."""
+        check_frame(msg.header, self.parameters.object_frame)
+        belief, stamp = belief_from_msg(msg), to_nanoseconds(msg.header.stamp)
+        origin = SurfaceOrigin(msg.header.frame_id, len(belief.angle), prior_from_msg(msg))
+        if self.session.draws_shapes and (belief.evidence is None or origin.prior is None):
+            lacking = "evidence" if belief.evidence is None else "prior"
+            raise InputRejectedError("evidence", f"the surface has no {lacking}, which EMC, rollout and certify need")
+        lost = self.session.take_surface(belief, stamp, origin)
+        self._use_prior()
         if lost:
             self.drop("view.lost", f"{lost} views that had counted are not in the surface any more", lost)
         self.advance()
 
     def on_pose(self, msg: PoseStamped | PoseWithCovarianceStamped) -> None:
-        """Take in a camera pose."""
-        conversions.check_frame(msg.header, self.parameters.object_frame)
-        inputs = self.session.inputs
-        inputs.pose, inputs.pose_stamp = (
-            self.poses.camera(conversions.pose_from_msg(msg)), conversions.to_nanoseconds(msg.header.stamp)
-        )
+        """Receive a camera pose."""
+        check_frame(msg.header, self.parameters.object_frame)
+        pose = self.poses.camera(pose_from_msg(msg))
+        self.session.inputs.pose, self.session.inputs.pose_stamp = pose, to_nanoseconds(msg.header.stamp)
         self.advance()
 
     def _look_up_pose(self, transforms: TransformPoses) -> None:
-        """Take in the newest pose that the transforms know; that of a camera that never moves holds now."""
+        """Receive the newest pose known from the transforms; that of a static camera is valid now."""
         try:
             found = transforms.latest(self.parameters.camera_frame)
         except InputRejectedError as error:
@@ -252,29 +227,24 @@ class NbvPlannerNode(BaseNode):
                 self.inputs.beat("camera_pose")
             inputs.pose_stamp, inputs.pose = stamp, found[1]
 
-    def _is_recorded(self) -> bool:
-        """Whether the recorder that is waited for, if any, hears everything; asked until the first view is taken."""
-        name = self.session.settings.recorder
-        if not name or self.session.visited:
-            return True
-        topics = (self.resolve_topic_name(topic) for topic in ("scan", "camera_pose", "surface", "goal_pose"))
-        return all(name in {i.node_name for i in self.get_subscriptions_info_by_topic(topic)} for topic in topics)
-
     def advance(self) -> None:
-        """Go on as far as the inputs allow: send the goal again, have the next one decided, say the status.
+        """Advance as far as the inputs allow: republish the goal, start the next decision, publish the status.
 
-        An inactive node takes in what comes, so that it knows where it is when it goes on, and does nothing.
+        An inactive node still receives its inputs, so that its state is current when it resumes, but does nothing.
         """
         if not self.active:
             return
-        robot = self._robot is not None and self._robot.ready()
-        self.session.inputs.subscribers = self._goal.get_subscription_count() + robot if self._is_recorded() else 0
+        robot, recorder = self._robot is not None and self._robot.ready(), self.session.settings.recorder
+        self.session.inputs.subscribers = self._goal.get_subscription_count() + robot
+        self.session.inputs.unrecorded = () if self.session.visited or not recorder else self.inputs.unheard_by(
+            recorder, "scan", "camera_pose", "surface", "goal_pose"
+        )
         if self._transforms is not None:
             self._look_up_pose(self._transforms)
         now = self.now_ns()
         self._look_at_clock(now)
-        if self._unsaid:  # a goal that was saved may not have been heard of, and nobody has its reasons any more
-            self._unsaid = False
+        if self._goal_restored:  # a saved goal may not have been received, and its iteration message is lost
+            self._goal_restored = False
             self._send(self.session.goal)
         self._send(self.session.advance(now))
         self._remind(now)
@@ -283,17 +253,16 @@ class NbvPlannerNode(BaseNode):
             self._deciding = True
             self._decide(question, partial(self._on_answer, question))
         self._keep()
-        self._say_status()
+        self._report.publish(self._on_done)
 
     def _look_at_clock(self, now: int) -> None:
-        """Give the goal anew when the clock has gone back: no scan would count until it had caught up."""
+        """Restamp the goal when the clock has gone back: no scan would count until it had caught up."""
         before, self._clock_read = self._clock_read, now
         if now < before:
-            self.drop("clock.went_back", f"by {(before - now) * 1e-9:.3f} s; the goal under way is given anew")
+            self.drop("clock.went_back", f"by {(before - now) * 1e-9:.3f} s; the current goal is published again")
             self._keep(self.session.clock_went_back(before, now))
 
     def _remind(self, now: int) -> None:
-        """Say the goal again to whoever may not have heard it."""
         session = self.session
         late = session.overdue(now) is not None
         period = round(session.settings.input_timeout * 1e9)
@@ -302,13 +271,13 @@ class NbvPlannerNode(BaseNode):
             self._goal.publish(self._goal_message(target))
 
     def _decide(self, question: Question, done: Callable[[Answer | Exception], None]) -> None:
-        """Have a decision made; how long one takes hangs on the planner, with drawn shapes on these, too."""
+        """Start a decision; its time depends on the planner and, when it samples shapes, on those."""
         planner = self.session.planner
         like = None if planner.settings.draws_shapes else (planner, planner.settings)
         self.worker.submit(partial(_answered, question), done, like=like)
 
     def _on_answer(self, question: Question, answer: Answer | Exception) -> None:
-        """Take in a decision, unless the node rests: it is made anew then."""
+        """Receive a decision; an inactive node discards it and decides again later."""
         self._deciding = False
         if not self.active:
             return
@@ -321,207 +290,136 @@ class NbvPlannerNode(BaseNode):
         self.advance()
 
     def _send(self, target: Target | None) -> None:
-        """Send the camera somewhere, if there is anywhere to go; a view with its reasons behind it."""
+        """Publish the goal, if any, followed by the reasons for the view."""
         if target is None:
             return
         self._goal.publish(self._goal_message(target))
         if self._robot is not None:
             pose = self._goal_message(target)
-            pose.header = self.header(pose.header.frame_id)  # transforms of long ago are forgotten
+            pose.header = self.header(pose.header.frame_id)  # old transforms are discarded
             self._robot.send(target.stamp, pose)
         if isinstance(target, Goal):
             header = self.header(self.parameters.object_frame, target.stamp)
-            self._candidates.publish(
-                conversions.candidates_to_msg(target.decision, self.scene.view_distance, header)
-            )
-            self._iteration.publish(self._iteration_message(target))
+            self._candidates.publish(conversions.candidates_to_msg(target.decision, header))
+            values = iteration_values(self.session, target, self.scene.view_distance)
+            decision = target.decision
+            message = f"view {target.round} at {decision.view_angle:.4f} rad, decided by {decision.decided_by}"
+            name = f"{self.get_name()}: iteration"
+            self._iteration.publish(conversions.status_message(name, DiagnosticStatus.OK, message, values))
 
     def _goal_message(self, target: Target) -> PoseStamped:
         header = self.header(self.parameters.object_frame, target.stamp)
         return conversions.pose_to_msg(self.poses.carrier(target.pose), header)
 
     def on_goal_failed(self, stamp: int, words: str) -> None:
-        """Try again or go elsewhere, since the robot does not reach its goal."""
+        """Retry or choose another view, since the robot does not reach its goal."""
         if self.active and self.session.on_the_way(stamp):
             self.get_logger().warning(words)
             self._send(self.session.failed(stamp, self.now_ns()))
             self.advance()
 
     def on_goal_interrupted(self, stamp: int, words: str) -> None:
-        """Pause, since somebody else wants the robot elsewhere."""
+        """Pause, since another client has taken over the robot."""
         if self.active:
             self.session.interrupted(stamp, f"paused: {words}; ~/start sends it again")
             self.advance()
 
-    def _iteration_message(self, goal: Goal) -> DiagnosticStatus:
-        values = iteration_values(self.session, goal, self.scene.view_distance)
-        message = f"view {goal.round} at {goal.decision.view_angle:.4f} rad, decided by {goal.decision.decided_by}"
-        return conversions.status_message(f"{self.get_name()}: iteration", DiagnosticStatus.OK, message, values)
-
-    def _say_status(self) -> None:
-        """Publish the status when it has changed."""
-        state, (level, message) = self._state(), self._status_words()
-        if (state, message) == self._said:
-            return
-        before, self._said = self._said, (state, message)
-        if state is State.DONE:
-            self._call_off()
-        if state is State.DONE and self.parameters.exit_when_done:
-            self.create_timer(_LINGER, self._finish, clock=self.steady_clock)
-        values = self._status_values()
-        self._status.publish(conversions.status_message(f"{self.get_name()}: status", level, message, values))
-        self._log(state, f"{state.value}: {message}")
-        if not (before and {state, before[0]} <= _AT_WORK):
-            self.publish_diagnostics()
-
-    def _log(self, state: State, line: str) -> None:
-        """Write to the log what is worth a line there; the status tells all."""
-        now = time.monotonic()
-        if state in _PASSING or (state in _AT_WORK and now - self._line_at < _LINE_PERIOD):
-            self.get_logger().debug(line)
-        else:
-            self._line_at = now
-            self.get_logger().info(line)
-
-    def _finish(self) -> None:
-        raise NodeFinished
-
-    def _state(self) -> State:
-        if self.active:
-            return self.session.state
-        return State.PAUSED if self.configured else State.WAITING
-
-    def _status_words(self) -> tuple[bytes, str]:
-        """Level and message of the status."""
-        if self.active:
-            return status_words(self.session, self.inputs, self.now_ns())
-        return DiagnosticStatus.WARN if self.failure is None else DiagnosticStatus.ERROR, self.resting()
-
-    def _status_values(self) -> dict[str, object]:
-        """Values of the status."""
-        known = {"views": 0, "coverage_estimate": 0.0, "elapsed": 0.0}
-        if self.session is not None:
-            known = status_values(self.session, self.now_ns())
-        return {**known, "state": self._state().value}
+    def _on_done(self) -> str:
+        """At the end of the episode let go of the robot, and end the process if wanted; returns the summary."""
+        self._cancel_goal()
+        if self.parameters.exit_when_done:
+            self.create_timer(_LINGER, finish, clock=self.steady_clock)
+        return summary(self.session, self._keeper, self.now_ns())
 
     def change(self, parameters: list[Parameter]) -> None:
         """Apply new values of parameters that may change at run time, all or none.
 
         Raises:
-            SettingError: they do not fit with others.
+            SettingError: they do not fit the others.
         """
         monitor = changed_settings(self.session.monitor.settings, parameters)
         session = changed_settings(self.session.settings, parameters)
         planner = changed_settings(self.session.planner.settings, parameters)
         self.session.monitor.settings, self.session.settings = monitor, session
         self.session.planner.settings = planner
-        self.inputs.expect(session.input_timeout, "camera_pose")
+        self._expect_inputs()
 
-    def on_start(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        """Begin, or go on after a pause."""
-        try:
-            response.message, response.success = self.session.start(self.now_ns()), True
-        except ValueError as error:
-            response.message, response.success = str(error), False
+    def on_start(self) -> str:
+        """Begin, or resume after a pause."""
+        message = self.session.start(self.now_ns())
         self.advance()
-        return response
+        return message
 
-    def on_stop(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+    def on_stop(self) -> str:
         """End the episode."""
         self.session.stop()
         self.advance()
-        response.success, response.message = True, f"{len(self.session.visited)} views taken"
-        return response
+        return f"{len(self.session.visited)} views taken"
 
-    def _call_off(self) -> None:
-        """Have the robot stop on its way, where it can be told."""
+    def on_pause(self, pause: bool) -> str:
+        """Pause, or resume; the current goal stays."""
+        self.session.pause(pause, self.now_ns())
+        self.advance()
+        return self.session.state.value
+
+    def on_skip_view(self) -> str:
+        """Skip the current goal and go to the next best view."""
+        message = self.session.skip(self.now_ns())
+        self.get_logger().info(message)
+        self.advance()
+        return message
+
+    def on_reset(self) -> str:
+        """Begin a new episode; the surface mapper keeps its measurements until it is reset itself."""
+        self.session.reset()
+        self._use_prior()
+        self._cancel_goal()
+        self.advance()
+        return "episode reset"
+
+    def _cancel_goal(self) -> None:
+        """Cancel the robot's goal, where the interface allows it."""
         if self._robot is not None:
             self._robot.cancel()
 
-    def on_pause(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
-        """Pause (true) or go on (false); a goal that is under way stays."""
-        self.session.pause(request.data, self.now_ns())
+    async def on_save(self) -> str:
+        """Save the episode; the file is written in a worker thread."""
+        views = len(self.session.visited)
+        error = await self.worker.run(partial(self._keeper.write, self._state_to_save()))
+        if error is not None:
+            raise error
+        return f"{views} views saved to {self._keeper.path}"
+
+    def on_load(self) -> str:
+        """Resume the episode of the file in place of the current one."""
+        self._keeper.load(self._resume, any_episode=True)
         self.advance()
-        response.success, response.message = True, self.session.state.value
-        return response
+        return f"{len(self.session.visited)} views loaded from {self._keeper.path}"
 
-    def on_skip_view(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        """Give up the goal under way and go to the next best view."""
-        try:
-            response.message, response.success = self.session.skip(self.now_ns()), True
-            self.get_logger().info(response.message)
-        except ValueError as error:
-            response.message, response.success = str(error), False
-        self.advance()
-        return response
-
-    def on_reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        """Begin a new episode; the surface mapper keeps its measurements until it is reset itself."""
-        self.session.reset()
-        self._call_off()
-        self.advance()
-        response.success, response.message = True, "episode reset"
-        return response
-
-    async def on_save(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        """Save the episode; it is written beside the node's own work."""
-        if not self.active:
-            response.success, response.message = False, self.resting()
-            return response
-        written, views = Future(), len(self.session.visited)
-        self.worker.submit(partial(self._keeper.write, self._state_to_save()), written.set_result)
-        error = await written
-        response.success = error is None
-        response.message = str(error) if error else f"{views} views saved to {self._keeper.path}"
-        return response
-
-    def on_load(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        """Go on with the episode of the file in the place of the present one."""
-        try:
-            self._keeper.load(self._go_on, any_episode=True)
-        except StateFileError as error:
-            response.success, response.message = False, str(error)
-            return response
-        self.advance()
-        response.success = True
-        response.message = f"{len(self.session.visited)} views loaded from {self._keeper.path}"
-        return response
-
-    async def on_plan_once(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        """Say which view would be next, without going there."""
-        if not self.active:
-            response.success, response.message = False, self.resting()
-            return response
-        try:
-            question = self.session.ask(self.now_ns())
-        except ValueError as error:
-            response.success, response.message = False, str(error)
-            return response
-        answered: Future = Future()
-        self._decide(question, answered.set_result)
+    async def on_plan_once(self) -> str:
+        """Return the next view, without going there."""
+        answered = Future()
+        self._decide(self.session.ask(self.now_ns()), answered.set_result)
         answer = await answered
         if isinstance(answer, Exception):
-            response.success, response.message = False, f"the decision failed: {_words(answer)}"
-            return response
+            raise ValueError(f"the decision failed: {_words(answer)}")
         decision = answer.decision
-        response.success = decision is not None
-        response.message = "no candidate view may be chosen" if decision is None else (
-            f"view_angle: {decision.view_angle:.6f} rad, utility: {decision.utility:.6g}"
-        )
-        return response
+        if decision is None:
+            raise ValueError("no candidate view may be chosen")
+        return f"view_angle: {decision.view_angle:.6f} rad, utility: {decision.utility:.6g}"
 
     def look_around(self) -> None:
-        """See whether everything fits, and say what has changed in the status too."""
+        """Check the graph; publish a changed status."""
         super().look_around()
         self.advance()
 
     def diagnosis(self) -> tuple[bytes, str, dict[str, object]]:
-        """The same as the status, every second."""
-        return (*self._status_words(), {**self._status_values(), **self._keeper.diagnosis()})
+        """The status as diagnostics, every second."""
+        return (*self._report.words(), {**self._report.values(), **self._keeper.diagnosis()})
 
 
 def _answered(question: Question) -> Answer | Exception:
-    """Decide; what goes wrong is the answer, so that the node can end the episode with it and stay."""
+    """Decide; an error is returned, so that the node can end the episode with it and keep running."""
     try:
         return question.decide()
     except Exception as error:
@@ -530,8 +428,3 @@ def _answered(question: Question) -> Answer | Exception:
 
 def _words(error: Exception) -> str:
     return f"{type(error).__name__}: {' '.join(str(error).split())}"
-
-
-def main(args: list[str] | None = None) -> None:
-    """Run the node."""
-    end_process(run_node(NbvPlannerNode, args))

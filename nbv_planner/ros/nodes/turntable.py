@@ -8,24 +8,23 @@ from geometry_msgs.msg import PoseStamped
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
+from nbv_planner.episode.messages import check_frame, joint_from_msg, pose_from_msg, to_nanoseconds
+from nbv_planner.episode.parameters import TURNTABLE_SETTINGS
 from nbv_planner.errors import InputRejectedError
-from nbv_planner.message_values import joint_from_msg
-from nbv_planner.node_settings import TURNTABLE_SETTINGS
-from nbv_planner.ros import conversions, qos
-from nbv_planner.ros.base_node import BaseNode, run_node
-from nbv_planner.ros.parameters import read_settings
-from nbv_planner.ros.worker import end_process
-from nbv_planner.turntable import TurntableSettings, camera_seen_from_object, joint_for
+from nbv_planner.ros.core import qos
+from nbv_planner.ros.core.node import BaseNode
+from nbv_planner.ros.core.node_parameters import read_settings
+from nbv_planner.ros.io import conversions
+from nbv_planner.world.pose import TurntableSettings, camera_seen_from_object, joint_for
 
 
 class TurntableNode(BaseNode):
-    """Says at each angle of the joint where the camera is, seen from the object, and turns the table to the goals.
+    """Publishes the camera pose in the object frame for each joint angle, and turns the table to the goals.
 
-    The command is one number on `joint_command`, as forward command controllers of ros2_control take it.
+    The command is one number on `joint_command`, as forward command controllers of ros2_control expect it.
     """
 
     def __init__(self, **kwargs: Any) -> None:
-        """Declare the parameters, and become active unless `autostart` says otherwise."""
         super().__init__("turntable", TURNTABLE_SETTINGS, **kwargs)
         self.autostart()
 
@@ -33,48 +32,35 @@ class TurntableNode(BaseNode):
         """Read the parameters and open the topics."""
         self.table = read_settings(self, TurntableSettings)
         self.angle: float | None = None
-        override = {"qos_overriding_options": qos.overridable()}
-        self._pose = self.create_publisher(PoseStamped, "camera_pose", qos.reliable(), **override)
-        self._command = self.create_publisher(Float64MultiArray, "joint_command", qos.reliable(), **override)
-        for kind, topic, callback, profile in (
-            (JointState, "joint_states", self.on_joints, qos.sensor_data()),
-            (PoseStamped, "goal_pose", self.on_goal, qos.reliable()),
-        ):
-            self.create_subscription(kind, topic, self.guarded(topic, callback), profile, **override)
+        self._pose = self.advertise(PoseStamped, "camera_pose", qos.reliable())
+        self._command = self.advertise(Float64MultiArray, "joint_command", qos.reliable())
+        self.listen(JointState, "joint_states", self.on_joints, qos.sensor_data())
+        self.listen(PoseStamped, "goal_pose", self.on_goal, qos.reliable())
 
     def on_joints(self, msg: JointState) -> None:
-        """Say where the camera is now; joints of others are not looked at."""
+        """Publish the current camera pose; other joints are ignored."""
         angle = joint_from_msg(msg, self.table.joint)
         if angle is None or not self.active:
             return
         self.angle = angle
-        header = self.header(self.table.object_frame, conversions.to_nanoseconds(msg.header.stamp))
+        header = self.header(self.table.object_frame, to_nanoseconds(msg.header.stamp))
         self._pose.publish(conversions.pose_to_msg(camera_seen_from_object(angle, self.table), header))
 
     def on_goal(self, msg: PoseStamped) -> None:
-        """Turn the table so that the camera sees the object as from the goal."""
-        conversions.check_frame(msg.header, self.table.object_frame)
-        view = conversions.pose_from_msg(msg).view_angle
+        """Turn the table so that the camera has the goal's view of the object."""
+        check_frame(msg.header, self.table.object_frame)
+        view = pose_from_msg(msg).view_angle
         if not self.active:
             return
         if self.angle is None:
-            raise InputRejectedError("no_joint", f"nothing heard of {self.table.joint} yet")
+            raise InputRejectedError("no_joint", f"no angle of {self.table.joint} received yet")
         angle = joint_for(view, self.angle, self.table)
         if angle is None:
             raise InputRejectedError("joint_limits", f"the view at {view:.3f} rad lies beyond the limits of the joint")
         self._command.publish(Float64MultiArray(data=[angle]))
 
     def diagnosis(self) -> tuple[bytes, str, dict[str, object]]:
-        """Where the table stands."""
+        """Angle of the table."""
         level, message, values = super().diagnosis()
         values["joint_angle"] = "unknown" if self.angle is None else self.angle
         return level, message, values
-
-
-def main(args: list[str] | None = None) -> None:
-    """Run the node."""
-    end_process(run_node(TurntableNode, args))
-
-
-if __name__ == "__main__":
-    main()

@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
+import math
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+import yaml
+from views import at, circle
 
 pytest.importorskip("rosbags", reason="rosbags is not installed (pip install '.[analysis]')")
 
 from recorded import CONFIG, finished, messages, write
+from simulated_bags import surface_bytes, text_bytes
 
 from nbv_planner.bags.analysis import analyse
-from nbv_planner.bags.bag import Bag
-from nbv_planner.bags.replay.replay import replay
-from nbv_planner.bags.replay.tables import replay_table
+from nbv_planner.bags.reader import Bag, decode
+from nbv_planner.bags.replay import Lane, replay, replay_table, with_prior
+from nbv_planner.episode.messages import belief_from_msg, to_nanoseconds
 from nbv_planner.errors import BagError
-from nbv_planner.planning.planners import PlannerSettings
-from nbv_planner.surface import MapperSettings
+from nbv_planner.gp.kernels import KernelSettings
+from nbv_planner.mapping.mapper import MapperSettings
+from nbv_planner.planning.planners import PlannerSettings, Prior, planner_named
+from nbv_planner.planning.planners import rollout as rollout_module
+from nbv_planner.planning.shapes.sampler import PriorSettings
+from nbv_planner.planning.view_space import Exclusion
 
 SIMULATION, _ = finished()
 
@@ -26,7 +36,7 @@ SIMULATION, _ = finished()
 def replayed(path, **changes):
     bag = Bag(path)
     analysis = analyse(bag)
-    parameters = analysis.recording.parameters
+    parameters = analysis.recording.log.parameters
     nodes = {name: {**values, **changes.get(name, {})} for name, values in parameters.nodes.items()}
     return replay(bag, analysis, dataclasses.replace(parameters, nodes=nodes))
 
@@ -54,6 +64,11 @@ CONFIGS = {
     "travel": dataclasses.replace(CONFIG, planner=PlannerSettings(objective="IOA", travel_weight=0.5)),
     "two_phase": dataclasses.replace(CONFIG, planner=PlannerSettings(planner="two_phase", objective="U")),
     "random": dataclasses.replace(CONFIG, planner=PlannerSettings(planner="random", planner_seed=7)),
+    "prior": dataclasses.replace(
+        CONFIG, planner=PlannerSettings(objective="EMC", shape_prior="fixed", shapes=8, shape_grid=90),
+        kernel=KernelSettings(length_scale=0.6, kernel_std=0.5),
+        mapper=MapperSettings(grid_size=90, prior_mean=4.0),
+    ),
     "schedule": dataclasses.replace(CONFIG, mapper=MapperSettings(grid_size=90, confidence_scale=1.0)),
 }
 
@@ -63,6 +78,43 @@ def test_every_planner_is_replayed_to_the_same_decisions(tmp_path, name):
     decisions = replayed(write(tmp_path / "bag", messages(CONFIGS[name])))
     assert len(decisions) >= 3
     assert not any(one.choice.differs for one in decisions)
+
+
+@pytest.mark.parametrize("carried", ["by the planner's own parameters", "by the surface"])
+def test_the_prior_of_the_shapes_is_found_where_the_mapper_has_none_recorded(tmp_path, carried):
+    """Bags of before, and those in which the parameters of the mapper were not found."""
+    config = CONFIGS["prior"]
+    prior = {**dataclasses.asdict(config.kernel), "prior_mean": config.mapper.prior_mean}
+    path = tmp_path / "bag"
+    bag = Bag(write(path, [_told(message, prior, carried) for message in messages(config)]))
+    analysis = analyse(bag)
+    parameters = analysis.recording.log.parameters
+    assert ("surface_mapper" in parameters.nodes) is (carried != "by the surface")
+    lane = Lane(with_prior(parameters, bag, analysis.recording.topics))
+    views = circle(config.views)
+    recorded, default = (
+        planner_named(config.planner, config.scene, views, prior=p) for p in (PriorSettings(**prior).prior(), Prior())
+    )
+    belief = SIMULATION.judge.steps[0].belief
+    assert lane.planner.decide(belief).utility == recorded.decide(belief).utility != default.decide(belief).utility
+
+
+def _told(message, prior, carried):
+    """The message of a bag in which the prior is known from elsewhere than the parameters of the mapper."""
+    if message.topic.name == "/run_info":
+        info = yaml.safe_load(decode(message).data)
+        nodes = info["nodes"]
+        if carried == "by the surface":
+            del nodes["surface_mapper"]
+        else:
+            nodes["surface_mapper"].update(dataclasses.asdict(KernelSettings()), prior_mean=5.0)
+            nodes["nbv_planner"].update(prior)
+        return message._replace(data=text_bytes(yaml.safe_dump(info)))
+    if message.topic.name == "/surface":
+        belief = belief_from_msg(decode(message))
+        told = PriorSettings(**prior) if carried == "by the surface" else None
+        return message._replace(data=surface_bytes(belief, to_nanoseconds(decode(message).header.stamp), told))
+    return message
 
 
 def test_a_changed_scan_is_noticed(tmp_path):
@@ -75,6 +127,36 @@ def test_a_changed_scan_is_noticed(tmp_path):
                for one in decisions[1:])  # fmt: skip
 
 
+def test_the_gap_between_beliefs_is_that_at_the_worst_angle(tmp_path):
+    def moved(message):
+        if message.topic.name != "/surface":
+            return message
+        belief, at = belief_from_msg(decode(message)), np.arange(CONFIG.mapper.grid_size) == 3
+        moved = dataclasses.replace(belief, mean=belief.mean + 0.5 * at, upper=belief.upper + 0.5 * at)
+        return message._replace(data=surface_bytes(moved, to_nanoseconds(decode(message).header.stamp)))
+
+    decisions = replayed(write(tmp_path / "bag", [moved(message) for message in messages()]))
+    assert [one.belief_gap for one in decisions[1:]] == pytest.approx([0.5] * (len(decisions) - 1), abs=1e-4)
+
+
+@pytest.mark.parametrize("step", [-1, 1])
+def test_a_view_on_either_side_of_the_recorded_one_differs(bag_path, step):
+    views = SIMULATION.judge.space.candidates.view_angle
+    recorded = np.abs(views - SIMULATION.judge.steps[0].view_angle).argmin()
+    chosen = int((recorded + step) % len(views))
+    first = replayed(bag_path, nbv_planner={"first_candidate": chosen})[0]
+    assert (first.choice.view_angle, first.choice.differs) == (views[chosen], True)
+
+
+def test_a_decision_that_is_made_again_has_all_the_time_it_needs(tmp_path, monkeypatch):
+    """However slow or busy this machine is."""
+    settings = PlannerSettings(planner="rollout", shapes=24, shape_grid=90, deadline=60.0)
+    bag = write(tmp_path / "bag", messages(dataclasses.replace(CONFIG, planner=settings)))
+    ticks = itertools.count(step=70.0)  # every look at the clock takes longer than the deadline
+    monkeypatch.setattr(rollout_module.time, "perf_counter", lambda: next(ticks))
+    assert not any(one.choice.differs for one in replayed(bag))
+
+
 def test_another_objective_is_asked_from_the_same_beliefs(bag_path):
     decisions = replayed(bag_path, nbv_planner={"objective": "IOA"})
     assert any(one.choice.differs for one in decisions)
@@ -84,7 +166,7 @@ def test_another_objective_is_asked_from_the_same_beliefs(bag_path):
     judge = SIMULATION.judge
     fresh = dataclasses.replace(judge, steps=[], views=[])
     for one, step in zip(decisions, judge.steps, strict=True):
-        assert one.choice.new_points == int(fresh.new_points(one.choice.view_angle).sum())
+        assert one.choice.new_points == int(fresh.new_points(at(one.choice.view_angle)).sum())
         fresh.add(step)
 
 
@@ -99,7 +181,7 @@ def test_without_true_object_outcomes_of_other_views_are_not_known(tmp_path):
     bag = Bag(path)
     analysis = analyse(bag)
     assert analysis.truth is None
-    decisions = replay(bag, analysis, analysis.recording.parameters)
+    decisions = replay(bag, analysis, analysis.recording.log.parameters)
     assert {one.new_points for one in decisions} | {one.choice.new_points for one in decisions} == {None}
     assert not any(one.choice.differs for one in decisions)
     assert "not known" in replay_table(decisions).note
@@ -107,9 +189,9 @@ def test_without_true_object_outcomes_of_other_views_are_not_known(tmp_path):
 
 def _without_camera(message):
     import yaml
+    from simulated_bags import text_bytes
 
-    from nbv_planner.bags.decoding import decode
-    from nbv_planner.bags.simulated.messages import text_bytes
+    from nbv_planner.bags.reader import decode
 
     if message.topic.name != "/run_info":
         return message
@@ -120,7 +202,7 @@ def _without_camera(message):
 
 def test_a_goal_that_was_given_up_is_unreachable_for_the_replay_too(tmp_path):
     """Recorded: the first goal of round 2 was not reached; a planner that did not know would choose it again."""
-    from nbv_planner.bags.simulated.messages import status_bytes
+    from simulated_bags import status_bytes
 
     recorded = messages()
     second = next(m for m in recorded if m.topic.name == "/nbv_planner/iteration" and _round(m) == 2)
@@ -129,15 +211,27 @@ def test_a_goal_that_was_given_up_is_unreachable_for_the_replay_too(tmp_path):
     place = recorded.index(second)
     bag = Bag(write(tmp_path / "bag", [*recorded[:place], second._replace(data=given_up), *recorded[place:]]))
     analysis = analyse(bag)
-    assert len(analysis.recording.assembly.given_up) == 1
-    decisions = replay(bag, analysis, analysis.recording.parameters)
+    assert len(analysis.recording.log.given_up) == 1
+    decisions = replay(bag, analysis, analysis.recording.log.parameters)
     assert decisions[1].recorded.view_angle == best
     assert decisions[1].choice.differs  # that view is marked unreachable now
 
 
+def test_candidates_that_were_left_out_beside_it_are_left_out_of_the_replay_too(bag_path):
+    bag = Bag(bag_path)
+    analysis = analyse(bag)
+    view, best = analysis.recording.log.views[1], SIMULATION.judge.steps[1].view_angle
+    apart = np.abs(np.angle(np.exp(1j * (view.candidates.angle - best))))
+    excluded = np.where(apart < 0.2, Exclusion.UNREACHABLE, 0).astype(np.uint8)
+    view.candidates = dataclasses.replace(view.candidates, excluded=excluded)
+    decisions = replay(bag, analysis, analysis.recording.log.parameters)
+    assert abs(math.remainder(decisions[1].choice.view_angle - best, 2 * math.pi)) >= 0.2
+    assert not decisions[2].choice.differs  # for that decision alone
+
+
 def _values(message) -> dict[str, str]:
-    from nbv_planner.bags.decoding import decode
-    from nbv_planner.message_values import status_values
+    from nbv_planner.bags.reader import decode
+    from nbv_planner.episode.messages import status_values
 
     return status_values(decode(message))
 

@@ -15,8 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from recorded import messages, plain, write
 
-from nbv_planner.bags.storage.mcap_file import MAGIC, McapFile
-from nbv_planner.bags.storage.raw import LONGEST, RawMessage, Remarks
+from nbv_planner.bags.storage import LONGEST, MCAP_MAGIC, McapFile, RawMessage, Remarks
 
 RECORDED = plain(messages())
 
@@ -41,7 +40,7 @@ def test_a_whole_file_gives_every_message_and_no_remark(whole):
 def test_messages_are_those_that_rosbags_reads(tmp_path, packed):
     from rosbags.rosbag2 import CompressionFormat, CompressionMode, Reader, StoragePlugin, Writer
 
-    from nbv_planner.bags.decoding import typestore
+    from nbv_planner.bags.reader import typestore
 
     writer = Writer(tmp_path / "bag", version=9, storage_plugin=StoragePlugin.MCAP)
     if packed == "chunks":
@@ -96,12 +95,12 @@ def chunk(content: bytes, method: str = "", *, size: int | None = None, crc: int
 
 
 def file(*records: bytes) -> bytes:
-    return MAGIC + record(1, text("ros2") + text("")) + b"".join(records) + record(15, b"\0" * 4)
+    return MCAP_MAGIC + record(1, text("ros2") + text("")) + b"".join(records) + record(15, b"\0" * 4)
 
 
 @pytest.mark.parametrize("claim", [2**30, 2**40, 2**63 - 1, 2**64 - 1])
 def test_a_record_that_claims_a_huge_length_costs_no_memory(claim):
-    content = MAGIC + SCHEMA + CHANNEL + message(b"good") + record(5, b"x" * 100, claim)
+    content = MCAP_MAGIC + SCHEMA + CHANNEL + message(b"good") + record(5, b"x" * 100, claim)
     tracemalloc.start()
     found, remarks = read(content)
     peak = tracemalloc.get_traced_memory()[1]
@@ -141,7 +140,7 @@ def _packed(content: bytes, method: str) -> bytes:
         from lz4.frame import compress
 
         return compress(content)
-    from nbv_planner.bags.storage.unpack import zstd_module
+    from nbv_planner.bags.storage import zstd_module
 
     return zstd_module().compress(content)
 

@@ -12,8 +12,7 @@ pytest.importorskip("rosbags", reason="rosbags is not installed (pip install '.[
 
 from recorded import messages, plain, write
 
-from nbv_planner.bags.storage.raw import Remarks
-from nbv_planner.bags.storage.sqlite_file import SqliteFile
+from nbv_planner.bags.storage import Remarks, SqliteFile
 
 RECORDED = plain(messages())
 

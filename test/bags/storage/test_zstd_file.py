@@ -11,9 +11,7 @@ import pytest
 
 pytest.importorskip("rosbags", reason="rosbags is not installed (pip install '.[analysis]')")
 
-from nbv_planner.bags.storage.raw import Remarks
-from nbv_planner.bags.storage.unpack import zstd_module
-from nbv_planner.bags.storage.zstd_file import begin_of, unpacked
+from nbv_planner.bags.storage import Remarks, open_storage, unpacked, zstd_module
 
 CONTENT = bytes(range(256)) * 20_000  # several blocks
 
@@ -49,7 +47,7 @@ def test_of_a_cut_file_the_begin_comes_out_and_it_is_said(folder, file):
     with unpacked(file, remarks) as plain:
         assert CONTENT.startswith(plain.read_bytes())
     (remark,) = remarks.lines()
-    assert remark.startswith("bag.db3.zstd: cannot be unpacked further")
+    assert remark.startswith("bag.db3.zstd: cannot be decompressed further")
 
 
 def test_a_file_that_unpacks_to_more_than_there_is_room_for_fills_at_most_half_of_it(folder, file, monkeypatch):
@@ -60,12 +58,13 @@ def test_a_file_that_unpacks_to_more_than_there_is_room_for_fills_at_most_half_o
     assert CONTENT.startswith(found)
     assert 0 < len(found) <= 2_500_000
     assert remarks.lines() == [
-        "bag.db3.zstd: unpacked it is larger than half of the free space: the rest is left out"
+        "bag.db3.zstd: larger than half of the free space decompressed: the rest is left out"
     ]
 
 
 @pytest.mark.parametrize("content", [b"", b"\x28\xb5\x2f\xfd", b"\x28\xb5\x2f\xfd\xff\xff\xff\xff"])
-def test_the_begin_of_a_damaged_file_is_empty(file, content):
-    assert begin_of(file, 4) == CONTENT[:4]
+def test_a_file_that_is_damaged_from_the_begin_is_left_out(file, content):
     file.write_bytes(content)
-    assert begin_of(file, 4) == b""
+    remarks = Remarks()
+    assert open_storage(file, remarks) is None
+    assert remarks.lines() == ["bag.db3.zstd: is no MCAP and no SQLite file, not even in its first bytes: left out"]

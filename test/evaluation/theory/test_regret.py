@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nbv_planner.evaluation.theory import information_gain, printed_regret_bound, regret_bound
+from nbv_planner.experiments.theory import information_gain, printed_regret_bound, regret_bound
 from nbv_planner.gp.dense import dense_posterior
 from nbv_planner.gp.kernels import PeriodicMatern
-from nbv_planner.scene import Scene
+from nbv_planner.world.scene import Scene
 
 SCENE = Scene()
 WIDTH = 2 * math.atan2(10 * math.sin(math.radians(17.5)), 10 - 10 * math.cos(math.radians(17.5)))

@@ -8,9 +8,15 @@ import math
 import pytest
 
 from nbv_planner.errors import ResultsError
-from nbv_planner.evaluation.statistics import MeanInterval
-from nbv_planner.experiments.comparing.runs import ComparedEpisode, ComparedRun, compared_runs, short_names
-from nbv_planner.experiments.comparing.tables import paired_runs_table, runs_table
+from nbv_planner.experiments.summary.runs import (
+    ComparedEpisode,
+    ComparedRun,
+    compared_runs,
+    paired_runs_table,
+    runs_table,
+    short_names,
+)
+from nbv_planner.report.tables import MeanInterval
 
 
 def run(label: str, figures: dict[tuple[str, int], float]) -> ComparedRun:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from nbv_planner.experiments.report.cases import CaseFigures, Trial, case_figures
-from nbv_planner.experiments.report.comparison import ComparedCase, compare_cases
-from nbv_planner.experiments.sweep_results import SweepResults
+from nbv_planner.experiments.folder import SweepResults
+from nbv_planner.experiments.summary.sweep_report import ComparedCase, compare_cases
 
 REFERENCE = "greedy_oracle"
 
@@ -30,7 +29,7 @@ def episode(
 
 
 def compared(episodes: list[dict[str, Any]], reference: str | None = REFERENCE) -> list[ComparedCase]:
-    return compare_cases([case_figures(e) for e in episodes], reference)
+    return compare_cases(episodes, reference)
 
 
 def sweep_of(episodes: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
@@ -57,6 +56,3 @@ def rows(table) -> dict[str, dict[str, Any]]:
     """Rows by what stands in the first column."""
     names = [column.name for column in table.columns]
     return {row[0]: dict(zip(names, row, strict=True)) for row in table.rows}
-
-
-__all__ = ["REFERENCE", "CaseFigures", "Trial", "compared", "episode", "results", "rows", "sweep_of"]

@@ -9,10 +9,10 @@ import pytest
 from hand_made import REFERENCE, compared, episode, results, sweep_of
 from scipy import stats
 
-from nbv_planner.experiments.report.cases import trial_of
-from nbv_planner.experiments.report.contents import report_page, report_tables, sweep_report
-from nbv_planner.experiments.report.object_tables import object_table, paired_object_table
-from nbv_planner.objects import OBJECT_SETS
+from nbv_planner.experiments.summary.contents import report_page, report_tables
+from nbv_planner.experiments.summary.sweep_report import sweep_report, trial_of
+from nbv_planner.experiments.summary.sweep_tables import object_table, paired_object_table
+from nbv_planner.world.objects import OBJECT_SETS
 
 # Views to 95 % of planner A on two objects of one class and two of another; the reference takes 4 everywhere.
 VIEWS = {"square:a": 4, "square:b": 6, "random:gp:1": 5, "random:gp:2": None}

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from nbv_planner.errors import ResultsError
-from nbv_planner.experiments.report import output
-from nbv_planner.experiments.report.output import check_report_folder, write_report
-from nbv_planner.reports.page import GENERATOR, Picture
-from nbv_planner.reports.table import Column, Table
+from nbv_planner.experiments.summary import contents
+from nbv_planner.experiments.summary.contents import check_report_folder, write_report
+from nbv_planner.report.page import GENERATOR, Picture
+from nbv_planner.report.tables import Column, Table
 
 TABLE = Table("sizes", "Sizes", "", (Column("name", "Name"),), (("a",),))
 PICTURE = Picture("curve", "Curve", "a curve", b"png", b"svg")
@@ -48,7 +48,7 @@ def test_what_fails_leaves_the_earlier_report(tmp_path, monkeypatch):
     def full(*arguments):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(output.Path, "write_bytes", full)
+    monkeypatch.setattr(contents.Path, "write_bytes", full)
     with pytest.raises(ResultsError, match="No space left on device"):
         write_report(tmp_path / "r", [TABLE], [PICTURE], PAGE + "new")
     assert files(tmp_path / "r") == before

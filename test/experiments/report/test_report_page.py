@@ -8,9 +8,10 @@ from html.parser import HTMLParser
 import pytest
 from hand_made import REFERENCE, episode, results, sweep_of
 
-from nbv_planner.experiments.report.contents import report_page, report_tables, sweep_report
-from nbv_planner.reports.page import GENERATOR, Picture, Section, render_page
-from nbv_planner.reports.table import Column, Table
+from nbv_planner.experiments.summary.contents import report_page, report_tables
+from nbv_planner.experiments.summary.sweep_report import sweep_report
+from nbv_planner.report.page import GENERATOR, Picture, Section, render_page
+from nbv_planner.report.tables import Column, Table
 
 NASTY = 'file:<script>alert("1")</script>&$x.csv'
 VOID = {"meta", "img", "br"}

@@ -8,8 +8,14 @@ import pytest
 from hand_made import REFERENCE, compared, episode
 from scipy import stats
 
-from nbv_planner.experiments.report.planner_tables import MERITS, paired_table, planner_table
-from nbv_planner.experiments.report.run_tables import failure_table, planner_settings_table, timing_table
+from nbv_planner.experiments.summary.sweep_tables import (
+    MERITS,
+    failure_table,
+    paired_table,
+    planner_settings_table,
+    planner_table,
+    timing_table,
+)
 
 REGRETS = [3.0, 5.0, 4.0, 8.0]
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from hand_made import REFERENCE, compared, episode
 
-from nbv_planner.experiments.report.published import (
+from nbv_planner.experiments.summary.thesis_tables import (
     PUBLISHED_NOT_REACHED,
     compared_with_thesis,
     published_means,
     published_rows,
 )
-from nbv_planner.objects import OBJECT_SETS
+from nbv_planner.world.objects import OBJECT_SETS
 
 PLANNERS = list(PUBLISHED_NOT_REACHED)
 

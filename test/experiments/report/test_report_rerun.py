@@ -10,17 +10,21 @@ import pytest
 import scipy.optimize
 from hand_made import REFERENCE, compared, episode
 
-from nbv_planner.episode_config import EpisodeConfig
+from nbv_planner.episode.parameters import EpisodeConfig, recorded_config
 from nbv_planner.errors import ResultsError
 from nbv_planner.experiments.cases import run_case
-from nbv_planner.experiments.report.landscape_case import episode_landscapes, landscape_episode, ranking_objectives
-from nbv_planner.experiments.report.optimum_table import optimum_table, place_of, sweep_optima
-from nbv_planner.experiments.report.rerun import recorded_config, rerun
+from nbv_planner.experiments.summary.contents import optimum_table, place_of, sweep_optima
+from nbv_planner.experiments.summary.pictures import (
+    episode_landscapes,
+    landscape_episode,
+    ranking_objectives,
+    rerun,
+)
 from nbv_planner.experiments.sweep import Sweep
 from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.termination import TerminationSettings
-from nbv_planner.scene import Scene
-from nbv_planner.simulated_camera import SensorSettings
+from nbv_planner.world.scene import Scene
+from nbv_planner.world.simulated_camera import SensorSettings
 
 SWEEP = Sweep(
     "small", ("square:width=4",),

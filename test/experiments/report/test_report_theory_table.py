@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from nbv_planner.experiments.cases import THEORY_MEASURES
-from nbv_planner.experiments.report.theory_table import theory_groups, theory_table
+from nbv_planner.experiments.summary.sweep_tables import theory_groups, theory_table
 from nbv_planner.experiments.sweep_file import load_sweep
 
 

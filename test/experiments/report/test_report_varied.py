@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import sweeps
 
-from nbv_planner.experiments.report.varied import Series, series_around
+from nbv_planner.experiments.summary.pictures import Series, series_around
 
 STAR = """
   EMC: {objective: EMC}
@@ -23,20 +23,20 @@ def found(tmp_path, planners: str, rest: str = "") -> dict[str, list[Series]]:
 def test_series_around_one_planner_are_found_in_the_order_of_their_values(tmp_path):
     assert found(tmp_path, STAR) == {
         "EMC": [
-            Series("shapes", {8: "EMC 8", 32: "EMC", 64: "EMC 64"}),
-            Series("num_views", {36: "EMC few", 100: "EMC", 200: "EMC many"}),
+            ("shapes", {8: "EMC 8", 32: "EMC", 64: "EMC 64"}),
+            ("num_views", {36: "EMC few", 100: "EMC", 200: "EMC many"}),
         ]
     }
 
 
 def test_the_settings_of_the_sweep_stand_for_what_a_planner_does_not_say(tmp_path):
     series = found(tmp_path, STAR, "settings: {views: {num_views: 150}}\n")["EMC"]
-    assert list(series[1].planners) == [36, 150, 200]
+    assert list(series[1][1]) == [36, 150, 200]
 
 
 def test_planners_of_another_kind_are_series_of_their_own(tmp_path):
     others = "".join(f"  r {n}: {{planner: rollout, deadline: 60.0, shapes: {n}}}\n" for n in (64, 4, 16))
-    assert found(tmp_path, STAR + others)["r 64"] == [Series("shapes", {4: "r 4", 16: "r 16", 64: "r 64"})]
+    assert found(tmp_path, STAR + others)["r 64"] == [("shapes", {4: "r 4", 16: "r 16", 64: "r 64"})]
 
 
 @pytest.mark.parametrize("planners", [

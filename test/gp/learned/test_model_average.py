@@ -10,9 +10,7 @@ from scipy.stats import multivariate_normal
 
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import TWO_PI
-from nbv_planner.gp.learned.fourier_basis import FourierBasis
-from nbv_planner.gp.learned.model_average import ModelAverage
-from nbv_planner.gp.learned.prior_family import LearnedPriorSettings
+from nbv_planner.gp.learned_prior import FourierBasis, LearnedPriorSettings, ModelAverage
 
 MEAN, ORDER = 5.0, 24
 SMALL = LearnedPriorSettings(prior_length_scales=(0.3, 0.8), prior_kernel_stds=(1.2,), prior_symmetries=(2.0, 5.0))
@@ -45,7 +43,7 @@ def test_basis_gives_the_covariance_back():
 @pytest.mark.parametrize("fold", [2, 5])
 def test_symmetric_priors_add_the_correlation_at_every_turn(fold):
     plain, symmetric = (
-        next(m for m in ModelAverage(SMALL, MEAN, 200).members if m.fold == n and m.length_scale == 0.8)
+        next(m for m in ModelAverage(SMALL, MEAN, 200).members if m.fold == n and m.kernel.length_scale == 0.8)
         for n in (1, fold)
     )
     frequency = np.arange(201)

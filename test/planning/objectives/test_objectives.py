@@ -21,8 +21,8 @@ from nbv_planner.planning.objectives import (
     TrueSurface,
     objective_named,
 )
-from nbv_planner.scene import Scene
-from nbv_planner.visibility import discretise
+from nbv_planner.world.scene import Scene
+from nbv_planner.world.visibility import discretise
 
 SCENE = Scene()
 TWO_PI = 2 * math.pi

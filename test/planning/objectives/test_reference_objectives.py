@@ -8,12 +8,13 @@ from beliefs import wavy_belief
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nbv_planner.benchmarking.reference_objectives import REFERENCE_OBJECTIVES
+from benchmarks.reference import REFERENCE_OBJECTIVES
 from nbv_planner.gp.kernels import PeriodicMatern
-from nbv_planner.planning.objectives import OBJECTIVES, cone_pixels, objective_named, windows
-from nbv_planner.scene import Scene
-from nbv_planner.surface import MapperSettings, Measurements, SurfaceBelief, SurfaceMapper
-from nbv_planner.visibility import observe
+from nbv_planner.mapping.belief import Measurements, SurfaceBelief
+from nbv_planner.mapping.mapper import MapperSettings, SurfaceMapper
+from nbv_planner.planning.objectives import OBJECTIVES, area, objective_named, pixels
+from nbv_planner.world.scene import Scene
+from nbv_planner.world.visibility import observe
 
 TWO_PI = 2 * np.pi
 COUNTS = {"IOA", "CSN", "OCL", "OCU"}
@@ -98,10 +99,10 @@ def test_blocks_of_views_give_the_values_of_one_block(name, monkeypatch):
     """Also where the cones are found anew among the pixels of the band, since too many would have to be kept."""
     belief, scene, views = wavy_belief(12, size=300), SCENES[0], np.random.default_rng(6).uniform(0.0, TWO_PI, 50)
     together = objective_named(name).evaluate(belief, scene, views)
-    monkeypatch.setattr(windows, "_BLOCK_ENTRIES", 1000)
-    monkeypatch.setattr(cone_pixels, "_BLOCK_PAIRS", 2000)
+    monkeypatch.setattr(area, "_BLOCK_ENTRIES", 1000)
+    monkeypatch.setattr(pixels, "_BLOCK_PAIRS", 2000)
     for kept in (2_000_000, 0):
-        monkeypatch.setattr(cone_pixels, "_MOST_KEPT", kept)
+        monkeypatch.setattr(pixels, "_MOST_KEPT", kept)
         np.testing.assert_array_equal(objective_named(name).evaluate(belief, scene, views), together)
 
 

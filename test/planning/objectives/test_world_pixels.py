@@ -8,21 +8,23 @@ from beliefs import belief_of, wavy_belief
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nbv_planner.planning.objectives import cone_pixels
-from nbv_planner.planning.objectives.world_pixels import (
-    cone_reach,
-    in_band,
-    pixels_in_band,
-    ranges,
-    world_pixels,
-)
-from nbv_planner.scene import Scene
+from nbv_planner.geometry import CircleInterpolation
+from nbv_planner.planning.objectives import pixels as cone_pixels
+from nbv_planner.planning.objectives.pixels import cone_reach, pixels_in_band, ranges, world_pixels
+from nbv_planner.world.scene import Scene
 
 TWO_PI = 2 * np.pi
 GRIDS = {
     "open": np.arange(90) * (TWO_PI / 90), "closed": np.linspace(0.0, TWO_PI, 90),
     "shifted": 0.3 + np.arange(40) * (TWO_PI / 40),
 }
+
+
+def in_band(belief, reach, pixel_size):
+    """Which world pixels lie in the band, each of them tested."""
+    pixels = world_pixels(reach, pixel_size)
+    at_pixels = CircleInterpolation.at(belief.angle, pixels.angle)
+    return (at_pixels(belief.lower) <= pixels.radius) & (pixels.radius <= at_pixels(belief.upper))
 
 
 @pytest.mark.parametrize("grid", GRIDS)

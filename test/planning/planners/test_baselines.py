@@ -8,10 +8,11 @@ import numpy as np
 import oracles
 import pytest
 from beliefs import wavy_belief
+from views import all_at, at, circle
 
 from nbv_planner.planning.planners import PlannerSettings, planner_named
-from nbv_planner.planning.view_space import ViewSpace, ViewSpaceSettings
-from nbv_planner.scene import Scene
+from nbv_planner.planning.view_space import ViewSpaceSettings
+from nbv_planner.world.scene import Scene
 
 TWO_PI = 2 * math.pi
 BELIEF = wavy_belief(0, size=60)
@@ -19,11 +20,11 @@ BELIEF = wavy_belief(0, size=60)
 
 def toured(name: str, count: int, *, num=360, arcs=None, **changes) -> list[float]:
     """The first `count` views."""
-    views = ViewSpace(ViewSpaceSettings(num_views=num, **(arcs or {})))
+    views = circle(ViewSpaceSettings(num_views=num, **(arcs or {})))
     chosen = PlannerSettings(**{"planner": name, "objective": "U", "revisit_radius": 0.0, **changes})
     plan, visited = planner_named(chosen, Scene(), views), []
     for _ in range(count):
-        visited.append(plan.decide(BELIEF, visited=visited).view_angle)
+        visited.append(plan.decide(BELIEF, visited=all_at(visited)).view_angle)
     return visited
 
 
@@ -69,9 +70,9 @@ def test_same_planner_seed_gives_the_same_views_and_another_seed_others():
 
 @pytest.mark.parametrize("name", ["uniform", "random"])
 def test_baselines_do_not_look_at_the_surface_or_the_travel(name):
-    views = ViewSpace(ViewSpaceSettings(num_views=36))
+    views = circle(ViewSpaceSettings(num_views=36))
     plan = planner_named(PlannerSettings(planner=name, objective="U", travel_weight=10.0), Scene(), views)
-    decisions = [plan.decide(wavy_belief(seed), current_view=1.0, visited=[0.2, 0.9]) for seed in (1, 2)]
+    decisions = [plan.decide(wavy_belief(seed), current_view=at(1.0), visited=all_at([0.2, 0.9])) for seed in (1, 2)]
     assert decisions[0].view_angle == decisions[1].view_angle
     for decision in decisions:
         way = abs(oracles.signed(decision.view_angle - 1.0)) * 10.0

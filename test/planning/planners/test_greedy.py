@@ -11,12 +11,15 @@ import pytest
 from beliefs import belief_of
 from hypothesis import given
 from hypothesis import strategies as st
+from views import all_at, at, circle
 
 from nbv_planner.errors import SettingError
-from nbv_planner.planning.objectives import ObjectiveInfo, objective_named
-from nbv_planner.planning.planners import GreedyPlanner, PlannerSettings
-from nbv_planner.planning.view_space import ViewSpace, ViewSpaceSettings
-from nbv_planner.scene import Scene
+from nbv_planner.planning.objectives import objective_named
+from nbv_planner.planning.objectives.objective import ObjectiveInfo
+from nbv_planner.planning.planners import PlannerSettings
+from nbv_planner.planning.planners.simple import GreedyPlanner
+from nbv_planner.planning.view_space import ViewSpaceSettings
+from nbv_planner.world.scene import Scene
 
 SCENE = Scene()
 TWO_PI = 2 * math.pi
@@ -38,7 +41,7 @@ def planner(values=None, *, function=None, num=8, views=None, **settings) -> Gre
     """Planner over `num` views whose objective has the given values at the candidates."""
     if function is None:
         function = lambda v: values[round(v / (TWO_PI / num)) % num]  # noqa: E731
-    space = ViewSpace(views or ViewSpaceSettings(num_views=num))
+    space = circle(views or ViewSpaceSettings(num_views=num))
     return GreedyPlanner(Curve(function), SCENE, space, PlannerSettings(**settings))
 
 
@@ -51,7 +54,7 @@ def test_the_largest_utility_wins():
     np.testing.assert_array_equal(decision.utilities, [1, 5, 2, 9, 3, 0, 4, 6])
     np.testing.assert_array_equal(decision.costs, np.zeros(8))
     assert decision.feasible.all()
-    np.testing.assert_allclose(decision.candidates, np.arange(8) * math.pi / 4)
+    np.testing.assert_allclose(decision.candidates.view_angle, np.arange(8) * math.pi / 4)
 
 
 @given(st.lists(st.integers(0, 3), min_size=8, max_size=8))
@@ -74,7 +77,7 @@ def test_ties_of_negative_scores_take_the_first_too():
 
 def test_travel_costs_metres_along_the_view_circle_the_short_way():
     values = [10, 10, 10, 10, 10, 10, 10, 10]
-    decision = planner(values, travel_weight=0.1).decide(BELIEF, current_view=7 * math.pi / 4)
+    decision = planner(values, travel_weight=0.1).decide(BELIEF, current_view=at(7 * math.pi / 4))
     expected = [0.1 * 10.0 * abs(oracles.signed(k * math.pi / 4 - 7 * math.pi / 4)) for k in range(8)]
     np.testing.assert_allclose(decision.costs, expected, atol=1e-9)
     assert decision.view_angle == pytest.approx(7 * math.pi / 4)
@@ -84,8 +87,8 @@ def test_travel_costs_metres_along_the_view_circle_the_short_way():
 
 def test_travel_cost_decides_between_near_and_far():
     values = [0, 8, 0, 0, 9, 0, 0, 0]
-    assert planner(values).decide(BELIEF, current_view=0.0).view_angle == pytest.approx(math.pi)
-    near = planner(values, travel_weight=0.1).decide(BELIEF, current_view=0.0)
+    assert planner(values).decide(BELIEF, current_view=at(0.0)).view_angle == pytest.approx(math.pi)
+    near = planner(values, travel_weight=0.1).decide(BELIEF, current_view=at(0.0))
     assert near.view_angle == pytest.approx(math.pi / 4)
     assert near.score == pytest.approx(8 - 0.1 * 10 * math.pi / 4)
     assert near.margin == pytest.approx(near.score - (9 - 0.1 * 10 * math.pi))
@@ -99,7 +102,7 @@ def test_without_a_known_position_travel_is_free():
 
 def test_infeasible_candidates_are_neither_best_nor_runner_up():
     plan = planner([1, 5, 2, 9, 3, 0, 4, 6], views=ViewSpaceSettings(num_views=8, blocked_arcs=(2.3, 2.4)))
-    plan.views.mark_unreachable(7 * math.pi / 4, until=5.0)
+    plan.views.mark_unreachable(at(7 * math.pi / 4), until=5.0)
     decision = plan.decide(BELIEF, now=1.0)
     assert decision.view_angle == pytest.approx(math.pi / 4)
     assert decision.runner_up == pytest.approx(6 * math.pi / 4)
@@ -110,9 +113,9 @@ def test_infeasible_candidates_are_neither_best_nor_runner_up():
 
 def test_visited_views_are_left_out_within_the_revisit_radius():
     plan = planner([1, 5, 2, 9, 3, 0, 4, 6], revisit_radius=0.5)
-    assert plan.decide(BELIEF, visited=[3 * math.pi / 4]).view_angle == pytest.approx(7 * math.pi / 4)
+    assert plan.decide(BELIEF, visited=all_at([3 * math.pi / 4])).view_angle == pytest.approx(7 * math.pi / 4)
     allowed = planner([1, 5, 2, 9, 3, 0, 4, 6], revisit_radius=0.0)
-    assert allowed.decide(BELIEF, visited=[3 * math.pi / 4]).view_angle == pytest.approx(3 * math.pi / 4)
+    assert allowed.decide(BELIEF, visited=all_at([3 * math.pi / 4])).view_angle == pytest.approx(3 * math.pi / 4)
 
 
 def test_a_single_feasible_view_has_no_runner_up():
@@ -125,13 +128,13 @@ def test_a_single_feasible_view_has_no_runner_up():
 
 def test_no_feasible_view_is_no_decision():
     plan = planner([1] * 8, revisit_radius=1.0)
-    assert plan.decide(BELIEF, visited=np.arange(7.0).tolist()) is None
+    assert plan.decide(BELIEF, visited=all_at(np.arange(7.0).tolist())) is None
 
 
 def test_first_candidate_is_taken_first_and_only_first():
     plan = planner([1, 5, 2, 9, 3, 0, 4, 6], first_candidate=5)
     assert plan.decide(BELIEF).view_angle == pytest.approx(5 * math.pi / 4)
-    assert plan.decide(BELIEF, visited=[5 * math.pi / 4]).view_angle == pytest.approx(3 * math.pi / 4)
+    assert plan.decide(BELIEF, visited=all_at([5 * math.pi / 4])).view_angle == pytest.approx(3 * math.pi / 4)
 
 
 def test_first_candidate_that_may_not_be_chosen_is_not_chosen():
@@ -170,7 +173,7 @@ def test_refinement_wraps_across_zero():
 
 
 def test_refinement_counts_the_travel():
-    fine = planner(function=lambda v: 5.0, refine=True, travel_weight=1.0).decide(BELIEF, current_view=0.9)
+    fine = planner(function=lambda v: 5.0, refine=True, travel_weight=1.0).decide(BELIEF, current_view=at(0.9))
     assert abs(fine.view_angle - 0.9) < 0.03
     assert fine.score == pytest.approx(5.0 - 10.0 * abs(fine.view_angle - 0.9))
 
@@ -183,7 +186,7 @@ def test_refinement_stays_out_of_blocked_arcs():
 
 def test_refinement_keeps_away_from_visited_views():
     plan = planner(function=lambda v: 10 * math.cos(v - 1.0), refine=True, revisit_radius=0.3)
-    fine = plan.decide(BELIEF, visited=[1.1])
+    fine = plan.decide(BELIEF, visited=all_at([1.1]))
     assert abs(fine.view_angle - 1.1) >= 0.3
 
 
@@ -193,5 +196,5 @@ def test_planner_goes_where_the_band_is_wide(name):
         return np.where(np.abs(g - 4.0) < 0.5, 2.0, 0.1)
 
     belief = belief_of(lambda g: 5.0 - half(g), lambda g: 5.0 + half(g))
-    plan = GreedyPlanner(objective_named(name), SCENE, ViewSpace(ViewSpaceSettings()), PlannerSettings(objective=name))
+    plan = GreedyPlanner(objective_named(name), SCENE, circle(), PlannerSettings(objective=name))
     assert abs(plan.decide(belief).view_angle - 4.0) < 0.6

@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 import scipy.optimize
 from beliefs import belief_of, wavy_belief, with_evidence
+from views import circle
 
 from nbv_planner.errors import DependencyError
+from nbv_planner.planning import integer_programme
 from nbv_planner.planning.planners import PlannerSettings, planner_named
-from nbv_planner.planning.shapes import fewest_views as module
-from nbv_planner.planning.shapes.fewest_views import fewest_views
-from nbv_planner.planning.view_space import ViewSpace, ViewSpaceSettings
-from nbv_planner.scene import Scene
+from nbv_planner.planning.planners.rollout import fewest_views
+from nbv_planner.planning.view_space import ViewSpaceSettings
+from nbv_planner.world.scene import Scene
 
 needs_milp = pytest.mark.skipif(not hasattr(scipy.optimize, "milp"), reason="scipy < 1.9 has no integer programming")
 SCENE = Scene()
@@ -57,12 +58,12 @@ def test_without_a_plan_in_time_the_score_decides(monkeypatch):
 
     def late(*_, options, **__):
         limits.append(options["time_limit"])
-        return types.SimpleNamespace(x=None)
+        return types.SimpleNamespace(x=None, mip_dual_bound=None)
 
     monkeypatch.setattr(scipy.optimize, "milp", late, raising=False)
-    monkeypatch.setattr(module, "milp_solver", lambda who: late)
+    monkeypatch.setattr(integer_programme, "milp_solver", lambda who: late)
     chosen = PlannerSettings(planner="horizon", deadline=0.25)
-    decision = planner_named(chosen, SCENE, ViewSpace(ViewSpaceSettings())).decide(BELIEF)
+    decision = planner_named(chosen, SCENE, circle()).decide(BELIEF)
     assert decision.utility == decision.utilities.max()
     assert limits == [0.25]
 
@@ -75,7 +76,7 @@ def test_it_plans_two_views_where_greedy_takes_three(monkeypatch):
         visible[0, view, cells] = 1.0
     weight = np.array([[1.0, 1.0, 1.0, 1.0, 1.0, 0.4, 0.4]], dtype=np.float32)
     plan = planner_named(
-        PlannerSettings(planner="horizon", target_coverage=1.0), SCENE, ViewSpace(ViewSpaceSettings(num_views=3))
+        PlannerSettings(planner="horizon", target_coverage=1.0), SCENE, circle(ViewSpaceSettings(num_views=3))
     )
     given = types.SimpleNamespace(
         visible=visible, unseen=weight, points=weight.sum(axis=1), gains=lambda: (visible @ weight[:, :, None])[..., 0]
@@ -89,13 +90,13 @@ def test_it_plans_two_views_where_greedy_takes_three(monkeypatch):
 @needs_milp
 def test_views_that_may_not_be_taken_are_in_no_plan():
     views = ViewSpaceSettings(num_views=40, blocked_arcs=(1.0, 5.0))
-    plan = planner_named(PlannerSettings(planner="horizon", shapes=2), SCENE, ViewSpace(views))
+    plan = planner_named(PlannerSettings(planner="horizon", shapes=2), SCENE, circle(views))
     decision = plan.decide(with_evidence(belief_of(4.5, 5.5)))
-    assert decision.feasible[decision.candidates == decision.view_angle]
+    assert decision.feasible[decision.candidates.view_angle == decision.view_angle]
     assert not 1.0 <= decision.runner_up <= 5.0
 
 
 def test_old_scipy_is_named_when_the_planner_is_built(monkeypatch):
     monkeypatch.delattr(scipy.optimize, "milp", raising=False)
     with pytest.raises(DependencyError, match=r"planner horizon needs scipy >= 1.9 .* installed is"):
-        planner_named(PlannerSettings(planner="horizon"), SCENE, ViewSpace(ViewSpaceSettings()))
+        planner_named(PlannerSettings(planner="horizon"), SCENE, circle())

@@ -10,19 +10,21 @@ import pytest
 from beliefs import wavy_belief, with_evidence
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from views import all_at, at, circle
 
-from nbv_planner.evaluation.judge import EpisodeJudge
+from nbv_planner.episode.judge import EpisodeJudge
 from nbv_planner.gp.kernels import PeriodicMatern
-from nbv_planner.objects import bisected_surface_points, parse_object
+from nbv_planner.mapping.belief import Measurements
+from nbv_planner.mapping.mapper import MapperSettings, SurfaceMapper
 from nbv_planner.planning.objectives import ExpectedMarginalCoverage, objective_named
-from nbv_planner.planning.planners import HybridPlanner, PlannerSettings, Prior, RolloutPlanner, planner_named
+from nbv_planner.planning.planners import PlannerSettings, Prior, planner_named
 from nbv_planner.planning.planners.account import Account, Round
-from nbv_planner.planning.planners.hybrid import measured_points, most_points
-from nbv_planner.planning.shapes.choice import shape_sampler
-from nbv_planner.planning.view_space import ViewSpace, ViewSpaceSettings
-from nbv_planner.scene import Scene
-from nbv_planner.surface import MapperSettings, Measurements, SurfaceMapper
-from nbv_planner.visibility import observe, unseen_beyond
+from nbv_planner.planning.planners.hybrid import HybridPlanner, measured_points, most_points
+from nbv_planner.planning.planners.rollout import RolloutPlanner
+from nbv_planner.planning.shapes.learned_shapes import shape_sampler
+from nbv_planner.world.objects import bisected_surface_points, parse_object
+from nbv_planner.world.scene import Scene
+from nbv_planner.world.visibility import observe, unseen_beyond
 
 SCENE = Scene()
 CHEAP = {"planner": "hybrid", "revisit_radius": 0.0, "shapes": 1, "shape_grid": 90, "shape_prior": "fixed"}
@@ -55,7 +57,7 @@ class Unbridled(Stubborn):
 def planner(cls=HybridPlanner, **changes):
     chosen = PlannerSettings(**{**CHEAP, **changes})
     expected = ExpectedMarginalCoverage(shape_sampler(chosen, Prior(), chosen.planner_seed))
-    return cls(expected, SCENE, ViewSpace(ViewSpaceSettings()), chosen)
+    return cls(expected, SCENE, circle(), chosen)
 
 
 @dataclasses.dataclass
@@ -70,18 +72,18 @@ class Run:
         shape = parse_object(self.object, SCENE)
         points = bisected_surface_points(shape, SCENE.pixel_size)
         mapper = SurfaceMapper(PeriodicMatern(), MapperSettings(grid_size=1000))
-        self.judge = EpisodeJudge(points, SCENE, self.planner.views.angles, shape)
+        self.judge = EpisodeJudge(points, SCENE, self.planner.views, shape)
         self.deciders, self.best, self.taken, self.seen = [], [], [], []
         visited, belief, bound = [], mapper.belief(), objective_named("U")
         for _ in range(self.rounds):
             decision = self.planner.decide(belief, visited=visited)
-            values = bound.evaluate(belief, SCENE, decision.candidates)
+            values = bound.evaluate(belief, SCENE, decision.candidates.view_angle)
             self.deciders.append(decision.decided_by)
             self.best.append(values.max())
-            self.taken.append(values[decision.candidates == decision.view_angle][0])
+            self.taken.append(values[decision.candidates.view_angle == decision.view_angle][0])
             self.seen.append(measured_points(belief, SCENE, self.planner.settings))
-            view = decision.view_angle
-            visible = observe(points.angle, points.radius, view, SCENE)[0]
+            view = decision.view
+            visible = observe(points.angle, points.radius, view.view_angle, SCENE)[0]
             data = Measurements(points.angle[visible], points.radius[visible], np.full(visible.sum(), 1e-4))
             mapper.add(data, free=[unseen_beyond(data.angle, data.radius, view, SCENE)])
             belief = mapper.belief()
@@ -154,10 +156,10 @@ def test_the_account_is_kept_whoever_leads(seed, shape, family, factor, share):
     known=st.lists(st.booleans(), min_size=12, max_size=12),
 )
 def test_rounds_that_are_not_known_count_against_it(rounds, known):
-    account, views = Account(), [view for view, _, _ in rounds]
-    for t, (view, best, taken) in enumerate(rounds):
+    account, views = Account(), all_at(view for view, _, _ in rounds)
+    for t, (_, best, taken) in enumerate(rounds):
         if known[t]:
-            account.enter(views[:t], view, Round(best, taken))
+            account.enter(views[:t], views[t], Round(best, taken))
     total = account.total(views, NOWHERE)
     missing = sum(not known[t] for t in range(len(rounds)))
     told = [(best, taken) for t, (_, best, taken) in enumerate(rounds) if known[t]]
@@ -171,14 +173,14 @@ def test_an_account_forgets_the_oldest_and_may_be_used_by_many_threads(monkeypat
 
     def enter(start: int) -> None:
         for number in range(start, start + 200):
-            account.enter([], float(number), Round(1.0, 1.0))
+            account.enter([], at(number), Round(1.0, 1.0))
 
     threads = [threading.Thread(target=enter, args=(1000 * k,)) for k in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    known = [account.total([float(k)], NOWHERE) == Round(1.0, 1.0) for k in range(4000)]
+    known = [account.total([at(k)], NOWHERE) == Round(1.0, 1.0) for k in range(4000)]
     assert sum(known) == 50
     assert any(known[1000 * k + 199] for k in range(4))
 
@@ -187,28 +189,29 @@ def test_what_was_only_asked_about_changes_nothing():
     belief, other = (with_evidence(wavy_belief(seed, size=200)) for seed in (3, 4))
     plan = planner(Stubborn, hybrid_factor=1.0, hybrid_share=1.0)
     first = plan.decide(belief).view_angle
-    second = plan.decide(belief, visited=[first])
+    second = plan.decide(belief, visited=all_at([first]))
     for question in ([], [first], [1.0, 2.0], [first, second.view_angle, 3.0]):
-        plan.decide(other, visited=[*question, 0.3])
-    again = plan.decide(belief, visited=[first])
+        plan.decide(other, visited=all_at([*question, 0.3]))
+    again = plan.decide(belief, visited=all_at([first]))
     assert (again.view_angle, again.decided_by) == (second.view_angle, second.decided_by)
 
 
 def test_a_copy_that_decides_elsewhere_shares_what_is_known():
     belief = with_evidence(wavy_belief(3, size=200))
-    plan = planner(hybrid_factor=4.0)
+    plan = planner(hybrid_factor=20.0)
     view = plan.snapshot().decide(belief).view_angle
-    assert plan.decide(belief, visited=[view]).decided_by == "rollout"
+    assert plan.decide(belief, visited=all_at([view])).decided_by == "rollout"
+    assert planner(hybrid_factor=20.0).decide(belief, visited=all_at([view])).decided_by == "U"
 
 
 def test_a_planner_that_knows_nothing_of_the_views_taken_falls_back_to_u():
     """After a restart: the bound is kept at the price of views of U."""
     belief = with_evidence(wavy_belief(3, size=200))
-    decision = planner().decide(belief, visited=[1.0, 2.0])
-    bound = objective_named("U").evaluate(belief, SCENE, decision.candidates)
+    decision = planner().decide(belief, visited=all_at([1.0, 2.0]))
+    bound = objective_named("U").evaluate(belief, SCENE, decision.candidates.view_angle)
     assert decision.decided_by == "U"
-    assert bound[decision.candidates == decision.view_angle] == bound.max()
-    rollout = planner(RolloutPlanner).decide(belief, visited=[1.0, 2.0])
+    assert bound[decision.candidates.view_angle == decision.view_angle] == bound.max()
+    rollout = planner(RolloutPlanner).decide(belief, visited=all_at([1.0, 2.0]))
     np.testing.assert_array_equal(decision.utilities, rollout.utilities)  # of EMC all the same
 
 
@@ -225,12 +228,12 @@ def test_a_first_view_that_is_prescribed_says_so_and_is_accounted_for():
     plan = planner(first_candidate=4, hybrid_factor=1e6)
     first = plan.decide(belief)
     assert (first.view_angle, first.decided_by) == (plan.views.angles[4], "first_candidate")
-    assert plan.decide(belief, visited=[first.view_angle]).decided_by == "rollout"
+    assert plan.decide(belief, visited=all_at([first.view_angle])).decided_by == "rollout"
 
 
 def test_it_is_named_by_the_settings():
     chosen = PlannerSettings(planner="hybrid", objective="IOA")
-    plan = planner_named(chosen, SCENE, ViewSpace(ViewSpaceSettings()))
+    plan = planner_named(chosen, SCENE, circle())
     assert isinstance(plan, HybridPlanner)
     assert (chosen.label, chosen.used_objectives, chosen.draws_shapes) == ("hybrid", ("EMC",), True)
 

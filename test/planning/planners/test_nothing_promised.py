@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from beliefs import belief_of, with_evidence
+from views import all_at, circle
 
-from nbv_planner.planning.objectives.uncertainty import Uncertainty
+from nbv_planner.planning.objectives.area import Uncertainty
 from nbv_planner.planning.planners import PlannerSettings, planner_named
-from nbv_planner.planning.view_space import ViewSpace, ViewSpaceSettings
-from nbv_planner.scene import Scene
+from nbv_planner.planning.view_space import ViewSpaceSettings
+from nbv_planner.world.scene import Scene
 
 SCENE, VIEWS = Scene(), ViewSpaceSettings(num_views=40)
 # Measured everywhere, and least certain around 4 rad.
@@ -20,16 +21,16 @@ NOTHING_SEEN = with_evidence(belief_of(4.0, 6.0, size=400))
 
 
 def decision(belief, **settings):
-    planner = planner_named(PlannerSettings(**settings), SCENE, ViewSpace(VIEWS))
-    return planner.decide(belief, visited=[0.3])
+    planner = planner_named(PlannerSettings(**settings), SCENE, circle(VIEWS))
+    return planner.decide(belief, visited=all_at([0.3]))
 
 
 @pytest.mark.parametrize("settings", [{"planner": "rollout"}, {"planner": "greedy", "objective": "EMC"}])
 def test_the_least_certain_view_is_taken_when_emc_promises_nothing(settings):
     found = decision(ALL_SEEN, **settings)
-    bounds = np.where(found.feasible, Uncertainty().evaluate(ALL_SEEN, SCENE, found.candidates), -np.inf)
+    bounds = np.where(found.feasible, Uncertainty().evaluate(ALL_SEEN, SCENE, found.candidates.view_angle), -np.inf)
     assert found.decided_by == "U"
-    assert found.view_angle == found.candidates[bounds.argmax()]
+    assert found.view_angle == found.candidates[bounds.argmax()].view_angle
     assert found.view_angle == pytest.approx(4.0, abs=0.1)
     assert found.utilities.max() < 1.0
 

@@ -12,13 +12,14 @@ import scipy.optimize
 from beliefs import belief_of, wavy_belief, with_evidence
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from views import all_at, at, circle
 
 from nbv_planner.errors import SettingError
 from nbv_planner.planning.objectives import OBJECTIVES, TrueSurface, objective_named
 from nbv_planner.planning.objectives.expected_coverage import after_views
 from nbv_planner.planning.planners import PLANNERS, Decision, PlannerSettings, planner_named, proof_of
-from nbv_planner.planning.view_space import ViewSpace, ViewSpaceSettings
-from nbv_planner.scene import Scene
+from nbv_planner.planning.view_space import ViewSpaceSettings
+from nbv_planner.world.scene import Scene
 
 SCENE = Scene()
 TWO_PI = 2 * math.pi
@@ -29,7 +30,7 @@ EVERY = pytest.mark.parametrize("name", NAMES)
 
 
 def planner(name: str, *, num=24, arcs=None, **changes):
-    views = ViewSpace(ViewSpaceSettings(num_views=num, **(arcs or {})))
+    views = circle(ViewSpaceSettings(num_views=num, **(arcs or {})))
     chosen = PlannerSettings(**{"planner": name, "objective": "U", "revisit_radius": 0.0, "deadline": 600.0, **changes})
     return planner_named(chosen, SCENE, views)
 
@@ -45,12 +46,12 @@ def checked(plan, belief=BELIEF, **question) -> Decision | None:
         assert not feasible.any()
         return None
     assert again.view_angle == decision.view_angle  # asking changes nothing
-    np.testing.assert_array_equal(decision.candidates, angles)
+    np.testing.assert_array_equal(decision.candidates.view_angle, angles)
     np.testing.assert_array_equal(decision.feasible, feasible)
     objective = after_views(objective_named(s.used_objectives[-1]), question.get("visited", ()))
     np.testing.assert_array_equal(decision.utilities, objective.evaluate(belief, SCENE, angles))
     here = question.get("current_view")
-    way = [0.0 if here is None else 10.0 * abs(oracles.signed(a - here)) for a in angles]
+    way = [0.0 if here is None else 10.0 * abs(oracles.signed(a - here.view_angle)) for a in angles]
     np.testing.assert_allclose(decision.costs, s.travel_weight * np.array(way), atol=1e-9)
     if not s.refine:
         (best,) = np.flatnonzero(angles == decision.view_angle)
@@ -84,20 +85,20 @@ def test_every_answer_is_a_true_account_of_an_allowed_choice(
         )
     except SettingError:
         return  # the arcs leave no candidate
-    checked(plan, belief, current_view=current, visited=visited)
+    checked(plan, belief, current_view=None if current is None else at(current), visited=all_at(visited))
 
 
 @EVERY
 def test_no_feasible_view_is_no_decision(name):
-    assert checked(planner(name, revisit_radius=3.0), visited=[0.5, 3.5]) is None
+    assert checked(planner(name, revisit_radius=3.0), visited=all_at([0.5, 3.5])) is None
 
 
 @EVERY
 def test_blocked_visited_and_unreachable_views_are_not_chosen(name):
     plan = planner(name, num=8, arcs={"allowed_arcs": (0.7, 3.2)}, revisit_radius=0.1)
-    plan.views.mark_unreachable(math.pi / 2, until=5.0)
-    assert checked(plan, now=1.0, visited=[math.pi / 4, math.pi]).view_angle == pytest.approx(3 * math.pi / 4)
-    left = checked(plan, now=6.0, visited=[math.pi / 4, math.pi, 3 * math.pi / 4])
+    plan.views.mark_unreachable(at(math.pi / 2), until=5.0)
+    assert checked(plan, now=1.0, visited=all_at([math.pi / 4, math.pi])).view_angle == pytest.approx(3 * math.pi / 4)
+    left = checked(plan, now=6.0, visited=all_at([math.pi / 4, math.pi, 3 * math.pi / 4]))
     assert left.view_angle == pytest.approx(math.pi / 2)
     assert math.isnan(left.runner_up)
     assert math.isnan(left.margin)
@@ -108,7 +109,7 @@ def test_first_candidate_is_taken_first_and_only_if_it_may_be(name):
     assert checked(planner(name, first_candidate=17)).view_angle == pytest.approx(17 * TWO_PI / 24)
     blocked = planner(name, first_candidate=17, arcs={"blocked_arcs": (4.4, 4.5)})
     assert checked(blocked).view_angle != pytest.approx(17 * TWO_PI / 24)
-    free = [checked(planner(name), visited=[1.0]), checked(planner(name, first_candidate=17), visited=[1.0])]
+    free = [checked(plan, visited=all_at([1.0])) for plan in (planner(name), planner(name, first_candidate=17))]
     assert free[0].view_angle == free[1].view_angle
     with pytest.raises(SettingError, match="first_candidate: 24 must be < 24"):
         planner(name, first_candidate=24)
@@ -125,7 +126,7 @@ def test_settings_changed_at_run_time_hold_from_the_next_decision(name):
     plan = planner(name)
     view = checked(plan).view_angle
     plan.settings = dataclasses.replace(plan.settings, revisit_radius=0.5)
-    assert abs(oracles.signed(checked(plan, visited=[view]).view_angle - view)) >= 0.5
+    assert abs(oracles.signed(checked(plan, visited=all_at([view])).view_angle - view)) >= 0.5
 
 
 @EVERY
@@ -141,7 +142,7 @@ def test_refinement_stays_near_the_candidate_and_never_loses_score(name):
 def test_neither_the_belief_nor_the_views_are_changed(name):
     plan, belief = planner(name), with_evidence(wavy_belief(1))
     before = belief.lower.copy(), belief.upper.copy(), plan.views.angles.copy()
-    checked(plan, belief, visited=[0.3], current_view=2.0)
+    checked(plan, belief, visited=all_at([0.3]), current_view=at(2.0))
     for kept, now in zip(before, (belief.lower, belief.upper, plan.views.angles), strict=True):
         np.testing.assert_array_equal(kept, now)
 
@@ -149,7 +150,7 @@ def test_neither_the_belief_nor_the_views_are_changed(name):
 @pytest.mark.parametrize("objective", sorted(OBJECTIVES))
 @EVERY
 def test_every_planner_works_with_every_objective(name, objective):
-    assert checked(planner(name, objective=objective, phase_one_objective=objective), visited=[0.1]) is not None
+    assert checked(planner(name, objective=objective, phase_one_objective=objective), visited=all_at([0.1])) is not None
 
 
 @pytest.mark.parametrize(
@@ -161,7 +162,7 @@ def test_every_planner_works_with_every_objective(name, objective):
     ],
 )
 def test_objectives_that_know_the_object_need_it(changes, text):
-    views = ViewSpace(ViewSpaceSettings())
+    views = circle()
     with pytest.raises(SettingError, match=text):
         planner_named(PlannerSettings(**changes), SCENE, views)
     truth = TrueSurface(np.arange(10) / 2.0, np.full(10, 5.0))
@@ -171,7 +172,7 @@ def test_objectives_that_know_the_object_need_it(changes, text):
 def test_an_objective_that_is_not_used_needs_nothing():
     chosen = PlannerSettings(phase_one_objective="OS")
     assert chosen.used_objectives == ("IOA",)
-    assert planner_named(chosen, SCENE, ViewSpace(ViewSpaceSettings())).decide(BELIEF) is not None
+    assert planner_named(chosen, SCENE, circle()).decide(BELIEF) is not None
 
 
 def test_labels_name_the_planner_as_the_thesis_does():

@@ -6,12 +6,14 @@ import numpy as np
 import oracles
 import pytest
 from beliefs import wavy_belief, with_evidence
+from views import circle
 
 from nbv_planner.planning.objectives import ExpectedMarginalCoverage
-from nbv_planner.planning.planners import PlannerSettings, RolloutPlanner, planner_named
-from nbv_planner.planning.shapes.coverage import ShapeCoverage
-from nbv_planner.planning.view_space import ViewSpace, ViewSpaceSettings
-from nbv_planner.scene import Scene
+from nbv_planner.planning.planners import PlannerSettings, planner_named
+from nbv_planner.planning.planners.rollout import RolloutPlanner
+from nbv_planner.planning.shapes.shape_coverage import ShapeCoverage
+from nbv_planner.planning.view_space import ViewSpaceSettings
+from nbv_planner.world.scene import Scene
 
 SCENE = Scene()
 BELIEF = with_evidence(wavy_belief(3, size=200))
@@ -40,7 +42,7 @@ def random_sets(seed: int, shapes=5, views=6, cells=10):
 
 def rollout(objective, num=6, views=None, **changes) -> RolloutPlanner:
     settings = PlannerSettings(**{"planner": "rollout", "revisit_radius": 0.0, **changes})
-    return RolloutPlanner(objective, SCENE, ViewSpace(views or ViewSpaceSettings(num_views=num)), settings)
+    return RolloutPlanner(objective, SCENE, circle(views or ViewSpaceSettings(num_views=num)), settings)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -52,7 +54,7 @@ def test_it_takes_the_view_from_which_the_fewest_are_left_on_average(seed):
         np.mean([oracles.greedy_views(of, w, target * sum(w), first) for of, w in zip(sets, weight, strict=True)])
         for first in range(6)
     ]
-    (chosen,) = np.flatnonzero(decision.candidates == decision.view_angle)
+    (chosen,) = np.flatnonzero(decision.candidates.view_angle == decision.view_angle)
     assert mean[chosen] == pytest.approx(min(mean), abs=1e-6)
     equal = [view for view in range(6) if mean[view] < min(mean) + 1e-9]
     assert decision.utility == pytest.approx(max(decision.utilities[equal]))
@@ -89,7 +91,7 @@ def test_views_that_may_not_be_chosen_complete_no_cover():
         np.mean([oracles.greedy_views(of, w, 0.95 * sum(w), first) for of, w in zip(alone, weight, strict=True)])
         for first in range(3)
     ]
-    chosen = [0, 4, 5].index(int(np.flatnonzero(decision.candidates == decision.view_angle)[0]))
+    chosen = [0, 4, 5].index(int(np.flatnonzero(decision.candidates.view_angle == decision.view_angle)[0]))
     assert mean[chosen] == pytest.approx(min(mean), abs=1e-6)
 
 
@@ -103,7 +105,7 @@ def test_at_the_deadline_the_shapes_done_so_far_decide(monkeypatch):
         np.mean([oracles.greedy_views(of, w, 0.95 * sum(w), f) for of, w in zip(sets[:4], weight[:4], strict=True)])
         for f in range(6)
     ]
-    (chosen,) = np.flatnonzero(decision.candidates == decision.view_angle)
+    (chosen,) = np.flatnonzero(decision.candidates.view_angle == decision.view_angle)
     assert mean[chosen] == pytest.approx(min(mean), abs=1e-6)
 
 
@@ -111,7 +113,7 @@ def test_at_the_deadline_the_shapes_done_so_far_decide(monkeypatch):
 def test_the_seed_alone_decides_and_is_part_of_the_settings(changes):
     views = ViewSpaceSettings(num_views=40)
     one, same, other = (
-        planner_named(PlannerSettings(**changes, planner_seed=seed), SCENE, ViewSpace(views)).decide(BELIEF)
+        planner_named(PlannerSettings(**changes, planner_seed=seed), SCENE, circle(views)).decide(BELIEF)
         for seed in (0, 0, 5)
     )
     np.testing.assert_array_equal(one.utilities, same.utilities)

@@ -11,11 +11,13 @@ import pytest
 from beliefs import belief_of, wavy_belief
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from views import at, circle
 
-from nbv_planner.planning.objectives import ObjectiveInfo
-from nbv_planner.planning.planners import PlannerSettings, TwoPhasePlanner, planner_named
-from nbv_planner.planning.view_space import ViewSpace, ViewSpaceSettings
-from nbv_planner.scene import Scene
+from nbv_planner.planning.objectives.objective import ObjectiveInfo
+from nbv_planner.planning.planners import PlannerSettings, planner_named
+from nbv_planner.planning.planners.simple import TwoPhasePlanner
+from nbv_planner.planning.view_space import ViewSpaceSettings
+from nbv_planner.world.scene import Scene
 
 SCENE = Scene()
 TWO_PI = 2 * math.pi
@@ -35,7 +37,7 @@ class Values:
 
 
 def planner(area, inner, scene=NARROW, views=None, **changes) -> TwoPhasePlanner:
-    space = ViewSpace(views or ViewSpaceSettings(num_views=len(area)))
+    space = circle(views or ViewSpaceSettings(num_views=len(area)))
     chosen = PlannerSettings(planner="two_phase", revisit_radius=0.0, **changes)
     return TwoPhasePlanner(Values(area), Values(inner), scene, space, chosen)
 
@@ -84,8 +86,8 @@ def test_a_maximiser_that_may_not_be_chosen_does_not_set_the_interval():
 def test_travel_counts_in_both_phases():
     area, inner = [0.0] * 16, [0.0] * 16
     area[2], area[10] = 10.0, 11.0
-    free = planner(area, inner).decide(wavy_belief(0), current_view=0.0)
-    dear = planner(area, inner, travel_weight=1.0).decide(wavy_belief(0), current_view=0.0)
+    free = planner(area, inner).decide(wavy_belief(0), current_view=at(0.0))
+    dear = planner(area, inner, travel_weight=1.0).decide(wavy_belief(0), current_view=at(0.0))
     assert abs(oracles.signed(free.view_angle - 10 * TWO_PI / 16)) < 0.8
     assert dear.view_angle == pytest.approx(min(near(2, 16, NARROW)) * TWO_PI / 16)
 
@@ -97,7 +99,7 @@ def test_cs_u_prefers_the_widest_area_to_the_widest_place():
         return np.where(np.abs(grid - 1.5) < 0.05, 2.5, np.where(np.abs(grid - 4.5) < 0.8, 1.5, 0.1))
 
     belief = belief_of(lambda g: 5.0 - half(g), lambda g: 5.0 + half(g), size=1000)
-    views = ViewSpace(ViewSpaceSettings(num_views=400))
+    views = circle(ViewSpaceSettings(num_views=400))
     greedy = planner_named(PlannerSettings(objective="U"), SCENE, views).decide(belief)
     phases = planner_named(PlannerSettings(planner="two_phase", objective="U"), SCENE, views).decide(belief)
     assert abs(greedy.view_angle - 1.5) < 0.06

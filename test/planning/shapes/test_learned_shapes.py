@@ -9,11 +9,11 @@ import pytest
 
 from nbv_planner.errors import SettingError
 from nbv_planner.gp.kernels import PeriodicMatern
-from nbv_planner.planning.shapes.choice import shape_sampler
-from nbv_planner.planning.shapes.sampler import Prior
-from nbv_planner.planning.shapes.settings import ShapeSettings
-from nbv_planner.scene import Scene
-from nbv_planner.surface import MapperSettings, Measurements, SurfaceMapper
+from nbv_planner.mapping.belief import Measurements
+from nbv_planner.mapping.mapper import MapperSettings, SurfaceMapper
+from nbv_planner.planning.shapes.learned_shapes import shape_sampler
+from nbv_planner.planning.shapes.sampler import Prior, ShapeSettings
+from nbv_planner.world.scene import Scene
 
 SCENE = Scene()
 

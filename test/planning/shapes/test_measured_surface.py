@@ -6,10 +6,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nbv_planner.evidence import Evidence
 from nbv_planner.geometry import TWO_PI
-from nbv_planner.planning.shapes.measured_surface import MeasuredSurface
-from nbv_planner.surface import uniform_grid
+from nbv_planner.mapping.belief import Evidence, uniform_grid
+from nbv_planner.planning.shapes.shape_coverage import MeasuredSurface
 
 FINE, GRID = uniform_grid(1000), uniform_grid(360)
 

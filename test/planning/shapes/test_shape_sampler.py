@@ -9,12 +9,11 @@ import pytest
 from beliefs import wavy_belief
 
 from nbv_planner.errors import SettingError
-from nbv_planner.evidence import Evidence
 from nbv_planner.gp.kernels import PeriodicMatern
-from nbv_planner.planning.shapes.sampler import PosteriorShapes, Prior
-from nbv_planner.planning.shapes.settings import ShapeSettings
-from nbv_planner.scene import Scene
-from nbv_planner.surface import MapperSettings, Measurements, SurfaceMapper
+from nbv_planner.mapping.belief import Evidence, Measurements
+from nbv_planner.mapping.mapper import MapperSettings, SurfaceMapper
+from nbv_planner.planning.shapes.sampler import PosteriorShapes, Prior, ShapeSettings
+from nbv_planner.world.scene import Scene
 
 SCENE = Scene()
 

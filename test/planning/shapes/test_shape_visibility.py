@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nbv_planner.mapping.belief import uniform_grid
 from nbv_planner.planning.shapes.sampler import Shapes
-from nbv_planner.planning.shapes.visibility import grades_of_sight, visible_cells
-from nbv_planner.scene import Scene
-from nbv_planner.surface import uniform_grid
-from nbv_planner.visibility import observe
+from nbv_planner.planning.shapes.shape_visibility import grades_of_sight, visible_cells
+from nbv_planner.world.scene import Scene
+from nbv_planner.world.visibility import observe
 
 SCENES = [Scene(), Scene(range_max=7.0, field_of_view=1.0), Scene(range_max=14.0, field_of_view=1.8, radius_max=9.0)]
 

@@ -16,15 +16,20 @@ from ros_world import as_received, header, pose_msg, view_pose
 from sensor_msgs.msg import LaserScan, PointCloud2
 from std_srvs.srv import SetBool, Trigger
 
-from nbv_planner.camera import CameraPose, MeasurementSettings, Scan, scan_to_measurements
-from nbv_planner.objects import parse_object
+from nbv_planner.episode.messages import belief_from_msg, status_values, to_nanoseconds
+from nbv_planner.mapping.belief import Measurements
+from nbv_planner.mapping.mapper import SurfaceMapper
+from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
 from nbv_planner.planning.planners import Planner
-from nbv_planner.ros import conversions, qos, worker
+from nbv_planner.ros.core import qos, worker
+from nbv_planner.ros.io import conversions
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
 from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
-from nbv_planner.scene import Scene
-from nbv_planner.simulated_camera import SensorSettings, SimulatedCamera
-from nbv_planner.surface import Measurements, SurfaceMapper
+from nbv_planner.world.objects import parse_object
+from nbv_planner.world.pose import CameraPose
+from nbv_planner.world.scan import Scan
+from nbv_planner.world.scene import Scene
+from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
 
 SCENE = Scene()
 MS = 1_000_000
@@ -87,7 +92,7 @@ class Camera:
 
 
 def stamp_of(msg: PointCloud2) -> int:
-    return conversions.to_nanoseconds(msg.header.stamp)
+    return to_nanoseconds(msg.header.stamp)
 
 
 def parameter_of(world, node, name: str):
@@ -117,7 +122,7 @@ def test_parameters_diagnostics_and_reset_answer_while_an_update_is_under_way(wo
     assert mapper.worker.pending == 1
     update.open.set()
     world.spin_until(lambda: camera.surfaces, "the prior")
-    prior = conversions.belief_from_msg(camera.surfaces[0])
+    prior = belief_from_msg(camera.surfaces[0])
     assert prior.hits.sum() == 0  # the update that the reset overtook is not heard of
     world.spin_until(lambda: mapper.worker.pending == 0, "the worker to rest")
     world.spin_some()
@@ -167,9 +172,9 @@ def test_scans_that_come_during_an_update_are_mapped_together_and_each_once(worl
     stamps = [stamp_of(msg) for msg in camera.surfaces]
     assert stamps == [1 * MS, 25 * MS]
     assert numbers(world, mapper, "views") == [1]
-    assert mapper.mapper.round == 2  # no goal has been given in between: all of one view
+    assert mapper.mapper.model.round == 2  # no goal has been given in between: all of one view
     expected = sum(len(camera.measured(number)) for number in range(1, 26))
-    assert conversions.belief_from_msg(camera.surfaces[-1]).hits.sum() == expected
+    assert belief_from_msg(camera.surfaces[-1]).hits.sum() == expected
 
 
 def test_more_scans_than_may_wait_are_dropped_from_the_oldest_and_counted(world, gate):
@@ -198,7 +203,7 @@ def test_a_long_stream_with_calls_in_between_loses_and_repeats_no_scan(world):
     world.spin_until(lambda: all(answer.done() for answer in answers), "all answers")
     world.spin_until(lambda: stamp_of(camera.surfaces[-1]) == 200 * MS, "the last surface")
     expected = sum(len(camera.measured(number)) for number in range(1, 201))
-    assert conversions.belief_from_msg(camera.surfaces[-1]).hits.sum() == expected
+    assert belief_from_msg(camera.surfaces[-1]).hits.sum() == expected
     assert numbers(world, mapper, "measurements") == [expected]
     stamps = [stamp_of(msg) for msg in camera.surfaces]
     assert stamps == sorted(set(stamps))
@@ -222,7 +227,7 @@ class Inputs:
 
     @property
     def states(self) -> list[str]:
-        return [conversions.status_values(msg)["state"] for msg in self.statuses]
+        return [status_values(msg)["state"] for msg in self.statuses]
 
 
 def test_pause_parameters_and_status_answer_while_a_decision_is_made(world, gate):

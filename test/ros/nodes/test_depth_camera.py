@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -14,12 +15,15 @@ from ros_world import header, malformed_poses, pose_msg, view_pose
 from sensor_msgs.msg import LaserScan, PointCloud2
 from std_srvs.srv import Trigger
 
+from nbv_planner.episode.messages import pose_from_msg, to_nanoseconds
 from nbv_planner.geometry import angle_difference
-from nbv_planner.objects import parse_object, surface_points
-from nbv_planner.ros import conversions, qos
+from nbv_planner.ros.core import qos
+from nbv_planner.ros.io import conversions
 from nbv_planner.ros.nodes.depth_camera import DepthCamera
-from nbv_planner.scene import Scene
-from nbv_planner.simulated_camera import SensorSettings, SimulatedCamera
+from nbv_planner.world.objects import parse_object, surface_points
+from nbv_planner.world.pose import CameraPose
+from nbv_planner.world.scene import Scene
+from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
 
 SMALL = {"num_beams": 21, "scan_rate": 100.0, "initial_view_angle": 0.0}
 SECOND = 1_000_000_000
@@ -42,7 +46,7 @@ class Listener:
 
     def angle(self) -> float:
         """Where the newest pose says that the camera stands."""
-        return conversions.pose_from_msg(self.poses[-1]).view_angle
+        return pose_from_msg(self.poses[-1]).view_angle
 
     def at(self, angle: float):
         """Whether the camera stands at an angle."""
@@ -67,9 +71,10 @@ def test_scan_and_pose_come_in_pairs_with_the_same_stamp(world):
     world.spin_until(lambda: len(hears.poses) >= len(hears.scans), "the poses")
     stamps = [msg.header.stamp for msg in hears.poses]
     assert all(scan.header.stamp in stamps for scan in hears.scans[1:])
-    numbers = [conversions.to_nanoseconds(stamp) for stamp in stamps]
+    numbers = [to_nanoseconds(stamp) for stamp in stamps]
     assert numbers == sorted(set(numbers))
     assert {msg.header.frame_id for msg in hears.scans} == {"camera"}
+    assert all(msg.scan_time == pytest.approx(1.0 / SMALL["scan_rate"]) for msg in hears.scans)
     assert {msg.header.frame_id for msg in hears.poses} == {"object"}
 
 
@@ -78,7 +83,7 @@ def test_it_starts_at_the_initial_view_looking_at_the_centre(world):
     hears = Listener(world)
     hears.more(1)
     world.spin_until(lambda: hears.poses, "a pose")
-    pose = conversions.pose_from_msg(hears.poses[-1])
+    pose = pose_from_msg(hears.poses[-1])
     assert pose.view_angle == pytest.approx(2.0)
     assert math.hypot(pose.x, pose.y) == pytest.approx(11.0)
     assert pose.to_camera(0.0, 0.0) == (pytest.approx(11.0), pytest.approx(0.0, abs=1e-9))
@@ -104,10 +109,10 @@ def test_it_moves_to_a_goal_at_once_and_numbers_scans_from_the_arrival(world):
     hears.more(3)
     hears.goal(2.5, SECOND)
     world.spin_until(hears.at(2.5), "the camera at its goal")
-    jumps = np.diff([conversions.pose_from_msg(msg).view_angle for msg in hears.poses])
+    jumps = np.diff([pose_from_msg(msg).view_angle for msg in hears.poses])
     assert np.count_nonzero(jumps) == 1  # nothing in between
     hears.more(3)
-    first = next(msg.header.stamp for msg in hears.poses if conversions.pose_from_msg(msg).view_angle > 1.0)
+    first = next(msg.header.stamp for msg in hears.poses if pose_from_msg(msg).view_angle > 1.0)
     start = next(i for i, msg in enumerate(hears.scans) if msg.header.stamp == first)
     scene = Scene()
     camera = SimulatedCamera(parse_object("polygon:star", scene), scene, SensorSettings(num_beams=21, seed=5))
@@ -118,15 +123,15 @@ def test_it_moves_to_a_goal_at_once_and_numbers_scans_from_the_arrival(world):
 
 @pytest.mark.parametrize("target", [2.0, 5.0])
 def test_it_moves_at_its_angular_speed_the_shorter_way(world, target):
-    speed = 8.0
+    speed = 2.0
     world.start(DepthCamera, angular_speed=speed, **SMALL)
     hears = Listener(world)
     hears.more(1)
     hears.go(target, SECOND)
     hears.more(3)
     assert hears.at(target)()
-    angles = [conversions.pose_from_msg(msg).view_angle for msg in hears.poses]
-    stamps = [conversions.to_nanoseconds(msg.header.stamp) for msg in hears.poses]
+    angles = [pose_from_msg(msg).view_angle for msg in hears.poses]
+    stamps = [to_nanoseconds(msg.header.stamp) for msg in hears.poses]
     arrived = next(i for i, angle in enumerate(angles) if abs(angle_difference(angle, target)) < 1e-9)
     left = max(i for i, angle in enumerate(angles) if abs(angle_difference(angle, 0.0)) < 1e-9)
     assert arrived > left + 2
@@ -139,6 +144,23 @@ def test_it_moves_at_its_angular_speed_the_shorter_way(world, target):
         assert 0.0 <= sign * angle_difference(angles[i], angles[i - 1]) <= speed * (stamps[i] - stamps[i - 1]) * 1e-9
 
 
+@pytest.mark.parametrize("speed", [0.0, 6.0])
+def test_it_goes_to_a_goal_off_the_view_circle_and_stands_there_again_after_a_restart(world, tmp_path, speed):
+    settings = {**SMALL, "angular_speed": speed, "state_file": str(tmp_path / "camera.state")}
+    camera = world.start(DepthCamera, **settings)
+    hears, goal = Listener(world), CameraPose(-4.0, 8.0, -1.2)
+    hears.more(2)
+    hears.send(pose_msg(goal, SECOND))
+    world.spin_until(lambda: camera.view_number == 1 and camera.view == camera.goal, "the camera at its goal")
+    world.spin_until(hears.at(goal.view_angle), "its pose at the goal")
+    pose = pose_from_msg(hears.poses[-1])
+    assert (pose.x, pose.y) == pytest.approx((goal.x, goal.y))
+    assert angle_difference(pose.yaw, goal.yaw) == pytest.approx(0.0, abs=1e-9)
+    world.spin_until(lambda: camera.worker.pending == 0, "the state on the disk")
+    world.end(camera)
+    assert world.start(DepthCamera, **settings).goal == camera.goal
+
+
 def test_the_same_goal_again_is_no_new_view(world):
     camera = world.start(DepthCamera, **SMALL)
     hears = Listener(world)
@@ -149,7 +171,7 @@ def test_the_same_goal_again_is_no_new_view(world):
     hears.go(2.0, 2 * SECOND)
     assert camera.view_number == 2
     assert world.diagnosis(camera).values["views"] == "2"
-    assert not any(abs(angle_difference(conversions.pose_from_msg(msg).view_angle, 3.0)) < 1e-9 for msg in hears.poses)
+    assert not any(abs(angle_difference(pose_from_msg(msg).view_angle, 3.0)) < 1e-9 for msg in hears.poses)
 
 
 def test_going_to_the_same_place_for_a_new_goal_is_a_new_view_with_other_noise(world):
@@ -168,7 +190,7 @@ def test_reset_takes_it_back_and_repeats_the_noise(world):
         hears.scans.clear()
         hears.poses.clear()
         hears.go(2.0, stamp)
-        there = [m.header.stamp for m in hears.poses if conversions.pose_from_msg(m).view_angle > 1.0]
+        there = [m.header.stamp for m in hears.poses if pose_from_msg(m).view_angle > 1.0]
         return world.spin_until(
             lambda: next((m.ranges for m in hears.scans if m.header.stamp == there[0]), None), "the scan at the goal"
         )
@@ -194,7 +216,7 @@ def test_malformed_goals_are_counted_by_reason_and_neither_stop_nor_move_it(worl
         "goal_pose.not_finite": 5, "goal_pose.quaternion": 3, "goal_pose.tilted": 2, "goal_pose.frame": 2,
     }  # fmt: skip
     assert camera.view_number == 2
-    seen = {round(conversions.pose_from_msg(msg).view_angle, 6) for msg in hears.poses}
+    seen = {round(pose_from_msg(msg).view_angle, 6) for msg in hears.poses}
     assert seen <= {0.0, 1.0, 2.0}
 
 
@@ -214,3 +236,28 @@ def test_the_pose_is_out_before_the_beams_are_cast(world, monkeypatch):
     monkeypatch.setattr(node._pose, "publish", lambda msg: done.append("pose") or publish(msg))
     node.on_timer()
     assert done == ["pose", "beams"]
+
+
+def test_where_the_camera_is_goes_out_as_a_transform_with_the_stamp_of_the_scan(world):
+    message = pytest.importorskip("tf2_msgs.msg", reason="there is no wheel of tf2_msgs: runs where ROS 2 is installed")
+    heard = world.listen(message.TFMessage, "/tf")
+    scans = world.listen(LaserScan, "scan")
+    world.start(DepthCamera, **SMALL, object_frame="vase", camera_frame="eye")
+
+    def pair():
+        stamps = [scan.header.stamp for scan in scans]
+        found = [transform for msg in heard for transform in msg.transforms if transform.header.stamp in stamps]
+        return found[-1] if found else None
+
+    transform = world.spin_until(pair, "a scan and its transform")
+    assert (transform.header.frame_id, transform.child_frame_id) == ("vase", "eye")
+    expected = conversions.pose_to_msg(view_pose(0.0), header("vase")).pose
+    assert transform.transform.translation.x == expected.position.x
+    assert transform.transform.rotation == expected.orientation
+
+
+def test_without_tf2_msgs_the_camera_says_so_and_works(world, monkeypatch, capfd):
+    monkeypatch.setitem(sys.modules, "tf2_msgs.msg", None)
+    world.start(DepthCamera, **SMALL)
+    assert "no transforms on /tf: tf2_msgs is not installed" in capfd.readouterr().err
+    Listener(world).more(2)

@@ -5,32 +5,48 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable
+from functools import partial
 
+import numpy as np
 import pytest
 from beliefs import belief_of, wavy_belief, with_evidence
+from views import at, circle
 
 pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
 
 import rclpy
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PoseStamped
+from rclpy.node import Node
 from ros_world import header, malformed_poses, pose_msg, view_pose
-from sensor_msgs.msg import PointCloud2
+from sensor_msgs.msg import LaserScan, PointCloud2
 from std_srvs.srv import SetBool, Trigger
 
-from nbv_planner.evaluation.recorded_decision import STATUS_KEYS
-from nbv_planner.planning.planners import Planner
-from nbv_planner.ros import conversions, qos
-from nbv_planner.ros.base_node import NodeFinished
+from nbv_planner.episode.messages import (
+    STATUS_KEYS,
+    belief_from_msg,
+    candidates_from_msg,
+    pose_from_msg,
+    status_values,
+    to_nanoseconds,
+)
+from nbv_planner.geometry import angle_difference
+from nbv_planner.mapping.belief import SurfaceBelief
+from nbv_planner.planning.planners import Planner, PlannerSettings, Prior, planner_named
+from nbv_planner.planning.shapes.sampler import PriorSettings
+from nbv_planner.planning.view_space import ViewSpaceSettings
+from nbv_planner.ros.core import qos
+from nbv_planner.ros.core.node import NodeFinished
+from nbv_planner.ros.io import conversions
 from nbv_planner.ros.nodes.depth_camera import DepthCamera
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
 from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
-from nbv_planner.surface import SurfaceBelief
+from nbv_planner.world.scene import Scene
 
 SMALL = {"objective": "U", "num_views": 20, "band_tolerance": 0.01}
 ENDLESS = {**SMALL, "max_views": 0, "stall_views": 0}
 PRIOR = wavy_belief(0, size=200)
-NARROW = belief_of(5.0, 5.1, size=200)
+NARROW = belief_of(5.0, 5.1, size=200, hits=1)
 MEASURED = with_evidence(belief_of(4.0, 6.0, size=200, hits=1))
 
 
@@ -46,6 +62,7 @@ class Robot:
         self.world = world
         self.drives = drives
         self.belief = belief or (lambda views: wavy_belief(views, size=200))
+        self.prior: PriorSettings | None = PriorSettings()
         self.views = 0
         self.goals: list[PoseStamped] = []
         self.statuses = world.listen(DiagnosticStatus, "nbv_planner/status", qos.latched(100))
@@ -62,7 +79,7 @@ class Robot:
     def begin(self, prior: SurfaceBelief = PRIOR) -> Robot:
         """Send the first pose and the prior."""
         self.send_pose(pose_msg(view_pose(0.0), self.now()))
-        self.send_surface(conversions.belief_to_msg(prior, header("object", 0)))
+        self.send_surface(self.surface(prior, 0))
         return self
 
     def on_goal(self, msg: PoseStamped) -> None:
@@ -73,12 +90,16 @@ class Robot:
 
     def arrive(self) -> None:
         """Stand at the newest goal."""
-        self.send_pose(pose_msg(conversions.pose_from_msg(self.goals[-1]), self.now()))
+        self.send_pose(pose_msg(pose_from_msg(self.goals[-1]), self.now()))
 
     def map(self) -> None:
         """Publish a surface with a scan taken now."""
         self.views += 1
-        self.send_surface(conversions.belief_to_msg(self.belief(self.views), header("object", self.now())))
+        self.send_surface(self.surface(self.belief(self.views), self.now()))
+
+    def surface(self, belief: SurfaceBelief, stamp: int) -> PointCloud2:
+        """The belief as the mapper of this robot would publish it; with its prior where it hands on evidence."""
+        return conversions.belief_to_msg(belief, header("object", stamp), self.prior if belief.evidence else None)
 
     def goal(self, number: int) -> PoseStamped:
         """Wait for that many goals; gives the last."""
@@ -86,19 +107,19 @@ class Robot:
         return self.goals[number - 1]
 
     def goal_angle(self, number: int) -> float:
-        return conversions.pose_from_msg(self.goal(number)).view_angle
+        return pose_from_msg(self.goal(number)).view_angle
 
     @property
     def states(self) -> list[str]:
         """States so far, each named once when it begins."""
-        states = [conversions.status_values(status)["state"] for status in self.statuses]
+        states = [status_values(status)["state"] for status in self.statuses]
         return [state for i, state in enumerate(states) if i == 0 or states[i - 1] != state]
 
     def status(self, state: str) -> dict[str, str]:
         """Wait until the newest status says `state`; gives its values and its message."""
 
         def found() -> dict[str, str] | None:
-            last = {**conversions.status_values(self.statuses[-1]), "message": self.statuses[-1].message}
+            last = {**status_values(self.statuses[-1]), "message": self.statuses[-1].message}
             return last if last["state"] == state else None
 
         return self.world.spin_until(lambda: self.statuses and found(), f"the state {state}")
@@ -134,8 +155,27 @@ def test_the_whole_conversation_from_waiting_to_done(world):
     assert done["message"] == "MAX_VIEWS: 2 views taken"
     assert 0.0 <= float(done["coverage_estimate"]) <= 1.0
     assert float(done["elapsed"]) > 0.0
-    assert conversions.to_nanoseconds(second.header.stamp) > conversions.to_nanoseconds(first.header.stamp)
+    assert to_nanoseconds(second.header.stamp) > to_nanoseconds(first.header.stamp)
     assert len(robot.goals) == 2
+
+
+def test_the_topics_that_the_awaited_recorder_does_not_hear_are_named_as_they_are_called_here(world):
+    renamed = ["--ros-args", "-r", "scan:=/lidar/scan", "-r", "goal_pose:=view_goal"]
+    world.start(NbvPlannerNode, recorder="my_recorder", cli_args=renamed, **SMALL)
+    statuses = world.listen(DiagnosticStatus, "nbv_planner/status", qos.latched(100))
+
+    def named(topics: str) -> bool:
+        said = f"the recorder my_recorder: it does not listen to {topics} yet"
+        return bool(statuses) and said in statuses[-1].message and "subscribers" not in statuses[-1].message
+
+    world.spin_until(lambda: named("/lidar/scan, /camera_pose, /surface, /view_goal"), "the topics")
+    recorder = world.start(partial(Node, "my_recorder"))
+    for kind, topic in ((LaserScan, "/lidar/scan"), (PoseStamped, "camera_pose"), (PointCloud2, "surface")):
+        recorder.create_subscription(kind, topic, print, 10)
+    world.spin_until(lambda: named("/view_goal"), "the last topic")
+    recorder.create_subscription(PoseStamped, "view_goal", print, 10)
+    words = "1 of 2 subscribers (mapper and robot, and the recorder)"
+    world.spin_until(lambda: words in statuses[-1].message, "the subscribers")
 
 
 def test_while_waiting_only_what_is_missing_is_named(world):
@@ -164,19 +204,19 @@ def test_the_goal_is_the_best_candidate_on_the_view_circle_and_says_why(world):
     goal = robot.goal(1)
     (iteration,) = world.spin_until(lambda: robot.iterations, "the reasons")
     (cloud,) = world.spin_until(lambda: robot.candidates, "the candidates")
-    expected = node.session.planner.decide(PRIOR.as_transmitted(), current_view=0.0)
-    pose = conversions.pose_from_msg(goal)
+    expected = node.session.planner.decide(PRIOR.as_transmitted(), current_view=at(0.0))
+    pose = pose_from_msg(goal)
     assert pose.view_angle == pytest.approx(expected.view_angle, abs=1e-12)
     assert math.hypot(pose.x, pose.y) == pytest.approx(12.0)
     assert pose.to_camera(0.0, 0.0)[1] == pytest.approx(0.0, abs=1e-9)
     assert goal.header.frame_id == cloud.header.frame_id == "object"
-    values = conversions.status_values(iteration)
+    values = status_values(iteration)
     assert iteration.message == f"view 1 at {expected.view_angle:.4f} rad, decided by {expected.decided_by}"
     assert values["decided_by"] == expected.decided_by != ""
     for key in ("view_angle", "utility", "score", "runner_up", "margin"):
         assert float(values[key]) == getattr(expected, key)
     assert (values["round"], values["feasible_candidates"]) == ("1", "20")
-    assert int(values["goal_stamp"]) == conversions.to_nanoseconds(goal.header.stamp)
+    assert int(values["goal_stamp"]) == to_nanoseconds(goal.header.stamp)
     assert cloud.header.stamp == goal.header.stamp
     way = abs(math.remainder(expected.view_angle, 2 * math.pi)) * 12.0
     assert float(values["travel"]) == pytest.approx(way)
@@ -184,8 +224,8 @@ def test_the_goal_is_the_best_candidate_on_the_view_circle_and_says_why(world):
     assert float(values["band_width_mean"]) == pytest.approx(PRIOR.width.mean(), rel=1e-6)
     assert 0.0 <= float(values["narrow_fraction"]) <= 1.0
     assert 0.0 <= float(values["coverage_estimate"]) <= 1.0
-    candidates = conversions.candidates_from_msg(cloud)
-    assert candidates.angle.tolist() == pytest.approx(expected.candidates.tolist(), abs=1e-6)
+    candidates = candidates_from_msg(cloud)
+    assert candidates.angle.tolist() == pytest.approx(expected.candidates.view_angle.tolist(), abs=1e-6)
     assert candidates.utility.tolist() == pytest.approx(expected.utilities.tolist(), rel=1e-6)
     assert candidates.feasible.all()
 
@@ -193,7 +233,7 @@ def test_the_goal_is_the_best_candidate_on_the_view_circle_and_says_why(world):
 def test_a_surface_from_before_the_goal_does_not_end_a_view(world):
     planner = world.start(NbvPlannerNode, **ENDLESS)
     robot = Robot(world, drives=False).begin()
-    stamp = conversions.to_nanoseconds(robot.goal(1).header.stamp)
+    stamp = to_nanoseconds(robot.goal(1).header.stamp)
     robot.arrive()
     robot.status("MEASURING")
     robot.send_surface(conversions.belief_to_msg(NARROW, header("object", stamp - 1)))
@@ -319,16 +359,25 @@ def test_a_goal_that_is_not_reached_is_sent_again_and_then_left_for_another_view
     other = robot.goal(3)
     assert other.header.stamp != first.header.stamp
     assert abs(robot.goal_angle(3) - robot.goal_angle(1)) > 0.1
-    world.spin_until(lambda: len(robot.candidates) >= 3, "the candidates")
-    cloud = conversions.candidates_from_msg(robot.candidates[2])
-    assert abs(cloud.angle[~cloud.feasible] - robot.goal_angle(1)).tolist() == pytest.approx([0.0], abs=1e-6)
-    values = conversions.status_values(robot.iterations[2])
-    assert (values["round"], values["candidates"], values["feasible_candidates"]) == ("1", "20", "19")
-    assert [values[f"excluded_{why}"] for why in ("arc", "revisit", "unreachable")] == ["0", "0", "1"]
+    world.spin_until(lambda: min(len(robot.candidates), len(robot.iterations)) >= 3, "candidates and reasons")
+    cloud = candidates_from_msg(robot.candidates[2])
+    beside = np.sort(angle_difference(cloud.angle[~cloud.feasible], robot.goal_angle(1)))
+    assert beside.tolist() == pytest.approx([-math.pi / 10, 0.0, math.pi / 10], abs=1e-6)
+    values = status_values(robot.iterations[2])
+    assert (values["round"], values["candidates"], values["feasible_candidates"]) == ("1", "20", "17")
+    assert [values[f"excluded_{why}"] for why in ("arc", "revisit", "unreachable")] == ["0", "0", "3"]
     assert (cloud.excluded != 0).tolist() == (~cloud.feasible).tolist()
+    robot.drives = True  # to the goals after this one, too, should this one have been given up meanwhile
     robot.arrive()
     robot.map()
-    world.spin_until(lambda: conversions.status_values(robot.statuses[-1])["views"] == "1", "the first view")
+    world.spin_until(lambda: status_values(robot.statuses[-1])["views"] == "1", "the first view")
+
+
+def test_tolerances_that_take_neighbouring_views_for_the_same_are_warned_about(world):
+    node = world.start(NbvPlannerNode, **SMALL, position_tolerance=2.0, heading_tolerance=0.3)
+    found = world.diagnosis(node)
+    assert found.level == DiagnosticStatus.WARN
+    assert "position_tolerance: 2 m with heading_tolerance: 0.3 rad takes neighbouring" in found.message
 
 
 def test_a_robot_that_reaches_nothing_ends_the_episode(world):
@@ -364,7 +413,8 @@ def test_after_input_timeout_the_status_warns_and_names_the_missing_inputs(world
     )
     robot.map()
     assert robot.goal(2)
-    world.speaker(PoseStamped, "camera_pose")(pose_msg(view_pose(0.0), robot.now()))
+    # Again and again: each is overdue after 0.2 s, too.
+    world.peer.create_timer(0.05, lambda: robot.send_pose(pose_msg(view_pose(0.0), robot.now())))
     robot.status("MOVING")
     world.spin_until(lambda: robot.statuses[-1].level == DiagnosticStatus.OK, "the warning to go")
 
@@ -404,7 +454,89 @@ def test_a_surface_without_evidence_is_refused_where_shapes_are_drawn(world):
     robot = Robot(world, drives=False)
     robot.send_surface(conversions.belief_to_msg(PRIOR, header("object", 1)))
     world.spin_until(lambda: planner.drops["surface.evidence"] == 1, "the count")
+    robot.prior = None
+    robot.send_surface(robot.surface(MEASURED, 1))
+    world.spin_until(lambda: planner.drops["surface.evidence"] == 2, "the count")
     assert planner.session.inputs.belief is None
+
+
+FIXED = {**ENDLESS, "objective": "EMC", "shape_prior": "fixed", "shapes": 8, "shape_grid": 90}
+OTHER = PriorSettings(length_scale=0.6, kernel_std=0.5, prior_mean=4.0)
+
+
+def partly_measured(views: int) -> SurfaceBelief:
+    """What a mapper knows that has seen a part of the object."""
+    return with_evidence(belief_of(4.0, 6.0, size=200, hits=lambda grid: (grid < 1.0 + views).astype(int)))
+
+
+def decision_by(prior: Prior, belief: SurfaceBelief) -> float:
+    """What the best first view is worth to the core planner if it draws shapes from this prior."""
+    settings = PlannerSettings(**{name: FIXED[name] for name in ("objective", "shape_prior", "shapes", "shape_grid")})
+    planner = planner_named(settings, Scene(), circle(ViewSpaceSettings(num_views=20)), prior=prior)
+    return planner.decide(belief, current_view=at(0.0)).utility
+
+
+def test_it_draws_shapes_from_the_prior_that_the_surface_carries(world):
+    """Not from one of its own, by which it would decide otherwise."""
+    world.start(NbvPlannerNode, **FIXED)
+    robot = Robot(world, drives=False)
+    robot.prior = OTHER
+    robot.begin(partly_measured(0)).goal(1)
+    world.spin_until(lambda: robot.iterations, "the reasons")
+    utility = float(status_values(robot.iterations[0])["utility"])
+    belief = partly_measured(0).as_transmitted()
+    assert utility == decision_by(OTHER.prior(), belief)
+    assert utility != decision_by(Prior(), belief)
+
+
+def test_it_decides_by_the_prior_of_the_mapper_that_runs_beside_it(world):
+    world.start(DepthCamera)
+    both = {"allow_several_publishers": True}  # the robot could publish what the camera and the mapper do
+    world.start(SurfaceMapperNode, **both, grid_size=200, length_scale=0.6, kernel_std=0.5, prior_mean=4.0)
+    surfaces = world.listen(PointCloud2, "surface", qos.latched(100))
+    robot = Robot(world, drives=False)
+    world.start(NbvPlannerNode, **{**FIXED, **both, "max_views": 1})
+    world.spin_until(lambda: robot.iterations, "the reasons")
+    belief = belief_from_msg(surfaces[0])
+    utility = float(status_values(robot.iterations[0])["utility"])
+    assert utility == decision_by(OTHER.prior(), belief)
+    assert utility != decision_by(Prior(), belief)
+
+
+@pytest.mark.parametrize(
+    ("reason", "prior", "size", "texts"),
+    [
+        ("other_prior", OTHER, 200, ["kernel_std 0.5 (the episode's: 1.5)", "length_scale 0.6 (the episode's: 0.2)"]),
+        ("other_grid", PriorSettings(), 100, ["size 100 (the episode's: 200)"]),
+    ],
+)
+def test_a_surface_of_another_mapper_is_refused_and_said_until_a_reset(world, reason, prior, size, texts):
+    planner = world.start(NbvPlannerNode, **FIXED)
+    robot = Robot(world, drives=False, belief=partly_measured).begin(partly_measured(0))
+    robot.goal(1)
+    other = with_evidence(belief_of(4.0, 6.0, size=size, hits=1))
+    robot.prior = prior
+    robot.send_surface(robot.surface(other, robot.now()))
+    world.spin_until(lambda: planner.drops[f"surface.{reason}"] == 1, "the count")
+    assert len(planner.session.inputs.belief.angle) == 200
+    world.spin_until(lambda: robot.statuses[-1].level == DiagnosticStatus.WARN, "the warning")
+    assert [text for text in texts if text not in robot.statuses[-1].message] == []
+    assert world.call(Trigger, "nbv_planner/reset").success
+    world.spin_until(lambda: len(robot.goals) == 2 and robot.statuses[-1].level == DiagnosticStatus.OK, "a new episode")
+    assert len(planner.session.inputs.belief.angle) == size
+    assert planner.session.origin.prior == prior
+    assert world.drops(planner) == {f"surface.{reason}": 1}
+
+
+def test_a_mapper_that_comes_back_the_same_is_accepted_and_the_warning_goes(world):
+    planner = world.start(NbvPlannerNode, **FIXED)
+    robot = Robot(world, drives=False, belief=partly_measured).begin(partly_measured(0))
+    robot.goal(1)
+    for prior, level in ((OTHER, DiagnosticStatus.WARN), (PriorSettings(), DiagnosticStatus.OK)):
+        robot.prior = prior
+        robot.map()
+        world.spin_until(lambda level=level: robot.statuses[-1].level == level, "the status")
+    assert world.drops(planner) == {"surface.other_prior": 1}
 
 
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # no length: the estimated coverage is NaN
@@ -412,8 +544,8 @@ def test_a_surface_without_evidence_is_refused_where_shapes_are_drawn(world):
 @pytest.mark.parametrize("objective", ["IOA", "U"])
 def test_odd_but_well_formed_surfaces_do_not_stop_it(world, objective, size):
     world.start(NbvPlannerNode, **{**ENDLESS, "objective": objective})
-    robot = Robot(world, belief=lambda views: belief_of(*[(-1.0, 1.0), (-6.0, -5.0)][views % 2], size=size)).begin()
-    robot.goal(3)
+    odd = [belief_of(*band, size=size) for band in ((-1.0, 1.0), (-6.0, -5.0))]
+    Robot(world, belief=lambda views: odd[views % 2]).begin(odd[0]).goal(3)
 
 
 # --- services
@@ -457,7 +589,7 @@ def test_reset_begins_a_new_episode(world):
     assert (answer.success, answer.message) == (True, "episode reset")
     world.spin_until(lambda: robot.states.count("DONE") == 2, "the second episode's end")
     assert [robot.goal_angle(n) for n in (3, 4)] == [robot.goal_angle(n) for n in (1, 2)]
-    assert [conversions.status_values(msg)["round"] for msg in robot.iterations] == ["1", "2", "1", "2"]
+    assert [status_values(msg)["round"] for msg in robot.iterations] == ["1", "2", "1", "2"]
 
 
 def test_skip_view_gives_up_the_goal_and_takes_the_next_best(world):
@@ -469,7 +601,7 @@ def test_skip_view_gives_up_the_goal_and_takes_the_next_best(world):
     robot.goal(2)
     assert abs(robot.goal_angle(2) - first) > 0.1
     world.spin_until(lambda: len(robot.iterations) == 2, "the reasons")
-    assert conversions.status_values(robot.iterations[1])["excluded_unreachable"] == "1"
+    assert status_values(robot.iterations[1])["excluded_unreachable"] == "1"
     status = robot.status("MOVING")
     world.spin_until(lambda: robot.status("MOVING")["skipped_views"] == "1", "the status")
     assert (status["unreached_views"], status["views"]) == ("0", "0")
@@ -515,7 +647,7 @@ def test_plan_once_says_view_and_utility_without_sending_a_goal(world):
     assert (answer.success, answer.message) == (False, "no surface received yet")
     robot.begin()
     robot.status("WAITING")
-    expected = node.session.planner.decide(PRIOR.as_transmitted(), current_view=0.0)
+    expected = node.session.planner.decide(PRIOR.as_transmitted(), current_view=at(0.0))
     world.spin_until(lambda: world.call(Trigger, "nbv_planner/plan_once").success, "the surface to be heard")
     answer = world.call(Trigger, "nbv_planner/plan_once")
     assert answer.message == f"view_angle: {expected.view_angle:.6f} rad, utility: {expected.utility:.6g}"
@@ -537,32 +669,34 @@ def test_late_subscribers_get_status_candidates_and_every_iteration_but_no_goal(
     world.spin_until(lambda: status and candidates and len(iterations) >= 4, "the latched messages")
     world.spin_some()
     assert goals == []
-    assert [conversions.status_values(msg)["state"] for msg in status] == ["DONE"]
+    assert [status_values(msg)["state"] for msg in status] == ["DONE"]
     assert len(candidates) == 1
-    assert [conversions.status_values(msg)["round"] for msg in iterations] == ["1", "2", "3", "4"]
+    assert [status_values(msg)["round"] for msg in iterations] == ["1", "2", "3", "4"]
     assert planner.session.state.value == "DONE"
 
 
 @pytest.mark.parametrize("cls", [NbvPlannerNode, SurfaceMapperNode])
 def test_planner_and_mapper_do_not_listen_to_the_ground_truth(world, cls):
     camera, node = world.start(DepthCamera), world.start(cls)
-    published = dict(camera.get_publisher_names_and_types_by_node("depth_camera", "/"))
-    assert "/ground_truth/surface" in published
-    heard = dict(node.get_subscriber_names_and_types_by_node(node.get_name(), "/"))
+    assert "/ground_truth/surface" in {publisher.topic_name for publisher in camera.publishers}
+    heard = {subscription.topic_name for subscription in node.subscriptions}
     assert "/camera_pose" in heard
     assert not [topic for topic in heard if "ground_truth" in topic]
-    assert [i.node_name for i in node.get_subscriptions_info_by_topic("/ground_truth/surface")] == []
 
 
 def test_every_latched_topic_has_one_publisher(world):
     for cls in (DepthCamera, SurfaceMapperNode, NbvPlannerNode):
         world.start(cls)
+
+    def publishers(topic: str) -> list:
+        return [publisher for node in world.nodes for publisher in node.publishers if publisher.topic_name == topic]
+
     for topic in ("surface", "ground_truth/surface", "run_info", "nbv_planner/status", "nbv_planner/candidates",
                   "nbv_planner/iteration"):  # fmt: skip
-        (publisher,) = world.peer.get_publishers_info_by_topic(f"/{topic}")
+        (publisher,) = publishers(f"/{topic}")
         assert publisher.qos_profile.durability == rclpy.qos.DurabilityPolicy.TRANSIENT_LOCAL
         assert publisher.qos_profile.reliability == rclpy.qos.ReliabilityPolicy.RELIABLE
-    (goal,) = world.peer.get_publishers_info_by_topic("/goal_pose")
+    (goal,) = publishers("/goal_pose")
     assert goal.qos_profile.durability == rclpy.qos.DurabilityPolicy.VOLATILE
 
 
@@ -590,13 +724,13 @@ def test_views_that_come_fast_are_not_a_line_each(world, monkeypatch):
     from types import SimpleNamespace
 
     from nbv_planner.planning.session import State
-    from nbv_planner.ros.nodes import nbv_planner as node_module
+    from nbv_planner.ros.io import status as status_module
 
     node, now, lines = world.start(NbvPlannerNode), [0.0], []
-    monkeypatch.setattr(node_module, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(status_module, "time", SimpleNamespace(monotonic=lambda: now[0]))
     monkeypatch.setattr(node, "get_logger", lambda: SimpleNamespace(info=lines.append, debug=lambda line: None))
     for later, state in [(0.0, State.MOVING), (0.1, State.MOVING), (0.6, State.MEASURING), (0.6, State.MOVING),
                          (0.7, State.DONE)]:  # fmt: skip
         now[0] = 1e9 + later
-        node._log(state, f"{state.value} after {later}")
+        node._report._log(state, f"{state.value} after {later}")
     assert lines == ["MOVING after 0.0", "MOVING after 0.6", "DONE after 0.7"]

@@ -18,13 +18,15 @@ from test_depth_camera import Listener
 from test_nbv_planner import ENDLESS, PRIOR, Robot
 from test_surface_mapper import GRID, HERE, MS, THERE, Feed, stamp_of, surface_of
 
-from nbv_planner.ros import conversions, state_keeper
+from nbv_planner.episode.parameters import fixed_settings
+from nbv_planner.mapping.saved import SavedState, read_state, write_state
+from nbv_planner.planning.shapes.sampler import PriorSettings
+from nbv_planner.ros.core import saved_state
+from nbv_planner.ros.io import conversions
 from nbv_planner.ros.nodes.depth_camera import DepthCamera
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
 from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
-from nbv_planner.saving import fixed_settings
-from nbv_planner.scene import Scene
-from nbv_planner.state.state_file import SavedState, read_state, write_state
+from nbv_planner.world.scene import Scene
 
 
 @pytest.fixture
@@ -51,19 +53,21 @@ def one_view(world, file, **parameters) -> tuple[SurfaceMapperNode, Feed]:
     return mapper, feed
 
 
-def again(world, mapper: SurfaceMapperNode, feed: Feed, file, **parameters) -> tuple[SurfaceMapperNode, Feed]:
+def again(
+    world, mapper: SurfaceMapperNode, feed: Feed, file, stands=THERE, **parameters
+) -> tuple[SurfaceMapperNode, Feed]:
     """The mapper ends and is started again, and hears the camera."""
     world.end(mapper)
     mapper = start_mapper(world, file, **parameters)
     feed = Feed(world)
-    feed.pair(115 * MS, THERE, 5)
+    feed.pair(115 * MS, stands, 5)
     feed.surface(1)
     return mapper, feed
 
 
 def test_a_mapper_that_is_started_again_knows_the_same_and_goes_on_the_same(world, map_file):
     mapper, feed = one_view(world, map_file)
-    mapper, feed = again(world, mapper, feed, map_file)
+    mapper, feed = again(world, mapper, feed, map_file, HERE)
     assert stamp_of(feed.surfaces[0]) == 110 * MS
     assert bytes(feed.surfaces[0].data) == surface_of((HERE, 0))
     feed.goal(100 * MS, HERE)  # the planner repeats its goal: the view has been taken
@@ -119,13 +123,13 @@ def test_a_file_that_cannot_be_gone_on_from_is_set_aside_and_counted(world, map_
     mapper = start_mapper(world, map_file, **parameters)
     assert world.drops(mapper)[f"state.{reason}"] == 1
     assert map_file.with_name("map.npz.refused").read_bytes() == content
-    assert mapper.mapper.count == 0
+    assert mapper.mapper.model.count == 0
 
 
 def test_restoring_can_be_switched_off(world, map_file):
     mapper, _ = one_view(world, map_file)
     world.end(mapper)
-    assert start_mapper(world, map_file, restore=False).mapper.count == 0
+    assert start_mapper(world, map_file, restore=False).mapper.model.count == 0
 
 
 def test_save_and_load_are_services_that_say_what_happened(world, map_file, tmp_path):
@@ -142,16 +146,17 @@ def test_save_and_load_are_services_that_say_what_happened(world, map_file, tmp_
     refused = world.call(Trigger, "surface_mapper/load")
     assert not refused.success
     assert "checksum" in refused.message
-    assert mapper.mapper.count > 0
+    assert mapper.mapper.model.count > 0
 
 
 def test_without_a_file_saving_and_loading_are_refused_with_the_remedy(world):
     world.start(SurfaceMapperNode, grid_size=GRID)
     world.start(NbvPlannerNode, **ENDLESS)
-    for name in ("surface_mapper/save", "surface_mapper/load", "nbv_planner/save", "nbv_planner/load"):
-        answer = world.call(Trigger, name)
-        assert not answer.success
-        assert "no file is named" in answer.message
+    for node, parameter in (("surface_mapper", "map_file"), ("nbv_planner", "state_file")):
+        for service in ("save", "load"):
+            answer = world.call(Trigger, f"{node}/{service}")
+            assert not answer.success
+            assert answer.message.endswith(f"no file is named: start the node with the parameter {parameter}")
 
 
 def test_a_file_that_cannot_be_written_is_counted_and_mapping_goes_on(world, tmp_path):
@@ -162,14 +167,14 @@ def test_a_file_that_cannot_be_written_is_counted_and_mapping_goes_on(world, tmp
 
 def test_a_slow_disk_holds_up_no_message_and_no_service(world, map_file, monkeypatch):
     entered, done = threading.Event(), threading.Event()
-    real = state_keeper.write_state
+    real = saved_state.write_state
 
     def slow(path, state):
         entered.set()
         done.wait()
         return real(path, state)
 
-    monkeypatch.setattr(state_keeper, "write_state", slow)
+    monkeypatch.setattr(saved_state, "write_state", slow)
     mapper = start_mapper(world, map_file)
     feed = Feed(world)
     feed.pair(90 * MS, THERE, 4)
@@ -231,6 +236,22 @@ def test_the_account_of_hybrid_goes_with_the_session(world, session_file):
     world.end(planner)
     again = start_planner(world, session_file, **tight)
     assert again.session.saved()[0]["account"] == account
+
+
+def test_a_planner_that_is_started_again_still_knows_which_mapper_its_episode_is_of(world, session_file):
+    settings = {"objective": "EMC", "shapes": 2, "shape_grid": 90}
+    planner = start_planner(world, session_file, **settings)
+    robot = Robot(world, drives=False)
+    robot.prior = PriorSettings(kernel_std=0.7, prior_mean=4.0)
+    robot.begin(with_evidence(PRIOR)).goal(1)
+    prior = robot.prior
+    world.end(planner)
+    robot.prior = PriorSettings()
+    robot.send_surface(robot.surface(with_evidence(PRIOR), robot.now()))
+    again = start_planner(world, session_file, **settings)
+    assert again.session.origin.prior == prior
+    world.spin_until(lambda: again.drops["surface.other_prior"] == 1, "the count")
+    assert again.session.goal is not None
 
 
 def test_a_goal_is_on_the_disk_before_anybody_hears_of_it(world, session_file):

@@ -14,14 +14,16 @@ from ros_world import NAN, header, pose_msg, view_pose
 from sensor_msgs.msg import JointState, LaserScan, PointCloud2
 from std_msgs.msg import Float64MultiArray
 
-from nbv_planner.camera import CameraPose
-from nbv_planner.objects import parse_object
-from nbv_planner.ros import conversions, qos
+from nbv_planner.episode.messages import belief_from_msg, pose_from_msg, status_values, to_nanoseconds
+from nbv_planner.ros.core import qos
+from nbv_planner.ros.io import conversions
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
 from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
 from nbv_planner.ros.nodes.turntable import TurntableNode
-from nbv_planner.scene import Scene
-from nbv_planner.simulated_camera import SensorSettings, SimulatedCamera
+from nbv_planner.world.objects import parse_object
+from nbv_planner.world.pose import View
+from nbv_planner.world.scene import Scene
+from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
 
 
 def joints(position: list[float], name: tuple[str, ...] = ("turntable_joint",), stamp: int = 0) -> JointState:
@@ -37,9 +39,9 @@ def test_the_pose_follows_the_joint_and_the_command_the_goal(world):
     world.spin_until(lambda: world.drops(node) == {"goal_pose.no_joint": 1}, "the goal to be dropped")
     turn(joints([7.0, 0.5], ("another", "turntable_joint"), stamp=123))
     world.spin_until(lambda: poses, "the pose")
-    assert conversions.to_nanoseconds(poses[0].header.stamp) == 123
+    assert to_nanoseconds(poses[0].header.stamp) == 123
     assert poses[0].header.frame_id == "object"
-    pose = conversions.pose_from_msg(poses[0])
+    pose = pose_from_msg(poses[0])
     assert pose.view_angle == pytest.approx(2 * math.pi - 0.5)  # the object turns to the left, the camera to the right
     goal(pose_msg(view_pose(1.0)))
     world.spin_until(lambda: commands, "the command")
@@ -84,7 +86,7 @@ class Table:
     def tell(self) -> None:
         stamp = self.world.peer.get_clock().now().nanoseconds
         self.turned(joints([self.angle], stamp=stamp))
-        scan = self.camera.scan(CameraPose.on_view_circle(-self.angle, self.distance), 0)
+        scan = self.camera.scan(View(-self.angle, self.distance).pose, 0)
         self.scanned(conversions.scan_to_msg(scan, header("sensor", stamp)))
 
 
@@ -98,14 +100,15 @@ def test_an_object_on_a_table_is_reconstructed(world):
     statuses = world.listen(DiagnosticStatus, "nbv_planner/status", qos.latched(100))
     table = Table(world, shape, scene)
 
+    world.peer.create_timer(0.05, table.tell)
+
     def done() -> dict[str, str] | None:
-        table.tell()
-        values = conversions.status_values(statuses[-1]) if statuses else {}
+        values = status_values(statuses[-1]) if statuses else {}
         return values if values.get("state") == "DONE" else None
 
     ended = world.spin_until(done, "the end of the episode")
     assert ended["reason"] == "BAND_NARROW"
     assert ended["detail"].endswith("back at the home view")
     assert math.remainder(table.angle, 2 * math.pi) == pytest.approx(0.0, abs=1e-6)
-    belief = conversions.belief_from_msg(surfaces[-1])
+    belief = belief_from_msg(surfaces[-1])
     assert abs(belief.mean - shape.radius(belief.angle)).max() < 0.2

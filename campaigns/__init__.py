@@ -1,0 +1,1 @@
+"""Campaigns of faults and of hostile messages against the real nodes; not installed."""

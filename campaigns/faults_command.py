@@ -1,0 +1,96 @@
+"""Run the three nodes with injected faults (kills, lost, delayed and broken messages), and check each episode."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from campaigns.faults import (
+    ACCOUNT_FILE,
+    REFERENCE,
+    TABLE_FILE,
+    Campaign,
+    DomainTakenError,
+    FaultFolder,
+    Outcome,
+    Run,
+    load_campaign,
+    reference_of,
+)
+from nbv_planner.cli.options import require_ros
+from nbv_planner.cli.output import ProgressLine
+
+# Duration of an episode before the reference, which does not need it, has been run.
+_UNKNOWN = 0.0
+_ATTEMPTS = 4
+RunOne = Callable[[Run, Campaign, float, Path], Outcome]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument(
+        "campaign", metavar="SCENARIO", nargs="?", default="standard",
+        help="YAML file, or a campaign included in the package (default: standard)",
+    )
+    parser.add_argument("--out", metavar="DIR", required=True, help="results folder, new or empty unless --resume")
+    parser.add_argument("--resume", action="store_true", help="continue: keep finished runs")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the subcommand."""
+    campaign = load_campaign(arguments.campaign)
+    require_ros("fault campaigns need the nodes")
+    from campaigns.fault_run import run_faults
+
+    try:
+        with FaultFolder(arguments.out, campaign, resume=arguments.resume) as folder:
+            _run_all(folder, campaign, run_faults)
+            outcomes = folder.outcomes()
+    except KeyboardInterrupt:
+        print(f"\nfinished runs are kept; continue with --resume ({arguments.out})", file=sys.stderr)
+        raise
+    return _summary(Path(arguments.out), campaign, outcomes)
+
+
+def _run_all(folder: FaultFolder, campaign: Campaign, run_one: RunOne) -> None:
+    """Run the unfinished runs, the reference first."""
+    left = [one for one in campaign.runs() if folder.outcome_of(one) is None]
+    progress = ProgressLine(len(left), "runs")
+    cases = {case.name: case for case in campaign.cases}
+    bad = 0
+    for number, one in enumerate(left, start=1):
+        reference = reference_of(folder.outcomes())
+        seconds = _UNKNOWN if reference is None else reference.seconds
+        outcome = _on_its_own(run_one, one, campaign, seconds, folder)
+        folder.keep(one, outcome)
+        bad += bool(outcome.problems(cases[one.case.name], reference))
+        progress.show(number, f", {bad} not as they must be; {one.slug}: {outcome.reason}")
+        if one.case.name == REFERENCE:
+            folder.write_account()
+    if left:
+        progress.end()
+
+
+def _on_its_own(run_one: RunOne, one: Run, campaign: Campaign, seconds: float, folder: FaultFolder) -> Outcome:
+    """Run on a ROS domain without other nodes: on a busy machine two runs may choose the same one."""
+    for _ in range(_ATTEMPTS - 1):
+        try:
+            return run_one(one, campaign, seconds, folder.fresh_folder(one))
+        except DomainTakenError as error:
+            print(f"\n{one.slug} is run again: {error}", file=sys.stderr)
+    return run_one(one, campaign, seconds, folder.fresh_folder(one))
+
+
+def _summary(path: Path, campaign: Campaign, outcomes: list[Outcome]) -> int:
+    """Print the violations; exit code 1 if there are any."""
+    reference, cases = reference_of(outcomes), {case.name: case for case in campaign.cases}
+    bad = 0
+    for outcome in outcomes:
+        problems = outcome.problems(cases[outcome.case], reference)
+        bad += bool(problems)
+        for problem in problems:
+            print(f"{outcome.case}-{outcome.number:03d}: {problem}")
+    print(f"{len(outcomes) - bad} of {len(outcomes)} runs as they must be: {path / TABLE_FILE}, {path / ACCOUNT_FILE}")
+    return 1 if bad else 0

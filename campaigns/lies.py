@@ -1,0 +1,511 @@
+"""A campaign of lies: episodes in worlds that differ from the declared one, and what became of them.
+
+An episode runs in process by the code of `nbv-planner simulate`; only its scans and poses (and in one kind its
+surfaces) come from a :class:`campaigns.worlds.TrueWorld`. The truth of the outcome is computed for any outline:
+
+* *reachable*: samples of the true outline within one pixel (1/80 of `radius_max`) of the end of a noise-free beam
+  of the true sensor at any candidate view;
+* *seen*: the part of the reachable ones within one pixel of the end that a beam that came would have without noise;
+  beams of a dead or frozen sensor have seen nothing;
+* *in the band*: the part of the true outline between the bounds of the last belief, each piece weighed by the angle
+  that it subtends at the declared centre; for a star-shaped object that is the part of the circle;
+* *RMSE*: root of the mean of :math:`(μ(φ) - r)^2` over the outline with the same weights.
+
+A *wrong success* ends COVERED, BAND_NARROW or NO_GAIN with less than 90 % seen or less than 80 % in the band.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import json
+import math
+import re
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from statistics import median
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from campaigns.scenarios import Scenario, with_settings
+from campaigns.worlds import Look, TrueWorld
+from nbv_planner.episode.judge import SampledContour
+from nbv_planner.episode.parameters import EpisodeConfig
+from nbv_planner.episode.records import Step, ViewRecord, write_whole
+from nbv_planner.episode.simulation import Simulation
+from nbv_planner.errors import InputRejectedError, NbvPlannerError
+from nbv_planner.experiments.cases import prepare_worker
+from nbv_planner.experiments.folder import RunFolder, write_json
+from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, IntArray, angle_difference, cartesian_to_polar
+from nbv_planner.mapping.belief import Measurements, SurfaceBelief
+from nbv_planner.mapping.checks import Level
+from nbv_planner.mapping.matching import ArrivalSettings, MatchedScan, MatchingSettings, ScanMatcher
+from nbv_planner.mapping.surface_model import mapper_for
+from nbv_planner.planning.episode_memory import SurfaceOrigin
+from nbv_planner.planning.planners import Decision
+from nbv_planner.planning.shapes.sampler import PriorSettings
+from nbv_planner.planning.termination import Termination
+from nbv_planner.planning.view_space import CircleViewSpace
+from nbv_planner.world.pose import CameraPose
+
+SUCCESSES = ("COVERED", "BAND_NARROW", "NO_GAIN")
+"""Reasons that say the object has been reconstructed."""
+REFUSED, NO_SCAN, ERROR = "REFUSED", "NO_SCAN", "ERROR"
+"""Ends of a run that are none of an episode: the package refuses the settings, or the pose of a view, or fails."""
+ENOUGH_SEEN, ENOUGH_IN_BAND, SOON = 0.9, 0.8, 3
+_PIXELS = 80.0
+_SAMPLES = 3000
+# One scan per second.
+_SECOND = 1_000_000_000
+
+
+class FalseSimulation(Simulation):
+    """An episode in a true world that is not the declared one."""
+
+    def __init__(self, scenario: Scenario, config: EpisodeConfig) -> None:
+        """Set up as declared, and the true world beside it.
+
+        Raises:
+            NbvPlannerError: the package refuses the settings.
+        """
+        super().__init__(config)
+        self.world = scenario.world(config)
+        self._matcher = ScanMatcher(MatchingSettings(), ArrivalSettings())
+        other = with_settings(config, scenario.other_surface)
+        self._other = mapper_for(other.kernel.build(), other.mapper, other.robust) if scenario.other_surface else None
+        self._origins = [_origin(one) for one in (config, other)]
+        self.refusals: tuple[str, ...] = ()
+
+    def look(self, goal: CameraPose) -> MatchedScan:
+        """Take the scan that the world gives, matched as in the mapper.
+
+        Raises:
+            InputRejectedError: the pose is dropped, or the scan does not count.
+        """
+        stamp = (len(self.judge.steps) + 1) * _SECOND
+        self._matcher.set_goal(stamp, goal)
+        found = self.world.look(goal)
+        self._matcher.add_pose(stamp, found.pose)
+        self._matcher.add_scan(stamp, found.scan, found.frame)
+        taken = self._matcher.take()
+        if not taken:
+            raise InputRejectedError("goal", "no scan counts at the goal")
+        return taken[0]
+
+    def _take(
+        self, decision: Decision, data: Measurements, belief: SurfaceBelief, milliseconds: float
+    ) -> ViewRecord:
+        """Let the surface of a second mapper come instead at every other view, if there is one.
+
+        As in the planner's node, one of another origin is refused.
+        """
+        if self._other is not None and len(self.judge.steps) % 2 == 1:
+            self._other.add(data)
+            own, other = self._origins
+            self.refusals = (own.refusal_of(other)[1],) if own != other else ()
+            belief = belief if self.refusals else self._other.belief().as_transmitted()
+        return super()._take(decision, data, belief, milliseconds)
+
+
+def _origin(config: EpisodeConfig) -> SurfaceOrigin:
+    kernel = {field.name: getattr(config.kernel, field.name) for field in fields(config.kernel)}
+    prior = PriorSettings(prior_mean=config.mapper.prior_mean, **kernel)
+    return SurfaceOrigin("object", config.mapper.grid_size, prior)
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What is true after an episode.
+
+    Attributes:
+        reachable: part of the outline that the candidate views can see.
+        seen: part of that which has been seen.
+        in_band: part of the surface within the band, by angle; None without a surface.
+        rmse: of the mean contour, metres; None without a surface.
+    """
+
+    reachable: float
+    seen: float
+    in_band: float | None
+    rmse: float | None
+
+
+def truth_of(world: TrueWorld, config: EpisodeConfig, steps: Sequence[Step]) -> Truth:
+    """Judge an episode by the true world."""
+    pixel = config.scene.radius_max / _PIXELS
+    own = SampledContour.of_vertices(np.stack([world.contour.x, world.contour.y], axis=1), _SAMPLES).points
+    candidates = CircleViewSpace(config.views, config.scene.view_distance).candidates
+    goals = [candidates[index].pose for index in range(len(candidates))]
+    reachable = _near(own, world.reachable(goals), pixel)
+    seen = _near(own, np.concatenate([np.empty((0, 2)), *(look.met for look in world.looks)]), pixel)
+    part = float((seen & reachable).sum() / max(reachable.sum(), 1))
+    if not steps:
+        return Truth(float(reachable.mean()), part, None, None)
+    in_band, rmse = band_and_error(SampledContour.of_vertices(world.outline_now(), _SAMPLES).points, steps[-1].belief)
+    return Truth(float(reachable.mean()), part, in_band, rmse)
+
+
+def _near(points: FloatArray, ends: FloatArray, distance: float) -> BoolArray:
+    if len(ends) == 0:
+        return np.zeros(len(points), dtype=bool)
+    return np.asarray(cKDTree(ends).query(points, distance_upper_bound=distance)[0] <= distance)
+
+
+def band_and_error(outline: FloatArray, belief: SurfaceBelief) -> tuple[float, float]:
+    """Part of an outline in the band and RMSE of the mean, weighed by the angle about the declared centre.
+
+    Args:
+        outline: samples in their order, shape (n, 2), metres.
+        belief: the belief.
+    """
+    angle, radius = cartesian_to_polar(*outline.T)
+    weight = np.abs(angle_difference(np.roll(angle, -1), np.roll(angle, 1)))
+    mean, low, high = (belief.interpolate(v, angle) for v in (belief.mean, belief.lower, belief.upper))
+    inside = (low <= radius) & (radius <= high)
+    total = float(weight.sum())
+    return float(weight @ inside) / total, math.sqrt(float(weight @ (mean - radius) ** 2) / total)
+
+
+# Returns that are enough to judge by, how far off does not count, and how far they must be off together, in units of
+# the declared noise; on honest objects nothing is off by that much but at steps in the radius.
+_ENOUGH = 20
+_IGNORED = 0.25
+_CHI_SQUARED = 100.0
+_CELLS = 1440
+_SECTORS = 36
+_MOST_SECTORS = 0.75
+
+
+def _from_declaration(looks: Sequence[Look], config: EpisodeConfig, since: int) -> int | None:
+    return 0
+
+
+def _from_header(looks: Sequence[Look], config: EpisodeConfig, since: int) -> int | None:
+    return next((view for view, look in enumerate(looks, 1) if look.affected), None)
+
+
+def _from_second(looks: Sequence[Look], config: EpisodeConfig, since: int) -> int | None:
+    return 2 if len(looks) >= 2 else None
+
+
+def _from_returns(looks: Sequence[Look], config: EpisodeConfig, since: int) -> int | None:
+    """An affected beam without a return counts too: one of the declared sensor would have met something."""
+    beams = np.cumsum([len(look.scan.ranges) * look.affected for look in looks])
+    return _first(beams >= _ENOUGH)
+
+
+def _from_bounds(looks: Sequence[Look], config: EpisodeConfig, since: int) -> int | None:
+    scene, margin = config.scene, config.measurement.noise_std
+    low, high = scene.radius_min + margin, scene.radius_max - margin
+    radius = [np.hypot(*look.shown.T) for look in looks]
+    return _first(np.cumsum([int(((r <= low) | (r >= high)).sum()) for r in radius]) >= _ENOUGH)
+
+
+def _from_around(looks: Sequence[Look], config: EpisodeConfig, since: int) -> int | None:
+    seen = np.zeros(_SECTORS, dtype=bool)
+    for view, look in enumerate(looks, 1):
+        seen[_cells(look.shown, _SECTORS)] = True
+        if seen.mean() >= _MOST_SECTORS:
+            return view
+    return None
+
+
+def _from_contradiction(looks: Sequence[Look], config: EpisodeConfig, since: int) -> int | None:
+    sigma = config.measurement.noise_std
+    number, total = np.zeros(_CELLS), np.zeros(_CELLS)
+    count, score = 0, 0.0
+    for view, look in enumerate(looks, 1):
+        cell, radius = _cells(look.shown, _CELLS), np.hypot(*look.shown.T)
+        known = number[cell] > 0
+        off = np.abs(radius[known] - total[cell[known]] / number[cell[known]]) / sigma - _IGNORED
+        count, score = count + int((off > 0.0).sum()), score + float((np.maximum(off, 0.0) ** 2).sum())
+        if view >= since and count >= _ENOUGH and score >= _CHI_SQUARED:
+            return view
+        np.add.at(number, cell, 1.0)
+        np.add.at(total, cell, radius)
+    return None
+
+
+def _cells(points: FloatArray, number: int) -> IntArray:
+    return (cartesian_to_polar(*points.T)[0] * (number / TWO_PI)).astype(np.int64) % number
+
+
+def _first(reached: Iterable[bool]) -> int | None:
+    return next((view for view, yes in enumerate(reached, 1) if yes), None)
+
+
+KNOWN: dict[str, tuple[Callable[[Sequence[Look], EpisodeConfig, int], int | None], str]] = {
+    "declared": (_from_declaration, "before the first view: the declared lengths are out of proportion"),
+    "header": (_from_header, "the first affected view: its scan's header or its pose says so"),
+    "second": (_from_second, "the second view: its surface has another grid or prior than the first"),
+    "returns": (_from_returns, "the first view with at least 20 affected beams so far: the scans alone show it"),
+    "bounds": (
+        _from_bounds, "the first view with at least 20 beams so far that, without noise, end outside the radius "
+        "bounds or less than the declared noise inside of them",
+    ),
+    "around": (_from_around, "the first view with returns in 75 % of 36 sectors: the outline must have been seen"),
+    "contradiction": (
+        _from_contradiction, "the first view at which at least 20 returns so far contradict earlier ones: without "
+        "noise, they are more than a quarter of the declared standard deviation σ from the mean of the earlier returns "
+        "in the same quarter of a degree, and the squares of the excess in units of σ sum up to 100",
+    ),
+}  # fmt: skip
+"""From which view a lie could be known, by the name of the evidence: how it is computed, and in words.
+
+It is computed from what the true world gave without noise, and is None if the episode ended before.
+"""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One episode of the campaign.
+
+    Attributes:
+        scenario: its declared and true world.
+        planner: label of the planner, a key of :data:`campaigns.scenarios.PLANNERS`.
+        seed: of noise and planner.
+        robust: whether the mapper is the robust one.
+    """
+
+    scenario: Scenario
+    planner: str
+    seed: int
+    robust: bool = True
+
+    def as_dict(self) -> dict[str, Any]:
+        """What identifies it in its folder."""
+        return {"scenario": self.scenario.name, "planner": self.planner, "seed": self.seed}
+
+    @property
+    def slug(self) -> str:
+        """Name of its file without ending."""
+        return re.sub(r"[^A-Za-z0-9.-]+", "_", f"{self.scenario.name}-{self.planner}-{self.seed}")
+
+
+@dataclass(frozen=True)
+class Row:
+    """What became of a run.
+
+    Attributes:
+        scenario, planner, seed: of the run.
+        reason: why it ended: a termination, :data:`REFUSED` or :data:`NO_SCAN`.
+        said: doubts of the outcome, warnings, and the words of a failure.
+        views: number of views.
+        doubted: view after which the first doubt was raised, 0 before the first; None if there was none.
+        known: view after which it could be known, see :data:`KNOWN`; None if the episode ended before, or no lie.
+        reachable, seen, in_band, rmse: see :class:`Truth`.
+        seconds: processor time.
+    """
+
+    scenario: str
+    planner: str
+    seed: int
+    reason: str
+    said: tuple[str, ...]
+    views: int
+    doubted: int | None
+    known: int | None
+    reachable: float
+    seen: float
+    in_band: float | None
+    rmse: float | None
+    seconds: float
+
+    @property
+    def success(self) -> bool:
+        """Whether it ended as if the object had been reconstructed."""
+        return self.reason in SUCCESSES
+
+    @property
+    def wrong(self) -> bool:
+        """Whether it is a wrong success."""
+        return self.success and (self.seen < ENOUGH_SEEN or (self.in_band or 0.0) < ENOUGH_IN_BAND)
+
+    @property
+    def late(self) -> int | None:
+        """Views from when it could be known to the first doubt; None if there was no doubt, or nothing to know."""
+        return None if self.doubted is None or self.known is None else self.doubted - self.known
+
+
+def attempt(run: Run) -> tuple[Run, Row]:
+    """Run an episode in a worker process; an error that the package should not have is part of the row."""
+    prepare_worker()
+    began = time.process_time()
+    try:
+        return run, play(run)
+    except Exception:
+        return run, _row(run, ERROR, (traceback.format_exc(),), 0, None, None, Truth(0.0, 0.0, None, None), began)
+
+
+def play(run: Run) -> Row:
+    """Run an episode to its end and judge it."""
+    began = time.process_time()
+    try:
+        config = run.scenario.config(run.planner, run.seed, robust=run.robust)
+        simulation = FalseSimulation(run.scenario, config)
+    except NbvPlannerError as error:
+        return _row(run, REFUSED, (str(error),), 0, 0, 0, Truth(0.0, 0.0, None, None), began)
+    reason, said, doubted = _to_the_end(simulation)
+    world = simulation.world
+    known = None
+    if run.scenario.known:
+        known = KNOWN[run.scenario.known][0](world.looks, config, run.scenario.since)
+    truth = truth_of(world, config, simulation.judge.steps)
+    return _row(run, reason, said, len(simulation.judge.steps), doubted, known, truth, began)
+
+
+def _row(
+    run: Run, reason: str, said: tuple[str, ...], views: int, doubted: int | None, known: int | None, truth: Truth,
+    began: float,
+) -> Row:
+    seconds = round(time.process_time() - began, 3)
+    return Row(
+        **run.as_dict(), reason=reason, said=said, views=views, doubted=doubted, known=known, **asdict(truth),
+        seconds=seconds,
+    )
+
+
+def _to_the_end(simulation: FalseSimulation) -> tuple[str, tuple[str, ...], int | None]:
+    """Why the episode ended, what was said, and the view of the first doubt."""
+    episode, doubted = simulation.run(), None
+    while True:
+        try:
+            next(episode)
+        except StopIteration as end:
+            termination: Termination = end.value
+            said = words(simulation, termination)
+            views = len(simulation.judge.steps)
+            return termination.reason.value, said, doubted if doubted is not None or not said else views
+        except InputRejectedError as error:
+            return NO_SCAN, (str(error),), len(simulation.judge.steps) if doubted is None else doubted
+        if doubted is None and words(simulation):
+            doubted = len(simulation.judge.steps)
+
+
+def words(simulation: Simulation, termination: Termination | None = None) -> tuple[str, ...]:
+    """Doubts, warnings and failures so far."""
+    said = [*getattr(simulation, "refusals", ())]
+    for step in simulation.judge.steps[-1:]:
+        said += [check.words for check in step.belief.checks if check.level is not Level.GOOD]
+    if termination is not None and termination.reason.value in ("FAILED", "DOUBTFUL"):
+        said.append(termination.detail)
+    return tuple(dict.fromkeys(said))
+
+
+TABLE_FILE, ROWS_FILE = "table.md", "rows.csv"
+
+
+class LiesFolder(RunFolder):
+    """The results folder of a campaign of lies, or of honest worlds."""
+
+    format, what, description = "nbv_planner lies", "campaign", "campaign.txt"
+
+    def __init__(self, path: str | Path, runs: Sequence[Run], *, resume: bool = False) -> None:
+        """Refuse immediately what could not be written later.
+
+        Raises:
+            ResultsError: see :class:`nbv_planner.experiments.folder.RunFolder`.
+        """
+        self._runs = runs
+        content = {run.slug: repr(run) for run in runs}
+        super().__init__(path, content, "\n".join(content.values()) + "\n", resume=resume)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Write the tables of the finished runs, and release the folder."""
+        try:
+            rows = self.rows()
+            write_whole(self.path / ROWS_FILE, as_csv(rows))
+            write_whole(self.path / TABLE_FILE, as_markdown(rows))
+        finally:
+            super().__exit__(kind, error, trace)
+
+    def unfinished(self) -> list[Run]:
+        """Runs without a row, or with an error."""
+        return [run for run in self._runs if (row := self._row_of(run)) is None or row.reason == ERROR]
+
+    def keep(self, run: Run, row: Row) -> None:
+        """Write the row of a run."""
+        (self.path / "runs").mkdir(exist_ok=True)
+        write_json(self._place(run), asdict(row))
+
+    def rows(self) -> list[Row]:
+        """Rows of the runs so far, in their order."""
+        found = (self._row_of(run) for run in self._runs)
+        return [row for row in found if row is not None]
+
+    def _place(self, run: Run) -> Path:
+        return self.path / "runs" / f"{run.slug}.json"
+
+    def _row_of(self, run: Run) -> Row | None:
+        try:
+            content = json.loads(self._place(run).read_text(encoding="utf-8"))
+            row = Row(**{**content, "said": tuple(content["said"])})
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        return row if run.as_dict().items() <= asdict(row).items() else None
+
+
+def as_csv(rows: Sequence[Row]) -> str:
+    """One line per run."""
+    text = io.StringIO()
+    names = [*(field.name for field in fields(Row)), "wrong", "late"]
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(names)
+    for row in rows:
+        values = {**asdict(row), "said": " | ".join(row.said), "wrong": row.wrong, "late": row.late}
+        writer.writerow([values[name] for name in names])
+    return text.getvalue()
+
+
+_HEAD = (
+    "scenario", "runs", "ended", "said something", "views", "could be known", "first doubt", "reachable", "seen",
+    "in the band", "RMSE (m)", "wrong successes",
+)
+
+
+def as_markdown(rows: Sequence[Row]) -> str:
+    """One line per scenario: over its planners and seeds how often, and medians."""
+    lines = [_line(_HEAD), _line("---" for _ in _HEAD)]
+    for name, of_it in itertools.groupby(rows, key=lambda row: row.scenario):
+        lines.append(_line(_summary(name, list(of_it))))
+    wrong, said = sum(row.wrong for row in rows), sum(bool(row.said) for row in rows)
+    known = [row for row in rows if row.known is not None]
+    soon = sum(row.late is not None and row.late <= SOON for row in known)
+    lines += [
+        "", f"{len(rows)} runs, {wrong} wrong successes, {said} with something said. What was untrue could be known in "
+        f"{len(known)} of them, and was doubted within {SOON} views from then on in {soon}.", "",
+    ]
+    return "\n".join(lines)
+
+
+def _summary(name: str, rows: Sequence[Row]) -> list[str]:
+    reasons = Counter(row.reason for row in rows)
+    medians = [
+        _median((getattr(row, column) for row in rows), form) for column, form in (
+            ("views", "{:.0f}"), ("known", "{:.0f}"), ("doubted", "{:.0f}"), ("reachable", "{:.0%}"),
+            ("seen", "{:.0%}"), ("in_band", "{:.0%}"), ("rmse", "{:.2f}"),
+        )
+    ]  # fmt: skip
+    return [
+        f"`{name}`", str(len(rows)), ", ".join(f"{reason} {number}" for reason, number in reasons.most_common()),
+        str(sum(bool(row.said) for row in rows)), *medians, str(sum(row.wrong for row in rows)),
+    ]
+
+
+def _median(values: Iterable[float | None], form: str) -> str:
+    there = [value for value in values if value is not None]
+    return form.format(median(there)) if there else "-"
+
+
+def _line(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"

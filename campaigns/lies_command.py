@@ -1,0 +1,91 @@
+"""Run episodes in worlds that differ from the declared one, and judge their outcomes by the truth."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import fnmatch
+from collections.abc import Sequence
+from pathlib import Path
+
+from campaigns.lies import ERROR, ROWS_FILE, TABLE_FILE, LiesFolder, Row, Run, attempt
+from campaigns.scenarios import HALVES, PLANNERS, SCENARIOS, USUAL_PLANNERS, Scenario
+from nbv_planner.cli.options import add_workers, one_of, whole_number
+from nbv_planner.cli.output import ProgressLine
+from nbv_planner.errors import SettingError
+from nbv_planner.experiments.runner import in_workers
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument("scenarios", metavar="KIND", nargs="*", default=["*"],
+                        help="kinds of lies, with * and ? for more of them (default: all)")
+    parser.add_argument("--half", type=one_of("half", (*HALVES, "both")), default="both", metavar="NAME",
+                        help="tuning, test or both (default: both)")
+    add_run_options(parser, seeds=3)
+
+
+def add_run_options(parser: argparse.ArgumentParser, seeds: int) -> None:
+    """Add the options that lies and honest worlds share."""
+    parser.add_argument("--planners", nargs="+", type=one_of("planner", tuple(PLANNERS)), default=USUAL_PLANNERS,
+                        metavar="NAME", help=f"of {', '.join(PLANNERS)} (default: {' '.join(USUAL_PLANNERS)})")
+    parser.add_argument("--seeds", type=whole_number(1), default=seeds, metavar="N",
+                        help="number of seeds, from 0 (default: %(default)s)")
+    parser.add_argument("--plain", action="store_true", help="with the plain mapper (robust: false)")
+    parser.add_argument("--out", metavar="DIR", required=True, help="results folder, new or empty unless --resume")
+    parser.add_argument("--resume", action="store_true", help="continue: keep finished runs")
+    add_workers(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the subcommand."""
+    halves = HALVES if arguments.half == "both" else (arguments.half,)
+    rows = run_all(_chosen(arguments.scenarios, halves), arguments)
+    print(f"{sum(row.wrong for row in rows)} of {len(rows)} runs are wrong successes")
+    return exit_code(rows)
+
+
+def _chosen(kinds: Sequence[str], halves: Sequence[str]) -> list[Scenario]:
+    """Scenarios of the kinds.
+
+    Raises:
+        SettingError: there is none of a kind.
+    """
+    known = {scenario.kind for scenario in SCENARIOS}
+    for kind in kinds:
+        if not fnmatch.filter(known, kind):
+            raise SettingError(f"kind: {kind!r} is not known; must be one of {', '.join(sorted(known))}")
+    return [
+        scenario for scenario in SCENARIOS
+        if scenario.half in halves and any(fnmatch.fnmatchcase(scenario.kind, kind) for kind in kinds)
+    ]
+
+
+def run_all(scenarios: Sequence[Scenario], arguments: argparse.Namespace) -> list[Row]:
+    """Run the unfinished episodes of the scenarios with the planners and seeds asked for; returns all rows."""
+    runs = [
+        Run(scenario, planner, seed, not arguments.plain)
+        for scenario in scenarios for planner in arguments.planners for seed in range(arguments.seeds)
+    ]
+    with LiesFolder(arguments.out, runs, resume=arguments.resume) as folder:
+        left = folder.unfinished()
+        progress = ProgressLine(len(left), "runs")
+        with contextlib.closing(in_workers(attempt, left, arguments.workers)) as rows:
+            for number, (one, row) in enumerate(rows, start=1):
+                folder.keep(one, row)
+                progress.show(number, "")
+        if left:
+            progress.end()
+        found = folder.rows()
+    seconds = sum(row.seconds for row in found)
+    print(f"{seconds / 60.0:.1f} minutes of processor time: {Path(arguments.out, TABLE_FILE)}, "
+          f"{Path(arguments.out, ROWS_FILE)}")  # fmt: skip
+    return found
+
+
+def exit_code(rows: Sequence[Row]) -> int:
+    """1 if a run failed with an error that the package should not have."""
+    failed = [row for row in rows if row.reason == ERROR]
+    for row in failed:
+        print(f"{row.scenario}, {row.planner}, seed {row.seed}: {row.said[0]}")
+    return 1 if failed else 0

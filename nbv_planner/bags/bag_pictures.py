@@ -1,0 +1,67 @@
+"""Pictures of one recorded episode."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from nbv_planner.bags.analysis import Analysis
+from nbv_planner.report.figures.episode_figure import plot_episode, save_animation
+from nbv_planner.report.figures.recorded_figure import draw_accuracy, draw_coverage_overlay
+from nbv_planner.report.figures.style import picture, planner_styles
+from nbv_planner.report.figures.sweep_figures import draw_calibration
+from nbv_planner.report.page import Animation, Picture
+
+
+def draw_pictures(analysis: Analysis) -> Iterator[Picture]:
+    """Draw all pictures for which the bag has data."""
+    if analysis.config is not None and _complete(analysis):
+        figure = plot_episode(
+            analysis.steps, analysis.judge.views if analysis.judge else [],
+            analysis.truth.shape if analysis.truth else None, analysis.config.scene, title(analysis),
+        )
+        yield picture("reconstruction", "The episode", "World view, polar view, objective and coverage.", figure)
+    curves = {
+        "true": [view.judged.coverage for view in analysis.views if view.judged is not None],
+        "estimated": [np.nan if v.estimate is None else v.estimate for v in analysis.views],
+    }
+    known = {label: coverage for label, coverage in curves.items() if np.isfinite(coverage).any()}
+    if known:
+        caption = "True: of the surface points of the object. Estimated: by the width of the band, as the planner does."
+        yield picture("coverage", "Coverage over the number of views", caption, draw_coverage_overlay(known))
+    if analysis.judge is not None and analysis.judge.views:
+        caption = "Left: after each view. Right: regret is what is missing to the best candidate."
+        yield picture("accuracy", "Error and regret", caption, draw_accuracy(analysis.judge.views))
+    found = analysis.record.calibration if analysis.record else None
+    if found is not None and analysis.config is not None:
+        label = analysis.config.planner.label
+        figure = draw_calibration(
+            found.levels, {label: np.array(found.inside)}, {label: np.array(found.inside_by_angle, dtype=float)},
+            planner_styles([label], None),
+        )
+        caption = "How often the true radius lies in intervals around the mean, after the last view."
+        yield picture("calibration", "Calibration of the belief", caption, figure)
+
+
+def draw_animation(analysis: Analysis, path: Path) -> Animation | None:
+    """Write the episode view by view to `path`; None if not all of it is in the bag."""
+    if analysis.config is None or not analysis.steps or not _complete(analysis):
+        return None
+    save_animation(
+        path, analysis.steps, analysis.judge.views if analysis.judge else [],
+        analysis.truth.shape if analysis.truth else None, analysis.config.scene, title(analysis),
+    )
+    return Animation("The episode view by view", "One frame per view.", path.read_bytes())
+
+
+def title(analysis: Analysis) -> str:
+    """Title above the pictures."""
+    assert analysis.config is not None
+    shown = analysis.config.object if analysis.truth else "object not known"
+    return f"{shown} · {analysis.config.planner.label} · {analysis.termination.reason.value}"
+
+
+def _complete(analysis: Analysis) -> bool:
+    return len(analysis.steps) == len(analysis.views)

@@ -1,0 +1,356 @@
+"""Replay of a bag: are the decisions reproduced, and what would another planner have chosen?"""
+
+from __future__ import annotations
+
+import dataclasses
+import heapq
+import math
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+import numpy as np
+
+from nbv_planner.bags.analysis import Analysis
+from nbv_planner.bags.reader import Bag, Progress, decode, definition_problem
+from nbv_planner.bags.recording import TopicMap
+from nbv_planner.episode import messages
+from nbv_planner.episode.judge import EpisodeJudge
+from nbv_planner.episode.log import READERS, LoggedView
+from nbv_planner.episode.messages import CAMERA_POSE, ITERATION, SCAN, SURFACE, RecordedDecision, prior_from_msg
+from nbv_planner.episode.run_info import RunParameters
+from nbv_planner.errors import BagError, InputRejectedError
+from nbv_planner.geometry import angle_difference
+from nbv_planner.mapping.belief import SurfaceBelief
+from nbv_planner.mapping.matching import ArrivalSettings, MatchedScan, MatchingSettings, ScanMatcher
+from nbv_planner.planning.planners import Decision, planner_named
+from nbv_planner.planning.session import SessionSettings
+from nbv_planner.planning.shapes.sampler import PriorSettings
+from nbv_planner.planning.view_space import CircleViewSpace, Exclusion, ViewSpace
+from nbv_planner.report.tables import Column, Table
+from nbv_planner.settings import from_mapping
+from nbv_planner.world.pose import CameraPose, PoseSettings, View
+from nbv_planner.world.scan import Scan
+
+# A decision may have been made from a belief some updates older than the newest one.
+_KEPT = 50
+# Seconds for a decision.
+_PATIENCE = 3600.0
+
+
+@dataclass(frozen=True, eq=False)
+class Update:
+    """A belief, and the time of the newest scan in it (nanoseconds; 0 for the prior)."""
+
+    stamp: int
+    belief: SurfaceBelief
+
+
+class Lane:
+    """One mapper and one planner, with their own parameters, on the recorded path of the camera.
+
+    The camera stands where the recorded planner sent it; so scans count at the recorded goals, and the views taken
+    before a decision are the recorded ones, whatever this planner would have chosen. Nobody waits for its decisions:
+    the `deadline` of the recorded planner does not hold, lest they depend on how busy this machine is.
+    """
+
+    def __init__(self, parameters: RunParameters, surface_stamps: Sequence[int] = ()) -> None:
+        """Build mapper and planner.
+
+        Where every scan counts, the stamps of the recorded surfaces say which scans were mapped together.
+
+        Raises:
+            NbvPlannerError: a value is not allowed.
+        """
+        mapper, planner = (parameters.nodes.get(name, {}) for name in ("surface_mapper", "nbv_planner"))
+        config = parameters.config()
+        self.scene = config.scene
+        matching = from_mapping(MatchingSettings, mapper)
+        self._poses = from_mapping(PoseSettings, mapper)
+        self._matcher = ScanMatcher(matching, from_mapping(ArrivalSettings, mapper))
+        self._ends = deque(stamp for stamp in surface_stamps if stamp > 0 and matching.integrate == "always")
+        self._batch: list[MatchedScan] = []
+        self._newest_view = -1
+        self._mapper = config.scan_mapping()
+        settings = dataclasses.replace(config.planner, deadline=_PATIENCE)
+        views = CircleViewSpace(config.views, self.scene.view_distance)
+        # Earlier versions of the planner had their own parameters for the prior.
+        prior = from_mapping(PriorSettings, {**mapper, **planner}).prior()
+        self.planner = planner_named(settings, self.scene, views, prior=prior)
+        self._unreachable_seconds = from_mapping(SessionSettings, planner).unreachable_duration
+        self._updates: deque[Update] = deque([self._update(0)], maxlen=_KEPT)
+        self._pose: CameraPose | None = None
+
+    def take(self, stamp: int, what: Scan | CameraPose) -> Update | None:
+        """Receive a scan or a pose; returns the resulting update of the surface, if any."""
+        if isinstance(what, Scan):
+            self._matcher.add_scan(stamp, what)
+        else:
+            self._pose = self._poses.camera(what)
+            self._matcher.add_pose(stamp, self._pose)
+        taken = self._matcher.take()
+        self._batch += taken
+        # Where every scan counts, the recorded surfaces say up to which one they were mapped together.
+        if not taken or (self._ends and taken[-1].stamp < self._ends[0]):
+            return None
+        self._mapper.add(self._batch, self._newest_view)
+        self._newest_view = max(match.view for match in self._batch)
+        newest = max(match.stamp for match in self._batch)
+        self._batch.clear()
+        return self._updated(newest)
+
+    def forget(self, stamp: int) -> None:
+        """Discard all measurements and the goal, as the mapper did at `stamp` (nanoseconds)."""
+        self._matcher.reset()
+        self._mapper.reset()
+        self._batch.clear()
+        self._newest_view = -1
+        self._updated(stamp)
+
+    def _updated(self, stamp: int) -> Update:
+        while self._ends and self._ends[0] <= stamp:
+            self._ends.popleft()
+        self._updates.append(self._update(stamp))
+        return self._updates[-1]
+
+    def _update(self, stamp: int) -> Update:
+        return Update(stamp, self._mapper.belief().as_transmitted())
+
+    def decide(
+        self, decision: RecordedDecision, visited: Sequence[View],
+        given_up: Mapping[View, int], left_out: Iterable[View] = (),
+    ) -> tuple[Decision | None, Update]:
+        """Decide where the recorded planner did; returns the decision, None if no view may be chosen, and the belief.
+
+        The views `visited` were taken before; goals were `given_up` at these times (nanoseconds), and all candidates
+        `left_out` of this decision for such goals.
+        """
+        # The newest update that the recorded planner can have received.
+        until = decision.goal_stamp if decision.surface_stamp is None else decision.surface_stamp
+        update = next((update for update in reversed(self._updates) if update.stamp <= until), self._updates[0])
+        now = decision.goal_stamp * 1e-9
+        for view in left_out:
+            self.planner.views.mark_unreachable(view, math.nextafter(now, math.inf))
+        for view, stamp in given_up.items():
+            self.planner.views.mark_unreachable(view, stamp * 1e-9 + self._unreachable_seconds)
+        current = None if self._pose is None else View.of(self._pose)
+        return self.planner.decide(update.belief, current_view=current, visited=visited, now=now), update
+
+    def send(self, decision: RecordedDecision) -> None:
+        """Use the recorded goal."""
+        self._matcher.set_goal(decision.goal_stamp, decision.view(self.scene.view_distance).pose)
+
+
+# Messages that wait for earlier ones: topics reach a recorder at different times, by some milliseconds.
+_WAITING = 500
+_LONGEST = 2**21
+
+
+Event = tuple[int, Scan | CameraPose | RecordedDecision | SurfaceBelief]
+"""Time (nanoseconds), and what was made then: a scan, a camera pose, a decision, or the surface of a reset mapper."""
+
+
+def recorded_events(
+    bag: Bag, topics: TopicMap, decisions: Sequence[RecordedDecision], progress: Progress
+) -> Iterator[Event]:
+    """Yield the inputs of mapper and planner, and the decisions, in order of the stamps.
+
+    A decision follows everything with the same stamp. Unusable messages are skipped, as by the nodes.
+    """
+    coming = sorted(decisions, key=lambda decision: decision.goal_stamp)
+    for event in _in_order(_inputs(bag, topics, progress)):
+        while coming and coming[0].goal_stamp < event[0]:
+            decision = coming.pop(0)
+            yield decision.goal_stamp, decision
+        yield event
+    for decision in coming:
+        yield decision.goal_stamp, decision
+
+
+def _inputs(bag: Bag, topics: TopicMap, progress: Progress) -> Iterator[Event]:
+    names = {topic: name for topic, name in topics.names.items() if name in (SCAN, CAMERA_POSE, SURFACE)}
+    usable = {topic for topic in names if definition_problem(topic) is None}
+    for message in bag.messages(usable.__contains__, progress):
+        if len(message.data) > _LONGEST:
+            continue
+        try:
+            msg = decode(message)
+            stamp, what = messages.to_nanoseconds(msg.header.stamp), READERS[names[message.topic]](msg)
+        except InputRejectedError:
+            continue
+        # Of the surfaces only those without a hit matter: a mapper was reset. Stamp 0 is the initial prior.
+        if not isinstance(what, SurfaceBelief) or (stamp != 0 and not what.hits.any()):
+            yield stamp, what
+
+
+def _in_order(events: Iterator[Event]) -> Iterator[Event]:
+    """Sort by stamp within a buffer of some hundred events."""
+    waiting: list[tuple[int, int, Event]] = []
+    for number, event in enumerate(events):
+        heapq.heappush(waiting, (event[0], number, event))
+        if len(waiting) > _WAITING:
+            yield heapq.heappop(waiting)[2]
+    while waiting:
+        yield heapq.heappop(waiting)[2]
+
+
+# Recorded angles and utilities read back to the same number; other library versions may round differently.
+_ANGLE_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a planner chose at a recorded decision."""
+
+    view_angle: float | None  #: where it would go, radians; None if nowhere.
+    utility: float | None  #: value of its objective there.
+    differs: bool  #: whether that is another view than the recorded one.
+    #: surface points that the view would have seen for the first time; None without true object.
+    new_points: int | None
+
+
+@dataclass(frozen=True)
+class ReplayedDecision:
+    """A recorded decision, made again."""
+
+    recorded: RecordedDecision  #: what was recorded.
+    choice: Choice  #: what was replayed.
+    #: greatest difference between the mean contour from which it was made and the recorded one, metres; None for the
+    #: prior and where no surface was recorded.
+    belief_gap: float | None
+    new_points: int | None  #: surface points that the recorded view saw for the first time; None without true object.
+
+    @property
+    def utility_gap(self) -> float | None:
+        """Difference between the replayed utility and the recorded one; None for another view."""
+        if self.choice.differs or self.choice.utility is None:
+            return None
+        return abs(self.choice.utility - self.recorded.utility)
+
+
+def replay(
+    bag: Bag, analysis: Analysis, parameters: RunParameters, progress: Progress = lambda fraction: None
+) -> list[ReplayedDecision]:
+    """Feed the recorded scans and poses through mapper and planner again, and decide where the recorded planner did.
+
+    The mapper also receives the episodes before the analysed one, for it keeps its map until it is reset itself. The
+    parameters are the recorded ones, or changed ones.
+
+    Raises:
+        BagError: scans, poses or decisions are not in the bag.
+        NbvPlannerError: a parameter is not allowed.
+    """
+    topics = analysis.recording.topics
+    lacking = [name for name in (SCAN, CAMERA_POSE, ITERATION) if name not in topics.topics]
+    if lacking:
+        raise BagError(f"{bag.path} cannot be replayed: {', '.join(lacking)} is not in it")
+    log = analysis.recording.log
+    views = log.views
+    lane = Lane(with_prior(parameters, bag, topics), sorted(log.surface_stamps))
+    run = _Run(lane, analysis)
+    decisions = [*log.earlier, *(view.decision for view in views)]
+    begin = views[0].decision.goal_stamp if views else 0
+    for stamp, what in recorded_events(bag, topics, decisions, progress):
+        if isinstance(what, RecordedDecision):
+            if stamp >= begin:
+                run.decide(what)
+            lane.send(what)
+        elif isinstance(what, SurfaceBelief):
+            lane.forget(stamp)
+        else:
+            lane.take(stamp, what)
+    return run.decisions
+
+
+def with_prior(parameters: RunParameters, bag: Bag, topics: TopicMap) -> RunParameters:
+    """The parameters; where none of the mapper were recorded, with the prior of the first surface that carries one."""
+    if parameters.nodes.get("surface_mapper"):
+        return parameters
+    for message in bag.messages(lambda topic: topics.names.get(topic) == SURFACE and definition_problem(topic) is None):
+        with suppress(InputRejectedError):
+            if prior := prior_from_msg(decode(message)):
+                planner = parameters.nodes.get("nbv_planner", {})
+                nodes = {**parameters.nodes, "surface_mapper": {**planner, **dataclasses.asdict(prior)}}
+                return dataclasses.replace(parameters, nodes=nodes)
+    return parameters
+
+
+def _unreachable(view: LoggedView, space: ViewSpace) -> Sequence[View]:
+    """The candidates that were left out since they, or others nearby, had not been reached."""
+    if view.candidates is None or view.candidates.excluded is None:
+        return ()
+    angles = view.candidates.angle[(view.candidates.excluded & Exclusion.UNREACHABLE) != 0]
+    return [space.at_angle(angle) for angle in angles.tolist()]
+
+
+class _Run:
+    """The decisions of a lane, one after the other, judged afresh as the recorded ones were."""
+
+    def __init__(self, lane: Lane, analysis: Analysis) -> None:
+        views = analysis.recording.log.views
+        self._lane, self._given_up = lane, analysis.recording.log.given_up
+        judge = analysis.judge
+        self._judge = judge and EpisodeJudge(judge.points, judge.scene, judge.space, judge.shape, judge.start)
+        self._recorded = {view.belief_stamp: view.belief for view in views if view.belief_stamp is not None}
+        self._left_out = {view.decision.goal_stamp: _unreachable(view, lane.planner.views) for view in views}
+        self._visited: list[View] = []
+        self.decisions: list[ReplayedDecision] = []
+
+    def decide(self, recorded: RecordedDecision) -> None:
+        circle = self._lane.scene.view_distance
+        given_up = {goal.view(circle): stamp for goal, stamp in self._given_up if stamp <= recorded.goal_stamp}
+        view = recorded.view(circle)
+        own, update = self._lane.decide(recorded, self._visited, given_up, self._left_out.get(recorded.goal_stamp, ()))
+        choice = Choice(None, None, differs=True, new_points=None)
+        if own is not None:
+            apart = abs(float(angle_difference(own.view_angle, recorded.view_angle)))
+            choice = Choice(own.view_angle, own.utility, apart > _ANGLE_TOLERANCE, self._new_points(own.view))
+        known, gap = self._recorded.get(update.stamp), None
+        if known is not None and len(known.mean) == len(update.belief.mean):
+            gap = float(np.abs(known.mean - update.belief.mean).max())
+        self.decisions.append(ReplayedDecision(recorded, choice, gap, self._new_points(view)))
+        self._visited.append(view)
+        if self._judge is not None:
+            self._judge.add_view(view, recorded.utility, recorded.milliseconds, None)
+
+    def _new_points(self, view: View) -> int | None:
+        return None if self._judge is None else int(self._judge.new_points(view).sum())
+
+
+_COLUMNS = (
+    Column("view", "view"),
+    Column("angle_deg", "recorded, °", 2),
+    Column("replayed_deg", "replayed, °", 2),
+    Column("same", "same view"),
+    Column("utility_gap", "utility apart", 9),
+    Column("belief_gap", "belief apart, m", 9),
+    Column("new_points", "new points, recorded"),
+    Column("replayed_new_points", "new points, replayed"),
+)
+_NOTE = (
+    "Each decision is made again from the belief that the recorded scans give, the views before it being the recorded "
+    "ones. "
+)
+_TRUTH = "New points: what each of both views would have seen for the first time, of the true object in the bag."
+_NO_TRUTH = "What a view that was not taken would have seen is not known: the bag carries no true object."
+
+
+def replay_table(decisions: Sequence[ReplayedDecision], *, changed: bool = False) -> Table:
+    """Decision by decision: what was recorded, and what was replayed; with `changed` parameters without utilities."""
+    rows = tuple(
+        (
+            number, math.degrees(one.recorded.view_angle),
+            None if one.choice.view_angle is None else math.degrees(one.choice.view_angle),
+            "no" if one.choice.differs else "yes", None if changed else one.utility_gap, one.belief_gap, one.new_points,
+            one.choice.new_points,
+        )
+        for number, one in enumerate(decisions, start=1)
+    )
+    known = any(one.new_points is not None for one in decisions)
+    return Table("replay", "Decisions, recorded and replayed", _NOTE + (_TRUTH if known else _NO_TRUTH), _COLUMNS, rows)
+
+
+def greatest(values: Sequence[float | None]) -> float | None:
+    """The greatest of those that are known."""
+    return max((value for value in values if value is not None), default=None)

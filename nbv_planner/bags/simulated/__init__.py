@@ -1,1 +1,0 @@
-"""Simulated episodes as bags, without ROS."""

@@ -1,1 +1,0 @@
-"""Measurements of speed: rows of figures, each against a plain implementation in the same run."""

@@ -1,0 +1,250 @@
+"""Options shared by several subcommands."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import re
+import sys
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from nbv_planner.bags.analysis import Analysis, analyse
+from nbv_planner.bags.reader import Bag, Progress
+from nbv_planner.bags.recording import parse_mapping
+from nbv_planner.bags.writer import STORAGES
+from nbv_planner.cli.output import ProgressLine
+from nbv_planner.episode import parameter_files
+from nbv_planner.episode.parameters import DepthCameraParameters, EpisodeConfig, config_from_parameters, ignored_words
+from nbv_planner.episode.records import RECORD_FILE, ResultsFolder, fresh_folder
+from nbv_planner.episode.run_info import parameters_from_file
+from nbv_planner.errors import RosUnavailableError, UnknownNameError, remedy
+from nbv_planner.planning.objectives import EXPECTED, OBJECTIVE_INFO
+from nbv_planner.planning.planners import PLANNERS, PlannerSettings
+from nbv_planner.planning.planners.planner import ON_SHAPES, named_choice
+from nbv_planner.world.objects import OBJECT_FORMS
+
+_MEGABYTE = 1e6
+_NAMESPACE = r"/|(/?[A-Za-z_]\w*(/[A-Za-z_]\w*)*)?"
+T = TypeVar("T")
+
+
+def one_of(kind: str, known: Collection[str]) -> Callable[[str], str]:
+    """Type of an argument that is one of the `known` names: `choices` of argparse suggest none."""
+    def checked(text: str) -> str:
+        if text not in known:
+            raise argparse.ArgumentTypeError(str(UnknownNameError(kind, text, known)))
+        return text
+
+    return checked
+
+
+def whole_number(low: int, high: int | None = None) -> Callable[[str], int]:
+    """Type of an argument that is an integer from `low` to `high`."""
+    def checked(text: str) -> int:
+        value = int(text) if re.fullmatch(r"[-+]?\d+", text) else None
+        if value is None or value < low or (high is not None and value > high):
+            limits = f">= {low}" if high is None else f">= {low} and <= {high}"
+            raise argparse.ArgumentTypeError(f"{text!r} is not allowed; must be a whole number {limits}")
+        return value
+
+    return checked
+
+
+def positive_number(text: str) -> float:
+    """Type of an argument that is a finite number > 0."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0.0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is not allowed; must be a number > 0")
+    return value
+
+
+def comma_separated(checked: Callable[[str], T]) -> Callable[[str], list[T]]:
+    """Type of an argument that is a list, for example `10,40`; each value counts once."""
+    return lambda text: list(dict.fromkeys(checked(item) for item in text.split(",")))
+
+
+def add_out(parser: argparse.ArgumentParser, default: str = "a new one below results/") -> None:
+    """Add `--out` and `--force`."""
+    parser.add_argument("--out", metavar="DIR", help=f"results folder (default: {default})")
+    parser.add_argument("--force", action="store_true", help="replace older results there")
+
+
+def add_figures(parser: argparse.ArgumentParser) -> None:
+    """Add `--no-figures`."""
+    parser.add_argument("--no-figures", dest="figures", action="store_false", help="draw no pictures")
+
+
+def add_workers(parser: argparse.ArgumentParser) -> None:
+    """Add `--workers`."""
+    parser.add_argument("--workers", type=whole_number(1), default=os.cpu_count() or 1, metavar="N",
+                        help="number of parallel workers; results do not depend on it (default: all cores)")
+
+
+def add_storage(parser: argparse.ArgumentParser) -> None:
+    """Add `--storage`."""
+    parser.add_argument("--storage", type=one_of("storage", STORAGES), default="mcap", metavar="FORMAT",
+                        help=f"format of the bag: {', '.join(STORAGES)} (default: mcap)")
+
+
+def matching(pattern: str, problem: str) -> Callable[[str], str]:
+    """Type of an argument that the whole `pattern` matches; `problem` says what is wrong with others."""
+    def checked(text: str) -> str:
+        if not re.fullmatch(pattern, text, re.ASCII):
+            raise argparse.ArgumentTypeError(f"{text!r} {problem}")
+        return text
+
+    return checked
+
+
+def add_namespace(parser: argparse.ArgumentParser) -> None:
+    """Add the `--namespace` of running nodes."""
+    parser.add_argument("--namespace", type=matching(_NAMESPACE, "is no ROS namespace; must be like /arm"), default="",
+                        metavar="NS", help="namespace of the nodes (default: none)")
+
+
+def add_planner(parser: argparse.ArgumentParser, default: str = "") -> None:
+    """Add the options of the planner."""
+    objectives, planners = ", ".join(OBJECTIVE_INFO), ", ".join(PLANNERS)
+    parser.add_argument("--objective", type=one_of("objective", OBJECTIVE_INFO), metavar="ID",
+                        help=f"objective of the planner, alone that of greedy: {objectives}")
+    parser.add_argument("--planner", type=one_of("planner", PLANNERS), metavar="NAME",
+                        help=f"planner: {planners}{default}")
+    parser.add_argument("--phase-one-objective", type=one_of("objective", OBJECTIVE_INFO), metavar="ID",
+                        help="objective of the first phase of two_phase")
+
+
+def chosen_planner(arguments: argparse.Namespace, before: str) -> dict[str, str]:
+    """Planner parameters that the options give, `before` being the planner without them."""
+    given = {name: getattr(arguments, name) for name in ("planner", "objective", "phase_one_objective")}
+    return named_choice({name: value for name, value in given.items() if value is not None}, before)
+
+
+def add_episode_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that `demo` and `simulate` share."""
+    forms = "; ".join(OBJECT_FORMS).replace("%", "%%")
+    parser.add_argument("--object", help=f"true object: {forms} (default: polygon:star)")
+    add_planner(parser, " (default: rollout)")
+    parser.add_argument("--seed", type=int, help="seed of the sensor noise (default: 0)")
+    parser.add_argument("--first-candidate", type=int, metavar="N", help="index of the first view to take")
+    parser.add_argument("--params-file", metavar="F", help="ROS 2 parameter file (YAML) (default: simulation.yaml)")
+    add_out(parser)
+    add_figures(parser)
+
+
+def parameters_from(arguments: argparse.Namespace) -> parameter_files.Parameters:
+    """Node parameters: those of the file, by default the shipped simulation's, overridden by the options.
+
+    Raises:
+        NbvPlannerError: the file or a value is not allowed.
+    """
+    file = arguments.params_file or parameter_files.shared_file("config/simulation.yaml")
+    parameters = parameter_files.load_parameters(file)
+    if parameter_files.takes_simulated_time(file):
+        print(f"note: {file}: use_sim_time is ignored; time is the machine's", file=sys.stderr)
+    if ignored := parameter_files.ignored_parameters(file):
+        print(f"note: {file}: nbv_planner: {ignored_words(ignored)}", file=sys.stderr)
+    planner = parameters["nbv_planner"]
+    planner.update(chosen_planner(arguments, planner.get("planner", PlannerSettings().planner)))
+    if arguments.planner in ON_SHAPES and arguments.objective not in (None, EXPECTED):
+        unused = f"objective {arguments.objective} is ignored"
+        print(f"note: {arguments.planner} takes {EXPECTED}; {unused}", file=sys.stderr)
+    for node, name, value in (
+        ("depth_camera", "object", arguments.object),
+        ("depth_camera", "seed", arguments.seed),
+        ("nbv_planner", "first_candidate", arguments.first_candidate),
+    ):
+        if value is not None:
+            parameters[node][name] = value
+    return parameters
+
+
+def episode_config(parameters: parameter_files.Parameters, protocol: str) -> EpisodeConfig:
+    """Build the configuration of the episode that the node parameters describe.
+
+    Raises:
+        NbvPlannerError: a value is not allowed.
+    """
+    shape = parameters["depth_camera"].get("object", DepthCameraParameters().object)
+    return config_from_parameters(parameters, object=shape, protocol=protocol)
+
+
+def results_folder(arguments: argparse.Namespace, name: str, marker: str = RECORD_FILE) -> ResultsFolder:
+    """Open the requested results folder, or a new one called `name`.
+
+    Raises:
+        ResultsError: it is taken or cannot be written.
+    """
+    out = fresh_folder("results", name) if arguments.out is None else Path(arguments.out)
+    return ResultsFolder(out, force=arguments.force, marker=marker)
+
+
+def episode_folder(arguments: argparse.Namespace, config: EpisodeConfig) -> ResultsFolder:
+    """Open the results folder of an episode, see :func:`results_folder`."""
+    shape = Path(config.object.rpartition(":")[2]).stem
+    name = f"{arguments.subcommand}-{shape}-{config.planner.label}-seed{config.sensor.seed}"
+    return results_folder(arguments, name.replace("=", "").replace(",", "-"))
+
+
+def add_bag(parser: argparse.ArgumentParser) -> None:
+    """Add the bag to read."""
+    parser.add_argument("bag", metavar="BAG", help="folder of a bag, or one of its files (.mcap, .db3)")
+
+
+def add_bag_options(parser: argparse.ArgumentParser, otherwise: str = "") -> None:
+    """Add the options of how to read a bag; `otherwise`: what `--params-file` does where it has run_info."""
+    parser.add_argument("--map", action="append", default=[], metavar="OLD:=NEW",
+                        help="topic OLD of the bag is the nodes' topic NEW, for example /robot/lidar:=scan; repeatable")
+    parser.add_argument("--namespace", metavar="NS", help="namespace of the nodes (default: that found in the bag)")
+    parser.add_argument("--episode", type=int, metavar="N",
+                        help="episode of a bag in which the planner was reset, from 1 (default: the last one)")
+    parser.add_argument("--params-file", metavar="F",
+                        help=f"ROS 2 parameter file (YAML) for a bag without run_info{otherwise}")
+
+
+def named_analysis(path: str, arguments: argparse.Namespace) -> Analysis:
+    """Analyse the bag at `path` as the options say, with progress.
+
+    Raises:
+        NbvPlannerError: it cannot be read, or an option does not fit it.
+    """
+    bag = Bag(path)
+    parameters = None if arguments.params_file is None else parameters_from_file(arguments.params_file)
+    with megabytes_read(bag) as progress:
+        return analyse(
+            bag, mapping=parse_mapping(arguments.map), namespace=arguments.namespace, parameters=parameters,
+            episode=arguments.episode, progress=progress,
+        )
+
+
+@contextmanager
+def megabytes_read(bag: Bag) -> Iterator[Progress]:
+    """Show how much of a bag has been read."""
+    total = max(1, round(bag.size / _MEGABYTE))
+    with ProgressLine(total, f"MB of {bag.path.name}") as line:
+        yield lambda fraction: line.show(round(fraction * total))
+
+
+def require_ros(instead: str) -> None:
+    """Refuse to continue without ROS, and print which one is used if it is not that of the environment.
+
+    Raises:
+        RosUnavailableError: says how to get it, and what can be done `instead`.
+    """
+    try:
+        from nbv_planner.ros.node_processes import foreign_rclpy
+
+        warning = foreign_rclpy()
+    except ImportError as error:
+        raise RosUnavailableError(
+            f"cannot import {error.name}: source a ROS 2 installation or install the wheels with "
+            f"{remedy('ros')} (Linux x86_64); {instead}"
+        ) from error
+    if warning:
+        print(f"note: {warning}", file=sys.stderr)

@@ -1,0 +1,174 @@
+"""Progress and results of a subcommand."""
+
+from __future__ import annotations
+
+import errno
+import math
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from nbv_planner.episode.judge import EpisodeJudge
+from nbv_planner.episode.parameters import EpisodeConfig
+from nbv_planner.episode.records import EpisodeRecord, ResultsFolder, ViewRecord, write_beliefs, write_record
+from nbv_planner.errors import remedy
+from nbv_planner.mapping.checks import Level
+from nbv_planner.planning.shapes.certificate import CoverageEstimate
+from nbv_planner.planning.termination import Termination, TerminationReason, coverage_estimate
+from nbv_planner.world.objects import parse_object
+
+T = TypeVar("T")
+EXIT_CODES = {TerminationReason.FAILED: 1, TerminationReason.DOUBTFUL: 3}
+"""Exit codes of the commands that run an episode, by how it ended; 0 for every other end."""
+
+
+def say(text: str) -> None:
+    """Print a line, if the terminal is still open: the signal of a closed one comes later than this error.
+
+    Raises:
+        OSError: the output has no reader any more.
+    """
+    try:
+        print(text, flush=True)
+    except OSError as error:
+        if error.errno != errno.EIO:
+            raise
+
+
+def print_header(config: EpisodeConfig) -> None:
+    """Print the header of the episode."""
+    say(f"object {config.object}, planner {config.planner.planner}, objective {config.planner.used_objectives[-1]}, "
+        f"protocol {config.protocol}, seed {config.sensor.seed}")
+    say("view    angle   new points   true coverage    estimated coverage   decision")
+
+
+def print_view(judge: EpisodeJudge, config: EpisodeConfig, estimate: CoverageEstimate | None) -> None:
+    """Print the result of the newest view.
+
+    Args:
+        judge: holds the view.
+        config: the band's tolerance.
+        estimate: coverage by the posterior shapes; without it that by the width of the band is shown.
+    """
+    view: ViewRecord = judge.views[-1]
+    if estimate is None:
+        said = f"{coverage_estimate(judge.steps[-1].belief, config.termination.band_tolerance):.1%}"
+    else:
+        said = f"{estimate.mean:.1%} ({100 * estimate.lower:.0f} to {100 * estimate.upper:.0f})"
+    say(
+        f"{len(judge.views):4d}  {math.degrees(view.angle):6.1f}°   {view.new_points:10d}   {view.coverage:13.1%}"
+        f"   {said:>19}   {view.milliseconds:5.0f} ms"
+    )
+    before = {check.name for step in judge.steps[-2:-1] for check in step.belief.checks if check.level}
+    for check in judge.steps[-1].belief.checks:
+        if check.level and check.name not in before:
+            say(f"  {'doubt' if check.level is Level.FAILED else 'note'}: {check.words}")
+
+
+def stopped(judge: EpisodeJudge, came: Sequence[int]) -> Termination:
+    """The termination by the first received signal."""
+    name = "Ctrl-C" if came[0] == signal.SIGINT else signal.Signals(came[0]).name
+    return Termination(TerminationReason.STOPPED, {"views": float(len(judge.views))}, name)
+
+
+def finish(
+    results: ResultsFolder, config: EpisodeConfig, judge: EpisodeJudge, termination: Termination, *, figures: bool
+) -> None:
+    """Write record, beliefs and, if `figures`, pictures, move the folder to its place, and print how it ended."""
+    record = judge.record(config.as_dict(), config.sensor.seed, termination)
+    write_record(results.folder, record)
+    write_beliefs(results.folder, judge.steps)
+    drawn(figures, lambda: _write_pictures(results, config, judge, record), None)
+    results.commit()
+    metrics, regret = record.metrics, record.metrics["mean_individual_regret"]
+    say(f"ended: {termination.reason.value}, {termination.detail}")
+    say(
+        f"{metrics['T']} views, true coverage {metrics['rec']:.1%} of {metrics['surface_points']} surface points, "
+        f"95 % after {metrics['T95'] or 'N/A'} views, "
+        f"mean individual regret {'N/A' if regret is None else format(regret, '.2f')}"
+    )
+    print_files(results)
+
+
+def _write_pictures(results: ResultsFolder, config: EpisodeConfig, judge: EpisodeJudge, record: EpisodeRecord) -> None:
+    from nbv_planner.report.figures.episode_figure import plot_episode, save_animation
+    from nbv_planner.report.figures.style import png_bytes
+
+    shape = parse_object(config.object, config.scene)
+    title = f"{config.object} · {config.planner.label} · {record.termination.reason.value}"
+    figure = plot_episode(judge.steps, judge.views, shape, config.scene, title)
+    (results.folder / "reconstruction.png").write_bytes(png_bytes(figure))
+    save_animation(results.folder / "reconstruction.gif", judge.steps, judge.views, shape, config.scene, title)
+
+
+def drawn(wanted: bool, draw: Callable[[], T], nothing: T) -> T:
+    """What `draw` returns; `nothing` if it is not wanted, or with a message if a library that draws is missing."""
+    try:
+        return draw() if wanted else nothing
+    except ImportError as error:
+        print(f"no pictures: {error.name} is not installed ({remedy('analysis')})")
+        return nothing
+
+
+def print_files(results: ResultsFolder) -> None:
+    """Print where the results are."""
+    say(f"results: {results.path}/ ({', '.join(sorted(path.name for path in results.path.iterdir()))})")
+
+
+_TERMINAL_SECONDS, _FILE_SECONDS = 0.2, 30.0
+
+
+class ProgressLine:
+    """Shows the number of things done, and the time left at the average speed so far; a block with it ends the line."""
+
+    def __init__(self, total: int, what: str) -> None:
+        """Start the clock.
+
+        Args:
+            total: number of things to do from now on.
+            what: what they are called.
+        """
+        self._total, self._what = total, what
+        self._began, self._shown, self._width = time.monotonic(), float("-inf"), 0
+        self._done = -1
+
+    def __enter__(self) -> ProgressLine:
+        """Begin to show."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End the line."""
+        self.end()
+
+    def show(self, done: int, remark: str = "") -> None:
+        """Print the progress, unless it is the same or printed a moment ago; the end is always printed."""
+        terminal, now = sys.stderr.isatty(), time.monotonic()
+        recent = now - self._shown < (_TERMINAL_SECONDS if terminal else _FILE_SECONDS)
+        if done == self._done or (done < self._total and recent):
+            return
+        self._done, self._shown, elapsed = done, now, now - self._began
+        left = ""
+        if done == self._total:
+            left = f", {duration(elapsed)}"
+        elif done:
+            left = f", about {duration(elapsed / done * (self._total - done))} left"
+        text = f"{done} of {self._total} {self._what}{remark}{left}"
+        blanks = " " * (self._width - len(text))
+        self._width = len(text)
+        print(f"\r{text}{blanks}" if terminal else text, end="" if terminal else "\n", file=sys.stderr, flush=True)
+
+    def end(self) -> None:
+        """End the line on a terminal."""
+        if sys.stderr.isatty():
+            print(file=sys.stderr)
+
+
+def duration(seconds: float) -> str:
+    """Time in words, for example `1 h 05 min`, `2 min 10 s` or `7 s`."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes:02d} min"
+    return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"

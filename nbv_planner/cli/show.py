@@ -1,0 +1,70 @@
+"""List the objectives and their properties, or the parameters of the nodes as Markdown tables."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from nbv_planner.cli.options import one_of
+from nbv_planner.episode.parameters import NODE_SETTINGS, TURNTABLE_SETTINGS
+from nbv_planner.planning.objectives import OBJECTIVE_INFO, REQUIREMENTS
+from nbv_planner.settings import Setting, settings_of
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument("list", type=one_of("list", LISTS), metavar="|".join(LISTS), help="what to list")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the list."""
+    print(LISTS[arguments.list]())
+    return 0
+
+
+def objective_table() -> str:
+    """A line for each objective: the requirements it fulfils, and what is proved about its regret."""
+    lines = [
+        "requirements: " + ", ".join(f"R{i} {name}" for i, name in enumerate(REQUIREMENTS, start=1)),
+        f"{'id':5}{'name':32}{'R1..R6':8}{'needs the object':18}regret",
+    ]
+    for info in OBJECTIVE_INFO.values():
+        needs = "yes" if info.needs_truth else "no"
+        caveat = f"; {info.caveat}" if info.caveat else ""
+        lines.append(f"{info.id:5}{info.name:32}{info.requirements:8}{needs:18}{info.proof}{caveat}")
+    return "\n".join(lines)
+
+
+def parameter_tables() -> str:
+    """Tables of all parameters: those that all nodes share first, then those of each node."""
+    shared = [cls for cls in NODE_SETTINGS["depth_camera"] if all(cls in classes for classes in NODE_SETTINGS.values())]
+    parts = [_table("All nodes (shared geometry is given once, under `/**`)", shared)]
+    parts += [_table(f"`{node}`", [c for c in classes if c not in shared]) for node, classes in NODE_SETTINGS.items()]
+    others = [cls for cls in TURNTABLE_SETTINGS if cls not in shared]
+    return "\n\n".join([*parts, _table("`turntable`, where a table turns the object", others)])
+
+
+LISTS = {"objectives": objective_table, "parameters": parameter_tables}
+"""The lists."""
+
+
+def _table(title: str, classes: list[type]) -> str:
+    rows = [_row(name, default, meta) for cls in classes for name, default, meta in settings_of(cls)]
+    head = ["| parameter | default | unit | allowed | at run time | meaning |", "|---|---|---|---|---|---|"]
+    return "\n".join([f"**{title}**", "", *head, *rows])
+
+
+def _row(name: str, default: Any, meta: Setting) -> str:
+    allowed = meta.allowed().replace("|", "\\|")
+    changeable = "no" if meta.read_only else "yes"
+    return f"| `{name}` | {_text(default)} | {meta.unit} | {allowed} | {changeable} | {meta.description} |"
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, tuple):
+        return "[" + ", ".join(f"{v:.6g}" for v in value) + "]"
+    return f'"{value}"' if isinstance(value, str) else str(value)

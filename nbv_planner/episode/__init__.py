@@ -1,0 +1,1 @@
+"""One episode, wherever it comes from: parameters, messages, log, simulation, judge, records."""

@@ -1,0 +1,183 @@
+"""Judging the steps of an episode against the true object."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.spatial.distance import directed_hausdorff
+
+from nbv_planner.episode.records import EpisodeRecord, Step, ViewRecord, calibration, episode_metrics
+from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, polar_to_cartesian
+from nbv_planner.mapping.belief import SurfaceBelief, once_around
+from nbv_planner.planning.termination import Termination
+from nbv_planner.planning.view_space import ViewSpace
+from nbv_planner.versions import versions
+from nbv_planner.world.objects import PolarObject, SurfacePoints
+from nbv_planner.world.pose import View, Views
+from nbv_planner.world.scene import Scene
+from nbv_planner.world.visibility import observe
+
+_SAMPLES = 1500
+_WALK = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class SampledContour:
+    """A closed contour as points at equal distances along it."""
+
+    points: FloatArray  #: shape (N, 2), metres.
+    spacing: float  #: distance between neighbours along the contour, metres.
+
+    @classmethod
+    def of_polar(cls, angle: FloatArray, radius: FloatArray, samples: int = _SAMPLES) -> SampledContour:
+        """Sample the closed polygon through points given in polar coordinates, rising in angle, shape (n,) each."""
+        return cls.of_vertices(np.stack(polar_to_cartesian(angle, radius), axis=1), samples)
+
+    @classmethod
+    def of_vertices(cls, vertices: FloatArray, samples: int) -> SampledContour:
+        """Sample the closed polygon through points, shape (n, 2), metres."""
+        closed = np.concatenate([vertices, vertices[:1]])
+        way = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(closed, axis=0).T))])
+        spacing = float(way[-1]) / samples
+        at = np.arange(samples) * spacing
+        return cls(np.stack([np.interp(at, way, closed[:, axis]) for axis in (0, 1)], axis=1), spacing)
+
+    @classmethod
+    def of_shape(cls, shape: PolarObject, samples: int = _SAMPLES) -> SampledContour:
+        """Sample a true object, its corners included in the samples."""
+        angle = np.union1d(np.arange(_WALK) * (TWO_PI / _WALK), shape.corners())
+        return cls.of_polar(angle, shape.radius(angle), samples)
+
+
+def hausdorff_distance(first: SampledContour, second: SampledContour) -> float:
+    r"""Hausdorff distance :math:`\max(\max_{a} \min_{b} |a - b|, \max_{b} \min_{a} |a - b|)`, metres.
+
+    Between samples; that of the sampled curves differs by at most one `spacing` (the larger one).
+    """
+    a, b = first.points, second.points
+    return max(float(directed_hausdorff(a, b, seed=0)[0]), float(directed_hausdorff(b, a, seed=0)[0]))
+
+
+@dataclass(frozen=True)
+class SurfaceError:
+    r"""Errors of the mean contour :math:`μ(φ)` and of the band against the true radius :math:`f(φ)`."""
+
+    rmse: float  #: root of the mean of :math:`(μ - f)^2` over the grid angles, metres.
+    max_error: float  #: greatest :math:`|μ - f|` over the grid angles, metres.
+    hausdorff: float  #: Hausdorff distance between the two contours, metres.
+    iou: float  #: area inside both contours over the area inside either.
+    band_coverage: float  #: fraction of the grid angles with :math:`l \le f \le u`.
+
+
+class TrueSurfaceComparison:
+    """Compares beliefs with one true object; what does not change from one belief to the next is kept."""
+
+    def __init__(self, shape: PolarObject) -> None:
+        self._shape = shape
+        self._contour = SampledContour.of_shape(shape)
+        self._grid: FloatArray = np.empty(0)
+        self._radius: FloatArray = np.empty(0)
+
+    def radius_on(self, grid: FloatArray) -> FloatArray:
+        """True radius at the angles of a grid, shape (M,), metres."""
+        if not np.array_equal(grid, self._grid):
+            self._grid, self._radius = grid, self._shape.radius(grid)
+        return self._radius
+
+    def error_of(self, belief: SurfaceBelief) -> SurfaceError:
+        """Compare a belief with the object."""
+        true = self.radius_on(belief.angle)
+        error = np.abs(belief.mean - true)
+        inside = (belief.lower <= true) & (true <= belief.upper)
+        once = once_around(belief)
+        mean = np.maximum(belief.mean, 0.0)  # a Gaussian belief may leave the half-line on which radii live
+        return SurfaceError(
+            rmse=float(np.sqrt(np.mean(error[once] ** 2))),
+            max_error=float(error.max()),
+            hausdorff=hausdorff_distance(SampledContour.of_polar(belief.angle[once], mean[once]), self._contour),
+            iou=intersection_over_union(mean[once], true[once]),
+            band_coverage=float(inside[once].mean()),
+        )
+
+
+def intersection_over_union(first: FloatArray, second: FloatArray) -> float:
+    r"""Intersection over union of two star-shaped areas given by their radii on one uniform grid of angles.
+
+    .. math:: \frac{\frac12\int\min(r_1, r_2)^2\,dφ}{\frac12\int\max(r_1, r_2)^2\,dφ}
+
+    The rectangle rule on the closed circle takes the place of the integrals.
+    """
+    common, either = np.minimum(first, second), np.maximum(first, second)
+    return float(np.sum(common**2) / np.sum(either**2))
+
+
+@dataclass(eq=False)
+class EpisodeJudge:
+    """Judges each step against the true object as it arrives."""
+
+    points: SurfacePoints  #: the true surface points.
+    scene: Scene  #: cone and view circle.
+    space: ViewSpace  #: its candidates are those among which the greedy gain is sought.
+    shape: PolarObject  #: the true object.
+    start: View | None = None  #: where the camera is before the first view; None if travel to that costs nothing.
+    steps: list[Step] = field(default_factory=list)
+    views: list[ViewRecord] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._visible = self._observe(self.space.candidates)
+        #: which surface points have been seen, shape (P,).
+        self.seen: BoolArray = np.zeros(len(self.points), dtype=bool)
+        self._comparison = TrueSurfaceComparison(self.shape)
+        self._belief: SurfaceBelief | None = None
+        self._last = self.start
+
+    @property
+    def coverage(self) -> float:
+        """Fraction of the surface points seen so far."""
+        return float(self.seen.mean())
+
+    def new_points(self, view: View) -> BoolArray:
+        """Which surface points a view would see for the first time, shape (P,)."""
+        return np.asarray(self._observe(Views.of([view]))[0] & ~self.seen)
+
+    def add(self, step: Step) -> ViewRecord:
+        """Judge a step and keep it."""
+        self.steps.append(step)
+        return self.add_view(step.view, step.objective_value, step.milliseconds, step.belief)
+
+    def add_view(
+        self, view: View, objective_value: float, milliseconds: float, belief: SurfaceBelief | None
+    ) -> ViewRecord:
+        """Judge a view of which less may be known than a step holds; without a belief its errors are NaN."""
+        new = self.new_points(view)
+        travelled = self.views[-1].travelled if self.views else 0.0
+        if self._last is not None:
+            travelled += float(self.space.travel(self._last, Views.of([view]))[0])
+        greedy_gain = int((self._visible & ~self.seen).sum(axis=1).max())
+        self.seen = self.seen | new
+        record = ViewRecord(
+            angle=view.view_angle, new_points=int(new.sum()), coverage=self.coverage,
+            greedy_gain=max(greedy_gain, int(new.sum())), objective_value=objective_value, milliseconds=milliseconds,
+            travelled=travelled, **({} if belief is None else asdict(self._comparison.error_of(belief))),
+        )
+        self._belief, self._last = belief, view
+        self.views.append(record)
+        return record
+
+    def record(self, config: dict[str, Any], seed: int, termination: Termination, **extra: str) -> EpisodeRecord:
+        """Close the episode; `extra` goes to the versions."""
+        belief = self._belief
+        found = None if belief is None else calibration(belief, self._comparison.radius_on(belief.angle))
+        return EpisodeRecord(
+            config, versions(**extra), seed, tuple(self.views), termination, self.metrics(), calibration=found,
+            checks=() if belief is None else belief.checks,
+        )
+
+    def metrics(self) -> dict[str, float | int | None]:
+        """Metrics of the views so far, see :func:`nbv_planner.episode.records.episode_metrics`."""
+        return episode_metrics(self.views, len(self.points))
+
+    def _observe(self, views: Views) -> BoolArray:
+        return observe(self.points.angle, self.points.radius, views, self.scene)

@@ -1,0 +1,482 @@
+"""The log of an episode: assembled from its messages, live or recorded, in any order of arrival."""
+
+from __future__ import annotations
+
+import copy
+import math
+import threading
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from nbv_planner.episode import messages
+from nbv_planner.episode.messages import Candidates, PlannerStatus, RecordedDecision
+from nbv_planner.episode.records import Step
+from nbv_planner.episode.run_info import RunParameters, parameters_from_msg
+from nbv_planner.errors import InputRejectedError, SettingError
+from nbv_planner.mapping.belief import Measurements, SurfaceBelief
+from nbv_planner.mapping.matching import MatchedScan, MatchingSettings, PoseTrack
+from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
+from nbv_planner.planning.termination import Termination
+from nbv_planner.settings import from_mapping
+from nbv_planner.world.objects import SurfacePoints
+from nbv_planner.world.pose import CameraPose, PoseSettings, View, Views
+from nbv_planner.world.scan import Scan
+from nbv_planner.world.scene import Scene
+from nbv_planner.world.visibility import observe
+
+T = TypeVar("T")
+# Scans, poses, surfaces and candidates are kept until their decision has arrived.
+_KEPT, _KEPT_BYTES = 400, 32 * 2**20
+# Bounds that no real recording reaches; a malicious one must not exhaust the memory.
+_MOST_VIEWS, _MOST_DECISIONS, _MOST_GRID_ANGLES, _MOST_NODES = 2000, 20_000, 4_000_000, 100
+_MOST_SURFACES, _MOST_CHANGES = 1_000_000, 100_000
+
+READERS: dict[str, Callable[[Any], Any]] = {
+    messages.SCAN: messages.scan_from_msg,
+    messages.CAMERA_POSE: messages.pose_from_msg,
+    messages.GOAL_POSE: messages.pose_from_msg,
+    messages.SURFACE: messages.belief_from_msg,
+    messages.CANDIDATES: messages.candidates_from_msg,
+    messages.ITERATION: lambda msg: messages.decision_from_values(messages.status_values(msg)),
+    messages.STATUS: messages.status_from_msg,
+    messages.GROUND_TRUTH: messages.contour_from_msg,
+    messages.RUN_INFO: parameters_from_msg,
+    messages.DIAGNOSTICS: lambda msg: {status.name: messages.status_values(status) for status in msg.status},
+}
+"""What reads the messages of each topic; raises InputRejectedError."""
+
+
+@dataclass(eq=False)
+class LoggedView:
+    """What is known of one view; None for what has not arrived (yet)."""
+
+    decision: RecordedDecision  #: why the view was chosen.
+    candidates: Candidates | None = None  #: candidate views of the decision.
+    belief_stamp: int | None = None  #: time of the newest scan in the belief after the view, nanoseconds.
+    belief: SurfaceBelief | None = None  #: that belief.
+    scan: MatchedScan | None = None  #: the scan taken at that time, with the camera's pose.
+
+    def step(self, scene: Scene, settings: MeasurementSettings) -> Step | None:
+        """The view as a step of an episode, None until all of it has arrived."""
+        if self.candidates is None or self.belief is None or self.scan is None:
+            return None
+        return Step(
+            view=self.decision.view(scene.view_distance), objective_value=self.decision.utility,
+            candidates=self.candidates.angle, utilities=self.candidates.utility, belief=self.belief,
+            measurements=scan_to_measurements(self.scan.scan, self.scan.pose, scene, settings).measurements,
+            milliseconds=self.decision.milliseconds,
+        )
+
+
+class _Recent(Generic[T]):
+    """The newest values by stamp, bounded in number and in bytes."""
+
+    def __init__(self) -> None:
+        self.entries: OrderedDict[int, T] = OrderedDict()
+        self._bytes = 0
+
+    def keep(self, stamp: int, value: T) -> None:
+        self._bytes += _size(value) - (_size(self.entries[stamp]) if stamp in self.entries else 0)
+        self.entries[stamp] = value
+        while len(self.entries) > _KEPT or (self._bytes > _KEPT_BYTES and len(self.entries) > 1):
+            self._bytes -= _size(self.entries.popitem(last=False)[1])
+
+
+def _size(value: object) -> int:
+    """Size of the arrays of a value, bytes."""
+    return sum(getattr(part, "nbytes", 0) for part in vars(value).values())
+
+
+class EpisodeLog:
+    """Follows a planner, and gives each of its decisions the candidates, surface, scan and pose that belong to it.
+
+    Candidates have the stamp of their decision. The surface of a view is the earliest one whose newest scan was taken
+    after the decision and before the next one; the view's scan is that scan, at the pose that the mapper gives it
+    (:class:`nbv_planner.mapping.matching.PoseTrack` with the settings in `run_info`). A decision begins an episode if
+    its round is less than that of the decision before, or the same after the planner had ended: only a reset does
+    that. What has already arrived for the first decision of an episode is kept.
+    """
+
+    def __init__(self, episode: int | None = None) -> None:
+        """Follow the episode with this number, from 1, and nothing after it; None for always the newest one."""
+        self._episode = episode
+        self.number = 0  #: number of the current episode, from 1; 0 before the first decision.
+        self.heard: set[str] = set()  #: topics on which a usable message has been received.
+        #: decisions of the episodes before it, or before the episode that is followed.
+        self.earlier: deque[RecordedDecision] = deque(maxlen=_MOST_DECISIONS)
+        self._goal_stamps: deque[int] = deque(maxlen=_MOST_DECISIONS)
+        self._round = self._ended_after = 0
+        #: what is known of each view, in the order of the decisions; the oldest of too many are dropped.
+        self.views: list[LoggedView] = []
+        #: goals that were not reached, each with the stamp of the decision that replaced it, nanoseconds.
+        self.given_up: list[tuple[RecordedDecision, int]] = []
+        self.states: list[tuple[int, str]] = []  #: changes of the planner's state: time (nanoseconds) and state.
+        self._next_states: list[tuple[int, str]] = []
+        self.termination: Termination | None = None  #: why the episode ended, None if no status holds it.
+        self.status: PlannerStatus | None = None  #: newest status of the planner.
+        self.belief: SurfaceBelief | None = None  #: newest surface.
+        self.surface_stamps: list[int] = []  #: stamps of all surfaces, nanoseconds.
+        #: goals by stamp (nanoseconds), newest last, as they were sent: of the camera or of what carries it.
+        self.goals: dict[int, CameraPose] = {}
+        self.first_pose: CameraPose | None = None  #: first pose of the episode as it was sent, None without one.
+        self.path = 0.0  #: distance along the poses of the episode as they were sent, metres.
+        #: parameters of the nodes, None if not known; scene, measurement and mount are the defaults then.
+        self.parameters: RunParameters | None = None
+        self.scene, self.measurement, self._mount = Scene(), MeasurementSettings(), PoseSettings()
+        self.contour: SurfacePoints | None = None  #: points of the true surface, None if not known.
+        self.diagnostics: dict[str, dict[str, str]] = {}  #: newest values of each node on /diagnostics, by full name.
+        self._candidates: _Recent[Candidates] = _Recent()
+        self._surfaces: _Recent[SurfaceBelief] = _Recent()
+        self._scans: _Recent[Scan] = _Recent()
+        self._poses: deque[tuple[int, CameraPose]] = deque(maxlen=_KEPT)
+        self._track = _pose_track(MatchingSettings())
+        self._unpaired: OrderedDict[int, None] = OrderedDict()
+        self._takers: dict[str, Callable[[Any, int], None]] = {
+            messages.SCAN: self._scan, messages.CAMERA_POSE: self._pose, messages.GOAL_POSE: self._goal,
+            messages.SURFACE: self._surface, messages.CANDIDATES: self._offer, messages.ITERATION: self._decide,
+            messages.STATUS: self._follow_state, messages.GROUND_TRUTH: self._truth, messages.RUN_INFO: self._configure,
+            messages.DIAGNOSTICS: self._diagnose,
+        }
+
+    @property
+    def _over(self) -> bool:
+        return self._episode is not None and self.number > self._episode
+
+    def follows(self, topic: str) -> bool:
+        """Whether messages of a topic still matter: after the followed episode, only those that count episodes."""
+        return not self._over or topic in (messages.ITERATION, messages.STATUS)
+
+    def take(self, topic: str, msg: Any, arrival: int = 0) -> None:
+        """Process a message of a topic, given by its relative name; `arrival` is its time if it has no stamp.
+
+        Raises:
+            InputRejectedError: it cannot be used, or not all of it.
+        """
+        stamp = messages.to_nanoseconds(msg.header.stamp) if hasattr(msg, "header") else arrival
+        self.add(topic, READERS[topic](msg), stamp)
+        if topic in (messages.ITERATION, messages.STATUS):
+            messages.estimate_from_values(messages.status_values(msg))  # the rest counts even if this is refused
+
+    def add(self, topic: str, value: Any, stamp: int = 0) -> None:
+        """Process the content of a message, as its reader in :data:`READERS` returns it (`stamp` in nanoseconds).
+
+        Raises:
+            InputRejectedError: reason `run_info`: parameters are not allowed.
+        """
+        if self.follows(topic):
+            self._takers[topic](value, stamp)
+            self.heard.add(topic)
+
+    def camera(self, sent: CameraPose) -> CameraPose:
+        """Pose of the camera where `sent` is that of what carries it; unchanged without a mount in `run_info`."""
+        return self._mount.camera(sent)
+
+    def follow_goals(self) -> None:
+        """Take the goals for the decisions if there are none."""
+        if not self.views:
+            for number, (stamp, goal) in enumerate(sorted(self.goals.items()), start=1):
+                view = View.of(self.camera(goal))
+                more = view.off_circle(self.scene.view_distance)
+                decision = RecordedDecision(number, stamp, view.view_angle, math.nan, math.nan)
+                self.add(messages.ITERATION, replace(decision, **more))
+
+    def _decide(self, decision: RecordedDecision, _: int) -> None:
+        """Process a decision; the same one again changes nothing, another one of the same round replaces it."""
+        if decision.goal_stamp in self._goal_stamps:
+            return
+        first = not self._goal_stamps
+        self._goal_stamps.append(decision.goal_stamp)
+        if first or decision.round < self._round or decision.round == self._round <= self._ended_after:
+            self._begin_episode()
+        self._round = decision.round
+        if self._over:
+            return
+        if self.views and self.views[-1].decision.round == decision.round:
+            self.given_up.append((self.views.pop().decision, decision.goal_stamp))
+        for view in self.views[-1:]:
+            if view.belief_stamp is not None and view.belief_stamp >= decision.goal_stamp:
+                view.belief_stamp = view.belief = view.scan = None
+            if view.belief_stamp is None and view.decision.goal_stamp <= (decision.surface_stamp or 0):
+                view.belief_stamp = decision.surface_stamp
+        self.views.append(LoggedView(decision, self._candidates.entries.get(decision.goal_stamp)))
+        del self.views[:-_MOST_VIEWS], self.given_up[:-_MOST_VIEWS]
+        for stamp, belief in self._surfaces.entries.items():
+            self._offer_surface(belief, stamp)
+        for view in self.views[-2:]:
+            self._want(view.belief_stamp or 0)
+
+    def _begin_episode(self) -> None:
+        self.number += 1
+        self._ended_after = 0
+        if self.number == 1 or self._over:
+            return
+        self.earlier.extend([*(goal for goal, _ in self.given_up), *(view.decision for view in self.views)])
+        self.views, self.given_up = [], []
+        self.states, self._next_states = self._next_states or self.states[-1:], []
+        self.termination = None
+        self.first_pose, self.path = self._poses[-1][1] if self._poses else None, 0.0
+
+    def _follow_state(self, status: PlannerStatus, arrival: int) -> None:
+        """Process a status; one that follows the end of an episode belongs to the next episode."""
+        self.status = status
+        if status.termination is not None:
+            self._ended_after = self._round
+        if not self._over:
+            self.termination = status.termination or self.termination
+            ended_before = self.termination is not None and status.termination is None
+            states = self._next_states if ended_before else self.states
+            if len(states) < _MOST_CHANGES:
+                states.append((arrival, status.state))
+
+    def _offer(self, candidates: Candidates, stamp: int) -> None:
+        self._candidates.keep(stamp, candidates)
+        view = self._view_at(stamp)
+        if view is not None and view.candidates is None and view.decision.goal_stamp == stamp:
+            view.candidates = candidates
+
+    def _surface(self, belief: SurfaceBelief, stamp: int) -> None:
+        self.belief = belief
+        if len(self.surface_stamps) < _MOST_SURFACES:
+            self.surface_stamps.append(stamp)
+        self._surfaces.keep(stamp, belief)
+        self._offer_surface(belief, stamp)
+        self._want(stamp)
+
+    def _offer_surface(self, belief: SurfaceBelief, stamp: int) -> None:
+        view = self._view_at(stamp)
+        if view is None or (view.belief is not None and view.belief_stamp is not None and view.belief_stamp <= stamp):
+            return
+        held = sum(len(other.belief.angle) for other in self.views if other.belief is not None)
+        if held + len(belief.angle) <= _MOST_GRID_ANGLES:
+            view.belief_stamp, view.belief, view.scan = stamp, belief, None
+
+    def _view_at(self, stamp: int) -> LoggedView | None:
+        """The view that the camera was taking at `stamp`, None before the first decision."""
+        return next((view for view in reversed(self.views) if view.decision.goal_stamp <= stamp), None)
+
+    def _scan(self, scan: Scan, stamp: int) -> None:
+        self._scans.keep(stamp, scan)
+        self._pair()
+
+    def _pose(self, sent: CameraPose, stamp: int) -> None:
+        if self.first_pose is None:
+            self.first_pose = sent
+        if self._poses:
+            last = self._poses[-1][1]
+            self.path += math.hypot(sent.x - last.x, sent.y - last.y)
+        self._poses.append((stamp, sent))
+        self._track.add(stamp, self.camera(sent))
+        self._pair()
+
+    def _want(self, stamp: int) -> None:
+        """Pair the scan taken at `stamp`, now or once it and its pose have arrived; 0 stands for a prior."""
+        if stamp:
+            self._unpaired[stamp] = None
+            while len(self._unpaired) > _KEPT:
+                self._unpaired.popitem(last=False)
+            self._pair()
+
+    def _pair(self) -> None:
+        for stamp in [stamp for stamp in self._unpaired if stamp in self._scans.entries]:
+            with suppress(InputRejectedError):
+                pose = self._track.at(stamp)
+                if pose is not None:
+                    del self._unpaired[stamp]
+                    self._paired(MatchedScan(stamp, self._scans.entries[stamp], pose))
+
+    def _paired(self, scan: MatchedScan) -> None:
+        view = self._view_at(scan.stamp)
+        if view is not None and view.belief_stamp == scan.stamp:
+            view.scan = scan
+
+    def _goal(self, goal: CameraPose, stamp: int) -> None:
+        self.goals.pop(stamp, None)
+        self.goals[stamp] = goal
+        for oldest in list(islice(self.goals, max(0, len(self.goals) - _MOST_VIEWS))):
+            del self.goals[oldest]
+
+    def _truth(self, contour: SurfacePoints, _: int) -> None:
+        self.contour = contour
+
+    def _configure(self, parameters: RunParameters, _: int) -> None:
+        """Process the parameters of the nodes, and redo the pairing that depends on them."""
+        self.parameters = parameters
+        planner, mapper = (parameters.nodes.get(name, {}) for name in ("nbv_planner", "surface_mapper"))
+        try:
+            scene, measurement = from_mapping(Scene, planner or mapper), from_mapping(MeasurementSettings, mapper)
+            track, mount = _pose_track(from_mapping(MatchingSettings, mapper)), from_mapping(PoseSettings, mapper)
+        except SettingError as error:
+            raise InputRejectedError("run_info", f"not usable: {error}") from error
+        self.scene, self.measurement, self._track, self._mount = scene, measurement, track, mount
+        for stamp, sent in self._poses:
+            track.add(stamp, self.camera(sent))
+        for view in self.views:
+            self._want(view.belief_stamp or 0)
+
+    def _diagnose(self, found: dict[str, dict[str, str]], _: int) -> None:
+        known = self.diagnostics
+        known.update({name: value for name, value in found.items() if name in known or len(known) < _MOST_NODES})
+
+
+def _pose_track(matching: MatchingSettings) -> PoseTrack:
+    """The mapper's rule that gives a scan its pose, with enough poses for surfaces that arrive late."""
+    return PoseTrack(_KEPT, round(matching.pose_tolerance * 1e9), round(matching.pose_gap * 1e9))
+
+
+# Most measured points shown; beyond it every second one is left out. Most scans kept separate; beyond it the older
+# half is merged.
+_MOST_POINTS, _MOST_SCANS = 8000, 64
+SECTIONS = ("status", "scene", "belief", "truth", "hits", "camera", "decision", "coverage", "checks")
+"""Parts of a view that change independently."""
+_CHANGES: dict[str, tuple[str, ...]] = {
+    messages.STATUS: ("status", "decision", "coverage"), messages.ITERATION: ("decision", "coverage", "hits"),
+    messages.CANDIDATES: ("decision",), messages.SURFACE: ("belief", "hits", "checks"),
+    messages.GOAL_POSE: ("camera",),
+    messages.GROUND_TRUTH: ("truth", "coverage"), messages.RUN_INFO: ("status",),
+}
+_AWAITED = {
+    messages.STATUS: "nbv_planner/status (from nbv_planner)",
+    messages.SURFACE: "surface (from surface_mapper, once its own inputs are alive)",
+    messages.CAMERA_POSE: "camera_pose (from the camera or the robot)",
+    messages.SCAN: "scan (from the camera)",
+    messages.RUN_INFO: "run_info (from nbv_planner; until then the geometry shown is the default one)",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class LiveView:
+    """Everything that is known at one moment."""
+
+    title: str  #: object, planner and objective, as far as known.
+    scene: Scene  #: cone and bounds; the defaults until they are known.
+    status: PlannerStatus | None  #: None until the first status has been received.
+    views: tuple[LoggedView, ...]  #: in order of rounds.
+    belief: SurfaceBelief | None  #: the newest surface belief.
+    truth: SurfacePoints | None  #: the true surface points, in a simulation.
+    earlier_hits: Measurements  #: measurements of earlier views; those from before this page was opened are not known.
+    last_hits: Measurements  #: measurements of the last view.
+    pose: CameraPose | None  #: where the camera is.
+    goal: CameraPose | None  #: where it was sent.
+    waits_for: tuple[str, ...]  #: topics on which nothing has been received, in words.
+    versions: Mapping[str, int]  #: a number for each section that changes with it.
+
+
+class LiveEpisode(EpisodeLog):
+    """A log that processes the messages of the nodes in one thread, and returns snapshots of it to any other.
+
+    Started late, it receives what is latched: the status, the decisions so far, the last surface and its candidates.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._changed = threading.Condition()
+        self._versions = dict.fromkeys(SECTIONS, 0)
+        self._received_at = time.monotonic()
+        self._hits: dict[int, Measurements] = {}
+
+    def add(self, topic: str, value: Any, stamp: int = 0) -> None:
+        """Process the content of a message, and wake the threads that wait for what it changes."""
+        with self._changed:
+            scene, pose, hits, first = self.scene, self._pose_now, dict(self._hits), topic not in self.heard
+            super().add(topic, value, stamp)
+            self._received_at = time.monotonic()
+            changed = {*_CHANGES.get(topic, ()), *(["status"] if first else [])}
+            changed |= {"hits"} if self._hits != hits else set()
+            changed |= {"camera"} if self._pose_now != pose else set()
+            for section in SECTIONS if self.scene != scene else changed:
+                self._versions[section] += 1
+            self._changed.notify_all()
+
+    def _surface(self, belief: SurfaceBelief, stamp: int) -> None:
+        """Process a surface; one with fewer measurements than before comes from a mapper that has been reset."""
+        if self.belief is not None and belief.hits.sum() < self.belief.hits.sum():
+            self._hits.clear()
+            self._unpaired.clear()
+        super()._surface(belief, stamp)
+
+    def _paired(self, scan: MatchedScan) -> None:
+        """Measure a scan; keep what is shown within bounds, spread over the surface and over time."""
+        super()._paired(scan)
+        found = scan_to_measurements(scan.scan, scan.pose, self.scene, self.measurement).measurements
+        self._hits[scan.stamp] = found
+        if len(self._hits) > _MOST_SCANS:
+            older = list(islice(self._hits, _MOST_SCANS // 2))
+            joined = _joined([self._hits.pop(stamp) for stamp in older])
+            self._hits = {max(older): joined, **self._hits}
+        while sum(len(hits) for hits in self._hits.values()) > _MOST_POINTS:
+            self._hits = {stamp: hits.chosen(np.arange(len(hits)) % 2 == 1) for stamp, hits in self._hits.items()}
+
+    @property
+    def _pose_now(self) -> CameraPose | None:
+        return self.camera(self._poses[-1][1]) if self._poses else None
+
+    def _last_measured(self) -> int:
+        """Stamp of the newest decision whose view has been measured, nanoseconds; 0 if there is none."""
+        view = self._view_at(max(self._hits, default=-1))
+        return 0 if view is None else view.decision.goal_stamp
+
+    @property
+    def silence(self) -> float:
+        """Seconds since the last message."""
+        with self._changed:
+            return time.monotonic() - self._received_at
+
+    def wait(self, known: object, timeout: float) -> bool:
+        """Wait until the versions differ from `known`; return whether they do."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._versions != known, timeout)
+
+    def view(self) -> LiveView:
+        """Everything that is known now."""
+        with self._changed:
+            last = self._last_measured()
+            return LiveView(
+                title=self.parameters.title if self.parameters else "", scene=self.scene, status=self.status,
+                views=tuple(copy.copy(view) for view in self.views), belief=self.belief, truth=self.contour,
+                earlier_hits=_joined([hits for stamp, hits in self._hits.items() if stamp < last]),
+                last_hits=_joined([hits for stamp, hits in self._hits.items() if stamp >= last]),
+                pose=self._pose_now, goal=self.camera(list(self.goals.values())[-1]) if self.goals else None,
+                waits_for=tuple(words for topic, words in _AWAITED.items() if topic not in self.heard),
+                versions=dict(self._versions),
+            )
+
+
+def _joined(parts: list[Measurements]) -> Measurements:
+    names = ("angle", "radius", "std")
+    return Measurements(*(np.concatenate([np.empty(0), *(getattr(part, name) for part in parts)]) for name in names))
+
+
+Series = list[tuple[int, float]]
+"""Number of views and coverage, a fraction."""
+
+
+def estimated_coverage(view: LiveView) -> Series:
+    """Coverage as the planner estimates it: from each decision for the views before it, from the status for now."""
+    known = {logged.decision.round - 1: logged.decision.coverage_estimate for logged in view.views}
+    if view.status is not None:
+        known[view.status.views] = view.status.coverage_estimate
+    return [(number, value) for number, value in sorted(known.items()) if math.isfinite(value)]
+
+
+def taken_views(view: LiveView) -> Views:
+    """The views taken, in order; none unless all of them are known."""
+    number, circle = 0 if view.status is None else view.status.views, view.scene.view_distance
+    views = [logged.decision.view(circle) for logged in view.views if logged.decision.round <= number]
+    return Views.of(views if len(views) == number else [])
+
+
+def true_coverage(view: LiveView) -> Series:
+    """Fraction of the true surface points seen by the views so far; empty where the truth is not known."""
+    views = taken_views(view)
+    if view.truth is None or not len(views):
+        return []
+    seen = observe(view.truth.angle, view.truth.radius, views, view.scene)
+    fraction = np.logical_or.accumulate(seen, axis=0).mean(axis=1)
+    return [(0, 0.0), *((number, float(value)) for number, value in enumerate(fraction, start=1))]

@@ -1,0 +1,468 @@
+"""Messages of the nodes without ROS: the topics, and core values read from anything that has a message's fields.
+
+The messages may come from rclpy or from a bag; fields that are numbers, arrays and texts are all that is read.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from nbv_planner.errors import InputRejectedError
+from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray
+from nbv_planner.mapping.belief import Evidence, SurfaceBelief
+from nbv_planner.mapping.checks import KINDS, Check, Level
+from nbv_planner.planning.shapes.certificate import CoverageEstimate
+from nbv_planner.planning.shapes.sampler import PriorSettings
+from nbv_planner.planning.termination import Termination, TerminationReason
+from nbv_planner.planning.view_space import ExclusionArray
+from nbv_planner.world.objects import SurfacePoints
+from nbv_planner.world.pose import CameraPose, PoseCovariance, View
+from nbv_planner.world.scan import Scan
+
+# A unit quaternion sent in single precision is off by less than 1e-6; one left at zero by 1.
+_QUATERNION_TOLERANCE = 1e-3
+# A 2D camera is tilted at most this much (radians) out of the plane.
+_TILT_TOLERANCE = 0.1
+FLOAT64, FLOAT32, UINT32 = 8, 7, 6
+"""Datatypes of sensor_msgs/PointField."""
+FIELD_TYPES = {"f8": FLOAT64, "f4": FLOAT32, "u4": UINT32}
+SURFACE_LAYOUT = [(name, "f4") for name in ("x", "y", "z", "angle", "mean", "std", "lower", "upper")] + [("hits", "u4")]
+"""Fields of a `surface` cloud; of the clouds `nbv_planner/candidates` and `ground_truth/surface` below."""
+EVIDENCE_LAYOUT = [(name, "f4") for name in ("evidence_angle", "evidence_radius", "evidence_std", "free")]
+"""Further fields of a `surface` cloud, present if the mapper publishes evidence."""
+PRIOR_LAYOUT = [("prior", "f8")]
+"""Field of a `surface` cloud whose first values are the numbers of the mapper's prior; NaN at the other points."""
+CHECKS_LAYOUT = [(name, "f4") for name in ("check_score", "check_limit", "check_level")]
+"""Fields of a `surface` cloud: results of the checks at the first points, in the order of
+:data:`nbv_planner.mapping.checks.KINDS`; a level of NaN where a check was not made, and at all other points."""
+CANDIDATES_LAYOUT = [(name, "f4") for name in ("x", "y", "z", "angle", "utility", "cost", "feasible")]
+EXCLUDED_LAYOUT = [("excluded", "u4")]
+"""Optional field of `nbv_planner/candidates`: sums of :class:`~nbv_planner.planning.view_space.Exclusion`."""
+CONTOUR_LAYOUT = [(name, "f4") for name in ("x", "y", "z", "angle", "radius")]
+MOST_CONTOUR_POINTS = 100_000
+"""More points are no plausible contour of a simulated scene; they would only take memory."""
+
+
+def to_nanoseconds(stamp: Any) -> int:
+    """Time stamp as nanoseconds."""
+    return int(stamp.sec) * 1_000_000_000 + int(stamp.nanosec)
+
+
+def check_frame(header: Any, frame: str) -> None:
+    """Refuse a message that is not in `frame`; an empty `frame` takes any.
+
+    Raises:
+        InputRejectedError: reason `frame`.
+    """
+    if frame and header.frame_id != frame:
+        raise InputRejectedError("frame", f"frame is {header.frame_id!r}, expected {frame!r}")
+
+
+def scan_from_msg(msg: Any) -> Scan:
+    """Read a LaserScan; the beams of a sensor that turns clockwise, or is mounted upside down, are reversed.
+
+    Raises:
+        InputRejectedError: reasons of :class:`nbv_planner.world.scan.Scan`, and `wrong_length` if the number of ranges
+            does not fit the angles (one more or less is common among drivers and accepted).
+    """
+    ranges = np.asarray(msg.ranges, dtype=float)
+    falling = msg.angle_increment < 0.0
+    scan = Scan(
+        angle_min=msg.angle_min + msg.angle_increment * (len(ranges) - 1) if falling else msg.angle_min,
+        angle_increment=abs(msg.angle_increment), ranges=ranges[::-1] if falling else ranges,
+        range_min=msg.range_min, range_max=msg.range_max,
+    )
+    if not math.isfinite(msg.angle_max):
+        raise InputRejectedError("header_not_finite", f"angle_max is {msg.angle_max}")
+    expected = (msg.angle_max - msg.angle_min) / msg.angle_increment + 1.0
+    if abs(len(scan.ranges) - expected) > 1.5:
+        raise InputRejectedError("wrong_length", f"{len(scan.ranges)} ranges, expected {expected:.0f} from the angles")
+    return scan
+
+
+def pose_from_msg(msg: Any) -> CameraPose:
+    """Read a PoseStamped or a PoseWithCovarianceStamped.
+
+    Raises:
+        InputRejectedError: `not_finite`, `quaternion` (not of unit length), `tilted` (the line of sight or the
+            left axis leaves the plane; an optical frame, which looks along z, shows up here), or `covariance`.
+    """
+    pose, covariance = msg.pose, None
+    if hasattr(pose, "covariance"):  # of (x, y, z, roll, pitch, yaw) in rows, of which the upper half counts
+        names = {"xx": 0, "xy": 1, "yy": 7, "xyaw": 5, "yyaw": 11, "yawyaw": 35}
+        covariance = PoseCovariance(**{name: float(pose.covariance[index]) for name, index in names.items()})
+        pose = pose.pose
+    p, q = pose.position, pose.orientation
+    numbers = (p.x, p.y, p.z, q.x, q.y, q.z, q.w)
+    if not all(math.isfinite(n) for n in numbers):
+        raise InputRejectedError("not_finite", f"position and orientation are {numbers}")
+    norm = math.hypot(q.x, q.y, q.z, q.w)
+    if abs(norm - 1.0) > _QUATERNION_TOLERANCE:
+        raise InputRejectedError("quaternion", f"orientation has length {norm:.4g}, must be 1")
+    tilt = 2.0 * math.asin(min(1.0, math.hypot(q.x, q.y)))
+    if tilt > _TILT_TOLERANCE:
+        raise InputRejectedError("tilted", f"the camera is tilted {tilt:.3f} rad out of the plane")
+    yaw = math.atan2(2.0 * (q.w * q.z + q.x * q.y), 1.0 - 2.0 * (q.y**2 + q.z**2))
+    return CameraPose(x=p.x, y=p.y, yaw=yaw, covariance=covariance, height=p.z)
+
+
+def joint_from_msg(msg: Any, joint: str) -> float | None:
+    """Read the position of one joint from a JointState, or None if it holds others only.
+
+    Raises:
+        InputRejectedError: `wrong_length` (fewer positions than names) or `not_finite`.
+    """
+    if joint not in msg.name:
+        return None
+    place = list(msg.name).index(joint)
+    if place >= len(msg.position):
+        raise InputRejectedError("wrong_length", f"{len(msg.position)} positions of {len(msg.name)} joints")
+    position = float(msg.position[place])
+    if not math.isfinite(position):
+        raise InputRejectedError("not_finite", f"the position of {joint} is {position}")
+    return position
+
+
+def belief_from_msg(msg: Any) -> SurfaceBelief:
+    """Read a `surface` cloud; one without the fields of the evidence gives a belief without it.
+
+    Raises:
+        InputRejectedError: `layout` (fields or sizes), `not_finite`, `grid` (angles not rising), `band`
+            (bounds crossed or negative standard deviation), `evidence` or `checks`.
+    """
+    table = _table(msg, SURFACE_LAYOUT)
+    angle, mean, std, lower, upper = _columns(table, "angle", "mean", "std", "lower", "upper")
+    if not all(np.isfinite(values).all() for values in (angle, mean, std, lower, upper)):
+        raise InputRejectedError("not_finite", "the surface holds values that are not finite")
+    if len(angle) < 2 or np.diff(angle).min() <= 0.0 or angle[0] < 0.0 or angle[-1] > 2.0 * math.pi + 1e-5:
+        raise InputRejectedError("grid", "the angles must rise within [0, 2*pi]")
+    if std.min() < 0.0 or (upper - lower).min() < 0.0:
+        raise InputRejectedError("band", "the standard deviation is negative or the bounds are crossed")
+    return SurfaceBelief(
+        angle=angle, mean=mean, std=std, lower=lower, upper=upper, hits=table["hits"].copy(),
+        evidence=_evidence_from(msg, angle), checks=_checks_from(msg),
+    )
+
+
+def _checks_from(msg: Any) -> tuple[Check, ...]:
+    if not _has(msg, CHECKS_LAYOUT):
+        return ()
+    rows = np.stack(_columns(_table(msg, CHECKS_LAYOUT), *(name for name, _ in CHECKS_LAYOUT)), axis=1)
+    made = np.flatnonzero(~np.isnan(rows[:, 2]))
+    if (made >= len(KINDS)).any() or not np.isin(rows[made, 2], list(Level)).all():
+        raise InputRejectedError("checks", "the surface carries results of checks that are not known here")
+    return tuple(
+        Check(KINDS[kind].name, float(rows[kind, 0]), float(rows[kind, 1]), Level(int(rows[kind, 2]))) for kind in made
+    )
+
+
+def _evidence_from(msg: Any, grid: FloatArray) -> Evidence | None:
+    if not _has(msg, EVIDENCE_LAYOUT):
+        return None
+    table = _table(msg, EVIDENCE_LAYOUT)
+    angle, radius, std, free = _columns(table, *(name for name, _ in EVIDENCE_LAYOUT))
+    # Single precision may round an angle out of its cell; by a whole cell it cannot.
+    if not (np.abs(angle - grid) < grid[1] - grid[0]).all() or not np.isfinite(radius).all():
+        raise InputRejectedError("evidence", "a measurement is not at its grid angle, or its radius is not finite")
+    if not ((std > 0.0).all() and (free >= 0.0).all()):
+        raise InputRejectedError("evidence", "evidence_std must be > 0 and free >= 0; +inf where nothing is known")
+    return Evidence(angle, radius, std, free)
+
+
+def prior_from_msg(msg: Any) -> PriorSettings | None:
+    """Read the prior that a `surface` cloud carries; None without one.
+
+    Raises:
+        InputRejectedError: `prior` (no prior that could be built, or of another layout) or `layout`.
+    """
+    if not _has(msg, PRIOR_LAYOUT):
+        return None
+    numbers = _table(msg, PRIOR_LAYOUT)["prior"][: len(PriorSettings().numbers)].tolist()
+    try:
+        return PriorSettings.from_numbers(numbers)
+    except ValueError as error:  # also fewer points than a prior has numbers
+        raise InputRejectedError("prior", f"the surface carries no usable prior: {error}") from error
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Content of a `candidates` cloud, each array of shape (V,)."""
+
+    x: FloatArray
+    y: FloatArray
+    angle: FloatArray
+    utility: FloatArray
+    cost: FloatArray
+    feasible: BoolArray
+    excluded: ExclusionArray | None = None
+    """Why they may not be chosen, if the cloud holds the reasons."""
+
+
+def candidates_from_msg(msg: Any) -> Candidates:
+    """Read a `candidates` cloud.
+
+    Raises:
+        InputRejectedError: reasons `layout` and `not_finite` (an angle or a position).
+    """
+    table = _table(msg, CANDIDATES_LAYOUT)
+    x, y, angle, utility, cost = _columns(table, "x", "y", "angle", "utility", "cost")
+    if not np.isfinite([x, y, angle]).all():
+        raise InputRejectedError("not_finite", "the candidates hold angles that are not finite")
+    excluded = _table(msg, EXCLUDED_LAYOUT)["excluded"].astype(np.uint8) if _has(msg, EXCLUDED_LAYOUT) else None
+    return Candidates(x, y, angle, utility, cost, table["feasible"] > 0.5, excluded)
+
+
+def contour_from_msg(msg: Any) -> SurfacePoints:
+    """Read the points of a `ground_truth/surface` cloud, a closed contour.
+
+    Raises:
+        InputRejectedError: `layout`, `not_finite`, or `grid` (angles not rising or too far apart, radii not positive).
+    """
+    table = _table(msg, CONTOUR_LAYOUT)
+    angle, radius = _columns(table, "angle", "radius")
+    if not (np.isfinite(angle).all() and np.isfinite(radius).all()):
+        raise InputRejectedError("not_finite", "the contour holds values that are not finite")
+    gaps = np.diff(np.append(angle, angle[:1] + TWO_PI))  # may be 0: single precision makes neighbours equal
+    if not 3 <= len(angle) <= MOST_CONTOUR_POINTS or angle[0] < 0.0 or gaps.min() < 0.0 or gaps.max() >= math.pi:
+        raise InputRejectedError("grid", f"the {len(angle)} points are no closed contour")
+    if radius.min() <= 0.0:
+        raise InputRejectedError("grid", "the radii of the contour must be positive")
+    return SurfacePoints(angle, radius)
+
+
+def status_values(msg: Any) -> dict[str, str]:
+    """Values of a DiagnosticStatus by key."""
+    return {pair.key: pair.value for pair in msg.values}
+
+
+def _has(msg: Any, layout: list[tuple[str, str]]) -> bool:
+    """Whether a cloud carries the optional fields of `layout`."""
+    return {name for name, _ in layout} <= {field.name for field in msg.fields}
+
+
+def _table(msg: Any, layout: list[tuple[str, str]]) -> Any:
+    """Unpack the fields of `layout` from a cloud, at any offset."""
+    fields = {field.name: field for field in msg.fields}
+    for name, kind in layout:
+        field = fields.get(name)
+        if field is None or field.datatype != FIELD_TYPES[kind] or field.offset + int(kind[1]) > msg.point_step:
+            raise InputRejectedError("layout", f"the cloud has no {name!r} field of the expected type")
+    count = msg.width * msg.height
+    if msg.is_bigendian or count == 0 or len(msg.data) != count * msg.point_step:
+        raise InputRejectedError("layout", f"{len(msg.data)} bytes do not hold {count} points of {msg.point_step}")
+    offsets = tuple(fields[name].offset for name, _ in layout)
+    return np.frombuffer(msg.data, dtype=_point_type(tuple(layout), offsets, msg.point_step))
+
+
+@lru_cache(maxsize=8)
+def _point_type(layout: tuple[tuple[str, str], ...], offsets: tuple[int, ...], size: int) -> np.dtype[np.void]:
+    """Type of a point of `size` bytes with fields at `offsets`; the clouds of one sender all have the same."""
+    names, formats = [name for name, _ in layout], [f"<{kind}" for _, kind in layout]
+    return np.dtype({"names": names, "formats": formats, "offsets": list(offsets), "itemsize": size})
+
+
+def _columns(table: Any, *names: str) -> list[FloatArray]:
+    """Fields in double precision; NaN stays NaN, without a warning."""
+    with np.errstate(invalid="ignore"):
+        return [np.asarray(table[name].astype(float)) for name in names]
+
+
+STATUS_KEYS = {
+    "state", "views", "coverage_estimate", "elapsed", "lost_views", "skipped_views", "unreached_views", "last_miss",
+    "reason", "detail",
+}
+"""What every status holds, besides the numbers of a termination."""
+_CERTIFIED = ("coverage_mean", "coverage_lower", "coverage_upper", "coverage_probability")
+
+
+@dataclass(frozen=True)
+class RecordedDecision:
+    """A decision as published on `nbv_planner/iteration`."""
+
+    round: int  #: number of the view, from 1.
+    goal_stamp: int  #: time of the decision, nanoseconds; names the goal.
+    view_angle: float  #: where the camera was sent, radians.
+    utility: float  #: value of the objective there.
+    milliseconds: float  #: time that the decision took.
+    #: time of the newest scan in the belief from which it was made, nanoseconds; None if not given.
+    surface_stamp: int | None = None
+    runner_up: float = math.nan  #: angle of the next best candidate, radians; NaN if there is none.
+    margin: float = math.nan  #: score above the runner-up's; NaN if there is none.
+    coverage_estimate: float = math.nan  #: estimated coverage before this view; NaN if not given.
+    view_distance: float | None = None  #: distance of the view from the centre, metres; None on the view circle.
+    view_turn: float = 0.0  #: its line of sight against the direction to the centre, radians.
+
+    def view(self, circle: float) -> View:
+        """The view, where the view circle has the radius `circle`, metres."""
+        return View(self.view_angle, circle if self.view_distance is None else self.view_distance, self.view_turn)
+
+
+def decision_from_values(values: Mapping[str, str]) -> RecordedDecision:
+    """Read the values of an `iteration` message.
+
+    Raises:
+        InputRejectedError: reason `iteration`: a value is missing or is no number.
+    """
+    with _usable("iteration", "the iteration has no usable value"):
+        surface = values.get("surface_stamp")
+        place = {name: float(values[name]) for name in ("view_angle", "view_distance", "view_turn") if name in values}
+        for name, number in place.items():
+            if not math.isfinite(number):
+                raise ValueError(f"{name} is {number}")
+        return RecordedDecision(
+            int(values["round"]), int(values["goal_stamp"]), place.pop("view_angle"), float(values["utility"]),
+            float(values["planning_milliseconds"]), None if surface is None else int(surface),
+            _optional(values, "runner_up"), _optional(values, "margin"), _coverage(values)[0], **place,
+        )
+
+
+@contextmanager
+def _usable(reason: str, problem: str) -> Iterator[None]:
+    """Refuse a message that lacks a value, or in which one is no number."""
+    try:
+        yield
+    except (KeyError, ValueError) as error:
+        raise InputRejectedError(reason, f"{problem}: {error}") from error
+
+
+def _optional(values: Mapping[str, str], name: str) -> float:
+    return float(values[name]) if name in values else math.nan
+
+
+def _coverage(values: Mapping[str, str]) -> tuple[float, CoverageEstimate | None]:
+    """Coverage by the posterior shapes where usable, else by the width of the band; also the former."""
+    try:
+        estimate = estimate_from_values(values)
+    except InputRejectedError:
+        estimate = None
+    return (_optional(values, "coverage_estimate") if estimate is None else estimate.mean), estimate
+
+
+@dataclass(frozen=True)
+class PlannerStatus:
+    """The planner's status."""
+
+    state: str  #: WAITING, PLANNING, MOVING, MEASURING, PAUSED or DONE.
+    message: str  #: what it waits for, or why it ended.
+    views: int  #: number of views taken.
+    coverage_estimate: float = math.nan  #: estimated coverage now; NaN if not given.
+    elapsed: float = math.nan  #: time since the start, seconds; NaN if not given.
+    termination: Termination | None = None  #: why the episode ended, None before.
+    #: coverage by the posterior shapes; None where it is not estimated, or cannot be used.
+    estimate: CoverageEstimate | None = None
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether the episode has ended without a result to rely on."""
+        ended = self.termination
+        return ended is not None and ended.reason in (TerminationReason.DOUBTFUL, TerminationReason.FAILED)
+
+
+def status_from_msg(msg: Any) -> PlannerStatus:
+    """Read a `status` message.
+
+    Raises:
+        InputRejectedError: reason `status`: a value is missing or is no number, or the reason of the end is not known.
+    """
+    values = status_values(msg)
+    ended = termination_from_values(values)
+    with _usable("status", "the status has no usable value"):
+        coverage, estimate = _coverage(values)
+        elapsed = _optional(values, "elapsed")
+        return PlannerStatus(values["state"], msg.message, int(values["views"]), coverage, elapsed, ended, estimate)
+
+
+def termination_from_values(values: Mapping[str, str]) -> Termination | None:
+    """Read why an episode ended from the values of a `status` message; None if it continues.
+
+    Raises:
+        InputRejectedError: reason `status`: the reason is not known, or a value is no number.
+    """
+    if "reason" not in values:
+        return None
+    with _usable("status", "the status has no usable value"):
+        figures = {key: float(value) for key, value in values.items() if key not in {*STATUS_KEYS, *_CERTIFIED}}
+        reason = TerminationReason(values["reason"])
+        if reason in (TerminationReason.MAX_VIEWS, TerminationReason.STOPPED):
+            figures["views"] = float(values["views"])  # in every status, but a number of these two only
+    return Termination(reason, figures, values.get("detail", ""))
+
+
+def estimate_from_values(values: Mapping[str, str]) -> CoverageEstimate | None:
+    """Read the coverage by the posterior shapes from a `status` or an `iteration`; None if it does not hold it.
+
+    Raises:
+        InputRejectedError: reason `status`: a part of it is missing, no number, or out of range.
+    """
+    if not any(name in values for name in _CERTIFIED):
+        return None
+    with _usable("status", "the estimated coverage is not usable"):
+        figures = [float(values[name]) for name in _CERTIFIED]
+    if not all(0.0 <= value <= 1.0 for value in figures):
+        raise InputRejectedError("status", f"the estimated coverage holds {figures}, must be from 0 to 1")
+    return CoverageEstimate(*figures)
+
+
+SCAN = "scan"
+CAMERA_POSE = "camera_pose"
+GOAL_POSE = "goal_pose"
+SURFACE = "surface"
+CANDIDATES = "nbv_planner/candidates"
+ITERATION = "nbv_planner/iteration"
+STATUS = "nbv_planner/status"
+GROUND_TRUTH = "ground_truth/surface"
+RUN_INFO = "run_info"
+DIAGNOSTICS = "/diagnostics"
+LASER_SCAN = "sensor_msgs/msg/LaserScan"
+POINT_CLOUD = "sensor_msgs/msg/PointCloud2"
+POSE_STAMPED = "geometry_msgs/msg/PoseStamped"
+DIAGNOSTIC_STATUS = "diagnostic_msgs/msg/DiagnosticStatus"
+DIAGNOSTIC_ARRAY = "diagnostic_msgs/msg/DiagnosticArray"
+STRING = "std_msgs/msg/String"
+
+
+def full_name(name: str, namespace: str, renamed: Iterable[tuple[str, str]] = ()) -> str:
+    """Full name of a topic of a node in `namespace` (may be empty), after the first rule (old, new) that renames it."""
+
+    def absolute(relative: str) -> str:
+        prefix = namespace.strip("/")
+        return relative if relative.startswith("/") else f"/{prefix}/{relative}" if prefix else f"/{relative}"
+
+    own = absolute(name)
+    return next((absolute(new) for old, new in renamed if absolute(old) == own), own)
+
+
+@dataclass(frozen=True)
+class RecordedTopic:
+    """A topic that is recorded."""
+
+    name: str  #: relative to the namespace of the nodes; an absolute one is the same in every namespace.
+    type: str  #: message type.
+    latched: bool = False  #: whether late subscribers get the last messages (transient local).
+    depth: int = 1000  #: queue length of a recorder.
+
+    def full_name(self, namespace: str, renamed: Iterable[tuple[str, str]] = ()) -> str:
+        """Name in a namespace, see :func:`full_name`."""
+        return full_name(self.name, namespace, renamed)
+
+
+RECORDED_TOPICS = (
+    RecordedTopic(SCAN, LASER_SCAN),
+    RecordedTopic(CAMERA_POSE, POSE_STAMPED),
+    RecordedTopic(GOAL_POSE, POSE_STAMPED),
+    RecordedTopic(SURFACE, POINT_CLOUD, latched=True, depth=100),
+    RecordedTopic(CANDIDATES, POINT_CLOUD, latched=True, depth=100),
+    RecordedTopic(ITERATION, DIAGNOSTIC_STATUS, latched=True, depth=100),
+    RecordedTopic(STATUS, DIAGNOSTIC_STATUS, latched=True, depth=100),
+    RecordedTopic(GROUND_TRUTH, POINT_CLOUD, latched=True, depth=1),
+    RecordedTopic(RUN_INFO, STRING, latched=True, depth=10),
+    RecordedTopic(DIAGNOSTICS, DIAGNOSTIC_ARRAY),
+)
+"""Everything that is needed to analyse an episode afterwards."""

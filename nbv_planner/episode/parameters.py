@@ -1,0 +1,259 @@
+"""All settings of an episode by group: what nodes declare, parameter files may hold, and tables list."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from nbv_planner.errors import SettingError
+from nbv_planner.geometry import FloatArray
+from nbv_planner.gp.kernels import KernelSettings
+from nbv_planner.mapping.checks import CheckSettings
+from nbv_planner.mapping.mapper import MapperSettings
+from nbv_planner.mapping.matching import ArrivalSettings, MatchingSettings
+from nbv_planner.mapping.model_checks import ModelChecks
+from nbv_planner.mapping.robust_fit import RobustSettings
+from nbv_planner.mapping.scans import MeasurementSettings, ScanMapping
+from nbv_planner.mapping.surface_model import mapper_for
+from nbv_planner.planning.planners import PlannerSettings
+from nbv_planner.planning.session import SessionSettings
+from nbv_planner.planning.shapes.sampler import PriorSettings
+from nbv_planner.planning.termination import TerminationSettings
+from nbv_planner.planning.view_space import ViewSpaceSettings
+from nbv_planner.settings import Settings, check_settings, from_mapping, setting, settings_of
+from nbv_planner.world.pose import PoseSettings, TurntableSettings
+from nbv_planner.world.scene import Scene
+from nbv_planner.world.simulated_camera import MotionSettings, SensorSettings
+
+STATE_FILES = {
+    "depth_camera": ("state_file", "camera.npz"),
+    "surface_mapper": ("map_file", "map.npz"),
+    "nbv_planner": ("state_file", "session.npz"),
+}
+"""By node: the parameter that names its file, and the name of the file in a folder for all of them."""
+
+
+@dataclass(frozen=True)
+class SavingSettings(Settings):
+    """When a node saves and restores its state.
+
+    Raises:
+        SettingError: a value has the wrong type.
+    """
+
+    autosave: bool = setting(True, "Save each view and goal before it is published, if the node has a file for it.")
+    restore: bool = setting(
+        True, "At start, resume from the node's file if it exists and fits this episode and these settings."
+    )
+    episode: str = setting("", "Name of the episode: a file of another one is not resumed; empty resumes any.")
+
+
+@dataclass(frozen=True)
+class MapFile(Settings):
+    """Where the mapper keeps the surface map; see :class:`SavingSettings`."""
+
+    map_file: str = setting("", "File of ~/save, ~/load, autosave and restore; empty keeps nothing.", start_only=True)
+
+
+@dataclass(frozen=True)
+class StateFile(Settings):
+    """Where the planner keeps its episode, or the simulated camera its motion; see :class:`SavingSettings`."""
+
+    state_file: str = setting(
+        "", "File in which the state is kept for autosave and restore; empty keeps nothing.", start_only=True
+    )
+
+
+def fixed_settings(*instances: Any) -> dict[str, dict[str, Any]]:
+    """Values of those settings that cannot change at run time, by class name, as JSON holds them."""
+    return {
+        type(instance).__name__: {
+            name: list(value) if isinstance(value := getattr(instance, name), tuple) else value
+            for name, _, meta in settings_of(type(instance))
+            if meta.read_only
+        }
+        for instance in instances
+    }
+
+
+@dataclass(frozen=True)
+class CommonParameters(Settings):
+    """Parameters of every node: its lifecycle and duplicate publishers."""
+
+    autostart: bool = setting(True, "Become active at start; else wait to be configured and activated.")
+    allow_several_publishers: bool = setting(
+        False, "Merge what several nodes publish on scan, camera_pose, goal_pose or surface; else drop it and warn."
+    )
+
+
+@dataclass(frozen=True)
+class DepthCameraParameters(Settings):
+    """Parameters of `depth_camera` in addition to those of the core."""
+
+    object: str = setting("polygon:star", "True object, for example ellipse:a=6,b=4 or file:contour.csv.")
+    object_frame: str = setting("object", "Frame of the object; poses are given in it.")
+    camera_frame: str = setting("camera", "Frame of the scans.")
+
+
+@dataclass(frozen=True)
+class SurfaceMapperParameters(Settings):
+    """Parameters of `surface_mapper` in addition to those of the core."""
+
+    object_frame: str = setting("object", "Frame of the object; poses and the surface are given in it.")
+    camera_frame: str = setting("camera", "Frame that scans must have; empty takes any.")
+    input_timeout: float = setting(5.0, "Time without an input after which it is reported missing.", unit="s", gt=0.0)
+
+
+@dataclass(frozen=True)
+class NbvPlannerParameters(Settings):
+    """Parameters of `nbv_planner` in addition to those of the core."""
+
+    object_frame: str = setting("object", "Frame of the object; poses and goals are given in it.")
+    camera_frame: str = setting("", "Frame of the camera, +x along the line of sight: needed with pose_source tf.")
+    goal_backend: str = setting(
+        "topic", "How goals reach the robot: only as goal_pose, or as the action navigate_to_pose of Nav2, too.",
+        choices=("topic", "navigate_to_pose"),
+    )
+    run_info_nodes: str = setting(
+        "depth_camera,surface_mapper", "Nodes whose parameters run_info shows, comma-separated."
+    )
+    exit_when_done: bool = setting(False, "End the process two seconds after the episode has ended.")
+
+
+NODE_SETTINGS: dict[str, tuple[type, ...]] = {
+    "depth_camera": (
+        Scene, CommonParameters, SavingSettings, SensorSettings, MotionSettings, DepthCameraParameters, StateFile,
+    ),
+    "surface_mapper": (
+        Scene, CommonParameters, SavingSettings, KernelSettings, MapperSettings, MeasurementSettings, PoseSettings,
+        MatchingSettings, ArrivalSettings, SurfaceMapperParameters, RobustSettings, CheckSettings, MapFile,
+    ),
+    "nbv_planner": (
+        Scene, CommonParameters, SavingSettings, PlannerSettings, ViewSpaceSettings, TerminationSettings,
+        PoseSettings, ArrivalSettings, SessionSettings, NbvPlannerParameters, StateFile,
+    ),
+}
+"""Settings classes that each node declares as parameters."""
+_OLD_CHECKS = ("misfit_limit", "misfit_views", "centre_offset_limit", "second_surface_limit")
+IGNORED: dict[str, tuple[str, ...]] = {
+    "nbv_planner": tuple(name for name, _, _ in settings_of(PriorSettings)), "surface_mapper": _OLD_CHECKS,
+}
+"""By node: parameters that older files hold for it. The prior comes with each surface; the checks have other limits."""
+
+
+def ignored_words(names: Sequence[str]) -> str:
+    """Message that :data:`IGNORED` parameters were given."""
+    if set(names) <= set(_OLD_CHECKS):
+        return f"{', '.join(names)}: replaced by overlap_limit, bias_limit, centre_limit and star_limit; ignored"
+    return f"{', '.join(names)}: belongs to surface_mapper, which publishes it with the surface; ignored"
+
+
+TURNTABLE_SETTINGS: tuple[type, ...] = (Scene, CommonParameters, TurntableSettings)
+"""Settings classes of `turntable`, which runs alongside the other nodes where a table turns the object."""
+
+
+PROTOCOLS = ("thesis", "sensor")
+
+
+@dataclass(frozen=True)
+class EpisodeConfig:
+    """Everything that decides how an episode runs: :data:`GROUPS` of settings, and some that belong to none.
+
+    Raises:
+        SettingError: unknown protocol, a number out of range, or the prior mean lies outside the radius bounds.
+    """
+
+    object: str = setting("polygon:star", "The true object, see :data:`nbv_planner.world.objects.OBJECT_FORMS`.")
+    protocol: str = setting(
+        "sensor", "sensor casts noisy beams; thesis observes the surface points themselves, without noise.",
+        choices=PROTOCOLS,
+    )
+    scene: Scene = field(default_factory=Scene)
+    sensor: SensorSettings = field(default_factory=SensorSettings)
+    motion: MotionSettings = field(default_factory=MotionSettings)
+    kernel: KernelSettings = field(default_factory=KernelSettings)
+    mapper: MapperSettings = field(default_factory=MapperSettings)
+    measurement: MeasurementSettings = field(default_factory=MeasurementSettings)
+    robust: RobustSettings = field(default_factory=RobustSettings)  # the thesis protocol has none
+    checks: CheckSettings = field(default_factory=CheckSettings)
+    planner: PlannerSettings = field(default_factory=PlannerSettings)
+    views: ViewSpaceSettings = field(default_factory=ViewSpaceSettings)
+    termination: TerminationSettings = field(default_factory=TerminationSettings)
+    thesis_tie_tolerance: float = setting(
+        0.0, "Replaces tie_tolerance in the thesis protocol. With 0 the plain maximum decides among candidates that "
+        "are equal up to rounding, as in the published runs.", ge=0.0, lt=1.0,
+    )
+    stop_at_coverage: float = setting(
+        0.0, "True coverage at which the episode ends (COMPLETE), 0 for none: what happens after T95 is not simulated "
+        "where only T95 is needed. A robot cannot stop by it.", ge=0.0, le=1.0,
+    )
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+        check_prior_mean(self.mapper, self.scene)
+
+    def scan_mapping(self, grid: FloatArray | None = None) -> ScanMapping:
+        """A surface mapping without a scan, on a `grid` of angles, shape (M,), or one of the settings' size."""
+        model = mapper_for(self.kernel.build(), self.mapper, self.robust, grid=grid)
+        checks = ModelChecks(self.scene, self.measurement.noise, self.checks, robust=self.robust.robust)
+        return ScanMapping(model, self.scene, self.measurement, checks)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Nested dictionary of plain values."""
+        return dataclasses.asdict(self)
+
+
+GROUPS: dict[str, Any] = {
+    one.name: one.default_factory
+    for one in dataclasses.fields(EpisodeConfig) if one.default_factory is not dataclasses.MISSING
+}
+"""Settings classes by the name of their group in the configuration of an episode."""
+
+
+def recorded_config(values: Mapping[str, Any]) -> EpisodeConfig:
+    """Rebuild a configuration from what :meth:`EpisodeConfig.as_dict` gave, also after a round trip through JSON.
+
+    A group that an older version did not have yet has its default values.
+
+    Raises:
+        SettingError: a value is not allowed (any more).
+    """
+    known = {one.name for one in dataclasses.fields(EpisodeConfig)} & values.keys()
+    return EpisodeConfig(
+        **{name: from_mapping(GROUPS[name], values[name]) if name in GROUPS else values[name] for name in known}
+    )
+
+
+def check_prior_mean(mapper: MapperSettings, scene: Scene) -> None:
+    """Refuse a prior mean outside the radius bounds.
+
+    Raises:
+        SettingError: states what is allowed.
+    """
+    if not scene.radius_min <= mapper.prior_mean <= scene.radius_max:
+        raise SettingError(
+            f"prior_mean: {mapper.prior_mean} m must be within [{scene.radius_min:g}, {scene.radius_max:g}] m "
+            "(radius_min, radius_max)"
+        )
+
+
+def config_from_parameters(parameters: Mapping[str, Mapping[str, Any]], **top: Any) -> EpisodeConfig:
+    """Build the configuration from node parameters, so that one YAML file serves nodes and simulation.
+
+    The values are by node name, those of ROS alone (topics, timeouts) are ignored; `top` are `object` and `protocol`.
+
+    Raises:
+        SettingError: a value is not allowed, or nodes differ in geometry.
+    """
+    scenes = {node: from_mapping(Scene, parameters.get(node, {})) for node in NODE_SETTINGS}
+    first, *others = scenes
+    for node in others:
+        if scenes[node] != scenes[first]:
+            raise SettingError(f"{first} and {node} differ in geometry: {scenes[first]}, {scenes[node]}")
+    groups = {
+        name: from_mapping(cls, parameters.get(node, {}))
+        for node, classes in NODE_SETTINGS.items() for name, cls in GROUPS.items() if cls in classes
+    }
+    return EpisodeConfig(**groups, **top)

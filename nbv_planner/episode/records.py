@@ -1,0 +1,289 @@
+"""What is kept of an episode: its steps, metrics and calibration, and the results folder it is written to."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.stats import norm
+
+from nbv_planner.errors import ResultsError
+from nbv_planner.geometry import TWO_PI, FloatArray
+from nbv_planner.mapping.belief import Measurements, SurfaceBelief, once_around
+from nbv_planner.mapping.checks import Check
+from nbv_planner.planning.termination import Termination
+from nbv_planner.system import held_signals
+from nbv_planner.world.pose import View
+
+FULL_ENOUGH = 0.95
+"""Coverage at which T95 counts an object as reconstructed."""
+
+
+def views_to(coverage: Iterable[float], fraction: float = FULL_ENOUGH) -> int | None:
+    """Count the views until the coverage (a fraction of the surface points) reaches `fraction`; None if never."""
+    return next((number for number, covered in enumerate(coverage, start=1) if covered >= fraction), None)
+
+
+def episode_metrics(views: Sequence[ViewRecord], surface_points: int) -> dict[str, float | int | None]:
+    r"""Compute `T`, `T95`, `rec`, `mean_individual_regret` and `surface_points`.
+
+    `T95` is the number of views until the coverage reaches 95 %, None if it never does;
+    :math:`\bar r = \frac1T \sum_t (F(θ^*_t|θ_{1:t-1}) - F(θ_t|θ_{1:t-1}))`, None without views.
+    """
+    regrets = [view.greedy_gain - view.new_points for view in views]
+    return {
+        "T": len(views),
+        "T95": views_to(view.coverage for view in views),
+        "rec": views[-1].coverage if views else 0.0,
+        "mean_individual_regret": float(np.mean(regrets)) if regrets else None,
+        "surface_points": surface_points,
+    }
+
+
+NOMINAL_LEVELS = (*(round(0.05 * i, 2) for i in range(1, 20)), 0.99)
+"""Two-sided levels at which the belief is checked."""
+ANGLE_BINS = 36
+
+
+@dataclass(frozen=True)
+class Calibration:
+    r"""Nominal and observed frequencies with which the true radius lies inside central intervals of the belief."""
+
+    levels: tuple[float, ...]  #: nominal two-sided levels p.
+    #: fraction of the grid angles with :math:`|f - μ| \le z_p σ`, :math:`z_p = Φ^{-1}((1 + p)/2)`.
+    inside: tuple[float, ...]
+    angle_bins: tuple[float, ...]  #: centres of equal bins of polar angles, radians.
+    #: fraction of the grid angles in the bin with :math:`l \le f \le u`, None in a bin that holds no grid angle.
+    inside_by_angle: tuple[float | None, ...]
+
+
+def calibration(belief: SurfaceBelief, true_radius: FloatArray) -> Calibration:
+    """Check a belief against the true radius at its grid angles, shape (M,), metres.
+
+    Neighbouring angles are far from independent: one episode shows little, and many have to be averaged.
+    """
+    once = once_around(belief)
+    error, std = np.abs(true_radius - belief.mean)[once], belief.std[once]
+    factors = norm.ppf(0.5 * (1.0 + np.array(NOMINAL_LEVELS)))
+    in_band = ((belief.lower <= true_radius) & (true_radius <= belief.upper))[once]
+    at = np.minimum((belief.angle[once] * (ANGLE_BINS / TWO_PI)).astype(int), ANGLE_BINS - 1)
+    count = np.bincount(at, minlength=ANGLE_BINS)
+    total = np.bincount(at, weights=in_band.astype(float), minlength=ANGLE_BINS)
+    return Calibration(
+        levels=NOMINAL_LEVELS,
+        inside=tuple(float(np.mean(error <= factor * std)) for factor in factors),
+        angle_bins=tuple(((np.arange(ANGLE_BINS) + 0.5) * (TWO_PI / ANGLE_BINS)).tolist()),
+        inside_by_angle=tuple(float(t / n) if n else None for t, n in zip(total, count, strict=True)),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One view as it was taken."""
+
+    view: View  #: where it was taken.
+    objective_value: float  #: utility that the planner predicted for it.
+    candidates: FloatArray  #: view angles of the candidates of the decision, shape (V,), radians.
+    utilities: FloatArray  #: value of the objective at each, shape (V,).
+    belief: SurfaceBelief  #: belief with this view's measurements.
+    measurements: Measurements  #: what was measured from the view.
+    milliseconds: float  #: time that the decision took.
+
+    @property
+    def view_angle(self) -> float:
+        """Polar angle of the view, radians."""
+        return self.view.view_angle
+
+
+@dataclass(frozen=True)
+class ViewRecord:
+    """One view, judged against the true object.
+
+    The errors, see :class:`nbv_planner.episode.judge.SurfaceError`, are those of the belief with this view's
+    measurements; NaN where it was not compared.
+    """
+
+    angle: float  #: view angle of the camera, radians.
+    new_points: int  #: surface points seen for the first time, `F(θ_t | θ_{1:t-1})`.
+    coverage: float  #: fraction of the surface points seen so far.
+    greedy_gain: int  #: most new points that any candidate view would have seen, `F(θ*_t | θ_{1:t-1})`.
+    objective_value: float  #: utility that the planner predicted.
+    milliseconds: float  #: time of the decision: processor time in a simulation, wall-clock time on a robot.
+    rmse: float = math.nan
+    max_error: float = math.nan
+    hausdorff: float = math.nan
+    iou: float = math.nan
+    band_coverage: float = math.nan
+    travelled: float = math.nan  #: distance travelled so far, on the view circle along it, metres.
+
+
+@dataclass(frozen=True)
+class EpisodeRecord:
+    """A whole episode; :meth:`to_json` gives the content of `episode.json`."""
+
+    config: dict[str, Any]  #: all settings, by group.
+    versions: dict[str, str]  #: versions of the software it ran with.
+    seed: int  #: seed of the sensor noise.
+    views: tuple[ViewRecord, ...]  #: one record per view.
+    termination: Termination  #: why it ended.
+    metrics: dict[str, float | int | None]  #: `T`, `T95` (or None), `rec`, `mean_individual_regret`, `surface_points`.
+    #: how often the last belief's intervals hold the true radius, None without a view.
+    calibration: Calibration | None = None
+    #: of the last belief; empty where nobody checked, as in files of earlier versions.
+    checks: tuple[Check, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain dictionary; numbers that are not finite become None."""
+        ended = self.termination
+        return {
+            "config": self.config, "versions": self.versions, "seed": self.seed,
+            "views": [_finite(asdict(view)) for view in self.views],
+            "termination": {"reason": ended.reason.value, **_finite(ended.figures), "detail": ended.detail},
+            "metrics": _finite(self.metrics),
+            "calibration": None if self.calibration is None else asdict(self.calibration),
+            "checks": [_finite({**asdict(check), "level": check.level.name}) for check in self.checks],
+        }
+
+
+def _finite(values: dict[str, Any]) -> dict[str, Any]:
+    return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in values.items()}
+
+
+RECORD_FILE = "episode.json"
+TEMPORARY = ".tmp"
+"""Ending of files that are being written."""
+
+
+class ResultsFolder:
+    """Context manager that yields a folder to write into and moves it into place by :meth:`commit`.
+
+    Until then the final path does not change; what is not committed is removed.
+    """
+
+    def __init__(self, path: str | Path, *, force: bool = False, marker: str = RECORD_FILE) -> None:
+        """Refuse at once what could not be written later to `path`, the final one.
+
+        With `force` an older results folder there, known by the file `marker`, is replaced; any other folder never is.
+
+        Raises:
+            ResultsError: the path exists or cannot be written.
+        """
+        self.path = Path(path)
+        self._force, self._marker = force, marker
+        try:
+            self._check_replaceable()
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self.folder = Path(tempfile.mkdtemp(prefix=f".{self.path.name}-", dir=self.path.parent))
+        except ResultsError:
+            raise
+        except OSError as error:
+            raise ResultsError(
+                f"cannot write to {self.path.parent}: {error.strerror}; choose a folder that can be written"
+            ) from error
+
+    def _check_replaceable(self) -> None:
+        if not os.path.lexists(self.path):
+            return
+        if not self.path.is_dir():
+            raise ResultsError(f"{self.path} is not a folder; choose another results folder")
+        if self.path.resolve() == Path.cwd():
+            raise ResultsError(f"{self.path} is the current folder; choose another results folder")
+        if any(self.path.iterdir()) and not self._force:
+            raise ResultsError(f"{self.path} exists; choose another folder or replace it with --force")
+        if any(self.path.iterdir()) and not (self.path / self._marker).is_file():
+            raise ResultsError(f"{self.path} is not a results folder (no {self._marker}); it is not replaced")
+
+    def __enter__(self) -> ResultsFolder:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with held_signals():
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def commit(self) -> None:
+        """Move the folder to its path, or to a numbered one if another process has taken it meanwhile."""
+        with held_signals():
+            self.folder.chmod(0o755)
+            try:
+                self._check_replaceable()
+            except ResultsError:
+                self.path = fresh_folder(self.path.parent, self.path.name)
+            if not self.path.exists():
+                self.folder.rename(self.path)
+                return
+            old = Path(tempfile.mkdtemp(prefix=f".{self.path.name}-old-", dir=self.path.parent))
+            self.path.rename(old / "results")
+            self.folder.rename(self.path)
+            shutil.rmtree(old)
+
+
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Write a file atomically: beside its path, then moved there.
+
+    A process that is killed meanwhile may leave a hidden file that ends in :data:`TEMPORARY`.
+    """
+    beside = path.with_name(f".{path.name}{TEMPORARY}")
+    with held_signals():
+        beside.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
+        beside.replace(path)
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Read a JSON file that holds an object.
+
+    Raises:
+        ResultsError: it cannot be read, or holds something else.
+    """
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise ResultsError(f"cannot read {path}: {error}") from error
+    if not isinstance(content, dict):
+        raise ResultsError(f"cannot read {path}: holds a {type(content).__name__}, must be an object")
+    return content
+
+
+def fresh_folder(parent: str | Path, name: str) -> Path:
+    """First of `parent/name`, `parent/name-2`, `parent/name-3`, ... that does not exist."""
+    candidate, number = Path(parent) / name, 1
+    while os.path.lexists(candidate):
+        number += 1
+        candidate = Path(parent) / f"{name}-{number}"
+    return candidate
+
+
+def write_record(folder: Path, record: EpisodeRecord) -> None:
+    """Write `episode.json` and `views.csv`."""
+    text = json.dumps(record.to_json(), indent=2, allow_nan=False)
+    (folder / RECORD_FILE).write_text(text + "\n", encoding="utf-8")
+    with (folder / "views.csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, [field.name for field in fields(ViewRecord)])
+        writer.writeheader()
+        writer.writerows(asdict(view) for view in record.views)
+
+
+def write_beliefs(folder: Path, steps: Sequence[Step]) -> None:
+    """Write `beliefs.npz`: grid, belief after each view, candidates and objective values, hits; one row per view."""
+    if not steps:
+        return
+    beliefs: dict[str, Any] = {
+        name: np.stack([getattr(step.belief, name) for step in steps])
+        for name in ("mean", "std", "lower", "upper", "hits")
+    }
+    np.savez_compressed(
+        folder / "beliefs.npz", angle=steps[0].belief.angle, candidates=steps[0].candidates,
+        utilities=np.stack([step.utilities for step in steps]),
+        measured_angle=np.concatenate([step.measurements.angle for step in steps]),
+        measured_radius=np.concatenate([step.measurements.radius for step in steps]),
+        measured_view=np.repeat(np.arange(1, len(steps) + 1), [len(step.measurements) for step in steps]),
+        **beliefs,
+    )

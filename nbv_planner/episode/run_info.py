@@ -1,0 +1,154 @@
+"""Content of `run_info`: the parameters of the nodes, and the true object where there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import yaml
+
+from nbv_planner.episode.messages import MOST_CONTOUR_POINTS
+from nbv_planner.episode.parameter_files import Parameters, load_parameters
+from nbv_planner.episode.parameters import IGNORED, NODE_SETTINGS, EpisodeConfig, config_from_parameters
+from nbv_planner.errors import InputRejectedError, NbvPlannerError
+from nbv_planner.geometry import TWO_PI
+from nbv_planner.settings import settings_of
+from nbv_planner.world.objects import PolarObject, Polygon, SurfacePoints, parse_object, surface_points
+from nbv_planner.world.scene import Scene
+
+_LONGEST = 2**20
+
+
+@dataclass(frozen=True)
+class RunParameters:
+    """Parameters of a recorded run."""
+
+    nodes: Parameters  #: parameter values by node and name, only those that the nodes declare.
+    versions: dict[str, str] = field(default_factory=dict)  #: versions of the software it ran with.
+    topics: dict[str, str] = field(default_factory=dict)  #: full names of the planner's topics by relative name.
+
+    @property
+    def object(self) -> str | None:
+        """The true object as text; None without a simulated camera."""
+        value = self.nodes.get("depth_camera", {}).get("object")
+        return value if isinstance(value, str) else None
+
+    @property
+    def title(self) -> str:
+        """Object, planner and objective, as far as known."""
+        planner = self.nodes.get("nbv_planner", {})
+        return " · ".join(str(part) for part in (self.object, planner.get("planner"), planner.get("objective")) if part)
+
+    def config(self) -> EpisodeConfig:
+        """Configuration of the episode.
+
+        Raises:
+            SettingError: a value is not allowed (by this version of the package).
+        """
+        scene_of_all = next((self.nodes[name] for name in NODE_SETTINGS if self.nodes.get(name)), {})
+        nodes = {name: self.nodes.get(name) or scene_of_all for name in NODE_SETTINGS}
+        return config_from_parameters(nodes, object=self.object or "unknown", protocol="sensor")
+
+
+def parameters_from_msg(msg: Any) -> RunParameters:
+    """Read a `run_info` message.
+
+    Raises:
+        InputRejectedError: reason `run_info`: it is too long, no YAML, or holds something else.
+    """
+    try:
+        if len(msg.data) > _LONGEST:
+            raise ValueError(f"{len(msg.data)} characters, more than {_LONGEST}")
+        content = yaml.safe_load(msg.data)
+        nodes, versions = content["nodes"], content.get("versions", {})
+        known = {}
+        for node in (name for name in NODE_SETTINGS if name in nodes):
+            # Parameters of ROS itself are left out; what is ignored now had an effect in older versions.
+            names = {name for cls in NODE_SETTINGS[node] for name, _, _ in settings_of(cls)} | {*IGNORED.get(node, ())}
+            known[node] = {name: value for name, value in nodes[node].items() if name in names}
+        return RunParameters(known, _texts(versions), _texts(content.get("topics", {})))
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, yaml.YAMLError) as error:
+        raise InputRejectedError("run_info", f"run_info cannot be read: {' '.join(str(error).split())}") from error
+
+
+def _texts(values: Any) -> dict[str, str]:
+    return {str(key): str(value) for key, value in dict(values).items()}
+
+
+def parameters_from_file(path: str) -> RunParameters:
+    """Read a ROS 2 parameter file in place of `run_info`.
+
+    Raises:
+        NbvPlannerError: it cannot be read, or a value is not allowed.
+    """
+    return RunParameters({name: values for name, values in load_parameters(path).items() if values})
+
+
+def usable_config(parameters: RunParameters | None) -> tuple[EpisodeConfig | None, str]:
+    """The configuration, or None and the reason why there is none."""
+    if parameters is None:
+        return None, "run_info is not in the bag (its parameters can be given with --params-file)"
+    try:
+        return parameters.config(), ""
+    except NbvPlannerError as error:
+        return None, f"the parameters in run_info are not usable: {error}"
+
+
+# Objects that are read from a file of the recording machine; a bag must not name files to read here.
+_FILE_FORMS = ("file:", "spline:")
+_LONGEST_TEXT = 200
+# Points of the topic have single precision, radii of metres.
+_TOLERANCE = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class GroundTruth:
+    """The true object."""
+
+    shape: PolarObject  #: its contour.
+    points: SurfacePoints  #: its surface points.
+    source: str  #: where it comes from, in words.
+    described: bool  #: whether it is known exactly, as text, and so can be simulated again.
+
+
+def ground_truth(
+    parameters: RunParameters | None, contour: SurfacePoints | None, scene: Scene
+) -> tuple[GroundTruth | None, Sequence[str]]:
+    """Take the true object from the parameters of the simulated camera, or else from its topic.
+
+    The text of the parameters gives it exactly, the topic as points in single precision. If both are there and differ,
+    the topic is used: that is what the camera saw. Returns None if the bag does not hold it, and remarks about what was
+    unexpected.
+    """
+    described, remarks = _from_text(parameters.object if parameters else None, scene)
+    if contour is None:
+        return described, remarks
+    if described is not None:
+        distance = float(np.abs(described.shape.radius(contour.angle) - contour.radius).max())
+        if not distance > _TOLERANCE:
+            return described, remarks
+        remarks.append(
+            f"the object in run_info and that on ground_truth/surface differ by up to {distance:.3g} m: "
+            "the topic counts"
+        )
+    return GroundTruth(polygon_through(contour), contour, "the points on ground_truth/surface", False), remarks
+
+
+def polygon_through(points: SurfacePoints) -> Polygon:
+    """Straight edges between surface points, each once where single precision has made some equal."""
+    distinct = np.diff(np.append(points.angle, points.angle[:1] + TWO_PI)) > 0.0
+    return Polygon(tuple(points.angle[distinct].tolist()), tuple(points.radius[distinct].tolist()))
+
+
+def _from_text(text: str | None, scene: Scene) -> tuple[GroundTruth | None, list[str]]:
+    if text is None or text.startswith(_FILE_FORMS) or len(text) > _LONGEST_TEXT:
+        return None, []
+    if 16.0 * scene.radius_max / scene.pixel_size > MOST_CONTOUR_POINTS:
+        return None, [f"the object {text}: pixels of {scene.pixel_size:g} m are too small to count its points"]
+    try:
+        shape = parse_object(text, scene)
+        return GroundTruth(shape, surface_points(shape, scene.pixel_size), f"run_info: {text}", True), []
+    except (NbvPlannerError, ArithmeticError) as error:
+        return None, [f"the object {text!r} in run_info cannot be built: {error}"]

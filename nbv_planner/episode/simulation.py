@@ -1,0 +1,199 @@
+"""The closed loop without ROS: one episode in one process, in the thesis or the sensor protocol."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import time
+from collections.abc import Generator
+from dataclasses import dataclass
+
+import numpy as np
+
+from nbv_planner.episode.judge import EpisodeJudge
+from nbv_planner.episode.parameters import EpisodeConfig
+from nbv_planner.episode.records import Step, ViewRecord
+from nbv_planner.geometry import TWO_PI
+from nbv_planner.mapping.belief import Measurements, SurfaceBelief
+from nbv_planner.mapping.matching import MatchedScan
+from nbv_planner.mapping.robust_fit import RobustSettings
+from nbv_planner.mapping.surface_model import SurfaceModel
+from nbv_planner.planning.objectives import TrueSurface
+from nbv_planner.planning.planners import Decision, PlannerSettings, Prior, planner_named
+from nbv_planner.planning.shapes.certificate import CoverageEstimate
+from nbv_planner.planning.termination import Termination, TerminationReason, termination_monitor
+from nbv_planner.planning.view_space import CircleViewSpace
+from nbv_planner.world.objects import bisected_surface_points, parse_object, surface_points
+from nbv_planner.world.pose import CameraPose, View, Views
+from nbv_planner.world.scene import check_proportions
+from nbv_planner.world.simulated_camera import SimulatedCamera
+from nbv_planner.world.visibility import observe, unseen_beyond
+
+PUBLISHED_FIRST_CANDIDATE = {"CSW": 0, "IOA": 47, "I": 1, "U": 15, "UP": 15, "CS-U": 26, "CSN-U": 26}
+"""First views of the thesis's published runs by label: its flat prior makes rounding decide them.
+
+They are indices among the 100 candidates of these runs. Its CS-U counts the pixels of phase 1 (CSN-U); the closed
+form starts at the same view to be comparable.
+"""
+_THESIS_VIEWS = 100
+_THESIS_GRID = 1000
+# Variance, m², that the published runs had added to that of each measurement.
+_THESIS_JITTER = 1e-8
+Episode = Generator[ViewRecord, None, Termination]
+"""Yields a record per view and returns the termination."""
+
+
+@dataclass(eq=False)
+class Simulation:
+    """An episode that is set up and can be run once."""
+
+    config: EpisodeConfig  #: the configuration it was built from.
+    judge: EpisodeJudge = dataclasses.field(init=False)  #: keeps the steps and judges them against the true object.
+    mapper: SurfaceModel = dataclasses.field(init=False)  #: the surface model.
+    #: coverage by the posterior shapes after the newest view; None without `certify`.
+    estimate: CoverageEstimate | None = dataclasses.field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        """Build object, mapper and planner.
+
+        Raises:
+            NbvPlannerError: the configuration does not fit; nothing has run then.
+        """
+        config, scene = self.config, self.config.scene
+        thesis = config.protocol == "thesis"
+        if not thesis:
+            check_proportions(scene, config.kernel, config.measurement, config.planner, config.termination)
+        self._shape = parse_object(config.object, scene)
+        self._points = (bisected_surface_points if thesis else surface_points)(self._shape, scene.pixel_size)
+        angles = np.linspace(0.0, TWO_PI, _THESIS_VIEWS) if thesis and _published_views(config) else None
+        grid = np.linspace(0.0, TWO_PI, _THESIS_GRID) if thesis else None
+        views = CircleViewSpace(config.views, scene.view_distance, angles=angles)
+        self._start = None if thesis else views.at_angle(config.motion.initial_view_angle)
+        self.judge = EpisodeJudge(self._points, scene, views, self._shape, self._start)
+        self._truth = TrueSurface(self._points.angle, self._points.radius)
+        settings = thesis_planner_settings(config) if thesis else config.planner
+        self._prior = Prior(config.kernel.build(), config.mapper.prior_mean)
+        self._planner = planner_named(settings, scene, views, self._truth, self._prior)
+        if thesis:  # the published runs depend on ties that rounding decides, so they keep the dense solution
+            dense = dataclasses.replace(config.mapper, solver="dense")
+            config = dataclasses.replace(config, mapper=dense, robust=RobustSettings())
+        self._mapping = config.scan_mapping(grid)
+        self.mapper = self._mapping.model
+        self._camera = SimulatedCamera(self._shape, scene, config.sensor)
+
+    def run(self) -> Episode:
+        """Run the episode in the configured protocol."""
+        episode = self._thesis() if self.config.protocol == "thesis" else self._sensor()
+        return _until_coverage(episode, self.config.stop_at_coverage) if self.config.stop_at_coverage else episode
+
+    def _thesis(self) -> Episode:
+        """Observe the surface points themselves, without noise, until nothing new is seen."""
+        noise_std = math.sqrt(self.config.measurement.noise_std**2 + _THESIS_JITTER)
+        while True:
+            started = time.process_time()
+            decision = self._decide(None)
+            if decision is None:
+                return _no_reachable_view()
+            milliseconds = 1e3 * (time.process_time() - started)
+            if not self.judge.new_points(decision.view).any():
+                return Termination(
+                    TerminationReason.NO_NEW_POINTS, {"coverage": self.judge.coverage},
+                    "the next view would see no new surface point",
+                )
+            views = Views.of([decision.view])
+            seen = observe(self._points.angle, self._points.radius, views, self.config.scene)[0]
+            count = int(seen.sum())
+            data = Measurements(self._points.angle[seen], self._points.radius[seen], np.full(count, noise_std))
+            free = unseen_beyond(data.angle, data.radius, decision.view, self.config.scene)
+            self.mapper.add(data, free=[free])
+            yield self._take(decision, data, self.mapper.belief(), milliseconds)
+            if self.judge.seen.all():
+                return Termination(TerminationReason.COMPLETE, {"coverage": 1.0}, "every surface point has been seen")
+
+    def _sensor(self) -> Episode:
+        """Cast noisy beams and stop as a robot does, without use of the true object."""
+        config = self.config
+        monitor = termination_monitor(config.termination, config.planner, config.scene, self._prior)
+        current, began = self._start, time.perf_counter()
+        while True:
+            started = time.process_time()
+            decision = self._decide(current)
+            if decision is None:
+                return _no_reachable_view()
+            ended = monitor.before_view(decision.utility, self._newest_belief())
+            if ended:
+                return ended
+            milliseconds = 1e3 * (time.process_time() - started)
+            match = self.look(decision.view.pose)
+            mapped = self._mapping.add([match], match.view - 1)
+            record = self._take(decision, mapped.measurements, self._mapping.belief().as_transmitted(), milliseconds)
+            steps = self.judge.steps
+            ended = monitor.after_view(steps[-1].belief, time.perf_counter() - began, [step.view for step in steps])
+            self.estimate = monitor.estimate
+            yield record
+            if ended:
+                return ended
+            current = decision.view
+
+    def look(self, goal: CameraPose) -> MatchedScan:
+        """Take the scan of the next view at its goal: the only thing that comes from the world outside."""
+        number = len(self.judge.steps) + 1
+        return MatchedScan(number, self._camera.scan(goal, view_number=number), goal, view=number)
+
+    def _decide(self, current_view: View | None) -> Decision | None:
+        """Let the planner choose, from the belief in the precision that the protocol passes on."""
+        self._truth.seen = self.judge.seen
+        visited = [step.view for step in self.judge.steps]
+        return self._planner.decide(self._newest_belief(), current_view=current_view, visited=visited)
+
+    def _newest_belief(self) -> SurfaceBelief:
+        if self.judge.steps:
+            return self.judge.steps[-1].belief
+        belief = self.mapper.belief()
+        return belief if self.config.protocol == "thesis" else belief.as_transmitted()
+
+    def _take(self, decision: Decision, data: Measurements, belief: SurfaceBelief, milliseconds: float) -> ViewRecord:
+        return self.judge.add(Step(
+            decision.view, decision.utility, decision.candidates.view_angle, decision.utilities, belief, data,
+            milliseconds,
+        ))
+
+
+def thesis_planner_settings(config: EpisodeConfig) -> PlannerSettings:
+    """Return settings as in the thesis: no cost of travel, revisits allowed, the published first view unless set.
+
+    With another number of candidates than the published one the planner chooses its first view itself.
+    """
+    settings = config.planner
+    first = settings.first_candidate
+    if first < 0 and _published_views(config):
+        first = PUBLISHED_FIRST_CANDIDATE.get(settings.label, -1)
+    return dataclasses.replace(
+        settings, first_candidate=first, tie_tolerance=config.thesis_tie_tolerance, travel_weight=0.0,
+        revisit_radius=0.0, refine=False,
+    )
+
+
+def _published_views(config: EpisodeConfig) -> bool:
+    """Whether the candidates are as many as those of the published runs, which hold 0 and 2π."""
+    return config.views.num_views == _THESIS_VIEWS
+
+
+def _until_coverage(episode: Episode, coverage: float) -> Episode:
+    """End an episode at the first view after which this part of the surface points has been seen."""
+    while True:
+        try:
+            record = next(episode)
+        except StopIteration as end:
+            termination: Termination = end.value
+            return termination
+        yield record
+        if record.coverage >= coverage:
+            return Termination(
+                TerminationReason.COMPLETE, {"coverage": record.coverage},
+                f"{record.coverage:.1%} of the surface points have been seen",
+            )
+
+
+def _no_reachable_view() -> Termination:
+    return Termination(TerminationReason.NO_REACHABLE_VIEW, {}, "no candidate view may be chosen")

@@ -1,1 +1,0 @@
-"""Judging episodes against the true object."""

@@ -1,1 +1,0 @@
-"""Recorded, simulated and swept episodes beside each other."""

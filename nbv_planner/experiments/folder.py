@@ -1,0 +1,284 @@
+"""The results folder of a sweep: locked while it is written, each file written whole, read by later steps."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import platform
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
+
+from nbv_planner.episode.records import TEMPORARY, read_json, write_whole
+from nbv_planner.errors import ResultsError
+from nbv_planner.experiments.cases import MEASURES, Outcome
+from nbv_planner.experiments.sweep import EPISODE, Case, Sweep, case_identities, case_slug, first_difference
+from nbv_planner.system import held_signals
+from nbv_planner.versions import versions
+
+FORMAT = "nbv_planner sweep"
+FORMAT_VERSION = 1
+MANIFEST_FILE = "manifest.json"
+SWEEP_FILE = "sweep.yaml"
+FAILURES_FOLDER = "failures"
+"""One file per case that ended in an error: `case`, `error`, `traceback`."""
+
+
+@dataclass(frozen=True)
+class SweepResults:
+    """Saved results of a sweep, in the order of its cases, not of their execution.
+
+    Attributes:
+        manifest: `format`, `format_version`, `sweep` (all settings), `versions`, `cases` (their number).
+        measured: records by measure; each holds its `case`.
+        failures: `case`, `error` and `traceback` of each case that ended in an error.
+    """
+
+    folder: Path
+    manifest: dict[str, Any]
+    measured: dict[str, list[dict[str, Any]]]
+    failures: list[dict[str, Any]]
+
+    @property
+    def episodes(self) -> list[dict[str, Any]]:
+        """Records of the episodes."""
+        return self.measured.get(EPISODE, [])
+
+
+def read_sweep(folder: str | Path) -> SweepResults:
+    """Read the results folder of a sweep, finished or not.
+
+    Raises:
+        ResultsError: it is none, has another format version, or a file in it cannot be read.
+    """
+    folder = Path(folder)
+    manifest = read_manifest(folder)
+    measured: dict[str, list[dict[str, Any]]] = {}
+    failures = []
+    for measure in manifest["sweep"]["measure"]:
+        if measure in MEASURES:
+            names = [f"{case_slug(measure, case)}.json" for case in case_identities(manifest["sweep"])]
+            places = (folder / MEASURES[measure].folder, folder / FAILURES_FOLDER)
+            measured[measure], failed = (
+                [read_json(place / name) for name in names if (place / name).exists()] for place in places
+            )
+            failures += failed
+    return SweepResults(folder, manifest, measured, failures)
+
+
+def read_manifest(folder: Path, kind: type[RunFolder] | None = None) -> dict[str, Any]:
+    """Read `manifest.json` in the folder of a `kind` of runs, those of a sweep if not given.
+
+    Raises:
+        ResultsError: there is none, or this version of the package cannot read it.
+    """
+    path, kind = folder / MANIFEST_FILE, kind or SweepFolder
+    if not path.is_file():
+        raise ResultsError(f"{folder} is not the results folder of a {kind.what} (no {MANIFEST_FILE})")
+    manifest = read_json(path)
+    if manifest.get("format") != kind.format:
+        raise ResultsError(f"{path}: format is {manifest.get('format')!r}, must be {kind.format!r}")
+    if manifest.get("format_version") != kind.format_version:
+        raise ResultsError(
+            f"{path}: format_version is {manifest.get('format_version')!r}, this version of the package reads "
+            f"{kind.format_version}"
+        )
+    return manifest
+
+
+LOCK_FILE = ".lock"
+
+
+@contextlib.contextmanager
+def folder_lock(folder: Path) -> Iterator[None]:
+    """Lock an existing folder for this process.
+
+    The operating system releases the lock when the process ends in any way: a lock file left by a killed process blocks
+    no other one. Worker processes do not inherit it.
+
+    Raises:
+        ResultsError: another process holds it; names it.
+        OSError: the folder cannot be written.
+    """
+    path, in_place = folder / LOCK_FILE, False
+    while not in_place:  # its holder may remove it between opening and locking
+        file = path.open("a+", encoding="utf-8")
+        try:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except (BlockingIOError, PermissionError) as error:
+            holder = "another process"
+            with file, contextlib.suppress(ValueError, KeyError, TypeError):
+                file.seek(0)
+                content = json.load(file)
+                holder = f"process {content['process']} on {content['machine']}"
+            raise ResultsError(f"{folder} is being written by {holder}") from error
+        with contextlib.suppress(FileNotFoundError):
+            in_place = os.path.samestat(os.fstat(file.fileno()), path.stat())
+        if not in_place:
+            file.close()
+    file.truncate(0)
+    json.dump({"process": os.getpid(), "machine": platform.node()}, file)
+    file.flush()
+    try:
+        yield
+    finally:
+        with held_signals():
+            path.unlink(missing_ok=True)
+            file.close()
+
+
+def holds_results(folder: Path, description: str) -> bool:
+    """Whether `folder` holds more than the files of a run killed before its first result, named `description` first."""
+    names = (path.name for path in folder.iterdir())
+    return any(name not in (LOCK_FILE, description) and not name.endswith(TEMPORARY) for name in names)
+
+
+_Entered = TypeVar("_Entered", bound="RunFolder")
+
+
+class RunFolder:
+    """Context manager for a folder of the results of many runs, that this process alone writes into.
+
+    Attributes:
+        format, format_version: of the manifest.
+        what: what is run, in one word: key of the manifest.
+        description: name of the file that holds `text`.
+        folders: subfolders that are written into.
+        path: the folder.
+        notes: what the user should know about a resumed folder.
+    """
+
+    format: ClassVar[str]
+    format_version: ClassVar[int] = FORMAT_VERSION
+    what: ClassVar[str]
+    description: ClassVar[str]
+    folders: ClassVar[tuple[str, ...]] = ("runs",)
+
+    def __init__(
+        self, path: str | Path, content: Mapping[str, Any], text: str, *, resume: bool = False, **extra: Any
+    ) -> None:
+        """Refuse immediately what could not be written later.
+
+        A folder is created if it does not exist, and resumed only if `resume` is set and the same was begun in it:
+        `content`, plain values for the manifest. The `text` is that of the file `description`; `extra` is more for the
+        manifest.
+
+        Raises:
+            ResultsError: the folder holds something else, another run or another format version, or something and
+                `resume` is not set.
+        """
+        self.path = Path(path)
+        self.notes: list[str] = []
+        self._content, self._text, self._resume, self._extra = content, text, resume, extra
+        self._stack = contextlib.ExitStack()
+        self._check()
+
+    def _check(self) -> None:
+        if not self.path.exists() or (self.path.is_dir() and not holds_results(self.path, self.description)):
+            return
+        if not self.path.is_dir():
+            raise ResultsError(f"{self.path} is not a folder; choose another results folder")
+        if not self._resume:
+            raise ResultsError(f"{self.path} is not empty; continue it with --resume or choose another folder")
+        manifest = read_manifest(self.path, type(self))
+        difference = first_difference(manifest[self.what], self._content)
+        if difference:
+            raise ResultsError(f"{self.path} holds another {self.what}: {difference}; choose another folder")
+        changed = first_difference(manifest["versions"], versions())
+        self.notes = [f"{self.path} was begun with other versions: {changed}"] if changed else []
+
+    def __enter__(self: _Entered) -> _Entered:
+        """Lock the folder, remove incomplete files of a killed run, and describe what is run.
+
+        Raises:
+            ResultsError: another process writes into the folder, or it cannot be written.
+        """
+        with contextlib.ExitStack() as stack:
+            try:
+                self.path.mkdir(parents=True, exist_ok=True)
+                stack.enter_context(folder_lock(self.path))
+                self._check()
+                for name in ("", *self.folders):
+                    for path in (self.path / name).glob(f".*{TEMPORARY}"):
+                        path.unlink()
+                self._describe()
+            except OSError as error:
+                raise self._cannot_write(error) from error
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def _cannot_write(self, error: OSError) -> ResultsError:
+        if isinstance(error, ResultsError):
+            return error
+        return ResultsError(f"cannot write to {self.path}: {error.strerror}; choose a folder that can be written")
+
+    def _describe(self) -> None:
+        """Write what is run and the manifest; the manifest last, so that its presence implies both."""
+        if (self.path / MANIFEST_FILE).exists():
+            return
+        write_whole(self.path / self.description, self._text)
+        manifest = {
+            "format": self.format, "format_version": self.format_version, self.what: self._content,
+            "versions": versions(), **self._extra,
+        }
+        write_json(self.path / MANIFEST_FILE, manifest)
+
+
+class SweepFolder(RunFolder):
+    """The results folder of a sweep."""
+
+    format, what, description = FORMAT, "sweep", SWEEP_FILE
+    folders = (FAILURES_FOLDER, *(measure.folder for measure in MEASURES.values()))
+
+    def __init__(self, path: str | Path, sweep: Sweep, *, resume: bool = False) -> None:
+        self._cases = sweep.cases()
+        super().__init__(path, sweep.as_dict(), sweep.text, resume=resume, cases=len(self._cases))
+
+    @property
+    def number_of_cases(self) -> int:
+        """Number of cases of the sweep, finished or not."""
+        return len(self._cases)
+
+    def unfinished(self) -> list[Case]:
+        """Cases of the sweep without a whole result, failed ones included."""
+        return [case for case in self._cases if not self._is_finished(case)]
+
+    def _is_finished(self, case: Case) -> bool:
+        """Whether the file exists, is whole, and belongs to the case."""
+        try:
+            return bool(read_json(self._place(case)).get("case") == case.as_dict())
+        except ResultsError:
+            return False
+
+    def _place(self, case: Case) -> Path:
+        return self.path / MEASURES[case.measure].folder / f"{case.slug}.json"
+
+    def failure_path(self, case: Case) -> Path:
+        """Path of the error of a case."""
+        return self.path / FAILURES_FOLDER / f"{case.slug}.json"
+
+    def keep(self, outcome: Outcome) -> None:
+        """Write the result of a case; an older error is removed when it has succeeded.
+
+        Raises:
+            ResultsError: the folder cannot be written.
+        """
+        path = self.failure_path(outcome.case) if outcome.failed else self._place(outcome.case)
+        try:
+            path.parent.mkdir(exist_ok=True)
+            write_json(path, outcome.content)
+            if not outcome.failed:
+                self.failure_path(outcome.case).unlink(missing_ok=True)
+        except OSError as error:
+            raise self._cannot_write(error) from error
+
+
+def write_json(path: Path, content: Mapping[str, Any]) -> None:
+    """Write a JSON file whole, or not at all."""
+    write_whole(path, json.dumps(content, indent=1, allow_nan=False) + "\n")

@@ -1,1 +1,0 @@
-"""From the episodes of a sweep to tables and a page."""

@@ -1,0 +1,165 @@
+"""Statistics over episodes: confidence intervals, paired differences, ranks, coverage curves, landscapes.
+
+In :func:`mean_interval` the unit of replication is the seed: repeating an episode means drawing the noise again on the
+same object. The objects are a fixed set, not a sample of all objects, so an interval bounds the error of the mean over
+*these* objects, and says nothing about others. In :func:`object_interval` it is the object, for randomly drawn objects.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.stats import t as student_t
+
+from nbv_planner.episode.records import Step
+from nbv_planner.errors import SettingError
+from nbv_planner.planning.objectives import OMNISCIENT, TrueSurface, objective_named
+from nbv_planner.planning.objectives.expected_coverage import after_views
+from nbv_planner.report.tables import CoverageBand, Landscape, MeanInterval
+from nbv_planner.world.scene import Scene
+
+Cases = Mapping[tuple[Hashable, Hashable], float]
+"""One value per (object, seed)."""
+
+
+@dataclass(frozen=True)
+class PairedDifference:
+    """Mean of `first − second` over the pairs with its interval; how many (object, seed) are left out as `unpaired`."""
+
+    difference: MeanInterval
+    unpaired: int
+
+
+def mean_interval(cases: Cases, level: float = 0.95) -> MeanInterval:
+    r"""Average over objects and seeds, each object with the same weight.
+
+    Seed s contributes :math:`u_s = \frac{1}{O}\sum_{o \ni s} (y_{os} - \bar y_o)/n_o` to the error of the mean, and
+    with n seeds :math:`\mathrm{SE}^2 = \frac{n}{n-1}\sum_s u_s^2`; the interval is Student's with n − 1 degrees of
+    freedom. So one seed may mean like noise on several objects. With all seeds on all objects this is the interval of
+    the n means per seed, and on one object the textbook one.
+
+    `level` is the two-sided confidence level; the values are finite.
+
+    Raises:
+        SettingError: `level` is not between 0 and 1, or a value is not finite.
+    """
+    if not 0.0 < level < 1.0:
+        raise SettingError(f"level: {level} is out of range; must be > 0 and < 1")
+    by_object: dict[Hashable, dict[Hashable, float]] = defaultdict(dict)
+    for (name, seed), value in cases.items():
+        if not math.isfinite(value):
+            raise SettingError(f"value of object {name}, seed {seed}: {value} is not finite; leave the case out")
+        by_object[name][seed] = value
+    if not by_object:
+        return MeanInterval(math.nan, math.nan, math.nan, 0)
+    means = {name: float(np.mean(list(values.values()))) for name, values in by_object.items()}
+    mean = float(np.mean(list(means.values())))
+    if min(len(values) for values in by_object.values()) < 2:  # a single seed has no spread
+        return MeanInterval(mean, math.nan, math.nan, len(cases))
+    share: dict[Hashable, float] = defaultdict(float)
+    for name, values in by_object.items():
+        for seed, value in values.items():
+            share[seed] += (value - means[name]) / (len(values) * len(by_object))
+    count = len(share)
+    error = math.sqrt(count / (count - 1) * sum(u**2 for u in share.values()))
+    half = float(student_t.ppf(0.5 * (1.0 + level), count - 1)) * error
+    return MeanInterval(mean, mean - half, mean + half, len(cases))
+
+
+def object_interval(cases: Cases, level: float = 0.95) -> MeanInterval:
+    """Average as :func:`mean_interval` does; the interval is Student's over the means of the single objects.
+
+    It says where the mean over all objects of the kind lies, if these are a sample of them: the spread between objects
+    holds that between seeds. With one object there is none.
+    """
+    mean = mean_interval(cases, level)
+    values: dict[Hashable, list[float]] = defaultdict(list)
+    for (name, _), value in cases.items():
+        values[name].append(value)
+    count = len(values)
+    if count < 2:
+        return MeanInterval(mean.mean, math.nan, math.nan, mean.cases)
+    spread = float(np.std([np.mean(of_object) for of_object in values.values()], ddof=1))
+    half = float(student_t.ppf(0.5 * (1.0 + level), count - 1)) * spread / math.sqrt(count)
+    return MeanInterval(mean.mean, mean.mean - half, mean.mean + half, mean.cases)
+
+
+def paired_difference(
+    first: Cases, second: Cases, level: float = 0.95,
+    interval: Callable[[Cases, float], MeanInterval] = mean_interval,
+) -> PairedDifference:
+    """Compare two planners over the (object, seed) for which both have a value.
+
+    Pairing removes the common effect of an object and its noise. The interval is that of :func:`mean_interval` or
+    :func:`object_interval`, which also say what is refused.
+    """
+    both = {case: value - second[case] for case, value in first.items() if case in second}
+    return PairedDifference(interval(both, level), len(set(first) ^ set(second)))
+
+
+Metrics = Mapping[str, Any]
+"""Metrics of an episode as :func:`nbv_planner.episode.records.episode_metrics` gives them."""
+
+
+def reconstruction_ranks(episodes: Sequence[Metrics]) -> list[int | None]:
+    """`#REC` of all planners on one object (and seed): dense ranks by T95, then T, then the greater coverage.
+
+    None below 95 %.
+    """
+    return _dense(episodes, lambda m: (m["T95"], m["T"], -m["rec"]))
+
+
+def decision_ranks(episodes: Sequence[Metrics]) -> list[int | None]:
+    """`#NBV`: dense ranks by mean individual regret, then as :func:`reconstruction_ranks`.
+
+    The thesis does not say that this ranking leaves out those below 95 % too, but its tables do: the six planners and
+    the greedy one would share out 28 ranks on a flower, and in table 7.2 they sum to 26.7.
+    """
+    return _dense(episodes, lambda m: (m["mean_individual_regret"], m["T95"], m["T"], -m["rec"]))
+
+
+def _dense(episodes: Sequence[Metrics], key: Callable[[Metrics], tuple[float, ...]]) -> list[int | None]:
+    """Equal keys share a rank and the next one follows immediately."""
+    keys = [None if metrics["T95"] is None else key(metrics) for metrics in episodes]
+    place = {key: rank for rank, key in enumerate(sorted({key for key in keys if key is not None}), start=1)}
+    return [None if key is None else place[key] for key in keys]
+
+
+def coverage_band(coverages: Sequence[Sequence[float]], views: int, *, tail: float = 0.1) -> CoverageBand:
+    """Average the coverage of episodes, one sequence each, at least one, after each number of views up to `views`.
+
+    An episode that has ended keeps its coverage; `tail` is the part that lies below the band, and above it.
+    """
+    held = np.zeros((len(coverages), views + 1))
+    for row, coverage in zip(held, coverages, strict=True):
+        known = np.concatenate([[0.0], coverage])[: views + 1]
+        row[: len(known)] = known
+        row[len(known):] = known[-1]
+    low, high = np.quantile(held, [tail, 1.0 - tail], axis=0)
+    return CoverageBand(held.mean(axis=0), low, high)
+
+
+def objective_landscapes(
+    steps: Sequence[Step], objectives: Sequence[str], decision: int, truth: TrueSurface, scene: Scene
+) -> list[Landscape]:
+    """Evaluate objectives, by their ids, on the belief on which the view number `decision` was chosen.
+
+    That is 2 to the number of steps, the views of an episode: before the first the belief is flat. `seen` of the truth
+    is set to what the earlier views had seen.
+    """
+    earlier, candidates = steps[: decision - 1], steps[decision - 1].candidates
+    belief = earlier[-1].belief
+    seen = truth.observed(np.array([step.view_angle for step in earlier]), scene)
+    truth.seen = np.asarray(seen.any(axis=0))
+    gain = objective_named(OMNISCIENT, truth).evaluate(belief, scene, candidates)
+    taken = [step.view for step in earlier]
+    named = {name: after_views(objective_named(name, truth), taken) for name in objectives}
+    return [
+        Landscape(name, decision, candidates, objective.evaluate(belief, scene, candidates), gain)
+        for name, objective in named.items()
+    ]

@@ -1,0 +1,420 @@
+"""The pictures of a report: what each shows, and its caption."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+import math
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from nbv_planner.episode.parameters import recorded_config
+from nbv_planner.episode.simulation import Simulation
+from nbv_planner.errors import NbvPlannerError, ResultsError
+from nbv_planner.experiments import statistics
+from nbv_planner.experiments.summary.sweep_report import (
+    ComparedCase,
+    Episode,
+    Group,
+    SweepReport,
+    Trial,
+    average,
+    by_planner,
+    distinct,
+    figures,
+    trial_of,
+)
+from nbv_planner.experiments.summary.sweep_tables import REGRET, T95, theory_groups, timing_table
+from nbv_planner.experiments.summary.thesis_tables import published_means
+from nbv_planner.geometry import TWO_PI, FloatArray
+from nbv_planner.planning.objectives import TRUTH_OBJECTIVES, TrueSurface
+from nbv_planner.planning.planners import PlannerSettings
+from nbv_planner.report.figures import sweep_figures as draw
+from nbv_planner.report.figures.style import file_name, picture, planner_styles
+from nbv_planner.report.figures.sweep_figures import Dot, DotPanel, TradeOff
+from nbv_planner.report.figures.view_maps import ViewMap, draw_landscapes, draw_view_maps
+from nbv_planner.report.page import Picture
+from nbv_planner.report.tables import Landscape, MeanInterval
+from nbv_planner.settings import from_mapping
+from nbv_planner.world.objects import parse_object
+
+_INTERVALS = (
+    "Bars: 95 % confidence intervals over the seeds, for these objects; without bars there is one seed. "
+    "Light dots: single objects."
+)
+# More planners have too many pairs for one picture: then all are compared with the best one.
+_MOST_FOR_ALL_PAIRS = 8
+
+
+def planner_picture(report: SweepReport, protocol: str) -> Picture:
+    """T95 relative to the reference and mean individual regret of each planner."""
+    cases = report.of_protocol(protocol)
+    planners = distinct(c.planner for c in cases)
+    panels = []
+    for merit, line, published in ((T95, 100.0, "t95_rel_percent"), (REGRET, 0.0, "avg_individual_regret")):
+        dots = []
+        for planner, _, own in by_planner(cases):
+            values = figures(own, merit.of)
+            missing = len(own) - len(values)
+            note = f"{missing} of {len(own)} N/A" if missing else ""
+            dots.append(_dot(planner, statistics.mean_interval(values), values, note))
+        panels.append(DotPanel(merit.title, dots, line, published_means(cases, published), "published"))
+    caption = (
+        "Left: views to 95 % relative to the omniscient greedy planner (100 %). Right: mean individual regret, surface "
+        f"points per view. Less is better. {_INTERVALS} N/A: episodes that never reach 95 %."
+    )
+    if panels[0].marks:
+        caption += " Hollow triangles: the values printed in the thesis."
+    figure = draw.draw_dots(panels, planner_styles(planners, report.reference))
+    return picture(f"planners{report.suffix(protocol)}", "Planners beside each other", caption, figure)
+
+
+def _dot(label: str, mean: MeanInterval, values: statistics.Cases, note: str) -> Dot:
+    """A row with the means of the single objects."""
+    seeds: dict[Hashable, list[float]] = defaultdict(list)
+    for (name, _), value in values.items():
+        seeds[name].append(value)
+    points = [float(np.mean(of_object)) for of_object in seeds.values()]
+    mid, low, high = (number if math.isfinite(number) else None for number in (mean.mean, mean.low, mean.high))
+    return Dot(label, mid, low, high, note, points)
+
+
+def paired_picture(report: SweepReport, protocol: str) -> Picture | None:
+    """Differences between planners on the same objects and seeds."""
+    cases = report.of_protocol(protocol)
+    pairs = _pairs(cases, report.reference)
+    if not pairs:
+        return None
+    panels = []
+    for merit in (T95, REGRET):
+        dots = []
+        for first, second in pairs:
+            own, other = figures(first.cases, merit.of), figures(second.cases, merit.of)
+            pair = statistics.paired_difference(own, other)
+            values = {key: value - other[key] for key, value in own.items() if key in other}
+            note = f"{pair.unpaired} left out" if pair.unpaired else ""
+            dots.append(_dot(f"{first.planner} − {second.planner}", pair.difference, values, note))
+        panels.append(DotPanel(f"difference in {merit.title}", dots, line=0.0))
+    caption = (
+        "Mean difference on the same objects and seeds: left of the line the first planner needs fewer views or has "
+        f"less regret. {_INTERVALS} Not corrected for the number of comparisons."
+    )
+    return picture(f"paired{report.suffix(protocol)}", "Differences between planners", caption, draw.draw_dots(panels))
+
+
+def _pairs(cases: Sequence[ComparedCase], reference: str | None) -> list[tuple[Group, Group]]:
+    """Pairs of planners without the reference: all of them, or of many planners each one with the best."""
+    planners = [group for group in by_planner(cases) if group.planner != reference]
+    if len(planners) <= _MOST_FOR_ALL_PAIRS:
+        return list(itertools.combinations(planners, 2))
+    # Less is better: how often 95 % is not reached, then how late it is.
+    best = min(planners, key=lambda group: (group.not_reached, average(group.cases, T95.of)))
+    return [(group, best) for group in planners if group is not best]
+
+
+def coverage_picture(report: SweepReport, protocol: str) -> Picture:
+    """Coverage over the number of views, one panel per planner."""
+    curves: dict[str, list[list[float]]] = defaultdict(list)
+    for episode in report.episodes_of(protocol):
+        curves[episode["case"]["planner"]].append([view["coverage"] for view in episode["views"]])
+    views = max(len(curve) for own in curves.values() for curve in own)
+    bands = {planner: statistics.coverage_band(own, views) for planner, own in curves.items()}
+    caption = (
+        "True coverage over the number of views. Line: mean over objects and seeds; band: where 80 % of the episodes "
+        "lie (quantiles 10 % to 90 %). An episode that has ended keeps its coverage."
+    )
+    figure = draw.draw_coverage_curves(bands, report.reference)
+    return picture(f"coverage{report.suffix(protocol)}", "Coverage over the number of views", caption, figure)
+
+
+def calibration_picture(report: SweepReport, protocol: str) -> Picture | None:
+    """Measured over nominal frequencies, and by angle; None if no episode has any."""
+    found: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for episode in report.episodes_of(protocol):
+        if episode.get("calibration"):
+            found[episode["case"]["planner"]].append(episode["calibration"])
+    if not found:
+        return None
+    planners = distinct(c.planner for c in report.of_protocol(protocol))
+    levels = next(iter(found.values()))[0]["levels"]
+    inside = {label: _mean([c["inside"] for c in many]) for label, many in found.items()}
+    by_angle = {label: _mean([c["inside_by_angle"] for c in many]) for label, many in found.items()}
+    caption = (
+        "How often the true radius lies in intervals around the mean, at the end of the episodes, averaged over "
+        "objects and seeds. Left: measured over nominal frequency; above the diagonal the belief is too cautious, "
+        "below it too sure. Right: how often it lies between the bounds, by polar angle. Angles "
+        "are not independent of each other."
+    )
+    figure = draw.draw_calibration(levels, inside, by_angle, planner_styles(planners, report.reference))
+    return picture(f"calibration{report.suffix(protocol)}", "Calibration of the band", caption, figure)
+
+
+def _mean(rows: Sequence[Sequence[float | None]]) -> FloatArray:
+    """Mean over episodes, None left out; NaN where nothing is left."""
+    values = np.array(rows, dtype=float)
+    known = np.isfinite(values)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(known, values, 0.0).sum(axis=0) / known.sum(axis=0))
+
+
+_SHORT = {"line_of_sight": "line of sight", "surface_points": "all seen"}
+
+
+def theory_picture(report: SweepReport) -> Picture | None:
+    """Individual regret and sum of the objective, each as a percentage of the bound; None without such measures."""
+    groups = theory_groups(report.theory)
+    if not groups:
+        return None
+
+    def dots(name: str) -> list[Dot]:
+        values = [(group, group.percent_of_bound(name)) for group in groups]
+        return [Dot(f"{g.planner}, {_SHORT[g.measurement]}", float(np.mean(v)), points=v) for g, v in values]
+
+    panels = [
+        DotPanel("individual regret / bound (%)", dots("individual_regret")),
+        DotPanel("sum of the objective / bound (%)", dots("objective_sum"), line=100.0),
+    ]
+    caption = (
+        "What was measured as a percentage of the regret bound, which both must stay below (dashed: 100 %; the left "
+        "axis ends far below it). Light dots: single surfaces drawn from the prior."
+    )
+    return picture("theory", "Regret and its bound", caption, draw.draw_dots(panels))
+
+
+def rerun(episode: Episode) -> Simulation:
+    """Run an episode again from its configuration, to the same views.
+
+    Raises:
+        ResultsError: it takes other views than were recorded, as another version of the package or of numpy may.
+        NbvPlannerError: the configuration does not fit (any more).
+    """
+    simulation = Simulation(recorded_config(episode["config"]))
+    for _ in simulation.run():
+        pass
+    recorded = [view["angle"] for view in episode["views"]]
+    found = [view.angle for view in simulation.judge.views]
+    if len(found) != len(recorded) or not np.allclose(found, recorded, rtol=0.0, atol=1e-9):
+        case = episode["case"]
+        raise ResultsError(
+            f"{case['planner']} on {case['object']} takes other views now than were recorded; the sweep was run by "
+            "another version, or on another machine where rounding decides"
+        )
+    return simulation
+
+
+_RANKING_PLANNERS = ("greedy", "two_phase")
+
+
+def ranking_objectives(planners: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Ids of the objectives by which the planners of a sweep choose, those that know the object left out."""
+    settings = [from_mapping(PlannerSettings, values) for values in planners.values()]
+    used = [name for s in settings if s.planner in _RANKING_PLANNERS for name in s.used_objectives]
+    return [name for name in dict.fromkeys(used) if name not in TRUTH_OBJECTIVES]
+
+
+def landscape_episode(
+    episodes: Sequence[Episode], cases: Sequence[ComparedCase], reference: str | None
+) -> Mapping[str, Any] | None:
+    """Choose an episode that shows much: that with the least regret on the trial with the largest mean regret.
+
+    The omniscient greedy planner, the `reference`, is not chosen; None if no other one has taken two views.
+    """
+    regrets: dict[Trial, list[tuple[float, str]]] = defaultdict(list)
+    for c in cases:
+        if c.planner != reference and c.views >= 2 and c.regret is not None:
+            regrets[c.trial].append((c.regret, c.planner))
+    if not regrets:
+        return None
+    hardest = max(regrets, key=lambda trial: float(np.mean([regret for regret, _ in regrets[trial]])))
+    planner = min(regrets[hardest])[1]
+    return next(e for e in episodes if trial_of(e) == hardest and e["case"]["planner"] == planner)
+
+
+def episode_landscapes(episode: Episode, objectives: Sequence[str]) -> list[list[Landscape]]:
+    """Run an episode again and evaluate objectives at its second decision, at that for T95 (or the last), and between.
+
+    The episode has two views at least; for each decision there is one landscape per objective.
+
+    Raises:
+        NbvPlannerError: it cannot be run again as it was, see :func:`rerun`.
+    """
+    judge = rerun(episode).judge
+    truth = TrueSurface(judge.points.angle, judge.points.radius)
+    last = max(2, int(judge.metrics()["T95"] or len(judge.steps)))
+    decisions = sorted({2, (last + 2) // 2, last})
+    evaluated = statistics.objective_landscapes
+    return [evaluated(judge.steps, objectives, number, truth, judge.scene) for number in decisions]
+
+
+_MOST_MAPS = 24
+_LONGEST_NAME = 34
+_CONTOUR_ANGLES = 241
+
+
+def view_pictures(report: SweepReport, protocol: str) -> Iterator[Picture]:
+    """For each planner the objects with the views it chose."""
+    within = report.episodes_of(protocol)
+    seed = min(e["case"]["seed"] for e in within)
+    for number, planner in enumerate(distinct(e["case"]["planner"] for e in within), start=1):
+        own = [e for e in within if e["case"]["planner"] == planner and e["case"]["seed"] == seed]
+        if own:
+            shown = f"{min(len(own), _MOST_MAPS)} of {len(own)} objects, seed {seed}"
+            caption = (
+                f"Views that {planner} chose, numbered in the order taken, the first one emphasised; {shown}. Below "
+                "each name: number of views and coverage at the end. All maps have the same scale; a number that finds "
+                "no room is left out."
+            )
+            yield picture(
+                f"views_{number}_{file_name(planner)}{report.suffix(protocol)}", f"Views chosen by {planner}", caption,
+                draw_view_maps([_map(episode) for episode in own[:_MOST_MAPS]]), folded=True,
+            )
+
+
+def _map(episode: Episode) -> ViewMap:
+    scene, text, metrics = recorded_config(episode["config"]).scene, episode["case"]["object"], episode["metrics"]
+    try:
+        shape = parse_object(text, scene)
+        # Corners included; fewer angles than for a large picture.
+        angle = np.unique(np.concatenate([np.linspace(0.0, TWO_PI, _CONTOUR_ANGLES), shape.corners()]))
+        contour = angle, shape.radius(angle)
+    except NbvPlannerError:  # a contour file may have moved since
+        contour = None
+    half = _LONGEST_NAME // 2
+    name = text if len(text) <= _LONGEST_NAME else f"{text[:half]}…{text[-half:]}"
+    title = f"{name}\n{metrics['T']} views, {100.0 * metrics['rec']:.1f} %"
+    return ViewMap(title, contour, [view["angle"] for view in episode["views"]], scene.view_distance)
+
+
+def landscape_picture(report: SweepReport, protocol: str) -> Picture | None:
+    """Values of the objectives at some decisions of one episode, see :func:`rerun`; None if none has two views."""
+    episode = landscape_episode(report.episodes, report.of_protocol(protocol), report.reference)
+    objectives = ranking_objectives(report.sweep["planners"])
+    if episode is None or not objectives:
+        return None
+    rows = episode_landscapes(episode, objectives)
+    case = episode["case"]
+    caption = (
+        f"Objectives over the candidate views on {case['object']}, at decisions of {case['planner']} (seed "
+        f"{case['seed']}), all evaluated on the same belief. Grey: new surface points that each view would "
+        "really bring. Both are scaled to a greatest value of 1, for objectives have units of their own. Each is "
+        "asked alone; where the planner went may differ, for it may leave out views taken before, or "
+        "look at two objectives."
+    )
+    title = "Objectives over the candidate views"
+    return picture(f"objectives{report.suffix(protocol)}", title, caption, draw_landscapes(rows))
+
+
+_FEWEST = 3
+"""Planners that make a series; of two the varied parameter would be ambiguous."""
+"""Planners that make a series; of two the varied parameter would be ambiguous."""
+Series = tuple[str, Mapping[float, str]]
+"""Planners that differ in one number: the parameter, and their labels by its value, rising."""
+
+
+def series_around(sweep: Mapping[str, Any]) -> dict[str, list[Series]]:
+    """Find the series of at least three planners in a sweep's plain values, those with a planner in common together.
+
+    They are named by the planner that all of them hold; a series of its own by its first one in the sweep.
+    """
+    labels, centres = list(sweep["planners"]), dict[str, list[Series]]()
+    parameters = {label: _parameters(sweep, label) for label in labels}
+    found: dict[tuple[str, str], dict[float, str]] = defaultdict(dict)
+    for label, values in parameters.items():
+        for name, value in values.items():
+            if isinstance(value, (int, float)) and not isinstance(value, bool):
+                others = json.dumps({key: other for key, other in values.items() if key != name}, sort_keys=True)
+                found[name, others].setdefault(value, label)
+    for (name, _), planners in found.items():
+        if len(planners) < _FEWEST:
+            continue
+        own = sorted(planners.values(), key=labels.index)
+        centre = next((label for label in own if label in centres), None)
+        centres.setdefault(centre or own[0], []).append((name.rpartition(".")[2], dict(sorted(planners.items()))))
+    return centres
+
+
+def _parameters(sweep: Mapping[str, Any], label: str) -> dict[str, Any]:
+    """All settings of one planner, its own in place of those of the sweep, by group and name."""
+    planner = sweep["planners"][label]
+    own = planner.get("settings", {})
+    values = {name: value for name, value in planner.items() if name != "settings"}
+    for group, fields in sweep["settings"].items():
+        if isinstance(fields, dict):
+            values |= {f"{group}.{name}": value for name, value in {**fields, **own.get(group, {})}.items()}
+    return values
+
+
+_SHORTEST = 1e-3  # ms: the axis is logarithmic
+_QUALITY, _REFERENCE = "T95 / T95* (%)", 100.0
+_CAPTION = (
+    "Views to 95 % relative to the omniscient greedy planner over the processor time of a decision. Vertical bars: "
+    "95 % confidence intervals over the objects. Times are those of the machine that ran the sweep."
+)
+
+
+def tradeoff_pictures(report: SweepReport, protocol: str) -> list[Picture]:
+    """T95 relative to the reference over the time of a decision; none without reference.
+
+    Planners that differ from another one in a single number are in a picture of their own, as lines.
+    """
+    points = _points(report, protocol)
+    series = {
+        centre: [(name, labels) for name, labels in of if points.keys() >= set(labels.values())]
+        for centre, of in series_around(report.sweep).items()
+    }
+    series = {centre: of for centre, of in series.items() if of}
+    varied = {label for of in series.values() for _, labels in of for label in labels.values()} - set(series)
+    single = [point for label, point in points.items() if label not in varied]
+    suffix, pictures = report.suffix(protocol), []
+    if single:
+        styles = planner_styles([point.label for point in single], None)
+        figure = draw.draw_tradeoff(single, _QUALITY, styles, _REFERENCE)
+        pictures.append(picture(f"tradeoff{suffix}", "Quality against time", _CAPTION, figure))
+    if series:
+        lines = {  # points labelled by the value that is varied
+            centre: {
+                name: [dataclasses.replace(points[label], label=f"{value:g}") for value, label in labels.items()]
+                for name, labels in of
+            }
+            for centre, of in series.items()
+        }
+        caption = f"{_CAPTION} Along a line one parameter is varied, to the values beside its points."
+        figure = draw.draw_tradeoff_lines(lines, _QUALITY, _REFERENCE)
+        pictures.append(picture(f"tradeoff_varied{suffix}", "Quality against time, one number varied", caption, figure))
+    return pictures
+
+
+def _points(report: SweepReport, protocol: str) -> dict[str, TradeOff]:
+    """Points by planner, without the reference and planners that never reach 95 %."""
+    rows: list[dict[str, Any]] = [*timing_table(report.episodes, report.cases).records()]
+    points = {}
+    for row in rows:
+        label, quality = row["algorithm"], row["t95_rel_percent"]
+        if row["protocol"] == protocol and label != report.reference and row["decisions"] and quality.cases:
+            ends = (quality.low, quality.high) if math.isfinite(quality.low) else ()
+            median, slow = (max(row[name], _SHORTEST) for name in ("median_ms", "p95_ms"))
+            points[label] = TradeOff(label, median, slow, quality.mean, *ends)
+    return points
+
+
+def draw_pictures(report: SweepReport, say: Callable[[str], None]) -> list[Picture]:
+    """Draw all pictures for which the report has data; `say` is called with a message for each that cannot be drawn."""
+    pictures: list[Picture | None] = [theory_picture(report)]
+    for protocol in report.protocols:
+        pictures += [
+            planner_picture(report, protocol),
+            paired_picture(report, protocol),
+            coverage_picture(report, protocol),
+            calibration_picture(report, protocol),
+            *tradeoff_pictures(report, protocol),
+        ]
+        try:
+            pictures.append(landscape_picture(report, protocol))
+        except NbvPlannerError as error:
+            say(f"no picture of the objectives in the {protocol} protocol: {error}")
+        pictures += view_pictures(report, protocol)
+    return [picture for picture in pictures if picture is not None]

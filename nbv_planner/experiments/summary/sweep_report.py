@@ -1,0 +1,231 @@
+"""Values of each episode for the tables, relative to the omniscient greedy planner on the same object."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from nbv_planner.experiments.cases import THEORY_MEASURES
+from nbv_planner.experiments.folder import SweepResults
+from nbv_planner.experiments.statistics import Cases, decision_ranks, mean_interval, reconstruction_ranks
+from nbv_planner.planning.objectives import OMNISCIENT
+
+Episode = Mapping[str, Any]
+"""An episode as it was written to its file."""
+
+
+class Trial(NamedTuple):
+    """What planners are compared on: the same object (as text), protocol and seed; and the class of the object."""
+
+    protocol: str
+    object: str
+    object_class: str
+    seed: int
+
+
+@dataclass(frozen=True)
+class ComparedCase:
+    """One episode in numbers, and its comparison with the others (thesis ch. 7.1.3).
+
+    Attributes:
+        trial, planner: object, protocol and seed; label of the planner.
+        views: number of views T.
+        views_95: number of views to 95 % of the surface, None if never reached.
+        coverage: coverage at the end, 0 to 1.
+        regret: mean individual regret, surface points per view; None without views.
+        t95_percent, t_percent: T95/T95* and T/T*, per cent; None where one of both is missing.
+        rank_rec, rank_nbv: `#REC` and `#NBV` among all planners, see :mod:`nbv_planner.experiments.statistics`; None
+            below 95 %, or where a planner that has run elsewhere has no episode.
+        rmse, hausdorff: root mean square error of the surface, Hausdorff distance of the contour, at the end, metres.
+        iou: intersection over union of true and reconstructed area at the end.
+        band_coverage: fraction of the angles at which the surface lies in the band at the end.
+        travelled: distance along the view circle, metres.
+    """
+
+    trial: Trial
+    planner: str
+    views: int
+    views_95: int | None
+    coverage: float
+    regret: float | None
+    t95_percent: float | None
+    t_percent: float | None
+    rank_rec: int | None
+    rank_nbv: int | None
+    rmse: float | None
+    hausdorff: float | None
+    iou: float | None
+    band_coverage: float | None
+    travelled: float | None
+
+
+Figure = Callable[[ComparedCase], float | None]
+"""A number of a compared case, None where it has none."""
+Ranks = Mapping[tuple[Trial, str], tuple[int | None, int | None]]
+"""`#REC` and `#NBV` of a planner on a trial."""
+
+
+def trial_of(episode: Episode) -> Trial:
+    """Object, protocol and seed of an episode."""
+    return Trial(*(episode["case"][name] for name in Trial._fields))
+
+
+def distinct(values: Iterable[Any]) -> list[Any]:
+    """Each value once, in the order of its first occurrence."""
+    return list(dict.fromkeys(values))
+
+
+def compare_cases(episodes: Sequence[Episode], reference: str | None) -> list[ComparedCase]:
+    """Compare each of the `episodes` with those on the same trial, in their order.
+
+    The `reference` is the label of the omniscient greedy planner, None if the sweep has none.
+    """
+    trials: dict[Trial, dict[str, Mapping[str, Any]]] = defaultdict(dict)
+    planners: dict[str, dict[str, None]] = defaultdict(dict)
+    for episode in episodes:
+        planner = episode["case"]["planner"]
+        trials[trial_of(episode)][planner] = episode["metrics"]
+        planners[episode["case"]["protocol"]][planner] = None
+    ranks: dict[tuple[Trial, str], tuple[int | None, int | None]] = {}
+    for trial, metrics in trials.items():
+        order = list(planners[trial.protocol])
+        if metrics.keys() >= set(order):  # while a planner is missing, the others would be ranked too well
+            own = [metrics[planner] for planner in order]
+            found = zip(reconstruction_ranks(own), decision_ranks(own), strict=True)
+            ranks |= {(trial, planner): both for planner, both in zip(order, found, strict=True)}
+    return [
+        _compared(episode, trials[trial_of(episode)].get(reference or "", {}), ranks)
+        for episode in episodes
+    ]
+
+
+def _compared(episode: Episode, reference: Mapping[str, Any], ranks: Ranks) -> ComparedCase:
+    metrics, planner = episode["metrics"], episode["case"]["planner"]
+    rank_rec, rank_nbv = ranks.get((trial_of(episode), planner), (None, None))
+    last = episode["views"][-1] if episode["views"] else {}
+    return ComparedCase(
+        trial=trial_of(episode), planner=planner, views=metrics["T"], views_95=metrics["T95"], coverage=metrics["rec"],
+        regret=metrics["mean_individual_regret"], t95_percent=_percent(metrics["T95"], reference.get("T95")),
+        t_percent=_percent(metrics["T"], reference.get("T")), rank_rec=rank_rec, rank_nbv=rank_nbv,
+        **{name: last.get(name) for name in ("rmse", "hausdorff", "iou", "band_coverage", "travelled")},
+    )
+
+
+def _percent(value: int | None, reference: int | None) -> float | None:
+    """Ratio in per cent, None if either is missing or the reference took no view."""
+    return 100.0 * value / reference if value is not None and reference else None
+
+
+def figures(cases: Sequence[ComparedCase], figure: Figure) -> Cases:
+    """One value of the cases of one planner and protocol, by object and seed; N/A is excluded."""
+    values = {(c.trial.object, c.trial.seed): figure(c) for c in cases}
+    return {key: float(value) for key, value in values.items() if value is not None}
+
+
+def average(cases: Sequence[ComparedCase], figure: Figure) -> float:
+    """Mean over objects of the mean over seeds, N/A left out; NaN if nothing is left."""
+    return mean_interval(figures(cases, figure)).mean
+
+
+def of_planner(cases: Sequence[ComparedCase], planner: str) -> list[ComparedCase]:
+    """The cases of one planner."""
+    return [c for c in cases if c.planner == planner]
+
+
+class Group(NamedTuple):
+    """Cases that a row of a table is about: those of one planner, on one class of objects or on `all`."""
+
+    planner: str
+    family: str
+    cases: Sequence[ComparedCase]
+
+    @property
+    def not_reached(self) -> int:
+        """Number of cases in which the planner itself stays below 95 %."""
+        return sum(c.views_95 is None for c in self.cases)
+
+
+def by_planner(cases: Sequence[ComparedCase]) -> list[Group]:
+    """All cases of each planner."""
+    return [Group(planner, "all", of_planner(cases, planner)) for planner in distinct(c.planner for c in cases)]
+
+
+def by_class(cases: Sequence[ComparedCase]) -> Iterator[Group]:
+    """Cases of each planner by class of objects."""
+    classes = distinct(c.trial.object_class for c in cases)
+    for planner, _, own in by_planner(cases):
+        yield from (Group(planner, name, [c for c in own if c.trial.object_class == name]) for name in classes)
+
+
+@dataclass(frozen=True)
+class SweepReport:
+    """A sweep as input of the report.
+
+    Attributes:
+        manifest: content of the manifest.
+        episodes, theory: the finished episodes, and the runs against the regret bound, in the order of the sweep.
+        failures: the failed cases.
+        finished: number of finished cases, whatever was measured in them.
+        cases: the finished episodes in numbers, compared with each other, in the same order.
+        reference: label of the omniscient greedy planner, None if the sweep has none.
+    """
+
+    manifest: Mapping[str, Any]
+    episodes: Sequence[Episode]
+    theory: Sequence[Mapping[str, Any]]
+    failures: Sequence[Mapping[str, Any]]
+    finished: int
+    cases: Sequence[ComparedCase]
+    reference: str | None
+
+    @property
+    def sweep(self) -> Mapping[str, Any]:
+        """What was to be run."""
+        sweep: Mapping[str, Any] = self.manifest["sweep"]
+        return sweep
+
+    @property
+    def protocols(self) -> list[str]:
+        """Protocols of the finished episodes."""
+        return distinct(c.trial.protocol for c in self.cases)
+
+    def of_protocol(self, protocol: str) -> list[ComparedCase]:
+        """The cases of one protocol."""
+        return [c for c in self.cases if c.trial.protocol == protocol]
+
+    def episodes_of(self, protocol: str) -> list[Episode]:
+        """The episodes of one protocol."""
+        return [e for e in self.episodes if e["case"]["protocol"] == protocol]
+
+    def suffix(self, protocol: str) -> str:
+        """Suffix of the names of files for one protocol: none if there is no other one."""
+        return f"_{protocol}" if len(self.protocols) > 1 else ""
+
+    @property
+    def progress(self) -> str:
+        """Progress of the sweep, in words."""
+        return f"{self.finished} of {self.manifest['cases']} cases, {len(self.failures)} failed"
+
+
+def sweep_report(results: SweepResults) -> SweepReport:
+    """Compare the episodes of a sweep with each other."""
+    sweep = results.manifest["sweep"]
+    protocols, objects, planners = (
+        {name: place for place, name in enumerate(sweep[key])} for key in ("protocols", "objects", "planners")
+    )
+
+    def place(episode: Episode) -> tuple[int, int, int, int]:
+        case = episode["case"]
+        return protocols[case["protocol"]], objects[case["object"]], case["seed"], planners[case["planner"]]
+
+    episodes = sorted(results.episodes, key=place)
+    reference = next((
+        label for label, settings in sweep["planners"].items()
+        if settings.get("objective") == OMNISCIENT and settings.get("planner", "greedy") == "greedy"
+    ), None)
+    finished = sum(len(records) for records in results.measured.values())
+    theory = [row for measure in THEORY_MEASURES for row in results.measured.get(measure, [])]
+    cases = compare_cases(episodes, reference)
+    return SweepReport(results.manifest, episodes, theory, results.failures, finished, cases, reference)

@@ -1,0 +1,84 @@
+"""Settings of the surface prior: which kernel, and how it is made periodic."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from nbv_planner.errors import SettingError
+from nbv_planner.geometry import TWO_PI
+from nbv_planner.gp.kernels.line_kernels import (
+    FiniteSum,
+    Kernel,
+    Matern,
+    Rbf,
+    Truncated,
+    Warped,
+    half_integer_order,
+    smoothness_value,
+)
+from nbv_planner.gp.kernels.periodic_matern import PeriodicMatern
+from nbv_planner.settings import Settings, setting
+
+KERNELS = ("matern", "rbf")
+"""Kernels by name; a surface message carries the index, so new ones come last, as do new periodisations."""
+PERIODISATIONS = ("sum", "warp", "approximate", "truncate", "none")
+"""Ways to make a kernel periodic, by name."""
+
+
+@dataclass(frozen=True)
+class KernelSettings(Settings):
+    """Which kernel the surface prior has.
+
+    Raises:
+        SettingError: a value is out of range, or the periodisation does not exist for the kernel.
+    """
+
+    kernel: str = setting("matern", "Kernel of the surface prior.", choices=KERNELS)
+    smoothness: str = setting(
+        "3/2", "Smoothness ν of matern: a fraction or a decimal number in (0, 50]; sum takes 1/2, 3/2, 5/2, 7/2, ..."
+    )
+    length_scale: float = setting(0.2, "Length scale l of the kernel.", unit="rad", ge=1e-3, le=100.0)
+    kernel_std: float = setting(1.5, "Prior standard deviation σ_f of the radius.", unit="m", gt=0.0)
+    periodisation: str = setting(
+        "sum", "How the kernel is made periodic: exact infinite sum (matern), warp, approximate sum, truncate, none.",
+        choices=PERIODISATIONS,
+    )
+    kappa: int = setting(1, "Images to each side in the approximate sum.", ge=0, le=1000)
+    cut_start: float = setting(math.pi, "truncate: where the cut-off begins.", unit="rad", ge=0.0, le=1000.0)
+    cut_end: float = setting(
+        TWO_PI, "truncate: where the cut-off has reached 0; above cut_start.", unit="rad", gt=0.0, le=1000.0
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.build()
+
+    def build(self) -> Kernel:
+        """Build the kernel.
+
+        Raises:
+            SettingError: the periodisation does not exist for the kernel.
+        """
+        if self.periodisation == "sum":
+            return self._summed()
+        builders: dict[str, Callable[[Kernel], Kernel]] = {
+            "warp": Warped,
+            "approximate": lambda base: FiniteSum(base, self.kappa),
+            "truncate": lambda base: Truncated(base, self.cut_start, self.cut_end),
+            "none": lambda base: base,
+        }
+        nu, scales = smoothness_value(self.smoothness), (self.length_scale, self.kernel_std)
+        return builders[self.periodisation](Rbf(*scales) if self.kernel == "rbf" else Matern(nu, *scales))
+
+    def _summed(self) -> Kernel:
+        others = ", ".join(PERIODISATIONS[1:])
+        if self.kernel != "matern":
+            raise SettingError(f"periodisation: sum has no closed form for {self.kernel}; must be one of {others}")
+        if half_integer_order(smoothness_value(self.smoothness)) is None:
+            raise SettingError(
+                f"periodisation: sum needs smoothness 1/2, 3/2, 5/2, 7/2, ..., not {self.smoothness}; else one of "
+                f"{others}"
+            )
+        return PeriodicMatern(self.smoothness, self.length_scale, self.kernel_std)

@@ -1,0 +1,1 @@
+"""Scans to belief: matching scans with poses, the mapper and the robust mapper, checks of the model, saved maps."""

@@ -1,0 +1,282 @@
+"""Measurements of the surface, and what is believed from them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from nbv_planner.errors import MeasurementError
+from nbv_planner.geometry import TWO_PI, BoolArray, CircleInterpolation, FloatArray, angle_difference, wrap_angle
+from nbv_planner.mapping.checks import Check
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    r"""Measurements merged to one per grid angle, and what is known to be free. Immutable.
+
+    The measurements :math:`(φ_i, r_i, σ_i)` nearest to a grid angle become one at their mean, weighted by
+    :math:`w_i = σ_i^{-2}`, with the standard deviation :math:`(\sum_i w_i)^{-1/2}`. The slope of the surface within
+    the cell is lost: half a grid step times its slope at most.
+
+    Attributes:
+        angle: mean angle of the measurements, shape (M,), radians, within half a step of the grid angle (so up to
+            that below 0 or above 2π); the grid angle itself where nothing was measured.
+        radius: mean radius, shape (M,), metres; 0 where nothing was measured.
+        std: its standard deviation, shape (M,), metres; +inf where nothing was measured.
+        free: radius from which on outwards the object is known not to be, shape (M,), metres; +inf where that is not
+            known.
+    """
+
+    angle: FloatArray
+    radius: FloatArray
+    std: FloatArray
+    free: FloatArray
+
+    @classmethod
+    def none(cls, grid: FloatArray) -> Evidence:
+        """No evidence yet about the surface at the angles of `grid`, shape (M,), radians."""
+        unknown = np.full(len(grid), np.inf)
+        return cls(np.asarray(grid, dtype=float), np.zeros(len(grid)), unknown, unknown)
+
+    @property
+    def measured(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Angle (radians), radius and standard deviation (metres) where anything was measured, shape (n,) each."""
+        there = np.isfinite(self.std)
+        return self.angle[there], self.radius[there], self.std[there]
+
+    @property
+    def rows(self) -> FloatArray:
+        """The attributes one below the other, shape (4, M); :func:`evidence_from_rows` reads them."""
+        return np.stack(dataclasses.astuple(self))
+
+    def adding(self, grid: FloatArray, angle: FloatArray, radius: FloatArray, std: FloatArray) -> Evidence:
+        """Add measurements on a uniform `grid`, shape (M,), radians.
+
+        They are angles (radians), radii and their standard deviations (metres, positive), shape (n,) each.
+        """
+        cell = nearest_cell(grid, angle)
+        near = grid[cell] + angle_difference(angle, grid[cell])
+        weight = std**-2.0
+        old, size = self.std**-2.0, len(grid)
+        total = old + np.bincount(cell, weight, size)
+        divisor = np.where(total > 0.0, total, 1.0)
+        # About the grid angle, so that no digits are lost by adding a turn.
+        offset = (old * (self.angle - grid) + np.bincount(cell, weight * (near - grid[cell]), size)) / divisor
+        mean = (old * self.radius + np.bincount(cell, weight * radius, size)) / divisor
+        with np.errstate(divide="ignore"):
+            return dataclasses.replace(self, angle=grid + offset, radius=mean, std=total**-0.5)
+
+    def bounded(self, free: FloatArray) -> Evidence:
+        """Add that the object is inside `free`, shape (M,), metres, at the grid angles."""
+        return dataclasses.replace(self, free=np.minimum(self.free, free))
+
+    def rounded(self) -> Evidence:
+        """The same in single precision, as a message carries it."""
+        return Evidence(*self.rows.astype(np.float32).astype(float))
+
+
+def evidence_from_rows(rows: FloatArray) -> Evidence:
+    """Evidence from its attributes one below the other, shape (4, M).
+
+    Raises:
+        MeasurementError: a value that no evidence has.
+    """
+    angle, radius, std, free = rows
+    if not (np.isfinite(rows[:2]).all() and (std > 0.0).all() and (free >= 0.0).all()):
+        raise MeasurementError("evidence: holds a value that is not allowed")
+    return Evidence(angle, radius, std, free)
+
+
+def nearest_cell(grid: FloatArray, angle: FloatArray) -> NDArray[np.intp]:
+    """Index of the angle of a uniform grid (2π may be there beside 0) nearest to each angle in [0, 2π)."""
+    step = grid[1] - grid[0]
+    return np.asarray(np.rint((angle - grid[0]) / step).astype(np.intp) % len(grid))
+
+
+# Steepest relative slope (1/rad) that is used; beyond it a radius holds next to no information at its angle.
+_STEEPEST = 4.0
+_COLUMNS = ("angle", "radius", "std", "tilt", "distance", "bearing")
+
+
+@dataclass(frozen=True, eq=False)
+class Measurements:
+    """Surface measurements: polar angle, radius, and the standard deviation of the radius at that angle.
+
+    Attributes:
+        angle: shape (n,), radians, wrapped to [0, 2π) on construction.
+        radius: shape (n,), metres.
+        std: shape (n,), metres, positive.
+        tilt: angle from the outward radial direction to the direction of the beam, shape (n,), radians; 0 (the
+            default) where it is not known or does not matter.
+        distance: range from the camera, shape (n,), metres; 0 (the default) where it is not known.
+        bearing: direction of the beam against the line of sight, shape (n,), radians; 0 by default.
+        spread: covariance of the hit's displacement by errors of the camera's pose, shape (n, 3), metres²: radial,
+            radial with tangential, tangential; 0 by default.
+
+    Raises:
+        MeasurementError: sizes differ, a value is not finite, or a standard deviation is not positive.
+    """
+
+    angle: FloatArray
+    radius: FloatArray
+    std: FloatArray
+    tilt: FloatArray | None = None
+    distance: FloatArray | None = None
+    bearing: FloatArray | None = None
+    spread: FloatArray | None = None
+
+    def __post_init__(self) -> None:
+        count = np.size(self.angle)
+        for name in _COLUMNS:
+            given = getattr(self, name)
+            values = np.zeros(count) if given is None else np.asarray(given, dtype=float).ravel()
+            object.__setattr__(self, name, values)
+        spread = np.zeros((count, 3)) if self.spread is None else np.asarray(self.spread, dtype=float)
+        object.__setattr__(self, "spread", spread.reshape(-1, 3))
+        sizes = [len(getattr(self, name)) for name in (*_COLUMNS, "spread")]
+        if len(set(sizes)) > 1:
+            raise MeasurementError(f"measurements differ in size: {', '.join(map(str, sizes))}")
+        for name in (*_COLUMNS, "spread"):
+            finite = np.isfinite(getattr(self, name))
+            if not finite.all():
+                bad = tuple(np.argwhere(~finite)[0])
+                raise MeasurementError(f"measurement {bad[0]}: {name} is {getattr(self, name)[bad]}, must be finite")
+        if count and self.std.min() <= 0.0:
+            raise MeasurementError(f"measurement {self.std.argmin()}: std is {self.std.min()}, must be > 0")
+        object.__setattr__(self, "angle", wrap_angle(self.angle))
+
+    def __len__(self) -> int:
+        return len(self.angle)
+
+    @classmethod
+    def empty(cls) -> Measurements:
+        """No measurement."""
+        return cls(np.empty(0), np.empty(0), np.empty(0))
+
+    @classmethod
+    def together(cls, parts: Sequence[Measurements]) -> Measurements:
+        """Concatenation of several sets."""
+        if len(parts) < 2:
+            return parts[0] if parts else cls.empty()
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in (*_COLUMNS, "spread")))
+
+    def joined(self, other: Measurements) -> Measurements:
+        """Concatenation of both sets, `other` last."""
+        return Measurements.together([self, other])
+
+    def chosen(self, mask: BoolArray) -> Measurements:
+        """Those for which `mask`, shape (n,), is true."""
+        return Measurements(*(getattr(self, name)[mask] for name in (*_COLUMNS, "spread")))
+
+    def pose_variance(self, slope: FloatArray) -> FloatArray:
+        r"""Variance of the radius at fixed angle that comes from errors of the camera's pose, shape (n,), metres².
+
+        A hit displaced by (u, v) radially and tangentially departs from a surface of relative slope s by
+        :math:`u - s v`, so the variance is :math:`c_{uu} - 2 s c_{uv} + s^2 c_{vv}`; s has shape (n,), 1/rad.
+        """
+        assert self.spread is not None
+        radial, mixed, tangential = self.spread.T
+        return np.asarray(np.maximum(radial - 2.0 * slope * mixed + slope**2 * tangential, 0.0))
+
+    def radial(self, slope: FloatArray) -> Measurements:
+        r"""Propagate the noise along the beam to the radius at fixed angle.
+
+        A return that moves by δ along a beam with tilt γ moves by :math:`δ\cosγ` in radius and by
+        :math:`δ\sinγ/r` in angle, so at its angle it departs from a surface of relative slope :math:`s = f'/f` by
+        :math:`δ(\cosγ - s\sinγ)`.
+
+        Args:
+            slope: relative slope s of the surface at each measurement, shape (n,), 1/rad.
+
+        Returns:
+            The measurements with :math:`σ\,\max(1, |\cosγ - s\sinγ|)` as standard deviation: never less than that
+            of the range; to its square that of the camera's pose is added (:meth:`pose_variance`).
+        """
+        assert self.tilt is not None
+        assert self.spread is not None
+        std = self.std * np.maximum(np.abs(np.cos(self.tilt) - slope * np.sin(self.tilt)), 1.0)
+        if self.spread.any():
+            std = np.sqrt(std**2 + self.pose_variance(slope))
+        return dataclasses.replace(self, std=std)
+
+
+@dataclass(frozen=True, eq=False)
+class SurfaceBelief:
+    """Gaussian belief about the radius on a grid of polar angles, with a confidence band. Immutable.
+
+    Attributes:
+        angle: grid, shape (M,), rising, radians; uniform over the circle. The thesis's grid counts 0 and 2π twice.
+        mean: posterior mean, shape (M,), metres.
+        std: posterior standard deviation, shape (M,), metres.
+        lower: lower confidence bound, shape (M,), metres.
+        upper: upper confidence bound, shape (M,), metres.
+        hits: measurements so far in each grid cell, counted where their beams meet the mean contour, shape (M,).
+        evidence: merged measurements that it depends on, to condition another model on; None if not passed on.
+        checks: whether what the model assumes holds; empty where nobody checked.
+    """
+
+    angle: FloatArray
+    mean: FloatArray
+    std: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    hits: NDArray[np.integer[Any]]
+    evidence: Evidence | None = None
+    checks: tuple[Check, ...] = ()
+
+    @property
+    def step(self) -> float:
+        """Grid step Δφ in radians."""
+        return float(self.angle[1] - self.angle[0])
+
+    @property
+    def width(self) -> FloatArray:
+        """Width `u − l` of the band, shape (M,), metres."""
+        return self.upper - self.lower
+
+    def interpolate(self, values: FloatArray, angle: ArrayLike) -> FloatArray:
+        """Linear interpolation of grid `values` at any `angle`, around the circle."""
+        return CircleInterpolation.at(self.angle, angle)(values)
+
+    def as_transmitted(self) -> SurfaceBelief:
+        """Return the belief as a `surface` message carries it, in single precision.
+
+        A planner in the same process uses this form too, so that it decides as one that subscribes to the topic does.
+        """
+        names = ("angle", "mean", "std", "lower", "upper")
+        rounded: dict[str, Any] = {n: np.asarray(getattr(self, n), dtype=np.float32).astype(float) for n in names}
+        evidence = None if self.evidence is None else self.evidence.rounded()
+        return dataclasses.replace(self, **rounded, evidence=evidence)
+
+
+def slope_on_grid(grid: FloatArray, mean: FloatArray) -> FloatArray:
+    """Relative slope `μ'/μ` of a contour at the angles of its grid, shape (M,), 1/rad, by central differences."""
+    step = float(grid[1] - grid[0])
+    after, before = (at_neighbour(mean) for at_neighbour in _neighbours(np.asarray(grid, dtype=float).tobytes()))
+    slope = (after - before) / (2.0 * step * np.maximum(mean, 1e-9))
+    return np.asarray(np.clip(slope, -_STEEPEST, _STEEPEST))
+
+
+@lru_cache(maxsize=8)
+def _neighbours(grid: bytes) -> tuple[CircleInterpolation, CircleInterpolation]:
+    """Interpolation one step after and one before each angle of a grid, whose bytes are the cache key."""
+    angle = np.frombuffer(grid)
+    step = float(angle[1] - angle[0])
+    return CircleInterpolation.at(angle, angle + step), CircleInterpolation.at(angle, angle - step)
+
+
+def uniform_grid(size: int) -> FloatArray:
+    """Uniform grid of `size` polar angles from 0 without the end point."""
+    return np.arange(size) * (TWO_PI / size)
+
+
+def once_around(belief: SurfaceBelief) -> slice:
+    """The part of the grid that counts each direction once: the thesis's grid holds 0 and 2π."""
+    closed = belief.angle[-1] - belief.angle[0] > TWO_PI - 0.5 * belief.step
+    return slice(0, -1) if closed else slice(None)

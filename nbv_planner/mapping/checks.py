@@ -1,0 +1,128 @@
+"""Results of the checks of what mapper and planner assume: what each is about, what follows from it, and its limits."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from nbv_planner.settings import Settings, setting
+
+
+class Level(enum.IntEnum):
+    """What a check says: nothing, something to know, or that no success can be vouched for."""
+
+    GOOD = 0
+    NOTED = 1
+    FAILED = 2
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a check is about.
+
+    Attributes:
+        name: its key in diagnostics, results and settings.
+        title: what holds when it is good.
+        says: what does not hold, with the score and limit as fields.
+        advice: what a person can do about it.
+    """
+
+    name: str
+    title: str
+    says: str
+    advice: str
+
+
+KINDS = (
+    Kind("sensor", "the sensor is the declared one",
+         "the scans lack {score:.0%} of the declared field of view or range",
+         "set field_of_view and range_max to what the scans say"),
+    Kind("alive", "the sensor is alive", "{score:.0f} scans repeat another view's, hold one range only, or no return",
+         "check the driver and what stands before the lens"),
+    Kind("noise", "the noise is the declared one", "the ranges scatter {score:.1f} times as much as declared",
+         "set noise_std and noise_std_per_metre accordingly"),
+    Kind("outliers", "few returns are outliers", "{score:.1%} of the returns lie off the surface (limit {limit:.1%})",
+         "set robust: true, or clean the lens"),
+    Kind("overlap", "the views fit together",
+         "views do not fit together: displaced by {score:.1f} standard deviations (limit {limit:.1f})",
+         "check the poses (drift, time stamps, a mirrored scan) and whether the object has moved"),
+    Kind("bias", "no displacement is common to the views",
+         "all views are displaced alike, by {score:.1f} standard deviations (limit {limit:.1f})",
+         "calibrate where the sensor sits on its carrier"),
+    Kind("star_shape", "each direction has one surface",
+         "{score:.0%} of the beams of a view pass through what should be inside (limit {limit:.0%})",
+         "move the declared centre; an object that is not star-shaped cannot be mapped"),
+    Kind("bounds", "the object lies inside the radius bounds",
+         "{score:.0f} returns of a view continue the surface beyond radius_min or radius_max",
+         "widen radius_min and radius_max, or correct the centre"),
+    Kind("centre", "the object lies around its centre",
+         "its centroid is {score:.0%} of its mean radius off the declared centre (limit {limit:.0%})",
+         "correct the origin of object_frame"),
+    Kind("plane", "the camera moves in the plane of the object",
+         "the camera is off that plane, or changes its height, by {score:.0%} of the view distance (limit {limit:.0%})",
+         "put the origin of object_frame at the height of the scans, and keep the camera there"),
+)
+"""All kinds of checks, in the order in which they are shown and transmitted."""
+_KIND = {kind.name: kind for kind in KINDS}
+
+
+@dataclass(frozen=True)
+class Check:
+    """Result of a check.
+
+    Attributes:
+        name: which, see :data:`KINDS`.
+        score: what was found; NaN where there is not enough data yet.
+        limit: beyond which it does not hold.
+        level: what follows from it.
+    """
+
+    name: str
+    score: float
+    limit: float
+    level: Level
+
+    @property
+    def words(self) -> str:
+        """One sentence: what holds, or what does not and what can be done."""
+        kind = _KIND[self.name]
+        if self.level is Level.GOOD:
+            return kind.title
+        return f"{kind.says.format(score=self.score, limit=self.limit)}: {kind.advice}"
+
+
+def failed(checks: Sequence[Check]) -> tuple[Check, ...]:
+    """Those that forbid a success."""
+    return tuple(check for check in checks if check.level is Level.FAILED)
+
+
+@dataclass(frozen=True)
+class CheckSettings(Settings):
+    """Limits of the checks; a limit of 0 switches a check off.
+
+    Raises:
+        SettingError: a value is out of range.
+    """
+
+    checks: bool = setting(True, "Check the assumptions by the scans; a success is only claimed while they hold.")
+    adapt_noise: bool = setting(
+        True, "Use the noise found in the scans where it is larger than declared; else no success is claimed then."
+    )
+    sensor_mismatch: str = setting(
+        "adapt", "A sensor that sees less than declared: adapt (warn, and judge by the scans), or refuse a success.",
+        choices=("adapt", "refuse"),
+    )
+    noise_limit: float = setting(1.3, "Ratio of the noise found to the declared one above which it differs.", ge=0.0)
+    outlier_limit: float = setting(0.025, "Part of the returns that may lie off the surface, alone.", ge=0.0, le=1.0)
+    overlap_limit: float = setting(5.0, "Score of a view's displacement: mean of the three largest.", ge=0.0)
+    bias_limit: float = setting(4.0, "Score of a displacement common to all views.", ge=0.0)
+    star_limit: float = setting(
+        0.06, "Part of a view's beams that may pass through what should be inside.", ge=0.0, le=1.0
+    )
+    centre_limit: float = setting(
+        0.7, "Distance of the centroid from the centre, in mean radii, above which it is noted.", ge=0.0
+    )
+    height_limit: float = setting(
+        0.15, "Part of the view distance by which the camera may be off the plane, or change its height.", ge=0.0
+    )

@@ -1,0 +1,241 @@
+"""The surface mapper: conditions a Gaussian process on measurements and returns the belief."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from copy import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nbv_planner.errors import SettingError
+from nbv_planner.geometry import CircleInterpolation, FloatArray, wrap_angle
+from nbv_planner.gp.confidence import scheduled_half_width
+from nbv_planner.gp.kernels import Kernel
+from nbv_planner.gp.posterior import (
+    log_likelihood_of,
+    posterior_from_state,
+    posterior_on,
+    posterior_state,
+    saved_array,
+    stays_fast,
+    trusted,
+)
+from nbv_planner.mapping.belief import (
+    Evidence,
+    Measurements,
+    SurfaceBelief,
+    evidence_from_rows,
+    nearest_cell,
+    slope_on_grid,
+    uniform_grid,
+)
+from nbv_planner.settings import Settings, setting
+from nbv_planner.world.scan import FreeRays
+
+
+@dataclass(frozen=True)
+class MapperSettings(Settings):
+    """Grid, prior mean and band of the surface mapper.
+
+    Raises:
+        SettingError: a value is out of range.
+    """
+
+    prior_mean: float = setting(5.0, "Prior mean of the radius.", unit="m", gt=0.0)
+    grid_size: int = setting(1000, "Number of grid angles of the surface belief.", ge=16, le=100_000)
+    solver: str = setting(
+        "auto", "Posterior: dense Cholesky of all measurements, or auto: in linear time and bounded memory.",
+        choices=("auto", "dense"),
+    )
+    confidence_scale: float = setting(
+        2.0, "fixed: half-width of the confidence band in standard deviations (square root of β).", gt=0.0, le=100.0
+    )
+    confidence: str = setting(
+        "fixed", "Confidence band: fixed, or schedule: widened with the number of views as the regret bounds need it.",
+        choices=("fixed", "schedule"),
+    )
+    delta: float = setting(0.05, "schedule: probability with which the band may fail in any round.", gt=0.0, lt=1.0)
+    schedule_a: float = setting(
+        530.0, "schedule: factor a of P(steepest slope > L) <= a exp(-(L/b)²) under the prior.", gt=0.0
+    )
+    schedule_b: float = setting(26.0, "schedule: scale b of it; both fit the default kernel.", unit="m/rad", gt=0.0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.half_width(np.zeros(1), 1)
+
+    def half_width(self, std: FloatArray, t: int) -> FloatArray:
+        """Half-width of the confidence band in round `t` (from 1) at the standard deviations `std`, metres.
+
+        Raises:
+            SettingError: the schedule has no positive β.
+        """
+        if self.confidence == "fixed":
+            return self.confidence_scale * std
+        return scheduled_half_width(std, t, self.delta, self.schedule_a, self.schedule_b)
+
+
+class SurfaceMapper:
+    """Condition a Gaussian process over the polar angle on surface measurements.
+
+    Unless the solver is set to `dense`, time and memory of an update do not grow with the number of measurements:
+    beyond some thousand distinct angles, neighbouring ones are merged (:class:`CondensedMeasurements`).
+
+    Attributes:
+        solver: solution of the newest belief, `fast`, `condensed` or `dense`; before the first one the setting.
+    """
+
+    def __init__(self, kernel: Kernel, settings: MapperSettings, *, grid: FloatArray | None = None) -> None:
+        """Start from the prior.
+
+        Args:
+            kernel: covariance function of the radius.
+            settings: grid size, prior mean and band.
+            grid: grid to use instead of the uniform one (the thesis protocol's counts 2π as well as 0).
+        """
+        self._kernel = kernel
+        self._settings = settings
+        self._grid = uniform_grid(settings.grid_size) if grid is None else np.asarray(grid, dtype=float)
+        if len(self._grid) < 2:
+            raise SettingError("grid: needs at least 2 angles")
+        self.reset()
+
+    @property
+    def count(self) -> int:
+        """Number of measurements conditioned on so far."""
+        return int(self._hits.sum())
+
+    @property
+    def measurements(self) -> Measurements:
+        """Measurements conditioned on: each one, repeats and (if condensed) neighbours merged to their mean.
+
+        Their noise is that of the radius at their angle; the directions of the beams are not kept.
+        """
+        return Measurements(*self._posterior.measured)
+
+    @property
+    def normals_per_sample(self) -> int:
+        """Number of standard normals that one sample takes."""
+        return self._trusted.normals_per_sample
+
+    def reset(self) -> None:
+        """Forget all measurements."""
+        dense = self._settings.solver == "dense"
+        self._posterior = posterior_on(self._grid, self._kernel, self._settings.prior_mean, dense=dense)
+        self._trusted = self._posterior
+        self._views = 0
+        self._hits: NDArray[np.integer[Any]] = np.zeros(len(self._grid), dtype=np.uint32)
+        self._evidence = Evidence.none(self._grid)
+        self.solver = self._settings.solver
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Everything that the mapper holds, as arrays by name; :meth:`restore` gives the same belief bit for bit."""
+        own = {"hits": self._hits, "views": np.array(self._views), "evidence": self._evidence.rows}
+        return {**posterior_state(self._posterior), **own}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Restore the :meth:`state` of another mapper of the same kernel, settings and grid.
+
+        Raises:
+            MeasurementError: it is no such state; nothing is changed.
+        """
+        blank = copy(self)
+        blank.reset()
+        posterior = posterior_from_state(blank._posterior, state)
+        hits = saved_array(state, "hits", len(self._grid), dtype=np.uint32)
+        views = saved_array(state, "views", dtype=np.integer, least=0)
+        self._evidence = evidence_from_rows(saved_array(state, "evidence", 4, len(self._grid), finite=False))
+        self._posterior, self._trusted = posterior, trusted(posterior, self._grid)
+        self._hits, self._views, self.solver = hits, int(views), self._settings.solver
+
+    def copy(self) -> SurfaceMapper:
+        """An independent copy."""
+        return copy(self)  # what it holds is never changed, only replaced
+
+    @property
+    def round(self) -> int:
+        """Round t of the thesis that the belief is for: one more than the views conditioned on."""
+        return self._views + 1
+
+    def add(
+        self, measurements: Measurements, *, same_view: bool = False, free: Iterable[FreeRays] = ()
+    ) -> None:
+        """Condition on more measurements.
+
+        Each call counts as one view, also without any measurement, unless they are of the `same_view` as the last.
+        Free space is kept as evidence; the Gaussian belief does not use it.
+
+        Where the tilt of the beams is known, the noise of each radius is widened by the slope of the surface, as the
+        belief with these measurements sees it (:meth:`Measurements.radial`). That takes a second posterior mean.
+        """
+        assert measurements.tilt is not None
+        assert measurements.spread is not None
+        new, at_hits = measurements, CircleInterpolation.at(self._grid, measurements.angle)
+        if measurements.tilt.any() or measurements.spread.any():
+            preview = trusted(self._posterior.preview(new.angle, new.radius, new.std), self._grid)
+            new = new.radial(at_hits(slope_on_grid(self._grid, preview.mean())))
+        self._posterior = self._posterior.adding(new.angle, new.radius, new.std)
+        self._trusted = trusted(self._posterior, self._grid)
+        self._hits = self._hits + self._new_hits(self._met(measurements, at_hits))
+        self._evidence = self._evidence.adding(self._grid, new.angle, new.radius, new.std)
+        for rays in free:
+            self._evidence = self._evidence.bounded(rays.bound(self._grid))
+        self._views += not same_view
+
+    def stays_fast(self, information: float) -> bool:
+        """Whether an update takes linear time that adds at most `information`, the sum of 1/σ² (1/m²)."""
+        return stays_fast(self._posterior, information)
+
+    def belief(self) -> SurfaceBelief:
+        """Posterior given all measurements so far."""
+        self.solver = self._trusted.solver
+        mean, std = self._trusted.mean_and_std()
+        half = self._settings.half_width(std, self.round)
+        return SurfaceBelief(
+            angle=self._grid, mean=mean, std=std, lower=mean - half, upper=mean + half, hits=self._hits,
+            evidence=self._evidence,
+        )
+
+    def sample(self, count: int, rng: np.random.Generator) -> FloatArray:
+        """Draw `count` joint samples of the radius on the grid from the posterior, shape (count, M), metres."""
+        return self.sample_from(rng.standard_normal((count, self.normals_per_sample)))
+
+    def sample_from(self, normals: FloatArray) -> FloatArray:
+        """Joint samples, shape (count, M), metres, from given standard normals, shape (count, normals_per_sample).
+
+        The same normals give samples that move with the posterior (common random numbers), as long as the solver
+        stays the same kind. Samples are linear in the normals; none (zeros) give the posterior mean.
+        """
+        return self._trusted.sample(np.asarray(normals, dtype=float))
+
+    def log_likelihood(self, kernel: Kernel | None = None, *, prior_mean: float | None = None) -> float:
+        """Log marginal likelihood of everything measured so far, to compare kernels and prior means (metres).
+
+        It takes linear time for the Matérn kernels. Condensed, it is an approximation (for ν = 1/2 a poor one).
+        """
+        mean = self._settings.prior_mean if prior_mean is None else prior_mean
+        return log_likelihood_of(self._posterior, kernel or self._kernel, mean)
+
+    def _met(self, measurements: Measurements, at_hits: CircleInterpolation) -> FloatArray:
+        r"""Angle at which each beam meets the mean contour, to first order, shape (n,), radians.
+
+        Noise along a slanting beam moves its hit along the surface too, so that the outermost hits of a view seem
+        to have seen more of it. The step s along a beam at the tilt t to the contour of the relative slope q is
+        :math:`s\,(\cos t - q \sin t) = μ - r`, cut off at three standard deviations.
+        """
+        tilt, radius = np.asarray(measurements.tilt), np.maximum(measurements.radius, 1e-9)
+        if not tilt.any():
+            return measurements.angle
+        mean = self._trusted.mean()
+        short = at_hits(mean) - measurements.radius
+        rate = np.cos(tilt) - at_hits(slope_on_grid(self._grid, mean)) * np.sin(tilt)
+        most = 3.0 * measurements.std
+        step = np.clip(short * np.sign(rate) / np.maximum(np.abs(rate), 1e-3), -most, most)
+        return wrap_angle(measurements.angle + step * np.sin(tilt) / radius)
+
+    def _new_hits(self, angle: FloatArray) -> NDArray[np.integer[Any]]:
+        """Count the measurements nearest to each grid angle."""
+        return np.bincount(nearest_cell(self._grid, angle), minlength=len(self._grid)).astype(np.uint32)

@@ -1,0 +1,369 @@
+"""Which scans count: each is matched with the camera's pose at its time, and with the goal it was taken at."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from bisect import bisect_left, bisect_right, insort
+from collections import Counter, deque
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from nbv_planner.errors import InputRejectedError, SettingError, StateFileError
+from nbv_planner.geometry import angle_difference
+from nbv_planner.settings import Settings, setting
+from nbv_planner.world.pose import CameraPose
+from nbv_planner.world.scan import Scan
+
+# A pose older than the newest by more than this (nanoseconds) does not arrive late: the clock has jumped back.
+_LATE = 1_000_000_000
+
+
+class PoseTrack:
+    """A bounded number of poses in the order of their stamps, in any order of arrival.
+
+    Between two poses that are not too far apart the pose is interpolated: position and heading along straight lines,
+    the heading the shorter way. Elsewhere the nearest pose in time counts, if it is near enough.
+    """
+
+    def __init__(self, size: int, tolerance: int, gap: int) -> None:
+        """Start without a pose.
+
+        Args:
+            size: number of poses kept.
+            tolerance: greatest time to a pose that counts without interpolation, nanoseconds.
+            gap: greatest time between two poses that are interpolated, nanoseconds.
+        """
+        self._size, self._tolerance, self._gap = size, tolerance, gap
+        self._stamps: list[int] = []
+        self._poses: dict[int, CameraPose] = {}
+
+    def clear(self) -> None:
+        """Forget all poses."""
+        self._stamps.clear()
+        self._poses.clear()
+
+    def add(self, stamp: int, pose: CameraPose) -> None:
+        """Add a pose (`stamp` in nanoseconds); one of a clock that has jumped back replaces all others."""
+        if self._stamps and stamp < self._stamps[-1] - _LATE:
+            self.clear()
+        if stamp not in self._poses:
+            insort(self._stamps, stamp)
+        self._poses[stamp] = pose
+        if len(self._stamps) > self._size:
+            del self._poses[self._stamps.pop(0)]
+
+    def at(self, stamp: int, frame: str = "") -> CameraPose | None:
+        """Pose at `stamp` (nanoseconds), or None as long as no later pose has arrived; it holds for every `frame`.
+
+        Raises:
+            InputRejectedError: `pose_too_far` (no pose is near enough) or `pose_gap` (the poses around are too far
+                apart).
+        """
+        after = bisect_left(self._stamps, stamp)
+        if after == len(self._stamps):
+            return None
+        later = self._stamps[after]
+        earlier = later if later == stamp or after == 0 else self._stamps[after - 1]
+        if later - earlier <= self._gap and earlier <= stamp:
+            return self._between(earlier, later, stamp)
+        nearest = min(earlier, later, key=lambda other: abs(other - stamp))
+        if abs(nearest - stamp) <= self._tolerance:
+            return self._poses[nearest]
+        if earlier == later:
+            raise InputRejectedError("pose_too_far", f"the first pose is {_ms(later - stamp)} later than the scan")
+        raise InputRejectedError("pose_gap", f"the poses around the scan are {_ms(later - earlier)} apart")
+
+    def latest(self, frame: str = "") -> tuple[int, CameraPose] | None:
+        """Stamp (nanoseconds) and pose of the newest one, or None."""
+        return (self._stamps[-1], self._poses[self._stamps[-1]]) if self._stamps else None
+
+    def during(self, first: int, last: int, frame: str = "") -> list[CameraPose]:
+        """All poses from the last one at `first` or before to the last one at `last` or before (nanoseconds).
+
+        None as long as the poses do not reach back that far; from a track that is full, those that it still has.
+        """
+        start = bisect_right(self._stamps, first) - 1
+        if start < 0 and len(self._stamps) < self._size:
+            return []
+        return [self._poses[stamp] for stamp in self._stamps[max(start, 0) : bisect_right(self._stamps, last)]]
+
+    def _between(self, earlier: int, later: int, stamp: int) -> CameraPose:
+        first, second = self._poses[earlier], self._poses[later]
+        if earlier == later:
+            return first
+        part = (stamp - earlier) / (later - earlier)
+        turn = float(angle_difference(second.yaw, first.yaw))
+        covariance = first.covariance
+        if covariance is not None:
+            covariance = None if second.covariance is None else covariance.between(second.covariance, part)
+        return CameraPose(
+            x=first.x + part * (second.x - first.x),
+            y=first.y + part * (second.y - first.y),
+            yaw=first.yaw + part * turn,
+            covariance=covariance,
+            height=first.height + part * (second.height - first.height),
+        )
+
+
+def _ms(nanoseconds: int) -> str:
+    return f"{nanoseconds / 1e6:.0f} ms"
+
+
+# Most poses kept for settle_time: ten seconds at 100 Hz.
+_REMEMBERED = 1000
+
+
+@dataclass(frozen=True)
+class ArrivalSettings(Settings):
+    """When the camera counts as being at its goal.
+
+    Raises:
+        SettingError: a value is out of range.
+    """
+
+    position_tolerance: float = setting(0.05, "Distance to the goal within which the camera has arrived.", unit="m",
+                                        gt=0.0)
+    heading_tolerance: float = setting(
+        0.02, "Difference to the goal's heading within which the camera has arrived.", unit="rad", gt=0.0, le=math.pi
+    )
+    settle_time: float = setting(
+        0.0, "Time within the tolerances after which the camera has arrived and scans count.", unit="s",
+        ge=0.0, le=10.0,
+    )
+
+    def reached(self, pose: CameraPose, goal: CameraPose) -> bool:
+        """Whether `pose` counts as `goal`."""
+        distance, turn = offset(pose, goal)
+        return distance <= self.position_tolerance and turn <= self.heading_tolerance
+
+
+def offset(pose: CameraPose, goal: CameraPose) -> tuple[float, float]:
+    """Distance, metres, and difference of the headings, radians in [0, π], between a pose and its goal."""
+    return math.hypot(pose.x - goal.x, pose.y - goal.y), abs(float(angle_difference(pose.yaw, goal.yaw)))
+
+
+@dataclass(frozen=True)
+class MatchingSettings(Settings):
+    """How scans are matched with poses.
+
+    Raises:
+        SettingError: a value is out of range, or `scans_per_view` exceeds `queue_size`.
+    """
+
+    integrate: str = setting(
+        "at_view",
+        "Which scans count: at_view uses those taken while the camera is at its goal, always uses all.",
+        choices=("at_view", "always"),
+    )
+    scans_per_view: int = setting(1, "Number of scans that count at each goal.", ge=1, le=1000)
+    pose_tolerance: float = setting(
+        0.05, "Greatest time between a scan and its pose where it cannot be interpolated.", unit="s", ge=0.0
+    )
+    pose_gap: float = setting(
+        0.5, "Greatest time between the two poses around a scan for interpolating; 0 takes the nearest.", unit="s",
+        ge=0.0,
+    )
+    pose_timeout: float = setting(
+        2.0, "Time for which a scan waits for its pose, by the stamps of later scans.", unit="s", gt=0.0
+    )
+    queue_size: int = setting(40, "Number of scans and poses that may wait for each other.", ge=1, le=10_000)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.scans_per_view > self.queue_size:
+            raise SettingError(f"scans_per_view: {self.scans_per_view} must be <= {self.queue_size} (queue_size)")
+
+
+@dataclass(frozen=True, eq=False)
+class MatchedScan:
+    """A scan and the pose it was taken at.
+
+    Attributes:
+        stamp: time of the scan, nanoseconds.
+        scan: the scan.
+        pose: pose of the camera at that time.
+        view: number of goals received before it was returned.
+        frame: frame of the camera.
+    """
+
+    stamp: int
+    scan: Scan
+    pose: CameraPose
+    view: int = 0
+    frame: str = ""
+
+
+class PoseSource(Protocol):
+    """Source of the camera's latest poses."""
+
+    def at(self, stamp: int, frame: str) -> CameraPose | None:
+        """Pose of the camera frame `frame` at `stamp` (nanoseconds), or None while it is not available yet.
+
+        Raises:
+            InputRejectedError: it will never be available.
+        """
+
+    def latest(self, frame: str) -> tuple[int, CameraPose] | None:
+        """Stamp (nanoseconds) and pose of the newest one of `frame`, or None.
+
+        Raises:
+            InputRejectedError: it cannot be used.
+        """
+
+    def during(self, first: int, last: int, frame: str) -> list[CameraPose]:
+        """All poses of `frame` from the last one at `first` or before to the last one at `last` or before."""
+
+
+class ScanMatcher:
+    """Holds scans, poses and the goal, in any order of arrival, and returns the scans that count.
+
+    A scan taken at the goal may arrive before the goal itself, since they come from different senders; so matched
+    scans are kept for a while, and the first ones taken at the goal after the goal was received count. If the camera
+    leaves the goal after that and comes back, the first ones after its return count too: a planner that has seen it
+    leave waits for them.
+    """
+
+    def __init__(
+        self, matching: MatchingSettings, arrival: ArrivalSettings, poses: PoseSource | None = None
+    ) -> None:
+        """Start empty; without a source of `poses`, those passed to :meth:`add_pose` count."""
+        self._matching = matching
+        self._arrival = arrival
+        self._track = PoseTrack(
+            max(matching.queue_size, _REMEMBERED), round(matching.pose_tolerance * 1e9), round(matching.pose_gap * 1e9)
+        )
+        self._poses: PoseSource = self._track if poses is None else poses
+        self._timeout = round(matching.pose_timeout * 1e9)
+        self._scans: deque[tuple[int, Scan, str]] = deque()  # stamp, scan, frame
+        self._matched: deque[MatchedScan] = deque(maxlen=matching.queue_size)
+        self._here: deque[MatchedScan] = deque(maxlen=matching.queue_size)  # those of the matched that count
+        self._from, self._frame = 0, ""
+        self.drops: Counter[str] = Counter()
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget everything that waits, and the goal."""
+        self._scans.clear()
+        self._track.clear()
+        self._matched.clear()
+        self._here.clear()
+        self._goal: tuple[int, CameraPose] | None = None
+        self._goals = self._taken = self.matches = 0
+
+    def state(self) -> dict[str, Any]:
+        """The goal, and how many goals and scans there were, as plain values; what waits is not in it."""
+        goal = self._goal and [self._goal[0], self._goal[1].x, self._goal[1].y, self._goal[1].yaw]
+        return {"goal": goal, "goals": self._goals, "taken": self._taken}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Restore the :meth:`state` of another matcher: scans of its goal do not count twice.
+
+        Raises:
+            StateFileError: `content`: it is no such state; nothing is changed.
+        """
+        goal, goals, taken = (state.get(name) for name in ("goal", "goals", "taken"))
+        if type(goals) is not int or type(taken) is not int or min(goals, taken) < 0:
+            raise StateFileError("content", f"goals, taken: {goals!r}, {taken!r} must be integers >= 0")
+        if goal is not None and not _is_goal(goal):
+            raise StateFileError("content", f"goal: {goal!r} must be stamp, x, y, yaw")
+        self.reset()
+        self._goal = None if goal is None else (goal[0], CameraPose(*goal[1:]))
+        self._goals, self._taken = goals, taken
+        self._from = 0 if goal is None else goal[0]
+
+    def add_scan(self, stamp: int, scan: Scan, frame: str = "") -> list[MatchedScan]:
+        """Add a scan (`stamp` in nanoseconds) of the camera frame `frame`; returns those that can be matched now."""
+        self._scans.append((stamp, scan, frame))
+        if len(self._scans) > self._matching.queue_size:
+            self._scans.popleft()
+            self.drops["scan.no_pose"] += 1
+        found = self.match()
+        self._give_up(stamp)
+        return found
+
+    def add_pose(self, stamp: int, pose: CameraPose) -> list[MatchedScan]:
+        """Add a pose (`stamp` in nanoseconds); returns those that can be matched now."""
+        self._track.add(stamp, pose)
+        return self.match()
+
+    def set_goal(self, stamp: int, goal: CameraPose) -> None:
+        """Set the goal; the same one again (same stamp) changes nothing."""
+        if self._goal is None or self._goal[0] != stamp:
+            self._goal, self._taken, self._from = (stamp, goal), 0, stamp
+            self._goals += 1
+            self._here.clear()
+            self._here.extend(filter(self._counts, self._matched))
+
+    def take(self) -> list[MatchedScan]:
+        """Return the scans that count, each once: those of the current goal once all of them have arrived, or all."""
+        if self._matching.integrate == "always":
+            return self._hand_out(list(self._matched))
+        if self._goal is None or (self._taken and not self._left(self._goal[1])):
+            return []
+        if len(self._here) < self._matching.scans_per_view:
+            return []
+        here = list(self._here)[: self._matching.scans_per_view]
+        self._taken, self._from, self._frame = len(here), here[-1].stamp, here[-1].frame
+        return self._hand_out(here)
+
+    def _counts(self, match: MatchedScan) -> bool:
+        """Whether the camera had been at its goal for `settle_time` when the scan was taken."""
+        if self._goal is None or match.stamp < self._from:
+            return False
+        poses, settle = [match.pose], round(self._arrival.settle_time * 1e9)
+        if settle:
+            before = self._poses.during(match.stamp - settle, match.stamp, match.frame)
+            poses = before and [*before, match.pose]
+        return bool(poses) and all(self._arrival.reached(pose, self._goal[1]) for pose in poses)
+
+    def _left(self, goal: CameraPose) -> bool:
+        """Whether the camera has left the goal since its scans were taken; scans after that count again."""
+        with suppress(InputRejectedError):
+            newest = self._poses.latest(self._frame)
+            if newest is not None and newest[0] > self._from and not self._arrival.reached(newest[1], goal):
+                self._taken, self._from = 0, newest[0]
+                self._here.clear()
+        return self._taken == 0
+
+    def _hand_out(self, scans: list[MatchedScan]) -> list[MatchedScan]:
+        self._matched.clear()
+        self._here.clear()
+        return [dataclasses.replace(match, view=self._goals) for match in scans]
+
+    def match(self) -> list[MatchedScan]:
+        """Match each waiting scan with its pose, if available; returns the matched ones."""
+        waiting, self._scans = self._scans, deque()
+        found = [match for scan in waiting if (match := self._with_pose(*scan)) is not None]
+        self._matched.extend(found)
+        self._here.extend(filter(self._counts, found))
+        self.matches += len(found)
+        return found
+
+    def _with_pose(self, stamp: int, scan: Scan, frame: str) -> MatchedScan | None:
+        """The scan with its pose, or None if it keeps waiting or is dropped."""
+        try:
+            pose = self._poses.at(stamp, frame)
+        except InputRejectedError as error:
+            self.drops[f"scan.{error.reason}"] += 1
+            return None
+        if pose is None:
+            self._scans.append((stamp, scan, frame))
+            return None
+        return MatchedScan(stamp, scan, pose, frame=frame)
+
+    def _give_up(self, newest: int) -> None:
+        """Drop the scans that have waited too long for a pose, and those of a clock that has jumped back since."""
+        kept = deque(scan for scan in self._scans if abs(newest - scan[0]) <= self._timeout)
+        if late := len(self._scans) - len(kept):
+            self.drops["scan.no_pose"] += late
+        self._scans = kept
+
+
+def _is_goal(values: object) -> bool:
+    """Whether `values` are a stamp and three finite numbers."""
+    if not isinstance(values, list) or len(values) != 4 or type(values[0]) is not int:
+        return False
+    return all(type(value) in (int, float) and math.isfinite(value) for value in values[1:])

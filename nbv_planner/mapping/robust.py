@@ -1,0 +1,207 @@
+"""The robust mapper: weights measurements by how well they fit with the others."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from copy import copy
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nbv_planner.errors import MeasurementError
+from nbv_planner.geometry import BoolArray, FloatArray
+from nbv_planner.gp.kernels import Kernel
+from nbv_planner.gp.posterior import posterior_from_state, posterior_state, saved_array
+from nbv_planner.mapping.belief import Evidence, Measurements, SurfaceBelief, evidence_from_rows
+from nbv_planner.mapping.mapper import MapperSettings, SurfaceMapper
+from nbv_planner.mapping.robust_fit import Beams, Linearised, RobustFit, RobustSettings, fit
+from nbv_planner.world.scan import FreeRays
+
+Arrays = Mapping[str, NDArray[Any]]
+
+
+def beam_rows(beams: Beams) -> FloatArray:
+    """Beams as rows: angle, radius, std, tilt, distance, bearing, three of the spread, scan and view, shape (11, n)."""
+    *columns, spread = dataclasses.astuple(beams.hits)
+    return np.vstack([*columns, spread.T, beams.scan, beams.view])
+
+
+def beams_from(rows: FloatArray) -> Beams:
+    """The beams that :func:`beam_rows` described.
+
+    Raises:
+        MeasurementError: a value that no beam has, or scans or views that do not rise.
+    """
+    if (np.diff(rows[-2:], prepend=0.0) < 0.0).any():
+        raise MeasurementError("beams: scans or views do not rise")
+    scan, view = rows[-2:].astype(np.intp)
+    return Beams(Measurements(*[*rows[:6], rows[6:9].T]), scan, view)
+
+
+def ray_rows(rays: Mapping[int, FreeRays]) -> FloatArray:
+    """Free rays as rows: scan, view angle and distance of the camera, bearing, length, of a hit; shape (6, n)."""
+    parts = [np.empty((6, 0))]
+    for scan, one in rays.items():
+        assert one.of_hit is not None
+        columns = (scan, one.view_angle, one.distance, one.bearing, one.length, one.of_hit)
+        parts.append(np.stack(np.broadcast_arrays(*columns)))
+    return np.concatenate(parts, axis=1)
+
+
+def rays_from(rows: FloatArray, beams: Beams) -> dict[int, FreeRays]:
+    """The rays that :func:`ray_rows` described, by scan.
+
+    Raises:
+        MeasurementError: a length is negative, or there are other hits than those of `beams`.
+    """
+    found = {}
+    for scan in np.unique(rows[0]):
+        _, view, distance, bearing, length, of_hit = rows[:, rows[0] == scan]
+        found[int(scan)] = FreeRays(float(view[0]), float(distance[0]), bearing, length, of_hit > 0.5)
+        if (length < 0.0).any() or found[int(scan)].hits != int((beams.scan == scan).sum()):
+            raise MeasurementError(f"rays: those of scan {int(scan)} do not fit its beams")
+    return found
+
+
+# A measurement of less weight than this counts as an outlier.
+_DOUBTED = 0.5
+
+
+class RobustMapper(SurfaceMapper):
+    """Condition a Gaussian process on measurements some of which may be wrong.
+
+    The newest measurements, `window` at most, are kept with their beams and refitted with every update
+    (:func:`nbv_planner.mapping.robust_fit.fit`); older ones stay in the belief with the weight that they had. So
+    memory and time stay bounded, and an outlier is permanent only once it has left the window.
+    """
+
+    def __init__(
+        self, kernel: Kernel, settings: MapperSettings, robust: RobustSettings, *, grid: FloatArray | None = None
+    ) -> None:
+        self._robust = robust
+        super().__init__(kernel, settings, grid=grid)
+
+    def reset(self) -> None:
+        """Forget all measurements."""
+        super().reset()
+        self._base, self._base_hits, self._base_evidence = self._posterior, self._hits, self._evidence
+        self._base_passed = np.full(len(self._grid), np.inf)
+        self._beams, self._rays, self._scans = Beams.none(), dict[int, FreeRays](), 0
+        self.last_fit: RobustFit | None = None
+
+    @property
+    def beams(self) -> Beams:
+        """The measurements that are refitted."""
+        return self._beams
+
+    @property
+    def doubted(self) -> BoolArray:
+        """Which of :attr:`beams` count as outliers now, shape (n,)."""
+        return np.zeros(0, dtype=bool) if self.last_fit is None else np.asarray(self.last_fit.weight < _DOUBTED)
+
+    def add(
+        self, measurements: Measurements, *, same_view: bool = False, free: Iterable[FreeRays] = ()
+    ) -> None:
+        """Add measurements and fit; see :meth:`SurfaceMapper.add`."""
+        self._views += not same_view
+        rays = [one for one in free if one.of_hit is not None]
+        sizes = [one.hits for one in rays]
+        if sum(sizes) != len(measurements):
+            rays, sizes = [], [len(measurements)]
+        scan = np.repeat(np.arange(len(sizes)) + self._scans, sizes)
+        self._beams = self._beams.joined(Beams(measurements, scan, np.full(len(scan), self._views)))
+        self._rays = {**self._rays, **dict(enumerate(rays, start=self._scans))}
+        self._scans += len(sizes)
+        self._fit()
+
+    def belief(self) -> SurfaceBelief:
+        """Posterior given all measurements so far, inside what is known to be free if the settings require it."""
+        belief = super().belief()
+        return bounded(belief, self._passed(self._scans)) if self._robust.free_space_bound else belief
+
+    def _passed(self, last: int) -> FloatArray:
+        """Least radius at which a beam passed that met nothing, in the scans up to `last`, shape (M,), metres."""
+        bounds = [rays.misses.bound(self._grid) for scan, rays in self._rays.items() if scan <= last]
+        return np.asarray(np.min([self._base_passed, *bounds], axis=0))
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Everything that the mapper holds, see :meth:`SurfaceMapper.state`."""
+        fitted, rows = self.last_fit, np.empty((6, 0))
+        if fitted is not None:
+            rows = np.stack([*dataclasses.astuple(fitted.data), fitted.weight])
+        kept = {
+            "beams": beam_rows(self._beams), "rays": ray_rows(self._rays), "scans": np.array(self._scans),
+            "fit": rows, "base_hits": self._base_hits, "base_evidence": self._base_evidence.rows,
+            "base_passed": self._base_passed,
+        }
+        base = {f"base_{name}": values for name, values in posterior_state(self._base).items()}
+        return {**super().state(), **base, **kept}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Restore the :meth:`state` of another mapper of the same kernel, settings and grid."""
+        blank, size = copy(self), len(self._grid)
+        blank.reset()
+        SurfaceMapper.restore(blank, state)
+        blank._beams = beams_from(saved_array(state, "beams", 11, None))
+        blank._rays = rays_from(saved_array(state, "rays", 6, None), blank._beams)
+        blank._scans = int(saved_array(state, "scans", dtype=np.integer, least=0))
+        base = {name.removeprefix("base_"): values for name, values in state.items() if name.startswith("base_")}
+        blank._base = posterior_from_state(blank._base, base)
+        blank._base_evidence = evidence_from_rows(saved_array(base, "evidence", 4, size, finite=False))
+        blank._base_hits = saved_array(base, "hits", size, dtype=np.uint32)
+        blank._base_passed = saved_array(base, "passed", size, finite=False, least=0.0)
+        *columns, weight = saved_array(state, "fit", 6, len(blank._beams))
+        data = Linearised(*columns)
+        if (data.std <= 0.0).any() or (weight < 0.0).any():
+            raise MeasurementError("fit: a standard deviation is not positive, or a weight negative")
+        if len(blank._beams):
+            blank.last_fit = RobustFit(blank._posterior, blank._trusted, data, weight, 0)
+        self.__dict__.update(blank.__dict__)
+
+    def _fit(self) -> None:
+        """Fit the newest measurements, and move those beyond the window to the base."""
+        if len(self._beams) == 0:
+            self._hits, self._evidence = self._with(self._beams.scan >= 0)
+            return
+        self.last_fit = fit(self._base, self._grid, self._beams, self._robust)
+        self._posterior, self._trusted = self.last_fit.posterior, self.last_fit.trusted
+        self._hits, self._evidence = self._with(np.ones(len(self._beams), dtype=bool))
+        excess = len(self._beams) - self._robust.window
+        if excess > 0:
+            self._let_go(self._beams.scan <= self._beams.scan[excess - 1])
+
+    def _let_go(self, old: BoolArray) -> None:
+        """Move the `old` measurements, all of their scans, to the base permanently."""
+        assert self.last_fit is not None
+        self._base_hits, self._base_evidence = self._with(old)
+        self._base = self.last_fit.conditioned(self._base, old)
+        newest = int(self._beams.scan[old][-1])
+        self._base_passed = self._passed(newest)
+        self._rays = {scan: rays for scan, rays in self._rays.items() if scan > newest}
+        self._beams, self.last_fit = self._beams.chosen(~old), self.last_fit.chosen(~old)
+
+    def _with(self, chosen: BoolArray) -> tuple[NDArray[np.integer[Any]], Evidence]:
+        """Hits and evidence of the base measurements, and of the `chosen` ones among those that are kept."""
+        hits, evidence = self._base_hits, self._base_evidence
+        doubted, scans = self.doubted, self._beams.scan
+        if self.last_fit is not None:
+            good = chosen & ~doubted
+            angle, radius, std = self.last_fit.weighted(good)
+            hits = hits + self._new_hits(angle)
+            evidence = evidence.adding(self._grid, angle, radius, std)
+        last = int(scans[chosen][-1]) if chosen.any() else self._scans
+        for scan, rays in self._rays.items():
+            if scan <= last:
+                evidence = evidence.bounded(rays.without_hits(doubted[scans == scan]).bound(self._grid))
+        return hits, evidence
+
+
+def bounded(belief: SurfaceBelief, free: FloatArray) -> SurfaceBelief:
+    """Lower the upper bound, and with it the mean, to where a beam has passed: `free`, shape (M,), metres.
+
+    Where that is below the lower bound the two contradict each other, and the belief, based on more beams, is kept.
+    """
+    upper = np.where(free >= belief.lower, np.minimum(belief.upper, free), belief.upper)
+    return dataclasses.replace(belief, upper=upper, mean=np.minimum(belief.mean, upper))

@@ -1,0 +1,226 @@
+"""Saved state of a node: a self-describing, versioned, checksummed file, and the map that the mapper keeps in it.
+
+The file is an NPZ archive without compression, which `numpy.load(..., allow_pickle=False)` opens. Its array `header` is
+a JSON text: format, version, kind, episode, the settings that the content depends on, the plain values, and the
+versions of what wrote it. The comment of the archive is the SHA-256 of every byte before it, so that any change of the
+file is detected.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import json
+import os
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nbv_planner.errors import StateFileError
+from nbv_planner.mapping.scans import ScanMapping
+from nbv_planner.system import check_regular, read_regular
+from nbv_planner.versions import versions
+
+FORMAT = "nbv_planner state"
+VERSION = 1
+HEADER = "header"
+_LARGEST = 10**9  # bytes
+_MARK = b"sha256:"
+_TRAILER = len(_MARK) + 2 * hashlib.sha256().digest_size
+Arrays = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class SavedState:
+    """Content of a state file.
+
+    Attributes:
+        kind: kind of the state, for example `surface map`.
+        values: plain values, as JSON holds them.
+        arrays: arrays by name, none of them of objects.
+        settings: the settings that the content depends on, by class and name.
+        episode: name of the episode; empty if it has none.
+    """
+
+    kind: str
+    values: Mapping[str, Any]
+    arrays: Arrays = field(default_factory=dict)
+    settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    episode: str = ""
+
+
+def encode(state: SavedState) -> bytes:
+    """Return the bytes of the file that holds `state`."""
+    header = {
+        "format": FORMAT, "version": VERSION, "kind": state.kind, "episode": state.episode,
+        "settings": state.settings, "values": state.values, "written_by": versions(),
+    }
+    buffer = io.BytesIO()
+    np.savez(buffer, **{HEADER: np.array(json.dumps(header)), **state.arrays})  # type: ignore[arg-type]
+    # The last two bytes of an archive are the length of its comment: still none.
+    body = buffer.getvalue()[:-2] + _TRAILER.to_bytes(2, "little")
+    return body + _MARK + hashlib.sha256(body).hexdigest().encode()
+
+
+def decode(content: bytes) -> SavedState:
+    """Read what :func:`encode` wrote.
+
+    Raises:
+        StateFileError: `damaged`, `version` or `content`, with what was found.
+    """
+    body, trailer = content[:-_TRAILER], content[-_TRAILER:]
+    if trailer != _MARK + hashlib.sha256(body).hexdigest().encode():
+        raise StateFileError("damaged", "its checksum does not fit: it is damaged, cut off, or no state file")
+    try:
+        with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        header = json.loads(str(arrays.pop(HEADER)))
+        return _described(header, arrays)
+    except (ValueError, KeyError, TypeError, AttributeError, OSError, zipfile.BadZipFile) as error:
+        if isinstance(error, StateFileError):
+            raise
+        raise StateFileError("content", f"it is no state file ({type(error).__name__}: {error})") from error
+
+
+def _described(header: dict[str, Any], arrays: Arrays) -> SavedState:
+    if header["format"] != FORMAT:
+        raise StateFileError("content", f"its format is {header['format']!r}, expected {FORMAT!r}")
+    if header["version"] != VERSION:
+        raise StateFileError("version", f"it has version {header['version']}, this package reads version {VERSION}")
+    return SavedState(header["kind"], header["values"], arrays, header["settings"], header["episode"])
+
+
+def write_state(path: str | Path, state: SavedState) -> int:
+    """Write a state file: beside its path, flushed to the disk, then moved there.
+
+    A process or machine that dies meanwhile leaves the old file or the new one, never a part of one.
+
+    Returns:
+        Size of the file, bytes.
+
+    Raises:
+        StateFileError: `not_written`, with why.
+    """
+    path, content = Path(path), encode(state)
+    beside = path.with_name(f".{path.name}.tmp")
+    try:
+        with contextlib.suppress(FileNotFoundError):
+            check_regular(path.stat().st_mode)  # a FIFO or a device would be replaced
+        with beside.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+        _sync_folder(path.parent)
+    except OSError as error:
+        raise StateFileError("not_written", f"cannot write {path}: {error.strerror or error}") from error
+    return len(content)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Flush the move itself: otherwise a power cut may restore the old name."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def read_state(
+    path: str | Path, kind: str, settings: Mapping[str, Mapping[str, Any]] | None = None, episode: str = ""
+) -> SavedState:
+    """Read a state file and check that it is the expected one.
+
+    Args:
+        path: the file.
+        kind: kind that it must have.
+        settings: settings that its content must depend on; None accepts any.
+        episode: name of the episode that it must belong to; empty accepts any.
+
+    Raises:
+        StateFileError: `missing`, `unreadable`, `damaged`, `version`, `content`, `kind`, `episode` or `settings`; the
+            message names the file, what was found and what was expected.
+    """
+    try:
+        state = decode(read_regular(path, _LARGEST))
+        _check_wanted(state, kind, settings, episode)
+    except FileNotFoundError as error:
+        raise StateFileError("missing", f"{path} does not exist") from error
+    except OSError as error:
+        raise StateFileError("unreadable", f"cannot read {path}: {error.strerror or error}") from error
+    except StateFileError as error:
+        raise StateFileError(error.reason, f"{path}: {error}") from error
+    return state
+
+
+def _check_wanted(
+    state: SavedState, kind: str, settings: Mapping[str, Mapping[str, Any]] | None, episode: str
+) -> None:
+    if state.kind != kind:
+        raise StateFileError("kind", f"it holds a {state.kind}, expected a {kind}")
+    if episode and state.episode != episode:
+        raise StateFileError("episode", f"it belongs to episode {state.episode!r}, this is {episode!r}")
+    for group, values in (settings or {}).items():
+        known = state.settings.get(group, {})
+        for name in sorted({*values, *known}):
+            if known.get(name) != values.get(name):
+                raise StateFileError(
+                    "settings", f"it was made with {name} = {known.get(name)!r}, this node has {values.get(name)!r}"
+                )
+
+
+KIND = "surface map"
+_COUNTS = ("stamp", "newest_view", "views", "scans")
+
+
+@dataclass(frozen=True, eq=False)
+class SurfaceMap:
+    """What has been mapped up to a moment. Later changes of the mapper do not affect it.
+
+    Attributes:
+        mapper: the mapping; must not be added to, but copied.
+        matching: goals and scans returned, see :meth:`ScanMatcher.state`; every scan returned is in the model.
+        stamp: time of the newest scan in the model, nanoseconds; 0 before the first.
+        newest_view: number of the newest view of which the model holds a scan; -1 before the first.
+        views: number of views in the model.
+        scans: number of scans in the model.
+    """
+
+    mapper: ScanMapping
+    matching: Mapping[str, Any]
+    stamp: int = 0
+    newest_view: int = -1
+    views: int = 0
+    scans: int = 0
+
+    def values(self) -> dict[str, Any]:
+        """Plain values for a state file."""
+        return {"matching": dict(self.matching), **{name: getattr(self, name) for name in _COUNTS}}
+
+    def arrays(self) -> Arrays:
+        """Arrays for a state file."""
+        return self.mapper.state()
+
+
+def map_from_state(state: SavedState, blank: ScanMapping) -> SurfaceMap:
+    """The map that a state file holds; fills `blank`, a mapping of the same settings without measurements.
+
+    Raises:
+        StateFileError: `content`: a value is impossible.
+        MeasurementError: an array is impossible.
+    """
+    counts = {name: state.values.get(name) for name in _COUNTS}
+    for name, count in counts.items():
+        if type(count) is not int or count < (-1 if name == "newest_view" else 0):
+            raise StateFileError("content", f"{name}: {count!r} is no number of {name}")
+    matching = state.values.get("matching")
+    if not isinstance(matching, dict):
+        raise StateFileError("content", "matching: is missing")
+    blank.restore(state.arrays)
+    return SurfaceMap(blank, matching, **counts)  # type: ignore[arg-type]

@@ -1,0 +1,240 @@
+"""From scans to measurements: what each beam measures of the surface."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nbv_planner.geometry import BoolArray, FloatArray, angle_difference, cartesian_to_polar, wrap_angle
+from nbv_planner.mapping.belief import Measurements, SurfaceBelief
+from nbv_planner.mapping.matching import MatchedScan
+from nbv_planner.mapping.model_checks import ModelChecks
+from nbv_planner.mapping.surface_model import SurfaceModel
+from nbv_planner.settings import check_settings, setting
+from nbv_planner.world.pose import CameraPose
+from nbv_planner.world.scan import FreeRays, RangeNoise, Scan
+from nbv_planner.world.scene import Scene
+
+# A beam counts as free up to this many standard deviations short of what it met.
+_NOISE_MARGIN = 3.0
+
+
+@dataclass(frozen=True)
+class MeasurementSettings:
+    """How returns become surface measurements.
+
+    Raises:
+        SettingError: a value is out of range.
+    """
+
+    noise_std: float = setting(0.2, "Standard deviation of a range measurement, as the mapper assumes it.",
+                               unit="m", ge=1e-6)
+    noise_std_per_metre: float = setting(0.0, "Part of the standard deviation that grows with range.",
+                                         unit="m/m", ge=0.0)
+    radius_margin: float = setting(1.0, "How far outside [radius_min, radius_max] a return still counts.",
+                                   unit="m", ge=0.0)
+
+    def __post_init__(self) -> None:
+        """Check the values."""
+        check_settings(self)
+
+    @property
+    def noise(self) -> RangeNoise:
+        """Noise of the ranges, as the mapper assumes it."""
+        return RangeNoise(self.noise_std, self.noise_std_per_metre)
+
+
+@dataclass(frozen=True, eq=False)
+class ScanMeasurements:
+    """What one scan measures of the surface.
+
+    Attributes:
+        measurements: the returns that count.
+        misses: bearings of beams that met no surface (`+inf`), shape (m,), radians: free-space evidence.
+        free: free space along the beams.
+        dropped: number of beams left out, by reason.
+    """
+
+    measurements: Measurements
+    misses: FloatArray
+    free: FreeRays
+    dropped: dict[str, int] = field(default_factory=dict)
+
+
+def scan_to_measurements(
+    scan: Scan, pose: CameraPose, scene: Scene, settings: MeasurementSettings, noise_factor: float = 1.0
+) -> ScanMeasurements:
+    """Turn the returns of a scan taken at any camera pose into surface measurements.
+
+    The standard deviations are those of the ranges; with the tilt of each beam the mapper can turn them into those of
+    the radii (:meth:`nbv_planner.mapping.belief.Measurements.radial`). Beams are left out, and counted, for these
+    reasons: `nan`, `too_close` (-inf or below the least range), `not_positive`, `too_far` (above the greatest range),
+    `outside_bounds` and `inside_bounds` (radius above or below the bounds by more than `radius_margin`), and
+    `no_return` (`+inf`) where a miss of the sensor tells nothing; else a miss is no drop.
+
+    Args:
+        scan: what the sensor returned.
+        pose: where it stood.
+        scene: bounds of the radius and of the range, and the sensor.
+        settings: noise as declared, and margin of the bounds.
+        noise_factor: how much larger the noise is than declared.
+    """
+    ranges = np.asarray(scan.ranges, dtype=float)
+    margin, sensor = settings.radius_margin, scene.sensor
+    low, high = max(scan.range_min, sensor.range_min), min(scan.range_max, sensor.range_max)
+    nan, miss = np.isnan(ranges), np.isposinf(ranges)
+    reasons = {
+        "nan": nan,
+        "not_positive": np.isfinite(ranges) & (ranges <= 0.0),
+        "too_close": np.isneginf(ranges) | ((ranges > 0.0) & (ranges < low)),
+        "too_far": np.isfinite(ranges) & (ranges > high) & (ranges >= low),
+    }
+    if not sensor.misses_are_free:
+        reasons["no_return"], miss = miss, np.zeros(len(miss), dtype=bool)
+    kept = np.flatnonzero((ranges >= low) & (ranges <= high) & (ranges > 0.0))
+    bearings = scan.bearings[kept]
+    angle, radius = cartesian_to_polar(*pose.to_world(bearings, ranges[kept]))
+    tilt = angle_difference(pose.yaw + bearings, angle)
+    reasons["outside_bounds"] = radius > scene.radius_max + margin
+    reasons["inside_bounds"] = radius < scene.radius_min - margin
+    inside = ~(reasons["outside_bounds"] | reasons["inside_bounds"])
+    dropped = {reason: int(mask.sum()) for reason, mask in reasons.items()}
+    distance = ranges[kept][inside]
+    incidence = np.zeros(len(ranges))
+    incidence[kept] = np.abs(angle_difference(tilt, math.pi))
+    std = noise_factor * sensor.range_std(settings.noise, distance, incidence[kept][inside])
+    spread = None if pose.covariance is None else pose.covariance.hit_spread(angle[inside], tilt[inside], distance)
+    return ScanMeasurements(
+        measurements=Measurements(
+            angle[inside], radius[inside], std, tilt[inside], distance, bearings[inside], spread
+        ),
+        misses=scan.bearings[miss],
+        free=_free_rays(
+            pose, scan.bearings, np.where(miss, high, ranges), miss, _at(kept[inside], ranges),
+            lambda chosen, length: noise_factor * sensor.range_std(settings.noise, length, incidence[chosen]),
+        ),
+        dropped={reason: number for reason, number in dropped.items() if number},
+    )
+
+
+def _at(index: NDArray[np.intp], like: FloatArray) -> BoolArray:
+    """Mask of the shape of `like` that is true at `index`."""
+    mask = np.zeros(len(like), dtype=bool)
+    mask[index] = True
+    return mask
+
+
+def _free_rays(
+    pose: CameraPose, bearing: FloatArray, ranges: FloatArray, miss: BoolArray, hit: BoolArray,
+    std_of: Callable[[BoolArray, FloatArray], FloatArray],
+) -> FreeRays:
+    """Free space along the beams, missed or hit: their range less some standard deviations of its noise."""
+    chosen = miss | hit
+    ranges = ranges[chosen]
+    std = std_of(chosen, ranges)
+    centre = wrap_angle(pose.view_angle + np.pi)
+    return FreeRays(
+        pose.view_angle, math.hypot(pose.x, pose.y), angle_difference(pose.yaw + bearing[chosen], centre),
+        np.maximum(ranges - _NOISE_MARGIN * std, 0.0), hit[chosen],
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class MappedScans:
+    """What was mapped.
+
+    Attributes:
+        views: number of views that are new.
+        measurements: the returns that count.
+        dropped: number of beams left out, by reason.
+    """
+
+    views: int
+    measurements: Measurements
+    dropped: Counter[str]
+
+
+class ScanMapping:
+    """Maps scans: the surface model, and the checks of what it assumes.
+
+    Attributes:
+        model: the surface model.
+        checks: what is known of its assumptions; they give the noise.
+    """
+
+    def __init__(self, model: SurfaceModel, scene: Scene, settings: MeasurementSettings, checks: ModelChecks) -> None:
+        """Put the parts together.
+
+        Args:
+            model: the surface model, which changes.
+            scene: bounds of the radius and of the range.
+            settings: how returns become measurements.
+            checks: collects what the scans say, and changes.
+        """
+        self.model, self.checks = model, checks
+        self._scene, self._settings = scene, settings
+
+    def add(self, scans: Sequence[MatchedScan], newest_view: int) -> MappedScans:
+        """Condition the model on scans, those of a view at once.
+
+        Args:
+            scans: in the order in which they were taken.
+            newest_view: number of the newest view of which it holds a scan.
+        """
+        views, dropped, hits = 0, Counter[str](), list[Measurements]()
+        for view, of_view in groupby(scans, key=lambda match: match.view):
+            found = self._measured(list(of_view), new_view=view > newest_view)
+            new = Measurements.together([one.measurements for one in found])
+            self.model.add(new, same_view=view <= newest_view, free=[one.free for one in found])
+            hits.append(new)
+            views += view > newest_view
+            for one in found:
+                dropped.update(one.dropped)
+        return MappedScans(views, Measurements.together(hits), dropped)
+
+    def _measured(self, scans: Sequence[MatchedScan], *, new_view: bool) -> list[ScanMeasurements]:
+        """What the scans of a view measure, with the noise that they show; the first one stands for a new view."""
+        for number, match in enumerate(scans):
+            self.checks.scanned(match.scan, match.pose, new_view=new_view and number == 0)
+        factor = self.checks.noise_factor
+        found = [scan_to_measurements(match.scan, match.pose, self._scene, self._settings, factor) for match in scans]
+        if new_view:
+            self.checks.mapped(scans[0].pose, found[0].measurements, found[0].free)
+        return found
+
+    def belief(self) -> SurfaceBelief:
+        """The model's belief, and whether what it assumes holds."""
+        belief = self.model.belief()
+        return dataclasses.replace(belief, checks=self.checks.judge(belief))
+
+    def copy(self) -> ScanMapping:
+        """An independent copy."""
+        return ScanMapping(self.model.copy(), self._scene, self._settings, self.checks.copy())
+
+    def reset(self) -> None:
+        """Forget all scans."""
+        self.model.reset()
+        self.checks.reset()
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Everything that is held, as arrays by name."""
+        return {**self.model.state(), **self.checks.state()}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Restore the :meth:`state` of another one of the same settings.
+
+        Raises:
+            MeasurementError: it is no such state; nothing is changed.
+        """
+        checks = self.checks.copy()
+        checks.restore(state)
+        self.model.restore(state)
+        self.checks = checks

@@ -1,0 +1,270 @@
+"""Objectives that sum an area over a window around each view (I, C, CS, CSP, CSW), and U, UP at its own angle.
+
+Sums of what does not depend on the view are differences of prefix sums over the grid. The others add up the grid
+angles of each window in blocks of views; always by numpy's own pairwise summation and never as a matrix product,
+whose order of summation, and with it the last digit, differs from one linear algebra library to the next.
+
+All of it depends on camera, grid and views only and is kept between decisions. Cache keys are the bytes of the arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+
+from nbv_planner.geometry import (
+    TWO_PI,
+    BoolArray,
+    CircleInterpolation,
+    FloatArray,
+    IntArray,
+    angle_difference,
+    two_turns,
+    windows_of,
+    wrap_angle,
+)
+from nbv_planner.mapping.belief import SurfaceBelief
+from nbv_planner.planning.objectives.objective import ObjectiveInfo
+from nbv_planner.world.scene import Scene
+
+# Entries (view, grid angle) of one block: 1 MB, so that its rows stay in the processor's cache while they are summed.
+# 64 blocks are kept; beyond that, blocks are recomputed at each call, in the same memory.
+_BLOCK_ENTRIES = 1 << 17
+
+
+@dataclass(frozen=True, eq=False)
+class Windows:
+    """Simple intervals as ranges of indices on two turns of the grid, so that one across 0 is in one piece.
+
+    From the index of the `first` grid angle inside to that behind the `last`, at most M behind it, shape (V,) each.
+    """
+
+    first: IntArray
+    last: IntArray
+
+    def sums(self, values: FloatArray) -> FloatArray:
+        """Sum grid `values`, shape (M,), over each window by prefix sums, shape (V,)."""
+        running = prefix_sums(values)
+        return np.asarray(running[self.last] - running[self.first])
+
+
+def windows_among(scene: Scene, angle: FloatArray, views: FloatArray) -> Windows:
+    r"""Windows :math:`Φ_S(θ)` of all `views`, shape (V,), among rising angles in [0, 2π), shape (M,); radians."""
+    turns = np.concatenate([angle, angle + TWO_PI])
+    start = wrap_angle(views - scene.simple_half_width)
+    end = start + 2.0 * scene.simple_half_width
+    return Windows(np.searchsorted(turns, start, side="left"), np.searchsorted(turns, end, side="right"))
+
+
+@lru_cache(maxsize=8)
+def simple_windows(scene: Scene, grid: bytes, views: bytes) -> Windows:
+    """Windows of all views on a grid."""
+    return windows_among(scene, np.frombuffer(grid), np.frombuffer(views))
+
+
+def prefix_sums(values: FloatArray) -> FloatArray:
+    """Running sums over two turns of the grid: entry k sums the first k values, shape (2M + 1,)."""
+    sums = np.zeros(2 * len(values) + 1)
+    np.cumsum(two_turns(values), out=sums[1:])
+    return sums
+
+
+@dataclass(frozen=True, eq=False)
+class BoundaryBlock:
+    """Boundary of the field of view over the windows of some views; no window on the grid is wider than W.
+
+    Attributes:
+        first: index of each window's first grid angle on two turns, shape (v,).
+        width: number of grid angles in each window, shape (v,).
+        boundary: boundary at each of them, shape (v, W), metres; 0 behind the window.
+        falling: which of them lie on the side of falling angles, the view's own included, shape (v, W).
+        rising: which lie on the side of rising angles, the view's own included, shape (v, W).
+    """
+
+    first: IntArray
+    width: IntArray
+    boundary: FloatArray
+    falling: BoolArray
+    rising: BoolArray
+
+    @cached_property
+    def boundary_squared(self) -> FloatArray:
+        """Square of the boundary, shape (v, W), m²."""
+        return np.asarray(self.boundary**2)
+
+    def rows(self, values: FloatArray) -> FloatArray:
+        """Copy grid `values`, shape (M,), side by side with `boundary`, shape (v, W)."""
+        return windows_of(two_turns(values), self.first, self.boundary.shape[1])
+
+
+def boundary_blocks(scene: Scene, grid: FloatArray, views: FloatArray) -> Iterator[tuple[slice, BoundaryBlock]]:
+    """Parts of `views`, shape (V,), each with its block; memory does not grow with the number of views."""
+    key = grid.tobytes()
+    rows = max(1, _BLOCK_ENTRIES // _widest(scene, key))
+    for start in range(0, len(views), rows):
+        part = slice(start, start + rows)
+        yield part, _boundary_block(scene, key, views[part].tobytes())
+
+
+@lru_cache(maxsize=8)
+def _widest(scene: Scene, grid: bytes) -> int:
+    """No fewer than any window holds: fixed by the grid, so that a sum does not depend on the other views."""
+    angle = np.frombuffer(grid)
+    turns = np.concatenate([angle, angle + TWO_PI])
+    end = np.searchsorted(turns, angle + 2.0 * scene.simple_half_width, side="right")
+    # One more, since rounding decides about an angle on the end of a window.
+    return min(len(angle), int((end - np.arange(len(angle))).max()) + 1)
+
+
+@lru_cache(maxsize=64)
+def _boundary_block(scene: Scene, grid: bytes, views: bytes) -> BoundaryBlock:
+    angle, view = np.frombuffer(grid), np.frombuffer(views)[:, None]
+    windows = simple_windows(scene, grid, views)
+    width = windows.last - windows.first
+    place = np.arange(_widest(scene, grid))
+    at = angle[(windows.first[:, None] + place) % len(angle)]
+    inside: BoolArray = place < width[:, None]
+    offset = angle_difference(at, view)
+    return BoundaryBlock(
+        first=windows.first, width=width, boundary=np.where(inside, scene.fov_boundary(at, view), 0.0),
+        falling=inside & (offset <= 0.0), rising=inside & (offset >= 0.0),
+    )
+
+
+class Confidence:
+    r"""C: :math:`h^{-2}\sum_{φ\inΦ_I(θ)} \tfrac12(u^2 - l^2)\,Δφ` (eq. sum-interval-intersection).
+
+    On each side :math:`Φ_I` ends where the lower bound first meets the boundary of the field of view, seen from the
+    camera, or at the end of that boundary.
+    """
+
+    info = ObjectiveInfo("C", "confidence", "ynyyny", "not attempted")
+
+    def evaluate(self, belief: SurfaceBelief, scene: Scene, views: FloatArray) -> FloatArray:
+        """Value per candidate view, in pixels."""
+        values, area = np.empty(len(views)), prefix_sums(_area(belief, scene))
+        for part, block in boundary_blocks(scene, belief.angle, views):
+            first, last = _up_to_crossings(block, belief.lower)
+            values[part] = area[last] - area[first]
+        return values
+
+
+class ConfidenceSimple:
+    r"""CS: :math:`h^{-2}\sum_{φ\inΦ_S(θ)} \tfrac12(u^2 - l^2)\,Δφ` (thesis sec. CS)."""
+
+    info = ObjectiveInfo(
+        "CS", "confidence_simple", "yyyynn", "sublinear regret proved",
+        caveat="the sum of the objective exceeds the bound of its lemma, measured (docs/explanation/theory.md)",
+    )
+
+    def evaluate(self, belief: SurfaceBelief, scene: Scene, views: FloatArray) -> FloatArray:
+        """Value per candidate view, in pixels."""
+        return simple_windows(scene, belief.angle.tobytes(), views.tobytes()).sums(_area(belief, scene))
+
+
+class ConfidenceSimplePolar:
+    r"""CSP: :math:`h^{-2}\sum_{φ\inΦ_S(θ)} (u - l)\,Δφ` (thesis sec. CSP)."""
+
+    info = ObjectiveInfo("CSP", "confidence_simple_polar", "nynynn", "not attempted")
+
+    def evaluate(self, belief: SurfaceBelief, scene: Scene, views: FloatArray) -> FloatArray:
+        """Value per candidate view, in pixels per metre of radius."""
+        width = belief.width * belief.step / scene.pixel_size**2
+        return simple_windows(scene, belief.angle.tobytes(), views.tobytes()).sums(width)
+
+
+class ConfidenceSimpleWeighted:
+    r"""CSW: :math:`h^{-2}\sum_{φ\inΦ_S(θ)} \frac{fov_θ(φ)}{d_{cam}}\,\tfrac12(u^2 - l^2)\,Δφ` (eq. objective-csw)."""
+
+    info = ObjectiveInfo("CSW", "confidence_simple_weighted", "ooyyyn", "not attempted")
+
+    def evaluate(self, belief: SurfaceBelief, scene: Scene, views: FloatArray) -> FloatArray:
+        """Value per candidate view, in (weighted) pixels."""
+        values, area = np.empty(len(views)), _area(belief, scene) / scene.view_distance
+        for part, block in boundary_blocks(scene, belief.angle, views):
+            rows = block.rows(area)
+            rows *= block.boundary
+            values[part] = rows.sum(axis=1)
+        return values
+
+
+class Intersection:
+    r"""I: :math:`h^{-2}\sum_{φ\inΦ_S(θ)} \tfrac12\max(\min(u, fov_θ(φ))^2 - l^2, 0)\,Δφ` (eq. objective-i)."""
+
+    info = ObjectiveInfo("I", "intersection", "yoyyyn", "not attempted")
+
+    def evaluate(self, belief: SurfaceBelief, scene: Scene, views: FloatArray) -> FloatArray:
+        """Value per candidate view, in pixels."""
+        values, outer, inner = np.empty(len(views)), belief.upper**2, belief.lower**2
+        for part, block in boundary_blocks(scene, belief.angle, views):
+            rows = block.rows(outer)  # in place from here: new arrays would take longer than the arithmetic
+            np.minimum(rows, block.boundary_squared, out=rows)
+            rows -= block.rows(inner)
+            values[part] = np.maximum(rows, 0.0, out=rows).sum(axis=1)
+        return 0.5 * values * belief.step / scene.pixel_size**2
+
+
+def _area(belief: SurfaceBelief, scene: Scene) -> FloatArray:
+    """Area of the band in each grid step, shape (M,), in pixels."""
+    return 0.5 * (belief.upper**2 - belief.lower**2) * belief.step / scene.pixel_size**2
+
+
+def _up_to_crossings(block: BoundaryBlock, lower: FloatArray) -> tuple[IntArray, IntArray]:
+    """First index of the intersection interval of each view on two turns and the one behind the last, shape (v,).
+
+    The polar angle along a boundary ray departs steadily from the view, so the crossing nearest to the camera is the
+    one nearest in angle.
+    """
+    beyond = block.rows(lower) >= block.boundary
+    rising, falling = beyond & block.rising, (beyond & block.falling)[:, ::-1]
+    row, right, left = np.arange(len(beyond)), rising.argmax(axis=1), falling.argmax(axis=1)
+    begin = np.where(falling[row, left], beyond.shape[1] - left, 0)
+    end = np.where(rising[row, right], right, block.width)
+    return block.first + begin, block.first + np.maximum(end, begin)
+
+
+class Uncertainty:
+    r"""U: :math:`h^{-2}\,\tfrac12 |Φ_S| (u(θ)^2 - l(θ)^2)` (thesis eq. objective-u)."""
+
+    info = ObjectiveInfo("U", "uncertainty", "yyyynn", "sublinear regret proved")
+
+    def evaluate(self, belief: SurfaceBelief, scene: Scene, views: FloatArray) -> FloatArray:
+        """Value per candidate view, in pixels."""
+        lower, upper = _bounds(belief, views)
+        return _interval_length(scene, views) * (0.5 * (upper**2 - lower**2)) / scene.pixel_size**2
+
+
+class UncertaintyPolar:
+    r"""UP: :math:`h^{-2}\,|Φ_S| (u(θ) - l(θ))` (thesis eq. objective-up)."""
+
+    info = ObjectiveInfo("UP", "uncertainty_polar", "nynynn", "not proved")
+
+    def evaluate(self, belief: SurfaceBelief, scene: Scene, views: FloatArray) -> FloatArray:
+        """Value per candidate view, in pixels per metre of radius."""
+        lower, upper = _bounds(belief, views)
+        return _interval_length(scene, views) * (upper - lower) / scene.pixel_size**2
+
+
+def _interval_length(scene: Scene, views: FloatArray) -> FloatArray:
+    """Length |Φ_S| of each view's simple interval, shape (V,), radians, as the difference of its ends.
+
+    It is the same for all views but for the last bit. Far from all measurements the band has one width, and there
+    that bit decides among equal candidates, as it did in the published runs.
+    """
+    half = scene.simple_half_width
+    return (views + half) - (views - half)
+
+
+def _bounds(belief: SurfaceBelief, views: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Lower and upper confidence bound at each view, shape (V,) each, metres."""
+    at_views = _interpolation(belief.angle.tobytes(), views.tobytes())
+    return at_views(belief.lower), at_views(belief.upper)
+
+
+@lru_cache(maxsize=8)
+def _interpolation(grid: bytes, views: bytes) -> CircleInterpolation:
+    """Interpolation on the grid at the views; the bytes of both arrays are the cache key."""
+    return CircleInterpolation.at(np.frombuffer(grid), np.frombuffer(views))

@@ -1,0 +1,282 @@
+"""What all planners share: settings, feasible views, cost of travel, ties, first view, record of a decision."""
+
+from __future__ import annotations
+
+import copy
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from nbv_planner.errors import SettingError
+from nbv_planner.geometry import BoolArray, FloatArray
+from nbv_planner.mapping.belief import SurfaceBelief
+from nbv_planner.planning.objectives import EXPECTED, OBJECTIVE_INFO, Objective, values_of
+from nbv_planner.planning.objectives.area import Uncertainty
+from nbv_planner.planning.objectives.expected_coverage import ExpectedMarginalCoverage, after_views
+from nbv_planner.planning.planners.account import Account
+from nbv_planner.planning.shapes.sampler import ShapeSettings
+from nbv_planner.planning.view_space import ExclusionArray, ViewSpace
+from nbv_planner.settings import setting
+from nbv_planner.world.pose import View, Views
+from nbv_planner.world.scene import Scene
+
+PLANNERS = ("greedy", "two_phase", "rollout", "hybrid", "horizon", "uniform", "random")
+"""Names of the planners."""
+ON_SHAPES = ("rollout", "hybrid", "horizon")
+"""Those that depend on posterior shapes, whatever `objective` is."""
+
+
+@dataclass(frozen=True)
+class PlannerSettings(ShapeSettings):
+    """Which planner, which objective, and further criteria."""
+
+    planner: str = setting("greedy", "Planner.", choices=PLANNERS)
+    objective: str = setting(
+        "IOA", "Objective that ranks the candidate views; in two_phase that of phase 2. rollout takes EMC.",
+        choices=OBJECTIVE_INFO,
+    )
+    phase_one_objective: str = setting(
+        "CS", "Objective whose maximiser sets the interval in which two_phase chooses.", choices=OBJECTIVE_INFO
+    )
+    sweep_views: int = setting(
+        12, "Number of equally spaced views in a turn of uniform; later turns fill the gaps.", ge=1, le=100_000
+    )
+    planner_seed: int = setting(0, "Seed of random, and of the posterior shapes of EMC and rollout.", ge=0, le=2**53)
+    hybrid_factor: float = setting(
+        2.0, "hybrid: largest ratio of its regret bound to that of U in the long run.", ge=1.0,
+        read_only=False,
+    )
+    hybrid_share: float = setting(
+        0.5, "hybrid: fraction of the bound of U that must be seen for the rollout to be followed regardless.",
+        gt=0.0, le=1.0, read_only=False,
+    )
+    travel_weight: float = setting(
+        0.0, "Cost of travel: utility lost per metre along the view circle; uniform and random only report it.",
+        unit="1/m", ge=0.0, read_only=False,
+    )
+    revisit_radius: float = setting(
+        0.1, "Candidates nearer than this to a view already taken are left out.", unit="rad", ge=0.0, le=math.pi,
+        read_only=False,
+    )
+    refine: bool = setting(
+        False, "Refine the best candidate of greedy or two_phase between its neighbours.", read_only=False
+    )
+    tie_tolerance: float = setting(
+        1e-9, "Relative difference below which two utilities count as equal; the first candidate wins.",
+        ge=0.0, lt=1.0, read_only=False,
+    )
+    first_candidate: int = setting(
+        -1, "Index of the candidate to take as first view if it may be chosen; -1 lets the planner choose.", ge=-1
+    )
+
+    @property
+    def label(self) -> str:
+        """Short name for tables: the objective of greedy, both of two_phase (`CS-U`), else the planner's name."""
+        labels = {"greedy": self.objective, "two_phase": f"{self.phase_one_objective}-{self.objective}"}
+        return labels.get(self.planner, self.planner)
+
+    @property
+    def used_objectives(self) -> tuple[str, ...]:
+        """Ids of the objectives that the planner evaluates; the last one gives the utilities."""
+        if self.planner in ON_SHAPES:
+            return (EXPECTED,)
+        phases = (self.phase_one_objective,) if self.planner == "two_phase" else ()
+        return (*phases, self.objective)
+
+    @property
+    def draws_shapes(self) -> bool:
+        """Whether the planner depends on posterior shapes, for which a belief must carry its evidence."""
+        return EXPECTED in self.used_objectives
+
+
+def named_choice(given: Mapping[str, str], planner: str) -> dict[str, str]:
+    """Complete those options of `planner`, `objective` and `phase_one_objective` that were given to choose a planner.
+
+    If the `planner` without them uses no objectives, an objective alone selects greedy, and with one for phase 1
+    two_phase.
+    """
+    if "planner" in given or planner not in ON_SHAPES or not given:
+        return dict(given)
+    return {**given, "planner": "two_phase" if "phase_one_objective" in given else "greedy"}
+
+
+# Surface points. Where no view is expected to add as many, the posterior shapes hold no more information: if points
+# are unseen nevertheless, the shapes are smoother than the object, and their differences between views are chance.
+_LEAST_PROMISE = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Decision:
+    """A next best view, and why.
+
+    Attributes:
+        view: where to go.
+        utility: value of the objective there.
+        score: utility less the cost of travel; what greedy and two_phase maximise.
+        runner_up: view angle of the candidate that would have been next, radians; NaN if there is none.
+        margin: score above the runner-up's; NaN if there is none. Negative only if the score did not decide.
+        candidates: all V candidate views.
+        utilities: value of the objective at each, shape (V,).
+        costs: cost of travel to each, shape (V,).
+        excluded: why the camera may not go there, sums of :class:`~nbv_planner.planning.view_space.Exclusion`, 0 where
+            it may, shape (V,).
+        decided_by: which rule chose: the planner's label, or `first_candidate`; in hybrid `rollout` or `U`;
+            `U` also where EMC is next to 0.
+    """
+
+    view: View
+    utility: float
+    score: float
+    runner_up: float
+    margin: float
+    candidates: Views
+    utilities: FloatArray
+    costs: FloatArray
+    excluded: ExclusionArray
+    decided_by: str = ""
+
+    @property
+    def view_angle(self) -> float:
+        """Polar angle of the view, radians."""
+        return self.view.view_angle
+
+    @property
+    def feasible(self) -> BoolArray:
+        """Which the camera may go to, shape (V,)."""
+        return np.asarray(self.excluded == 0)
+
+
+@dataclass(frozen=True, eq=False)
+class Situation:
+    """What a planner chooses from: the belief, the views taken so far, and of each candidate, shape (V,), what follows.
+
+    Its score, the value of the objective less the cost of travel; that cost; and whether it may be chosen, as one may.
+    """
+
+    belief: SurfaceBelief
+    scores: FloatArray
+    costs: FloatArray
+    feasible: BoolArray
+    visited: Sequence[View]
+
+
+class Planner(ABC):
+    """Rank the candidate views and choose the first of the best feasible ones.
+
+    Attributes:
+        settings: criteria besides the objective.
+        views: candidate views.
+        account: regret ledger of earlier rounds, None if its decisions do not depend on them.
+    """
+
+    refinable: ClassVar[bool] = True
+    """Whether a view between two candidates can be better than both: where scores are maximised."""
+
+    heeds_objective: ClassVar[bool] = True
+    """Whether the choice depends on the objective."""
+
+    def __init__(self, objective: Objective, scene: Scene, views: ViewSpace, settings: PlannerSettings) -> None:
+        """Put the parts together.
+
+        Raises:
+            SettingError: `first_candidate` is not among the candidates, or the objective needs views on the view
+                circle and there are others.
+        """
+        number = len(views.candidates)
+        if settings.first_candidate >= number:
+            raise SettingError(f"first_candidate: {settings.first_candidate} must be < {number} (num_views)")
+        if objective.info.needs_circle:
+            views.check_circle(f"objective {objective.info.id}", scene.view_distance)
+        self._objective = objective
+        self._scene = scene
+        self.settings = settings
+        self.views = views
+        self.account: Account | None = None
+
+    def snapshot(self) -> Planner:
+        """Return a planner that decides as this one does now, independent of later settings of this one."""
+        twin = copy.copy(self)
+        twin.views = copy.copy(self.views)
+        return twin
+
+    @abstractmethod
+    def _rank(self, situation: Situation) -> FloatArray:
+        """Return what is maximised over the feasible candidates, shape (V,); -inf leaves a candidate out."""
+
+    def decide(
+        self, belief: SurfaceBelief, *, current_view: View | None = None, visited: Sequence[View] = (),
+        now: float = 0.0,
+    ) -> Decision | None:
+        """Choose the next best view; None if no candidate is feasible.
+
+        Deciding changes nothing: the same inputs give the same decision. The cost of travel depends on `current_view`,
+        None if not known; `visited` are the views taken so far, `now` is the time, seconds, for views that are
+        unreachable for a while.
+        """
+        s, candidates = self.settings, self.views.candidates
+        excluded = self.views.excluded(now, visited, s.revisit_radius)
+        feasible = excluded == 0
+        if not feasible.any():
+            return None
+        objective = after_views(self._objective, visited)
+        utilities = values_of(objective, belief, self._scene, candidates)
+        costs = self._costs(candidates, current_view)
+        scores = utilities - costs
+        ranks, decided_by = self._rank(Situation(belief, scores, costs, feasible, visited)), s.label
+        if self._promises_nothing(utilities[feasible]):
+            bounds = Uncertainty().evaluate(belief, self._scene, candidates.view_angle)
+            ranks, decided_by = bounds - costs, Uncertainty.info.id
+        ranks = np.where(feasible, ranks, -np.inf)
+        best = self._first_best(ranks)
+        if not visited and s.first_candidate >= 0 and feasible[s.first_candidate]:
+            best, decided_by = s.first_candidate, "first_candidate"
+        runner_up, margin = _runner_up(ranks, scores, best, candidates.view_angle)
+        view, utility, score = candidates[best], float(utilities[best]), float(scores[best])
+        if s.refine and self.refinable:
+            views = self.views.around(best)
+            views = views.chosen(self.views.allowed(views) & self.views.apart(views, visited, s.revisit_radius))
+            view, utility, score = self._refined(objective, belief, views, current_view, (view, utility, score))
+        return Decision(view, utility, score, runner_up, margin, candidates, utilities, costs, excluded, decided_by)
+
+    def _promises_nothing(self, utilities: FloatArray) -> bool:
+        """Whether the planner uses EMC and that is next to 0 everywhere; then U decides."""
+        expected = isinstance(self._objective, ExpectedMarginalCoverage)
+        return self.heeds_objective and expected and bool(utilities.max() < _LEAST_PROMISE)
+
+    def _costs(self, views: Views, current_view: View | None) -> FloatArray:
+        """Cost of travel to each view, λ times its distance; on the view circle λ·|Δθ|·d_cam."""
+        if current_view is None or self.settings.travel_weight == 0.0:
+            return np.zeros(len(views))
+        return self.settings.travel_weight * self.views.travel(current_view, views)
+
+    def _first_best(self, ranks: FloatArray) -> int:
+        """First candidate whose rank is the largest up to the tie tolerance."""
+        best = ranks.max()
+        return int(np.argmax(ranks >= best - self.settings.tie_tolerance * abs(best)))
+
+    def _refined(
+        self, objective: Objective, belief: SurfaceBelief, views: Views, current_view: View | None,
+        coarse: tuple[View, float, float],
+    ) -> tuple[View, float, float]:
+        """View, utility and score of the best of `views`, if better than those of the best candidate, `coarse`."""
+        if len(views) == 0:
+            return coarse
+        utilities = values_of(objective, belief, self._scene, views)
+        scores = utilities - self._costs(views, current_view)
+        top = self._first_best(scores)
+        fine = views[top], float(utilities[top]), float(scores[top])
+        return fine if fine[2] > coarse[2] else coarse
+
+
+def _runner_up(ranks: FloatArray, scores: FloatArray, best: int, view_angles: FloatArray) -> tuple[float, float]:
+    """View angle of the candidate ranked next to the best and how far the best's score is above its score."""
+    others = ranks.copy()
+    others[best] = -np.inf
+    second = int(np.argmax(others))
+    if not np.isfinite(others[second]):
+        return math.nan, math.nan
+    return float(view_angles[second]), float(scores[best] - scores[second])

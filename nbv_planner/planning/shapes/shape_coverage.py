@@ -1,0 +1,258 @@
+"""How many surface points of each shape are still unseen, and how many of them each view would add."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from nbv_planner.geometry import (
+    TWO_PI,
+    BoolArray,
+    CircleInterpolation,
+    FloatArray,
+    IntArray,
+    angle_difference,
+    polar_to_cartesian,
+    wrap_angle,
+)
+from nbv_planner.mapping.belief import Evidence, SurfaceBelief, nearest_cell
+from nbv_planner.planning.shapes.sampler import Shapes, evidence_of
+from nbv_planner.planning.shapes.shape_visibility import visible_cells
+from nbv_planner.world.scene import Scene
+
+# Points are counted in parts of this size: sums of whole parts are exact in single precision, in whatever order a
+# linear algebra library adds them, so that decisions do not depend on it.
+_PART = 2.0**-8
+# Steps of the radius in which a ray is divided, per reach.
+_STEPS = 4
+REACH_SEEN, REACH_HIDDEN = 2.5, 0.5
+"""Reach of a measurement, see :func:`measured_parts`: where a view sees the surface, and where none would."""
+# Part of what views would have seen without a measurement that is left to be seen.
+_DOUBT = 0.5
+# Parts of the standard deviation and of the spacing of measurements that take the place of a pixel side where they are
+# larger: a reach then grows with them.
+_NOISE, _SPACING = 0.5, 0.4
+# Pixel sides and spacings of measurements up to which the surface between two has been seen.
+_CLOSED_PIXELS, _CLOSED_SPACINGS = 2.0 * math.sqrt(2.0), 2.0
+# Pixel sides up to which measurements are taken for neighbours at all.
+_SPARSE = 5.0
+# Angle between two views, radians, below which one repeats the other.
+_SAME_VIEW = 1e-6
+# Places in a cell, in cell widths from its middle, at which it is tested whether it has been seen.
+_IN_CELL = (np.arange(4) - 1.5) / 4.0
+
+
+@dataclass(frozen=True, eq=False)
+class ShapeCoverage:
+    """What is to be seen of S shapes from V views.
+
+    Attributes:
+        visible: 1 where a view sees a grid angle of a shape, else 0; shape (S, V, M), single precision.
+        unseen: surface points at each grid angle that were not seen so far, shape (S, M), single precision, in whole
+            parts.
+        points: all surface points of each shape, shape (S,), in whole parts.
+    """
+
+    visible: FloatArray
+    unseen: FloatArray
+    points: FloatArray
+
+    @classmethod
+    def of(
+        cls, shapes: Shapes, taken: FloatArray, views: FloatArray, scene: Scene, belief: SurfaceBelief,
+        density: str = "crossings",
+    ) -> ShapeCoverage:
+        """Evaluate `shapes` from `views` (V,), radians, once the views `taken` (T,), radians, have been taken.
+
+        What has been seen is given by :func:`seen_part`. A view that repeats one of those taken adds nothing: beams
+        that did not come would not come again.
+        """
+        points = np.rint(surface_density(shapes, scene.pixel_size, density) / _PART)
+        unseen = np.rint(points * (1.0 - seen_part(shapes, taken, scene, belief)))
+        left = np.flatnonzero(unseen.any(axis=0))  # the rest adds nothing to any view
+        visible = visible_cells(shapes, views, scene)[:, :, left]
+        visible[:, (np.abs(angle_difference(views[:, None], taken)) < _SAME_VIEW).any(axis=1)] = False
+        return cls(
+            visible.astype(np.float32), (_PART * unseen[:, left]).astype(np.float32), _PART * points.sum(axis=1)
+        )
+
+    def gains(self) -> FloatArray:
+        """Unseen points that each view would see of each shape, shape (S, V)."""
+        return np.asarray(np.matmul(self.visible, self.unseen[:, :, None])[:, :, 0])
+
+    def blocks(self, size: int) -> Iterator[ShapeCoverage]:
+        """The same by `size` shapes at a time."""
+        for begin in range(0, len(self.points), size):
+            part = slice(begin, begin + size)
+            yield ShapeCoverage(self.visible[part], self.unseen[part], self.points[part])
+
+
+def seen_part(shapes: Shapes, taken: FloatArray, scene: Scene, belief: SurfaceBelief) -> FloatArray:
+    """Part of the surface around each grid angle of each shape that has been seen, shape (S, M).
+
+    A measurement lies near (:func:`measured_parts`): further away where the views `taken` (T,), radians, would see
+    the shape than where they would not, as noise moves it aside. Beams that did not come have seen nothing, whatever
+    the declared cone, but where a view would have seen the shape without a measurement, it is as likely that the shape
+    is wrong there: half of that counts as seen.
+
+    Raises:
+        SettingError: the belief carries no evidence.
+    """
+    visible = visible_cells(shapes, taken, scene).any(axis=1)
+    near, upon = measured_parts(shapes, belief, scene, (REACH_SEEN, REACH_HIDDEN))
+    return np.where(visible, 1.0 - _DOUBT * (1.0 - near), upon)
+
+
+def measured_parts(
+    shapes: Shapes, belief: SurfaceBelief, scene: Scene, reaches: Sequence[float]
+) -> list[FloatArray]:
+    """Part of the surface around each grid angle with a measurement within the reach, (S, M), for each of `reaches`.
+
+    Reaches are in pixel sides, or in what noisy measurements or few beams resolve if that is coarser.
+
+    Raises:
+        SettingError: the belief carries no evidence.
+    """
+    evidence, angle = evidence_of(belief), shapes.angle
+    if not belief.hits.any() or not np.isfinite(evidence.std).any():
+        return [np.zeros(shapes.radius.shape)] * len(reaches)
+    noise, spacing = float(np.median(evidence.measured[2])), _spacing(_ways(belief), scene.pixel_size)
+    unit = max(scene.pixel_size, _NOISE * noise, _SPACING * spacing)
+    surfaces = (MeasuredSurface.of(evidence, angle, reach * unit, scene.radius_max) for reach in reaches)
+    return [surface.part(shapes.radius) for surface in surfaces]
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredSurface:
+    """Where along the ray of each grid angle a surface would have a measurement nearby.
+
+    Attributes:
+        near: how many steps of the radius, from the centre on, have a measurement nearby: cumulated, shape (M, B + 1).
+        step: length of these steps, metres.
+    """
+
+    near: IntArray
+    step: float
+
+    @classmethod
+    def of(cls, evidence: Evidence, angle: FloatArray, reach: float, radius_max: float) -> MeasuredSurface:
+        """Look along each `angle` (uniform, shape (M,), radians) as far as `radius_max`, metres.
+
+        Nearby is a measurement that lies within `reach` (metres) both along the ray and across it.
+        """
+        at, radius, _ = evidence.measured
+        step = reach / _STEPS
+        bins = int(np.ceil(radius_max / step)) + 1
+        lowest = np.clip((radius - reach) / step, 0, bins).astype(np.intp)
+        beyond = np.clip((radius + reach) / step + 1, 0, bins).astype(np.intp)
+        nearest, size = nearest_cell(angle, wrap_angle(at)), len(angle)
+        edges = np.zeros((size, bins + 1), dtype=np.intp)  # one more at the lowest step of an interval, one less behind
+        widest = reach / (radius.min(initial=np.inf) * (angle[1] - angle[0]))
+        for offset in range(-int(widest) - 1, int(widest) + 2):
+            ray = (nearest + offset) % size
+            close = np.abs(angle_difference(angle[ray], at)) * radius <= reach
+            np.add.at(edges, (ray[close], lowest[close]), 1)
+            np.add.at(edges, (ray[close], beyond[close]), -1)
+        near = np.zeros((size, bins + 1), dtype=np.intp)
+        np.cumsum(np.cumsum(edges, axis=1)[:, :-1] > 0, axis=1, out=near[:, 1:])
+        return cls(near, step)
+
+    def part(self, radius: FloatArray) -> FloatArray:
+        """Part of the contour around each grid angle that has a measurement nearby, shape (S, M).
+
+        Around a grid angle the contour goes over all radii from halfway to the one before to halfway to the next.
+
+        Args:
+            radius: shapes on the grid, shape (S, M), metres, at most `radius_max`.
+        """
+        half = 0.5 * (radius + np.roll(radius, -1, axis=1))
+        before = np.roll(half, 1, axis=1)
+        first = (np.minimum(np.minimum(half, before), radius) / self.step).astype(np.intp)
+        beyond = (np.maximum(np.maximum(half, before), radius) / self.step).astype(np.intp) + 1
+        ray = np.arange(len(self.near))
+        return np.asarray((self.near[ray, beyond] - self.near[ray, first]) / (beyond - first))
+
+
+def surface_density(shapes: Shapes, pixel_size: float, density: str = "crossings") -> FloatArray:
+    r"""Expected number of surface points at each grid angle, shape (S, M).
+
+    `crossings`: a contour enters a new pixel wherever it crosses a pixel edge, so that a stretch from a to b counts
+    :math:`(|Δx| + |Δy|)/h` points; `length`: :math:`\sqrt{Δx^2 + Δy^2}/h`. Half of each stretch counts for its ends.
+    """
+    x, y = polar_to_cartesian(shapes.angle, shapes.radius)
+    dx, dy = (np.roll(values, -1, axis=1) - values for values in (x, y))
+    stretch = (np.abs(dx) + np.abs(dy) if density == "crossings" else np.hypot(dx, dy)) / pixel_size
+    return np.asarray(0.5 * (stretch + np.roll(stretch, 1, axis=1)))
+
+
+def seen_points(belief: SurfaceBelief, angle: FloatArray, pixel_size: float, density: str = "crossings") -> float:
+    """Expected number of surface points seen so far: of the mean contour, where it has been seen.
+
+    The sum goes over the uniform grid `angle`, shape (M,), radians; see :func:`surface_density`.
+    """
+    mean = Shapes(angle, belief.interpolate(belief.mean, angle)[None])
+    seen = 1.0 - unseen_fraction(belief, angle, pixel_size)
+    return float((seen * surface_density(mean, pixel_size, density)).sum())
+
+
+def unseen_fraction(belief: SurfaceBelief, angle: FloatArray, pixel_size: float) -> FloatArray:
+    r"""Part of the cell around each `angle` (uniform, shape (M,)) that has not been seen.
+
+    Between two neighbouring measurements the surface has been seen if they are at most :math:`2\sqrt2 h` apart along
+    the mean contour, twice the distance of points of neighbouring pixels (or, of few beams, twice the median
+    distance of neighbouring measurements, ten pixel sides at most); across the shadow of a tip they are further apart.
+    At the end of such a stretch half the distance of its last two measurements is seen too.
+    """
+    seen = seen_stretches(belief, pixel_size)
+    places = angle[:, None] + TWO_PI / len(angle) * _IN_CELL
+    return np.asarray(CircleInterpolation.at(belief.angle, places)(1.0 - seen).mean(axis=1))
+
+
+def contour_steps(belief: SurfaceBelief) -> FloatArray:
+    """Length of the mean contour from each grid angle to the next, shape (M,), metres."""
+    x, y = polar_to_cartesian(belief.angle, belief.mean)
+    return np.hypot(np.roll(x, -1) - x, np.roll(y, -1) - y)
+
+
+def _ways(belief: SurfaceBelief) -> FloatArray:
+    """Length of the mean contour from each grid angle with a measurement to the next such, shape (n,), metres."""
+    hit, way = np.flatnonzero(belief.hits > 0), np.concatenate([[0.0], np.cumsum(contour_steps(belief))])
+    return np.diff(way[hit], append=way[hit[:1]] + way[-1])
+
+
+def _spacing(ways: FloatArray, pixel_size: float) -> float:
+    """Median distance of neighbouring measurements, from the `ways` between them, metres."""
+    return min(float(np.median(ways)), _SPARSE * pixel_size)
+
+
+def way_to_measurement(belief: SurfaceBelief) -> FloatArray:
+    """Length of the mean contour from each grid angle to the nearest with a measurement, shape (M,), metres."""
+    hit = belief.hits > 0
+    if not hit.any():
+        return np.full(len(hit), np.inf)
+    steps = contour_steps(belief)
+    at, around = np.cumsum(steps) - steps, steps.sum()
+    places = np.concatenate([at[hit] - around, at[hit], at[hit] + around])
+    after = np.searchsorted(places, at)
+    return np.asarray(np.minimum(at - places[after - 1], places[after] - at))
+
+
+def seen_stretches(belief: SurfaceBelief, pixel_size: float) -> BoolArray:
+    """Which grid angles of the belief have been seen, shape (M,), see :func:`unseen_fraction`."""
+    hit, size = np.flatnonzero(belief.hits > 0), len(belief.angle)
+    if not len(hit):
+        return np.zeros(size, dtype=bool)
+    gap = np.diff(hit, append=hit[:1] + size)  # to the next hit, in grid steps
+    ways = _ways(belief)
+    closed = ways <= max(_CLOSED_PIXELS * pixel_size, _CLOSED_SPACINGS * _spacing(ways, pixel_size))
+    half = np.where(closed, gap // 2, 0)
+    after = np.where(closed, gap - 1, np.roll(half, 1))
+    before = np.where(np.roll(closed, 1), 0, half)
+    # On three turns, each stretch begins with a step up and ends with one down.
+    edges = np.bincount(size + hit - before, minlength=3 * size) - np.bincount(
+        np.minimum(size + hit + after + 1, 3 * size - 1), minlength=3 * size
+    )
+    return np.asarray((np.cumsum(edges) > 0).reshape(3, size).any(axis=0))

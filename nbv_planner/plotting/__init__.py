@@ -1,1 +1,0 @@
-"""Pictures of episodes; the only place that imports matplotlib."""

@@ -1,1 +1,0 @@
-"""Pictures of recorded episodes, alone and beside each other."""

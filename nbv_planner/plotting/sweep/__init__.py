@@ -1,1 +1,0 @@
-"""Pictures of a whole sweep: planners beside each other over all objects."""

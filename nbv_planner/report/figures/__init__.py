@@ -1,0 +1,1 @@
+"""Figures; with the live window the only imports of matplotlib."""

@@ -1,0 +1,421 @@
+"""An episode as a figure or an animation: world, polar view, objective, coverage."""
+
+from __future__ import annotations
+
+import os
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import PolyCollection
+from matplotlib.colors import to_rgba
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Circle, Patch, PathPatch
+from matplotlib.path import Path
+from matplotlib.ticker import MaxNLocator
+from PIL import Image
+
+from nbv_planner.episode.records import FULL_ENOUGH, Step, ViewRecord
+from nbv_planner.geometry import TWO_PI, FloatArray, polar_to_cartesian, wrap_angle
+from nbv_planner.mapping.belief import Measurements, SurfaceBelief
+from nbv_planner.mapping.checks import Check, failed
+from nbv_planner.report.figures import style
+from nbv_planner.report.figures.style import apply_palette, common_palette, label_views
+from nbv_planner.report.outlines import camera_outline, close_belief, cone_outline
+from nbv_planner.world.objects import PolarObject
+from nbv_planner.world.pose import View
+from nbv_planner.world.scene import Scene
+
+_TRUTH_ANGLES = 720
+
+
+@dataclass(frozen=True, eq=False)
+class EpisodeContent:
+    """An episode of which the first `shown` views are drawn; axis limits come from all of it.
+
+    Attributes:
+        steps: all steps.
+        views: the same views judged against the true object; empty if there is none.
+        shape: the true object, None if it is not known.
+        scene: bounds, view circle and cone.
+        title: title above the picture.
+        shown: number of views to draw.
+    """
+
+    steps: Sequence[Step]
+    views: Sequence[ViewRecord]
+    shape: PolarObject | None
+    scene: Scene
+    title: str
+    shown: int
+
+    @property
+    def shown_steps(self) -> Sequence[Step]:
+        """The steps to draw."""
+        return self.steps[: self.shown]
+
+    @property
+    def progress(self) -> str:
+        """Progress of the episode, in words."""
+        return f"view {self.shown} of {len(self.steps)}" if self.steps else "no data yet"
+
+    @property
+    def true_coverage(self) -> Sequence[float] | None:
+        """Fraction of the true surface points seen after each view drawn, shape (shown,); None if it is not known."""
+        return [view.coverage for view in self.views[: self.shown]] if self.views or not self.steps else None
+
+    @property
+    def estimated_coverage(self) -> Sequence[tuple[int, float]]:
+        """Number of views and estimated coverage; empty where that is not shown."""
+        return ()
+
+    @property
+    def belief(self) -> SurfaceBelief | None:
+        """Belief after the last view drawn, None before the first."""
+        return self.steps[self.shown - 1].belief if self.shown else None
+
+    @property
+    def doubts(self) -> Sequence[Check]:
+        """Checks that have failed in that belief."""
+        return failed(self.belief.checks) if self.belief is not None else ()
+
+    @property
+    def earlier_hits(self) -> Measurements:
+        """Measurements of all views drawn but the last."""
+        parts = [step.measurements for step in self.shown_steps[:-1]] or [Measurements.empty()]
+        angle, radius, std = (np.concatenate([getattr(part, n) for part in parts]) for n in ("angle", "radius", "std"))
+        return Measurements(angle, radius, std)
+
+    @property
+    def last_hits(self) -> Measurements:
+        """Measurements of the last view drawn."""
+        return self.steps[self.shown - 1].measurements if self.shown else Measurements.empty()
+
+
+def true_contour(shape: PolarObject) -> tuple[FloatArray, FloatArray]:
+    """Angles from 0 to 2π and radii of the true contour, its corners included."""
+    angle = np.unique(np.concatenate([np.linspace(0.0, TWO_PI, _TRUTH_ANGLES + 1), shape.corners()]))
+    return angle, shape.radius(angle)
+
+
+_LIMIT = 1.15
+# Cones overlap at the object: their total opacity is limited.
+_CONE_ALPHA, _CONE_ALPHA_SUM = 0.06, 0.5
+
+
+def draw_world(axes: Axes, content: EpisodeContent) -> None:
+    """Draw the world view."""
+    scene = content.scene
+    views = [step.view for step in content.shown_steps]
+    limit = _LIMIT * max([scene.view_distance, *(view.distance for view in views)])
+    axes.set(xlim=(-limit, limit), ylim=(-limit, limit), aspect="equal")
+    style.style_axes(axes, "x (m)", "y (m)")
+    for radius, dash in ((scene.radius_min, ":"), (scene.radius_max, ":"), (scene.view_distance, "-")):
+        axes.add_patch(Circle((0, 0), radius, fill=False, color=style.FAINT, linewidth=0.8, linestyle=dash, zorder=1))
+    if content.shape is not None:
+        axes.plot(*polar_to_cartesian(*true_contour(content.shape)), **style.TRUTH_LINE, label="true contour")
+    if content.belief is not None:
+        _draw_belief(axes, content.belief, _band(content))
+    _draw_hits(axes, content.earlier_hits, "hits", style.HIT_DOTS)
+    _draw_hits(axes, content.last_hits, "hits of the last view", style.LAST_HIT_DOTS)
+    _draw_cameras(axes, views, scene, min(_CONE_ALPHA, _CONE_ALPHA_SUM / max(1, len(content.steps))))
+    label_views(axes, views)
+    axes.text(
+        0.015, 0.985, content.progress, transform=axes.transAxes, va="top", fontsize=style.LABEL_SIZE,
+        color=style.CAMERA,
+    )
+    if content.doubts:  # one below the other: only the corner is free
+        axes.text(
+            0.015, 0.95, "\n".join(["checks failed:", *(check.name for check in content.doubts)]), va="top",
+            transform=axes.transAxes, fontsize=style.LABEL_SIZE, color=style.LAST, fontweight="bold",
+        )
+
+
+def _band(content: EpisodeContent) -> style.Style:
+    """How the band is filled: hatched while a check has failed."""
+    if not content.doubts:
+        return {"color": style.BAND, "alpha": style.BAND_ALPHA, "linewidth": 0}
+    filled, hatched = to_rgba(style.BAND, style.BAND_ALPHA), to_rgba(style.LAST, 0.6)
+    return {"facecolor": filled, "edgecolor": hatched, "hatch": "////", "linewidth": 0}
+
+
+def _draw_belief(axes: Axes, belief: SurfaceBelief, band: style.Style) -> None:
+    """Draw mean and band; the band is the outer contour with the inner one, run backwards, as a hole."""
+    curve = close_belief(belief)
+    outer = np.column_stack(polar_to_cartesian(curve.angle, curve.upper))
+    inner = np.column_stack(polar_to_cartesian(curve.angle, curve.lower))[::-1]
+    ring = Path.make_compound_path(Path(outer, closed=True), Path(inner, closed=True))
+    axes.add_patch(PathPatch(ring, **band, zorder=2, label="confidence band"))
+    axes.plot(*polar_to_cartesian(curve.angle, curve.mean), **style.MEAN_LINE, label="mean")
+
+
+def _draw_hits(axes: Axes, hits: Measurements, label: str, dots: style.Style) -> None:
+    if len(hits):
+        axes.plot(*polar_to_cartesian(hits.angle, hits.radius), **dots, label=label)
+
+
+def _draw_cameras(axes: Axes, views: list[View], scene: Scene, cone_alpha: float) -> None:
+    """Draw a triangle and a cone per view, the last one emphasised."""
+    if not views:
+        return
+    poses = [view.pose for view in views]
+    cones = [cone_outline(pose, scene) for pose in poses]
+    bodies = [camera_outline(pose, scene) for pose in poses]
+    axes.add_collection(PolyCollection(cones[:-1], facecolor=style.CAMERA, alpha=cone_alpha, linewidth=0, zorder=1.5))
+    axes.add_collection(
+        PolyCollection(
+            cones[-1:], facecolor=to_rgba(style.LAST, 0.10), edgecolor=to_rgba(style.LAST, 0.7), linewidth=0.9,
+            zorder=1.6, label="cone of the last view",
+        )
+    )
+    axes.add_collection(PolyCollection(bodies[:-1], facecolor=style.CAMERA, linewidth=0, zorder=6, label="cameras"))
+    axes.add_collection(PolyCollection(bodies[-1:], facecolor=style.LAST, linewidth=0, zorder=7, label="last camera"))
+
+
+def draw_polar(axes: Axes, content: EpisodeContent) -> None:
+    """Draw true contour, mean, band and hits over the polar angle, and the view angles along the top."""
+    style.style_axes(axes, "polar angle φ (rad)", "radius (m)")
+    style.style_angle_axis(axes)
+    # Room for the bounds and for the band after every view, so that the frames of an animation agree.
+    low = min([content.scene.radius_min, *(float(step.belief.lower.min()) for step in content.steps)])
+    high = max([content.scene.radius_max, *(float(step.belief.upper.max()) for step in content.steps)])
+    margin = 0.06 * (high - low)
+    axes.set_ylim(max(0.0, low - margin), high + margin)
+    for bound in (content.scene.radius_min, content.scene.radius_max):
+        axes.axhline(bound, color=style.FAINT, linewidth=0.8, linestyle=":", zorder=1)
+    if content.shape is not None:
+        axes.plot(*true_contour(content.shape), **style.TRUTH_LINE, label="true contour")
+    if content.belief is not None:
+        curve = close_belief(content.belief)
+        axes.fill_between(curve.angle, curve.lower, curve.upper, **_band(content), zorder=2, label="confidence band")
+        axes.plot(curve.angle, curve.mean, **style.MEAN_LINE, label="mean")
+    axes.plot(content.earlier_hits.angle, content.earlier_hits.radius, **style.HIT_DOTS, label="hits")
+    axes.plot(content.last_hits.angle, content.last_hits.radius, **style.LAST_HIT_DOTS, label="hits of the last view")
+    _mark_views(axes, content)
+
+
+def _mark_views(axes: Axes, content: EpisodeContent) -> None:
+    """Put a triangle per view on the upper edge, pointing down, the last one emphasised."""
+    angle = wrap_angle(np.array([step.view_angle for step in content.shown_steps]))
+    for part, color, size, label in (
+        (angle[:-1], style.CAMERA, 5.0, "earlier views"),
+        (angle[-1:], style.LAST, 7.0, "last view"),
+    ):
+        axes.plot(
+            part, np.full(len(part), 1.03), color=color, linestyle="none", marker="v", markersize=size,
+            markeredgewidth=0, transform=axes.get_xaxis_transform(), clip_on=False, zorder=6, label=label,
+        )
+
+
+# Values further below the largest one are clipped: an objective may be 0, which a log axis cannot show.
+_LEAST_RATIO = 1e-4
+_FAINT_ALPHA, _FAINT_ALPHA_SUM = 0.45, 6.0
+
+
+def draw_objective(axes: Axes, content: EpisodeContent) -> None:
+    """Draw the objective of the last decision, those of earlier ones faintly, and the views chosen.
+
+    The axis is logarithmic, since the objective falls by orders of magnitude during an episode.
+    """
+    style.style_axes(axes, "view angle θ (rad)", "objective (its own unit)")
+    style.style_angle_axis(axes)
+    limits = _value_limits(content.steps)
+    if limits is None or not content.shown:
+        axes.set_yticks([])
+        style.note(axes, "no decision yet" if not content.shown else "the objective is 0 everywhere")
+        return
+    axes.set_yscale("log")
+    axes.set_ylim(*limits)
+    style.set_log_ticks(axes.yaxis, (1.0, 2.0, 5.0) if limits[1] / limits[0] < 300.0 else (1.0,))
+    *earlier, last = content.shown_steps
+    alpha = min(_FAINT_ALPHA, _FAINT_ALPHA_SUM / len(content.steps))
+    for step in earlier:
+        axes.plot(*_curve(step, limits[0]), color=style.FAINT, alpha=alpha, linewidth=0.8, zorder=2)
+    axes.plot(*_curve(last, limits[0]), color=style.LAST, linewidth=1.4, zorder=4, label="last decision")
+    _mark_choices(axes, content.shown_steps, limits[0])
+    axes.set_title(
+        "last decision and its view; grey: earlier ones", loc="right", fontsize=style.TICK_SIZE, color=style.CAMERA,
+        pad=4,
+    )
+
+
+def _mark_choices(axes: Axes, steps: Sequence[Step], least: float) -> None:
+    """Mark the chosen views at their value of the objective."""
+    angle = wrap_angle(np.array([step.view_angle for step in steps]))
+    value = np.maximum([step.objective_value for step in steps], least)
+    dots: style.Style = {"linestyle": "none", "marker": "o", "clip_on": False}
+    axes.plot(
+        angle[:-1], value[:-1], color=style.CAMERA, markersize=3.5, markeredgewidth=0, zorder=5, **dots,
+        label="earlier views",
+    )
+    axes.plot(
+        angle[-1:], value[-1:], color=style.LAST, markersize=6.5, markeredgecolor="white", markeredgewidth=0.8,
+        zorder=6, **dots, label="last view",
+    )
+
+
+def _curve(step: Step, least: float) -> tuple[FloatArray, FloatArray]:
+    """Candidates in rising angle, around the circle, and the objective there, not below `least`."""
+    order = np.argsort(step.candidates)
+    angle, value = step.candidates[order], np.maximum(step.utilities[order], least)
+    return np.append(angle, angle[:1] + TWO_PI), np.append(value, value[:1])
+
+
+def _value_limits(steps: Sequence[Step]) -> tuple[float, float] | None:
+    """Limits that hold every decision, a decade at least; None without a positive value."""
+    values = np.concatenate([[0.0], *(np.append(step.utilities, step.objective_value) for step in steps)])
+    values = values[np.isfinite(values) & (values > 0.0)]
+    if not len(values):
+        return None
+    high = float(values.max())
+    low = max(float(values.min()), _LEAST_RATIO * high)
+    return min(low / 1.5, high / 12.0), high * 1.3
+
+
+def draw_coverage(axes: Axes, content: EpisodeContent) -> None:
+    """Draw the coverage as steps, and the line at which an object counts as reconstructed."""
+    estimate, known = content.estimated_coverage, content.true_coverage
+    style.style_axes(axes, "number of views", "coverage (%)" if estimate else "true coverage (%)")
+    axes.set(xlim=(0.0, max(1.0, 1.02 * len(content.steps))), ylim=(0.0, 104.0), yticks=(0, 25, 50, 75, 100))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=10))
+    if known is None and not estimate:
+        style.note(axes, "no true object to compare with")
+        return
+    axes.axhline(100.0 * FULL_ENOUGH, color=style.TARGET, linewidth=1.0, linestyle="--", zorder=2, label="target")
+    axes.annotate(
+        f"{FULL_ENOUGH:.0%}", (0.0, 100.0 * FULL_ENOUGH), xytext=(4, -2), textcoords="offset points", va="top",
+        fontsize=style.TICK_SIZE, color=style.TARGET,
+    )
+    if known is not None:
+        _draw_steps(axes, [(0, 0.0), *enumerate(known, start=1)], "coverage", color=style.TRUTH)
+    if estimate:
+        _draw_steps(axes, estimate, "estimate", color=style.MEAN, linestyle="--")
+        names = "dashed: the planner's estimate" if known is None else "solid: true, dashed: the planner's estimate"
+        axes.set_title(names, loc="right", fontsize=style.TICK_SIZE, color=style.CAMERA, pad=4)
+
+
+def _draw_steps(axes: Axes, points: Sequence[tuple[int, float]], label: str, **line: Any) -> None:
+    """Draw numbers of views and coverage (a fraction) as steps, with a dot at the newest."""
+    number, fraction = zip(*points, strict=True)
+    percent = [100.0 * value for value in fraction]
+    axes.step(number, percent, where="post", linewidth=1.6, zorder=3, label=label, **line)
+    if number[-1] > 0:
+        axes.plot(number[-1], percent[-1], color=style.LAST, marker="o", markersize=5, clip_on=False, zorder=4)
+
+
+SIZE = (12.0, 7.2)
+"""Width and height of the figure, inches."""
+_TITLE_WIDTH = 140
+_YLABEL_X = -0.13  # the same for all panels, so that their labels line up
+
+
+def draw_figure(content: EpisodeContent) -> Figure:
+    """Draw the episode up to the view `content.shown`.
+
+    The figure has its own Agg canvas and is not known to pyplot: it can be made without a display and in any thread.
+    """
+    figure = Figure(figsize=SIZE)
+    FigureCanvasAgg(figure)
+    draw_panels(figure, content)
+    return figure
+
+
+def draw_panels(figure: Figure, content: EpisodeContent, bottom: float = 0.0) -> None:
+    """Draw all panels into an empty figure, above `bottom` (part of its height); the first axes are the world view."""
+    # Fixed positions instead of a layout engine: faster, and the frames of an animation do not jump.
+    world = figure.add_axes((0.05, 0.135 + bottom, 0.50, 0.785 - bottom))
+    draw_world(world, content)
+    gap = 0.42 / (1.0 - bottom / 0.656)  # in parts of the mean height of the panels: always the same
+    right = figure.add_gridspec(3, 1, left=0.632, right=0.985, bottom=0.065 + bottom, top=0.905, hspace=gap,
+                                height_ratios=(1.35, 1.0, 0.75))
+    for row, draw in enumerate((draw_polar, draw_objective, draw_coverage)):
+        axes = figure.add_subplot(right[row])
+        draw(axes, content)
+        axes.yaxis.set_label_coords(_YLABEL_X, 0.5)
+    title = textwrap.fill(content.title, _TITLE_WIDTH, max_lines=2, placeholder=" …").replace("$", r"\$")
+    figure.suptitle(title, x=0.012, y=0.985, ha="left", va="top", fontsize=style.TITLE_SIZE)
+    _draw_legend(figure, content, bottom)
+
+
+def _draw_legend(figure: Figure, content: EpisodeContent, bottom: float) -> None:
+    """Put one legend for all panels below the world view, where no data lies."""
+    dots: style.Style = {"markersize": 4.0}
+    cameras: style.Style = {"linestyle": "none", "marker": "v", "markeredgewidth": 0}
+    handles = [
+        Line2D([], [], **style.TRUTH_LINE, label="true contour"),
+        Line2D([], [], **style.MEAN_LINE, label="posterior mean"),
+        Patch(**_band(content), label="confidence band, in doubt" if content.doubts else "confidence band"),
+        Line2D([], [], **{**style.HIT_DOTS, **dots}, label="hits"),
+        Line2D([], [], **{**style.LAST_HIT_DOTS, **dots}, label="hits of last view"),
+        Line2D([], [], **cameras, color=style.CAMERA, markersize=6, label="views, numbered"),
+        Line2D([], [], **cameras, color=style.LAST, markersize=7, label="last view, its cone"),
+        Line2D([], [], color=style.FAINT, linewidth=0.8, linestyle=":", label="bounds of the radius"),
+    ]
+    if content.shape is None:
+        handles = handles[1:]
+    figure.legend(
+        handles=handles, loc="lower center", bbox_to_anchor=(0.30, bottom), ncol=4, fontsize=style.TICK_SIZE,
+        frameon=False, columnspacing=1.6, handlelength=1.8,
+    )
+
+
+_GIF_DPI = 100
+_FRAME_MILLISECONDS = 770
+_LAST_FRAME_MILLISECONDS = 4000
+
+
+def save_animation(
+    path: str | os.PathLike[str],
+    steps: Sequence[Step],
+    views: Sequence[ViewRecord],
+    shape: PolarObject | None,
+    scene: Scene,
+    title: str,
+) -> None:
+    """Write an animated GIF to `path`: a frame per view, or a single one if there is no view.
+
+    The arguments are those of :func:`nbv_planner.report.figures.episode_figure.plot_episode`.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+
+    def frame(shown: int) -> Image.Image:
+        figure = draw_figure(EpisodeContent(steps, views, shape, scene, title, shown))
+        figure.set_dpi(_GIF_DPI)
+        canvas = FigureCanvasAgg(figure)
+        canvas.draw()
+        return Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
+
+    numbers = range(1, len(steps) + 1) if steps else range(1)
+    samples = {number: frame(number) for number in {numbers[0], numbers[len(numbers) // 2], numbers[-1]}}
+    # One palette for all frames keeps colours constant, and unchanged areas out of the file.
+    palette = common_palette(samples.values())
+    first, *others = (apply_palette(samples.get(number) or frame(number), palette) for number in numbers)
+    first.save(
+        path, format="GIF", save_all=True, append_images=others, loop=0,
+        duration=[_FRAME_MILLISECONDS] * len(others) + [_LAST_FRAME_MILLISECONDS],
+    )
+
+
+def plot_episode(
+    steps: Sequence[Step], views: Sequence[ViewRecord], shape: PolarObject | None, scene: Scene, title: str
+) -> Figure:
+    """Draw a whole episode: world view, polar view, objective over the view angle, coverage.
+
+    Args:
+        steps: the views as they were taken; may be empty.
+        views: the same views judged against the true object; empty if that is not known.
+        shape: the true object, None if it is not known.
+        scene: bounds, view circle and cone.
+        title: what stands above the picture.
+
+    Returns:
+        A figure that is not known to pyplot.
+    """
+    return draw_figure(EpisodeContent(steps, views, shape, scene, title, shown=len(steps)))

@@ -1,0 +1,209 @@
+"""Colours, fonts, axes and labels that all figures share, and figures as files."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from numpy.typing import NDArray
+from PIL import Image
+from scipy.spatial import cKDTree
+
+from nbv_planner.geometry import TWO_PI, FloatArray, angle_difference, polar_to_cartesian
+from nbv_planner.report.colors import BAND, CAMERA, FAINT, HIT, LAST, LEVELS, MEAN, TARGET, TRUTH
+from nbv_planner.report.page import Picture
+from nbv_planner.world.pose import View
+
+__all__ = ["BAND", "CAMERA", "FAINT", "HIT", "LAST", "LEVELS", "MEAN", "TARGET", "TRUTH"]  # the others are made here
+BAND_ALPHA = 0.3
+TITLE_SIZE = 11.0
+LABEL_SIZE = 9.0
+TICK_SIZE = 8.0
+HIT_SIZE = 1.4
+LAST_HIT_SIZE = 2.0
+Style = dict[str, Any]
+"""Keyword arguments of a line."""
+TRUTH_LINE: Style = {"color": TRUTH, "linewidth": 0.9, "linestyle": (0, (4, 2)), "zorder": 5}
+MEAN_LINE: Style = {"color": MEAN, "linewidth": 1.3, "zorder": 4}
+# A little wider than the mean drawn above them: measurements without noise show at its edges.
+HIT_DOTS: Style = {
+    "color": HIT, "linestyle": "none", "marker": "o", "markersize": HIT_SIZE, "markeredgewidth": 0, "zorder": 3
+}
+LAST_HIT_DOTS: Style = {**HIT_DOTS, "color": LAST, "markersize": LAST_HIT_SIZE, "zorder": 3.5}
+
+
+def style_axes(axes: Axes, xlabel: str, ylabel: str) -> None:
+    """Label the axes, and set the sizes here so that a user's matplotlibrc does not change the picture."""
+    axes.set_xlabel(xlabel, fontsize=LABEL_SIZE, labelpad=2)
+    axes.set_ylabel(ylabel, fontsize=LABEL_SIZE)
+    axes.tick_params(which="both", labelsize=TICK_SIZE)
+    axes.grid(True, color="#E6E6E6", linewidth=0.6)
+    axes.set_axisbelow(True)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+
+
+def style_angle_axis(axes: Axes) -> None:
+    """Let x run over the circle once, with ticks at quarter turns."""
+    axes.set_xlim(0.0, TWO_PI)
+    axes.set_xticks(np.arange(5) * (np.pi / 2.0), labels=["0", "π/2", "π", "3π/2", "2π"])
+
+
+def level_line(axes: Axes, level: float, label: str, color: str = TARGET) -> None:
+    """Draw a dashed horizontal line behind the data."""
+    axes.axhline(level, color=color, linewidth=1.0, linestyle="--", zorder=1.5, label=label)
+
+
+def style_time_axis(axes: Axes, xlabel: str, ylabel: str) -> None:
+    """Label the axes and let times run logarithmically along x."""
+    style_axes(axes, xlabel, ylabel)
+    axes.set_xscale("log")
+    set_log_ticks(axes.xaxis)
+
+
+def set_log_ticks(axis: Axis, steps: Sequence[float] = (1.0, 2.0, 5.0)) -> None:
+    """Label a logarithmic axis with plain numbers at `steps` of each decade."""
+    axis.set_major_locator(LogLocator(base=10.0, subs=steps, numticks=12))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def note(axes: Axes, text: str) -> None:
+    """Write in the middle of the axes why they are empty."""
+    axes.grid(False)
+    axes.text(0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center", fontsize=LABEL_SIZE, color=CAMERA)
+
+
+# The GIF format has 256; the last one says "as in the frame before".
+_COLORS = 255
+_EXACT = 128
+# Image.Dither.NONE and Image.Quantize.MAXCOVERAGE, names that Pillow 9.0 (Ubuntu 22.04) does not have.
+_NO_DITHER = 0
+_MAX_COVERAGE = 1
+
+
+def common_palette(samples: Iterable[Image.Image]) -> FloatArray:
+    """Find colours for all frames from a few RGB `samples`, shape (K, 3), 0 to 255.
+
+    Half of them are the most frequent ones as they are, so that faint areas keep their tints; the others cover the
+    blends on the edges of lines and letters, which median cut would mix with the areas.
+    """
+    count: Counter[tuple[int, int, int]] = Counter()
+    for sample in samples:
+        count.update({color: number for number, color in sample.getcolors(sample.width * sample.height)})
+    exact = np.array([color for color, _ in count.most_common(_EXACT)], dtype=float)
+    blends = np.array(list(count), dtype=np.uint8)[np.newaxis]
+    covering = Image.fromarray(blends).quantize(_COLORS - len(exact), method=_MAX_COVERAGE, dither=_NO_DITHER)
+    return np.vstack([exact, np.reshape(covering.getpalette(), (-1, 3))])[:_COLORS]
+
+
+def apply_palette(image: Image.Image, palette: FloatArray) -> Image.Image:
+    """Replace each colour of an RGB image by the nearest one of the palette.
+
+    Pillow's own mapping uses only the upper six bits, which turns white into grey.
+    """
+    packed = np.asarray(image).astype(np.uint32) @ np.array([1 << 16, 1 << 8, 1], dtype=np.uint32)
+    colors, index = np.unique(packed, return_inverse=True)
+    rgb = np.column_stack([colors >> 16, (colors >> 8) & 255, colors & 255])
+    nearest: NDArray[np.uint8] = cKDTree(palette).query(rgb)[1].astype(np.uint8)
+    indexed = Image.fromarray(nearest[index].reshape(packed.shape))
+    indexed.putpalette(palette.astype(np.uint8).tobytes())
+    return indexed
+
+
+# Distance of the numbers from the centre as a part of the view circle's radius; more along x, where they are wide.
+_DISTANCE_X, _DISTANCE_Y = 1.09, 1.078
+# Length along the circle of a number of two digits, as a part of the circle's radius.
+_ROOM = 0.085
+
+
+def label_views(axes: Axes, views: Sequence[View]) -> None:
+    """Write the numbers of the views, from 1 in the order taken, behind each of them."""
+    last = len(views) - 1
+    for index in views_with_label([view.view_angle for view in views]):
+        x, y = polar_to_cartesian(views[index].view_angle, views[index].distance)
+        color, weight = (LAST, "bold") if index == last else (CAMERA, "normal")
+        axes.text(
+            _DISTANCE_X * float(x), _DISTANCE_Y * float(y), str(index + 1), ha="center", va="center",
+            fontsize=TICK_SIZE, color=color, fontweight=weight, zorder=8,
+        )
+
+
+def views_with_label(angles: Sequence[float]) -> list[int]:
+    """Indices of the views that get a number: the last one, then in order of views those that have room."""
+    chosen: list[int] = []
+    for index in sorted(range(len(angles)), key=lambda i: (i != len(angles) - 1, i)):
+        if all(abs(angle_difference(angles[index], angles[other])) >= _ROOM for other in chosen):
+            chosen.append(index)
+    return sorted(chosen)
+
+
+# Okabe and Ito's palette without black, which the reference has, and yellow, which is too light on white.
+_PLANNER_COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7A7A7A")
+_DASHES = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (5, 1.5, 1.2, 1.5)))
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+_REFERENCE: Style = {"color": "#000000", "linestyle": (0, (4, 2)), "marker": "*"}
+
+
+def planner_styles(labels: Sequence[str], reference: str | None) -> dict[str, Style]:
+    """Line styles by label, in the order of `labels`; black dashes for the reference.
+
+    Colours repeat after seven planners, with another dash, so that up to 28 all differ.
+    """
+    others = [label for label in labels if label != reference]
+    styles = dict.fromkeys(labels, _REFERENCE)
+    for index, label in enumerate(others):
+        turn, color = divmod(index, len(_PLANNER_COLORS))
+        styles[label] = {
+            "color": _PLANNER_COLORS[color], "linestyle": _DASHES[turn % len(_DASHES)],
+            "marker": _MARKERS[(color + turn) % len(_MARKERS)],
+        }
+    return styles
+
+
+def curve(line: Style) -> Style:
+    """Look of a whole curve in one of the :func:`planner_styles`: without its marker."""
+    return {"color": line["color"], "linestyle": line["linestyle"], "linewidth": 1.4}
+
+
+PNG_DPI = 150
+# A fixed salt makes the ids in the file, and so the file, reproducible.
+_SVG = {"svg.hashsalt": "nbv_planner", "svg.fonttype": "path"}
+
+
+def png_bytes(figure: Figure) -> bytes:
+    """Return the figure as PNG."""
+    file = io.BytesIO()
+    figure.savefig(file, format="png", dpi=PNG_DPI)
+    return file.getvalue()
+
+
+def svg_bytes(figure: Figure) -> bytes:
+    """Return the figure as SVG, without the date, reproducibly."""
+    file = io.BytesIO()
+    with matplotlib.rc_context(_SVG):
+        figure.savefig(file, format="svg", metadata={"Date": None})
+    numbers: dict[bytes, bytes] = {}
+    # Ids of clips and markers are digests in which the last digits of the layout show.
+    return re.sub(
+        rb"\b[pm][0-9a-f]{10}\b", lambda found: numbers.setdefault(found[0], b"id%d" % len(numbers)), file.getvalue()
+    )
+
+
+def picture(name: str, title: str, caption: str, figure: Figure, *, folded: bool = False) -> Picture:
+    """Write the figure in both formats."""
+    return Picture(name, title, caption, png_bytes(figure), svg_bytes(figure), folded)
+
+
+def file_name(text: str) -> str:
+    """Make a part of a file name of any text."""
+    return re.sub(r"[^A-Za-z0-9.]+", "-", text).strip("-.")

@@ -1,0 +1,338 @@
+"""Figures of a sweep: intervals by planner, coverage curves, calibration of the band, quality against time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
+
+from nbv_planner.episode.records import FULL_ENOUGH
+from nbv_planner.geometry import TWO_PI, FloatArray
+from nbv_planner.report.figures import style
+from nbv_planner.report.figures.style import planner_styles
+from nbv_planner.report.tables import CoverageBand
+
+_LEGEND_COLUMNS, _LEGEND_LINE, _LEGEND_MARGIN = 6, 0.18, 0.14
+
+
+def panels(
+    rows: int, columns: int, *, width: float, height: float, share: bool = False, legend: Sequence[Artist] = ()
+) -> tuple[Figure, list[Axes]]:
+    """Make a figure of `rows` × `columns` panels, each `width` × `height` inches with its labels; returns both.
+
+    The panels come row by row, and `share` gives all of them the same axes; the `legend` stands below them, if any. The
+    figure has its own Agg canvas and is not known to pyplot: it can be made without a display and in any thread.
+    """
+    body = rows * height
+    lines = math.ceil(len(legend) / _LEGEND_COLUMNS)
+    foot = _LEGEND_MARGIN + _LEGEND_LINE * lines if legend else 0.0
+    figure = Figure(figsize=(columns * width, body + foot), layout="constrained")
+    FigureCanvasAgg(figure)
+    # A separate part: before matplotlib 3.7 the layout reserves no room for a legend of the whole figure.
+    upper: Any = figure
+    if legend:
+        parts: Any = figure.subfigures(2, 1, height_ratios=(body, foot))
+        upper, lower = parts
+        lower.legend(
+            handles=list(legend), loc="center", ncol=min(len(legend), _LEGEND_COLUMNS), fontsize=style.TICK_SIZE,
+            frameon=False, handlelength=2.6,
+        )
+    axes = upper.subplots(rows, columns, sharex=share, sharey=share, squeeze=False)
+    return figure, list(np.ravel(axes))
+
+
+def plain(text: str) -> str:
+    """Text with escaped formula signs."""
+    return text.replace("$", r"\$")
+
+
+def panel_title(axes: Axes, text: str) -> None:
+    """Put a title over the left end of a panel."""
+    axes.set_title(plain(text), loc="left", fontsize=style.LABEL_SIZE, pad=4)
+
+
+_ROW_HEIGHT, _MARGIN_HEIGHT = 0.27, 0.75
+_NOTE_X = 1.02
+_VALUE: style.Style = {"markersize": 7.0, "markeredgewidth": 0, "linestyle": "none", "zorder": 4}
+_BAR: style.Style = {"linewidth": 1.8, "zorder": 3}
+_POINT: style.Style = {
+    "marker": "o", "markersize": 3.5, "markeredgewidth": 0, "linestyle": "none", "alpha": 0.3, "zorder": 2
+}
+_MARK: style.Style = {
+    "linestyle": "none", "marker": "v", "markersize": 4.5, "markerfacecolor": "white",
+    "markeredgecolor": style.TRUTH, "markeredgewidth": 0.9, "zorder": 5,
+}
+
+
+@dataclass(frozen=True)
+class Dot:
+    """A value with its interval."""
+
+    label: str  #: what the row is called.
+    value: float | None  #: the value, None if there is none.
+    low: float | None = None  #: lower end of the interval, None without interval.
+    high: float | None = None  #: upper end of the interval, None without interval.
+    note: str = ""  #: text at the right of the row, for example the number of N/A.
+    points: Sequence[float] = ()  #: single values behind it, drawn faintly.
+
+
+@dataclass(frozen=True)
+class DotPanel:
+    """Rows under one axis."""
+
+    xlabel: str  #: quantity and unit.
+    dots: Sequence[Dot]  #: the rows from top to bottom.
+    line: float | None = None  #: where a vertical line stands (the reference, or no difference), None for none.
+    marks: Mapping[str, float] | None = None  #: further values by label, drawn hollow, for example published ones.
+    marks_label: str = ""  #: what they are.
+
+
+def draw_dots(content: Sequence[DotPanel], styles: Mapping[str, style.Style] | None = None) -> Figure:
+    """Draw panels, at least one, side by side, whose rows have the same labels.
+
+    The `styles` are colour and marker by label; without them all rows look the same.
+    """
+    rows = len(content[0].dots)
+    height = _MARGIN_HEIGHT + _ROW_HEIGHT * rows
+    figure, axes = panels(1, len(content), width=4.4, height=height, legend=_dots_legend(content))
+    for place, (panel, part) in enumerate(zip(axes, content, strict=True)):
+        _draw_panel(panel, part, styles or {}, with_labels=place == 0)
+    return figure
+
+
+def _dots_legend(content: Sequence[DotPanel]) -> list[Artist]:
+    dots = [dot for panel in content for dot in panel.dots]
+    handles: list[Artist] = [Line2D([], [], **{**_VALUE, "marker": "o"}, color=style.CAMERA, label="mean")]
+    if any(dot.low is not None for dot in dots):
+        handles.append(Line2D([], [], **_BAR, color=style.CAMERA, label="95 % confidence interval"))
+    if any(len(dot.points) for dot in dots):
+        handles.append(Line2D([], [], **_POINT, color=style.CAMERA, label="single objects"))
+    handles += [
+        Line2D([], [], **_MARK, label=label) for label in dict.fromkeys(p.marks_label for p in content if p.marks)
+    ]
+    return handles
+
+
+def _draw_panel(axes: Axes, part: DotPanel, styles: Mapping[str, style.Style], *, with_labels: bool) -> None:
+    style.style_axes(axes, part.xlabel, "")
+    axes.grid(False, axis="y")
+    axes.set_ylim(len(part.dots) - 0.4, -0.6)
+    labels = [plain(dot.label) for dot in part.dots] if with_labels else []
+    axes.set_yticks(range(len(part.dots)) if with_labels else [], labels=labels)
+    axes.tick_params(axis="y", length=0)
+    if part.line is not None:
+        axes.axvline(part.line, color=style.CAMERA, linewidth=1.0, linestyle="--", zorder=1.5, label="line")
+    for row, dot in enumerate(part.dots):
+        line = styles.get(dot.label, {})
+        color = line.get("color", style.MEAN)
+        axes.plot(dot.points, [row] * len(dot.points), **_POINT, color=color, label=f"points {row}")
+        if dot.low is not None and dot.high is not None:
+            axes.plot([dot.low, dot.high], [row, row], **_BAR, color=color, label=f"interval {row}")
+        if dot.value is not None:
+            marker = line.get("marker", "o")
+            axes.plot([dot.value], [row], **_VALUE, marker=marker, color=color, label=f"value {row}")
+        axes.text(
+            _NOTE_X, row, plain(dot.note), transform=axes.get_yaxis_transform(), va="center",
+            fontsize=style.TICK_SIZE, color=style.CAMERA,
+        )
+    # Further values stand a little above the rows, so that both can be seen where they agree.
+    rows = {dot.label: row for row, dot in enumerate(part.dots)}
+    known = [(value, rows[label] - 0.28) for label, value in (part.marks or {}).items() if label in rows]
+    if known:
+        axes.plot(*zip(*known, strict=True), **_MARK, label=part.marks_label)
+    if all(dot.value is None for dot in part.dots):
+        style.note(axes, "nothing to compare")
+
+
+_MOST_COLUMNS = 4
+_BAND_ALPHA = 0.25
+
+
+def draw_coverage_curves(bands: Mapping[str, CoverageBand], reference: str | None) -> Figure:
+    """Draw mean and band of each planner, at least one, by its label, with the mean of the reference.
+
+    The `reference` is the label of the omniscient greedy planner, None if it is not there.
+    """
+    rows = math.ceil(len(bands) / _MOST_COLUMNS)
+    columns = math.ceil(len(bands) / rows)
+    styles = planner_styles(list(bands), reference)
+    legend = _curves_legend(reference if reference in bands else None)
+    figure, axes = panels(rows, columns, width=2.9, height=2.35, share=True, legend=legend)
+    for place, (panel, (label, band)) in enumerate(zip(axes, bands.items(), strict=False)):
+        panel.fill_between(
+            np.arange(len(band.mean)), 100.0 * band.low, 100.0 * band.high, color=styles[label]["color"],
+            alpha=_BAND_ALPHA, linewidth=0, zorder=2, label="band",
+        )
+        _draw_mean(panel, band, styles[label], label=plain(label))
+        panel_title(panel, label)
+        if reference is not None and reference in bands and label != reference:
+            _draw_mean(panel, bands[reference], styles[reference], label=plain(reference))
+        _style_panel(panel, left=place % columns == 0, bottom=place + columns >= len(bands))
+    for panel in axes[len(bands):]:
+        panel.remove()
+    return figure
+
+
+def _curves_legend(reference: str | None) -> list[Artist]:
+    handles: list[Artist] = [
+        Line2D([], [], color=style.CAMERA, linewidth=1.4, label="mean"),
+        Patch(facecolor=style.CAMERA, alpha=_BAND_ALPHA, label="where 80 % of the episodes lie"),
+        Line2D([], [], color=style.TARGET, linewidth=1.0, linestyle="--", label=f"{100 * FULL_ENOUGH:.0f} %"),
+    ]
+    if reference is not None:
+        line = planner_styles([reference], reference)[reference]
+        handles.append(Line2D([], [], **style.curve(line), label=f"mean of {plain(reference)}"))
+    return handles
+
+
+def _draw_mean(axes: Axes, band: CoverageBand, line: style.Style, label: str) -> None:
+    axes.plot(np.arange(len(band.mean)), 100.0 * band.mean, **style.curve(line), zorder=3, label=label)
+
+
+def _style_panel(axes: Axes, *, left: bool, bottom: bool) -> None:
+    style.style_axes(axes, "number of views" if bottom else "", "true coverage (%)" if left else "")
+    axes.set(ylim=(0.0, 104.0), yticks=(0, 25, 50, 75, 100))
+    axes.set_xlim(left=0.0)
+    axes.margins(x=0.0)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
+    axes.tick_params(labelbottom=bottom, labelleft=left)
+    style.level_line(axes, 100.0 * FULL_ENOUGH, "target")
+
+
+_DIAGONAL: style.Style = {"color": style.CAMERA, "linewidth": 1.0, "zorder": 2, "label": "perfect calibration"}
+
+
+def draw_calibration(
+    levels: Sequence[float], inside: Mapping[str, FloatArray], by_angle: Mapping[str, FloatArray],
+    styles: Mapping[str, style.Style],
+) -> Figure:
+    """Draw measured over nominal frequency, and the frequency inside the band by polar angle.
+
+    Args:
+        levels: nominal frequencies, shape (K,), 0 to 1.
+        inside: measured frequencies by label of the planner, each of shape (K,), 0 to 1.
+        by_angle: frequency inside the band by label, each of shape (B,): equal bins from 0 to 2π.
+        styles: line styles by label.
+    """
+    lines = (Line2D([], [], **style.curve(styles[label]), label=plain(label)) for label in inside)
+    figure, (curves, angles) = panels(1, 2, width=5.2, height=4.2, legend=[Line2D([], [], **_DIAGONAL), *lines])
+    _draw_curves(curves, levels, inside, styles)
+    _draw_by_angle(angles, by_angle)
+    return figure
+
+
+def _draw_curves(
+    axes: Axes, levels: Sequence[float], inside: Mapping[str, FloatArray], styles: Mapping[str, style.Style]
+) -> None:
+    style.style_axes(axes, "nominal frequency (%)", "measured frequency (%)")
+    axes.set(xlim=(0.0, 100.0), ylim=(0.0, 100.0), aspect="equal", xticks=range(0, 101, 20), yticks=range(0, 101, 20))
+    axes.plot([0.0, 100.0], [0.0, 100.0], **_DIAGONAL)
+    for label, measured in inside.items():
+        look = style.curve(styles[label])
+        axes.plot(100.0 * np.asarray(levels), 100.0 * measured, **look, zorder=3, label=plain(label))
+    panel_title(axes, "all angles")
+
+
+def _draw_by_angle(axes: Axes, by_angle: Mapping[str, FloatArray]) -> None:
+    values = 100.0 * np.vstack(list(by_angle.values()))
+    low = 10.0 * np.floor(min(90.0, float(np.nanmin(values))) / 10.0)
+    edges = np.linspace(0.0, TWO_PI, values.shape[1] + 1)
+    rows = np.arange(len(values) + 1) - 0.5
+    mesh = axes.pcolormesh(edges, rows, values, cmap="cividis_r", vmin=low, vmax=100.0, rasterized=True)
+    style.style_axes(axes, "polar angle φ (rad)", "")
+    axes.grid(False)
+    style.style_angle_axis(axes)
+    axes.set_ylim(len(values) - 0.5, -0.5)
+    axes.set_yticks(range(len(values)), labels=[plain(label) for label in by_angle])
+    axes.tick_params(axis="y", length=0)
+    panel_title(axes, "inside the band, by angle")
+    bar = axes.figure.colorbar(mesh, ax=axes, orientation="horizontal", fraction=0.06, pad=0.02)
+    bar.set_label("angles inside the band (%)", fontsize=style.LABEL_SIZE)
+    bar.ax.tick_params(labelsize=style.TICK_SIZE)
+
+
+@dataclass(frozen=True)
+class TradeOff:
+    """A point."""
+
+    label: str  #: what it is called.
+    milliseconds: float  #: median time of a decision.
+    slow: float  #: time below which 95 % of the decisions stay, milliseconds.
+    value: float  #: quality.
+    low: float | None = None  #: lower end of its interval, None without interval.
+    high: float | None = None  #: upper end of its interval, None without interval.
+
+
+def draw_tradeoff(points: Sequence[TradeOff], ylabel: str, styles: Mapping[str, style.Style], line: float) -> Figure:
+    """Draw the points, at least one, with positive times, over a logarithmic time axis; `line` is a horizontal line.
+
+    The `ylabel` is the quality and its unit, the `styles` are colour and marker by label.
+    """
+    looks: dict[str, style.Style] = {
+        point.label: {
+            "color": styles[point.label]["color"], "marker": styles[point.label]["marker"], "markersize": 6.5,
+            "markeredgewidth": 0, "linestyle": "none",
+        }
+        for point in points
+    }
+    legend = [Line2D([], [], **look, label=plain(label)) for label, look in looks.items()]
+    figure, (axes,) = panels(1, 1, width=7.0, height=4.2, legend=legend)
+    style.style_time_axis(axes, "time of a decision (ms): median, and the time below which 95 % stay", ylabel)
+    style.level_line(axes, line, "line", style.CAMERA)
+    for point in points:
+        look, value = looks[point.label], point.value
+        axes.plot([point.milliseconds, point.slow], [value, value], color=look["color"], linewidth=0.9, alpha=0.5)
+        if point.low is not None and point.high is not None:
+            axes.plot([point.milliseconds] * 2, [point.low, point.high], color=look["color"], linewidth=1.6)
+        axes.plot([point.milliseconds], [value], **look, label=f"value {point.label}")
+    return figure
+
+
+# Offset of the values of a line from their points, along x and y: lines cross where they share a planner.
+_SIDES = ((1, 1), (1, -1), (-1, 1), (-1, -1))
+_APART = 5.0  # points (1/72 inch)
+Lines = Mapping[str, Sequence[TradeOff]]
+"""Points by the name of the number that is varied, by its rising value; their labels are the values."""
+
+
+def draw_tradeoff_lines(contents: Mapping[str, Lines], ylabel: str, line: float) -> Figure:
+    """Draw a panel per planner, at least one, with its lines by its title; all have the same axes.
+
+    Times are positive; the `ylabel` is the quality and its unit, `line` a horizontal line.
+    """
+    names = list(dict.fromkeys(name for lines in contents.values() for name in lines))
+    looks = planner_styles(names, None)
+    legend = [Line2D([], [], **looks[name], markersize=5.0, label=plain(name)) for name in names]
+    figure, axes = panels(1, len(contents), width=4.6, height=4.0, share=True, legend=legend)
+    for panel, (title, lines) in zip(axes, contents.items(), strict=True):
+        style.style_time_axis(panel, "median processor time of a decision (ms)", ylabel if panel is axes[0] else "")
+        panel_title(panel, title)
+        style.level_line(panel, line, "line", style.CAMERA)
+        panel.margins(x=0.1)
+        for name, points in lines.items():
+            _draw_line(panel, name, points, looks[name], _SIDES[names.index(name) % len(_SIDES)])
+    return figure
+
+
+def _draw_line(axes: Axes, name: str, points: Sequence[TradeOff], look: style.Style, side: tuple[int, int]) -> None:
+    color, (right, up) = look["color"], side
+    for point in points:
+        if point.low is not None and point.high is not None:
+            axes.plot([point.milliseconds] * 2, [point.low, point.high], color=color, linewidth=1.0, alpha=0.35)
+        axes.annotate(
+            plain(point.label), (point.milliseconds, point.value), (_APART * right, _APART * up),
+            textcoords="offset points", ha="left" if right > 0 else "right", va="bottom" if up > 0 else "top",
+            color=color, fontsize=style.TICK_SIZE,
+        )
+    times, values = [point.milliseconds for point in points], [point.value for point in points]
+    axes.plot(times, values, **look, linewidth=1.3, markersize=5.0, markeredgewidth=0, label=name)

@@ -1,0 +1,186 @@
+"""Maps of objects with the views that a planner chose, and objectives over the candidate views."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Circle, Patch
+
+from nbv_planner.geometry import TWO_PI, FloatArray, polar_to_cartesian
+from nbv_planner.report.figures import style
+from nbv_planner.report.figures.sweep_figures import panel_title, panels, plain
+from nbv_planner.report.tables import Landscape
+
+_COLUMNS = 5
+_SIZE = 2.3
+_CAMERA_SIZE = 3.2
+_LIMIT, _TITLE_ROOM = 1.64, 0.42
+"""Half of a map's side, and the room for the title above; these and the following as parts of the view circle."""
+_HALF_DIGIT, _HALF_HEIGHT = 0.066, 0.088
+"""Half of the room that a digit takes, with its margin."""
+_GAP, _STEP = 0.05, 0.06
+"""Least distance of a number from the circle, and by how much it moves outwards until it is free."""
+
+
+@dataclass(frozen=True, eq=False)
+class ViewMap:
+    """An object and the views taken of it."""
+
+    title: str  #: what stands above the map.
+    #: polar angles and radii of the true contour; None if the object cannot be read any more.
+    contour: tuple[FloatArray, FloatArray] | None
+    views: Sequence[float]  #: view angles in the order taken, radians.
+    view_distance: float  #: radius of the view circle, metres.
+
+
+def draw_view_maps(maps: Sequence[ViewMap]) -> Figure:
+    """Draw the maps in rows of five, all on the same scale; at least one."""
+    columns = min(_COLUMNS, len(maps))
+    height = _SIZE * (1.0 + 0.5 * _TITLE_ROOM / _LIMIT)
+    figure, axes = panels(math.ceil(len(maps) / columns), columns, width=_SIZE, height=height)
+    largest = max(content.view_distance for content in maps)
+    for panel, content in zip(axes, maps, strict=False):
+        _draw_map(panel, content, largest)
+    for panel in axes[len(maps):]:
+        panel.remove()
+    return figure
+
+
+def _draw_map(axes: Axes, content: ViewMap, largest: float) -> None:
+    limit = _LIMIT * largest
+    top = limit + _TITLE_ROOM * largest
+    axes.set(xlim=(-limit, limit), ylim=(-limit, top), aspect="equal", xticks=(), yticks=())
+    axes.set_frame_on(False)
+    axes.text(0.0, top, plain(content.title), ha="center", va="top", fontsize=style.TICK_SIZE)
+    axes.add_patch(Circle((0, 0), content.view_distance, fill=False, color=style.FAINT, linewidth=0.8, zorder=1))
+    if content.contour is not None:
+        axes.fill(*polar_to_cartesian(*content.contour), facecolor="#EEF4F8", edgecolor=style.TRUTH, linewidth=0.9,
+                  zorder=2, label="true contour")
+    numbers = number_places(content.views)
+    for number, (angle, place) in enumerate(zip(content.views, numbers, strict=True), start=1):
+        _draw_view(axes, content.view_distance, number, angle, place)
+
+
+def _draw_view(axes: Axes, view_distance: float, number: int, angle: float, place: tuple[float, float] | None) -> None:
+    """Draw a dot on the view circle and its number outside, where it has a place; the first view is emphasised."""
+    color, weight = (style.LAST, "bold") if number == 1 else (style.MEAN, "normal")
+    x, y = polar_to_cartesian(angle, view_distance)
+    axes.plot(
+        [float(x)], [float(y)], color=color, marker="o", markersize=_CAMERA_SIZE, markeredgewidth=0, linestyle="none",
+        zorder=4, label=f"view {number}",
+    )
+    if place is not None:
+        axes.text(
+            place[0] * view_distance, place[1] * view_distance, str(number), ha="center", va="center",
+            fontsize=style.TICK_SIZE, color=color, fontweight=weight, zorder=5,
+        )
+
+
+def number_places(angles: Sequence[float]) -> list[tuple[float, float] | None]:
+    """Centres of the numbers of views around a unit circle: just outside, or further out where they would overlap.
+
+    None for a number for which the map has no room.
+    """
+    taken: list[_Box] = []
+    places: list[tuple[float, float] | None] = []
+    for number, angle in enumerate(angles, start=1):
+        boxes = _boxes(angle, len(str(number)))
+        free = next((box for box in boxes if not any(box.overlaps(other) for other in taken)), None)
+        places.append(None if free is None else (free.x, free.y))
+        taken += [] if free is None else [free]
+    return places
+
+
+class _Box(NamedTuple):
+    """Room of a number: centre and half sizes."""
+
+    x: float
+    y: float
+    half_width: float
+    half_height: float
+
+    def overlaps(self, other: _Box) -> bool:
+        return (
+            abs(self.x - other.x) < self.half_width + other.half_width
+            and abs(self.y - other.y) < self.half_height + other.half_height
+        )
+
+
+def _boxes(angle: float, digits: int) -> list[_Box]:
+    """Rooms along the ray at `angle`, from the circle outwards, inside the map."""
+    half_width, half_height = _HALF_DIGIT * digits, _HALF_HEIGHT
+    cosine, sine = math.cos(angle), math.sin(angle)
+    first = 1.0 + _GAP + half_width * abs(cosine) + half_height * abs(sine)
+    rays = (first + _STEP * step for step in range(int(_LIMIT / _STEP)))
+    boxes = [_Box(ray * cosine, ray * sine, half_width, half_height) for ray in rays]
+    return [b for b in boxes if max(abs(b.x) + half_width, abs(b.y) + half_height) <= _LIMIT]
+
+
+_TOP = 1.42
+_GAIN_COLOR = "#CFCFCF"
+_CHOICE: style.Style = {
+    "color": style.LAST, "marker": "v", "markersize": 6.0, "markeredgewidth": 0, "linestyle": "none"
+}
+
+
+def draw_landscapes(rows: Sequence[Sequence[Landscape]]) -> Figure:
+    """Draw the landscapes, each scaled to a greatest value of 1, over the true gain, scaled alike.
+
+    The `rows` hold for each decision the landscapes of the objectives, in the same order everywhere.
+    """
+    decisions, objectives = len(rows), len(rows[0])
+    height = 1.25 + 0.6 / objectives
+    figure, axes = panels(objectives, decisions, width=3.5, height=height, share=True, legend=_legend())
+    for place, panel in enumerate(axes):
+        row, column = divmod(place, decisions)
+        _draw_landscape(panel, rows[column][row], top=row == 0, left=column == 0, bottom=row == objectives - 1)
+    return figure
+
+
+def _draw_landscape(axes: Axes, content: Landscape, *, top: bool, left: bool, bottom: bool) -> None:
+    style.style_axes(axes, "view angle θ (rad)" if bottom else "", content.objective if left else "")
+    style.style_angle_axis(axes)
+    axes.set(ylim=(0.0, _TOP), yticks=(0.0, 0.5, 1.0))
+    axes.tick_params(labelbottom=bottom, labelleft=left)
+    order = np.argsort(content.angle, kind="stable")
+    angle, value, gain = content.angle[order], _scaled(content.value)[order], _scaled(content.gain)[order]
+    axes.fill_between(*_closed(angle, gain), color=_GAIN_COLOR, linewidth=0, zorder=1, label="true gain")
+    axes.plot(*_closed(angle, value), color=style.MEAN, linewidth=1.3, zorder=3, label="objective")
+    choice = content.choice
+    axes.plot(
+        [content.angle[choice] % TWO_PI], [_scaled(content.value)[choice]], **_CHOICE, zorder=4, clip_on=False,
+        label="its choice",
+    )
+    axes.text(
+        0.5, 0.975, f"brings {content.gain[choice]:.0f} of at most {content.gain.max():.0f} new points",
+        transform=axes.transAxes, ha="center", va="top", fontsize=style.TICK_SIZE, color=style.CAMERA,
+    )
+    if top:
+        panel_title(axes, f"view {content.decision}")
+
+
+def _scaled(values: FloatArray) -> FloatArray:
+    """Values with a greatest one of 1, none below 0; all 0 if none is positive."""
+    top = float(values.max())
+    return np.maximum(values, 0.0) / top if top > 0.0 else np.zeros_like(values)
+
+
+def _closed(angle: FloatArray, value: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Close the circle with the first candidate."""
+    return np.append(angle, angle[0] + TWO_PI), np.append(value, value[0])
+
+
+def _legend() -> list[Artist]:
+    return [
+        Line2D([], [], color=style.MEAN, linewidth=1.3, label="objective, scaled to 1"),
+        Patch(facecolor=_GAIN_COLOR, label="true gain (new surface points), scaled to 1"),
+        Line2D([], [], **_CHOICE, label="candidate it prefers"),
+    ]

@@ -1,1 +1,0 @@
-"""Tables and self-contained pages, whatever they are about."""

@@ -1,0 +1,1 @@
+"""What every node is built from."""

@@ -1,0 +1,373 @@
+"""Monitors the inputs of a node, and reports what is missing, lost or incompatible."""
+
+from __future__ import annotations
+
+import importlib
+import math
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import Any
+
+from diagnostic_msgs.msg import DiagnosticArray
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+
+from nbv_planner.errors import InputRejectedError
+from nbv_planner.ros.core import qos
+
+# Topics that every node has; their other endpoints are not checked.
+_BY_RCLPY = {"/parameter_events", "/rosout", "/clock"}
+# Each policy with its lesser and greater value: a subscription that requests more than is offered is not connected.
+_POLICIES = {
+    "RELIABILITY": ("reliability", ReliabilityPolicy.BEST_EFFORT, ReliabilityPolicy.RELIABLE),
+    "DURABILITY": ("durability", DurabilityPolicy.VOLATILE, DurabilityPolicy.TRANSIENT_LOCAL),
+}
+# Name of a discovered node whose name is not known yet.
+_UNKNOWN = "_NODE_NAMESPACE_UNKNOWN_/_NODE_NAME_UNKNOWN_"
+_NAMESAKE = (
+    "another node is called {} too: that of a second launch, which must end or get another namespace, or one that was "
+    "killed a moment ago and is still listed"
+)
+
+
+def type_name(kind: type) -> str:
+    """Name of a message type as the graph has it, for example sensor_msgs/msg/LaserScan."""
+    return f"{kind.__module__.split('.')[0]}/msg/{kind.__name__}"
+
+
+def type_named(name: str) -> type:
+    """Message type of that name, the inverse of :func:`type_name`."""
+    package, _, message = name.partition("/msg/")
+    return getattr(importlib.import_module(f"{package}.msg"), message)
+
+
+def qos_words(profile: QoSProfile) -> str:
+    """Describe a quality of service, for example: reliable, transient local."""
+    return f"{_words(profile.reliability)}, {_words(profile.durability)}"
+
+
+def unmet(offered: QoSProfile, requested: QoSProfile) -> list[str]:
+    """Policies in which a subscription requests more than a publisher offers, in words."""
+    return [
+        f"{policy} (offered {_words(less)}, requested {_words(more)})"
+        for policy, (name, less, more) in _POLICIES.items()
+        if getattr(offered, name) == less and getattr(requested, name) == more
+    ]
+
+
+class Sources:
+    """Publishers of an input that must come from one source only.
+
+    Different names show in the graph. Two launches have the same names; so has a restarted node, whose old publisher
+    stays in the graph for the lease of the middleware. The sequence numbers of the messages distinguish these: those of
+    one publisher only rise, so they fall once for each new one, and repeatedly where two send.
+    """
+
+    def __init__(self) -> None:
+        self.matched = 0  #: number of publishers when the graph was looked at last.
+        self._ids: set[bytes] = set()
+        self._names: list[str] = []
+        self._number, self._falls = 0, 0
+
+    def look(self, node: Node, subscription: Any) -> str:
+        """Check the graph; name the publishers if there are several sources, else nothing."""
+        self.matched = subscription.get_publisher_count()
+        publishers = [
+            info for info in node.get_publishers_info_by_topic(subscription.topic_name)
+            if not any(_wrong(subscription, [info], publishing=True))
+        ]
+        ids = {bytes(info.endpoint_gid) for info in publishers}
+        self._falls = 0 if self._ids - ids else max(0, self._falls - len(ids - self._ids))
+        self._ids, self._names = ids, sorted({_full_name(info) for info in publishers} - {_UNKNOWN})
+        return self.problem(subscription.topic_name)
+
+    def take(self, number: int | None) -> None:
+        """Store the sequence number of a message; None where the middleware does not provide it."""
+        if number is not None:
+            self._falls += number <= self._number
+            self._number = number
+
+    def problem(self, topic: str) -> str:
+        """Name the publishers of `topic`, if there are several sources."""
+        if len(self._ids) < 2 or (len(self._names) < 2 and self._falls < 2):
+            return ""
+        alike = f"{len(self._ids)} nodes that are all called {''.join(self._names)}"
+        who = " and ".join(self._names) if len(self._names) > 1 else alike
+        return (
+            f"{topic} is published by {who}: dropped until one of them is left; end the others, or give them another "
+            "namespace (allow_several_publishers: true merges them)"
+        )
+
+
+def mismatches(node: Node) -> dict[str, list[str]]:
+    """What is wrong on each topic of `node`, in words, by full topic name, and with its own name by that.
+
+    Topics without a problem are omitted.
+    """
+    name = node.get_fully_qualified_name()
+    alike = [f"{space.rstrip('/')}/{other}" for other, space in node.get_node_names_and_namespaces()].count(name) - 1
+    found: dict[str, list[str]] = {name: [_NAMESAKE.format(name)] if alike > 0 else []}
+    for publishing, endpoints, others in (
+        (True, node.subscriptions, node.get_publishers_info_by_topic),
+        (False, node.publishers, node.get_subscriptions_info_by_topic),
+    ):
+        for mine in endpoints:
+            if (topic := mine.topic_name) not in _BY_RCLPY:
+                found.setdefault(topic, []).extend(_wrong(mine, others(topic), publishing=publishing))
+    return {topic: problems for topic, problems in found.items() if problems}
+
+
+def _wrong(mine: Any, others: Iterable[Any], *, publishing: bool) -> Iterator[str]:
+    """Describe why the endpoints `others` of a topic of this node are not connected."""
+    does, expected = "publishes" if publishing else "subscribes to", type_name(mine.msg_type)
+    for other in others:
+        who = _full_name(other)
+        if other.topic_type != expected:
+            yield f"{who} {does} {mine.topic_name} as {other.topic_type}, this node has {expected}"
+            continue
+        qualities = (other.qos_profile, mine.qos_profile)
+        for policy in unmet(*(qualities if publishing else qualities[::-1])):
+            yield f"{who} {does} {mine.topic_name} with incompatible quality of service: {policy}"
+
+
+def _full_name(info: Any) -> str:
+    return f"{info.node_namespace.rstrip('/')}/{info.node_name}"
+
+
+def _words(policy: Any) -> str:
+    return str(policy.name).lower().replace("_", " ")
+
+
+# Beats for the rate: enough to be steady, few enough to follow a change.
+_REMEMBERED = 50
+
+
+class Heartbeat:
+    """Heartbeat of one input. Times are seconds of any monotonic clock, given by the caller."""
+
+    def __init__(self, timeout: float = math.inf) -> None:
+        self.timeout = timeout  #: age beyond which the input counts as lost, seconds; infinite for an irregular one.
+        self._beats: deque[float] = deque(maxlen=_REMEMBERED)
+
+    def beat(self, now: float) -> None:
+        """Record that the input was received."""
+        self._beats.append(now)
+
+    @property
+    def heard(self) -> bool:
+        """Whether the input has ever been received."""
+        return bool(self._beats)
+
+    def age(self, now: float) -> float:
+        """Seconds since the input was last received; infinite if it never was."""
+        return now - self._beats[-1] if self._beats else math.inf
+
+    def lost(self, now: float) -> bool:
+        """Whether the input has been received, but not within its timeout."""
+        return self.heard and self.age(now) > self.timeout
+
+    def rate(self, now: float) -> float:
+        """Recent inputs per second: (n - 1) / (t_n - t_1); 0 for one that is lost or was received only once."""
+        if len(self._beats) < 2 or self.lost(now):
+            return 0.0
+        span = self._beats[-1] - self._beats[0]
+        return (len(self._beats) - 1) / span if span > 0.0 else 0.0
+
+
+# Seconds of a real clock for which the time on /clock may stand still.
+_CLOCK_TIMEOUT = 5.0
+# Seconds for which another node of the same name must be listed: one that has ended is for a moment.
+_NAMESAKE_SECONDS = 3.0
+# Inputs for which the messages of two senders could not be distinguished.
+_OF_ONE_SOURCE = ("scan", "camera_pose", "goal_pose", "surface")
+
+
+class Inputs:
+    """A heartbeat for each input of a node, by its relative topic name, and the state of its topics in the graph.
+
+    Ages are measured by the machine's monotonic clock, not by that of the node.
+    """
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        #: the node's full name, under which :meth:`problems` reports a node of the same name.
+        self.name = node.get_fully_qualified_name()
+        self._beats: dict[str, Heartbeat] = {}
+        self._words: dict[str, str] = {}
+        self._problems: dict[str, list[str]] = {}
+        self._sources: dict[str, Sources] = {}
+        self._namesake_since: float | None = None
+        self._watched: tuple[str, str] | None = None
+        self._partners: set[str] = set()
+        self._clock, self._last_time = Heartbeat(_CLOCK_TIMEOUT), -1
+        # Remapping rules are fixed at start, and names are resolved for every message.
+        self._resolved = lru_cache(maxsize=256)(node.resolve_topic_name)
+
+    def add(self, topic: str, words: str = "") -> None:
+        """Monitor an input, from the beginning; it never counts as lost until :meth:`expect` sets a timeout.
+
+        The topic has its relative name; `words` say what replaces it, if anything.
+        """
+        self._beats[topic] = Heartbeat()
+        self._words[topic] = words
+        self._sources.pop(topic, None)
+        allowed = self._node.get_parameter("allow_several_publishers").value
+        if topic in _OF_ONE_SOURCE and not words and not allowed:
+            self._sources[topic] = Sources()
+
+    def check_source(self, topic: str, number: int | None) -> None:
+        """Refuse a message of an input that several sources publish; `number` is its sequence number.
+
+        Raises:
+            InputRejectedError: reason `several_publishers`.
+        """
+        sources = self._sources.get(topic)
+        if sources is None:
+            return
+        mine = self._endpoint(topic)
+        if mine.get_publisher_count() != sources.matched:
+            self.look()
+        sources.take(number)
+        if problem := sources.problem(mine.topic_name):
+            raise InputRejectedError("several_publishers", problem)
+
+    def watch_publishers(self, topic: str, name: str) -> None:
+        """Monitor the nodes that publish `topic` as an input `name`, by their messages on /diagnostics.
+
+        The middleware reports a killed process only after 20 seconds.
+        """
+
+        def hear(msg: DiagnosticArray) -> None:
+            if any(status.name in self._partners for status in msg.status):
+                self.beat(name)
+
+        self._watched, self._partners = (topic, name), set()
+        self.add(name, "/diagnostics of ")
+        self._node.create_subscription(
+            DiagnosticArray, "/diagnostics", hear, qos.sensor_data(100), qos_overriding_options=qos.overridable()
+        )
+
+    def unheard_by(self, node_name: str, *topics: str) -> tuple[str, ...]:
+        """Full names of those `topics` to which no node of that name is subscribed."""
+        return tuple(
+            name for name in map(self._resolved, topics)
+            if node_name not in {info.node_name for info in self._node.get_subscriptions_info_by_topic(name)}
+        )
+
+    def beat(self, topic: str) -> None:
+        """Record a usable message of the input."""
+        self._beats[topic].beat(time.monotonic())
+
+    def expect(self, timeout: float, *topics: str) -> None:
+        """Inputs count as lost when not received for `timeout` seconds."""
+        for topic in topics:
+            self._beats[topic].timeout = timeout
+
+    def look(self) -> bool:
+        """Check the graph and the clock again; log new problems, and return whether anything has changed."""
+        now = self._node.now_ns()
+        if now != self._last_time:
+            self._last_time = now
+            self._clock.beat(time.monotonic())
+        self._find_partners()
+        before, self._problems = self._problems, mismatches(self._node)
+        self._confirm_namesake(time.monotonic())
+        for mine in self._node.subscriptions:
+            for topic, sources in self._sources.items():
+                if self._resolved(topic) == mine.topic_name and (problem := sources.look(self._node, mine)):
+                    self._problems.setdefault(mine.topic_name, []).append(problem)
+        for problem in _lines(self._problems, without=before):
+            self._node.get_logger().warning(problem)
+        for problem in _lines(before, without=self._problems):
+            self._node.get_logger().info(f"no longer: {problem}")
+        return before != self._problems
+
+    def _find_partners(self) -> None:
+        """Expect the heartbeat of the nodes that publish the watched topic now."""
+        if self._watched is None:
+            return
+        topic, name = self._watched
+        found = self._node.get_publishers_info_by_topic(self._resolved(topic))
+        before, self._partners = self._partners, {_full_name(info).lstrip("/") for info in found}
+        if self._partners != before:
+            timeout = self._beats[name].timeout
+            self.add(name, f"/diagnostics of {', '.join(sorted(self._partners))}")
+            self.expect(timeout, name)
+
+    def _confirm_namesake(self, now: float) -> None:
+        """Drop the problem of a node of the same name until it has lasted."""
+        if self.name not in self._problems:
+            self._namesake_since = None
+            return
+        self._namesake_since = now if self._namesake_since is None else self._namesake_since
+        if now - self._namesake_since < _NAMESAKE_SECONDS:
+            del self._problems[self.name]
+
+    def missing(self, *topics: str) -> list[str]:
+        """Inputs never received or lost: name, type and quality of service expected, and what is known."""
+        return [f"{self.described(topic)}: {why}" for topic in topics if (why := self._why_missing(topic))]
+
+    def lost(self, *topics: str) -> list[str]:
+        """Inputs received and then lost, in the words of :meth:`missing`."""
+        return self.missing(*(topic for topic in topics if self._beats[topic].heard))
+
+    def described(self, topic: str) -> str:
+        """Full name of a topic of the node, with the type and quality of service that the node has for it."""
+        if self._words.get(topic):
+            return self._words[topic]
+        mine = self._endpoint(topic)
+        return f"{mine.topic_name} ({type_name(mine.msg_type)}; {qos_words(mine.qos_profile)})"
+
+    def _endpoint(self, topic: str) -> Any:
+        name = self._resolved(topic)
+        endpoints = (*self._node.subscriptions, *self._node.publishers)
+        return next(mine for mine in endpoints if self._resolved(mine.topic_name) == name)
+
+    def _why_missing(self, topic: str) -> str:
+        beat, now = self._beats[topic], time.monotonic()
+        if beat.heard and not beat.lost(now):
+            return ""
+        problems = self.problems(topic)
+        if problems:
+            return "; ".join(problems)
+        what = f"nothing usable for more than {beat.timeout:g} s" if beat.heard else "nothing usable received yet"
+        if self._words[topic]:
+            return what
+        number = self._endpoint(topic).get_publisher_count()
+        return f"{number or 'nobody'} publish{'es' if number < 2 else ''} it, {what}"
+
+    def gone(self, *topics: str) -> list[str]:
+        """Inputs received before whose publisher is gone."""
+        return [
+            f"{self.described(topic)}: its publisher is gone" for topic in topics
+            if self._beats[topic].heard and self._endpoint(topic).get_publisher_count() == 0
+        ]
+
+    def problems(self, *topics: str) -> list[str]:
+        """Mismatches on these topics (or nodes), or all."""
+        names = [self._resolved(topic) for topic in topics] or list(self._problems)
+        return [problem for name in names for problem in self._problems.get(name, [])]
+
+    def clock(self) -> list[str]:
+        """Problem of the simulation time, if any."""
+        if not self._node.get_parameter("use_sim_time").value:
+            return []
+        if self._last_time <= 0:
+            return ["/clock (rosgraph_msgs/msg/Clock): use_sim_time is set and no time has come"]
+        if self._clock.lost(time.monotonic()):
+            return [f"/clock: its time has stood still for more than {_CLOCK_TIMEOUT:g} s"]
+        return []
+
+    def values(self) -> dict[str, object]:
+        """Age (s) and rate (Hz) of each input, for the diagnostics."""
+        now, found = time.monotonic(), {}
+        for topic, beat in self._beats.items():
+            found[f"input.{topic}.age"] = beat.age(now)
+            found[f"input.{topic}.rate"] = beat.rate(now)
+        return found
+
+
+def _lines(problems: dict[str, list[str]], *, without: dict[str, list[str]]) -> Iterable[str]:
+    return [line for topic, lines in problems.items() for line in lines if line not in without.get(topic, [])]

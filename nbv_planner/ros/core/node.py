@@ -1,0 +1,429 @@
+"""What the nodes have in common: parameters, life cycle, counted drops, diagnostics, a clean start and end."""
+
+from __future__ import annotations
+
+import enum
+import gc
+import inspect
+import math
+import re
+import sys
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import rclpy
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from lifecycle_msgs.srv import ChangeState
+from rcl_interfaces.msg import SetParametersResult
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
+from rclpy.clock import Clock, ClockType
+from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
+from rclpy.exceptions import InvalidParameterTypeException, InvalidParameterValueException, InvalidTopicNameException
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+from rclpy.qos import QoSProfile, qos_policy_name_from_kind
+from rclpy.signals import SignalHandlerOptions
+from std_msgs.msg import Header
+
+from nbv_planner.episode.parameter_files import check_sections
+from nbv_planner.episode.parameters import IGNORED
+from nbv_planner.errors import InputRejectedError, NbvPlannerError, SettingError
+from nbv_planner.ros.core import qos
+from nbv_planner.ros.core.inputs import Inputs
+from nbv_planner.ros.core.node_parameters import check_changes, declare_settings
+from nbv_planner.ros.core.worker import Worker
+from nbv_planner.ros.io.conversions import status_message, to_stamp
+from nbv_planner.system import ignored_after
+
+REFUSALS = (NbvPlannerError, InvalidParameterTypeException, InvalidParameterValueException, InvalidTopicNameException)
+"""What is wrong with parameters or names; anything else is an error of the program."""
+
+
+_ENTITIES = ("timer", "subscription", "service", "client", "publisher")
+
+
+class Stage(str, enum.Enum):
+    """Primary states of the ROS 2 life cycle."""
+
+    UNCONFIGURED = "unconfigured"
+    INACTIVE = "inactive"
+    ACTIVE = "active"
+    FINALIZED = "finalized"
+
+
+class NodeFinished(Exception):  # noqa: N818 (no error: the node has finished)
+    """Raised in a callback to end the process cleanly."""
+
+
+def finish() -> None:
+    """End the process cleanly: the callback of a timer."""
+    raise NodeFinished
+
+
+# Seconds between two looks for signals.
+_SIGNAL_PERIOD = 0.1
+# Seconds between two log lines about the same: a reason to drop messages, a status that is not OK.
+_WARNING_PERIOD, _STATUS_PERIOD = 5.0, 30.0
+
+
+class BaseNode(LifecycleNode):
+    """A managed node with checked parameters that counts what it drops and reports it on `/diagnostics`.
+
+    Subclasses override :meth:`configure`, :meth:`activate` and :meth:`forget`, and call :meth:`autostart` at the end of
+    their constructor. Publishers, subscriptions, services, clients and timers created in `configure` are destroyed by
+    the clean-up; those of the constructor last as long as the node.
+    """
+
+    def __init__(self, name: str, settings: Iterable[type], **kwargs: Any) -> None:
+        """Declare the parameters.
+
+        Raises:
+            SettingError: a parameter is unknown or not allowed.
+            ConfigFileError: a parameter file meant for this node does not apply to it.
+        """
+        super().__init__(name, automatically_declare_parameters_from_overrides=True, **kwargs)
+        self.stage = Stage.UNCONFIGURED  #: the node's life cycle state.
+        self.failure: Exception | None = None  #: why the last transition failed, or None.
+        self._lasting: set[object] = set()
+        self._by_itself = False
+        for service in self.services:
+            if service.srv_type is ChangeState:
+                service.callback = self._refusing(service.callback)
+        self.worker = Worker(self)
+        for flag, file in pairwise([*sys.argv, *(kwargs.get("cli_args") or ())]):
+            if flag == "--params-file" and (unused := check_sections(file, self.get_fully_qualified_name())):
+                self.get_logger().warning(unused)
+        self._settings = tuple(settings)
+        declare_settings(self, self._settings, IGNORED.get(name, ()))
+        self.add_on_set_parameters_callback(self.on_parameters)
+        self.drops: Counter[str] = Counter()
+        self._warned: dict[str, float] = {}
+        self._complaint: tuple[bytes, str] | None = None
+        self._complained = 0.0
+        self.inputs = Inputs(self)
+        self._diagnostics = self.advertise(DiagnosticArray, "/diagnostics", qos.reliable())
+        # By the machine's clock: a simulation time that stands still can be reported.
+        self.steady_clock = Clock(clock_type=ClockType.STEADY_TIME)
+        self.create_timer(1.0, self.look_around, clock=self.steady_clock)
+
+    def _refusing(self, change_state: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+        """Wrap the service: in rclpy 7 a transition that does not fit the state ends the whole node."""
+
+        def answer(request: Any, response: Any) -> Any:
+            try:
+                return change_state(request, response)
+            except RuntimeError:  # rclpy's RCLError; an error of a transition itself is caught before
+                self.get_logger().warning(f"transition {request.transition.id} does not start at {self.stage.value}")
+                response.success = False
+                return response
+
+        return answer
+
+    @property
+    def active(self) -> bool:
+        """Whether the node is active."""
+        return self.stage is Stage.ACTIVE
+
+    @property
+    def configured(self) -> bool:
+        """Whether the node is configured."""
+        return self.stage in (Stage.INACTIVE, Stage.ACTIVE)
+
+    def configure(self) -> None:
+        """Read the parameters and create the parts; an exception refuses the transition."""
+
+    def activate(self) -> None:
+        """Start work; :attr:`active` is already true."""
+
+    def forget(self) -> None:
+        """Discard what `configure` created, except topics, services and timers."""
+
+    def transitioned(self) -> None:
+        """Publish the state; called after a transition, also a failed one, unless the next follows immediately."""
+        self.publish_diagnostics()
+
+    def autostart(self) -> None:
+        """Configure and activate without an operator, if the parameter `autostart` is set.
+
+        Raises:
+            Exception: an error of the parameters or the program.
+        """
+        if not self.get_parameter("autostart").value:
+            return
+        self._by_itself = True
+        for trigger in (self.trigger_configure, self.trigger_activate):
+            trigger()
+            if self.failure is not None:
+                raise self.failure
+        self._by_itself = False
+
+    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Create the parts; after a failure none are left, and it can be retried."""
+        self._lasting = {entity for kind in _ENTITIES for entity in getattr(self, f"{kind}s")}
+        return self._transition(Stage.INACTIVE, self.configure, on_failure=self._release)
+
+    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Start work."""
+        self.stage = Stage.ACTIVE
+        return self._transition(Stage.ACTIVE, self.activate, failed=Stage.INACTIVE)
+
+    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Stop work, and keep all state."""
+        self.stage = Stage.INACTIVE
+        return self._transition(Stage.INACTIVE, lambda: None)
+
+    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Forget everything."""
+        return self._transition(Stage.UNCONFIGURED, self._release)
+
+    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Discard all state; the process runs until it is ended."""
+        return self._transition(Stage.FINALIZED, self._release if self.configured else lambda: None)
+
+    def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """After an error of the program: return to unconfigured; :attr:`failure` stays."""
+        self._release()
+        self.stage = Stage.UNCONFIGURED
+        self.transitioned()
+        return TransitionCallbackReturn.SUCCESS
+
+    def _transition(
+        self, reached: Stage, action: Callable[[], None], *, failed: Stage = Stage.UNCONFIGURED,
+        on_failure: Callable[[], None] = lambda: None,
+    ) -> TransitionCallbackReturn:
+        """Run `action`; its exception, which rclpy would swallow, is stored, and logged or raised by the caller."""
+        result, self.failure = TransitionCallbackReturn.SUCCESS, None
+        try:
+            action()
+            self.stage = reached
+        except Exception as error:
+            refused = isinstance(error, REFUSALS)
+            result = TransitionCallbackReturn.FAILURE if refused else TransitionCallbackReturn.ERROR
+            self.failure, self.stage = error, failed
+            on_failure()
+            if not self._by_itself:
+                words = f"not {reached.value}: {' '.join(str(error).split())}"
+                self.get_logger().error(words if refused else traceback.format_exc())
+        if self.active or not self._by_itself:
+            self.transitioned()
+        return result
+
+    def _release(self) -> None:
+        """Destroy what has been created since the configuration began."""
+        for kind in _ENTITIES:
+            for entity in list(getattr(self, f"{kind}s")):
+                if entity not in self._lasting:
+                    getattr(self, f"destroy_{kind}")(entity)
+        self.forget()
+
+
+    def create_publisher(self, *args: Any, **kwargs: Any) -> Any:
+        """Create a publisher that checks the graph when a subscriber requests more than it offers."""
+        events = PublisherEventCallbacks(incompatible_qos=self._on_incompatible)
+        return super().create_publisher(*args, **{"event_callbacks": events, **kwargs})
+
+    def create_subscription(self, *args: Any, **kwargs: Any) -> Any:
+        """Create a subscription that checks the graph when a publisher offers less than it requests."""
+        events = SubscriptionEventCallbacks(incompatible_qos=self._on_incompatible)
+        return super().create_subscription(*args, **{"event_callbacks": events, **kwargs})
+
+    def _on_incompatible(self, event: Any) -> None:
+        """Report the policy, and find the other endpoint."""
+        policy = qos_policy_name_from_kind(event.last_policy_kind)
+        self.get_logger().debug(f"incompatible quality of service: {policy}")
+        self.look_around()
+
+    def look_around(self) -> None:
+        """Check types and qualities of service, and publish diagnostics."""
+        self.inputs.look()
+        self.publish_diagnostics()
+
+    def destroy_node(self) -> None:
+        """End the worker, then the node."""
+        self.worker.stop()
+        super().destroy_node()
+
+    def now_ns(self) -> int:
+        """Time of the node's clock in nanoseconds."""
+        return int(self.get_clock().now().nanoseconds)
+
+    def header(self, frame: str, stamp_ns: int | None = None) -> Header:
+        """Build a message header, by default with the current time."""
+        return Header(stamp=to_stamp(self.now_ns() if stamp_ns is None else stamp_ns), frame_id=frame)
+
+    def guarded(self, source: str, callback: Callable[[Any], None]) -> Callable[[Any, Any], None]:
+        """Wrap the callback of topic `source`: unusable messages are dropped, counted and warned about.
+
+        Usable messages update the input's heartbeat.
+        """
+        self.inputs.add(source)
+
+        def handle(msg: Any, info: Any) -> None:
+            try:
+                self.inputs.check_source(source, info["publication_sequence_number"])
+                callback(msg)
+                self.inputs.beat(source)
+            except InputRejectedError as error:
+                self.drop(f"{source}.{error.reason}", str(error))
+
+        return handle
+
+    def serve(self, kind: type, name: str, answer: Callable[..., Any]) -> None:
+        """Offer a service with `success` and `message`; an inactive node answers why it refuses.
+
+        `answer` receives the values of the request, and returns the message, now or when it is awaited; its ValueError
+        says why the request is refused. Each service has its own group: one that waits delays no other callback.
+        """
+
+        async def respond(request: Any, response: Any) -> Any:
+            try:
+                if not self.active:
+                    raise ValueError(self.resting())
+                message = answer(*(getattr(request, field) for field in request.get_fields_and_field_types()))
+                response.message = await message if inspect.isawaitable(message) else message
+                response.success = True
+            except ValueError as error:
+                response.success, response.message = False, str(error)
+            return response
+
+        self.create_service(kind, name, respond, callback_group=MutuallyExclusiveCallbackGroup())
+
+    def advertise(self, kind: type, topic: str, profile: QoSProfile) -> Any:
+        """Create a publisher whose quality of service can be overridden by parameters."""
+        return self.create_publisher(kind, topic, profile, qos_overriding_options=qos.overridable())
+
+    def listen(self, kind: type, topic: str, callback: Callable[[Any], None], profile: QoSProfile) -> None:
+        """Subscribe as :meth:`guarded`, with a quality of service that can be overridden by parameters."""
+        self.create_subscription(
+            kind, topic, self.guarded(topic, callback), profile, qos_overriding_options=qos.overridable()
+        )
+
+    def drop(self, reason: str, detail: str, number: int = 1) -> None:
+        """Count something dropped under `reason`, and warn about each reason at intervals."""
+        self.drops[reason] += number
+        self.warn_now_and_then(reason, f"dropped ({reason}, {self.drops[reason]} so far): {detail}")
+
+    def warn_now_and_then(self, reason: str, message: str) -> None:
+        """Log a warning, unless there was one for the same reason a short while ago."""
+        now = time.monotonic()
+        if now - self._warned.get(reason, -math.inf) >= _WARNING_PERIOD:
+            self._warned[reason] = now
+            self.get_logger().warning(message)
+
+    def on_parameters(self, parameters: Iterable[Parameter]) -> SetParametersResult:
+        """Check new values of parameters and apply them, all or none.
+
+        Until the node is configured every parameter may change; incompatible values are refused by the configuration.
+        """
+        try:
+            parameters = list(parameters)
+            check_changes(self._settings, parameters, configured=self.configured)
+            if self.configured:
+                self.change(parameters)
+        except SettingError as error:
+            return SetParametersResult(successful=False, reason=str(error))
+        return SetParametersResult(successful=True)
+
+    def change(self, parameters: list[Parameter]) -> None:
+        """Apply new values of parameters that may change at run time; to be overridden.
+
+        Raises:
+            SettingError: they do not fit the others; nothing is changed then.
+        """
+
+    def resting(self) -> str:
+        """Why the node is inactive; empty if it is active."""
+        if self.active:
+            return ""
+        next_one = {Stage.UNCONFIGURED: "configure", Stage.INACTIVE: "activate"}.get(self.stage)
+        waits = f"waiting for the transition {next_one} of the life cycle" if next_one else "it can only be ended"
+        reason = f"; the last transition failed: {' '.join(str(self.failure).split())}" if self.failure else ""
+        return f"{self.stage.value}: {waits}{reason}"
+
+    def diagnosis(self) -> tuple[bytes, str, dict[str, object]]:
+        """Level, message and values of the node's own entry on `/diagnostics`; to be overridden."""
+        return DiagnosticStatus.OK, "running", {}
+
+    def publish_diagnostics(self) -> None:
+        """Publish the node's entry now."""
+        level, message, values = self.diagnosis() if self.configured else (b"", "", {})
+        if not self.active:
+            level = DiagnosticStatus.WARN if self.failure is None else DiagnosticStatus.ERROR
+            message = self.resting()
+        troubles = [*self.inputs.clock(), *self.inputs.problems()]
+        level = max(level, DiagnosticStatus.WARN if troubles else level)
+        message = "; ".join([message, *(text for text in troubles if text not in message)])
+        self._log_status(level, message)
+        drops = {f"dropped.{reason}": number for reason, number in sorted(self.drops.items())}
+        values = {"stage": self.stage.value, **values, **self.inputs.values(), **drops}
+        name = self.get_fully_qualified_name().lstrip("/")
+        self._diagnostics.publish(
+            DiagnosticArray(header=self.header(""), status=[status_message(name, level, message, values)])
+        )
+
+    def _log_status(self, level: bytes, message: str) -> None:
+        """Log a status that is not OK when it appears or changes, at intervals, and when it ends."""
+        doing, _, wrong = re.sub(r"\d", "", message).partition("; ")
+        now, complaint = time.monotonic(), None if level == DiagnosticStatus.OK else (level, wrong or doing)
+        if complaint == self._complaint and (complaint is None or now - self._complained < _STATUS_PERIOD):
+            return
+        self._complaint, self._complained = complaint, now
+        if complaint is None:
+            self.get_logger().info(f"no more warnings: {message}")
+        elif level == DiagnosticStatus.ERROR:
+            self.get_logger().error(message)
+        else:
+            self.get_logger().warning(message)
+
+
+def run_node(create: Callable[[], Node], args: list[str] | None = None) -> int:
+    """Initialise ROS, construct a node, spin it until Ctrl-C or SIGTERM, and clean up.
+
+    rclpy's own handling of signals shuts ROS down in a second thread while the node's thread uses it, and Python's
+    KeyboardInterrupt is raised between any two instructions, such as acquiring an entity and recording that. Of 114
+    nodes ended so while they received messages, one corrupted its heap and one hung. Here the loop itself looks for
+    signals. All but the first have no effect: a launcher and the terminal may both send SIGINT.
+
+    Returns:
+        Exit code: 0, or 2 if the parameters or the topic names are not usable (one line on stderr says why).
+    """
+    signals: list[int] = []
+    with ignored_after(lambda number, _: signals.append(number)):
+        try:
+            rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+        except Exception as error:  # rclpy raises a plain RCLError for a parameter file it cannot parse
+            return _refuse(str(error).splitlines()[0])
+        try:
+            _spin(create, signals)
+        except NodeFinished:
+            pass
+        except REFUSALS as error:
+            return _refuse(str(error))
+        finally:
+            rclpy.try_shutdown()
+    return 0
+
+
+def _spin(create: Callable[[], Node], signals: Sequence[int]) -> None:
+    node = create()
+    try:
+        executor = SingleThreadedExecutor()
+        # Exclude existing objects from garbage collection, which would take tens of milliseconds.
+        gc.collect()
+        gc.freeze()
+        executor.add_node(node)
+        while not signals:
+            executor.spin_once(timeout_sec=_SIGNAL_PERIOD)
+    finally:
+        node.destroy_node()
+
+
+def _refuse(message: str) -> int:
+    sys.stderr.write(f"error: {' '.join(message.split())}\n")
+    return 2

@@ -1,0 +1,141 @@
+"""ROS parameters from settings dataclasses: declared once, described, checked."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Any, TypeVar
+
+from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+
+from nbv_planner.episode.parameter_files import shared_parameters
+from nbv_planner.episode.parameters import ignored_words
+from nbv_planner.errors import SettingError
+from nbv_planner.ros.core import qos
+from nbv_planner.settings import Setting, check_value, from_mapping, refuse_unknown, settings_of
+
+T = TypeVar("T")
+_ROS_OWN = ("use_sim_time", "start_type_description_service")
+_FAR = 1e300
+FIXED = "fixed while the node is configured"
+
+
+def declare_settings(node: Node, classes: Iterable[type], ignored: Iterable[str] = ()) -> None:
+    """Declare every setting of `classes` as a parameter of `node`, with the values given at its start.
+
+    The node must have been created with `automatically_declare_parameters_from_overrides=True`, so that unknown
+    values can be found and refused. Those of `ignored` are left out, with a warning unless they are under `/**`.
+
+    Raises:
+        SettingError: an unknown key, a wrong type, or a value out of range; names node, key, value and what is
+            allowed.
+    """
+    classes = list(classes)
+    _leave_out(node, [name for name in ignored if node.has_parameter(name)])
+    given = {name: parameter.value for name, parameter in node.get_parameters_by_prefix("").items()}
+    own = {name for name in given if name in _ROS_OWN or name.startswith(qos.OVERRIDES)}
+    refuse_unknown((name for name in given if name not in own), classes, node.get_name())
+    try:
+        for name in own:  # of their wrong values rclpy would only log some, and answer others with a traceback
+            if name.startswith(qos.OVERRIDES):
+                qos.check_override(name, given[name])
+            elif type(given[name]) is not bool:
+                raise SettingError(f"{name}: {given[name]!r} is a {type(given[name]).__name__}, expected true or false")
+        for cls in classes:
+            for name, default, meta in settings_of(cls):
+                _declare(node, name, default, meta)
+    except SettingError as error:
+        raise SettingError(f"{node.get_name()}: {error}") from error
+
+
+def _leave_out(node: Node, names: Sequence[str]) -> None:
+    """Ignore parameters, with a warning for those outside `/**` of a parameter file."""
+    for name in names:
+        node.undeclare_parameter(name)
+    files = [file for option, file in pairwise(sys.argv) if option == "--params-file"] if names else []
+    told = set(names).difference(*map(shared_parameters, files))
+    if told:
+        node.get_logger().warning(ignored_words([name for name in names if name in told]))
+
+
+def _declare(node: Node, name: str, default: Any, meta: Setting) -> None:
+    """Declare one parameter, or describe it if a value was given."""
+    descriptor = _descriptor(name, default, meta)
+    if not node.has_parameter(name):
+        node.declare_parameter(name, plain_value(default), descriptor)
+        return
+    value = check_value(name, plain_value(node.get_parameter(name).value), default, meta)
+    node.undeclare_parameter(name)
+    node.declare_parameter(name, plain_value(value), descriptor, ignore_override=True)
+
+
+def plain_value(value: Any) -> Any:
+    """Value of a parameter; an array as a list."""
+    return value if isinstance(value, (bool, int, float, str, type(None))) else list(value)
+
+
+def check_changes(classes: Iterable[type], parameters: Iterable[Parameter], *, configured: bool) -> None:
+    """Check new values of `parameters`, each separately; those that are not settings of `classes` are ignored.
+
+    Raises:
+        SettingError: a value is not allowed, or the setting is fixed while the node is configured.
+    """
+    known = {name: (default, meta) for cls in classes for name, default, meta in settings_of(cls)}
+    for parameter in parameters:
+        if parameter.name not in known:
+            continue
+        default, meta = known[parameter.name]
+        if configured and meta.read_only:
+            raise SettingError(f"{parameter.name}: is {FIXED}; clean the node up, set it, and configure the node again")
+        check_value(parameter.name, plain_value(parameter.value), default, meta)
+
+
+def _descriptor(name: str, default: Any, meta: Setting) -> ParameterDescriptor:
+    """Describe a setting: text with unit and allowed values, and a range where ROS knows one."""
+    unit = f" [{meta.unit}]" if meta.unit else ""
+    # ROS knows parameters that never change after the start; most change while the node is unconfigured.
+    when = "fixed at start" if meta.start_only else FIXED if meta.read_only else ""
+    descriptor = ParameterDescriptor(
+        name=name, description=meta.description + unit, read_only=meta.start_only,
+        additional_constraints="; ".join(filter(None, (meta.allowed(), when))),
+    )
+    if meta.minimum is None and meta.maximum is None:
+        return descriptor
+    low = -_FAR if meta.minimum is None else meta.minimum
+    high = _FAR if meta.maximum is None else meta.maximum
+    if type(default) is float:
+        descriptor.floating_point_range = [FloatingPointRange(from_value=low, to_value=high, step=0.0)]
+    elif type(default) is int:
+        limit = 2**63 - 1
+        descriptor.integer_range = [
+            IntegerRange(from_value=int(max(low, -limit)), to_value=limit if high == _FAR else int(high), step=1)
+        ]
+    return descriptor
+
+
+def read_settings(node: Node, cls: type[T]) -> T:
+    """Build settings class `cls` from the parameters of `node`.
+
+    Raises:
+        SettingError: the values do not fit together; names the node.
+    """
+    values = {name: plain_value(node.get_parameter(name).value) for name, _, _ in settings_of(cls)}
+    try:
+        return from_mapping(cls, values)
+    except SettingError as error:
+        raise SettingError(f"{node.get_name()}: {error}") from error
+
+
+def changed_settings(settings: T, parameters: Iterable[Parameter]) -> T:
+    """Return `settings` with those `parameters` that belong to it replaced.
+
+    Raises:
+        SettingError: a value is not allowed, or does not fit the others.
+    """
+    known = {name for name, _, _ in settings_of(type(settings))}
+    changes = {parameter.name: plain_value(parameter.value) for parameter in parameters if parameter.name in known}
+    return dataclasses.replace(settings, **changes) if changes else settings

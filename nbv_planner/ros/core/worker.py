@@ -1,0 +1,153 @@
+"""A worker thread for a node, so that long computations delay no message, service or parameter."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, NoReturn, TypeVar
+
+from rclpy.exceptions import InvalidHandle
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.task import Future
+
+if TYPE_CHECKING:
+    from rclpy.node import Node
+
+
+T = TypeVar("T")
+# Computes, and returns the continuation for the node's thread.
+Job = Callable[[], Callable[[], None]]
+# Longest duration of a job in the node's thread, seconds.
+_BRIEF = 0.01
+# Number of similar jobs that predict the duration of the next one.
+_JUDGED = 3
+# Seconds for which an ending node waits for a running computation.
+_PATIENCE = 0.5
+
+
+class Worker:
+    """Computes jobs one after another, long ones in its own thread, and passes each result to the node's thread.
+
+    The node's state belongs to the thread that spins it: a job receives immutable values, or an object that it owns
+    until its result is passed on. So no lock is needed, and no partial update is visible.
+
+    A job like the last three, any of which took less than 10 ms, is computed in the node's own thread, as a task of its
+    executor after the callback that submits it: the delay is short, and it avoids two thread switches and contention
+    for Python's global lock. Any of three, since one may have taken longer only because of other programs.
+
+    A separate thread, not a MultiThreadedExecutor: that of rclpy 7.1 and 9.1 hands out a callback that waits for a
+    thread over and over, and would need locks around everything.
+
+    A computation that holds Python's global lock still blocks the node: scipy's triangular solve does, so
+    that a dense posterior stops everything for the time of that solve.
+    """
+
+    def __init__(self, node: Node) -> None:
+        self.pending = 0  #: number of jobs whose result the node has not received yet.
+        self._node = node
+        self._here = 0  # those of them that are computed in the node's thread
+        self._turns: deque[Callable[[], None]] = deque()
+        self._jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._results: deque[Callable[[], None]] = deque()
+        self._last: tuple[object, tuple[float, ...]] = (None, ())
+        self._stopped = False
+        self._guard = node.create_guard_condition(self._deliver)
+        self._thread = threading.Thread(target=self._run, name=f"{node.get_name()} worker", daemon=True)
+
+    def submit(self, work: Callable[[], T], done: Callable[[T], None], *, like: object = None) -> None:
+        """Compute `work`, then call `done` with its result in the node's thread.
+
+        Exceptions of `work` are raised there too. Successive jobs that are equal in `like` take about the same time.
+        """
+        executor, job = self._node.executor, partial(self._compute, work, done, like)
+        last, seconds = self._last
+        brief = like is not None and like == last and min(seconds) < _BRIEF
+        # Other executors would run a task concurrently with callbacks. Jobs run one at a time, in order.
+        here = brief and self._here == self.pending and isinstance(executor, SingleThreadedExecutor)
+        turn = partial(self._compute_here if here else self._compute_beside, job)
+        self.pending += 1
+        self._here += here
+        if here or self._turns:
+            self._turns.append(turn)
+            executor.create_task(lambda: self._turns.popleft()())
+        else:
+            turn()
+
+    def run(self, work: Callable[[], T], *, like: object = None) -> Future:
+        """As :meth:`submit`, with the result as a future to await."""
+        result = Future()
+        self.submit(work, result.set_result, like=like)
+        return result
+
+    def _compute_here(self, job: Job) -> None:
+        deliver = job()
+        self.pending -= 1
+        self._here -= 1
+        if not self._stopped:
+            deliver()
+
+    def _compute_beside(self, job: Job) -> None:
+        if not self._thread.is_alive():
+            self._thread.start()
+        self._jobs.put(lambda: self._hand_back(job()))
+
+    def stop(self) -> None:
+        """End the thread; pending results are discarded."""
+        self._stopped = True
+        self._jobs.put(None)
+        if self._thread.is_alive():
+            self._thread.join(_PATIENCE)
+
+    def _run(self) -> None:
+        for job in iter(self._jobs.get, None):
+            if self._stopped:
+                return
+            job()
+
+    def _compute(self, work: Callable[[], T], done: Callable[[T], None], like: object) -> Callable[[], None]:
+        started = time.perf_counter()
+        try:
+            result = work()
+        except BaseException as error:
+            caught = error
+            return lambda: _raise(caught)
+        finally:
+            self._note(like, time.perf_counter() - started)
+        return lambda: done(result)
+
+    def _note(self, like: object, seconds: float) -> None:
+        last, before = self._last
+        self._last = like, (*(before if like == last else ()), seconds)[-_JUDGED:]
+
+    def _hand_back(self, deliver: Callable[[], None]) -> None:
+        self._results.append(deliver)
+        if not self._stopped:
+            with contextlib.suppress(InvalidHandle):  # the node has been destroyed meanwhile
+                self._guard.trigger()
+
+    def _deliver(self) -> None:
+        while self._results:
+            self.pending -= 1
+            self._results.popleft()()
+
+
+def _raise(error: BaseException) -> NoReturn:
+    raise error
+
+
+def end_process(code: int) -> NoReturn:
+    """End the process with exit code `code` at once, even in the middle of a computation.
+
+    A computation in LAPACK cannot be interrupted, nor can the threads of the middleware: the interpreter's own clean-up
+    would take the memory from under them.
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)

@@ -1,1 +1,0 @@
-"""Malformed and hostile messages, sent to the nodes' own callbacks."""

@@ -1,0 +1,1 @@
+"""Between messages and core values: conversions, robot, markers, listener, recorder."""

@@ -1,0 +1,135 @@
+"""Core values to messages: pure functions, without a node; :mod:`nbv_planner.episode.messages` reads them."""
+
+from __future__ import annotations
+
+import array
+import math
+from functools import lru_cache
+
+import numpy as np
+from builtin_interfaces.msg import Time
+from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
+from geometry_msgs.msg import PoseStamped, PoseWithCovarianceStamped, TransformStamped
+from sensor_msgs.msg import LaserScan, PointCloud2, PointField
+from std_msgs.msg import Header
+
+from nbv_planner.episode import messages
+from nbv_planner.geometry import FloatArray, polar_to_cartesian
+from nbv_planner.mapping.belief import SurfaceBelief
+from nbv_planner.mapping.checks import KINDS
+from nbv_planner.planning.planners import Decision
+from nbv_planner.planning.shapes.sampler import PriorSettings
+from nbv_planner.world.pose import CameraPose
+from nbv_planner.world.scan import Scan
+
+POSE_TYPES = {"pose": PoseStamped, "pose_with_covariance": PoseWithCovarianceStamped}
+"""Type of the messages on `camera_pose` by the parameter `pose_type`."""
+
+
+def to_stamp(nanoseconds: int) -> Time:
+    """Nanoseconds as a time stamp."""
+    return Time(sec=nanoseconds // 1_000_000_000, nanosec=nanoseconds % 1_000_000_000)
+
+
+def scan_to_msg(scan: Scan, header: Header, period: float = 0.0) -> LaserScan:
+    """Build a LaserScan; `period` is the time from one scan to the next in seconds, 0 if it is not known."""
+    return LaserScan(
+        header=header, angle_min=scan.angle_min, angle_increment=scan.angle_increment, scan_time=period,
+        angle_max=scan.angle_min + scan.angle_increment * (len(scan.ranges) - 1),
+        range_min=scan.range_min, range_max=scan.range_max,
+        ranges=array.array("f", np.asarray(scan.ranges, dtype=np.float32).tobytes()),
+    )
+
+
+def pose_to_msg(pose: CameraPose, header: Header) -> PoseStamped:
+    """Build a PoseStamped."""
+    msg = PoseStamped(header=header)
+    msg.pose.position.x, msg.pose.position.y, msg.pose.position.z = pose.x, pose.y, pose.height
+    msg.pose.orientation.z, msg.pose.orientation.w = math.sin(0.5 * pose.yaw), math.cos(0.5 * pose.yaw)
+    return msg
+
+
+def transform_to_msg(pose: CameraPose, header: Header, frame: str) -> TransformStamped:
+    """Build the transform from the header's frame to `frame`, which stands at `pose` in it."""
+    msg, there = TransformStamped(header=header, child_frame_id=frame), pose_to_msg(pose, header).pose
+    msg.transform.translation.x, msg.transform.translation.y = pose.x, pose.y
+    msg.transform.rotation = there.orientation
+    return msg
+
+
+def belief_to_msg(belief: SurfaceBelief, header: Header, prior: PriorSettings | None = None) -> PointCloud2:
+    """Build the `surface` cloud: one point per grid angle on the mean contour, with evidence and prior if any.
+
+    Raises:
+        ValueError: the grid has fewer angles than the prior has numbers.
+    """
+    layout = messages.SURFACE_LAYOUT
+    x, y = polar_to_cartesian(belief.angle, belief.mean)
+    columns = {"x": x, "y": y, "hits": belief.hits}
+    columns.update({name: getattr(belief, name) for name in ("angle", "mean", "std", "lower", "upper")})
+    if belief.evidence is not None:
+        evidence, layout = belief.evidence, layout + messages.EVIDENCE_LAYOUT
+        columns.update({name: getattr(evidence, name.replace("evidence_", "")) for name, _ in messages.EVIDENCE_LAYOUT})
+    if belief.checks:
+        layout = layout + messages.CHECKS_LAYOUT
+        columns.update(zip((name for name, _ in messages.CHECKS_LAYOUT), _check_columns(belief), strict=True))
+    if prior is not None:
+        columns["prior"], layout = np.full(len(belief.angle), np.nan), layout + messages.PRIOR_LAYOUT
+        columns["prior"][: len(prior.numbers)] = prior.numbers
+    return _cloud(layout, columns, header)
+
+
+def _check_columns(belief: SurfaceBelief) -> FloatArray:
+    """Score, limit and level of each check by its kind at the first grid angles, NaN elsewhere, shape (3, M)."""
+    columns = np.full((3, len(belief.angle)), np.nan)
+    for check in belief.checks:
+        columns[:, [kind.name for kind in KINDS].index(check.name)] = check.score, check.limit, check.level
+    return columns
+
+
+def candidates_to_msg(decision: Decision, header: Header) -> PointCloud2:
+    """Build the `candidates` cloud: one point per candidate view, at its position."""
+    x, y = decision.candidates.position
+    columns = {
+        "x": x, "y": y, "angle": decision.candidates.view_angle, "utility": decision.utilities, "cost": decision.costs,
+        "feasible": decision.feasible, "excluded": decision.excluded,
+    }
+    return _cloud(messages.CANDIDATES_LAYOUT + messages.EXCLUDED_LAYOUT, columns, header)
+
+
+def contour_to_msg(angle: FloatArray, radius: FloatArray, header: Header) -> PointCloud2:
+    """Build the `ground_truth/surface` cloud from polar angles and radii, shape (P,) each."""
+    x, y = polar_to_cartesian(angle, radius)
+    return _cloud(messages.CONTOUR_LAYOUT, {"x": x, "y": y, "angle": angle, "radius": radius}, header)
+
+
+def _cloud(layout: list[tuple[str, str]], columns: dict[str, np.ndarray], header: Header) -> PointCloud2:
+    """Pack columns (missing ones are 0) into a cloud of one row."""
+    dtype, fields = _fields(tuple(layout))
+    table = np.zeros(len(columns["angle"]), dtype=dtype)
+    for name, values in columns.items():
+        table[name] = values
+    return PointCloud2(
+        header=header, height=1, width=len(table), fields=list(fields), is_bigendian=False, point_step=dtype.itemsize,
+        row_step=table.nbytes, data=array.array("B", table.tobytes()), is_dense=True,
+    )
+
+
+@lru_cache(maxsize=8)
+def _fields(layout: tuple[tuple[str, str], ...]) -> tuple[np.dtype, tuple[PointField, ...]]:
+    """Type of a point, and its fields as a message names them; the same for all clouds of a layout."""
+    dtype = np.dtype(list(layout))
+    return dtype, tuple(
+        PointField(name=name, offset=dtype.fields[name][1], datatype=messages.FIELD_TYPES[kind], count=1)
+        for name, kind in layout
+    )
+
+
+def status_message(name: str, level: bytes, message: str, values: dict[str, object]) -> DiagnosticStatus:
+    """Build a DiagnosticStatus; numbers are written so that they read back to the same value."""
+    pairs = [KeyValue(key=key, value=_text(value)) for key, value in values.items()]
+    return DiagnosticStatus(level=level, name=name, message=message, hardware_id="nbv_planner", values=pairs)
+
+
+def _text(value: object) -> str:
+    return repr(float(value)) if isinstance(value, (float, np.floating)) else str(value)

@@ -1,0 +1,202 @@
+"""Markers for RViz and Foxglove, published by the mapper.
+
+Every array describes the whole scene: an unknown part is deleted by its name and id, so that a display that joins late,
+or one that has shown an earlier episode, shows the same.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from geometry_msgs.msg import Point, Vector3
+from numpy.typing import ArrayLike
+from sensor_msgs.msg import PointCloud2
+from std_msgs.msg import ColorRGBA, Header
+from visualization_msgs.msg import Marker, MarkerArray
+
+from nbv_planner.episode.messages import Candidates, candidates_from_msg, check_frame
+from nbv_planner.geometry import FloatArray, polar_to_cartesian
+from nbv_planner.mapping.belief import Measurements, SurfaceBelief
+from nbv_planner.report import colors
+from nbv_planner.report.outlines import camera_outline, close_belief, cone_outline
+from nbv_planner.ros.core import qos
+from nbv_planner.ros.core.node import BaseNode
+from nbv_planner.world.pose import CameraPose
+from nbv_planner.world.scene import Scene
+
+PARTS = ("band", "mean", "hits", "cone", "goal", "candidates")
+"""Namespaces of the markers, one marker with id 0 each."""
+# Enough for a smooth picture at any grid size; bounds the size of the message.
+_CONTOUR_POINTS = 501
+# Heights in metres that keep the flat parts from fighting for the same pixels.
+_HEIGHT = {"cone": -0.02, "band": -0.01, "mean": 0.0, "hits": 0.01, "goal": 0.02, "candidates": 0.02}
+
+
+@dataclass(frozen=True, eq=False)
+class SceneContent:
+    """Content of the markers, None or empty if unknown; the scene gives cone and view circle."""
+
+    scene: Scene
+    belief: SurfaceBelief | None = None
+    hits: Measurements | None = None
+    pose: CameraPose | None = None
+    goal: CameraPose | None = None
+    candidates: Candidates | None = None
+
+
+def scene_markers(content: SceneContent, header: Header) -> MarkerArray:
+    """Build one marker per part of :data:`PARTS`, in that order, or its deletion."""
+    curve = close_belief(content.belief, most=_CONTOUR_POINTS) if content.belief else None
+    parts = (
+        (_band, curve), (_mean, curve), (_hits, content.hits or None), (_cone, content.pose), (_goal, content.goal),
+        (_candidates, content.candidates),
+    )
+    markers = [Marker(action=Marker.DELETE) if what is None else build(what, content.scene) for build, what in parts]
+    for name, marker in zip(PARTS, markers, strict=True):
+        marker.header, marker.ns, marker.id = header, name, 0
+        marker.pose.position.z = _HEIGHT[name]
+        marker.pose.orientation.w = 1.0
+    return MarkerArray(markers=markers)
+
+
+def _band(curve: SurfaceBelief, scene: Scene) -> Marker:
+    """The confidence band as a filled ring: two triangles between neighbouring angles.
+
+    A negative bound lies at the centre, so that no triangle reaches to the far side.
+    """
+    inner, outer = _places(curve.angle, curve.lower), _places(curve.angle, curve.upper)
+    # Counter-clockwise seen from above.
+    corners = np.stack([inner[:-1], outer[:-1], outer[1:], inner[:-1], outer[1:], inner[1:]], axis=1)
+    return _marker(Marker.TRIANGLE_LIST, (1.0, 1.0, 1.0), _color(colors.BAND, 0.35), corners.reshape(-1, 2))
+
+
+def _mean(curve: SurfaceBelief, scene: Scene) -> Marker:
+    width = 0.005 * scene.view_distance
+    return _marker(Marker.LINE_STRIP, (width, 0.0, 0.0), _color(colors.MEAN), _places(curve.angle, curve.mean))
+
+
+def _hits(hits: Measurements, scene: Scene) -> Marker:
+    size = 0.006 * scene.view_distance
+    return _marker(Marker.POINTS, (size, size, 0.0), _color(colors.HIT), _places(hits.angle, hits.radius))
+
+
+def _cone(pose: CameraPose, scene: Scene) -> Marker:
+    """Cone and body of the camera at its pose, as one list of triangles."""
+    tip, *arc = cone_outline(pose, scene)
+    fan = np.concatenate([np.stack([tip, a, b]) for a, b in pairwise(arc)])
+    body = camera_outline(pose, scene)
+    shades = [_color(colors.CAMERA, 0.12)] * len(fan) + [_color(colors.CAMERA)] * len(body)
+    places = np.concatenate([fan, body])
+    return _marker(Marker.TRIANGLE_LIST, (1.0, 1.0, 1.0), _color(colors.CAMERA), places, shades)
+
+
+def _goal(goal: CameraPose, scene: Scene) -> Marker:
+    """An arrow from the goal along its line of sight."""
+    ahead = np.column_stack(goal.to_world([0.0], 0.12 * scene.view_distance))
+    width = 0.01 * scene.view_distance
+    size = (width, 3.0 * width, 3.0 * width)
+    return _marker(Marker.ARROW, size, _color(colors.LAST), np.vstack([[[goal.x, goal.y]], ahead]))
+
+
+def _candidates(candidates: Candidates, scene: Scene) -> Marker:
+    size = 0.022 * scene.view_distance
+    shades = colors.utility_colors(candidates.utility, candidates.feasible)
+    shades = [ColorRGBA(r=r, g=g, b=b, a=1.0) for r, g, b in shades.tolist()]
+    places = np.column_stack([candidates.x, candidates.y])
+    return _marker(Marker.SPHERE_LIST, (size, size, size), _color(colors.FAINT), places, shades)
+
+
+def _places(angle: FloatArray, radius: ArrayLike) -> FloatArray:
+    return np.column_stack(polar_to_cartesian(angle, radius))
+
+
+def _marker(
+    kind: int, size: tuple[float, float, float], color: ColorRGBA, places: FloatArray, shades: Sequence[ColorRGBA] = ()
+) -> Marker:
+    """A marker with its points, and a color for each of them, if any."""
+    x, y, z = size
+    points = [Point(x=x, y=y, z=0.0) for x, y in places.tolist()]
+    return Marker(type=kind, scale=Vector3(x=x, y=y, z=z), color=color, points=points, colors=list(shades))
+
+
+def _color(color: str, alpha: float = 1.0) -> ColorRGBA:
+    red, green, blue = colors.rgb(color)
+    return ColorRGBA(r=red, g=green, b=blue, a=alpha)
+
+
+def thinned(hits: Measurements, most: int) -> Measurements:
+    """At most `most` measurements, spread over the surface: every second one is discarded until they are few enough."""
+    step = 1
+    while -(-len(hits) // step) > most:
+        step *= 2
+    return hits if step == 1 else hits.chosen(slice(None, None, step))
+
+
+# Least seconds between two arrays: fast enough to watch, at the same cost for any scan rate.
+_PERIOD = 0.2
+# Measurements that are shown at most.
+_MOST_HITS = 5000
+
+
+class MarkerPublisher:
+    """Stores the scene, and publishes it while there are subscribers.
+
+    Without a subscriber no marker is built, and the candidates are not subscribed to. They come from the planner's own
+    latched topic, so that a late subscriber to the markers sees them too.
+    """
+
+    def __init__(self, node: BaseNode, scene: Scene, frame: str) -> None:
+        """Open the topics of `node`; markers are given in `frame`."""
+        self._node, self._frame = node, frame
+        self._empty = self._content = SceneContent(scene)
+        self._new = False
+        self._listeners = 0
+        self._publisher = node.advertise(MarkerArray, "markers", qos.latched())
+        self._take_candidates = node.guarded("candidates", self._on_candidates)
+        self._candidates: Any = None
+        node.create_timer(_PERIOD, self.publish)
+
+    def show(self, **parts: Any) -> None:
+        """Replace parts of the scene: `belief`, `pose`, `goal` (fields of :class:`SceneContent`)."""
+        self._content = dataclasses.replace(self._content, **parts)
+        self._new = True
+
+    def add_hits(self, hits: Measurements) -> None:
+        """Show more measurements."""
+        known = self._content.hits
+        self.show(hits=thinned(known.joined(hits) if known else hits, _MOST_HITS))
+
+    def reset(self) -> None:
+        """Discard everything: the markers are deleted until their content is known again."""
+        self._content, self._new = self._empty, True
+
+    def _on_candidates(self, msg: PointCloud2) -> None:
+        check_frame(msg.header, self._frame)
+        self.show(candidates=candidates_from_msg(msg))
+
+    def publish(self) -> None:
+        """Publish changes, or the whole scene to a new subscriber; an inactive node publishes nothing."""
+        if not self._node.active:
+            return
+        listeners = self._publisher.get_subscription_count()
+        self._listen_to_candidates(listeners > 0)
+        if listeners and (self._new or listeners > self._listeners):
+            self._new = False
+            self._publisher.publish(scene_markers(self._content, self._node.header(self._frame)))
+        self._listeners = listeners
+
+    def _listen_to_candidates(self, wanted: bool) -> None:
+        """Subscribe to the candidates while the markers have subscribers: receiving them costs time."""
+        if wanted and self._candidates is None:
+            self._candidates = self._node.create_subscription(
+                PointCloud2, "nbv_planner/candidates", self._take_candidates, qos.latched(),
+                qos_overriding_options=qos.overridable(),
+            )
+        elif not wanted and self._candidates is not None:
+            self._node.destroy_subscription(self._candidates)
+            self._candidates = None

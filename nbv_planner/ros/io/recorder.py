@@ -1,0 +1,189 @@
+"""Recording where there is no `ros2 bag`: writes serialised messages as received into a bag."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import rclpy
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.signals import SignalHandlerOptions
+
+from nbv_planner.bags.reader import knows_type
+from nbv_planner.bags.writer import BagWriter, profiles_for_bag
+from nbv_planner.episode import messages
+from nbv_planner.episode.messages import RECORDED_TOPICS, RecordedTopic
+from nbv_planner.errors import BagError
+from nbv_planner.ros.core import qos
+from nbv_planner.ros.core.inputs import type_named
+
+
+def offered(publishers: Sequence[Any]) -> QoSProfile | None:
+    """The least that the publishers of a topic offer, None without any."""
+    kinds = [_kind(info.qos_profile) for info in publishers]
+    return _profile(1000, *map(all, zip(*kinds, strict=True))) if kinds else None
+
+
+def weaker_than(asked: QoSProfile, least: QoSProfile | None) -> QoSProfile | None:
+    """Quality of service to request where publishers offer less than `asked`; None where all offer enough."""
+    if least is None:
+        return None
+    both = tuple(map(all, zip(_kind(asked), _kind(least), strict=True)))
+    return None if both == _kind(asked) else _profile(asked.depth, *both)
+
+
+def _kind(profile: QoSProfile) -> tuple[bool, bool]:
+    """Whether it is reliable, and whether it is latched."""
+    latched = profile.durability == DurabilityPolicy.TRANSIENT_LOCAL
+    return profile.reliability == ReliabilityPolicy.RELIABLE, latched
+
+
+def _profile(depth: int, reliable: bool, latched: bool) -> QoSProfile:
+    profile = qos.reliable(depth) if reliable else qos.sensor_data(depth)
+    profile.durability = DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE
+    return profile
+
+
+NAME = "bag_recorder"
+"""Name of the recorder's node."""
+# Seconds: a killed recorder loses no more than the first, a machine without power no more than the second.
+_FLUSH_PERIOD, _SYNC_PERIOD = 0.1, 2.0
+_LOOK_PERIOD = 0.2
+# Without these an episode cannot be put together; seconds after which goals are recorded without them.
+_EPISODE = (messages.SCAN, messages.CAMERA_POSE, messages.SURFACE, messages.CANDIDATES, messages.ITERATION)
+_HOLD_PERIOD = 5.0
+
+
+class BagRecorder(Node):
+    """Writes every message of some topics into a bag.
+
+    It subscribes immediately with the known quality of service of the topic (transient local for what is
+    latched, so that a late recorder gets every iteration), and falls back to what the publishers offer.
+    """
+
+    def __init__(
+        self, writer: BagWriter, topics: Sequence[RecordedTopic], other_names: Sequence[str] = (), *,
+        namespace: str = "", goals_last: bool = False, **kwargs: Any,
+    ) -> None:
+        """Subscribe to topics of known type, and to those with `other_names` once they have a publisher.
+
+        With `goals_last` the goals are subscribed to only once the other topics have been found, so that a planner that
+        waits for this recorder (`goal_subscribers`) begins only when every message is recorded. The `cli_args` of Node
+        may rename topics.
+
+        Raises:
+            BagError: the type of a topic is not known.
+        """
+        super().__init__(NAME, namespace=namespace, **kwargs)
+        self._writer = writer
+        self.counts: Counter[str] = Counter()  #: messages written by full topic name.
+        self._subscriptions_of: dict[str, tuple[str, Any]] = {}
+        self._unknown = list(other_names)
+        self._held_back = [topic for topic in topics if goals_last and topic.name == messages.GOAL_POSE]
+        self._hold_until: float | None = None
+        for topic in topics:
+            if topic not in self._held_back:
+                self._subscribe_known(topic)
+        self.create_timer(_LOOK_PERIOD, self.look)
+        self.create_timer(_FLUSH_PERIOD, self._writer.flush)
+        self.create_timer(_SYNC_PERIOD, partial(self._writer.flush, durable=True))
+
+    @property
+    def silent(self) -> list[str]:
+        """Full names of the topics without a message so far."""
+        return sorted({*self._subscriptions_of, *self._unknown} - set(self.counts))
+
+    def look(self) -> None:
+        """Find the types of topics that have appeared, and fall back where publishers offer less than is asked."""
+        if self._held_back and self._found_enough():
+            self._subscribe_known(self._held_back.pop())
+        types = dict(self.get_topic_names_and_types()) if self._unknown else {}
+        for name in [name for name in self._unknown if name in types]:
+            self._unknown.remove(name)
+            try:
+                profile = offered(self.get_publishers_info_by_topic(name)) or qos.reliable(1000)
+                self._subscribe(name, types[name][0], profile)
+            except BagError as error:
+                self.get_logger().error(str(error))
+        for name, (kind, subscription) in list(self._subscriptions_of.items()):
+            weaker = weaker_than(subscription.qos_profile, offered(self.get_publishers_info_by_topic(name)))
+            if weaker is not None:
+                self.destroy_subscription(subscription)
+                self._subscribe(name, kind, weaker)
+
+    def _found_enough(self) -> bool:
+        """Whether the topics of an episode have all been found, or the wait for them has timed out."""
+        entries = self._subscriptions_of.items()
+        found = {name for name, (_, subscription) in entries if subscription.get_publisher_count()}
+        wanted = {self.resolve_topic_name(name) for name in _EPISODE} & set(self._subscriptions_of)
+        if found:
+            self._hold_until = self._hold_until or time.monotonic() + _HOLD_PERIOD
+        return wanted <= found or (self._hold_until is not None and time.monotonic() > self._hold_until)
+
+    def _subscribe_known(self, topic: RecordedTopic) -> None:
+        profile = qos.latched(topic.depth) if topic.latched else qos.reliable(topic.depth)
+        self._subscribe(self.resolve_topic_name(topic.name), topic.type, profile)
+
+    def _subscribe(self, name: str, kind: str, profile: QoSProfile) -> None:
+        if not knows_type(kind):
+            raise BagError(f"{name}: the definition of {kind} is not known, so it cannot be recorded")
+        receive = partial(self._on_message, name, kind)
+        subscription = self.create_subscription(type_named(kind), name, receive, profile, raw=True)
+        self._subscriptions_of[name] = (kind, subscription)
+
+    def _on_message(self, name: str, kind: str, data: bytes) -> None:
+        if name not in self._writer:
+            depth = self._subscriptions_of[name][1].qos_profile.depth
+            offers = [info.qos_profile for info in self.get_publishers_info_by_topic(name)]  # their depth is not known
+            kinds = {(int(profile.reliability), int(profile.durability)) for profile in offers}
+            self._writer.add_topic(name, kind, profiles_for_bag(kinds, depth))
+        self._writer.write(name, self.get_clock().now().nanoseconds, data)
+        self.counts[name] += 1
+
+
+@contextmanager
+def ros_of_its_own(domain: int | None = None) -> Iterator[SingleThreadedExecutor]:
+    """ROS in this process and its executor, leaving Ctrl-C to the caller; without `domain` as the environment says."""
+    rclpy.init(args=[], domain_id=domain, signal_handler_options=SignalHandlerOptions.NO)
+    executor = SingleThreadedExecutor()
+    try:
+        yield executor
+    finally:
+        executor.shutdown()  # else it logs an error when it is collected after ROS has shut down
+        rclpy.try_shutdown()
+
+
+_TELL_PERIOD = 10.0
+
+
+def record_until(
+    ended: Callable[[], bool], writer: BagWriter, names: Sequence[str], namespace: str, tell: Callable[[str], None],
+    remappings: Sequence[str] = (),
+) -> tuple[dict[str, int], list[str]]:
+    """Record the topics of the nodes, and those with further full `names`, on the domain of the environment.
+
+    It ends when `ended` says so, which is called between two messages, at least five times a second. The remappings
+    are rules `old:=new` by which the nodes' topics are renamed, as ROS has them; `tell` receives lines of progress.
+    Returns the numbers of messages by full topic name, and the topics without a message.
+    """
+    with ros_of_its_own() as executor:
+        full_names = ["/" + name.lstrip("/") for name in names]
+        renamed = ["--ros-args", *(word for rule in remappings for word in ("--remap", rule))]
+        recorder = BagRecorder(
+            writer, RECORDED_TOPICS, full_names, namespace=namespace, goals_last=True, cli_args=renamed
+        )
+        executor.add_node(recorder)
+        tell(f"recording to {writer.path}/ until Ctrl-C")
+        told = time.monotonic()
+        while not ended():
+            executor.spin_once(timeout_sec=0.2)
+            if not recorder.counts and time.monotonic() - told > _TELL_PERIOD:
+                told = time.monotonic()
+                tell(f"nothing yet; waiting for {', '.join(recorder.silent)}")
+        return dict(recorder.counts), recorder.silent

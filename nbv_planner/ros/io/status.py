@@ -1,0 +1,305 @@
+"""What the planner publishes about itself: status, reasons of a view, and `run_info`."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import yaml
+from diagnostic_msgs.msg import DiagnosticStatus
+from rcl_interfaces.msg import ParameterEvent
+from rcl_interfaces.srv import GetParameters, ListParameters
+from rclpy.parameter import parameter_value_to_python
+from rclpy.qos import qos_profile_parameter_events
+from std_msgs.msg import String
+
+from nbv_planner.episode.messages import RECORDED_TOPICS
+from nbv_planner.mapping.belief import SurfaceBelief
+from nbv_planner.mapping.checks import failed
+from nbv_planner.planning.episode_memory import Goal
+from nbv_planner.planning.session import PlanningSession, State
+from nbv_planner.planning.termination import TerminationReason, narrow_fraction
+from nbv_planner.planning.view_space import excluded_numbers
+from nbv_planner.ros.core import qos
+from nbv_planner.ros.core.inputs import Inputs
+from nbv_planner.ros.core.node import BaseNode
+from nbv_planner.ros.core.node_parameters import plain_value
+from nbv_planner.ros.core.saved_state import StateKeeper
+from nbv_planner.ros.io.conversions import status_message
+from nbv_planner.versions import versions
+
+# Topics of mapper and robot: a problem there stops the episode.
+_PARTNERS = ("surface", "camera_pose", "goal_pose")
+_END_LEVELS = {
+    TerminationReason.FAILED: DiagnosticStatus.ERROR, TerminationReason.DOUBTFUL: DiagnosticStatus.WARN,
+}
+# States between two views: too short for a log line or an update of /diagnostics.
+_AT_WORK = {State.PLANNING, State.MOVING, State.MEASURING}
+_PASSING = {State.PLANNING, State.MEASURING}
+# Seconds between two log lines about views: each costs half a millisecond.
+_LINE_PERIOD = 0.5
+_HINTS = {"surface": " (surface_mapper does once its own inputs are alive)"}
+
+
+def status_words(session: PlanningSession, inputs: Inputs, now: int) -> tuple[bytes, str]:
+    """Level and message of the status; a WARN names what is missing, lost or incompatible, and failed checks."""
+    ended = session.termination
+    if ended is not None:
+        level, words = _END_LEVELS.get(ended.reason, DiagnosticStatus.OK), f"{ended.reason.value}: {ended.detail}"
+        troubles = _doubts(session) if level == DiagnosticStatus.OK else []
+    else:
+        level, words = _waiting_words(session, inputs, now)
+        troubles = [*_troubles(session, inputs), *_doubts(session)]
+    more = [text for text in troubles if text not in words]
+    return (DiagnosticStatus.WARN if troubles else level), "; ".join([words, *more])
+
+
+def _waiting_words(session: PlanningSession, inputs: Inputs, now: int) -> tuple[bytes, str]:
+    if session.overdue(now) is not None and session.started:
+        limit = session.settings.input_timeout
+        return DiagnosticStatus.WARN, f"{_awaited(session, inputs)}; nothing for more than {limit:g} s"
+    number = len(session.visited) + 1
+    messages = {
+        State.PLANNING: "choosing the next view",
+        State.MOVING: f"to view {number}" if session.ending is None else "to the home view",
+        State.MEASURING: f"at view {number}, waiting for its surface",
+        State.PAUSED: session.interruption or "paused by the operator",
+    }
+    return DiagnosticStatus.OK, messages.get(session.state) or _awaited(session, inputs)
+
+
+def _awaited(session: PlanningSession, inputs: Inputs) -> str:
+    if session.state is State.MEASURING:
+        return f"waiting for a surface with a scan of view {len(session.visited) + 1} on {inputs.described('surface')}"
+    if not session.started:
+        return "waiting for the service ~/start"
+    words = [
+        _too_few(session, inputs) if topic == "goal_pose" else "; ".join(inputs.missing(topic)) + _HINTS.get(topic, "")
+        for topic in session.missing()
+    ]
+    return "waiting for " + "; ".join(words)
+
+
+def _too_few(session: PlanningSession, inputs: Inputs) -> str:
+    """Name missing subscribers of the goals, and a missing recorder."""
+    found, wanted, recorder = session.inputs.subscribers, session.settings.goal_subscribers, session.settings.recorder
+    if session.inputs.unrecorded:
+        return f"the recorder {recorder}: it does not listen to {', '.join(session.inputs.unrecorded)} yet"
+    hearers = session.inputs.hearers + (", and the recorder" if recorder else "")
+    return "; ".join([
+        f"{inputs.described('goal_pose')}: {found} of {wanted} subscribers ({hearers})",
+        *inputs.problems("goal_pose"),
+    ])
+
+
+def _doubts(session: PlanningSession) -> list[str]:
+    """What the failed checks of the newest surface say."""
+    belief = session.inputs.belief
+    return [] if belief is None else [check.words for check in failed(belief.checks)]
+
+
+def _troubles(session: PlanningSession, inputs: Inputs) -> list[str]:
+    found = [*inputs.clock(), *inputs.problems(inputs.name, *_PARTNERS), *filter(None, [session.indistinct])]
+    if session.refused is not None:
+        found.append(f"{session.refused[-1]}; ~/reset starts again with it")
+    found += inputs.lost("camera_pose")
+    found += inputs.gone("surface") or inputs.lost("mapper")
+    miss, target = session.last_miss, session.target
+    if miss is not None and session.state is State.MOVING and target is not None and target.stamp == miss.stamp:
+        found.append(str(miss))
+    if session.unheard and (session.target is not None or session.visited):
+        found.append(_too_few(session, inputs))
+    return found
+
+
+def status_values(session: PlanningSession, now: int) -> dict[str, object]:
+    """Values of the status."""
+    values: dict[str, object] = {
+        "state": session.state.value, "views": len(session.visited),
+        "coverage_estimate": _coverage(session, session.inputs.belief), "elapsed": session.elapsed(now),
+        "lost_views": session.lost_views, "skipped_views": session.skipped_views,
+        "unreached_views": session.unreached_views, "last_miss": session.last_miss or "", **_certified(session),
+    }
+    if session.termination is None:
+        return values
+    ended = session.termination
+    # The values of every status come last: a value of the same name (views) must not change their format.
+    return {**ended.figures, **values, "reason": ended.reason.value, "detail": ended.detail}
+
+
+def summary(session: PlanningSession, keeper: StateKeeper, now: int) -> str:
+    """Summary of the episode so far, and where it is saved, in one line."""
+    found = session.monitor.estimate
+    said = f"{_coverage(session, session.inputs.belief):.1%} by the width of the band"
+    if found is not None:
+        said = f"{found.mean:.1%} ({found.lower:.1%} to {found.upper:.1%}) by the posterior shapes"
+    kept = "its state is not saved: ~/save needs state_file, that of the mapper map_file"
+    if keeper.path is not None:
+        kept = f"saved to {keeper.path}" if keeper.autosave else f"~/save saves it to {keeper.path}"
+    recorder = session.settings.recorder and f"; recorded by {session.settings.recorder}"
+    return (
+        f"{len(session.visited)} views, coverage {said}, {session.elapsed(now):.1f} s, "
+        f"{session.travelled:.1f} m between the views; {kept}{recorder}"
+    )
+
+
+def _coverage(session: PlanningSession, belief: SurfaceBelief | None) -> float:
+    """Estimated coverage: by the posterior shapes once they have evaluated a view, else by the width of the band."""
+    found = session.monitor.estimate
+    if found is not None:
+        return found.mean
+    return 0.0 if belief is None else session.monitor.coverage(belief)
+
+
+def _certified(session: PlanningSession) -> dict[str, object]:
+    found = session.monitor.estimate
+    return {f"coverage_{name}": value for name, value in dataclasses.asdict(found).items()} if found else {}
+
+
+def iteration_values(session: PlanningSession, goal: Goal, view_distance: float) -> dict[str, object]:
+    """Why this view: utility, runner-up, margin, distance, time, and the state of the surface before it."""
+    decision = goal.decision
+    return {
+        "round": goal.round, "decided_by": decision.decided_by, "goal_stamp": goal.stamp,
+        "view_angle": decision.view_angle,
+        **decision.view.off_circle(view_distance),
+        "utility": decision.utility, "score": decision.score, "runner_up": decision.runner_up,
+        "margin": decision.margin, "cost": decision.utility - decision.score,
+        "candidates": len(decision.candidates), "feasible_candidates": int(decision.feasible.sum()),
+        **excluded_numbers(decision.excluded),
+        "travel": session.travel(goal),
+        "planning_milliseconds": goal.planning_milliseconds,
+        "surface_stamp": goal.belief_stamp, "band_width_mean": float(goal.belief.width.mean()),
+        "narrow_fraction": narrow_fraction(goal.belief, session.monitor.settings.band_tolerance),
+        "coverage_estimate": _coverage(session, goal.belief),
+        **_certified(session),
+    }
+
+
+class StatusReport:
+    """Publishes the status of the planner when it changes, and logs the important states."""
+
+    def __init__(self, node: BaseNode) -> None:
+        """Open the topic, which lasts as long as the node: the planner, with its `session`."""
+        self._node = node
+        self._publisher = node.advertise(DiagnosticStatus, "~/status", qos.latched())
+        self._last: tuple[State, str] | None = None
+        self._line_at = -math.inf
+        self._unreached = 0
+
+    def words(self) -> tuple[bytes, str]:
+        """Level and message."""
+        node = self._node
+        if node.active:
+            return status_words(node.session, node.inputs, node.now_ns())
+        return DiagnosticStatus.WARN if node.failure is None else DiagnosticStatus.ERROR, node.resting()
+
+    def values(self) -> dict[str, object]:
+        """State and numbers."""
+        known: dict[str, object] = {"views": 0, "coverage_estimate": 0.0, "elapsed": 0.0}
+        if self._node.session is not None:
+            known = status_values(self._node.session, self._node.now_ns())
+        return {**known, "state": self._state().value}
+
+    def _state(self) -> State:
+        if self._node.active:
+            return self._node.session.state
+        return State.PAUSED if self._node.configured else State.WAITING
+
+    def publish(self, on_done: Callable[[], str]) -> None:
+        """Publish what has changed; `on_done` is called at the end of the episode, and returns its summary."""
+        node, state, (level, message) = self._node, self._state(), self.words()
+        self._log_missed_view()
+        if (state, message) == self._last:
+            return
+        before, self._last = self._last, (state, message)
+        done = state is State.DONE and on_done()
+        self._publisher.publish(status_message(f"{node.get_name()}: status", level, message, self.values()))
+        if level == DiagnosticStatus.OK or done:
+            self._log(state, f"{state.value}: {message}; {done}" if done else f"{state.value}: {message}")
+        if level != DiagnosticStatus.OK or not (before and {state, before[0]} <= _AT_WORK):
+            node.publish_diagnostics()
+
+    def _log(self, state: State, line: str) -> None:
+        """Log the important states; the status has all of them."""
+        now = time.monotonic()
+        if state in _PASSING or (state in _AT_WORK and now - self._line_at < _LINE_PERIOD):
+            self._node.get_logger().debug(line)
+        else:
+            self._line_at = now
+            self._node.get_logger().info(line)
+
+    def _log_missed_view(self) -> None:
+        """Log that a view was not reached; during a retry the status reports it."""
+        session = self._node.session
+        before, self._unreached = self._unreached, session.unreached_views if session else 0
+        if self._unreached > before and session.last_miss is not None:
+            left_out = f"left out for {session.settings.unreachable_duration:g} s, with those beside it"
+            self._node.get_logger().warning(f"view {len(session.visited) + 1} {session.last_miss}; {left_out}")
+
+
+class RunInfo:
+    """Collects the parameters of the other nodes as they appear, tracks changes, and publishes them."""
+
+    def __init__(self, node: BaseNode, others: Sequence[str]) -> None:
+        """Start collecting; `others` are names of nodes in the same namespace."""
+        self._node = node
+        self._publisher = node.advertise(String, "run_info", qos.latched())
+        own = sorted(node.get_parameters_by_prefix("").items())
+        self._known = {node.get_name(): {name: plain_value(parameter.value) for name, parameter in own}}
+        self._others = tuple(others)
+        # Two services only: every entity of a node costs time whenever it waits, and rclpy's own client has six.
+        self._clients = {
+            name: (
+                node.create_client(ListParameters, f"{name}/list_parameters"),
+                node.create_client(GetParameters, f"{name}/get_parameters"),
+            ) for name in others
+        }
+        self._asked: set[str] = set()
+        self._publish()
+        node.create_subscription(ParameterEvent, "/parameter_events", self._on_event, qos_profile_parameter_events)
+        self._timer = node.create_timer(0.5, self._ask)
+
+    def _ask(self) -> None:
+        """Request the parameter names of each new node; clients with an answer are destroyed."""
+        for name, clients in list(self._clients.items()):
+            if name in self._known:
+                for client in self._clients.pop(name):
+                    self._node.destroy_client(client)
+            elif name not in self._asked and all(client.service_is_ready() for client in clients):
+                self._asked.add(name)
+                names = clients[0].call_async(ListParameters.Request())
+                names.add_done_callback(lambda future, name=name: self._got_names(name, future))
+        if not self._clients:
+            self._timer.cancel()
+
+    def _got_names(self, name: str, future: Any) -> None:
+        names = sorted(future.result().result.names)
+
+        def take(done: Any) -> None:
+            values = map(plain_value, map(parameter_value_to_python, done.result().values))
+            self._known[name] = dict(zip(names, values, strict=True))
+            self._publish()
+
+        self._clients[name][1].call_async(GetParameters.Request(names=names)).add_done_callback(take)
+
+    def _on_event(self, event: ParameterEvent) -> None:
+        """Receive a change at run time; before a node is queried, its answer will contain the change."""
+        prefix = self._node.get_namespace().rstrip("/") + "/"
+        known = self._known.get(event.node.removeprefix(prefix))
+        changes = {
+            changed.name: plain_value(parameter_value_to_python(changed.value))
+            for changed in (*event.new_parameters, *event.changed_parameters)
+        }
+        if known is not None and {**known, **changes} != known:
+            known.update(changes)
+            self._publish()
+
+    def _publish(self) -> None:
+        missing = [name for name in self._others if name not in self._known]
+        topics = {topic.name: self._node.resolve_topic_name(topic.name) for topic in RECORDED_TOPICS}
+        info = {"versions": versions(), "nodes": self._known, "nodes_not_found_yet": missing, "topics": topics}
+        self._publisher.publish(String(data=yaml.safe_dump(info, sort_keys=False)))

@@ -1,0 +1,291 @@
+"""What the launch files share: arguments, nodes, respawn, bags, wirings."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import yaml
+from launch.actions import DeclareLaunchArgument, ExecuteProcess, GroupAction, OpaqueFunction, Shutdown
+from launch.events.process import ProcessExited
+from launch.logging import get_logger
+from launch.substitutions import LaunchConfiguration, TextSubstitution
+from launch_ros.actions import Node, SetRemap
+from launch_ros.ros_adapters import get_ros_node
+from launch_ros.utilities import make_namespace_absolute, prefix_namespace
+from rclpy.parameter import Parameter
+from rclpy.parameter_client import AsyncParameterClient
+
+from launch import LaunchContext, LaunchDescription
+from nbv_planner.episode.messages import RECORDED_TOPICS, full_name
+from nbv_planner.episode.parameter_files import load_parameters, shared_file
+from nbv_planner.episode.parameters import STATE_FILES
+from nbv_planner.errors import ConfigFileError
+from nbv_planner.planning.objectives import EXPECTED, OBJECTIVES, TRUTH_OBJECTIVES
+from nbv_planner.planning.planners import PLANNERS, PlannerSettings
+from nbv_planner.planning.planners.planner import named_choice
+from nbv_planner.planning.session import SessionSettings
+from nbv_planner.ros.io.recorder import NAME
+from nbv_planner.system import python_command
+
+PLANNING = ("surface_mapper", "nbv_planner")
+Renaming = tuple[str, str]
+"""A topic's old and new name."""
+_QOS_FILE = "config/rosbag/record_qos.yaml"
+# The recorder writes its buffers when it receives SIGINT; seconds until the next, harder signal.
+_PATIENCE = "15"
+
+
+def has_rosbag2() -> bool:
+    """Whether `ros2 bag` is installed."""
+    return find_spec("ros2bag") is not None
+
+
+def names_here(context: LaunchContext, namespace: str) -> tuple[str, list[Renaming]]:
+    """Full namespace of the nodes below that of an including launch, and the rules by which it renames topics."""
+    configurations = context.launch_configurations
+    full = make_namespace_absolute(prefix_namespace(configurations.get("ros_namespace"), namespace))
+    return full, list(configurations.get("ros_remaps", []))
+
+
+def record_process(
+    namespace: str, renamed: Sequence[Renaming], bag_path: str, subscribers: int, *, use_sim_time: bool
+) -> ExecuteProcess:
+    """Record the topics of the nodes in `namespace`: by `ros2 bag`, or where that is missing by this package.
+
+    Their namespace is full, and their topics are `renamed`. Without `bag_path` the bag has date and time in its name.
+    The planner waits for so many `subscribers` when the recorder has ended.
+    """
+    path = Path(bag_path or datetime.now().strftime("bag_%Y%m%d_%H%M%S"))
+    planner = full_name("nbv_planner", namespace)
+    on_exit = partial(_without_recorder, planner, subscribers, None if path.exists() else path)
+    if not has_rosbag2():
+        rules = [f"--remap={old}:={new}" for old, new in renamed]
+        command = [*python_command("nbv_planner.cli.main"), "record", "--namespace", namespace, *rules]
+        return process("recorder", [*command, "--out", str(path)], on_exit=on_exit)
+    names = "|".join(re.escape(topic.full_name(namespace, renamed)) for topic in RECORDED_TOPICS)
+    # By a pattern: the option for lists of names has another form in each distribution.
+    command = [
+        "ros2", "bag", "record", "--storage", "mcap", "--output", str(path), "--regex", f"^({names})$",
+        "--qos-profile-overrides-path", str(qos_overrides(namespace, renamed)),
+    ]
+    return process("recorder", command + (["--use-sim-time"] if use_sim_time else []), on_exit=on_exit)
+
+
+def _without_recorder(
+    planner: str, subscribers: int, bag: Path | None, event: ProcessExited, context: LaunchContext
+) -> None:
+    """Log what is lost, make the launch fail at its end, and release a planner that still waits for the recorder."""
+    if context.is_shutdown:
+        return
+    kept = f"what came before is in {bag}" if bag and bag.exists() else "nothing has been recorded"
+    said = f"NOT RECORDED ANY MORE: the recorder has ended with exit code {event.returncode}; {kept}"
+    get_logger(event.process_name).error(said)
+    context.asyncio_loop.call_exception_handler({"message": "This launch will end with exit code 1."})
+    node = get_ros_node(context)
+    client = AsyncParameterClient(node, planner)
+    changes = [Parameter("recorder", value=""), Parameter("goal_subscribers", value=subscribers)]
+
+    def tell() -> None:
+        if client.services_are_ready():
+            timer.cancel()
+            client.set_parameters(changes)
+
+    timer = node.create_timer(0.2, tell)
+
+
+def qos_overrides(namespace: str, renamed: Sequence[Renaming] = ()) -> Path:
+    """The file of overrides for topics in `namespace`: the shipped one, or a copy with the names as they are there.
+
+    Raises:
+        ConfigFileError: it is not installed.
+    """
+    shipped = shared_file(_QOS_FILE)
+    overrides = yaml.safe_load(shipped.read_text(encoding="utf-8"))
+    here = {full_name(name.lstrip("/"), namespace, renamed): dict(qos) for name, qos in overrides.items()}
+    if here == overrides:
+        return shipped
+    with tempfile.NamedTemporaryFile("w", prefix="record_qos_", suffix=".yaml", delete=False, encoding="utf-8") as file:
+        yaml.safe_dump(here, file)
+    return Path(file.name)
+
+
+def planner_parameters(params_file: str) -> dict[str, Any]:
+    """Parameters of the planner; none of a file with unknown content, which is not read."""
+    try:
+        return load_parameters(params_file)["nbv_planner"]
+    except ConfigFileError:
+        return {}
+
+
+def process(name: str, command: list[str], on_exit: object = None) -> ExecuteProcess:
+    """A command whose output is shown, and which has time to write its buffers when the launch ends."""
+    return ExecuteProcess(
+        cmd=[[TextSubstitution(text=part)] for part in command], name=name, output="screen", on_exit=on_exit,
+        sigterm_timeout=_PATIENCE,
+    )
+
+
+# Seconds before a node is restarted, unless the launch ends first.
+_DELAY = 1.0
+# Exit code of a node whose parameters are not allowed.
+_REFUSED = 2
+_LAUNCHED = time.strftime("launch %Y-%m-%d %H:%M:%S")
+_FROM_FILE = "; empty: as in params_file"
+ARGUMENTS = {
+    "namespace": ("", "Namespace of the nodes and their topics."),
+    "use_sim_time": ("false", "Take the time from /clock (true, false)."),
+    "log_level": ("info", "Least severity that is logged (debug, info, warn, error, fatal)."),
+    "objective": (
+        "", f"Objective: {', '.join([*OBJECTIVES, EXPECTED])} ({', '.join(TRUTH_OBJECTIVES)} know the object: "
+        f"nbv-planner simulate only); of greedy where that planner has none{_FROM_FILE}."
+    ),
+    "planner": ("", f"Planner: {', '.join(PLANNERS)}{_FROM_FILE}."),
+    "object": ("", f"True object, for example polygon:star or ellipse:a=6,b=4{_FROM_FILE}."),
+    "seed": ("", f"Seed of the simulated sensor noise{_FROM_FILE}."),
+    "record": ("false", "Record a bag of everything from which the episode can be understood (true, false)."),
+    "bag_path": ("", "Folder of the bag that is recorded; empty: bag_<date>_<time>."),
+    "exit_when_done": ("false", "End the launch when the planner is done (true, false)."),
+    "respawn": ("false", "Restart a node that has failed or was killed (true, false)."),
+    "state_folder": (
+        "", "Folder in which the nodes save their state, to resume it after a restart; empty: as in params_file."
+    ),
+    "episode": ("", "Name of the episode that saved state must belong to; empty: a new one at each launch."),
+    "enclave": ("", "Enclave of SROS 2 that holds those of the nodes, for example /nbv_planner; empty: none."),
+    "rviz": ("false", "Start RViz too, with the displays of this package (true, false)."),
+}
+"""Launch arguments by name: default and description."""
+_OVERRIDES = {"depth_camera": {"object": str, "seed": int}, "nbv_planner": {"objective": str, "planner": str}}
+
+
+def declared(arguments: Mapping[str, tuple[str, str]]) -> list[DeclareLaunchArgument]:
+    """Declarations of arguments by name, each with default and description."""
+    return [
+        DeclareLaunchArgument(name, default_value=default, description=text)
+        for name, (default, text) in arguments.items()
+    ]
+
+
+def parameter_file(config: str, more: str = "") -> dict[str, tuple[str, str]]:
+    """The argument for the parameter file, by default `config` (a name below config/)."""
+    return {"params_file": (str(shared_file(f"config/{config}")), f"Parameter file (YAML) of the nodes{more}.")}
+
+
+def description(
+    config: str, nodes: Sequence[str], topics: Sequence[str] = (), *,
+    arguments: Mapping[str, tuple[str, str]] | None = None, beside: Sequence[Any] = (),
+) -> LaunchDescription:
+    """Describe a launch of `nodes` with an argument `<topic>_topic` for each of the `topics`.
+
+    The parameter file `config` (a name below config/) is the default. Further `arguments` have a default and a
+    description each; `beside` is what else is started.
+    """
+    unused = {name for node, names in _OVERRIDES.items() if node not in nodes for name in names}
+    used = {name: value for name, value in ARGUMENTS.items() if name not in unused}
+    named = {f"{topic}_topic": (topic, f"Name that the topic {topic} has here.") for topic in topics}
+    renamed = [SetRemap(src=topic, dst=LaunchConfiguration(f"{topic}_topic")) for topic in topics]
+    start = OpaqueFunction(function=_nodes, args=[list(nodes)])
+    started = GroupAction([*renamed, *beside, start]) if renamed else start
+    return LaunchDescription([*declared({**parameter_file(config), **used, **named, **(arguments or {})}), started])
+
+
+def given_arguments(context: LaunchContext, more: Sequence[str] = ()) -> dict[str, str]:
+    """Values of the arguments by name; empty for what a launch file does not have.
+
+    Raises:
+        FileNotFoundError: the parameter file does not exist.
+    """
+    names = (*ARGUMENTS, "params_file", *more)
+    given = {name: LaunchConfiguration(name, default="").perform(context) for name in names}
+    if not Path(given["params_file"]).is_file():
+        raise FileNotFoundError(f"params_file: {given['params_file']} is not a file")
+    return given
+
+
+def _nodes(context: LaunchContext, names: Sequence[str]) -> list[ExecuteProcess]:
+    given = given_arguments(context)
+    viewer = [_rviz(given)] if is_true("rviz", given) else []
+    if not is_true("record", given):
+        return [*(node(name, given) for name in names), *viewer]
+    others = int(planner_parameters(given["params_file"]).get("goal_subscribers", SessionSettings().goal_subscribers))
+    names_of_topics, sim_time = names_here(context, given["namespace"]), is_true("use_sim_time", given)
+    recorder = record_process(*names_of_topics, given["bag_path"], others, use_sim_time=sim_time)
+    # No message is lost, however long the recorder takes to start.
+    waits = {"goal_subscribers": others + 1, "recorder": "rosbag2_recorder" if has_rosbag2() else NAME}
+    return [recorder, *(node(name, given, waits if name == "nbv_planner" else None) for name in names), *viewer]
+
+
+def node(
+    name: str, given: dict[str, str], fixed: Mapping[str, Any] | None = None, remappings: Sequence[Any] = ()
+) -> Node:
+    """One node: parameter file first, then the given arguments, then the fixed parameters."""
+    overrides: dict[str, Any] = {"use_sim_time": is_true("use_sim_time", given), **(fixed or {})}
+    if given["state_folder"] and name in STATE_FILES:
+        folder = Path(given["state_folder"]).expanduser().resolve()
+        folder.mkdir(parents=True, exist_ok=True)
+        parameter, file = STATE_FILES[name]
+        overrides.update({parameter: str(folder / file), "episode": given["episode"] or _LAUNCHED})
+    try:
+        typed = {key: kind(given[key]) for key, kind in _OVERRIDES.get(name, {}).items() if given[key]}
+    except ValueError as error:
+        raise ValueError(f"seed: {given['seed']!r} must be an integer") from error
+    if name == "nbv_planner":  # with the planner of the file as default
+        default = planner_parameters(given["params_file"]).get("planner", PlannerSettings().planner)
+        typed = named_choice(typed, default)
+    overrides.update(typed)
+    ends, respawn = is_true("exit_when_done", given), is_true("respawn", given)
+    if ends and name == "nbv_planner":
+        overrides["exit_when_done"] = True
+    # That of a node is below the launch's, as the generated policy has it.
+    enclave = ["--enclave", f"{given['enclave'].rstrip('/')}/{name}"] if given["enclave"] else []
+    return Node(
+        package="nbv_planner", executable=name, name=name, namespace=given["namespace"], output="screen",
+        parameters=[given["params_file"], overrides], remappings=list(remappings),
+        arguments=["--ros-args", "--log-level", given["log_level"], *enclave],
+        # Small factorisations are slower on several BLAS threads than on one.
+        additional_env={"OPENBLAS_NUM_THREADS": "1"},
+        respawn=respawn, respawn_delay=_DELAY, on_exit=partial(_on_exit, ends, respawn),
+    )
+
+
+def _rviz(given: dict[str, str]) -> Node:
+    """RViz in the nodes' namespace: its topic names are relative. Closing it leaves the nodes running."""
+    return Node(
+        package="rviz2", executable="rviz2", name="rviz", namespace=given["namespace"], output="log",
+        parameters=[{"use_sim_time": is_true("use_sim_time", given)}],
+        arguments=["--display-config", str(shared_file("rviz/nbv_planner.rviz"))],
+    )  # fmt: skip
+
+
+def _on_exit(ends: bool, respawn: bool, event: ProcessExited, context: LaunchContext) -> list[Shutdown]:
+    """After a node has ended: the launch `ends` with it, unless `respawn` restarts the node after a failure.
+
+    Raises:
+        RuntimeError: the node has failed and is not restarted, or would fail again in the same way.
+    """
+    if not context.is_shutdown and respawn and event.returncode == _REFUSED:
+        raise RuntimeError(f"{event.process_name} has refused its parameters; see its output")
+    if context.is_shutdown or not ends or (respawn and event.returncode):
+        return []
+    if event.returncode:
+        raise RuntimeError(f"{event.process_name} has ended with exit code {event.returncode}")
+    return [Shutdown(reason=f"{event.process_name} has ended")]
+
+
+def is_true(name: str, given: Mapping[str, str]) -> bool:
+    """Whether an argument says true.
+
+    Raises:
+        ValueError: it is neither true nor false.
+    """
+    text = (given.get(name) or "false").lower()
+    if text not in ("true", "false"):
+        raise ValueError(f"{name}: {given[name]!r} must be true or false")
+    return text == "true"

@@ -1,0 +1,374 @@
+"""The three nodes as separate processes on a separate domain, monitored to the end of an episode."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import dataclasses
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Mapping
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Protocol
+
+from rclpy.executors import SingleThreadedExecutor
+from std_srvs.srv import Trigger
+
+from nbv_planner.bags.writer import BagWriter
+from nbv_planner.episode.log import EpisodeLog
+from nbv_planner.episode.messages import CAMERA_POSE, GOAL_POSE, GROUND_TRUTH, RECORDED_TOPICS, SCAN, STATUS, SURFACE
+from nbv_planner.episode.parameters import EpisodeConfig
+from nbv_planner.episode.records import Step
+from nbv_planner.errors import NbvPlannerError
+from nbv_planner.mapping.scans import MeasurementSettings
+from nbv_planner.planning.shapes.certificate import CoverageEstimate
+from nbv_planner.planning.termination import Termination, TerminationReason
+from nbv_planner.ros.core import qos
+from nbv_planner.ros.executables import NODES
+from nbv_planner.ros.io.listener import EpisodeListener
+from nbv_planner.ros.io.recorder import BagRecorder, ros_of_its_own
+from nbv_planner.system import python_command
+from nbv_planner.world.scene import Scene
+
+# RTPS: port = 7400 + 250 * domain + offset. Up to 101 the ports stay below Linux's ephemeral range.
+_DOMAINS = range(1, 102)
+_FIRST_PARTICIPANT_PORTS = (10, 11)
+_PATIENCE = 5.0
+_reserved: deque[socket.socket] = deque()
+_MOST_RESERVED = 5
+# Exit code of a node whose parameters are not allowed.
+_REFUSED = 2
+
+
+def free_domain_id() -> int:
+    """Return a ROS domain id whose discovery ports are free on this machine.
+
+    Tried in random order, so that two simultaneous runs rarely choose the same. It stays reserved for this process
+    during its next few calls: starting nodes do not hold the ports yet.
+
+    Raises:
+        NbvPlannerError: all are taken.
+    """
+    for domain in random.SystemRandom().sample(_DOMAINS, len(_DOMAINS)):
+        # Reserved before its ports are tried: nodes of whoever has reserved it may be about to bind them.
+        if not _reserve(domain):
+            continue
+        if all(_is_free(7400 + 250 * domain + offset) for offset in _FIRST_PARTICIPANT_PORTS):
+            if len(_reserved) > _MOST_RESERVED:
+                _reserved.popleft().close()
+            return domain
+        _reserved.pop().close()
+    raise NbvPlannerError("no free ROS domain id between 1 and 101 on this machine")
+
+
+def _reserve(domain: int) -> bool:
+    """Reserve a name that only one process of this machine can hold, released with the process (Linux only)."""
+    holder = socket.socket(socket.AF_UNIX if sys.platform == "linux" else socket.AF_INET, socket.SOCK_DGRAM)
+    try:
+        if sys.platform == "linux":
+            holder.bind(f"\0nbv_planner/ros_domain/{domain}")
+    except OSError:
+        holder.close()
+        return False
+    _reserved.append(holder)
+    return True
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock, contextlib.suppress(OSError):
+        sock.bind(("", port))
+        return True
+    return False
+
+
+def isolated_environment(domain: int) -> dict[str, str]:
+    """Return the whole environment with this machine's domain `domain` and discovery kept on it.
+
+    The wheels mark in the environment that the library path has been set up, so all of it is passed on.
+    """
+    return {
+        **os.environ,
+        "ROS_DOMAIN_ID": str(domain),
+        "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
+        # Several BLAS threads per node compete for the cores and slow small factorisations down.
+        "OPENBLAS_NUM_THREADS": "1",
+        "PYTHONUNBUFFERED": "1",
+    }
+
+
+def foreign_rclpy() -> str | None:
+    """Message if a sourced ROS installation takes precedence over the wheels of this environment; else None."""
+    import rclpy
+
+    try:
+        metadata.version("ros-rclpy")
+    except metadata.PackageNotFoundError:
+        return None
+    place = Path(rclpy.__file__).resolve()
+    if place.is_relative_to(Path(sys.prefix).resolve()):
+        return None
+    return f"the sourced ROS installation ({place.parent}) is used, not the wheels of {sys.prefix}"
+
+
+class NodeProcesses:
+    """The three nodes as child processes; a context manager that ends them."""
+
+    def __init__(
+        self, parameter_file: Path, log_folder: Path, environment: Mapping[str, str], *,
+        respawn: bool = False, remappings: Mapping[str, Mapping[str, str]] | None = None,
+    ) -> None:
+        """Store what to start: with one parameter file for all, and output in one file per node of the log folder.
+
+        With `respawn`, :meth:`check` restarts a node that has failed or was killed. The remappings are topic names that
+        a node uses instead of its own, by node.
+        """
+        self._respawn, self._remappings = respawn, remappings or {}
+        self.restarts: Counter[str] = Counter()
+        self._parameter_file = parameter_file
+        self._log_folder = log_folder
+        self._environment = dict(environment, ROS_LOG_DIR=str(log_folder))
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+
+    def __enter__(self) -> NodeProcesses:
+        self._log_folder.mkdir(parents=True, exist_ok=True)
+        for name in NODES:
+            self.start(name)
+        return self
+
+    def start(self, name: str) -> None:
+        """Start one node."""
+        command = [
+            *python_command("nbv_planner.ros.executables"), name, "--ros-args", "--params-file",
+            str(self._parameter_file),
+            *(word for pair in self._remappings.get(name, {}).items() for word in ("-r", ":=".join(pair))),
+        ]
+        with self._log_path(name).open("ab") as log:
+            # A separate session: Ctrl-C reaches only the parent, which then ends the nodes in order.
+            self._processes[name] = subprocess.Popen(
+                command, env=self._environment, stdout=log, stderr=log, stdin=subprocess.DEVNULL,
+                start_new_session=True, preexec_fn=_end_with_parent if sys.platform == "linux" else None,
+            )
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    @property
+    def pids(self) -> dict[str, int]:
+        """Process ids by node name."""
+        return {name: process.pid for name, process in self._processes.items()}
+
+    def check(self) -> None:
+        """Check that all nodes still run; with `respawn`, restart those that have failed.
+
+        Raises:
+            NbvPlannerError: one has ended and is not restarted; with its exit code and last line of output.
+        """
+        for name, process in list(self._processes.items()):
+            if process.poll() is None:
+                continue
+            # Refused parameters (exit code 2) would be refused again.
+            if self._respawn and process.returncode not in (0, _REFUSED):
+                self.restarts[name] += 1
+                self.start(name)
+            else:
+                words = self._log_path(name).read_text(errors="replace").strip().splitlines()
+                last = words[-1] if words else "it printed nothing"
+                raise NbvPlannerError(f"node {name} ended with exit code {process.returncode}: {last}")
+
+    def signal(self, name: str, kind: signal.Signals) -> None:
+        """Send a signal to a node, if it runs."""
+        process = self._processes[name]
+        if process.poll() is None:
+            process.send_signal(kind)
+
+    def stop(self) -> None:
+        """End the nodes: SIGINT first, then stronger signals."""
+        for name in self._processes:
+            self.signal(name, signal.SIGCONT)  # a stopped process receives no other signal
+        for kind in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+            running = [process for process in self._processes.values() if process.poll() is None]
+            for process in running:
+                process.send_signal(kind)
+            deadline = time.monotonic() + _PATIENCE
+            for process in running:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(max(deadline - time.monotonic(), 0.0))
+
+    def _log_path(self, name: str) -> Path:
+        return self._log_folder / f"{name}.log"
+
+
+def _end_with_parent() -> None:
+    """Ask Linux to end this child when its parent dies, so that a killed run leaves no nodes behind."""
+    pr_set_pdeathsig = 1
+    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGTERM)
+
+
+class Audience(Protocol):
+    """Receives the progress of an episode."""
+
+    def started(self, domain: int, pids: dict[str, int]) -> None:
+        """The nodes run, on ROS domain `domain`, with these process ids by name."""
+
+    def took(self, step: Step, estimate: CoverageEstimate | None) -> None:
+        """A view has been taken; `estimate` is the coverage by the posterior shapes after it, if enabled."""
+
+    def waits(self, status: str) -> None:
+        """The planner has been silent for a while; `status` is its last one."""
+
+
+class EpisodeMonitor(EpisodeListener):
+    """Subscribes to the nodes of one episode, and starts it once all of them are connected.
+
+    Discovery may take seconds. With the planner's `wait_for_start` set and :meth:`start_when_ready` called alternately
+    with spinning, no message of the episode is missed. Goals are not subscribed to: a planner that waits for their
+    subscribers waits for the camera.
+    """
+
+    def __init__(self, scene: Scene, measurement: MeasurementSettings) -> None:
+        super().__init__("episode_monitor", EpisodeLog(), qos.reliable, without=(GOAL_POSE, GROUND_TRUTH))
+        self._scene, self._measurement = scene, measurement
+        self.steps: list[Step] = []  #: the steps that are complete so far, in order.
+        self._done: set[int] = set()
+        #: the planner's coverage estimate by number of views; None if it does not use shapes.
+        self.estimates: dict[int, CoverageEstimate | None] = {}
+        # Last of all: a planner that has found this client has found the subscriptions above.
+        self._start = self.create_client(Trigger, "nbv_planner/start")
+        self._asked_to_start = False
+        self._passed_on = 0
+
+    def start_when_ready(self) -> None:
+        """Start the episode once, as soon as every node is connected."""
+        heard = {SCAN, CAMERA_POSE, SURFACE, STATUS} <= self.log.heard
+        if heard and not self._asked_to_start and self._start.service_is_ready():
+            self._asked_to_start = True
+            self._start.call_async(Trigger.Request())
+
+    @property
+    def state(self) -> tuple[str, str]:
+        """The planner's state and message, as last received."""
+        status = self.log.status
+        return ("", "") if status is None else (status.state, status.message)
+
+    @property
+    def views(self) -> int:
+        """Number of views that the planner has reported."""
+        return 0 if self.log.status is None else self.log.status.views
+
+    @property
+    def termination(self) -> Termination | None:
+        """Why the episode ended, once it has."""
+        return self.log.termination
+
+    @property
+    def complete(self) -> bool:
+        """Whether the episode has ended and all its views are complete."""
+        return self.termination is not None and len(self.steps) >= self.views
+
+    def tell(self, audience: Audience, views: int) -> None:
+        """Pass on each of the first `views` views that are complete once, with the estimate after it."""
+        for step in self.steps[self._passed_on : views]:
+            self._passed_on += 1
+            audience.took(step, self.estimates.get(self._passed_on))
+
+    def _on_message(self, topic: str, msg: Any) -> None:
+        super()._on_message(topic, msg)
+        if topic == STATUS and self.log.status is not None:
+            self.estimates[self.views] = self.log.status.estimate
+        # The surface of a restarted mapper may have been replaced by the next one before discovery and is then never
+        # received: the next one is used instead.
+        views = self.log.views
+        for number, view in enumerate(views):
+            if view.decision.goal_stamp in self._done:
+                continue
+            belief = next((each.belief for each in views[number:] if each.belief is not None), None)
+            step = dataclasses.replace(view, belief=belief).step(self._scene, self._measurement)
+            if step is None:
+                return
+            self._done.add(view.decision.goal_stamp)
+            self.steps.append(step)
+
+
+# Silence of the planner after which its last status is shown, and after which the run is aborted, seconds.
+_TELL_AFTER = 3.0
+_GIVE_UP_AFTER = 120.0
+# The same once the planner is done: its messages stay available, but discovery may take seconds.
+_DONE_AFTER = 10.0
+# Seconds after the end during which /diagnostics, published once a second, are still recorded.
+_LAST_WORDS = 1.2
+
+
+def run_episode(
+    config: EpisodeConfig, parameter_file: Path, log_folder: Path, audience: Audience, bag: BagWriter | None = None,
+    *, respawn: bool = False, ended: Callable[[], bool] = lambda: False,
+) -> Termination | None:
+    """Start the nodes on a free domain, monitor the episode, and end them.
+
+    The parameter file has `wait_for_start` set: the episode starts when all nodes are connected, so that no message is
+    missed. The bag, if any, records all messages of the nodes; with `respawn` a node that fails or is killed is
+    restarted; `ended`, called five times a second, says whether to end before the planner does.
+
+    Returns:
+        Why the planner ended; FAILED if a node ended before it or messages stopped; None if `ended`.
+    """
+    domain = free_domain_id()
+    environment = isolated_environment(domain)
+    os.environ.update(environment)
+    with (
+        ros_of_its_own(domain) as executor,
+        NodeProcesses(parameter_file, log_folder, environment, respawn=respawn) as nodes,
+    ):
+        audience.started(domain, nodes.pids)
+        # Before the monitor: a planner that has found the monitor has found the recorder.
+        if bag is not None:
+            executor.add_node(BagRecorder(bag, RECORDED_TOPICS))
+        monitor = EpisodeMonitor(config.scene, config.measurement)
+        executor.add_node(monitor)
+        termination = _follow(monitor, executor, nodes, audience, ended)
+        if bag is not None:
+            _spin(executor, _LAST_WORDS)
+        return termination
+
+
+def _spin(executor: SingleThreadedExecutor, seconds: float) -> None:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        executor.spin_once(timeout_sec=0.05)
+
+
+def _follow(
+    monitor: EpisodeMonitor, executor: SingleThreadedExecutor, nodes: NodeProcesses, audience: Audience,
+    ended: Callable[[], bool],
+) -> Termination | None:
+    """Pass on the views until the planner is done, a node ends, or messages stop."""
+    heard, heard_at, told = ("", ""), time.monotonic(), False
+    try:
+        while not monitor.complete:
+            if ended():
+                return None
+            executor.spin_once(timeout_sec=0.2)
+            monitor.start_when_ready()
+            monitor.tell(audience, monitor.views)
+            if monitor.state != heard:
+                heard, heard_at, told = monitor.state, time.monotonic(), False
+            silence = time.monotonic() - heard_at
+            if silence > _TELL_AFTER and not told:
+                told = True
+                audience.waits(heard[1] or "no status yet")
+            if silence > (_GIVE_UP_AFTER if monitor.termination is None else _DONE_AFTER):
+                words = f"no sign of progress for {silence:.0f} s; last status: {heard[1]}"
+                return monitor.termination or Termination(TerminationReason.FAILED, {}, words)
+            try:
+                nodes.check()
+            except NbvPlannerError as error:
+                return Termination(TerminationReason.FAILED, {}, str(error))
+        return monitor.termination
+    finally:
+        monitor.tell(audience, len(monitor.steps))  # including those that the planner has not reported

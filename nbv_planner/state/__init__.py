@@ -1,1 +1,0 @@
-"""What a node knows, kept in a file that survives the node."""

@@ -1,0 +1,1 @@
+"""The live window and page of a running episode."""

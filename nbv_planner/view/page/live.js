@@ -1,0 +1,71 @@
+// Listens to the events of the server, keeps the newest sections, and draws what they change.
+
+import { drawCoverage, drawObjective, drawPolar, drawWorld } from "./panels.js";
+
+const PANELS = [
+  ["world", drawWorld, ["scene", "belief", "truth", "hits", "camera", "decision"]],
+  ["polar", drawPolar, ["scene", "belief", "truth", "hits", "decision"]],
+  ["objective", drawObjective, ["decision"]],
+  ["coverage", drawCoverage, ["coverage"]],
+];
+const QUIET_AFTER = 3; // seconds
+const sections = {};
+const byId = (id) => document.getElementById(id);
+
+/** Write the status line. */
+function say({ title, state, message, reason, doubt, views, elapsed, estimate, interval, waits_for: waits }) {
+  byId("title").textContent = title || "nbv_planner";
+  document.title = state ? `${state} · nbv_planner` : "nbv_planner";
+  byId("state").textContent = reason ? `${state}: ${reason}` : state || "no planner found yet";
+  byId("message").textContent = reason ? message.replace(`${reason}: `, "") : message;
+  const figures = [`${views} views taken`];
+  const between = interval ? ` (${interval.map((bound) => (100 * bound).toFixed(0)).join(" to ")})` : "";
+  if (estimate !== null) figures.push(`estimated coverage ${(100 * estimate).toFixed(1)} %${between}`);
+  if (elapsed !== null) figures.push(`${elapsed.toFixed(1)} s since the start`);
+  byId("figures").textContent = state ? figures.join(" · ") : "";
+  byId("state").className = doubt ? "doubt" : "";
+  list("waits", waits.map((text) => [`waiting for ${text}`, ""]));
+}
+
+/** Fill a list with texts, each with the class of its item. */
+function list(id, entries) {
+  byId(id).replaceChildren(...entries.map(([text, kind]) => {
+    const item = document.createElement("li");
+    item.textContent = text;
+    item.className = kind;
+    return item;
+  }));
+}
+
+function draw(changed) {
+  for (const [id, panel, needs] of PANELS) {
+    if (needs.some((name) => name in changed)) panel(byId(id), sections);
+  }
+  const { chosen } = sections.decision;
+  byId("objective").setAttribute("aria-label", chosen ? `view ${chosen.round} at ${chosen.view_angle} rad` : "no decision");
+  byId("world").setAttribute("aria-label", `world view with ${sections.decision.views.length} views`);
+}
+
+function connection(text, kind) {
+  byId("connection").textContent = text;
+  byId("connection").className = kind;
+}
+
+const events = new EventSource("events");
+events.addEventListener("change", (event) => {
+  const changed = JSON.parse(event.data);
+  Object.assign(sections, changed);
+  if (changed.status) say(changed.status);
+  if (changed.checks) list("checks", changed.checks.map(({ words, level }) => [words, level]));
+  draw(changed);
+});
+events.addEventListener("alive", (event) => {
+  const quiet = Number(event.data);
+  if (quiet > QUIET_AFTER) connection(`nothing received for ${quiet.toFixed(0)} s`, "quiet");
+  else connection("live", "");
+});
+events.addEventListener("error", () => {
+  connection("connection lost, trying again", "lost");
+  // A browser gives up by itself when the server refuses; it may be there again later.
+  if (events.readyState === EventSource.CLOSED) setTimeout(() => location.reload(), 2000);
+});

@@ -1,0 +1,156 @@
+"""A window that shows a running episode."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.collections import PolyCollection
+from matplotlib.figure import Figure
+
+from nbv_planner.episode.log import LiveEpisode, LiveView, LoggedView, estimated_coverage, true_coverage
+from nbv_planner.episode.records import Step
+from nbv_planner.episode.run_info import polygon_through
+from nbv_planner.errors import DependencyError
+from nbv_planner.mapping.belief import Measurements, SurfaceBelief
+from nbv_planner.report.figures import style
+from nbv_planner.report.figures.episode_figure import SIZE, EpisodeContent, draw_panels
+from nbv_planner.report.outlines import camera_outline
+from nbv_planner.world.scene import Scene
+
+
+@dataclass(frozen=True, eq=False)
+class LiveContent(EpisodeContent):
+    """An episode of which only the current state is known: the last belief, and what has been received of the rest.
+
+    Attributes:
+        live: what is known.
+    """
+
+    live: LiveView
+
+    @property
+    def progress(self) -> str:
+        """What the planner does, or which messages are missing."""
+        status = self.live.status
+        said = status.state if status else "no planner found yet"
+        return said if self.live.pose is None else f"{said} (black: the camera now)"
+
+    @property
+    def true_coverage(self) -> Sequence[float] | None:
+        """Fraction of the true surface points seen after each view, None where that is not known."""
+        return [fraction for _, fraction in true_coverage(self.live)[1:]] or None
+
+    @property
+    def estimated_coverage(self) -> Sequence[tuple[int, float]]:
+        """Coverage estimated by the planner."""
+        return estimated_coverage(self.live)
+
+    @property
+    def belief(self) -> SurfaceBelief | None:
+        """The newest belief."""
+        return self.live.belief
+
+    @property
+    def earlier_hits(self) -> Measurements:
+        """Measurements of earlier views."""
+        return self.live.earlier_hits
+
+    @property
+    def last_hits(self) -> Measurements:
+        """Measurements of the last view."""
+        return self.live.last_hits
+
+
+# Height of a line of the checks as a part of the figure's, and their marks by level.
+_LINE, _MARKS = 0.019, "●▲■"
+
+
+def live_content(live: LiveView) -> LiveContent:
+    """Lay out what is known for drawing. Steps carry the newest belief: earlier ones are not known any more."""
+    steps = [] if live.belief is None else [_step(view, live.belief, live.scene) for view in live.views]
+    shape = None if live.truth is None else polygon_through(live.truth)
+    return LiveContent(steps, [], shape, live.scene, _title(live), len(steps), live)
+
+
+def draw_live(figure: Figure, live: LiveView) -> None:
+    """Redraw `figure` with the current state."""
+    figure.clear()
+    checks = live.belief.checks if live.belief is not None else ()
+    draw_panels(figure, live_content(live), _LINE * len(checks))
+    if live.status is not None and live.status.in_doubt:
+        figure.texts[0].set_color(style.LAST)  # the title
+    for line, check in enumerate(reversed(checks), start=1):
+        place: style.Style = {"y": _LINE * (line - 0.5), "va": "center", "fontsize": style.TICK_SIZE}
+        figure.text(x=0.012, s=_MARKS[check.level], color=style.LEVELS[check.level], **place)
+        figure.text(x=0.027, s=check.words, **place)
+    if live.pose is not None:
+        body = camera_outline(live.pose, live.scene)
+        figure.axes[0].add_collection(
+            PolyCollection([body], facecolor=style.TRUTH, linewidth=0, zorder=9, label="camera now")
+        )
+
+
+def _step(view: LoggedView, belief: SurfaceBelief, scene: Scene) -> Step:
+    decision, known = view.decision, view.candidates
+    return Step(
+        view=decision.view(scene.view_distance), objective_value=decision.utility,
+        candidates=np.empty(0) if known is None else known.angle,
+        utilities=np.empty(0) if known is None else known.utility,
+        belief=belief, measurements=Measurements.empty(), milliseconds=decision.milliseconds,
+    )
+
+
+def _title(live: LiveView) -> str:
+    status = live.status
+    said = f"{status.state}: {status.message}" if status else ""
+    estimate = status.estimate if status else None
+    seen = f"estimated coverage {estimate.lower:.0%} to {estimate.upper:.0%}" if estimate else ""
+    waits = "waiting for " + "; ".join(live.waits_for) if live.waits_for else ""
+    return " · ".join(part for part in (live.title, said, seen, waits) if part)
+
+
+# Seconds between two checks for changes; drawing everything takes about as long.
+_PERIOD = 0.4
+
+
+class LiveWindow:
+    """The figure of a live episode in its own window, redrawn after changes.
+
+    Raises:
+        DependencyError: matplotlib has no display to open a window on, or no toolkit for it.
+    """
+
+    def __init__(self, live: LiveEpisode) -> None:
+        """Open the window."""
+        self._live = live
+        try:
+            self.figure = plt.figure(num="nbv_planner", figsize=SIZE)
+        except ImportError as error:
+            raise DependencyError(f"no window: {error}; use --web and a browser") from error
+        if getattr(type(self.figure.canvas), "required_interactive_framework", None) is None:
+            plt.close(self.figure)
+            raise DependencyError(
+                f"no window: matplotlib's backend here is {mpl.get_backend()}, for want of a display or of a toolkit "
+                "such as tkinter; use --web and a browser"
+            )
+
+    def run(self, ended: threading.Event) -> None:
+        """Show the episode until the window is closed or `ended` is set.
+
+        A signal handler should set it: an exception in one would be swallowed by the toolkit.
+        """
+        plt.show(block=False)
+        known: object = None
+        while plt.fignum_exists(self.figure.number) and not ended.is_set():
+            view = self._live.view()
+            if view.versions != known:
+                known = view.versions
+                draw_live(self.figure, view)
+                self.figure.canvas.draw_idle()
+            self.figure.canvas.start_event_loop(_PERIOD)
+        plt.close(self.figure)

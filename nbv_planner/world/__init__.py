@@ -1,0 +1,1 @@
+"""Objects, cameras, poses, scans and visibility."""

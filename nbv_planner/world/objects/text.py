@@ -1,0 +1,152 @@
+"""Objects and sets of objects by name: `ellipse:a=6,b=4`, `file:contour.csv`, `real:iceland`, the thesis's 22."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from nbv_planner.errors import SettingError, UnknownNameError
+from nbv_planner.gp.kernels import PeriodicMatern
+from nbv_planner.settings import settings_of
+from nbv_planner.world.objects.random_shapes import FAMILIES, parse_random, prior_surface
+from nbv_planner.world.objects.true_shapes import (
+    Ellipse,
+    Flower,
+    PolarObject,
+    Polygon,
+    Spline,
+    Square,
+    check_contour,
+    load_contour,
+)
+from nbv_planner.world.scene import Scene
+
+_FOLDER = Path(__file__).with_name("contours")
+_FILLED = 0.97
+REAL_NAMES: tuple[str, ...] = tuple(sorted(path.stem for path in _FOLDER.glob("*.csv")))
+"""Names of the outlines."""
+
+
+def real_contour(name: str, scene: Scene) -> Polygon:
+    """Load an outline, its greatest radius 97 % of `radius_max`.
+
+    Raises:
+        UnknownNameError: there is none of this name.
+    """
+    if name not in REAL_NAMES:
+        raise UnknownNameError("real contour", name, REAL_NAMES)
+    angle, radius = load_contour(_FOLDER / f"{name}.csv")
+    return Polygon(tuple(angle.tolist()), tuple((_FILLED * scene.radius_max * radius).tolist()))
+
+
+NAMED_POLYGONS: dict[str, Polygon] = {
+    "diamond": Polygon.equally_spaced((3.0, 4.0, 6.0, 4.0)),
+    "convex": Polygon.equally_spaced((4.0, 8.0, 6.0, 8.0, 4.0, 2.0)),
+    "concave": Polygon.equally_spaced((5.0, 8.0, 4.0, 3.0, 8.0, 7.0, 7.0, 5.0, 3.0, 7.0)),
+    "star": Polygon.equally_spaced((5.0, 8.0, 4.0, 6.0, 2.0, 7.0, 4.0, 7.0, 2.0, 8.0)),
+}
+THESIS_OBJECTS: dict[str, tuple[str, ...]] = {
+    "ellipse": tuple(f"ellipse:a={a},b={b}" for a, b in ((5, 5), (6, 4), (7, 3), (8, 2))),
+    "flower": tuple(
+        f"flower:frequency={n},amplitude={a}"
+        for n, a in ((1, 2), (2, 3), (3, 1), (3, 2), (4, 1), (4, 2), (5, 1), (5, 2), (8, 1), (8, 2))
+    ),
+    "square": tuple(f"square:width={w}" for w in (4, 6, 8, 10)),
+    "polygon": tuple(f"polygon:{name}" for name in NAMED_POLYGONS),
+}
+"""Specifications of the evaluation objects by class, in the order of the thesis."""
+
+
+_FAMILIES: dict[str, Any] = {"ellipse": Ellipse, "flower": Flower, "square": Square}
+OBJECT_FORMS = (
+    "ellipse:a=6,b=4", "flower:frequency=5,amplitude=1", "square:width=8", "polygon:" + "|".join(NAMED_POLYGONS),
+    "file:contour.csv", "spline:contour.csv", "prior:3", "random:flower:17", "real:iceland",
+)
+"""How objects are written, one example per family."""
+
+
+def parse_object(text: str, scene: Scene) -> PolarObject:
+    """Build the object that `text` describes and check it against the scene's radius bounds.
+
+    `text` is one of :data:`OBJECT_FORMS`; the name of a thesis polygon may be given alone. A flower oscillates around
+    the middle of the bounds.
+
+    Raises:
+        UnknownNameError: the family or the polygon is not known.
+        SettingError: a parameter is not known or not allowed.
+        ContourError: the contour leaves the bounds, is not star-shaped, or cannot be read.
+    """
+    shape = _build(text, scene)
+    check_contour(shape, scene.radius_min, scene.radius_max, text)
+    return shape
+
+
+def _build(text: str, scene: Scene) -> PolarObject:
+    if text in NAMED_POLYGONS:
+        return NAMED_POLYGONS[text]
+    family, _, rest = text.partition(":")
+    if family == "polygon":
+        if rest not in NAMED_POLYGONS:
+            raise UnknownNameError("polygon", rest, NAMED_POLYGONS)
+        return NAMED_POLYGONS[rest]
+    if family == "real":
+        return real_contour(rest, scene)
+    if family == "random":
+        return parse_random(rest, scene)
+    if family == "prior":
+        seed, _, kernel = rest.partition(",")
+        if not seed.isdecimal():
+            raise SettingError(f"object {text!r}: seed {seed!r} is not a whole number >= 0")
+        return prior_surface(int(seed), scene, PeriodicMatern(**_parameters(PeriodicMatern, kernel, text)))
+    if family in ("file", "spline"):
+        angles, radii = load_contour(rest)
+        build = Polygon if family == "file" else Spline
+        return build(tuple(angles.tolist()), tuple(radii.tolist()))
+    if family not in _FAMILIES:
+        raise UnknownNameError("object", text, [*OBJECT_FORMS, *NAMED_POLYGONS])
+    shape = _FAMILIES[family](**_parameters(_FAMILIES[family], rest, text))
+    if isinstance(shape, Flower) and "mean" not in rest:
+        shape = dataclasses.replace(shape, mean=0.5 * (scene.radius_min + scene.radius_max))
+    return shape  # type: ignore[no-any-return]
+
+
+def _parameters(cls: type, text: str, whole: str) -> dict[str, Any]:
+    """Parse `name=value,name=value` for a settings class."""
+    kinds = {name: type(default) for name, default, _ in settings_of(cls)}
+    values: dict[str, Any] = {}
+    for item in filter(None, text.split(",")):
+        name, _, number = item.partition("=")
+        if name not in kinds:
+            raise SettingError(f"object {whole!r}: {UnknownNameError('parameter', name, kinds)}")
+        if name in values:
+            raise SettingError(f"object {whole!r}: {name} is given twice")
+        try:
+            values[name] = kinds[name](number)
+        except ValueError as error:
+            raise SettingError(f"object {whole!r}: {name}={number!r} is not a number") from error
+    return values
+
+
+def _random_objects(seeds: Iterable[int]) -> tuple[str, ...]:
+    return tuple(f"random:{family}:{seed}" for family, seed in itertools.product(FAMILIES, seeds))
+
+
+OBJECT_SETS: dict[str, tuple[str, ...]] = {
+    "thesis": tuple(itertools.chain.from_iterable(THESIS_OBJECTS.values())),
+    "random_tuning": _random_objects(range(10)),
+    "random_test": _random_objects(range(10, 20)),
+    "real": tuple(f"real:{name}" for name in REAL_NAMES),
+}
+"""Objects as text by the name of the set: the thesis's 22 in its order, 200 random ones in two halves, real outlines.
+
+Parameters may be chosen by the results on `random_tuning`; `random_test` is for the reported results.
+"""
+
+
+def sets_within(objects: Iterable[str]) -> list[str]:
+    """Names of the sets all of whose members are among the objects."""
+    given = set(objects)
+    return [name for name, members in OBJECT_SETS.items() if given.issuperset(members)]

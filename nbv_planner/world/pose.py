@@ -1,0 +1,294 @@
+"""The pose of the camera: its covariance, how the camera is mounted, and where poses come from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from nbv_planner.errors import InputRejectedError, SettingError
+from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, IntArray, polar_to_cartesian, wrap_angle
+from nbv_planner.settings import Settings, setting
+
+# A covariance from another program may be negative in some direction by rounding, in parts of its trace.
+_ROUNDING = 1e-6
+# A pose of the view circle that has been in a message is off it by rounding only: metres, and radians.
+_ON_CIRCLE = 1e-9
+
+
+@dataclass(frozen=True)
+class PoseCovariance:
+    """Covariance of the errors in x, y (metres, object frame) and yaw (radians).
+
+    Attributes:
+        xx, xy, yy: variances and covariance of x and y, m².
+        xyaw, yyaw: covariance of x, and of y, with yaw, m·rad.
+        yawyaw: variance of yaw, rad².
+
+    Raises:
+        InputRejectedError: reason `covariance`: a value is not finite, or there is no such covariance.
+    """
+
+    xx: float
+    xy: float
+    yy: float
+    xyaw: float
+    yyaw: float
+    yawyaw: float
+
+    def __post_init__(self) -> None:
+        if not all(math.isfinite(value) for value in astuple(self)):
+            raise InputRejectedError("covariance", f"the covariance holds {astuple(self)}")
+        largest = max(abs(value) for value in astuple(self))
+        if largest > 0.0 and np.linalg.eigvalsh(self.matrix / largest)[0] < -_ROUNDING:
+            raise InputRejectedError("covariance", f"{astuple(self)} is no covariance: negative in some direction")
+
+    @property
+    def matrix(self) -> FloatArray:
+        """Covariance of (x, y, yaw), shape (3, 3)."""
+        return np.array(
+            [[self.xx, self.xy, self.xyaw], [self.xy, self.yy, self.yyaw], [self.xyaw, self.yyaw, self.yawyaw]]
+        )
+
+    def at_lever(self, x: float, y: float) -> PoseCovariance:
+        """Covariance of the pose of a point fixed to this body at (x, y), metres, in the axes of the object frame."""
+        move = np.array([[1.0, 0.0, -y], [0.0, 1.0, x], [0.0, 0.0, 1.0]])
+        return self._of(move @ self.matrix @ move.T)
+
+    def between(self, other: PoseCovariance, part: float) -> PoseCovariance:
+        """Covariance interpolated at the fraction `part` towards `other`: the mean, as if both had the same errors."""
+        return self._of((1.0 - part) * self.matrix + part * other.matrix)
+
+    @classmethod
+    def _of(cls, matrix: FloatArray) -> PoseCovariance:
+        xx, xy, xyaw, yy, yyaw, yawyaw = (float(value) for value in matrix[np.triu_indices(3)])
+        return cls(xx=xx, xy=xy, yy=yy, xyaw=xyaw, yyaw=yyaw, yawyaw=yawyaw)
+
+    def hit_spread(self, angle: FloatArray, tilt: FloatArray, distance: FloatArray) -> FloatArray:
+        r"""Covariance of the displacement of hits, to first order: :math:`J Σ J^\top`.
+
+        A hit at the polar `angle` φ, at the end of a beam of length d (`distance`, metres) and of `tilt` γ against the
+        outward radial direction (n of each; radians), moves with the camera's errors :math:`(δ_x, δ_y, δ_ψ)` radially
+        by :math:`δ_x\cosφ + δ_y\sinφ - d\sinγ\,δ_ψ` and tangentially by
+        :math:`-δ_x\sinφ + δ_y\cosφ + d\cosγ\,δ_ψ`. The errors are common to all beams of a scan; that they are taken as
+        independent from then on is an approximation.
+
+        Returns:
+            Shape (n, 3), metres²: radial, radial with tangential, tangential.
+        """
+        cos, sin = np.cos(angle), np.sin(angle)
+        radial = np.stack([cos, sin, -distance * np.sin(tilt)], axis=-1)
+        tangential = np.stack([-sin, cos, distance * np.cos(tilt)], axis=-1)
+        pairs = ((radial, radial), (radial, tangential), (tangential, tangential))
+        return np.stack([np.einsum("ni,ij,nj->n", a, self.matrix, b) for a, b in pairs], axis=-1)
+
+
+@dataclass(frozen=True)
+class CameraPose:
+    """Pose of the camera in the object frame; its x axis is the line of sight.
+
+    The position is in metres, yaw the direction of the line of sight, radians, counter-clockwise from +x. The
+    covariance of the errors of the three is None if they are not known or do not matter. The height is that above the
+    plane of the object, metres.
+    """
+
+    x: float
+    y: float
+    yaw: float
+    covariance: PoseCovariance | None = None
+    height: float = 0.0
+
+    @property
+    def view_angle(self) -> float:
+        """Polar angle of the position, in [0, 2π)."""
+        return float(wrap_angle(math.atan2(self.y, self.x)))
+
+    def then(self, relative: CameraPose) -> CameraPose:
+        """Pose in the object frame of a body at `relative`, known exactly, in this pose's own frame."""
+        cos, sin = math.cos(self.yaw), math.sin(self.yaw)
+        ahead, aside = cos * relative.x - sin * relative.y, sin * relative.x + cos * relative.y
+        covariance = None if self.covariance is None else self.covariance.at_lever(ahead, aside)
+        height = self.height + relative.height
+        return CameraPose(self.x + ahead, self.y + aside, self.yaw + relative.yaw, covariance, height)
+
+    def inverse(self) -> CameraPose:
+        """Pose of the frame in which this pose is given, in this pose's own frame."""
+        cos, sin = math.cos(self.yaw), math.sin(self.yaw)
+        x, y = -cos * self.x - sin * self.y, sin * self.x - cos * self.y
+        return CameraPose(x, y, -self.yaw, height=-self.height)
+
+    def to_camera(self, x: ArrayLike, y: ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """Camera coordinates (x along the line of sight, y to the left) of world points."""
+        dx, dy = np.asarray(x, dtype=float) - self.x, np.asarray(y, dtype=float) - self.y
+        cos, sin = math.cos(self.yaw), math.sin(self.yaw)
+        return cos * dx + sin * dy, cos * dy - sin * dx
+
+    def to_world(self, bearing: ArrayLike, distance: ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """World coordinates of points at `bearing` and range `distance`."""
+        direction, reach = self.yaw + np.asarray(bearing, dtype=float), np.asarray(distance, dtype=float)
+        return self.x + reach * np.cos(direction), self.y + reach * np.sin(direction)
+
+
+@dataclass(frozen=True)
+class View:
+    """A place to look from, and where to: a pose as it is seen from the centre of the object.
+
+    The polar angle of the position (radians), its distance from the centre (metres), and the turn of the line of sight
+    against the direction to the centre, counter-clockwise (radians); 0 looks at the centre.
+    """
+
+    view_angle: float
+    distance: float
+    turn: float = 0.0
+
+    @classmethod
+    def of(cls, pose: CameraPose) -> View:
+        """The view of a camera at `pose`."""
+        turn = math.remainder(pose.yaw - pose.view_angle - math.pi, 2.0 * math.pi)
+        return cls(pose.view_angle, math.hypot(pose.x, pose.y), turn)
+
+    def off_circle(self, view_distance: float) -> dict[str, Any]:
+        """What besides the angle gives the view, `view_distance` and `view_turn`; nothing on the view circle."""
+        if abs(self.distance - view_distance) <= _ON_CIRCLE and abs(self.turn) <= _ON_CIRCLE:
+            return {}
+        return {"view_distance": self.distance, "view_turn": self.turn}
+
+    @property
+    def pose(self) -> CameraPose:
+        """Pose of a camera that takes this view."""
+        return CameraPose(
+            x=self.distance * math.cos(self.view_angle),
+            y=self.distance * math.sin(self.view_angle),
+            yaw=float(wrap_angle(self.view_angle + math.pi + self.turn)),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Views:
+    """Views as arrays, shape (V,) each; see :class:`View`."""
+
+    view_angle: FloatArray
+    distance: FloatArray
+    turn: FloatArray
+
+    @classmethod
+    def on_circle(cls, view_angles: ArrayLike, view_distance: float) -> Views:
+        """Views at `view_angles`, shape (V,), on a circle, that look at its centre."""
+        angle = np.atleast_1d(np.asarray(view_angles, dtype=float))
+        return cls(angle, np.full(len(angle), view_distance), np.zeros(len(angle)))
+
+    @classmethod
+    def of(cls, views: Sequence[View]) -> Views:
+        """The same views as arrays."""
+        return cls(*np.array([astuple(view) for view in views], dtype=float).reshape(-1, 3).T.copy())
+
+    def __len__(self) -> int:
+        return len(self.view_angle)
+
+    def __getitem__(self, index: int) -> View:
+        return View(float(self.view_angle[index]), float(self.distance[index]), float(self.turn[index]))
+
+    def chosen(self, which: BoolArray | IntArray | slice) -> Views:
+        """Those that a mask, indices or a slice select."""
+        return Views(self.view_angle[which], self.distance[which], self.turn[which])
+
+    @property
+    def position(self) -> tuple[FloatArray, FloatArray]:
+        """Positions `(x, y)`, shape (V,) each, metres."""
+        return polar_to_cartesian(self.view_angle, self.distance)
+
+    def are_on_circle(self, view_distance: float) -> bool:
+        """Whether all lie on the circle of this radius and look at its centre."""
+        return bool((self.distance == view_distance).all() and not self.turn.any())
+
+
+@dataclass(frozen=True)
+class PoseSettings(Settings):
+    """Source of the camera's poses, and the camera's mount on the carrier whose poses and goals are exchanged.
+
+    With the mount (0, 0, 0) the poses and goals are those of the camera itself. A robot whose navigation knows the
+    pose of its base has the mount that its base sees: x ahead, y to the left.
+    """
+
+    pose_source: str = setting(
+        "topic", "Where camera poses come from: the topic camera_pose, or transforms (tf2_ros).",
+        choices=("topic", "tf"),
+    )
+    pose_type: str = setting(
+        "pose", "Message on camera_pose: pose (geometry_msgs/PoseStamped) or pose_with_covariance "
+        "(geometry_msgs/PoseWithCovarianceStamped), whose covariance widens the noise of each hit.",
+        choices=("pose", "pose_with_covariance"),
+    )
+    mount_x: float = setting(0.0, "Position of the camera on its carrier, ahead.", unit="m", ge=-100.0, le=100.0)
+    mount_y: float = setting(0.0, "Position of the camera on its carrier, to the left.", unit="m", ge=-100.0, le=100.0)
+    mount_yaw: float = setting(
+        0.0, "Line of sight on the carrier, counter-clockwise from ahead.", unit="rad", ge=-math.pi, le=math.pi
+    )
+
+    @property
+    def mount(self) -> CameraPose:
+        """Pose of the camera in the frame of its carrier."""
+        return CameraPose(self.mount_x, self.mount_y, self.mount_yaw)
+
+    def camera(self, carrier: CameraPose) -> CameraPose:
+        """Pose of the camera on a carrier at `carrier`."""
+        return carrier.then(self.mount)
+
+    def carrier(self, camera: CameraPose) -> CameraPose:
+        """Pose of the carrier when the camera is at `camera`."""
+        return camera.then(self.mount.inverse())
+
+
+@dataclass(frozen=True)
+class TurntableSettings(Settings):
+    """Pose of the camera beside the turntable, and limits of its joint.
+
+    The frame of the table has its origin on the axis and does not turn; with the joint at 0 the object's frame lies on
+    it. A positive joint angle turns the object counter-clockwise, seen from above.
+
+    Raises:
+        SettingError: a value is out of range, or the camera is on the axis.
+    """
+
+    object_frame: str = setting("object", "Frame of the object, which turns with the table.")
+    joint: str = setting("turntable_joint", "Name of the table's joint in joint_states.")
+    joint_min: float = setting(-1e6, "Least angle of the joint.", unit="rad", ge=-1e9, le=1e9)
+    joint_max: float = setting(1e6, "Greatest angle of the joint.", unit="rad", ge=-1e9, le=1e9)
+    camera_x: float = setting(10.0, "Position of the camera in the frame of the table.", unit="m", ge=-1e3, le=1e3)
+    camera_y: float = setting(0.0, "Position of the camera in the frame of the table.", unit="m", ge=-1e3, le=1e3)
+    camera_yaw: float = setting(
+        math.pi, "Line of sight of the camera in the frame of the table.", unit="rad", ge=-2 * math.pi, le=2 * math.pi
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.camera_x == self.camera_y == 0.0:
+            raise SettingError("camera_x, camera_y: the camera must not be on the axis of the table")
+        if self.joint_max <= self.joint_min:
+            raise SettingError(f"joint_max: {self.joint_max} must be > {self.joint_min} (joint_min)")
+
+
+def camera_seen_from_object(joint: float, settings: TurntableSettings) -> CameraPose:
+    r"""Pose of the camera in the object frame with the table at the angle `joint`, radians.
+
+    The object frame turns with the table, so in it the camera turns the other way: its pose in the frame of the table,
+    turned by :math:`-q`.
+    """
+    camera = CameraPose(settings.camera_x, settings.camera_y, settings.camera_yaw)
+    return CameraPose(0.0, 0.0, -joint).then(camera)
+
+
+def joint_for(view_angle: float, joint: float, settings: TurntableSettings) -> float | None:
+    """Angle to which the table, now at `joint`, must turn to be seen at the polar angle `view_angle`; all in radians.
+
+    The nearest such angle within the limits, or None if there is none.
+    """
+    away = math.atan2(settings.camera_y, settings.camera_x) - view_angle - joint
+    nearest = joint + math.remainder(away, TWO_PI)
+    least = math.ceil((settings.joint_min - nearest) / TWO_PI)
+    most = math.floor((settings.joint_max - nearest) / TWO_PI)
+    return nearest + TWO_PI * min(max(0, least), most) if least <= most else None

@@ -1,0 +1,191 @@
+"""A scan of a 2D depth camera, the sensor that takes it, and the free space that it shows."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from nbv_planner.errors import InputRejectedError
+from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, wrap_angle
+
+
+@dataclass(frozen=True, eq=False)
+class FreeRays:
+    """Stretches of rays from one camera on which there is no surface.
+
+    Attributes:
+        view_angle: polar angle of the camera, radians.
+        distance: its distance from the centre, metres.
+        bearing: direction of each ray against that to the centre, counter-clockwise, shape (B,), radians.
+        length: free stretch from the camera on, shape (B,), metres, not negative.
+        of_hit: whether each ray is that of a hit, in the order of the hits of its scan, shape (B,); None if not
+            known.
+    """
+
+    view_angle: float
+    distance: float
+    bearing: FloatArray
+    length: FloatArray
+    of_hit: BoolArray | None = None
+
+    @property
+    def hits(self) -> int:
+        """Number of rays that are known to be those of hits."""
+        return 0 if self.of_hit is None else int(self.of_hit.sum())
+
+    @property
+    def misses(self) -> FreeRays:
+        """The rays that met nothing at all."""
+        return self.without_hits(np.ones(self.hits, dtype=bool))
+
+    def without_hits(self, doubtful: BoolArray) -> FreeRays:
+        """The same without the rays of `doubtful` hits, a mask over the hits of the scan; misses stay."""
+        assert self.of_hit is not None
+        kept = np.ones(len(self.bearing), dtype=bool)
+        kept[np.flatnonzero(self.of_hit)[doubtful]] = False
+        return FreeRays(self.view_angle, self.distance, self.bearing[kept], self.length[kept], self.of_hit[kept])
+
+    def bound(self, angle: FloatArray) -> FloatArray:
+        r"""Least radius at each polar `angle` (radians) at which a ray is free, shape (M,), metres; +inf where none is.
+
+        A ray at bearing β passes the polar angles up to :math:`δ` from the camera's with
+        :math:`δ = \operatorname{atan2}(L\sin|β|, d - L\cosβ)`, at the radius
+        :math:`d \sin|β| / \sin(|β| + δ)` (eq. camera-ray), which grows with |β|. So of the rays that reach an angle
+        the one with the least |β| counts. A star-shaped object that has a free point lies inside of it.
+        """
+        sides = (self._bound_on_side(wrap_angle(turn * (angle - self.view_angle)), turn) for turn in (1.0, -1.0))
+        return np.minimum(*sides)
+
+    def _bound_on_side(self, offset: FloatArray, turn: float) -> FloatArray:
+        """Bound at `offset` (M,) in [0, 2π) from the camera's angle, `turn` times the polar angle.
+
+        A rising bearing sweeps a falling polar angle.
+        """
+        rays = np.flatnonzero(-turn * self.bearing >= 0.0)
+        rays = rays[np.argsort(np.abs(self.bearing[rays]), kind="stable")]
+        bearing, length = np.abs(self.bearing[rays]), self.length[rays]
+        reach = np.arctan2(length * np.sin(bearing), self.distance - length * np.cos(bearing))
+        furthest = np.maximum.accumulate(reach) if len(rays) else reach
+        # The angle of a ray's own end must not move to the next ray by rounding.
+        ray = np.searchsorted(furthest, np.where(offset < TWO_PI - 1e-9, offset, 0.0) - 1e-12)
+        bound, found = np.full(len(offset), np.inf), ray < len(rays)
+        bearing, length, offset = bearing[ray[found]], length[ray[found]], offset[found]
+        along = np.sin(bearing + offset)
+        radius = np.divide(self.distance * np.sin(bearing), along, out=self.distance - length, where=along > 1e-9)
+        bound[found] = np.maximum(radius, 0.0)
+        return bound
+
+
+@dataclass(frozen=True, eq=False)
+class Scan:
+    """Ranges at equally spaced bearings (radians, metres), as a LaserScan carries them (REP 117: ±inf, NaN).
+
+    The step between beams is positive. Of the ranges, shape (B,), `+inf` is no return, `-inf` closer than the sensor
+    can measure, `NaN` invalid; `range_min` and `range_max` are the least and the greatest valid one.
+
+    Raises:
+        InputRejectedError: no beams, or a header value that is not finite or not positive.
+    """
+
+    angle_min: float
+    angle_increment: float
+    ranges: FloatArray
+    range_min: float
+    range_max: float
+
+    def __post_init__(self) -> None:
+        if np.ndim(self.ranges) != 1 or len(self.ranges) == 0:
+            raise InputRejectedError("empty", "the scan has no ranges")
+        header = (self.angle_min, self.angle_increment, self.range_min, self.range_max)
+        if not all(math.isfinite(value) for value in header):
+            raise InputRejectedError("header_not_finite", f"angle_min, angle_increment, range limits are {header}")
+        if self.angle_increment <= 0.0:
+            raise InputRejectedError("increment", f"angle_increment is {self.angle_increment}, must be > 0")
+        if (len(self.ranges) - 1) * self.angle_increment > 2.0 * math.pi * (1.0 + 1e-3):
+            raise InputRejectedError("increment", f"{len(self.ranges)} beams sweep more than a full turn")
+        if not 0.0 <= self.range_min < self.range_max:
+            raise InputRejectedError("range_limits", f"range_min {self.range_min}, range_max {self.range_max}")
+
+    @property
+    def bearings(self) -> FloatArray:
+        """Bearing of each beam, shape (B,), radians."""
+        return self.angle_min + self.angle_increment * np.arange(len(self.ranges))
+
+
+@dataclass(frozen=True)
+class RangeNoise:
+    """Noise of a range d as it is measured or assumed: :math:`σ(d) = σ_0 + σ_1 d`; σ_0 is `noise_std`, metres."""
+
+    noise_std: float
+    noise_std_per_metre: float
+
+    def std(self, distance: FloatArray) -> FloatArray:
+        """Standard deviation at each `distance`, metres."""
+        return self.noise_std + self.noise_std_per_metre * distance
+
+
+class SensorModel(Protocol):
+    """What a camera can see from where it stands, how noisy its ranges are, and what a miss means.
+
+    The objectives need the line of sight within the field of view, and no bearing in it beyond ±π/2.
+    """
+
+    @property
+    def misses_are_free(self) -> bool:
+        """Whether a beam without a return (`+inf`) met no surface up to `range_max`."""
+
+    @property
+    def bearing_min(self) -> float:
+        """Least bearing of the field of view, radians, counter-clockwise from the line of sight."""
+
+    @property
+    def bearing_max(self) -> float:
+        """Greatest bearing of the field of view, radians."""
+
+    @property
+    def range_min(self) -> float:
+        """Least range that is measured, metres."""
+
+    @property
+    def range_max(self) -> float:
+        """Greatest range that is measured, metres."""
+
+    def in_field(self, bearing: ArrayLike) -> BoolArray:
+        """Whether each bearing, radians, lies in the field of view."""
+
+    def range_std(self, noise: RangeNoise, distance: FloatArray, incidence: FloatArray) -> FloatArray:
+        """Standard deviation of ranges at each `distance`, metres, for the `noise` that somebody assumes.
+
+        The incidence is the angle of each beam to the normal of the surface, radians; to the direction to the centre
+        where the surface is not known.
+        """
+
+
+@dataclass(frozen=True)
+class ConeSensor:
+    """A field of view between two bearings, the same noise at any incidence; see :class:`SensorModel`."""
+
+    bearing_min: float
+    bearing_max: float
+    range_min: float
+    range_max: float
+    misses_are_free: ClassVar[bool] = True
+
+    @classmethod
+    def of_scan(cls, scan: Scan) -> ConeSensor:
+        """The sensor that a scan's header describes: from its first beam to its last."""
+        last = scan.angle_min + scan.angle_increment * (len(scan.ranges) - 1)
+        return cls(scan.angle_min, last, scan.range_min, scan.range_max)
+
+    def in_field(self, bearing: ArrayLike) -> BoolArray:
+        """Whether each bearing lies between the two."""
+        bearing = np.asarray(bearing)
+        return np.asarray((self.bearing_min <= bearing) & (bearing <= self.bearing_max))
+
+    def range_std(self, noise: RangeNoise, distance: FloatArray, incidence: FloatArray) -> FloatArray:
+        """Standard deviation of ranges, metres, whatever the incidence."""
+        return noise.std(distance)

@@ -1,0 +1,110 @@
+"""The geometry that all parts share: object bounds, view circle, the camera's sensor, the world pixel."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from nbv_planner.errors import SettingError
+from nbv_planner.geometry import BoolArray, FloatArray, angle_difference, camera_ray
+from nbv_planner.settings import Settings, setting
+from nbv_planner.world.scan import ConeSensor, SensorModel
+
+
+@dataclass(frozen=True)
+class Scene(Settings):
+    """Object bounds, view circle, cone of the camera and world pixel (defaults are the thesis's).
+
+    Raises:
+        SettingError: a value is out of range, `radius_min >= radius_max`, or the view circle does not lie outside
+            the object's bound.
+    """
+
+    radius_min: float = setting(2.0, "Least radius of the object.", unit="m", gt=0.0)
+    radius_max: float = setting(8.0, "Greatest radius of the object.", unit="m", gt=0.0)
+    view_distance: float = setting(10.0, "Radius of the view circle.", unit="m", gt=0.0)
+    field_of_view: float = setting(math.radians(35.0), "Opening angle of the camera.", unit="rad", gt=0.0, lt=math.pi)
+    range_min: float = setting(0.05, "Least range that the camera measures.", unit="m", ge=0.0)
+    range_max: float = setting(10.0, "Depth of field: greatest range that the camera measures.", unit="m", gt=0.0)
+    pixel_size: float = setting(0.1, "Side of a world pixel.", unit="m", gt=0.0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.radius_min >= self.radius_max:
+            raise SettingError(f"radius_min: {self.radius_min} is not below radius_max ({self.radius_max})")
+        if self.view_distance <= self.radius_max:
+            raise SettingError(
+                f"view_distance: {self.view_distance} puts the camera inside the object's bound; "
+                f"must be > radius_max ({self.radius_max})"
+            )
+        if self.range_min >= self.range_max:
+            raise SettingError(f"range_min: {self.range_min} is not below range_max ({self.range_max})")
+
+    @cached_property
+    def sensor(self) -> SensorModel:
+        """What the camera sees, as planner and simulation take it; a scene with another sensor overrides this."""
+        half = 0.5 * self.field_of_view
+        return ConeSensor(-half, half, self.range_min, self.range_max)
+
+    @property
+    def half_field(self) -> float:
+        """Half the opening angle of the least cone about the line of sight that holds the field of view, radians."""
+        return max(self.sensor.bearing_max, -self.sensor.bearing_min)
+
+    @property
+    def simple_half_width(self) -> float:
+        r"""Half-width :math:`\Delta\varphi` of the simple interval :math:`\Phi_S`, radians (eq. sum-interval-simple).
+
+        .. math:: \operatorname{atan2}(d_{DOF}\sin(\alpha/2),\; d_{cam} - d_{DOF}\cos(\alpha/2))
+        """
+        half, reach = self.half_field, self.sensor.range_max
+        return math.atan2(reach * math.sin(half), self.view_distance - reach * math.cos(half))
+
+    def in_simple_interval(self, angle: ArrayLike, view_angle: ArrayLike) -> BoolArray:
+        """Whether polar `angle` lies in the simple interval of `view_angle` (broadcasts), modulo 2π."""
+        return np.asarray(np.abs(angle_difference(angle, view_angle)) <= self.simple_half_width)
+
+    def fov_boundary(self, angle: ArrayLike, view_angle: ArrayLike) -> FloatArray:
+        r"""Boundary of the field of view :math:`fov_\theta(\varphi)` on the simple interval, metres (eq. fov-boundary).
+
+        The left ray (bearing +α/2) bounds :math:`\varphi \le \theta`, the right ray (−α/2) the other side.
+        """
+        sensor = self.sensor
+        bearing = np.where(angle_difference(angle, view_angle) <= 0.0, sensor.bearing_max, sensor.bearing_min)
+        return camera_ray(angle, view_angle, bearing, self.view_distance)
+
+    def in_cone(self, bearing: ArrayLike, distance: ArrayLike) -> BoolArray:
+        """Whether a point at `bearing` and range `distance` lies inside the camera's cone."""
+        return np.asarray(self.sensor.in_field(bearing) & (np.asarray(distance) <= self.sensor.range_max))
+
+
+# The bounds of a length, rounded to six digits as the message names them, may be given.
+_SLACK = 1e-5
+# Lengths that must be in proportion to the object: factors of the mean radius, or of the span of the radius.
+_PROPORTIONS = {
+    "band_tolerance": (0.0, 0.5, "mean radius"), "pixel_size": (0.0, 0.2, "mean radius"),
+    "noise_std": (0.0, 0.5, "mean radius"), "radius_margin": (0.0, 1.0, "mean radius"),
+    "edge_length": (0.0, 1.0, "mean radius"), "kernel_std": (0.05, 1.0, "span of the radius"),
+}
+
+
+def check_proportions(scene: Scene, *settings: object) -> None:
+    """Refuse lengths out of proportion to the bounds of the radius: most likely another unit, or a forgotten default.
+
+    Raises:
+        SettingError: names the first one, and what is allowed.
+    """
+    low, high = scene.radius_min, scene.radius_max
+    lengths = {"mean radius": 0.5 * (low + high), "span of the radius": high - low}
+    for holder in (scene, *settings):
+        for name, (least, most, of) in _PROPORTIONS.items():
+            value = getattr(holder, name, None)
+            if value is not None and not least * (1.0 - _SLACK) <= value / lengths[of] <= most * (1.0 + _SLACK):
+                raise SettingError(
+                    f"{name}: {value:g} m is out of proportion to radius_min {low:g} m and radius_max {high:g} m; must "
+                    f"be {least * lengths[of]:g} to {most * lengths[of]:g} m, {least:g} to {most:g} of the {of}"
+                )

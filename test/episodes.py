@@ -1,0 +1,16 @@
+"""Episodes in one process, run to their end."""
+
+from __future__ import annotations
+
+from nbv_planner.episode.simulation import Simulation
+from nbv_planner.planning.termination import Termination
+
+
+def end_of(simulation: Simulation) -> Termination:
+    """Run the episode; returns why it ended."""
+    episode = simulation.run()
+    while True:
+        try:
+            next(episode)
+        except StopIteration as end:
+            return end.value

@@ -1,0 +1,291 @@
+"""A world that differs from the declared one is found out from its scans; an honest one is not suspected."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nbv_planner.errors import MeasurementError
+from nbv_planner.geometry import polar_to_cartesian
+from nbv_planner.gp.kernels import KernelSettings
+from nbv_planner.mapping.belief import SurfaceBelief, uniform_grid
+from nbv_planner.mapping.checks import KINDS, Check, CheckSettings, Level, failed
+from nbv_planner.mapping.mapper import MapperSettings, SurfaceMapper
+from nbv_planner.mapping.matching import MatchedScan
+from nbv_planner.mapping.model_checks import ModelChecks, Outline, beyond_bounds, covered_part, in_rows, noise_ratio
+from nbv_planner.mapping.scans import MeasurementSettings, ScanMapping
+from nbv_planner.world.objects import parse_object
+from nbv_planner.world.pose import CameraPose, View
+from nbv_planner.world.ray_casting import Contour, cast_beams
+from nbv_planner.world.scan import RangeNoise, Scan
+from nbv_planner.world.scene import Scene
+from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera, sampled_contour
+
+SCENE, DECLARED = Scene(), MeasurementSettings()
+ROUND = [2.0 * math.pi * k / 12 for k in range(12)] + [2.0 * math.pi * (k + 0.5) / 12 for k in range(0, 12, 2)]
+
+
+class World:
+    """A true object before a true sensor, which takes a scan of what stands at a pose."""
+
+    def __init__(self, contour: Contour | str = "polygon:star", seed: int = 0, noise: float = 0.2) -> None:
+        known = isinstance(contour, str)
+        self.contour = sampled_contour(parse_object(contour, SCENE)) if known else contour
+        self.noise, self.random = noise, np.random.default_rng(seed)
+        self.bearings = np.linspace(-0.5, 0.5, 121) * SCENE.field_of_view
+
+    def scan(self, pose: CameraPose, view: int) -> Scan:
+        return self.seen_from(pose)
+
+    def seen_from(self, pose: CameraPose) -> Scan:
+        ranges = cast_beams(self.contour, pose, self.bearings) + self.noise * self.random.standard_normal(121)
+        ranges[~(ranges <= SCENE.range_max)] = np.inf
+        return self.with_ranges(ranges)
+
+    def with_ranges(self, ranges: np.ndarray) -> Scan:
+        step = self.bearings[1] - self.bearings[0]
+        return Scan(self.bearings[0], step, ranges.astype(np.float32), SCENE.range_min, SCENE.range_max)
+
+
+class Drifting(World):
+    """It stands 10 cm further off at each view."""
+
+    def scan(self, pose, view):
+        return self.seen_from(dataclasses.replace(pose, x=pose.x + 0.1 * view))
+
+
+class Moving(World):
+    """The object moves by 1 m after the fourth view."""
+
+    def scan(self, pose, view):
+        return self.seen_from(dataclasses.replace(pose, x=pose.x + (view > 4)))
+
+
+class Turned(World):
+    """The sensor sits turned by 3 degrees on its carrier."""
+
+    def scan(self, pose, view):
+        return self.seen_from(dataclasses.replace(pose, yaw=pose.yaw + 0.05))
+
+
+class Mirrored(World):
+    """Its beams come in reverse order."""
+
+    def scan(self, pose, view):
+        return self.with_ranges(self.seen_from(pose).ranges[::-1])
+
+
+class Frozen(World):
+    """It returns its first scan for ever."""
+
+    def scan(self, pose, view):
+        self.first = getattr(self, "first", None) or self.seen_from(pose)
+        return self.first
+
+
+class Dead(World):
+    """It returns one range."""
+
+    def scan(self, pose, view):
+        return self.with_ranges(np.full(121, 7.0))
+
+
+class Blind(World):
+    """No beam returns."""
+
+    def scan(self, pose, view):
+        return self.with_ranges(np.full(121, np.inf))
+
+
+class Narrow(World):
+    """Only the middle third of its beams is valid."""
+
+    def scan(self, pose, view):
+        ranges = self.seen_from(pose).ranges.copy()
+        ranges[:40] = ranges[81:] = np.nan
+        return self.with_ranges(ranges)
+
+
+class Dirty(World):
+    """One return in ten lies anywhere."""
+
+    def scan(self, pose, view):
+        ranges = self.seen_from(pose).ranges.copy()
+        wrong = np.isfinite(ranges) & (self.random.random(121) < 0.1)
+        ranges[wrong] = self.random.uniform(0.1, 10.0, wrong.sum())
+        return self.with_ranges(ranges)
+
+
+def closed(*corners: tuple[float, float]) -> Contour:
+    """A polygon of any form."""
+    x, y = np.array(corners).T
+    return Contour(x, y)
+
+
+LETTER_C = closed(
+    *((7 * math.cos(a), 7 * math.sin(a)) for a in np.linspace(0.6, 2 * math.pi - 0.6, 200)),
+    *((4 * math.cos(a), 4 * math.sin(a)) for a in np.linspace(2 * math.pi - 0.6, 0.6, 200)),
+)
+LETTER_T = closed((-6, 2), (-1.5, 2), (-1.5, -6), (1.5, -6), (1.5, 2), (6, 2), (6, 5), (-6, 5))
+
+
+def mapped(world: World, views=ROUND, *, robust: bool = False, heights=(0.0,), **limits) -> ScanMapping:
+    checks = ModelChecks(SCENE, DECLARED.noise, CheckSettings(**limits), robust=robust)
+    mapping = ScanMapping(SurfaceMapper(KernelSettings().build(), MapperSettings()), SCENE, DECLARED, checks)
+    for number, angle in enumerate(views, start=1):
+        pose = dataclasses.replace(View(angle, SCENE.view_distance).pose, height=heights[number % len(heights)])
+        mapping.add([MatchedScan(number, world.scan(pose, number), pose, number)], number - 1)
+        mapping.belief()
+    return mapping
+
+
+def found(world: World, views=ROUND, **limits) -> dict[str, Check]:
+    return {check.name: check for check in mapped(world, views, **limits).belief().checks}
+
+
+@pytest.mark.parametrize(
+    "contour", ["polygon:star", "ellipse:a=6,b=4", "flower:frequency=8,amplitude=2", "real:iceland"]
+)
+def test_an_honest_world_passes_all_checks(contour):
+    checks = found(World(contour))
+    assert [check for check in checks.values() if check.level] == []
+    assert list(checks) == [kind.name for kind in KINDS]
+    assert all(check.words for check in checks.values())
+
+
+@pytest.mark.parametrize(("world", "name", "views"), [
+    (Drifting(), "overlap", ROUND), (Moving(), "overlap", ROUND), (Mirrored(), "overlap", ROUND),
+    (Turned(), "bias", ROUND), (Frozen(), "alive", ROUND[:4]), (Dead(), "alive", ROUND[:3]),
+    (Blind(), "alive", ROUND[:3]), (World(LETTER_C), "star_shape", ROUND[:4]),
+    (World(LETTER_T), "star_shape", ROUND), (Dirty(), "outliers", ROUND),
+    (World(closed((-9, -5), (9, -5), (9, 5), (-9, 5))), "bounds", ROUND),
+])  # fmt: skip
+def test_a_world_that_differs_is_found_out(world, name, views):
+    check = found(world, views)[name]
+    assert check.level is Level.FAILED
+    assert check.score > check.limit
+
+
+def test_the_same_scan_twice_is_no_frozen_sensor_where_the_camera_did_not_move():
+    assert found(Frozen(), [1.0, 1.0, 1.0, 1.0])["alive"].level is Level.GOOD
+
+
+def test_noise_is_noted_where_it_is_used_and_fails_where_not():
+    assert found(World(noise=0.6), ROUND[:3])["noise"].level is Level.NOTED
+    check = found(World(noise=0.6), ROUND[:3], adapt_noise=False)["noise"]
+    assert check.level is Level.FAILED
+    assert check.score == pytest.approx(3.0, rel=0.2)
+    assert found(World(noise=0.02), ROUND[:3])["noise"].level is Level.GOOD
+
+
+def test_a_narrower_sensor_is_noted_or_refused():
+    check = found(Narrow(), ROUND[:2])["sensor"]
+    assert check.level is Level.NOTED
+    assert check.score == pytest.approx(0.65, abs=0.02)
+    assert found(Narrow(), ROUND[:2], sensor_mismatch="refuse")["sensor"].level is Level.FAILED
+
+
+def test_outliers_are_only_noted_where_the_mapper_finds_them_itself():
+    assert mapped(Dirty(), robust=True).belief().checks[3] == dataclasses.replace(
+        mapped(Dirty()).belief().checks[3], level=Level.NOTED
+    )
+
+
+@pytest.mark.parametrize(("heights", "part"), [((1.0, 1.2), 0.12), ((3.0,), 0.3), ((-1.0, 1.0), 0.2), ((0.0,), 0.0)])
+def test_a_camera_off_the_plane_or_of_changing_height_fails(heights, part):
+    check = found(World(), ROUND[:2], heights=heights)["plane"]
+    assert check.score == pytest.approx(part)
+    assert check.level is (Level.FAILED if part > 0.15 else Level.GOOD)
+
+
+def test_checks_can_be_switched_off_one_by_one_and_all_together():
+    assert "overlap" not in found(World(), ROUND[:3], overlap_limit=0.0)
+    assert found(World(), ROUND[:3], checks=False) == {}
+    assert failed(mapped(Mirrored()).belief().checks)
+
+
+@settings(max_examples=30, deadline=None)
+@given(std=st.floats(1e-3, 1.0), seed=st.integers(0, 100))
+def test_the_noise_is_measured_whatever_the_scale(std, seed):
+    noise = std * np.random.default_rng(seed).standard_normal(400)
+    bearings = np.linspace(-0.3, 0.3, 400)
+    scan = Scan(-0.3, bearings[1] - bearings[0], 5.0 + bearings**2 + noise, 0.0, 10.0)
+    number, ratio = noise_ratio(scan, RangeNoise(std, 0.0))
+    assert number == 398
+    assert ratio == pytest.approx(1.0, abs=0.35)
+
+
+def test_the_noise_of_a_scan_without_neighbours_is_not_known():
+    ranges = np.where(np.arange(20) % 2 == 0, 5.0, np.inf)
+    assert noise_ratio(Scan(-0.1, 0.01, ranges, 0.0, 10.0), RangeNoise(0.2, 0.0)) == (0, 1.0)
+
+
+@given(st.lists(st.booleans(), max_size=40), st.integers(1, 5))
+def test_rows_are_those_of_groupby(values, least):
+    runs = [(key, len(list(group))) for key, group in itertools.groupby(values)]
+    expected = [key and length >= least for key, length in runs for _ in range(length)]
+    assert in_rows(np.array(values, dtype=bool), least).tolist() == expected
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.floats(0.0, 2.0), st.integers(2, 6), st.floats(0.0, 6.28), st.floats(-0.6, 0.6))
+def test_the_nearest_point_of_a_contour_is_that_of_brute_force(amplitude, frequency, angle, off):
+    grid = uniform_grid(1000)
+    radius = 5.0 + 0.5 * amplitude * np.cos(frequency * grid)
+    belief = SurfaceBelief(grid, radius, np.full(1000, 0.1), radius, radius, np.ones(1000, dtype=np.uint32))
+    at = 5.0 + 0.5 * amplitude * np.cos(frequency * angle) + off
+    x, y = polar_to_cartesian(np.array([angle]), np.array([at]))
+    fine = uniform_grid(20_000)
+    line = polar_to_cartesian(fine, 5.0 + 0.5 * amplitude * np.cos(frequency * fine))
+    exact = np.hypot(line[0] - x, line[1] - y).min()
+    distance, normal = Outline(belief, 0.2).nearest(x, y)
+    assert abs(distance[0]) == pytest.approx(exact, abs=0.04)
+    assert distance[0] * off >= -0.04
+    assert np.hypot(*normal[:, 0]) == pytest.approx(1.0, abs=0.1)
+    assert normal[0, 0] * math.cos(angle) + normal[1, 0] * math.sin(angle) > 0.0
+
+
+def test_only_a_surface_that_goes_on_beyond_the_bounds_counts():
+    pose = View(0.0, SCENE.view_distance).pose
+    wide = World(closed((-3, -9), (6, -9), (6, 9), (-3, 9)), noise=0.0)
+    wide.bearings = np.linspace(-1.2, 1.2, 121)
+    assert beyond_bounds(wide.seen_from(pose), pose, SCENE, DECLARED.noise) > 10
+    behind = World(closed((-3, -3), (3, -3), (3, 3), (-3, 3)), noise=0.0).seen_from(pose)
+    ranges = np.where(np.isfinite(behind.ranges), behind.ranges, 19.0).astype(np.float32)  # a wall behind the object
+    assert beyond_bounds(dataclasses.replace(behind, ranges=ranges), pose, SCENE, DECLARED.noise) == 0
+
+
+def test_the_covered_part_is_that_of_field_and_range():
+    whole = World().seen_from(View(0.0, 10.0).pose)
+    assert covered_part(whole, SCENE) == 1.0
+    assert covered_part(dataclasses.replace(whole, range_max=6.0), SCENE) == pytest.approx(0.6)
+    wide = dataclasses.replace(whole, angle_min=-math.pi, angle_increment=2.0 * math.pi / 120)
+    assert covered_part(wide, SCENE) == 1.0
+    assert covered_part(dataclasses.replace(whole, ranges=np.full(121, np.nan)), SCENE) == 0.0
+
+
+def test_a_damaged_state_is_refused_and_changes_nothing():
+    mapping = mapped(World(), ROUND[:3])
+    before = mapping.belief()
+    for name in ("check_poses", "check_hits", "check_rays_of", "check_counts"):
+        with pytest.raises(MeasurementError, match="check"):
+            mapping.restore({**mapping.state(), name: mapping.state()[name][:-1]})
+    assert repr(mapping.belief().checks) == repr(before.checks)  # NaN is not equal to itself
+
+
+def test_a_state_without_checks_starts_them_anew():
+    mapping = mapped(World(), ROUND[:3])
+    mapping.restore({name: values for name, values in mapping.state().items() if not name.startswith("check")})
+    assert mapping.belief().checks == ()
+
+
+def test_the_simulated_camera_is_honest():
+    """The declared noise is that of the simulated camera, dropouts and all."""
+    camera = SimulatedCamera(parse_object("polygon:concave", SCENE), SCENE, SensorSettings(dropout_probability=0.2))
+    assert [check for check in found(camera).values() if check.level] == []

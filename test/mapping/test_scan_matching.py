@@ -1,0 +1,309 @@
+"""Scans find the pose of their time, and count only if taken at the goal (without ROS)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nbv_planner.errors import SettingError
+from nbv_planner.mapping.matching import ArrivalSettings, MatchingSettings, ScanMatcher
+from nbv_planner.world.pose import CameraPose, View
+from nbv_planner.world.scan import Scan
+
+MS = 1_000_000
+GOAL = View(1.0, 10.0).pose
+ELSEWHERE = View(2.0, 10.0).pose
+
+
+def scan_number(k: int) -> Scan:
+    return Scan(-0.1, 0.1, np.array([float(k), 5.0, 5.0]), 0.05, 10.0)
+
+
+def matcher(**settings) -> ScanMatcher:
+    return ScanMatcher(MatchingSettings(**settings), ArrivalSettings())
+
+
+def numbers(taken) -> list[int]:
+    return [int(match.scan.ranges[0]) for match in taken]
+
+
+@pytest.mark.parametrize(
+    ("pose", "there"),
+    [
+        (GOAL, True),
+        (CameraPose(GOAL.x + 0.04, GOAL.y, GOAL.yaw), True),
+        (CameraPose(GOAL.x + 0.06, GOAL.y, GOAL.yaw), False),
+        (CameraPose(GOAL.x, GOAL.y, GOAL.yaw + 0.019), True),
+        (CameraPose(GOAL.x, GOAL.y, GOAL.yaw - 0.021), False),
+        (CameraPose(GOAL.x, GOAL.y, GOAL.yaw + 4 * math.pi), True),
+        (ELSEWHERE, False),
+    ],
+)
+def test_arrival_looks_at_position_and_heading(pose, there):
+    assert ArrivalSettings().reached(pose, GOAL) is there
+
+
+def test_scan_taken_at_the_goal_is_handed_out_once_with_its_pose():
+    match = matcher()
+    match.set_goal(0, GOAL)
+    match.add_scan(10 * MS, scan_number(1))
+    assert match.take() == []
+    match.add_pose(12 * MS, GOAL)
+    (taken,) = match.take()
+    assert (taken.stamp, taken.pose) == (10 * MS, GOAL)
+    match.add_scan(20 * MS, scan_number(2))
+    match.add_pose(20 * MS, GOAL)
+    assert match.take() == []
+
+
+@given(st.permutations(["goal", "scan", "pose"]))
+def test_scan_pose_and_goal_may_arrive_in_any_order(order):
+    match = matcher()
+    for what in order:
+        if what == "goal":
+            match.set_goal(5 * MS, GOAL)
+        elif what == "scan":
+            match.add_scan(10 * MS, scan_number(1))
+        else:
+            match.add_pose(10 * MS, GOAL)
+    assert numbers(match.take()) == [1]
+
+
+def test_scan_before_the_goal_was_given_or_away_from_it_does_not_count():
+    match = matcher()
+    match.set_goal(100 * MS, GOAL)
+    for stamp, pose in ((90, GOAL), (110, ELSEWHERE), (120, GOAL)):
+        match.add_scan(stamp * MS, scan_number(stamp))
+        match.add_pose(stamp * MS, pose)
+    assert numbers(match.take()) == [120]
+
+
+def test_each_scan_gets_the_pose_between_the_two_around_it():
+    match = matcher(integrate="always")
+    match.add_pose(80 * MS, CameraPose(1.0, 2.0, 6.2))
+    match.add_scan(100 * MS, scan_number(1))
+    assert match.match() == []
+    match.add_pose(120 * MS, CameraPose(3.0, 1.0, 0.1))
+    (taken,) = match.take()
+    assert (taken.pose.x, taken.pose.y) == pytest.approx((2.0, 1.5))
+    assert math.remainder(taken.pose.yaw, 2 * math.pi) == pytest.approx((6.2 - 2 * math.pi + 0.1) / 2)
+    assert match.matches == 1
+
+
+def test_without_interpolation_each_scan_gets_the_pose_nearest_in_time():
+    match = matcher(pose_gap=0.0)
+    match.set_goal(0, GOAL)
+    match.add_pose(80 * MS, ELSEWHERE)
+    match.add_scan(100 * MS, scan_number(1))
+    match.add_pose(105 * MS, GOAL)
+    (taken,) = match.take()
+    assert taken.pose == GOAL
+
+
+def test_scan_between_poses_too_far_apart_is_dropped_and_counted():
+    match = matcher(pose_gap=0.5, integrate="always")
+    match.add_pose(0, GOAL)
+    match.add_scan(200 * MS, scan_number(1))
+    match.add_pose(501 * MS, GOAL)
+    assert match.take() == []
+    assert match.drops == {"scan.pose_gap": 1}
+
+
+def test_scan_whose_pose_never_comes_is_dropped_when_later_scans_say_so():
+    match = matcher(pose_timeout=1.0)
+    for stamp in (100, 600, 1101):
+        match.add_scan(stamp * MS, scan_number(stamp))
+    assert match.drops == {"scan.no_pose": 1}
+    match.add_pose(1101 * MS, GOAL)
+    assert match.drops == {"scan.no_pose": 1, "scan.pose_too_far": 1}
+    assert match.matches == 1
+
+
+def test_a_scan_that_waits_holds_up_no_later_one():
+    """As after a clock that has jumped back, or with transforms of several frames."""
+
+    class OneFrame:
+        def at(self, stamp: int, frame: str) -> CameraPose | None:
+            return GOAL if frame == "left" else None
+
+    match = ScanMatcher(MatchingSettings(integrate="always"), ArrivalSettings(), OneFrame())
+    assert match.add_scan(10 * MS, scan_number(1), "right") == []
+    assert numbers(match.add_scan(20 * MS, scan_number(2), "left")) == [2]
+    assert numbers(match.take()) == [2]
+
+
+def test_after_a_jump_back_of_the_clock_scans_are_matched_again():
+    match = matcher(integrate="always")
+    far = 1000_000 * MS
+    match.add_pose(far, GOAL)
+    match.add_scan(far + MS, scan_number(1))
+    for stamp in (10, 20, 30):
+        match.add_scan(stamp * MS, scan_number(stamp))
+        match.add_pose(stamp * MS, ELSEWHERE)
+    assert numbers(match.take()) == [20, 30]  # the first came before any pose of its time
+    assert match.drops == {"scan.no_pose": 1, "scan.pose_too_far": 1}
+
+
+def test_scan_without_a_pose_near_in_time_is_dropped_and_counted():
+    match = matcher(pose_tolerance=0.05)
+    match.set_goal(0, GOAL)
+    match.add_scan(100 * MS, scan_number(1))
+    match.add_pose(151 * MS, GOAL)
+    assert match.take() == []
+    assert match.drops == {"scan.pose_too_far": 1}
+
+
+def test_pose_exactly_at_the_tolerance_matches():
+    match = matcher(pose_tolerance=0.05)
+    match.set_goal(0, GOAL)
+    match.add_scan(100 * MS, scan_number(1))
+    match.add_pose(150 * MS, GOAL)
+    assert numbers(match.take()) == [1]
+
+
+def test_scans_that_wait_too_long_for_a_pose_are_dropped_oldest_first():
+    match = matcher(queue_size=3)
+    match.set_goal(0, GOAL)
+    for k in range(1, 6):
+        match.add_scan(k * MS, scan_number(k))
+    assert match.drops == {"scan.no_pose": 2}
+    match.add_pose(5 * MS, GOAL)
+    assert numbers(match.take()) == [3]
+
+
+def test_all_scans_of_a_view_are_handed_out_together_and_in_order():
+    match = matcher(scans_per_view=3)
+    match.set_goal(0, GOAL)
+    for k in range(1, 6):
+        assert match.take() == []
+        match.add_scan(10 * k * MS, scan_number(k))
+        match.add_pose(10 * k * MS, GOAL)
+        if k == 3:
+            break
+    assert numbers(match.take()) == [1, 2, 3]
+    assert match.take() == []
+
+
+def test_the_same_goal_again_changes_nothing_and_a_new_one_at_the_same_place_starts_over():
+    match = matcher()
+    match.set_goal(1, GOAL)
+    match.add_scan(10 * MS, scan_number(1))
+    match.add_pose(10 * MS, GOAL)
+    assert numbers(match.take()) == [1]
+    match.set_goal(1, GOAL)
+    match.add_scan(20 * MS, scan_number(2))
+    match.add_pose(20 * MS, GOAL)
+    assert match.take() == []
+    match.set_goal(25 * MS, GOAL)
+    assert match.take() == []
+    match.add_scan(30 * MS, scan_number(3))
+    match.add_pose(30 * MS, GOAL)
+    assert numbers(match.take()) == [3]
+
+
+def test_reset_forgets_scans_poses_and_goal():
+    match = matcher()
+    match.set_goal(0, GOAL)
+    match.add_scan(10 * MS, scan_number(1))
+    match.reset()
+    match.add_pose(10 * MS, GOAL)
+    assert match.take() == []
+    match.set_goal(5 * MS, GOAL)
+    assert match.take() == []
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"integrate": "never"}, {"pose_gap": -0.1}, {"pose_timeout": 0.0}, {"scans_per_view": 0},
+        {"pose_tolerance": -0.1},
+        {"queue_size": 0}, {"scans_per_view": 41}, {"scans_per_view": 6, "queue_size": 5},
+    ],
+)
+def test_matching_settings_outside_their_range_are_refused(values):
+    with pytest.raises(SettingError, match=next(iter(values))):
+        MatchingSettings(**values)
+
+
+def test_always_takes_every_scan_once_wherever_the_camera_is():
+    match = matcher(integrate="always", scans_per_view=3)
+    for stamp, pose in ((10, GOAL), (20, ELSEWHERE)):
+        match.add_scan(stamp * MS, scan_number(stamp))
+        match.add_pose(stamp * MS, pose)
+    assert numbers(match.take()) == [10, 20]
+    assert match.take() == []
+    match.set_goal(5 * MS, GOAL)
+    match.set_goal(5 * MS, GOAL)
+    match.add_scan(30 * MS, scan_number(30))
+    assert match.take() == []
+    match.add_pose(30 * MS, ELSEWHERE)
+    (taken,) = match.take()
+    assert (numbers([taken]), taken.view) == ([30], 1)
+
+
+def shown(match: ScanMatcher, *stamps: int, pose: CameraPose = GOAL) -> None:
+    """Scans and poses at some times, milliseconds."""
+    for stamp in stamps:
+        match.add_scan(stamp * MS, scan_number(stamp))
+        match.add_pose(stamp * MS, pose)
+
+
+def test_a_camera_that_left_its_goal_is_scanned_again_on_its_return():
+    match = matcher()
+    match.set_goal(0, GOAL)
+    shown(match, 10, 20)
+    assert numbers(match.take()) == [10]
+    shown(match, 30)
+    assert match.take() == []
+    match.add_pose(40 * MS, ELSEWHERE)
+    assert match.take() == []
+    shown(match, 39)  # late
+    shown(match, 50)
+    (taken,) = match.take()
+    assert (numbers([taken]), taken.view) == ([50], 1)
+    shown(match, 60)
+    assert match.take() == []
+
+
+def test_a_matcher_that_was_restored_scans_again_on_the_return_too():
+    match, other = matcher(), matcher()
+    match.set_goal(0, GOAL)
+    shown(match, 10)
+    match.take()
+    other.restore(match.state())
+    shown(other, 20)
+    assert other.take() == []
+    other.add_pose(30 * MS, ELSEWHERE)
+    other.take()
+    shown(other, 40)
+    assert numbers(other.take()) == [40]
+
+
+def test_scans_count_once_the_camera_has_stood_at_its_goal_for_settle_time():
+    match = ScanMatcher(MatchingSettings(scans_per_view=2), ArrivalSettings(settle_time=0.1))
+    match.set_goal(0, GOAL)
+    shown(match, 50, 149)
+    shown(match, 160, pose=ELSEWHERE)
+    shown(match, 200, 250, 299)
+    assert match.take() == []
+    shown(match, 300, 310)
+    assert numbers(match.take()) == [300, 310]
+
+
+def test_a_camera_that_drives_through_its_goal_gives_no_scan_that_has_to_settle():
+    match = ScanMatcher(MatchingSettings(), ArrivalSettings(settle_time=0.1))
+    match.set_goal(0, GOAL)
+    for stamp in range(0, 400, 20):  # 1 m/s: within the tolerances for 0.1 s, less than twice 0.05 m
+        shown(match, stamp, pose=CameraPose(GOAL.x, GOAL.y + (stamp - 190) / 1000, GOAL.yaw))
+        assert match.take() == []
+
+
+def test_settling_needs_no_more_poses_than_there_are():
+    match = ScanMatcher(MatchingSettings(queue_size=3), ArrivalSettings(settle_time=10.0))
+    match.set_goal(0, GOAL)
+    shown(match, *range(0, 1001))
+    assert numbers(match.take()) == [999]

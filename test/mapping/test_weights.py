@@ -1,0 +1,36 @@
+"""Weights under noise that is not Gaussian, against the integrals that they stand for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import integrate, stats
+
+from nbv_planner.mapping.robust_fit import contaminated_weights, student_t_weights
+
+
+@pytest.mark.parametrize("residual", [0.0, 0.5, 2.0, 10.0])
+@pytest.mark.parametrize("freedom", [1.0, 4.0, 30.0])
+def test_student_t_weight_is_the_posterior_mean_of_the_precision(residual, freedom):
+    def density(u):
+        """Prior of the precision times the likelihood of a residual e² = q."""
+        return stats.gamma.pdf(u, 0.5 * freedom, scale=2.0 / freedom) * np.sqrt(u) * np.exp(-0.5 * u * residual)
+
+    mean = integrate.quad(lambda u: u * density(u), 0, 60)[0] / integrate.quad(density, 0, 60)[0]
+    assert student_t_weights(np.array([residual]), freedom)[0] == pytest.approx(mean, rel=1e-5)
+
+
+@given(st.floats(-5.0, 5.0), st.floats(0.05, 1.0), st.floats(0.01, 0.9), st.floats(1.0, 20.0))
+def test_contaminated_weight_is_bayes_rule(error, std, fraction, span):
+    inlier = (1.0 - fraction) * stats.norm.pdf(error, scale=std)
+    expected = inlier / (inlier + fraction / span)
+    got = contaminated_weights(np.array([(error / std) ** 2]), np.array([std]), fraction, span)[0]
+    assert got == pytest.approx(expected, rel=1e-9, abs=1e-12)
+
+
+def test_gross_outliers_lose_all_weight_only_in_the_mixture():
+    gross = np.array([100.0])
+    assert contaminated_weights(gross, np.array([0.2]), 0.1, 10.0)[0] < 1e-12
+    assert student_t_weights(gross, 4.0)[0] == pytest.approx(5.0 / 104.0)

@@ -1,0 +1,286 @@
+"""Pictures of a sweep: what they show, that nothing overlaps, and that the files are the same every time."""
+
+from __future__ import annotations
+
+import io
+import itertools
+
+import numpy as np
+import pytest
+
+pytest.importorskip("matplotlib", reason="pictures need the extra [analysis]")
+pytest.importorskip("PIL", reason="pictures need the extra [analysis]")
+
+from matplotlib import _pylab_helpers
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+from PIL import Image
+
+from nbv_planner.geometry import TWO_PI
+from nbv_planner.report.figures.style import planner_styles, png_bytes, svg_bytes
+from nbv_planner.report.figures.sweep_figures import (
+    Dot,
+    DotPanel,
+    TradeOff,
+    draw_calibration,
+    draw_coverage_curves,
+    draw_dots,
+    draw_tradeoff,
+    draw_tradeoff_lines,
+)
+from nbv_planner.report.figures.view_maps import ViewMap, draw_landscapes, draw_view_maps, number_places
+from nbv_planner.report.tables import CoverageBand, Landscape
+
+LABELS = ["ref$", "IOA", "CS-U closed"]
+STYLES = planner_styles(LABELS, "ref$")
+LEVELS = np.linspace(0.05, 0.95, 19)
+VIEWS = np.arange(6)
+BANDS = {
+    label: CoverageBand(1 - 0.5 ** (VIEWS + i), 0.9 * (1 - 0.5 ** (VIEWS + i)), np.minimum(1.0, 1.2 - 0.5 ** VIEWS))
+    for i, label in enumerate(LABELS)
+}
+DOTS = [
+    Dot("ref$", 100.0, 100.0, 100.0), Dot("IOA", 127.0, 120.0, 134.0, "3 of 22 N/A", (100.0, 150.0)),
+    Dot("CS-U closed", None, note="all N/A"),
+]
+TRADE_OFFS = [
+    TradeOff("ref$", 0.4, 0.9, 101.0), TradeOff("IOA", 12.0, 30.0, 127.0, 120.0, 134.0),
+    TradeOff("CS-U closed", 12.5, 20.0, 127.5, 121.0, 134.0),
+]
+VARIED = {
+    "EMC": {
+        "shapes": [TradeOff("8", 10.0, 15.0, 115.0, 105.0, 125.0), TradeOff("32", 20.0, 27.0, 110.0, 104.0, 116.0)],
+        "num$": [TradeOff("100", 20.0, 27.0, 110.0), TradeOff("200", 36.0, 50.0, 108.0)],
+    },
+    "rollout": {"shapes": [TradeOff("8", 13.0, 23.0, 108.0), TradeOff("32", 28.0, 76.0, 107.0)]},
+}
+CIRCLE = np.linspace(0.0, TWO_PI, 50, endpoint=False)
+
+
+def landscape(objective, decision, values=1.0):
+    value, gain = 1e-3 * values * (2 + np.sin(CIRCLE)), np.round(9 + 9 * np.cos(CIRCLE))
+    return Landscape(objective, decision, CIRCLE, value, gain)
+
+
+def view_map(title, views):
+    return ViewMap(title, (CIRCLE, np.full(50, 4.0)), views, 10.0)
+
+
+def draw_all() -> dict[str, Figure]:
+    return {
+        "coverage": draw_coverage_curves(BANDS, "ref$"),
+        "dots": draw_dots(
+            [DotPanel("T95 (%)", DOTS, 100.0, {"IOA": 127.5}, "published"), DotPanel("regret", DOTS)], STYLES
+        ),
+        "maps": draw_view_maps([view_map("flower:frequency=5,amplitude=1\n13 views, 98.8 %", [0.1, 0.2, 3.0])] * 6),
+        "landscapes": draw_landscapes([[landscape(o, d) for o in ("U", "CSW")] for d in (2, 5, 9)]),
+        "calibration": draw_calibration(
+            LEVELS, dict.fromkeys(LABELS, LEVELS**0.9), dict.fromkeys(LABELS, np.linspace(0.6, 1.0, 36)), STYLES
+        ),
+        "tradeoff": draw_tradeoff(TRADE_OFFS, "T95 / T95* (%)", STYLES, 100.0),
+        "tradeoff lines": draw_tradeoff_lines(VARIED, "T95 / T95* (%)", 100.0),
+    }
+
+
+@pytest.fixture(scope="module")
+def figures():
+    return draw_all()
+
+
+NAMES = ["coverage", "dots", "maps", "landscapes", "calibration", "tradeoff", "tradeoff lines"]
+
+
+def artist(axes, label):
+    found = [a for a in axes.get_children() if a.get_label() == label]
+    assert len(found) == 1, f"{label}: {len(found)} artists"
+    return found[0]
+
+
+def texts(figure):
+    """Texts that are drawn: ticks outside of the axes have labels that are not."""
+    hidden = set()
+    for axis in (axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)):
+        low, high = sorted(axis.get_view_interval())
+        for tick in axis.get_major_ticks():
+            if not low - 1e-9 <= tick.get_loc() <= high + 1e-9:
+                hidden |= {tick.label1, tick.label2}
+    return [t for t in figure.findobj(Text) if t.get_text().strip() and t.get_visible() and t not in hidden]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_texts_are_large_enough_inside_the_picture_and_apart(figures, name):
+    figure = figures[name]
+    figure.canvas.draw()
+    renderer, frame = figure.canvas.get_renderer(), figure.bbox
+    seen = [t for t in texts(figure) if t.get_window_extent(renderer).width > 0]
+    assert min(t.get_fontsize() for t in seen) >= 8.0
+    boxes = [(t.get_text(), t.get_window_extent(renderer).padded(-1.0)) for t in seen]
+    outside = [text for text, box in boxes if not (frame.contains(*box.p0) and frame.contains(*box.p1))]
+    assert not outside
+    assert not [(a, b) for (a, x), (b, y) in itertools.combinations(boxes, 2) if x.overlaps(y)]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_files_are_the_same_every_time_and_png_has_150_dpi(name):
+    first, second = draw_all()[name], draw_all()[name]
+    content = png_bytes(first)
+    assert content == png_bytes(second)
+    assert svg_bytes(first) == svg_bytes(second)
+    with Image.open(io.BytesIO(content)) as image:
+        assert image.size == tuple(int(150 * inch) for inch in first.get_size_inches())
+    assert not _pylab_helpers.Gcf.get_all_fig_managers()
+
+
+def test_svg_names_no_date():
+    assert b"<dc:date>" not in svg_bytes(draw_dots([DotPanel("x", DOTS)]))
+
+
+def test_coverage_has_a_panel_per_planner_with_mean_band_and_reference(figures):
+    axes = figures["coverage"].axes
+    assert [a.get_title(loc="left") for a in axes] == [r"ref\$", "IOA", "CS-U closed"]
+    np.testing.assert_allclose(artist(axes[1], "IOA").get_ydata(), 100.0 * BANDS["IOA"].mean)
+    np.testing.assert_allclose(artist(axes[1], r"ref\$").get_ydata(), 100.0 * BANDS["ref$"].mean)
+    vertices = artist(axes[1], "band").get_paths()[0].vertices
+    assert vertices[:, 1].max() == pytest.approx(100.0 * BANDS["IOA"].high.max())
+    assert axes[0].get_ylabel() == "true coverage (%)"
+    assert {a.get_xlabel() for a in axes} == {"number of views"}
+
+
+def test_tradeoff_has_a_point_per_planner_at_its_time_with_its_interval(figures):
+    (axes,) = figures["tradeoff"].axes
+    assert axes.get_xscale() == "log"
+    for point in TRADE_OFFS:
+        line = artist(axes, f"value {point.label}")
+        assert (*line.get_xdata(), *line.get_ydata()) == (point.milliseconds, point.value)
+    upright = [line for line in axes.lines if len(set(line.get_xdata())) == 1 and len(line.get_xdata()) == 2]
+    assert [tuple(line.get_ydata()) for line in upright] == [(120.0, 134.0), (121.0, 134.0)]
+    assert tuple(artist(axes, "line").get_ydata()) == (100.0, 100.0)
+
+
+def test_tradeoff_lines_have_a_panel_per_planner_and_a_line_per_number_with_its_values(figures):
+    left, right = figures["tradeoff lines"].axes
+    assert [axes.get_title(loc="left") for axes in (left, right)] == ["EMC", "rollout"]
+    assert left.get_xscale() == right.get_xscale() == "log"
+    assert (left.get_xlim(), left.get_ylim()) == (right.get_xlim(), right.get_ylim())
+    for axes, lines in ((left, VARIED["EMC"]), (right, VARIED["rollout"])):
+        for name, points in lines.items():
+            drawn = artist(axes, name)
+            assert list(drawn.get_xdata()) == [point.milliseconds for point in points]
+            assert list(drawn.get_ydata()) == [point.value for point in points]
+    assert [(t.get_text(), t.get_color()) for t in left.texts] == [
+        (point.label, artist(left, name).get_color()) for name, points in VARIED["EMC"].items() for point in points
+    ]
+    upright = [line for line in left.lines if len(line.get_xdata()) == 2 and len(set(line.get_xdata())) == 1]
+    assert [tuple(line.get_ydata()) for line in upright] == [(105.0, 125.0), (104.0, 116.0)]
+    assert artist(left, "shapes").get_color() == artist(right, "shapes").get_color()
+
+
+def test_coverage_can_be_drawn_without_a_reference():
+    figure = draw_coverage_curves({"IOA": BANDS["IOA"]}, None)
+    assert [line.get_label() for line in figure.axes[0].lines] == ["IOA", "target"]
+
+
+def test_dots_show_value_interval_points_and_published_figure(figures):
+    left, right = figures["dots"].axes
+    assert [t.get_text() for t in left.get_yticklabels()] == [r"ref\$", "IOA", "CS-U closed"]
+    assert not right.get_yticklabels()
+    assert artist(left, "value 1").get_xdata() == [127.0]
+    assert list(artist(left, "interval 1").get_xdata()) == [120.0, 134.0]
+    assert list(artist(left, "points 1").get_xdata()) == [100.0, 150.0]
+    assert list(artist(left, "published").get_xdata()) == [127.5]
+    assert "value 2" not in [line.get_label() for line in left.lines]
+    assert {"3 of 22 N/A", "all N/A"} <= {t.get_text() for t in left.texts}
+    assert (left.get_xlabel(), right.get_xlabel()) == ("T95 (%)", "regret")
+    assert left.get_ylim()[0] > left.get_ylim()[1]
+
+
+def test_dots_say_so_if_there_is_nothing_to_compare():
+    axes = draw_dots([DotPanel("T95 (%)", [Dot("a", None), Dot("b", None)], 100.0)]).axes[0]
+    assert "nothing to compare" in [t.get_text() for t in axes.texts]
+
+
+def test_planners_have_styles_of_their_own_and_the_reference_is_black():
+    labels = [f"planner {i}" for i in range(21)]
+    styles = planner_styles(["ref", *labels], "ref")
+    assert styles["ref"]["color"] == "#000000"
+    looks = [(s["color"], str(s["linestyle"])) for s in styles.values()]
+    assert len(set(looks)) == len(looks)
+    assert planner_styles(labels[:3], None)[labels[0]] == styles[labels[0]]
+
+
+def test_maps_number_the_views_in_the_order_taken(figures):
+    axes = figures["maps"].axes[0]
+    assert len(figures["maps"].axes) == 6
+    assert axes.get_aspect() == 1.0
+    x, y = artist(axes, "view 3").get_data()
+    np.testing.assert_allclose((x[0], y[0]), (10 * np.cos(3.0), 10 * np.sin(3.0)))
+    assert [t.get_text() for t in axes.texts if t.get_text().isdigit()] == ["1", "2", "3"]
+    (contour,) = [a for a in axes.patches if a.get_label() == "true contour"]
+    np.testing.assert_allclose(np.hypot(*contour.get_xy().T), 4.0)
+
+
+def test_map_of_an_object_that_cannot_be_read_any_more_shows_the_views():
+    axes = draw_view_maps([ViewMap("file:gone.csv", None, [1.0], 10.0)]).axes[0]
+    assert [line.get_label() for line in axes.lines] == ["view 1"]
+
+
+@pytest.mark.parametrize("angles", [
+    np.linspace(0.0, 0.6, 9), np.random.default_rng(0).uniform(0.0, TWO_PI, 40), np.zeros(30), [np.pi / 2] * 6,
+])  # fmt: skip
+def test_numbers_of_crowded_views_do_not_overlap(angles):
+    figure = draw_view_maps([view_map("crowded", list(angles))])
+    figure.canvas.draw()
+    renderer = figure.canvas.get_renderer()
+    numbers = [t for t in figure.axes[0].texts if t.get_text().isdigit()]
+    assert len(numbers) >= 3
+    boxes = [t.get_window_extent(renderer).padded(-1.0) for t in numbers]
+    assert not [1 for a, b in itertools.combinations(boxes, 2) if a.overlaps(b)]
+    frame = figure.axes[0].get_window_extent(renderer)
+    assert all(frame.contains(*corner) for box in boxes for corner in (box.p0, box.p1))
+
+
+def test_first_number_stands_just_outside_the_circle():
+    (place,) = number_places([0.3])
+    assert 1.0 < np.hypot(*place) < 1.2
+    assert np.arctan2(place[1], place[0]) == pytest.approx(0.3)
+
+
+def test_landscapes_are_scaled_and_say_what_the_choice_brings(figures):
+    axes = figures["landscapes"].axes
+    assert [a.get_title(loc="left") for a in axes] == ["view 2", "view 5", "view 9", "", "", ""]
+    assert [a.get_ylabel() for a in axes] == ["U", "", "", "CSW", "", ""]
+    angle, value = artist(axes[0], "objective").get_data()
+    assert value.max() == 1.0
+    assert (angle[0], angle[-1]) == (0.0, TWO_PI)
+    choice = landscape("U", 2).choice
+    assert artist(axes[0], "its choice").get_xdata() == [CIRCLE[choice]]
+    gain = landscape("U", 2).gain
+    assert axes[0].texts[0].get_text() == f"brings {gain[choice]:.0f} of at most 18 new points"
+    assert {a.get_xlabel() for a in axes[3:]} == {"view angle θ (rad)"}
+
+
+def test_landscape_without_any_value_is_flat():
+    axes = draw_landscapes([[landscape("U", 2, values=0.0)]]).axes[0]
+    assert not artist(axes, "objective").get_ydata().any()
+
+
+def test_calibration_shows_curves_beside_the_diagonal_and_a_row_per_planner(figures):
+    curves, angles, bar = figures["calibration"].axes
+    np.testing.assert_allclose(artist(curves, "IOA").get_data(), (100 * LEVELS, 100 * LEVELS**0.9))
+    assert list(artist(curves, "perfect calibration").get_ydata()) == [0.0, 100.0]
+    assert [t.get_text() for t in angles.get_yticklabels()] == [r"ref\$", "IOA", "CS-U closed"]
+    cells = angles.collections[0].get_array()
+    np.testing.assert_allclose(np.ravel(cells)[:36], 100.0 * np.linspace(0.6, 1.0, 36))
+    assert angles.collections[0].get_clim() == (60.0, 100.0)
+    assert [a.get_xlabel() for a in (curves, angles, bar)] == [
+        "nominal frequency (%)", "polar angle φ (rad)", "angles inside the band (%)",
+    ]
+
+
+def test_angles_without_any_grid_point_are_left_white():
+    by_angle = np.full(36, 0.95)
+    by_angle[3] = np.nan
+    figure = draw_calibration(LEVELS, {"IOA": LEVELS}, {"IOA": by_angle}, STYLES)
+    figure.canvas.draw()
+    low, high = figure.axes[1].collections[0].get_clim()
+    assert np.isfinite([low, high]).all()

@@ -1,0 +1,121 @@
+"""Robots that do something wrong: each episode ends with the object seen, or says why not."""
+
+from __future__ import annotations
+
+import math
+import re
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from views import all_at, circle
+
+pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
+
+from diagnostic_msgs.msg import DiagnosticStatus
+from scripted_robot import ACTION_TYPE, OBJECT, SCENE, Script, ScriptedRobot
+from sensor_msgs.msg import PointCloud2
+
+from nbv_planner.episode.judge import EpisodeJudge
+from nbv_planner.episode.messages import belief_from_msg, status_values
+from nbv_planner.ros.core import qos
+from nbv_planner.ros.nodes import nbv_planner as planner_module
+from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
+from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
+from nbv_planner.world.objects import parse_object, surface_points
+
+SHARED = {"field_of_view": SCENE.field_of_view, "settle_time": 0.1}
+MAPPER = {**SHARED, "grid_size": 200, "noise_std": 0.02, "scans_per_view": 2}
+PLANNER = {
+    **SHARED, "objective": "IOA", "num_views": 20, "max_views": 8, "stall_views": 0, "target_fraction": 1.0,
+    "goal_timeout": 1.5, "run_info_nodes": "",
+}  # fmt: skip
+needs_an_action = pytest.mark.skipif(ACTION_TYPE is None, reason="neither nav2_msgs nor test_msgs is installed")
+
+SEEN = {
+    "overshoots": {"overshoot": 0.3},
+    "drifts while it stands": {"drift": 0.2},
+    "ignores one goal in five": {"ignores": 5},
+    # As 30 s late would be for a goal_timeout of 21 s.
+    "later than goal_timeout": {"late": 1.4, "goal_timeout": 1.0, "goal_retries": 2},
+    "jumps in its localisation": {"jump": 0.5},
+    "poses at 1 Hz": {"pose_rate": 1.0, "goal_timeout": 5.0},
+    "upside-down lidar": {"upside_down": True},
+}
+MISSED = {
+    "settles 6 cm off": ({"off": 0.06}, r"not reached: 0\.06 m / 0\.34° off, tolerance 0\.05 m / 1\.1°"),
+    "settles 3 cm and 2 degrees off": (
+        {"off": 0.03, "turn": 0.035}, r"not reached: 0\.03 m / 2\.\d° off, tolerance 0\.05 m / 1\.1°"
+    ),
+    "never sets out": ({"ignores": 1}, r"not reached: [\d.]+ m / [\d.]+° off, tolerance 0\.05 m / 1\.1°"),
+}
+
+
+@pytest.fixture
+def episode(world, monkeypatch):
+    """Return a function that runs an episode of a robot, a mapper and a planner; gives its end, views and surface."""
+    monkeypatch.setattr(planner_module, "navigate_to_pose", lambda node: ACTION_TYPE)
+    statuses = world.listen(DiagnosticStatus, "nbv_planner/status", qos.latched(100))
+    iterations = world.listen(DiagnosticStatus, "nbv_planner/iteration", qos.latched(100))
+    surfaces = world.listen(PointCloud2, "surface", qos.latched())
+
+    def run(script: dict, mapper: dict | None = None, **planner) -> SimpleNamespace:
+        world._add(ScriptedRobot(Script(**script), context=world.context))
+        world.start(SurfaceMapperNode, **{**MAPPER, **(mapper or {})})
+        world.start(NbvPlannerNode, **{**PLANNER, **planner})
+        world.spin_until(
+            lambda: statuses and status_values(statuses[-1])["state"] == "DONE", "the end of the episode"
+        )
+        end = status_values(statuses[-1])
+        world.spin_until(lambda: surfaces and len(iterations) >= int(end["views"]), "the decisions and a surface")
+        decisions = [status_values(msg) for msg in iterations]
+        angles = {int(one["round"]): float(one["view_angle"]) for one in decisions}
+        views = [angles[number] for number in range(1, int(end["views"]) + 1)]
+        return SimpleNamespace(end=end, views=views, belief=belief_from_msg(surfaces[-1]))
+
+    return run
+
+
+def assert_seen(run: SimpleNamespace) -> None:
+    """At least 95 % of the true object were in view, and where something was hit the surface is right."""
+    shape = parse_object(OBJECT, SCENE)
+    space = circle(angles=np.linspace(0, 2 * math.pi, 100))
+    judge = EpisodeJudge(surface_points(shape, SCENE.pixel_size), SCENE, space, shape)
+    for view in all_at(run.views):
+        judge.add_view(view, 0.0, 0.0, None)
+    assert judge.coverage >= 0.95, run.end
+    hit = run.belief.hits > 0
+    assert np.abs(run.belief.mean - shape.radius(run.belief.angle))[hit].max() < 0.2
+
+
+@pytest.mark.parametrize("name", SEEN)
+def test_the_object_is_seen_by_a_robot_that(episode, name):
+    script = dict(SEEN[name])
+    planner = {key: script.pop(key) for key in ("goal_timeout", "goal_retries") if key in script}
+    run = episode(script, **planner)
+    assert_seen(run)
+    assert (int(run.end["unreached_views"]) > 0) >= ("ignores" in script)
+
+
+@needs_an_action
+def test_the_object_is_seen_by_a_robot_that_aborts_one_goal_in_five(episode):
+    run = episode({"ignores": 5, "action": True}, goal_backend="navigate_to_pose", goal_timeout=20.0)
+    assert_seen(run)
+    assert int(run.end["unreached_views"]) > 0
+
+
+@pytest.mark.parametrize(
+    ("name", "back_end"),
+    [*((name, "topic") for name in MISSED),
+     pytest.param("settles 6 cm off", "navigate_to_pose", marks=needs_an_action)],
+)  # fmt: skip
+def test_no_reachable_view_is_the_end_with_a_robot_that(episode, name, back_end):
+    """Passing through its goal it arrives for a moment, too short for as many scans as a view takes."""
+    script, words = MISSED[name]
+    run = episode(
+        {**script, "action": back_end != "topic"}, {"settle_time": 0.0, "scans_per_view": 20},
+        settle_time=0.0, goal_backend=back_end, num_views=4, goal_timeout=0.5,
+    )
+    assert (run.end["reason"], run.end["views"], run.end["unreached_views"]) == ("NO_REACHABLE_VIEW", "0", "4")
+    assert run.end["detail"].startswith("no candidate view may be chosen: 4 near a view not reached, or skipped; 4 ")
+    assert re.search(words + ", given up after 1 retries$", run.end["detail"])

@@ -1,0 +1,281 @@
+"""Bags of simulated episodes, with the times at which messages would have come; without ROS."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import yaml
+
+from nbv_planner.bags.reader import typestore
+from nbv_planner.bags.storage import RawMessage, Topic
+from nbv_planner.episode.messages import (
+    CAMERA_POSE,
+    CANDIDATES,
+    CANDIDATES_LAYOUT,
+    CHECKS_LAYOUT,
+    CONTOUR_LAYOUT,
+    DIAGNOSTIC_ARRAY,
+    DIAGNOSTIC_STATUS,
+    DIAGNOSTICS,
+    FIELD_TYPES,
+    GOAL_POSE,
+    GROUND_TRUTH,
+    ITERATION,
+    LASER_SCAN,
+    POINT_CLOUD,
+    POSE_STAMPED,
+    PRIOR_LAYOUT,
+    RECORDED_TOPICS,
+    RUN_INFO,
+    SCAN,
+    STATUS,
+    STRING,
+    SURFACE,
+    SURFACE_LAYOUT,
+)
+from nbv_planner.episode.parameters import NODE_SETTINGS, EpisodeConfig
+from nbv_planner.episode.records import Step
+from nbv_planner.geometry import FloatArray, polar_to_cartesian
+from nbv_planner.mapping.belief import SurfaceBelief
+from nbv_planner.mapping.checks import KINDS
+from nbv_planner.planning.shapes.sampler import PriorSettings
+from nbv_planner.planning.termination import Termination
+from nbv_planner.settings import settings_of
+from nbv_planner.versions import versions
+from nbv_planner.world.objects import parse_object, surface_points
+from nbv_planner.world.pose import CameraPose, View
+from nbv_planner.world.scan import Scan
+from nbv_planner.world.simulated_camera import SimulatedCamera
+
+
+def _new(kind: str, **fields: Any) -> Any:
+    return typestore().types[kind](**fields)
+
+
+def _bytes(kind: str, message: Any) -> bytes:
+    return bytes(typestore().serialize_cdr(message, kind, little_endian=True))
+
+
+def _header(stamp: int, frame: str) -> Any:
+    seconds, nanoseconds = divmod(stamp, 1_000_000_000)
+    time = _new("builtin_interfaces/msg/Time", sec=seconds, nanosec=nanoseconds)
+    return _new("std_msgs/msg/Header", stamp=time, frame_id=frame)
+
+
+def scan_bytes(scan: Scan, stamp: int) -> bytes:
+    """A LaserScan taken at `stamp` (nanoseconds)."""
+    angle_max = scan.angle_min + scan.angle_increment * (len(scan.ranges) - 1)
+    message = _new(
+        LASER_SCAN, header=_header(stamp, "camera"), angle_min=scan.angle_min, angle_max=angle_max,
+        angle_increment=scan.angle_increment, time_increment=0.0, scan_time=0.0, range_min=scan.range_min,
+        range_max=scan.range_max, ranges=np.asarray(scan.ranges, dtype=np.float32),
+        intensities=np.empty(0, dtype=np.float32),
+    )
+    return _bytes(LASER_SCAN, message)
+
+
+def pose_bytes(pose: CameraPose, stamp: int) -> bytes:
+    """A PoseStamped in the plane."""
+    position = _new("geometry_msgs/msg/Point", x=pose.x, y=pose.y, z=0.0)
+    half = 0.5 * pose.yaw
+    turn = _new("geometry_msgs/msg/Quaternion", x=0.0, y=0.0, z=math.sin(half), w=math.cos(half))
+    message = _new(
+        POSE_STAMPED, header=_header(stamp, "object"),
+        pose=_new("geometry_msgs/msg/Pose", position=position, orientation=turn),
+    )
+    return _bytes(POSE_STAMPED, message)
+
+
+def surface_bytes(belief: SurfaceBelief, stamp: int, prior: PriorSettings | None = None) -> bytes:
+    """A `surface` cloud."""
+    x, y = polar_to_cartesian(belief.angle, belief.mean)
+    columns = {name: getattr(belief, name) for name in ("angle", "mean", "std", "lower", "upper", "hits")}
+    columns.update(x=x, y=y)
+    layout = [*SURFACE_LAYOUT]
+    if belief.checks:
+        layout += CHECKS_LAYOUT
+        rows = np.full((len(x), 3), math.nan)
+        for check in belief.checks:
+            place = [kind.name for kind in KINDS].index(check.name)
+            rows[place] = check.score, check.limit, check.level
+        columns.update(zip(("check_score", "check_limit", "check_level"), rows.T, strict=True))
+    if prior is not None:
+        layout += PRIOR_LAYOUT
+        columns["prior"] = [*prior.numbers, *[math.nan] * (len(x) - len(prior.numbers))]
+    return _cloud(layout, columns, stamp)
+
+
+def candidates_bytes(angle: FloatArray, utility: FloatArray, view_distance: float, stamp: int) -> bytes:
+    """A `nbv_planner/candidates` cloud; costs are 0, and every candidate is feasible."""
+    x, y = polar_to_cartesian(angle, view_distance)
+    columns = {"x": x, "y": y, "angle": angle, "utility": utility, "feasible": np.ones(len(angle))}
+    return _cloud(CANDIDATES_LAYOUT, columns, stamp)
+
+
+def contour_bytes(angle: FloatArray, radius: FloatArray, stamp: int) -> bytes:
+    """A `ground_truth/surface` cloud."""
+    x, y = polar_to_cartesian(angle, radius)
+    return _cloud(CONTOUR_LAYOUT, {"x": x, "y": y, "angle": angle, "radius": radius}, stamp)
+
+
+def _cloud(layout: Sequence[tuple[str, str]], columns: Mapping[str, Any], stamp: int) -> bytes:
+    """A cloud of one row; columns that are not given are 0."""
+    dtype = np.dtype([(name, f"<{kind}") for name, kind in layout])
+    table = np.zeros(len(columns["angle"]), dtype=dtype)
+    for name, values in columns.items():
+        table[name] = values
+    fields = [
+        _new("sensor_msgs/msg/PointField", name=name, offset=4 * place, datatype=FIELD_TYPES[kind], count=1)
+        for place, (name, kind) in enumerate(layout)
+    ]
+    message = _new(
+        POINT_CLOUD, header=_header(stamp, "object"), height=1, width=len(table), fields=fields, is_bigendian=False,
+        point_step=dtype.itemsize, row_step=table.nbytes, data=np.frombuffer(table.tobytes(), dtype=np.uint8),
+        is_dense=True,
+    )
+    return _bytes(POINT_CLOUD, message)
+
+
+def _status(name: str, values: Mapping[str, object], text: str) -> Any:
+    pairs = [
+        _new("diagnostic_msgs/msg/KeyValue", key=key, value=repr(float(value)) if isinstance(value, float)
+             else str(value))
+        for key, value in values.items()
+    ]
+    return _new(DIAGNOSTIC_STATUS, level=0, name=name, message=text, hardware_id="nbv_planner", values=pairs)
+
+
+def status_bytes(name: str, values: Mapping[str, object], text: str = "") -> bytes:
+    """A DiagnosticStatus, as `nbv_planner/iteration` and `nbv_planner/status` have it."""
+    return _bytes(DIAGNOSTIC_STATUS, _status(name, values, text))
+
+
+def diagnostics_bytes(node: str, values: Mapping[str, object], stamp: int) -> bytes:
+    """A DiagnosticArray with the entry of one node."""
+    message = _new(DIAGNOSTIC_ARRAY, header=_header(stamp, ""), status=[_status(node, values, "")])
+    return _bytes(DIAGNOSTIC_ARRAY, message)
+
+
+def text_bytes(text: str) -> bytes:
+    """A String."""
+    return _bytes(STRING, _new(STRING, data=text))
+
+
+# Begin of every simulated recording; any time would do.
+_BEGIN = 1_700_000_000_000_000_000
+_MILLISECOND = 1_000_000
+# Scans of one standing camera repeat after so many, which saves most of the time of making an hour of them.
+_DISTINCT_SCANS = 16
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How long a simulated recording takes.
+
+    Attributes:
+        scan_rate: scans and poses per second.
+        seconds_per_view: how long the camera stands at each view.
+        namespace: namespace of the nodes, empty or beginning with a slash.
+        pose_offset: by how much the stamp of each pose is later than that of its scan, seconds.
+    """
+
+    scan_rate: float = 10.0
+    seconds_per_view: float = 0.5
+    namespace: str = ""
+    pose_offset: float = 0.0
+
+
+class Timeline:
+    """The messages of a simulated episode in the order of their times."""
+
+    def __init__(self, config: EpisodeConfig, steps: list[Step], termination: Termination, pace: Pace) -> None:
+        """Take a finished episode in the sensor protocol."""
+        self._config, self._steps, self._termination, self._pace = config, steps, termination, pace
+        shape = parse_object(config.object, config.scene)
+        self._points = surface_points(shape, config.scene.pixel_size)
+        self._camera = SimulatedCamera(shape, config.scene, config.sensor)
+        self._topics = {
+            topic.name: Topic(topic.full_name(pace.namespace), topic.type) for topic in RECORDED_TOPICS
+        }
+        self._period = round(1e9 / pace.scan_rate)
+        self._surface_stamp = 0
+
+    def messages(self) -> Iterator[RawMessage]:
+        """Give every message."""
+        now, space = _BEGIN, self._pace.namespace.lstrip("/")
+        node = f"{space}/" if space else ""
+        yield self._message(RUN_INFO, now, text_bytes(self._run_info()))
+        yield self._message(GROUND_TRUTH, now, contour_bytes(self._points.angle, self._points.radius, now))
+        yield self._said(now, "WAITING", 0)
+        yield from self._stands(now, self._config.motion.initial_view_angle, 0)
+        now += round(self._pace.seconds_per_view * 1e9)
+        for number, step in enumerate(self._steps, start=1):
+            yield from self._decision(now, number, step)
+            yield from self._stands(now + 2 * _MILLISECOND, step.view_angle, number, step)
+            values = {"dropped.beam.outside_bounds": 0, "views": number}
+            yield self._message(DIAGNOSTICS, now, diagnostics_bytes(f"{node}surface_mapper", values, now))
+            now += round(self._pace.seconds_per_view * 1e9) + 4 * _MILLISECOND
+        yield self._said(now, "DONE", len(self._steps), ended=True)
+
+    def _message(self, name: str, time: int, data: bytes) -> RawMessage:
+        return RawMessage(self._topics[name], time, data)
+
+    def _decision(self, now: int, number: int, step: Step) -> Iterator[RawMessage]:
+        """What the planner says when it has decided."""
+        yield self._said(now, "PLANNING", number - 1)
+        values: dict[str, object] = {
+            "round": number, "goal_stamp": now, "view_angle": step.view_angle, "utility": step.objective_value,
+            "planning_milliseconds": step.milliseconds, "surface_stamp": self._surface_stamp,
+        }
+        distance = self._config.scene.view_distance
+        candidates = candidates_bytes(step.candidates, step.utilities, distance, now)
+        goal = View(step.view_angle, distance).pose
+        yield self._message(CANDIDATES, now, candidates)
+        yield self._message(ITERATION, now, status_bytes("nbv_planner: iteration", values))
+        yield self._message(GOAL_POSE, now, pose_bytes(goal, now))
+        yield self._said(now, "MEASURING", number - 1)
+
+    def _stands(self, begin: int, view_angle: float, number: int, step: Step | None = None) -> Iterator[RawMessage]:
+        """Scans and poses of a camera that stands, and the surface after the first scan of a view."""
+        pose = View(view_angle, self._config.scene.view_distance).pose
+        count = max(1, round(self._pace.seconds_per_view * self._pace.scan_rate))
+        scans = [self._camera.scan(pose, number, scan) for scan in range(min(count, _DISTINCT_SCANS))]
+        for index in range(count):
+            stamp = begin + index * self._period
+            yield self._message(SCAN, stamp, scan_bytes(scans[index % len(scans)], stamp))
+            yield self._message(CAMERA_POSE, stamp, pose_bytes(pose, stamp + round(self._pace.pose_offset * 1e9)))
+            if index == 0 and step is not None:
+                self._surface_stamp = stamp
+                yield self._message(SURFACE, stamp + _MILLISECOND, surface_bytes(step.belief, stamp))
+
+    def _said(self, now: int, state: str, views: int, *, ended: bool = False) -> RawMessage:
+        values: dict[str, object] = {"state": state, "views": views, "coverage_estimate": 0.0, "elapsed": 0.0}
+        if ended:
+            reason = self._termination
+            values = {**reason.figures, **values, "reason": reason.reason.value, "detail": reason.detail}
+        return self._message(STATUS, now, status_bytes("nbv_planner: status", values))
+
+    def _run_info(self) -> str:
+        nodes = {name: node_parameters(self._config, name) for name in NODE_SETTINGS}
+        return yaml.safe_dump({"versions": versions(), "nodes": nodes, "nodes_not_found_yet": []}, sort_keys=False)
+
+
+def node_parameters(config: EpisodeConfig, node: str) -> dict[str, Any]:
+    """Parameters of a node as the configuration has them, else their defaults."""
+    groups = {type(group): group for group in vars(config).values() if dataclasses.is_dataclass(group)}
+    found: dict[str, Any] = {}
+    for cls in NODE_SETTINGS[node]:
+        group = groups.get(cls) or cls()
+        found.update({name: _plain(getattr(group, name)) for name, _, _ in settings_of(cls)})
+    if node == "depth_camera":
+        found["object"] = config.object
+    return found
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value

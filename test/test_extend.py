@@ -1,0 +1,84 @@
+"""The examples of docs/extend.md run, and every surface model behaves as the protocol says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nbv_planner.gp.kernels import KernelSettings
+from nbv_planner.mapping.belief import Measurements
+from nbv_planner.mapping.mapper import MapperSettings
+from nbv_planner.mapping.robust_fit import RobustSettings
+from nbv_planner.mapping.surface_model import mapper_for
+
+PAGE = Path(__file__).parents[1] / "docs" / "extend.md"
+
+
+@pytest.fixture(scope="module")
+def names():
+    """What the page's examples define, run one after the other."""
+    text = PAGE.read_text(encoding="utf-8")
+    found: dict[str, object] = {}
+    for code in re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+        exec(compile(code, str(PAGE), "exec"), found)
+    return found
+
+
+def test_each_example_defines_what_it_is_about(names):
+    about = {"Opposite", "Nearest", "Poses", "Beside", "Cosines", "Egg", "NearestHit", "Oblique", "ObliqueScene"}
+    assert about <= set(names)
+
+
+def test_files_that_the_page_names_exist():
+    text = PAGE.read_text(encoding="utf-8")
+    named = re.findall(r"`((?:nbv_planner/|planning/|gp/|world/|mapping/)[\w/]+\.py)`", text)
+    root = PAGE.parents[1]
+    missing = [name for name in named if not (root / name).exists() and not (root / "nbv_planner" / name).exists()]
+    assert [name for name in missing if not name.endswith("yours.py")] == []
+
+
+@pytest.fixture(params=["gaussian process", "robust", "example"])
+def model(request, names):
+    """Each surface model in turn: those of the package, and the one of the page."""
+    if request.param == "example":
+        return names["NearestHit"]()
+    settings = RobustSettings(robust=request.param == "robust")
+    return mapper_for(KernelSettings().build(), MapperSettings(grid_size=360), settings)
+
+
+def some(seed: int) -> Measurements:
+    rng = np.random.default_rng(seed)
+    return Measurements(rng.uniform(0.0, 6.28, 40), 5.0 + rng.uniform(0.0, 1.0, 40), np.full(40, 0.2))
+
+
+def test_a_surface_model_counts_and_forgets(model):
+    model.add(some(0))
+    model.add(some(1), same_view=True)
+    assert model.count == 80
+    assert len(model.measurements.angle) <= 80
+    assert isinstance(model.solver, str)
+    assert isinstance(model.stays_fast(1.0), bool)
+    model.reset()
+    assert model.count == 0
+
+
+def test_a_belief_never_changes_and_a_copy_is_independent(model):
+    model.add(some(0))
+    before, other = model.belief(), model.copy()
+    kept = before.mean.copy()
+    other.add(some(1))
+    np.testing.assert_array_equal(before.mean, kept)
+    np.testing.assert_array_equal(model.belief().mean, kept)
+    assert (model.count, other.count) == (40, 80)
+
+
+def test_a_restored_model_believes_the_same_bit_for_bit(model):
+    model.add(some(0))
+    blank = model.copy()
+    blank.reset()
+    blank.restore(model.state())
+    for name in ("mean", "std", "lower", "upper", "hits"):
+        np.testing.assert_array_equal(getattr(blank.belief(), name), getattr(model.belief(), name))

@@ -1,0 +1,102 @@
+"""The house stays as it is laid out: few rooms, one thought per module, one name per thing, a README of one sitting."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import pytest
+
+import nbv_planner
+
+ROOT = Path(nbv_planner.__file__).parent
+CHECKOUT = ROOT.parent
+MODULES = {
+    ".".join([ROOT.name, *path.relative_to(ROOT).with_suffix("").parts]).removesuffix(".__init__"): path
+    for path in sorted(ROOT.rglob("*.py"))
+}
+# Interchangeable members, chosen by name: each may have one importer, or none, and be short.
+MEMBERS = (
+    "nbv_planner.cli.", "nbv_planner.gp.kernels.", "nbv_planner.planning.objectives.", "nbv_planner.planning.planners.",
+    "nbv_planner.ros.nodes.", "nbv_planner.world.objects.",
+)
+# Short, and with one importer for a reason.
+APART = {
+    "nbv_planner.world.ray_casting": "the truth, which planning may not import",
+    "nbv_planner.ros.executables": "loads ROS late, so it is loaded before everything else",
+    "nbv_planner.experiments.runner": "the only import of joblib",
+    "nbv_planner.bags.bag_pictures": "loads matplotlib, which analyze does without",
+    "nbv_planner.view.window": "loads matplotlib, which the page does without",
+}
+SHORT = 150
+
+
+def importers() -> dict[str, set[str]]:
+    """Who imports each module of the package."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for name, path in MODULES.items():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(ROOT.name):
+                for alias in node.names:
+                    full = f"{node.module}.{alias.name}"
+                    found[full if full in MODULES else str(node.module)].add(name)
+    return found
+
+
+def entries(folder: Path) -> list[str]:
+    """Modules and folders of modules in a folder."""
+    folders = [path.name for path in folder.iterdir() if path.is_dir() and any(path.glob("*.py"))]
+    return folders + [path.stem for path in folder.glob("*.py") if path.stem != "__init__"]
+
+
+def test_rooms_at_the_top_are_few():
+    rooms = [path for path in ROOT.iterdir() if path.is_dir() and any(path.glob("*.py"))]
+    assert len(rooms) <= 12
+    assert len(entries(ROOT)) - len(rooms) <= 5, "ground files"
+
+
+@pytest.mark.parametrize("folder", sorted({path.parent for path in MODULES.values()} - {ROOT}), ids=lambda f: f.name)
+def test_a_room_has_few_entries(folder):
+    # The command line has one file per subcommand.
+    assert len(entries(folder)) <= (18 if folder.name == "cli" else 10)
+
+
+def test_the_package_is_no_larger_than_a_reader_can_take():
+    lines = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in MODULES.values())
+    assert len(MODULES) <= 160
+    assert lines <= 27_000
+
+
+def test_a_short_module_has_more_than_one_importer():
+    found = importers()
+    lonely = {
+        name for name, path in MODULES.items()
+        if path.name != "__init__.py" and len(found[name]) <= 1 and not name.startswith(MEMBERS)
+        and len(path.read_text(encoding="utf-8").splitlines()) < SHORT
+    }
+    assert lonely - set(APART) == set()
+    assert set(APART) - set(MODULES) == set()
+
+
+def test_no_two_modules_share_a_name():
+    """Subcommands are named as they are called, whatever else bears the name."""
+    stems = Counter(name.rpartition(".")[2] for name in MODULES if not name.startswith("nbv_planner.cli."))
+    assert {stem for stem, number in stems.items() if number > 1} <= {"nbv_planner"}
+
+
+def test_the_readme_is_read_in_one_sitting():
+    assert len((CHECKOUT / "README.md").read_text(encoding="utf-8").splitlines()) <= 160
+
+
+def test_help_loads_little():
+    script = "import sys\nfrom nbv_planner.cli.main import main\n" \
+        "try:\n    main(['--help'])\nexcept SystemExit:\n    pass\n" \
+        "import json\nprint('LOADED ' + json.dumps(sorted(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=CHECKOUT)
+    loaded = json.loads(done.stdout.rpartition("LOADED ")[2])
+    assert not [name for name in loaded if name.partition(".")[0] in ("scipy", "matplotlib", "rclpy")]
+    assert len([name for name in loaded if name.startswith(ROOT.name)]) < 40

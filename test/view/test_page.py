@@ -1,0 +1,226 @@
+"""The live page in a real browser: drawn, updated, escaped, and back after the server was away."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+import math
+
+import numpy as np
+import pytest
+from live_story import SECOND, candidates, decision, judged_episode, status, told
+
+from nbv_planner.episode.log import LiveEpisode
+from nbv_planner.episode.messages import CANDIDATES, ITERATION, STATUS, SURFACE
+from nbv_planner.mapping.checks import Check, Level
+from nbv_planner.planning.shapes.certificate import CoverageEstimate
+from nbv_planner.planning.termination import Termination, TerminationReason
+from nbv_planner.report.colors import LEVELS, rgb
+from nbv_planner.view.server import section, serving
+
+PANELS = ("world", "polar", "objective", "coverage")
+# "live", or "nothing received for 4 s" where the browser has taken that long to open the page.
+CONNECTED = "/^(live|nothing)/.test(document.querySelector('#connection')?.innerText)"
+
+
+@pytest.fixture(scope="module")
+def judged():
+    return judged_episode()
+
+
+@pytest.fixture
+def page(browser, server):
+    opened = browser.page()
+    opened.open(server.url)
+    opened.wait_for(CONNECTED)
+    yield opened
+    assert opened.complaints() == []
+    assert {url.split("/")[2] for url in opened.requests() if url.startswith("http")} == {
+        f"127.0.0.1:{server.server_port}"
+    }
+
+
+def count(page, selector: str) -> int:
+    return page.run(f"document.querySelectorAll({json.dumps(selector)}).length")
+
+
+def test_before_anything_is_heard_it_says_what_is_awaited(page):
+    assert page.text("#state") == "no planner found yet"
+    waits = page.text("#waits")
+    assert all(name in waits for name in ("nbv_planner/status", "surface", "camera_pose", "scan", "run_info"))
+    assert "no decision yet" in page.text("#objective")
+    assert "no surface yet" in page.text("#polar")
+
+
+def test_episode_is_drawn_while_it_happens(page, live, judged):
+    told(live, judged)
+    page.wait_for("document.querySelectorAll('#world .number').length === 3")
+    assert page.text("#state") == "MOVING"
+    assert page.text("#message") == "on the way"
+    assert "3 views taken" in page.text("#figures")
+    assert page.text("#waits").count("waiting for") == 1
+    for panel in PANELS:
+        assert count(page, f"#{panel} path, #{panel} .bar") >= 2, panel
+    bars = count(page, "#objective .bar")
+    assert bars == len(judged.steps[-1].candidates)
+    assert count(page, "#objective .bar.chosen") == 1
+
+    assert "estimated coverage 30.0 %" in page.text("#figures")
+    assert " to " not in page.text("#figures")
+    live.add(STATUS, status(3, estimate=CoverageEstimate(0.3, 0.21, 0.474, 0.0)))
+    page.wait_for("document.querySelector('#figures').innerText.includes('estimated coverage 30.0 % (21 to 47)')")
+
+    ended = Termination(TerminationReason.BAND_NARROW, {}, "narrow enough")
+    live.add(STATUS, status(3, state="DONE", message="BAND_NARROW: narrow enough", termination=ended))
+    page.wait_for("document.querySelector('#state').innerText === 'DONE: BAND_NARROW'")
+    assert page.text("#message") == "narrow enough"
+
+
+def test_checks_are_shown_with_each_surface_and_an_end_in_doubt_stands_out(page, live, judged):
+    told(live, judged)
+    belief = dataclasses.replace(judged.steps[-1].belief, checks=())
+    live.add(SURFACE, belief, 4)
+    page.wait_for("document.querySelectorAll('#world .number').length === 3")
+    page.wait_for("document.querySelectorAll('#checks li').length === 0")
+
+    checks = (
+        Check("alive", 0.0, 1.0, Level.GOOD), Check("noise", 1.5, 1.3, Level.NOTED),
+        Check("overlap", 7.0, 5.0, Level.FAILED),
+    )
+    live.add(SURFACE, dataclasses.replace(belief, checks=checks), 5)
+    page.wait_for("document.querySelectorAll('#checks li').length === 3")
+    assert page.text("#checks").splitlines() == [check.words for check in checks]
+    marks = page.run("[...document.querySelectorAll('#checks li')].map((li) => getComputedStyle(li, '::before').color)")
+    assert marks == [f"rgb({', '.join(str(round(255 * part)) for part in rgb(color))})" for color in LEVELS]
+
+    assert page.run("document.querySelector('#state').className") == ""
+    ended = Termination(TerminationReason.DOUBTFUL, {}, "BAND_NARROW cannot be vouched for")
+    live.add(STATUS, status(3, state="DONE", message=f"DOUBTFUL: {ended.detail}", termination=ended))
+    page.wait_for("document.querySelector('#state').innerText === 'DONE: DOUBTFUL'")
+    red = ", ".join(str(round(255 * part)) for part in rgb(LEVELS[Level.FAILED]))
+    assert page.run("getComputedStyle(document.querySelector('#state')).backgroundColor") == f"rgb({red})"
+
+
+def test_curves_stand_where_the_numbers_say(page, live, judged):
+    """Corners of the mean in the polar view, read back from the picture, are the belief's."""
+    told(live, judged)
+    page.wait_for("document.querySelector('#polar .mean.line')")
+    found = page.run(
+        """(() => {
+          const svg = document.querySelector('#polar');
+          const frame = svg.querySelector('.frame');
+          const d = svg.querySelector('.mean.line').getAttribute('d');
+          const number = (name) => Number(frame.getAttribute(name));
+          return { corners: d.slice(1).split('L').map((text) => text.split(' ').map(Number)),
+                   left: number('x'), top: number('y'), width: number('width'), height: number('height') };
+        })()"""
+    )
+    data = section(live.view(), "belief")
+    scene = section(live.view(), "scene")
+    low = max(0.0, min(scene["radius_min"], *data["lower"]) - 0.4)
+    high = max(scene["radius_max"], *data["upper"]) + 0.4
+    assert len(found["corners"]) == len(data["angle"])
+    for (x, y), angle, mean in zip(found["corners"], data["angle"], data["mean"], strict=True):
+        assert x == pytest.approx(found["left"] + angle / 6.2832 * found["width"], abs=0.2)
+        assert y == pytest.approx(found["top"] + (high - mean) / (high - low) * found["height"], abs=0.2)
+
+
+def test_band_has_the_contour_of_the_lower_bound_as_a_hole(page, live, judged):
+    told(live, judged)
+    page.wait_for("document.querySelector('#world .band.area')")
+    inside = """((radius, angle) => {
+      const svg = document.querySelector('#world');
+      const point = svg.createSVGPoint();
+      const [x0, x1] = [58, 790], [y0, y1] = [742, 10], limit = 11.5;
+      point.x = x0 + (x1 - x0) * (radius * Math.cos(angle) + limit) / (2 * limit);
+      point.y = y0 + (y1 - y0) * (radius * Math.sin(angle) + limit) / (2 * limit);
+      return document.querySelector('#world .band.area').isPointInFill(point);
+    })(%f, %f)"""
+    belief = live.view().belief
+    for index in range(0, len(belief.angle), 20):
+        low, high = float(belief.lower[index]), float(belief.upper[index])
+        if high - low > 1.0:
+            assert page.run(inside % (0.5 * (low + high), belief.angle[index]))
+        if low > 0.5:
+            assert not page.run(inside % (low - 0.4, belief.angle[index]))
+
+
+def test_what_the_nodes_say_is_shown_as_text(page, live):
+    evil = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>&amp;"
+    live.add(STATUS, status(1, state=evil, message=evil))
+    page.wait_for("document.querySelector('#message').innerText.includes('onerror')")
+    assert page.text("#message") == evil
+    assert count(page, "img, #line script") == 0
+    assert page.run("document.title") != "owned"
+
+
+def test_objective_without_values_and_utilities_that_are_not_finite(page, live):
+    live.add(ITERATION, decision(1))
+    page.wait_for("document.querySelector('#objective').textContent.includes('not known')")
+    utility = np.array([math.nan, math.inf, -3.0])
+    live.add(CANDIDATES, candidates(np.arange(3.0), utility, np.array([True, True, False])), SECOND)
+    page.wait_for("document.querySelectorAll('#objective .bar').length === 1")
+
+
+def test_page_comes_back_when_the_server_does(browser, judged):
+    live = LiveEpisode()
+    page = browser.page()
+    with serving(live, "127.0.0.1", 0) as first:
+        port = first.server_port
+        page.open(first.url)
+        page.wait_for(CONNECTED)
+    page.wait_for("document.querySelector('#connection').innerText.startsWith('connection lost')")
+    with serving(told(live, judged), "127.0.0.1", port):
+        page.wait_for("document.querySelectorAll('#world .number').length === 3")
+        page.wait_for("!document.querySelector('#connection').innerText.startsWith('connection lost')")
+
+
+def test_two_pages_at_once_show_the_same(browser, server, live, judged):
+    pages = [browser.page(), browser.page()]
+    for page in pages:
+        page.open(server.url)
+    told(live, judged)
+    for page in pages:
+        page.wait_for("document.querySelectorAll('#world .number').length === 3")
+    drawings = [page.run("document.querySelector('main').innerHTML") for page in pages]
+    assert drawings[0] == drawings[1]
+
+
+def test_drawing_again_and_again_keeps_the_page_as_large_as_it_was(page, live, judged):
+    told(live, judged)
+    page.wait_for("document.querySelectorAll('#world .number').length === 3")
+    elements = "document.querySelectorAll('*').length"
+    before = page.run(elements)
+    for number in range(4, 30):
+        live.add(STATUS, status(3, message=f"message {number}"))
+        live.add(SURFACE, judged.steps[-1].belief, number)
+        page.wait_for(f"document.querySelector('#message').innerText === 'message {number}'")
+    assert page.run(elements) == before
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 900), (420, 900)])
+def test_texts_do_not_overlap_and_nothing_leaves_the_page(browser, server, live, judged, width, height):
+    told(live, judged)
+    page = browser.page(width, height)
+    page.open(server.url)
+    page.wait_for("document.querySelectorAll('#world .number').length === 3")
+    assert page.run("document.documentElement.scrollWidth <= window.innerWidth")
+    overlaps = page.run(
+        """[...document.querySelectorAll('svg')].flatMap((svg) => {
+          const boxes = [...svg.querySelectorAll('text')].map((t) => [t.textContent, t.getBoundingClientRect()]);
+          return boxes.flatMap(([a, r], i) => boxes.slice(0, i)
+            .filter(([b, s]) => r.left < s.right && s.left < r.right && r.top < s.bottom && s.top < r.bottom)
+            .map(([b]) => `${svg.id}: ${a} / ${b}`));
+        })"""
+    )
+    assert overlaps == []
+
+
+def test_screenshot_is_not_blank(page, live, judged):
+    image = pytest.importorskip("PIL.Image", reason="looks at pixels with Pillow")
+    told(live, judged)
+    page.wait_for("document.querySelectorAll('#world .number').length === 3")
+    with image.open(io.BytesIO(page.screenshot())) as shot:
+        found = {color for _, color in shot.convert("RGB").getcolors(1 << 22)}
+    assert {(0x00, 0x72, 0xB2), (0xD5, 0x5E, 0x00), (0x55, 0x55, 0x55)} <= found
