@@ -1,14 +1,19 @@
 """A robot that behaves as a script says.
 
-It stands on the view circle, drives to the goals and publishes poses and scans of an ellipse.
+It stands on the view circle, drives to the goals and publishes poses and scans of an ellipse. A process of its own, as
+are mapper and planner beside it (:func:`main`).
 """
 
 from __future__ import annotations
 
+import json
+import signal
+import sys
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import rclpy
 from action_server import Robot, action_types, place
 from geometry_msgs.msg import PoseStamped
 from rclpy.node import Node
@@ -17,8 +22,10 @@ from std_msgs.msg import Header
 
 from nbv_planner.episode.messages import pose_from_msg
 from nbv_planner.geometry import angle_difference
+from nbv_planner.ros import executables
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.io import conversions
+from nbv_planner.ros.nodes import nbv_planner as planner_module
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.pose import CameraPose, View
 from nbv_planner.world.scene import Scene
@@ -132,3 +139,14 @@ class ScriptedRobot(Node):
         if given_up or self.seconds() > self._way[-1, 0]:
             self._ended = len(server.goals)
             server.end("abort" if given_up else "succeed")
+
+
+def main() -> None:
+    """Run the robot of the script in the first argument (JSON), or the node that it names, with the action that is here."""
+    if (word := sys.argv.pop(1)) in executables.NODES:
+        planner_module.navigate_to_pose = lambda node: ACTION_TYPE
+        getattr(executables, word)()
+        return
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    rclpy.init()
+    rclpy.spin(ScriptedRobot(Script(**json.loads(word))))
