@@ -142,7 +142,7 @@ class ScriptedRobot(Node):
 
 
 def main() -> None:
-    """Run the robot of the script in the first argument (JSON), or the node that it names, with the action that is here."""
+    """Run the robot of the script in the first argument (JSON), or the node that it names; with the same action."""
     if (word := sys.argv.pop(1)) in executables.NODES:
         planner_module.navigate_to_pose = lambda node: ACTION_TYPE
         getattr(executables, word)()
