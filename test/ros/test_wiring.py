@@ -150,6 +150,29 @@ def test_publishers_of_two_names_are_not_merged_until_one_is_left(world, robot):
     world.spin_until(lambda: poses_taken(mapper) == 2, "the pose of the one that is left")
 
 
+INPUTS_OF_ONE_SOURCE = [
+    *((SurfaceMapperNode, topic) for topic in ("scan", "camera_pose", "goal_pose")),
+    *((NbvPlannerNode, topic) for topic in ("surface", "camera_pose")),
+    (DepthCamera, "goal_pose"),
+]  # fmt: skip
+KINDS = {"scan": LaserScan, "camera_pose": PoseStamped, "goal_pose": PoseStamped, "surface": PointCloud2}
+
+
+@pytest.mark.parametrize(("cls", "topic"), INPUTS_OF_ONE_SOURCE)
+def test_every_input_that_two_nodes_publish_is_refused_with_both_names(world, robot, cls, topic):
+    node = world.start(cls)
+    send = world.speaker(KINDS[topic], topic, qos.latched())
+    robot.speaker(KINDS[topic], topic, qos.latched())
+    other = robot._add(Node("other", context=robot.context, use_global_arguments=False))
+    other.create_publisher(KINDS[topic], topic, qos.latched())
+    words = f"/{topic} is published by /other and /peer"
+    world.spin_until(lambda: words in world.diagnosis(node).message, "both to be named")
+    assert world.diagnosis(node).level == DiagnosticStatus.WARN
+    send(KINDS[topic]())
+    reason = f"{topic}.several_publishers"
+    world.spin_until(lambda: world.drops(node).get(reason) == 1, "the drop")
+
+
 def test_two_launches_of_the_same_names_are_told_apart_by_their_numbers(world, robot):
     mapper = world.start(SurfaceMapperNode, grid_size=100)
     send = world.speaker(PoseStamped, "camera_pose")
