@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -163,6 +165,20 @@ def test_a_file_that_cannot_be_written_is_counted_and_mapping_goes_on(world, tmp
     mapper, feed = one_view(world, tmp_path / "no folder" / "map.npz")
     assert bytes(feed.surfaces[-1].data) == surface_of((HERE, 0))
     assert world.drops(mapper)["state.not_written"] >= 1
+
+
+@pytest.mark.parametrize("kind", ["FIFO", "character device"])
+@pytest.mark.parametrize("cls", [DepthCamera, SurfaceMapperNode, NbvPlannerNode])
+def test_a_node_neither_waits_for_nor_replaces_what_is_no_file(world, tmp_path, capfd, cls, kind):
+    path = "/dev/zero" if kind == "character device" else str(tmp_path / "state")
+    if kind == "FIFO":
+        os.mkfifo(path)
+    node = world.start(cls, **{"map_file" if cls is SurfaceMapperNode else "state_file": path})
+    assert world.drops(node)["state.unreadable"] == 1
+    assert f"cannot read {path}: it is a {kind}, must be a regular file" in capfd.readouterr().err
+    answer = world.call(Trigger, f"{node.get_name()}/save") if cls is not DepthCamera else None
+    assert answer is None or (not answer.success and f"it is a {kind}" in answer.message)
+    assert not Path(path).is_file()
 
 
 def test_a_slow_disk_holds_up_no_message_and_no_service(world, map_file, monkeypatch):
