@@ -19,6 +19,8 @@ from launch.launch_description_sources import get_launch_description_from_python
 from launch_ros.actions import Node
 
 from launch import LaunchContext
+from nbv_planner.planning.objectives import EXPECTED, OBJECTIVES, TRUTH_OBJECTIVES
+from nbv_planner.planning.planners import PLANNERS
 
 ROOT = Path(__file__).parents[2]
 NODES = {
@@ -66,6 +68,15 @@ def test_every_argument_is_described(name):
     for argument in arguments.values():
         assert argument.description.endswith(".")
         assert argument.default_value is not None  # every argument may be left out
+
+
+@pytest.mark.parametrize("name", NODES)
+def test_every_objective_and_planner_is_described(name):
+    """Also those that know the true object, with where they may be used."""
+    arguments = {argument.name: argument.description for argument in described(name).get_launch_arguments()}
+    words = set(re.findall(r"\w+", arguments["objective"]))
+    assert words >= {*OBJECTIVES, EXPECTED, *TRUTH_OBJECTIVES, "OS", "OSM", "simulate"}
+    assert set(re.findall(r"\w+", arguments["planner"])) >= set(PLANNERS)
 
 
 @pytest.mark.parametrize("name", NODES)
