@@ -17,9 +17,11 @@ from nbv_planner.episode.parameter_files import (
 )
 from nbv_planner.episode.parameters import NODE_SETTINGS, EpisodeConfig, config_from_parameters
 from nbv_planner.errors import ConfigFileError
+from nbv_planner.mapping.matching import ArrivalSettings
 from nbv_planner.mapping.robust_fit import RobustSettings
 from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.termination import TerminationSettings
+from nbv_planner.planning.view_space import CircleViewSpace, ViewSpaceSettings
 from nbv_planner.settings import settings_of
 
 CONFIG = Path(__file__).parents[1] / "config"
@@ -246,6 +248,17 @@ def test_what_mapper_and_planner_both_have_is_the_same_in_both(path):
     mapper, planner = found["surface_mapper"], found["nbv_planner"]
     for key in set(mapper) & set(planner) - {"camera_frame"}:
         assert mapper[key] == planner[key], key
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
+def test_tolerances_of_a_shipped_file_tell_neighbouring_candidates_apart(path):
+    parameters = load_parameters(path)
+    scene, values = config_from_parameters(parameters).scene, parameters["nbv_planner"]
+    views, arrival = (
+        cls(**{name: values[name] for name, _, _ in settings_of(cls) if name in values})
+        for cls in (ViewSpaceSettings, ArrivalSettings)
+    )
+    assert CircleViewSpace(views, scene.view_distance).indistinct(arrival) == ""
 
 
 def test_shared_geometry_is_given_once():
