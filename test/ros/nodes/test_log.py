@@ -192,7 +192,7 @@ def test_a_check_is_told_by_the_mapper_when_it_begins_to_fail_and_when_it_is_goo
 
 
 def test_a_goal_that_is_not_reached_is_told_with_its_distance_and_when_it_is_given_up(world, logged):
-    world.start(NbvPlannerNode, **ENDLESS, goal_timeout=1.0, goal_retries=1)
+    planner = world.start(NbvPlannerNode, **ENDLESS, goal_timeout=1.0, goal_retries=1)
     robot = Robot(world, drives=False).begin()
     goal = pose_from_msg(robot.goal(1))
     robot.send_pose(pose_msg(CameraPose(goal.x + 0.06, goal.y, goal.yaw + 0.007), robot.now()))
@@ -202,6 +202,7 @@ def test_a_goal_that_is_not_reached_is_told_with_its_distance_and_when_it_is_giv
     assert status.level == DiagnosticStatus.WARN
     assert status_values(status)["last_miss"] == f"{missed}retry 1 of 1"
     logged.line("WARN", words)
+    assert missed in world.diagnosis(planner).message
     logged.line("WARN", f"view 1 {missed}given up after 1 retries; left out for 300 s")
     robot.goal(3)
     robot.arrive()
@@ -261,6 +262,7 @@ def test_the_end_is_summed_up_in_a_line(world, logged):
     assert f"coverage {float(done['coverage_estimate']):.1%} by the width of the band" in line
     turn = math.remainder(robot.goal_angle(2) - robot.goal_angle(1), 2 * math.pi)
     assert f"{abs(turn) * 10.0:.1f} m between the views" in line
+    assert re.search(r", \d+\.\d s, ", line)
     assert line.endswith("its state is not saved: ~/save needs state_file, that of the mapper map_file")
     assert len(logged.lines("INFO", "DONE")) == 1
 
