@@ -80,6 +80,15 @@ def test_session_waits_for_surface_pose_and_subscribers_by_name():
     assert run.state is State.PLANNING
 
 
+def test_after_the_first_view_no_subscriber_of_the_goals_is_waited_for():
+    """Neither a recorder that has died nor a robot that the middleware does not list for a while holds it up."""
+    run = ready()
+    run.update(SECOND)
+    run.inputs.subscribers, run.inputs.unrecorded = 0, ("/scan",)
+    assert take_view(run, 2 * SECOND) is not None
+    assert (run.state, run.missing()) == (State.MOVING, [])
+
+
 def test_first_goal_is_the_best_view_on_the_circle_looking_at_the_centre():
     run = ready()
     goal = run.update(5 * SECOND)
