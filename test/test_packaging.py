@@ -15,6 +15,7 @@ from xml.etree import ElementTree
 import pytest
 
 import nbv_planner
+from nbv_planner.errors import remedy
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "nbv_planner"
@@ -203,18 +204,47 @@ def test_ros2_run_finds_the_executables():
     assert "install_scripts=$base/lib/nbv_planner" in (ROOT / "setup.cfg").read_text().replace(" ", "")
 
 
+# A plugin that imports each module while its folder is collected.
+EARLY = "import runpy\ndef pytest_pycollect_makemodule(module_path):\n    runpy.run_path(str(module_path))\n"
+
+
 def test_a_module_that_skips_itself_takes_no_other_tests_with_it(tmp_path):
     """Also under a plugin that imports each module while its folder is collected, as launch_testing's does."""
     (tmp_path / "conftest.py").write_text((ROOT / "test" / "conftest.py").read_text(encoding="utf-8"))
-    (tmp_path / "early.py").write_text(
-        "import runpy\ndef pytest_pycollect_makemodule(module_path):\n    runpy.run_path(str(module_path))\n"
-    )
+    (tmp_path / "early.py").write_text(EARLY)
     (tmp_path / "test_a.py").write_text("import pytest\npytest.importorskip('no_such_package')\n")
     (tmp_path / "test_b.py").write_text("def test_something():\n    pass\n")
     command = [sys.executable, "-m", "pytest", "-p", "early", "--collect-only", "-q", "--rootdir", str(tmp_path)]
     plain = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}  # those of colcon test
     run = subprocess.run(command, cwd=tmp_path, env=plain, capture_output=True, text=True, check=False)
     assert "test_b.py::test_something" in run.stdout, run.stdout + run.stderr
+
+
+def test_every_test_is_collected_where_a_library_of_one_module_is_missing(tmp_path):
+    """As on a machine with ROS and without IR-SIM, under such a plugin."""
+    (tmp_path / "irsim.py").write_text("raise ImportError\n")
+    (tmp_path / "early.py").write_text(EARLY)
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", str(ROOT / "test" / "ros")]
+    plain = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}
+    path = os.pathsep.join([str(tmp_path), plain.get("PYTHONPATH", "")]).rstrip(os.pathsep)
+    collected = [
+        {line for line in run.stdout.splitlines() if "::" in line and "test_irsim_example" not in line}
+        for run in (
+            subprocess.run(words, env=env, cwd=ROOT, capture_output=True, text=True, check=False)
+            for words, env in ((command, plain), ([*command, "-p", "early"], {**plain, "PYTHONPATH": path}))
+        )
+    ]
+    assert collected[1] == collected[0]
+    assert len(collected[0]) > 500 or not importlib.util.find_spec("rclpy")
+
+
+def test_the_advice_to_install_holds_where_pip_refuses_the_python_of_the_system():
+    """As Ubuntu 24.04 does: it names a virtual environment, wherever it is given."""
+    assert remedy("ros") == "pip install '.[ros]' in the checkout, in a virtual environment"
+    assert [path.name for path in PACKAGE.rglob("*.py") if "pip install" in path.read_text("utf-8")] == ["errors.py"]
+    for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
+        for line in path.read_text(encoding="utf-8").splitlines():
+            assert "pip install" not in line or re.search(r"virtual environment|venv", line), f"{path.name}: {line}"
 
 
 def test_parameter_tables_of_the_reference_are_those_of_the_code():
