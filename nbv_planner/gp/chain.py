@@ -32,16 +32,11 @@ class MaternChain:
     closed by :math:`x(2πλ) = x(0)`. There is no prior on x at any node: the circle alone makes the law proper,
     with covariance :math:`(I-A)^{-1} Q\,(I-A)^{-T}` for one whole turn. `q` is chosen so that its first entry is
     the prior variance k(0).
-
-    Attributes:
-        order: number p of derivatives of f in the state.
-        rate: decay rate λ, 1/rad.
-        variance: prior variance k(0), m².
     """
 
-    order: int
-    rate: float
-    variance: float
+    order: int  #: number p of derivatives of f in the state.
+    rate: float  #: decay rate λ, 1/rad.
+    variance: float  #: prior variance k(0), m².
 
     @staticmethod
     @lru_cache(maxsize=16)

@@ -83,9 +83,6 @@ class SurfaceMapper:
 
     Unless the solver is set to `dense`, time and memory of an update do not grow with the number of measurements:
     beyond some thousand distinct angles, neighbouring ones are merged (:class:`CondensedMeasurements`).
-
-    Attributes:
-        solver: solution of the newest belief, `fast`, `condensed` or `dense`; before the first one the setting.
     """
 
     def __init__(self, kernel: Kernel, settings: MapperSettings, *, grid: FloatArray | None = None) -> None:
@@ -129,6 +126,7 @@ class SurfaceMapper:
         self._views = 0
         self._hits: NDArray[np.integer[Any]] = np.zeros(len(self._grid), dtype=np.uint32)
         self._evidence = Evidence.none(self._grid)
+        #: solution of the newest belief, `fast`, `condensed` or `dense`; before the first one the setting.
         self.solver = self._settings.solver
 
     def state(self) -> dict[str, NDArray[Any]]:

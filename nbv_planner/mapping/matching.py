@@ -179,21 +179,13 @@ class MatchingSettings(Settings):
 
 @dataclass(frozen=True, eq=False)
 class MatchedScan:
-    """A scan and the pose it was taken at.
+    """A scan and the pose it was taken at."""
 
-    Attributes:
-        stamp: time of the scan, nanoseconds.
-        scan: the scan.
-        pose: pose of the camera at that time.
-        view: number of goals received before it was returned.
-        frame: frame of the camera.
-    """
-
-    stamp: int
-    scan: Scan
-    pose: CameraPose
-    view: int = 0
-    frame: str = ""
+    stamp: int  #: time of the scan, nanoseconds.
+    scan: Scan  #: the scan.
+    pose: CameraPose  #: pose of the camera at that time.
+    view: int = 0  #: number of goals received before it was returned.
+    frame: str = ""  #: frame of the camera.
 
 
 class PoseSource(Protocol):

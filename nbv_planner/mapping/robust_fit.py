@@ -32,17 +32,11 @@ from nbv_planner.settings import Settings, setting
 
 @dataclass(frozen=True, eq=False)
 class Beams:
-    """Measurements in order of arrival. Immutable.
+    """Measurements in order of arrival. Immutable."""
 
-    Attributes:
-        hits: where the beams met the surface.
-        scan: number of the scan that each is from, shape (n,), rising.
-        view: number of the view that each is from, shape (n,), rising.
-    """
-
-    hits: Measurements
-    scan: NDArray[np.intp]
-    view: NDArray[np.intp]
+    hits: Measurements  #: where the beams met the surface.
+    scan: NDArray[np.intp]  #: number of the scan that each is from, shape (n,), rising.
+    view: NDArray[np.intp]  #: number of the view that each is from, shape (n,), rising.
 
     @classmethod
     def none(cls) -> Beams:
@@ -93,20 +87,13 @@ class Linearised:
     :math:`f + δ` is crossed :math:`δ/h'` further on. So the range gives :math:`δ = -t\,h'`, with the standard deviation
     :math:`σ|h'|` (at least σ, which covers that the surface is not straight). Where a beam does not cross the contour
     nearby, the radius of the hit is used at its own angle.
-
-    Attributes:
-        angle: where each measures, shape (n,), radians.
-        radius: measured radius, shape (n,), metres.
-        std: standard deviation of it without outliers, shape (n,), metres.
-        slope: relative slope of the contour there, shape (n,), 1/rad.
-        mean: radius of the contour there, shape (n,), metres.
     """
 
-    angle: FloatArray
-    radius: FloatArray
-    std: FloatArray
-    slope: FloatArray
-    mean: FloatArray
+    angle: FloatArray  #: where each measures, shape (n,), radians.
+    radius: FloatArray  #: measured radius, shape (n,), metres.
+    std: FloatArray  #: standard deviation of it without outliers, shape (n,), metres.
+    slope: FloatArray  #: relative slope of the contour there, shape (n,), 1/rad.
+    mean: FloatArray  #: radius of the contour there, shape (n,), metres.
 
     def chosen(self, mask: BoolArray) -> Linearised:
         """Those measurements for which `mask`, shape (n,), is true."""
@@ -291,21 +278,13 @@ _LEAST_WEIGHT = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class RobustFit:
-    """Result of a fit.
+    """Result of a fit."""
 
-    Attributes:
-        posterior: belief given the weighted measurements.
-        trusted: the same in a form that does not round off.
-        data: the measurements, linearised about the last contour.
-        weight: weight of each, shape (n,); that of an outlier is about 0.
-        rounds: number of rounds.
-    """
-
-    posterior: Posterior
-    trusted: Posterior
-    data: Linearised
-    weight: FloatArray
-    rounds: int
+    posterior: Posterior  #: belief given the weighted measurements.
+    trusted: Posterior  #: the same in a form that does not round off.
+    data: Linearised  #: the measurements, linearised about the last contour.
+    weight: FloatArray  #: weight of each, shape (n,); that of an outlier is about 0.
+    rounds: int  #: number of rounds.
 
     def weighted(self, chosen: BoolArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Angles (radians), radii and standard deviations with the weights in (metres) of the `chosen` measurements.

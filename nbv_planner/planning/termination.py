@@ -78,17 +78,11 @@ SUCCESSES = (TerminationReason.COVERED, TerminationReason.BAND_NARROW, Terminati
 
 @dataclass(frozen=True)
 class Termination:
-    """Why an episode ended.
+    """Why an episode ended."""
 
-    Attributes:
-        reason: which rule ended it.
-        figures: the numbers the rule depends on, by name.
-        detail: one sentence for display.
-    """
-
-    reason: TerminationReason
-    figures: dict[str, float] = field(default_factory=dict)
-    detail: str = ""
+    reason: TerminationReason  #: which rule ended it.
+    figures: dict[str, float] = field(default_factory=dict)  #: the numbers the rule depends on, by name.
+    detail: str = ""  #: one sentence for display.
 
 
 @dataclass(frozen=True)
@@ -150,22 +144,15 @@ def doubtful(success: Termination, belief: SurfaceBelief) -> Termination:
 
 
 class TerminationMonitor:
-    """Watches an episode and decides when it ends.
-
-    Attributes:
-        settings: its limits.
-        certificate: judges the coverage by posterior shapes; None if switched off.
-        history: estimated coverage after each view so far.
-        estimate: result of the certificate after the last view; None before the first, and without a certificate.
-        doubted: number of views after which the episode would have ended with a success but for the checks.
-    """
+    """Watches an episode and decides when it ends."""
 
     def __init__(self, settings: TerminationSettings, certificate: CoverageCertificate | None = None) -> None:
-        self.settings = settings
-        self.certificate = certificate
-        self.history: list[float] = []
+        self.settings = settings  #: its limits.
+        self.certificate = certificate  #: judges the coverage by posterior shapes; None if switched off.
+        self.history: list[float] = []  #: estimated coverage after each view so far.
+        #: result of the certificate after the last view; None before the first, and without a certificate.
         self.estimate: CoverageEstimate | None = None
-        self.doubted = 0
+        self.doubted = 0  #: number of views after which the episode would have ended with a success but for the checks.
         self._covered: tuple[SurfaceBelief | None, float, float] = (None, 0.0, 0.0)
 
     def reset(self) -> None:

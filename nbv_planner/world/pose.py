@@ -24,21 +24,18 @@ _ON_CIRCLE = 1e-9
 class PoseCovariance:
     """Covariance of the errors in x, y (metres, object frame) and yaw (radians).
 
-    Attributes:
-        xx, xy, yy: variances and covariance of x and y, m².
-        xyaw, yyaw: covariance of x, and of y, with yaw, m·rad.
-        yawyaw: variance of yaw, rad².
-
     Raises:
         InputRejectedError: reason `covariance`: a value is not finite, or there is no such covariance.
     """
 
+    #: variances and covariance of x and y, m².
     xx: float
     xy: float
     yy: float
+    #: covariance of x, and of y, with yaw, m·rad.
     xyaw: float
     yyaw: float
-    yawyaw: float
+    yawyaw: float  #: variance of yaw, rad².
 
     def __post_init__(self) -> None:
         if not all(math.isfinite(value) for value in astuple(self)):

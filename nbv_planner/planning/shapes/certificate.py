@@ -27,19 +27,12 @@ _GRAZED = 1.5
 
 @dataclass(frozen=True)
 class CoverageEstimate:
-    """Posterior of the coverage.
+    """Posterior of the coverage."""
 
-    Attributes:
-        mean: its mean, in [0, 1].
-        lower: its lower bound at the required confidence.
-        upper: its upper bound.
-        probability: posterior probability that it is at least the target, and the margin beyond it.
-    """
-
-    mean: float
-    lower: float
-    upper: float
-    probability: float
+    mean: float  #: its mean, in [0, 1].
+    lower: float  #: its lower bound at the required confidence.
+    upper: float  #: its upper bound.
+    probability: float  #: posterior probability that it is at least the target, and the margin beyond it.
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,18 +55,12 @@ class CoverageCertificate:
     (:func:`nbv_planner.planning.shapes.shape_coverage.unseen_fraction`) has not been covered though it is within reach.
 
     The probability is as good as the prior of the shapes: how often it holds is to be measured.
-
-    Attributes:
-        sampler: draws the shapes.
-        scene: geometry.
-        target: required coverage, in (0, 1].
-        density: see :func:`nbv_planner.planning.shapes.shape_coverage.surface_density`.
     """
 
-    sampler: ShapeSampler
-    scene: Scene
-    target: float
-    density: str = "crossings"
+    sampler: ShapeSampler  #: draws the shapes.
+    scene: Scene  #: geometry.
+    target: float  #: required coverage, in (0, 1].
+    density: str = "crossings"  #: see :func:`nbv_planner.planning.shapes.shape_coverage.surface_density`.
 
     def coverages(self, belief: SurfaceBelief, taken: FloatArray) -> FloatArray:
         """Coverage of each drawn shape, shape (S,), in [0, 1], after the views `taken`, shape (T,), radians.

@@ -36,23 +36,14 @@ _TRUTH_ANGLES = 720
 
 @dataclass(frozen=True, eq=False)
 class EpisodeContent:
-    """An episode of which the first `shown` views are drawn; axis limits come from all of it.
+    """An episode of which the first `shown` views are drawn; axis limits come from all of it."""
 
-    Attributes:
-        steps: all steps.
-        views: the same views judged against the true object; empty if there is none.
-        shape: the true object, None if it is not known.
-        scene: bounds, view circle and cone.
-        title: title above the picture.
-        shown: number of views to draw.
-    """
-
-    steps: Sequence[Step]
-    views: Sequence[ViewRecord]
-    shape: PolarObject | None
-    scene: Scene
-    title: str
-    shown: int
+    steps: Sequence[Step]  #: all steps.
+    views: Sequence[ViewRecord]  #: the same views judged against the true object; empty if there is none.
+    shape: PolarObject | None  #: the true object, None if it is not known.
+    scene: Scene  #: bounds, view circle and cone.
+    title: str  #: title above the picture.
+    shown: int  #: number of views to draw.
 
     @property
     def shown_steps(self) -> Sequence[Step]:
