@@ -29,18 +29,12 @@ FAILURES_FOLDER = "failures"
 
 @dataclass(frozen=True)
 class SweepResults:
-    """Saved results of a sweep, in the order of its cases, not of their execution.
-
-    Attributes:
-        manifest: `format`, `format_version`, `sweep` (all settings), `versions`, `cases` (their number).
-        measured: records by measure; each holds its `case`.
-        failures: `case`, `error` and `traceback` of each case that ended in an error.
-    """
+    """Saved results of a sweep, in the order of its cases, not of their execution."""
 
     folder: Path
-    manifest: dict[str, Any]
-    measured: dict[str, list[dict[str, Any]]]
-    failures: list[dict[str, Any]]
+    manifest: dict[str, Any]  #: `format`, `format_version`, `sweep` (all settings), `versions`, `cases` (their number).
+    measured: dict[str, list[dict[str, Any]]]  #: records by measure; each holds its `case`.
+    failures: list[dict[str, Any]]  #: `case`, `error` and `traceback` of each case that ended in an error.
 
     @property
     def episodes(self) -> list[dict[str, Any]]:
@@ -140,22 +134,13 @@ _Entered = TypeVar("_Entered", bound="RunFolder")
 
 
 class RunFolder:
-    """Context manager for a folder of the results of many runs, that this process alone writes into.
+    """Context manager for a folder of the results of many runs, that this process alone writes into."""
 
-    Attributes:
-        format, format_version: of the manifest.
-        what: what is run, in one word: key of the manifest.
-        description: name of the file that holds `text`.
-        folders: subfolders that are written into.
-        path: the folder.
-        notes: what the user should know about a resumed folder.
-    """
-
-    format: ClassVar[str]
-    format_version: ClassVar[int] = FORMAT_VERSION
-    what: ClassVar[str]
-    description: ClassVar[str]
-    folders: ClassVar[tuple[str, ...]] = ("runs",)
+    format: ClassVar[str]  #: of the manifest.
+    format_version: ClassVar[int] = FORMAT_VERSION  #: of the manifest.
+    what: ClassVar[str]  #: what is run, in one word: key of the manifest.
+    description: ClassVar[str]  #: name of the file that holds `text`.
+    folders: ClassVar[tuple[str, ...]] = ("runs",)  #: subfolders that are written into.
 
     def __init__(
         self, path: str | Path, content: Mapping[str, Any], text: str, *, resume: bool = False, **extra: Any
@@ -170,8 +155,8 @@ class RunFolder:
             ResultsError: the folder holds something else, another run or another format version, or something and
                 `resume` is not set.
         """
-        self.path = Path(path)
-        self.notes: list[str] = []
+        self.path = Path(path)  #: the folder.
+        self.notes: list[str] = []  #: what the user should know about a resumed folder.
         self._content, self._text, self._resume, self._extra = content, text, resume, extra
         self._stack = contextlib.ExitStack()
         self._check()

@@ -159,23 +159,18 @@ def optimum_for(
 
 @dataclass(frozen=True)
 class Optimality:
-    r"""An episode compared with the best sets of as many views.
+    r"""An episode compared with the best sets of as many views."""
 
-    Attributes:
-        regret: :math:`R(T) = (1 - 1/e)\,F(Θ^*_T) - F(θ_{1:T})` after each view, in surface points; not positive where
-            the guarantee of the greedy planner is met.
-        approximation_ratio: :math:`F(θ_{1:T}) / F(Θ^*_T)` after each view, NaN if nothing can be seen. Above 1 only if
-            a view is none of the optimum's candidates.
-        views_95: T95 of the episode, None if it stays below 95 %.
-        views_95_relative: T95 over the least possible one, None if either does not exist.
-        proved: whether the optimum is proved for each number of views that the episode has; else regret and ratio
-            compare with the best set that is known.
-    """
-
+    #: :math:`R(T) = (1 - 1/e)\,F(Θ^*_T) - F(θ_{1:T})` after each view, in surface points; not positive where the
+    #: guarantee of the greedy planner is met.
     regret: tuple[float, ...]
+    #: :math:`F(θ_{1:T}) / F(Θ^*_T)` after each view, NaN if nothing can be seen. Above 1 only if a view is none of the
+    #: optimum's candidates.
     approximation_ratio: tuple[float, ...]
-    views_95: int | None
-    views_95_relative: float | None
+    views_95: int | None  #: T95 of the episode, None if it stays below 95 %.
+    views_95_relative: float | None  #: T95 over the least possible one, None if either does not exist.
+    #: whether the optimum is proved for each number of views that the episode has; else regret and ratio compare with
+    #: the best set that is known.
     proved: bool
 
 

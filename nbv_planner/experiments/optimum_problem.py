@@ -103,10 +103,7 @@ def maximum_coverage(problem: CoverageProblem, views: int, *, time_limit: float)
     If the views that see a point are consecutive on the circle for every point, the linear relaxation is integral: an
     arc through θ = 0 is T less its complement, so that every row is an interval with one sign, beside an identity; such
     a matrix is totally unimodular. On star-shaped objects that holds for all but few points, and the solver needs
-    hardly any branching.
-
-    Returns:
-        The best set found within `time_limit` (seconds) and the proved bound; an empty set if that was too short.
+    hardly any branching. The set is the best found within `time_limit` (seconds), empty if that was too short.
 
     Raises:
         DependencyError: SciPy is older than 1.9 and has no `scipy.optimize.milp`.
@@ -123,21 +120,14 @@ def maximum_coverage(problem: CoverageProblem, views: int, *, time_limit: float)
 
 @dataclass(frozen=True)
 class Optimum:
-    r"""The best coverage by each number of views, up to all that the candidates can see.
+    r"""The best coverage by each number of views, up to all that the candidates can see."""
 
-    Attributes:
-        surface_points: number `|S|` of surface points.
-        reachable: number of points that some candidate sees; the others cannot be covered at all.
-        best_coverage: :math:`F(Θ^*_T)` in points at index T − 1, or the best that was found; ends with `reachable`.
-        bounds: proved upper bound of each.
-        best_views: indices of the candidates of each best set.
-    """
-
-    surface_points: int
-    reachable: int
+    surface_points: int  #: number `|S|` of surface points.
+    reachable: int  #: number of points that some candidate sees; the others cannot be covered at all.
+    #: :math:`F(Θ^*_T)` in points at index T − 1, or the best that was found; ends with `reachable`.
     best_coverage: tuple[int, ...]
-    bounds: tuple[int, ...]
-    best_views: tuple[tuple[int, ...], ...]
+    bounds: tuple[int, ...]  #: proved upper bound of each.
+    best_views: tuple[tuple[int, ...], ...]  #: indices of the candidates of each best set.
 
     def __post_init__(self) -> None:
         """Check that the parts are consistent; those of a file may not be."""

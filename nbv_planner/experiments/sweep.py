@@ -76,26 +76,20 @@ def object_class(text: str) -> str:
 
 @dataclass(frozen=True)
 class Sweep:
-    """What to run: every planner on every object (as text), in every protocol, with every seed.
-
-    Attributes:
-        planners: settings of the planners by label; their `planner_seed` is the seed of the case.
-        seeds: they give the sensor noise and the random planner.
-        measures: what is measured in each case.
-        base: all other settings; its object, protocol, planner and sensor seed are not used.
-        own_settings: by label of a planner the fields, by group, that replace those of `base` for it.
-        text: content of the file that it was read from.
-    """
+    """What to run: every planner on every object (as text), in every protocol, with every seed."""
 
     name: str
     objects: tuple[str, ...]
+    #: settings of the planners by label; their `planner_seed` is the seed of the case.
     planners: Mapping[str, PlannerSettings]
     protocols: tuple[str, ...]
-    seeds: tuple[int, ...] = (0,)
-    measures: tuple[str, ...] = (EPISODE,)
+    seeds: tuple[int, ...] = (0,)  #: they give the sensor noise and the random planner.
+    measures: tuple[str, ...] = (EPISODE,)  #: what is measured in each case.
+    #: all other settings; its object, protocol, planner and sensor seed are not used.
     base: EpisodeConfig = field(default_factory=EpisodeConfig)
+    #: by label of a planner the fields, by group, that replace those of `base` for it.
     own_settings: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
-    text: str = field(default="", compare=False, repr=False)
+    text: str = field(default="", compare=False, repr=False)  #: content of the file that it was read from.
 
     def cases(self) -> list[Case]:
         """All cases. Planners change fastest: the first part of a sweep already compares them all."""

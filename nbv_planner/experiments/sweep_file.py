@@ -31,19 +31,14 @@ Scalar = str | int | float | bool | None
 class Located:
     """A value of a YAML file: its position, and its content, read on demand.
 
-    Attributes:
-        path: keys that lead to it, for example `planners.CSW`; empty for the whole file.
-        line: number of the line, from 1; for an entry of a mapping that of its key.
-        node: what YAML has parsed there.
-
     Raises:
         ConfigFileError: by all that reads its content: it is something else; names the file, the line and the keys.
     """
 
     file: str
-    path: str
-    line: int
-    node: yaml.Node
+    path: str  #: keys that lead to it, for example `planners.CSW`; empty for the whole file.
+    line: int  #: number of the line, from 1; for an entry of a mapping that of its key.
+    node: yaml.Node  #: what YAML has parsed there.
 
     def error(self, text: object) -> ConfigFileError:
         """Error that names the file, the line and the keys."""

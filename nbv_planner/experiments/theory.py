@@ -176,23 +176,14 @@ def _from_theory(
 
 @dataclass(frozen=True)
 class CapacityConstants:
-    r"""Constants of lemma 2-6, for the kernel scaled to k(0) = 1 and the noise scaled with it.
+    r"""Constants of lemma 2-6, for the kernel scaled to k(0) = 1 and the noise scaled with it."""
 
-    Attributes:
-        c_1: normalises the spectrum, so that it sums to k(0).
-        c_2: with the spectrum written in :math:`m^2`.
-        c_3: :math:`λ_m \le C_3 m^{-(2ν+1)}`.
-        c_4: :math:`(C_3/σ_ε^2)^{1/(2ν+1)}`.
-        power: :math:`2ν + 1`.
-        noise_var: :math:`σ_ε^2/σ_f^2`.
-    """
-
-    c_1: float
-    c_2: float
-    c_3: float
-    c_4: float
-    power: float
-    noise_var: float
+    c_1: float  #: normalises the spectrum, so that it sums to k(0).
+    c_2: float  #: with the spectrum written in :math:`m^2`.
+    c_3: float  #: :math:`λ_m \le C_3 m^{-(2ν+1)}`.
+    c_4: float  #: :math:`(C_3/σ_ε^2)^{1/(2ν+1)}`.
+    power: float  #: :math:`2ν + 1`.
+    noise_var: float  #: :math:`σ_ε^2/σ_f^2`.
 
     def bound(self, rounds: float) -> float:
         r"""Bound :math:`C_4 T^{1/(2ν+1)} L^{2ν/(2ν+1)} + L` with :math:`L = \log(1 + T/σ_ε^2)`, nats."""

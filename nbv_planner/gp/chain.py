@@ -32,16 +32,11 @@ class MaternChain:
     closed by :math:`x(2πλ) = x(0)`. There is no prior on x at any node: the circle alone makes the law proper,
     with covariance :math:`(I-A)^{-1} Q\,(I-A)^{-T}` for one whole turn. `q` is chosen so that its first entry is
     the prior variance k(0).
-
-    Attributes:
-        order: number p of derivatives of f in the state.
-        rate: decay rate λ, 1/rad.
-        variance: prior variance k(0), m².
     """
 
-    order: int
-    rate: float
-    variance: float
+    order: int  #: number p of derivatives of f in the state.
+    rate: float  #: decay rate λ, 1/rad.
+    variance: float  #: prior variance k(0), m².
 
     @staticmethod
     @lru_cache(maxsize=16)
@@ -148,11 +143,8 @@ def draw_prior(
     The rest of the series has the variance :math:`2\sum_{m\ge M/2} s_m`, for the default kernel and M = 4096 less
     than 1e-6 of k(0); the derivative of order d loses :math:`2\sum_{m\ge M/2} m^{2d} s_m`.
 
-    for an even number M = `size` of angles and n = `count` draws, of the order d of the `derivative`; draws of equal
-    seeds belong together.
-
-    Returns:
-        Draws, shape (n, M), metres per radian to the power d.
+    M = `size` is an even number of angles, n = `count` that of the draws, d the order of the `derivative`; draws of
+    equal seeds belong together. They have shape (n, M), metres per radian to the power d.
     """
     return prior_series(kernel, generator.standard_normal((2, count, size // 2)), derivative=derivative)
 

@@ -106,22 +106,15 @@ class FastPosterior:
 
     Exact while at most `most` distinct angles have been measured; beyond, neighbours are merged
     (:class:`CondensedMeasurements`), so that memory and time stay bounded. No jitter is added.
-
-    Attributes:
-        kernel: covariance function, with ν = 1/2, 3/2 or 5/2.
-        prior_mean: constant prior mean m, metres.
-        pairing, data: plan of the grid, and the measurements.
-        cells: what is known about each grid cell, in the order of the nodes.
-        earlier: combined cells of an earlier posterior, to be updated; released once that is done.
-        stale: cells that have changed since, rising.
     """
 
-    kernel: PeriodicMatern
-    prior_mean: float
-    pairing: Pairing
-    data: CondensedMeasurements
-    cells: Arcs
-    earlier: Tree | None = None
+    kernel: PeriodicMatern  #: covariance function, with ν = 1/2, 3/2 or 5/2.
+    prior_mean: float  #: constant prior mean m, metres.
+    pairing: Pairing  #: plan of the grid.
+    data: CondensedMeasurements  #: the measurements.
+    cells: Arcs  #: what is known about each grid cell, in the order of the nodes.
+    earlier: Tree | None = None  #: combined cells of an earlier posterior, to be updated; released once that is done.
+    #: cells that have changed since, rising.
     stale: IntArray = dataclasses.field(default_factory=lambda: np.empty(0, dtype=np.intp))
 
     @classmethod

@@ -68,10 +68,7 @@ def dense_posterior(
 
     for the constant prior mean m, metres, at the M query angles of `grid`, radians. Measured are angles, radians, which
     may repeat, radii and their positive standard deviations, metres, shape (n,) each. The `table` holds covariances of
-    this kernel and grid, to be kept for the next call.
-
-    Returns:
-        Mean and standard deviation at `grid`, shape (M,) each, metres.
+    this kernel and grid, to be kept for the next call. Both results have shape (M,), metres.
     """
     if len(angle) == 0:
         return np.full(len(grid), prior_mean), np.full(len(grid), np.sqrt(kernel.variance))
@@ -191,8 +188,7 @@ def merge_repeats(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     r"""Replace measurements at equal angles by their precision-weighted mean; the posterior stays the same.
 
-    Returns:
-        Distinct angles (rising), their radii, and the *variances* :math:`1/\sum_i σ_i^{-2}`.
+    Gives distinct angles (rising), their radii, and the *variances* :math:`1/\sum_i σ_i^{-2}`.
     """
     distinct, group = np.unique(angle, return_inverse=True)
     weight = noise_std**-2.0

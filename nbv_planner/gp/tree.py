@@ -32,22 +32,14 @@ class Pairing:
 
     Where the number of stretches of a level is odd, the first one is left over. Behind it lie the first ones of all
     pairs and then the second ones, at every level, so that no level has to be copied to be combined.
-
-    Attributes:
-        node: distinct grid angles, rising, shape (N,), radians in [0, 2π).
-        back: which node each grid angle is, shape (M,).
-        order: the cells in the order in which they lie at the leaves, shape (N,).
-        place: where each cell lies, shape (N,).
-        sizes: number of stretches at each level, from the leaves to the ring.
-        following: where the next stretch around the circle lies, at each level from the ring to the one above the
-            leaves.
     """
 
-    node: FloatArray
-    back: IntArray
-    order: IntArray
-    place: IntArray
-    sizes: tuple[int, ...]
+    node: FloatArray  #: distinct grid angles, rising, shape (N,), radians in [0, 2π).
+    back: IntArray  #: which node each grid angle is, shape (M,).
+    order: IntArray  #: the cells in the order in which they lie at the leaves, shape (N,).
+    place: IntArray  #: where each cell lies, shape (N,).
+    sizes: tuple[int, ...]  #: number of stretches at each level, from the leaves to the ring.
+    #: where the next stretch around the circle lies, at each level from the ring to the one above the leaves.
     following: tuple[IntArray, ...]
 
     @classmethod
@@ -273,17 +265,11 @@ class Arcs(_Blocks):
 
 @dataclass(frozen=True, eq=False)
 class Meeting:
-    """How n pairs of stretches i and j meet, with W as in :meth:`Arcs.then`.
+    """How n pairs of stretches i and j meet, with W as in :meth:`Arcs.then`."""
 
-    Attributes:
-        met: law of the state m in between given the start, [W A | W(b + Cη) | W C], shape (d, 2d + 1, n).
-        reached: law of the end, and its covariance with m: [A | b | A_j W C], shape (d, 2d + 1, n).
-        spread: covariance C of the end given the start, shape (d, d, n).
-    """
-
-    met: FloatArray
-    reached: FloatArray
-    spread: FloatArray
+    met: FloatArray  #: law of the state m in between given the start, [W A | W(b + Cη) | W C], shape (d, 2d + 1, n).
+    reached: FloatArray  #: law of the end, and its covariance with m: [A | b | A_j W C], shape (d, 2d + 1, n).
+    spread: FloatArray  #: covariance C of the end given the start, shape (d, d, n).
 
     @classmethod
     def together(cls, parts: Sequence[Meeting]) -> Meeting:
@@ -411,20 +397,13 @@ class Tree:
     Each pair keeps the law of the state in its middle given those at its ends; at the leaves, where no pair is
     inside, that of the radius alone. The states of the ring are known jointly; from there each level adds the middles.
     Means, variances and samples are computed downwards likewise.
-
-    Attributes:
-        pairing: plan of the tree.
-        nodes: stretches of all levels above the leaves, one level behind the other; those of the ring come last.
-        leaf: laws of the middles of the pairs of leaves.
-        inner: laws of the middles of all other pairs, one level behind the other.
-        ring: the last stretches.
     """
 
-    pairing: Pairing
-    nodes: Arcs
-    leaf: Bridges
-    inner: Bridges
-    ring: Ring
+    pairing: Pairing  #: plan of the tree.
+    nodes: Arcs  #: stretches of all levels above the leaves, one level behind the other; those of the ring come last.
+    leaf: Bridges  #: laws of the middles of the pairs of leaves.
+    inner: Bridges  #: laws of the middles of all other pairs, one level behind the other.
+    ring: Ring  #: the last stretches.
 
     @classmethod
     def over(cls, cells: Arcs, pairing: Pairing) -> Tree:

@@ -23,19 +23,14 @@ class Evidence:
     The measurements :math:`(φ_i, r_i, σ_i)` nearest to a grid angle become one at their mean, weighted by
     :math:`w_i = σ_i^{-2}`, with the standard deviation :math:`(\sum_i w_i)^{-1/2}`. The slope of the surface within
     the cell is lost: half a grid step times its slope at most.
-
-    Attributes:
-        angle: mean angle of the measurements, shape (M,), radians, within half a step of the grid angle (so up to
-            that below 0 or above 2π); the grid angle itself where nothing was measured.
-        radius: mean radius, shape (M,), metres; 0 where nothing was measured.
-        std: its standard deviation, shape (M,), metres; +inf where nothing was measured.
-        free: radius from which on outwards the object is known not to be, shape (M,), metres; +inf where that is not
-            known.
     """
 
+    #: mean angle of the measurements, shape (M,), radians, within half a step of the grid angle (so up to that below 0
+    #: or above 2π); the grid angle itself where nothing was measured.
     angle: FloatArray
-    radius: FloatArray
-    std: FloatArray
+    radius: FloatArray  #: mean radius, shape (M,), metres; 0 where nothing was measured.
+    std: FloatArray  #: its standard deviation, shape (M,), metres; +inf where nothing was measured.
+    #: radius from which on outwards the object is known not to be, shape (M,), metres; +inf where that is not known.
     free: FloatArray
 
     @classmethod
@@ -108,27 +103,22 @@ _COLUMNS = ("angle", "radius", "std", "tilt", "distance", "bearing")
 class Measurements:
     """Surface measurements: polar angle, radius, and the standard deviation of the radius at that angle.
 
-    Attributes:
-        angle: shape (n,), radians, wrapped to [0, 2π) on construction.
-        radius: shape (n,), metres.
-        std: shape (n,), metres, positive.
-        tilt: angle from the outward radial direction to the direction of the beam, shape (n,), radians; 0 (the
-            default) where it is not known or does not matter.
-        distance: range from the camera, shape (n,), metres; 0 (the default) where it is not known.
-        bearing: direction of the beam against the line of sight, shape (n,), radians; 0 by default.
-        spread: covariance of the hit's displacement by errors of the camera's pose, shape (n, 3), metres²: radial,
-            radial with tangential, tangential; 0 by default.
-
     Raises:
         MeasurementError: sizes differ, a value is not finite, or a standard deviation is not positive.
     """
 
-    angle: FloatArray
-    radius: FloatArray
-    std: FloatArray
+    angle: FloatArray  #: shape (n,), radians, wrapped to [0, 2π) on construction.
+    radius: FloatArray  #: shape (n,), metres.
+    std: FloatArray  #: shape (n,), metres, positive.
+    #: angle from the outward radial direction to the direction of the beam, shape (n,), radians; 0 (the default) where
+    #: it is not known or does not matter.
     tilt: FloatArray | None = None
+    #: range from the camera, shape (n,), metres; 0 (the default) where it is not known.
     distance: FloatArray | None = None
+    #: direction of the beam against the line of sight, shape (n,), radians; 0 by default.
     bearing: FloatArray | None = None
+    #: covariance of the hit's displacement by errors of the camera's pose, shape (n, 3), metres²: radial, radial with
+    #: tangential, tangential; 0 by default.
     spread: FloatArray | None = None
 
     def __post_init__(self) -> None:
@@ -189,14 +179,9 @@ class Measurements:
 
         A return that moves by δ along a beam with tilt γ moves by :math:`δ\cosγ` in radius and by
         :math:`δ\sinγ/r` in angle, so at its angle it departs from a surface of relative slope :math:`s = f'/f` by
-        :math:`δ(\cosγ - s\sinγ)`.
-
-        Args:
-            slope: relative slope s of the surface at each measurement, shape (n,), 1/rad.
-
-        Returns:
-            The measurements with :math:`σ\,\max(1, |\cosγ - s\sinγ|)` as standard deviation: never less than that
-            of the range; to its square that of the camera's pose is added (:meth:`pose_variance`).
+        :math:`δ(\cosγ - s\sinγ)`; the `slope` s at each measurement has shape (n,), 1/rad. The new standard deviation
+        is :math:`σ\,\max(1, |\cosγ - s\sinγ|)`, never less than that of the range; to its square that of the camera's
+        pose is added (:meth:`pose_variance`).
         """
         assert self.tilt is not None
         assert self.spread is not None
@@ -208,27 +193,19 @@ class Measurements:
 
 @dataclass(frozen=True, eq=False)
 class SurfaceBelief:
-    """Gaussian belief about the radius on a grid of polar angles, with a confidence band. Immutable.
+    """Gaussian belief about the radius on a grid of polar angles, with a confidence band. Immutable."""
 
-    Attributes:
-        angle: grid, shape (M,), rising, radians; uniform over the circle. The thesis's grid counts 0 and 2π twice.
-        mean: posterior mean, shape (M,), metres.
-        std: posterior standard deviation, shape (M,), metres.
-        lower: lower confidence bound, shape (M,), metres.
-        upper: upper confidence bound, shape (M,), metres.
-        hits: measurements so far in each grid cell, counted where their beams meet the mean contour, shape (M,).
-        evidence: merged measurements that it depends on, to condition another model on; None if not passed on.
-        checks: whether what the model assumes holds; empty where nobody checked.
-    """
-
+    #: grid, shape (M,), rising, radians; uniform over the circle. The thesis's grid counts 0 and 2π twice.
     angle: FloatArray
-    mean: FloatArray
-    std: FloatArray
-    lower: FloatArray
-    upper: FloatArray
+    mean: FloatArray  #: posterior mean, shape (M,), metres.
+    std: FloatArray  #: posterior standard deviation, shape (M,), metres.
+    lower: FloatArray  #: lower confidence bound, shape (M,), metres.
+    upper: FloatArray  #: upper confidence bound, shape (M,), metres.
+    #: measurements so far in each grid cell, counted where their beams meet the mean contour, shape (M,).
     hits: NDArray[np.integer[Any]]
+    #: merged measurements that it depends on, to condition another model on; None if not passed on.
     evidence: Evidence | None = None
-    checks: tuple[Check, ...] = ()
+    checks: tuple[Check, ...] = ()  #: whether what the model assumes holds; empty where nobody checked.
 
     @property
     def step(self) -> float:

@@ -38,11 +38,7 @@ from nbv_planner.world.scan import FreeRays
 
 @dataclass(frozen=True)
 class MapperSettings(Settings):
-    """Grid, prior mean and band of the surface mapper.
-
-    Raises:
-        SettingError: a value is out of range.
-    """
+    """Grid, prior mean and band of the surface mapper."""
 
     prior_mean: float = setting(5.0, "Prior mean of the radius.", unit="m", gt=0.0)
     grid_size: int = setting(1000, "Number of grid angles of the surface belief.", ge=16, le=100_000)
@@ -83,19 +79,10 @@ class SurfaceMapper:
 
     Unless the solver is set to `dense`, time and memory of an update do not grow with the number of measurements:
     beyond some thousand distinct angles, neighbouring ones are merged (:class:`CondensedMeasurements`).
-
-    Attributes:
-        solver: solution of the newest belief, `fast`, `condensed` or `dense`; before the first one the setting.
     """
 
     def __init__(self, kernel: Kernel, settings: MapperSettings, *, grid: FloatArray | None = None) -> None:
-        """Start from the prior.
-
-        Args:
-            kernel: covariance function of the radius.
-            settings: grid size, prior mean and band.
-            grid: grid to use instead of the uniform one (the thesis protocol's counts 2π as well as 0).
-        """
+        """Start from the prior; a `grid` replaces the uniform one (the thesis protocol's counts 2π as well as 0)."""
         self._kernel = kernel
         self._settings = settings
         self._grid = uniform_grid(settings.grid_size) if grid is None else np.asarray(grid, dtype=float)
@@ -129,6 +116,7 @@ class SurfaceMapper:
         self._views = 0
         self._hits: NDArray[np.integer[Any]] = np.zeros(len(self._grid), dtype=np.uint32)
         self._evidence = Evidence.none(self._grid)
+        #: solution of the newest belief, `fast`, `condensed` or `dense`; before the first one the setting.
         self.solver = self._settings.solver
 
     def state(self) -> dict[str, NDArray[Any]]:

@@ -29,12 +29,10 @@ class PoseTrack:
     """
 
     def __init__(self, size: int, tolerance: int, gap: int) -> None:
-        """Start without a pose.
+        """Start without a pose, to keep `size` poses.
 
-        Args:
-            size: number of poses kept.
-            tolerance: greatest time to a pose that counts without interpolation, nanoseconds.
-            gap: greatest time between two poses that are interpolated, nanoseconds.
+        In nanoseconds: `tolerance` is the greatest time to a pose that counts without interpolation, `gap` that between
+        two poses that are interpolated.
         """
         self._size, self._tolerance, self._gap = size, tolerance, gap
         self._stamps: list[int] = []
@@ -118,11 +116,7 @@ _REMEMBERED = 1000
 
 @dataclass(frozen=True)
 class ArrivalSettings(Settings):
-    """When the camera counts as being at its goal.
-
-    Raises:
-        SettingError: a value is out of range.
-    """
+    """When the camera counts as being at its goal."""
 
     position_tolerance: float = setting(0.05, "Distance to the goal within which the camera has arrived.", unit="m",
                                         gt=0.0)
@@ -179,21 +173,13 @@ class MatchingSettings(Settings):
 
 @dataclass(frozen=True, eq=False)
 class MatchedScan:
-    """A scan and the pose it was taken at.
+    """A scan and the pose it was taken at."""
 
-    Attributes:
-        stamp: time of the scan, nanoseconds.
-        scan: the scan.
-        pose: pose of the camera at that time.
-        view: number of goals received before it was returned.
-        frame: frame of the camera.
-    """
-
-    stamp: int
-    scan: Scan
-    pose: CameraPose
-    view: int = 0
-    frame: str = ""
+    stamp: int  #: time of the scan, nanoseconds.
+    scan: Scan  #: the scan.
+    pose: CameraPose  #: pose of the camera at that time.
+    view: int = 0  #: number of goals received before it was returned.
+    frame: str = ""  #: frame of the camera.
 
 
 class PoseSource(Protocol):

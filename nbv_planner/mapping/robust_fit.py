@@ -32,17 +32,11 @@ from nbv_planner.settings import Settings, setting
 
 @dataclass(frozen=True, eq=False)
 class Beams:
-    """Measurements in order of arrival. Immutable.
+    """Measurements in order of arrival. Immutable."""
 
-    Attributes:
-        hits: where the beams met the surface.
-        scan: number of the scan that each is from, shape (n,), rising.
-        view: number of the view that each is from, shape (n,), rising.
-    """
-
-    hits: Measurements
-    scan: NDArray[np.intp]
-    view: NDArray[np.intp]
+    hits: Measurements  #: where the beams met the surface.
+    scan: NDArray[np.intp]  #: number of the scan that each is from, shape (n,), rising.
+    view: NDArray[np.intp]  #: number of the view that each is from, shape (n,), rising.
 
     @classmethod
     def none(cls) -> Beams:
@@ -93,20 +87,13 @@ class Linearised:
     :math:`f + δ` is crossed :math:`δ/h'` further on. So the range gives :math:`δ = -t\,h'`, with the standard deviation
     :math:`σ|h'|` (at least σ, which covers that the surface is not straight). Where a beam does not cross the contour
     nearby, the radius of the hit is used at its own angle.
-
-    Attributes:
-        angle: where each measures, shape (n,), radians.
-        radius: measured radius, shape (n,), metres.
-        std: standard deviation of it without outliers, shape (n,), metres.
-        slope: relative slope of the contour there, shape (n,), 1/rad.
-        mean: radius of the contour there, shape (n,), metres.
     """
 
-    angle: FloatArray
-    radius: FloatArray
-    std: FloatArray
-    slope: FloatArray
-    mean: FloatArray
+    angle: FloatArray  #: where each measures, shape (n,), radians.
+    radius: FloatArray  #: measured radius, shape (n,), metres.
+    std: FloatArray  #: standard deviation of it without outliers, shape (n,), metres.
+    slope: FloatArray  #: relative slope of the contour there, shape (n,), 1/rad.
+    mean: FloatArray  #: radius of the contour there, shape (n,), metres.
 
     def chosen(self, mask: BoolArray) -> Linearised:
         """Those measurements for which `mask`, shape (n,), is true."""
@@ -114,14 +101,10 @@ class Linearised:
 
 
 def linearised(beams: Beams, grid: FloatArray, mean: FloatArray, *, along: bool, incidence: float) -> Linearised:
-    """Linearise the ranges about the contour `mean` on `grid`, shape (M,), metres.
+    """Linearise the ranges about the contour `mean` (metres) on `grid` (radians), shape (M,) each.
 
-    Args:
-        beams: what was measured.
-        grid: grid angles, shape (M,), radians.
-        mean: contour, shape (M,), metres.
-        along: whether to look for the crossing along the beam.
-        incidence: k of the noise σ (1 + k (1/cos i − 1)) at the angle of incidence i.
+    `along` says to look for the crossing along the beam; `incidence` is the k of the noise σ (1 + k (1/cos i − 1)) at
+    the angle of incidence i.
     """
     hits = beams.hits
     way, found = _crossings(beams, grid, mean) if along else (np.zeros(len(beams)), np.zeros(len(beams), dtype=bool))
@@ -237,11 +220,7 @@ NOISE_MODELS = ("gaussian", "student_t", "contaminated")
 
 @dataclass(frozen=True)
 class RobustSettings(Settings):
-    """How the mapper treats beams that may be wrong; without `robust` each is believed permanently.
-
-    Raises:
-        SettingError: a value is out of range.
-    """
+    """How the mapper treats beams that may be wrong; without `robust` each is believed permanently."""
 
     robust: bool = setting(
         False, "Keep the measurements and refit all of them at every update, so that outliers are found and removed."
@@ -291,21 +270,13 @@ _LEAST_WEIGHT = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class RobustFit:
-    """Result of a fit.
+    """Result of a fit."""
 
-    Attributes:
-        posterior: belief given the weighted measurements.
-        trusted: the same in a form that does not round off.
-        data: the measurements, linearised about the last contour.
-        weight: weight of each, shape (n,); that of an outlier is about 0.
-        rounds: number of rounds.
-    """
-
-    posterior: Posterior
-    trusted: Posterior
-    data: Linearised
-    weight: FloatArray
-    rounds: int
+    posterior: Posterior  #: belief given the weighted measurements.
+    trusted: Posterior  #: the same in a form that does not round off.
+    data: Linearised  #: the measurements, linearised about the last contour.
+    weight: FloatArray  #: weight of each, shape (n,); that of an outlier is about 0.
+    rounds: int  #: number of rounds.
 
     def weighted(self, chosen: BoolArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Angles (radians), radii and standard deviations with the weights in (metres) of the `chosen` measurements.
@@ -326,16 +297,10 @@ class RobustFit:
 
 
 def fit(base: Posterior, grid: FloatArray, beams: Beams, settings: RobustSettings) -> RobustFit:
-    """Fit all `beams` on top of `base`.
+    """Fit all `beams`, at least one, on top of `base`: the belief on `grid` given older measurements, or the prior.
 
     The first weights come from the scans alone (:func:`supported`) and do not depend on an earlier belief: an error in
     that cannot exclude the correct measurements.
-
-    Args:
-        base: belief given older measurements that are not kept, or the prior.
-        grid: grid angles, shape (M,), radians, on which `base` is.
-        beams: at least one.
-        settings: noise model and number of rounds.
     """
     hits = beams.hits
     data = linearised(beams, grid, np.full(len(grid), hits.radius.mean()), along=False, incidence=0.0)

@@ -38,21 +38,14 @@ Arrays = dict[str, NDArray[Any]]
 
 @dataclass(frozen=True, eq=False)
 class SavedState:
-    """Content of a state file.
+    """Content of a state file."""
 
-    Attributes:
-        kind: kind of the state, for example `surface map`.
-        values: plain values, as JSON holds them.
-        arrays: arrays by name, none of them of objects.
-        settings: the settings that the content depends on, by class and name.
-        episode: name of the episode; empty if it has none.
-    """
-
-    kind: str
-    values: Mapping[str, Any]
-    arrays: Arrays = field(default_factory=dict)
+    kind: str  #: kind of the state, for example `surface map`.
+    values: Mapping[str, Any]  #: plain values, as JSON holds them.
+    arrays: Arrays = field(default_factory=dict)  #: arrays by name, none of them of objects.
+    #: the settings that the content depends on, by class and name.
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    episode: str = ""
+    episode: str = ""  #: name of the episode; empty if it has none.
 
 
 def encode(state: SavedState) -> bytes:
@@ -97,12 +90,9 @@ def _described(header: dict[str, Any], arrays: Arrays) -> SavedState:
 
 
 def write_state(path: str | Path, state: SavedState) -> int:
-    """Write a state file: beside its path, flushed to the disk, then moved there.
+    """Write a state file: beside its path, flushed to the disk, then moved there; returns its size, bytes.
 
     A process or machine that dies meanwhile leaves the old file or the new one, never a part of one.
-
-    Returns:
-        Size of the file, bytes.
 
     Raises:
         StateFileError: `not_written`, with why.
@@ -135,13 +125,9 @@ def _sync_folder(folder: Path) -> None:
 def read_state(
     path: str | Path, kind: str, settings: Mapping[str, Mapping[str, Any]] | None = None, episode: str = ""
 ) -> SavedState:
-    """Read a state file and check that it is the expected one.
+    """Read a state file and check that it is of this kind, for these settings and for the episode of this name.
 
-    Args:
-        path: the file.
-        kind: kind that it must have.
-        settings: settings that its content must depend on; None accepts any.
-        episode: name of the episode that it must belong to; empty accepts any.
+    None accepts any settings, and an empty name any episode.
 
     Raises:
         StateFileError: `missing`, `unreadable`, `damaged`, `version`, `content`, `kind`, `episode` or `settings`; the
@@ -181,23 +167,15 @@ _COUNTS = ("stamp", "newest_view", "views", "scans")
 
 @dataclass(frozen=True, eq=False)
 class SurfaceMap:
-    """What has been mapped up to a moment. Later changes of the mapper do not affect it.
+    """What has been mapped up to a moment. Later changes of the mapper do not affect it."""
 
-    Attributes:
-        mapper: the mapping; must not be added to, but copied.
-        matching: goals and scans returned, see :meth:`ScanMatcher.state`; every scan returned is in the model.
-        stamp: time of the newest scan in the model, nanoseconds; 0 before the first.
-        newest_view: number of the newest view of which the model holds a scan; -1 before the first.
-        views: number of views in the model.
-        scans: number of scans in the model.
-    """
-
-    mapper: ScanMapping
+    mapper: ScanMapping  #: the mapping; must not be added to, but copied.
+    #: goals and scans returned, see :meth:`ScanMatcher.state`; every scan returned is in the model.
     matching: Mapping[str, Any]
-    stamp: int = 0
-    newest_view: int = -1
-    views: int = 0
-    scans: int = 0
+    stamp: int = 0  #: time of the newest scan in the model, nanoseconds; 0 before the first.
+    newest_view: int = -1  #: number of the newest view of which the model holds a scan; -1 before the first.
+    views: int = 0  #: number of views in the model.
+    scans: int = 0  #: number of scans in the model.
 
     def values(self) -> dict[str, Any]:
         """Plain values for a state file."""

@@ -17,13 +17,9 @@ from nbv_planner.world.scan import FreeRays
 
 
 class SurfaceModel(Protocol):
-    """Turns measurements into a belief; the interface that mapper node, simulation and replay use.
+    """Turns measurements into a belief; the interface that mapper node, simulation and replay use."""
 
-    Attributes:
-        solver: how the newest belief was computed, one word for the diagnostics.
-    """
-
-    solver: str
+    solver: str  #: how the newest belief was computed, one word for the diagnostics.
 
     @property
     def count(self) -> int:

@@ -190,20 +190,15 @@ def round_from_state(values: Any) -> Round | None:
 
 @dataclass
 class Inputs:
-    """Newest inputs received so far; stamps are in nanoseconds, that of the belief is the time of its newest scan.
-
-    Attributes:
-        subscribers, hearers: number of subscribers of the goals, and the expected ones, in words.
-        unrecorded: full names of the topics to which the awaited recorder has not subscribed yet.
-    """
+    """Newest inputs received so far; stamps are in nanoseconds, that of the belief is the time of its newest scan."""
 
     belief: SurfaceBelief | None = None
     belief_stamp: int = 0
     pose: CameraPose | None = None
     pose_stamp: int = 0
-    subscribers: int = 0
-    hearers: str = "mapper and robot"
-    unrecorded: tuple[str, ...] = ()
+    subscribers: int = 0  #: number of subscribers of the goals.
+    hearers: str = "mapper and robot"  #: the expected subscribers, in words.
+    unrecorded: tuple[str, ...] = ()  #: full names of the topics to which the awaited recorder has not subscribed yet.
 
 
 @dataclass(frozen=True)
@@ -233,26 +228,7 @@ def origin_from_state(values: Values | None) -> SurfaceOrigin | None:
 
 
 class EpisodeMemory:
-    """Everything that is known about the episode.
-
-    Attributes:
-        planner: decides; knows which views could not be reached, and may keep a regret ledger of the rounds.
-        monitor: ends the episode; knows the coverage after each view.
-        inputs: inputs received.
-        origin: where the surfaces of the episode come from; None before the first, or if not given.
-        refused: newest surface of another origin, with its stamp, its origin and why it was refused; None if one of
-            the episode's own has arrived since.
-        started: whether the episode may begin.
-        paused: whether it is paused.
-        termination: why it ended, or None.
-        ending: why it is about to end, once the camera is home, or None.
-        goal: view that the camera has been sent to, or None.
-        visited: the views taken so far.
-        lost_views: number of views that had counted and that the mapper has lost.
-        skipped_views: number of goals that were skipped on request.
-        unreached_views: number of goals that were given up because they were not reached.
-        last_miss: by how much the last missed target was missed, or None.
-    """
+    """Everything that is known about the episode."""
 
     def __init__(self, planner: Planner, monitor: TerminationMonitor) -> None:
         """Start without any input.
@@ -262,10 +238,14 @@ class EpisodeMemory:
         """
         if monitor.certificate is not None:
             planner.views.check_circle("certify", monitor.certificate.scene.view_distance)
+        #: decides; knows which views could not be reached, and may keep a regret ledger of the rounds.
         self.planner = planner
-        self.monitor = monitor
-        self.inputs = Inputs()
+        self.monitor = monitor  #: ends the episode; knows the coverage after each view.
+        self.inputs = Inputs()  #: inputs received.
+        #: where the surfaces of the episode come from; None before the first, or if not given.
         self.origin: SurfaceOrigin | None = None
+        #: newest surface of another origin, with its stamp, its origin and why it was refused; None if one of the
+        #: episode's own has arrived since.
         self.refused: tuple[SurfaceBelief, int, SurfaceOrigin, str] | None = None
         self.forget()
 
@@ -276,18 +256,20 @@ class EpisodeMemory:
             self.refused = None
         self.monitor.reset()
         self.planner.views.unreachable = {}
-        self.started = self.paused = False
-        self.termination: Termination | None = None
-        self.ending: Termination | None = None
+        self.started = self.paused = False  #: whether the episode may begin, and whether it is paused.
+        self.termination: Termination | None = None  #: why it ended, or None.
+        self.ending: Termination | None = None  #: why it is about to end, once the camera is home, or None.
         self._home: Target | None = None
-        self.goal: Goal | None = None
-        self.visited: list[View] = []
+        self.goal: Goal | None = None  #: view that the camera has been sent to, or None.
+        self.visited: list[View] = []  #: the views taken so far.
+        #: number of views that had counted and that the mapper has lost; of goals that were skipped on request; of
+        #: goals that were given up because they were not reached.
         self.lost_views = self.skipped_views = self.unreached_views = 0
         self._counted: list[int] = []
         self._hits = 0
         self._episode = object()
         self._began: int | None = None
-        self.last_miss: Miss | None = None
+        self.last_miss: Miss | None = None  #: by how much the last missed target was missed, or None.
         self._set_out: View | None = None
         self._since: int | None = None
         self._arrived = False

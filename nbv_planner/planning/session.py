@@ -102,10 +102,6 @@ class PlanningSession(EpisodeMemory):
     `goal_timeout`.
 
     Times are integers in nanoseconds of one clock, passed in by the caller.
-
-    Attributes:
-        settings: its timeouts and retries.
-        indistinct: why neighbouring candidates are indistinguishable; empty if they are not.
     """
 
     def __init__(
@@ -113,7 +109,8 @@ class PlanningSession(EpisodeMemory):
     ) -> None:
         super().__init__(planner, monitor)
         self._arrival = arrival
-        self.settings = settings
+        self.settings = settings  #: its timeouts and retries.
+        #: why neighbouring candidates are indistinguishable; empty if they are not.
         self.indistinct = planner.views.indistinct(arrival)
         self.reset()
 

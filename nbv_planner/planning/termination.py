@@ -78,26 +78,16 @@ SUCCESSES = (TerminationReason.COVERED, TerminationReason.BAND_NARROW, Terminati
 
 @dataclass(frozen=True)
 class Termination:
-    """Why an episode ended.
+    """Why an episode ended."""
 
-    Attributes:
-        reason: which rule ended it.
-        figures: the numbers the rule depends on, by name.
-        detail: one sentence for display.
-    """
-
-    reason: TerminationReason
-    figures: dict[str, float] = field(default_factory=dict)
-    detail: str = ""
+    reason: TerminationReason  #: which rule ended it.
+    figures: dict[str, float] = field(default_factory=dict)  #: the numbers the rule depends on, by name.
+    detail: str = ""  #: one sentence for display.
 
 
 @dataclass(frozen=True)
 class TerminationSettings(Settings):
-    """Limits that end an episode; a limit of 0 is switched off where its description says so.
-
-    Raises:
-        SettingError: a value is out of range.
-    """
+    """Limits that end an episode; a limit of 0 is switched off where its description says so."""
 
     certify: bool = setting(
         False, "COVERED: end when the posterior shapes show that target_coverage has been reached."
@@ -150,22 +140,15 @@ def doubtful(success: Termination, belief: SurfaceBelief) -> Termination:
 
 
 class TerminationMonitor:
-    """Watches an episode and decides when it ends.
-
-    Attributes:
-        settings: its limits.
-        certificate: judges the coverage by posterior shapes; None if switched off.
-        history: estimated coverage after each view so far.
-        estimate: result of the certificate after the last view; None before the first, and without a certificate.
-        doubted: number of views after which the episode would have ended with a success but for the checks.
-    """
+    """Watches an episode and decides when it ends."""
 
     def __init__(self, settings: TerminationSettings, certificate: CoverageCertificate | None = None) -> None:
-        self.settings = settings
-        self.certificate = certificate
-        self.history: list[float] = []
+        self.settings = settings  #: its limits.
+        self.certificate = certificate  #: judges the coverage by posterior shapes; None if switched off.
+        self.history: list[float] = []  #: estimated coverage after each view so far.
+        #: result of the certificate after the last view; None before the first, and without a certificate.
         self.estimate: CoverageEstimate | None = None
-        self.doubted = 0
+        self.doubted = 0  #: number of views after which the episode would have ended with a success but for the checks.
         self._covered: tuple[SurfaceBelief | None, float, float] = (None, 0.0, 0.0)
 
     def reset(self) -> None:
@@ -186,15 +169,9 @@ class TerminationMonitor:
     def after_view(
         self, belief: SurfaceBelief, elapsed: float, taken: Sequence[View] = ()
     ) -> Termination | None:
-        """Judge the belief after a view; call it once per view.
+        """Judge the belief after a view; call it once per view. Returns None if the episode continues.
 
-        Args:
-            belief: the belief with that view's measurements.
-            elapsed: time since the start of the episode, seconds.
-            taken: the views taken so far; used by a certificate.
-
-        Returns:
-            The termination, or None if the episode continues.
+        The time `elapsed` since the start is in seconds; a certificate uses the views `taken` so far.
         """
         self.history.append(self.coverage(belief))
         covered = self._covered_enough(belief, taken)  # estimates the coverage for any termination
@@ -274,14 +251,10 @@ class TerminationMonitor:
 def termination_monitor(
     settings: TerminationSettings, planner: PlannerSettings, scene: Scene, prior: Prior
 ) -> TerminationMonitor:
-    """Build the monitor of an episode.
+    """Build the monitor of an episode, for the mapper's `prior`.
 
-    Args:
-        settings: limits, and whether coverage is to be certified.
-        planner: target coverage, and which posterior shapes. The certificate draws others than the planner,
-            all of them smooth: with edges that continue it would hold as often, and require more views.
-        scene: geometry.
-        prior: the mapper's.
+    The certificate draws other shapes than the planner, all of them smooth: with edges that continue it would hold as
+    often, and require more views.
     """
     if not settings.certify:
         return TerminationMonitor(settings)

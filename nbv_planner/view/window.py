@@ -25,13 +25,9 @@ from nbv_planner.world.scene import Scene
 
 @dataclass(frozen=True, eq=False)
 class LiveContent(EpisodeContent):
-    """An episode of which only the current state is known: the last belief, and what has been received of the rest.
+    """An episode of which only the current state is known: the last belief, and what has been received of the rest."""
 
-    Attributes:
-        live: what is known.
-    """
-
-    live: LiveView
+    live: LiveView  #: what is known.
 
     @property
     def progress(self) -> str:

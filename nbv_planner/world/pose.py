@@ -24,21 +24,18 @@ _ON_CIRCLE = 1e-9
 class PoseCovariance:
     """Covariance of the errors in x, y (metres, object frame) and yaw (radians).
 
-    Attributes:
-        xx, xy, yy: variances and covariance of x and y, m².
-        xyaw, yyaw: covariance of x, and of y, with yaw, m·rad.
-        yawyaw: variance of yaw, rad².
-
     Raises:
         InputRejectedError: reason `covariance`: a value is not finite, or there is no such covariance.
     """
 
+    #: variances and covariance of x and y, m².
     xx: float
     xy: float
     yy: float
+    #: covariance of x, and of y, with yaw, m·rad.
     xyaw: float
     yyaw: float
-    yawyaw: float
+    yawyaw: float  #: variance of yaw, rad².
 
     def __post_init__(self) -> None:
         if not all(math.isfinite(value) for value in astuple(self)):
@@ -75,10 +72,7 @@ class PoseCovariance:
         outward radial direction (n of each; radians), moves with the camera's errors :math:`(δ_x, δ_y, δ_ψ)` radially
         by :math:`δ_x\cosφ + δ_y\sinφ - d\sinγ\,δ_ψ` and tangentially by
         :math:`-δ_x\sinφ + δ_y\cosφ + d\cosγ\,δ_ψ`. The errors are common to all beams of a scan; that they are taken as
-        independent from then on is an approximation.
-
-        Returns:
-            Shape (n, 3), metres²: radial, radial with tangential, tangential.
+        independent from then on is an approximation. Shape (n, 3), metres²: radial, radial with tangential, tangential.
         """
         cos, sin = np.cos(angle), np.sin(angle)
         radial = np.stack([cos, sin, -distance * np.sin(tilt)], axis=-1)

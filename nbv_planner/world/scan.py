@@ -15,21 +15,13 @@ from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, wrap_angle
 
 @dataclass(frozen=True, eq=False)
 class FreeRays:
-    """Stretches of rays from one camera on which there is no surface.
+    """Stretches of rays from one camera on which there is no surface."""
 
-    Attributes:
-        view_angle: polar angle of the camera, radians.
-        distance: its distance from the centre, metres.
-        bearing: direction of each ray against that to the centre, counter-clockwise, shape (B,), radians.
-        length: free stretch from the camera on, shape (B,), metres, not negative.
-        of_hit: whether each ray is that of a hit, in the order of the hits of its scan, shape (B,); None if not
-            known.
-    """
-
-    view_angle: float
-    distance: float
-    bearing: FloatArray
-    length: FloatArray
+    view_angle: float  #: polar angle of the camera, radians.
+    distance: float  #: its distance from the centre, metres.
+    bearing: FloatArray  #: direction of each ray against that to the centre, counter-clockwise, shape (B,), radians.
+    length: FloatArray  #: free stretch from the camera on, shape (B,), metres, not negative.
+    #: whether each ray is that of a hit, in the order of the hits of its scan, shape (B,); None if not known.
     of_hit: BoolArray | None = None
 
     @property

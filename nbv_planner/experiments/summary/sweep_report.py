@@ -27,38 +27,25 @@ class Trial(NamedTuple):
 
 @dataclass(frozen=True)
 class ComparedCase:
-    """One episode in numbers, and its comparison with the others (thesis ch. 7.1.3).
+    """One episode in numbers, and its comparison with the others (thesis ch. 7.1.3)."""
 
-    Attributes:
-        trial, planner: object, protocol and seed; label of the planner.
-        views: number of views T.
-        views_95: number of views to 95 % of the surface, None if never reached.
-        coverage: coverage at the end, 0 to 1.
-        regret: mean individual regret, surface points per view; None without views.
-        t95_percent, t_percent: T95/T95* and T/T*, per cent; None where one of both is missing.
-        rank_rec, rank_nbv: `#REC` and `#NBV` among all planners, see :mod:`nbv_planner.experiments.statistics`; None
-            below 95 %, or where a planner that has run elsewhere has no episode.
-        rmse, hausdorff: root mean square error of the surface, Hausdorff distance of the contour, at the end, metres.
-        iou: intersection over union of true and reconstructed area at the end.
-        band_coverage: fraction of the angles at which the surface lies in the band at the end.
-        travelled: distance along the view circle, metres.
-    """
-
-    trial: Trial
-    planner: str
-    views: int
-    views_95: int | None
-    coverage: float
-    regret: float | None
-    t95_percent: float | None
-    t_percent: float | None
+    trial: Trial  #: object, protocol and seed.
+    planner: str  #: label of the planner.
+    views: int  #: number of views T.
+    views_95: int | None  #: number of views to 95 % of the surface, None if never reached.
+    coverage: float  #: coverage at the end, 0 to 1.
+    regret: float | None  #: mean individual regret, surface points per view; None without views.
+    t95_percent: float | None  #: T95/T95*, per cent; None where one of both is missing.
+    t_percent: float | None  #: T/T*, likewise.
+    #: `#REC` among all planners, see :mod:`nbv_planner.experiments.statistics`; None below 95 %, or where a planner
+    #: that has run elsewhere has no episode.
     rank_rec: int | None
-    rank_nbv: int | None
-    rmse: float | None
-    hausdorff: float | None
-    iou: float | None
-    band_coverage: float | None
-    travelled: float | None
+    rank_nbv: int | None  #: `#NBV`, likewise.
+    rmse: float | None  #: root mean square error of the surface at the end, metres.
+    hausdorff: float | None  #: Hausdorff distance of the contour at the end, metres.
+    iou: float | None  #: intersection over union of true and reconstructed area at the end.
+    band_coverage: float | None  #: fraction of the angles at which the surface lies in the band at the end.
+    travelled: float | None  #: distance along the view circle, metres.
 
 
 Figure = Callable[[ComparedCase], float | None]
@@ -161,24 +148,15 @@ def by_class(cases: Sequence[ComparedCase]) -> Iterator[Group]:
 
 @dataclass(frozen=True)
 class SweepReport:
-    """A sweep as input of the report.
+    """A sweep as input of the report."""
 
-    Attributes:
-        manifest: content of the manifest.
-        episodes, theory: the finished episodes, and the runs against the regret bound, in the order of the sweep.
-        failures: the failed cases.
-        finished: number of finished cases, whatever was measured in them.
-        cases: the finished episodes in numbers, compared with each other, in the same order.
-        reference: label of the omniscient greedy planner, None if the sweep has none.
-    """
-
-    manifest: Mapping[str, Any]
-    episodes: Sequence[Episode]
-    theory: Sequence[Mapping[str, Any]]
-    failures: Sequence[Mapping[str, Any]]
-    finished: int
-    cases: Sequence[ComparedCase]
-    reference: str | None
+    manifest: Mapping[str, Any]  #: content of the manifest.
+    episodes: Sequence[Episode]  #: the finished episodes, in the order of the sweep.
+    theory: Sequence[Mapping[str, Any]]  #: the runs against the regret bound, in the order of the sweep.
+    failures: Sequence[Mapping[str, Any]]  #: the failed cases.
+    finished: int  #: number of finished cases, whatever was measured in them.
+    cases: Sequence[ComparedCase]  #: the finished episodes in numbers, compared with each other, in the same order.
+    reference: str | None  #: label of the omniscient greedy planner, None if the sweep has none.
 
     @property
     def sweep(self) -> Mapping[str, Any]:

@@ -74,21 +74,13 @@ def prefix_sums(values: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class BoundaryBlock:
-    """Boundary of the field of view over the windows of some views; no window on the grid is wider than W.
+    """Boundary of the field of view over the windows of some views; no window on the grid is wider than W."""
 
-    Attributes:
-        first: index of each window's first grid angle on two turns, shape (v,).
-        width: number of grid angles in each window, shape (v,).
-        boundary: boundary at each of them, shape (v, W), metres; 0 behind the window.
-        falling: which of them lie on the side of falling angles, the view's own included, shape (v, W).
-        rising: which lie on the side of rising angles, the view's own included, shape (v, W).
-    """
-
-    first: IntArray
-    width: IntArray
-    boundary: FloatArray
-    falling: BoolArray
-    rising: BoolArray
+    first: IntArray  #: index of each window's first grid angle on two turns, shape (v,).
+    width: IntArray  #: number of grid angles in each window, shape (v,).
+    boundary: FloatArray  #: boundary at each of them, shape (v, W), metres; 0 behind the window.
+    falling: BoolArray  #: which of them lie on the side of falling angles, the view's own included, shape (v, W).
+    rising: BoolArray  #: which lie on the side of rising angles, the view's own included, shape (v, W).
 
     @cached_property
     def boundary_squared(self) -> FloatArray:

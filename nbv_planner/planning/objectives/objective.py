@@ -23,24 +23,15 @@ REQUIREMENTS = (
 
 @dataclass(frozen=True)
 class ObjectiveInfo:
-    """What is known about an objective apart from how it is computed.
+    """What is known about an objective apart from how it is computed."""
 
-    Attributes:
-        id: short name used in parameters and tables, for example `IOA`.
-        name: long name, for example `intersection_occlusion_aware`.
-        requirements: fulfilment of R1–R6, one letter each: y yes, o partly, n no.
-        proof: status of its regret bound in the thesis (ch. 6).
-        needs_truth: whether it can only be computed knowing the object.
-        caveat: what was found to be wrong with that, if anything.
-        needs_circle: whether it takes angles on the view circle, as all of the thesis do, or else views anywhere.
-    """
-
-    id: str
-    name: str
-    requirements: str
-    proof: str
-    needs_truth: bool = False
-    caveat: str = ""
+    id: str  #: short name used in parameters and tables, for example `IOA`.
+    name: str  #: long name, for example `intersection_occlusion_aware`.
+    requirements: str  #: fulfilment of R1–R6, one letter each: y yes, o partly, n no.
+    proof: str  #: status of its regret bound in the thesis (ch. 6).
+    needs_truth: bool = False  #: whether it can only be computed knowing the object.
+    caveat: str = ""  #: what was found to be wrong with that, if anything.
+    #: whether it takes angles on the view circle, as all of the thesis do, or else views anywhere.
     needs_circle: bool = True
 
 

@@ -140,17 +140,11 @@ _SLACK = 1e-6  # metres
 
 @dataclass(frozen=True, eq=False)
 class ConePixels:
-    """Pixels in the cones of v views in one flat list, by view and within a view by rising bearing.
+    """Pixels in the cones of v views in one flat list, by view and within a view by rising bearing."""
 
-    Attributes:
-        key: bearing plus :data:`BEARING_SPAN` times the number of the view, rising, shape (N,), radians.
-        distance: range from the view, shape (N,), metres.
-        edges: where in the list each view begins, and the end, shape (v + 1,).
-    """
-
-    key: FloatArray
-    distance: FloatArray
-    edges: IntArray
+    key: FloatArray  #: bearing plus :data:`BEARING_SPAN` times the number of the view, rising, shape (N,), radians.
+    distance: FloatArray  #: range from the view, shape (N,), metres.
+    edges: IntArray  #: where in the list each view begins, and the end, shape (v + 1,).
 
     def part(self, views: slice) -> ConePixels:
         """Those of some consecutive views."""

@@ -111,32 +111,21 @@ _LEAST_PROMISE = 1.0
 
 @dataclass(frozen=True, eq=False)
 class Decision:
-    """A next best view, and why.
+    """A next best view, and why."""
 
-    Attributes:
-        view: where to go.
-        utility: value of the objective there.
-        score: utility less the cost of travel; what greedy and two_phase maximise.
-        runner_up: view angle of the candidate that would have been next, radians; NaN if there is none.
-        margin: score above the runner-up's; NaN if there is none. Negative only if the score did not decide.
-        candidates: all V candidate views.
-        utilities: value of the objective at each, shape (V,).
-        costs: cost of travel to each, shape (V,).
-        excluded: why the camera may not go there, sums of :class:`~nbv_planner.planning.view_space.Exclusion`, 0 where
-            it may, shape (V,).
-        decided_by: which rule chose: the planner's label, or `first_candidate`; in hybrid `rollout` or `U`;
-            `U` also where EMC is next to 0.
-    """
-
-    view: View
-    utility: float
-    score: float
-    runner_up: float
-    margin: float
-    candidates: Views
-    utilities: FloatArray
-    costs: FloatArray
+    view: View  #: where to go.
+    utility: float  #: value of the objective there.
+    score: float  #: utility less the cost of travel; what greedy and two_phase maximise.
+    runner_up: float  #: view angle of the candidate that would have been next, radians; NaN if there is none.
+    margin: float  #: score above the runner-up's; NaN if there is none. Negative only if the score did not decide.
+    candidates: Views  #: all V candidate views.
+    utilities: FloatArray  #: value of the objective at each, shape (V,).
+    costs: FloatArray  #: cost of travel to each, shape (V,).
+    #: why the camera may not go there, sums of :class:`~nbv_planner.planning.view_space.Exclusion`, 0 where it may,
+    #: shape (V,).
     excluded: ExclusionArray
+    #: which rule chose: the planner's label, or `first_candidate`; in hybrid `rollout` or `U`; `U` also where EMC is
+    #: next to 0.
     decided_by: str = ""
 
     @property
@@ -165,13 +154,7 @@ class Situation:
 
 
 class Planner(ABC):
-    """Rank the candidate views and choose the first of the best feasible ones.
-
-    Attributes:
-        settings: criteria besides the objective.
-        views: candidate views.
-        account: regret ledger of earlier rounds, None if its decisions do not depend on them.
-    """
+    """Rank the candidate views and choose the first of the best feasible ones."""
 
     refinable: ClassVar[bool] = True
     """Whether a view between two candidates can be better than both: where scores are maximised."""
@@ -193,8 +176,9 @@ class Planner(ABC):
             views.check_circle(f"objective {objective.info.id}", scene.view_distance)
         self._objective = objective
         self._scene = scene
-        self.settings = settings
-        self.views = views
+        self.settings = settings  #: criteria besides the objective.
+        self.views = views  #: candidate views.
+        #: regret ledger of earlier rounds, None if its decisions do not depend on them.
         self.account: Account | None = None
 
     def snapshot(self) -> Planner:

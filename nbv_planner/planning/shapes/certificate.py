@@ -27,19 +27,12 @@ _GRAZED = 1.5
 
 @dataclass(frozen=True)
 class CoverageEstimate:
-    """Posterior of the coverage.
+    """Posterior of the coverage."""
 
-    Attributes:
-        mean: its mean, in [0, 1].
-        lower: its lower bound at the required confidence.
-        upper: its upper bound.
-        probability: posterior probability that it is at least the target, and the margin beyond it.
-    """
-
-    mean: float
-    lower: float
-    upper: float
-    probability: float
+    mean: float  #: its mean, in [0, 1].
+    lower: float  #: its lower bound at the required confidence.
+    upper: float  #: its upper bound.
+    probability: float  #: posterior probability that it is at least the target, and the margin beyond it.
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,18 +55,12 @@ class CoverageCertificate:
     (:func:`nbv_planner.planning.shapes.shape_coverage.unseen_fraction`) has not been covered though it is within reach.
 
     The probability is as good as the prior of the shapes: how often it holds is to be measured.
-
-    Attributes:
-        sampler: draws the shapes.
-        scene: geometry.
-        target: required coverage, in (0, 1].
-        density: see :func:`nbv_planner.planning.shapes.shape_coverage.surface_density`.
     """
 
-    sampler: ShapeSampler
-    scene: Scene
-    target: float
-    density: str = "crossings"
+    sampler: ShapeSampler  #: draws the shapes.
+    scene: Scene  #: geometry.
+    target: float  #: required coverage, in (0, 1].
+    density: str = "crossings"  #: see :func:`nbv_planner.planning.shapes.shape_coverage.surface_density`.
 
     def coverages(self, belief: SurfaceBelief, taken: FloatArray) -> FloatArray:
         """Coverage of each drawn shape, shape (S,), in [0, 1], after the views `taken`, shape (T,), radians.
@@ -91,13 +78,10 @@ class CoverageCertificate:
     def estimate(
         self, belief: SurfaceBelief, taken: FloatArray, delta: float, margin: float = 0.0
     ) -> CoverageEstimate:
-        """Estimate the coverage.
+        """Estimate the coverage by a belief with evidence and the views taken so far, shape (T,), radians.
 
-        Args:
-            belief: the belief, with its evidence.
-            taken: views taken so far, shape (T,), radians.
-            delta: probability left outside the interval [lower, upper], half of it on either side.
-            margin: coverage required beyond the target, as far as possible.
+        The probability `delta` is left outside the interval [lower, upper], half of it on either side; `margin` is the
+        coverage required beyond the target, as far as possible.
         """
         covered = self.coverages(belief, taken)
         lower, upper = np.quantile(covered, [0.5 * delta, 1.0 - 0.5 * delta])

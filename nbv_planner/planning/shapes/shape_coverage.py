@@ -47,18 +47,12 @@ _IN_CELL = (np.arange(4) - 1.5) / 4.0
 
 @dataclass(frozen=True, eq=False)
 class ShapeCoverage:
-    """What is to be seen of S shapes from V views.
+    """What is to be seen of S shapes from V views."""
 
-    Attributes:
-        visible: 1 where a view sees a grid angle of a shape, else 0; shape (S, V, M), single precision.
-        unseen: surface points at each grid angle that were not seen so far, shape (S, M), single precision, in whole
-            parts.
-        points: all surface points of each shape, shape (S,), in whole parts.
-    """
-
-    visible: FloatArray
+    visible: FloatArray  #: 1 where a view sees a grid angle of a shape, else 0; shape (S, V, M), single precision.
+    #: surface points at each grid angle that were not seen so far, shape (S, M), single precision, in whole parts.
     unseen: FloatArray
-    points: FloatArray
+    points: FloatArray  #: all surface points of each shape, shape (S,), in whole parts.
 
     @classmethod
     def of(
@@ -127,15 +121,11 @@ def measured_parts(
 
 @dataclass(frozen=True, eq=False)
 class MeasuredSurface:
-    """Where along the ray of each grid angle a surface would have a measurement nearby.
+    """Where along the ray of each grid angle a surface would have a measurement nearby."""
 
-    Attributes:
-        near: how many steps of the radius, from the centre on, have a measurement nearby: cumulated, shape (M, B + 1).
-        step: length of these steps, metres.
-    """
-
+    #: how many steps of the radius, from the centre on, have a measurement nearby: cumulated, shape (M, B + 1).
     near: IntArray
-    step: float
+    step: float  #: length of these steps, metres.
 
     @classmethod
     def of(cls, evidence: Evidence, angle: FloatArray, reach: float, radius_max: float) -> MeasuredSurface:
@@ -163,10 +153,8 @@ class MeasuredSurface:
     def part(self, radius: FloatArray) -> FloatArray:
         """Part of the contour around each grid angle that has a measurement nearby, shape (S, M).
 
-        Around a grid angle the contour goes over all radii from halfway to the one before to halfway to the next.
-
-        Args:
-            radius: shapes on the grid, shape (S, M), metres, at most `radius_max`.
+        Around a grid angle the contour goes over all radii from halfway to the one before to halfway to the next. The
+        `radius` of the shapes on the grid has shape (S, M), metres, and is at most `radius_max`.
         """
         half = 0.5 * (radius + np.roll(radius, -1, axis=1))
         before = np.roll(half, 1, axis=1)

@@ -36,23 +36,14 @@ _TRUTH_ANGLES = 720
 
 @dataclass(frozen=True, eq=False)
 class EpisodeContent:
-    """An episode of which the first `shown` views are drawn; axis limits come from all of it.
+    """An episode of which the first `shown` views are drawn; axis limits come from all of it."""
 
-    Attributes:
-        steps: all steps.
-        views: the same views judged against the true object; empty if there is none.
-        shape: the true object, None if it is not known.
-        scene: bounds, view circle and cone.
-        title: title above the picture.
-        shown: number of views to draw.
-    """
-
-    steps: Sequence[Step]
-    views: Sequence[ViewRecord]
-    shape: PolarObject | None
-    scene: Scene
-    title: str
-    shown: int
+    steps: Sequence[Step]  #: all steps.
+    views: Sequence[ViewRecord]  #: the same views judged against the true object; empty if there is none.
+    shape: PolarObject | None  #: the true object, None if it is not known.
+    scene: Scene  #: bounds, view circle and cone.
+    title: str  #: title above the picture.
+    shown: int  #: number of views to draw.
 
     @property
     def shown_steps(self) -> Sequence[Step]:
@@ -370,12 +361,8 @@ _LAST_FRAME_MILLISECONDS = 4000
 
 
 def save_animation(
-    path: str | os.PathLike[str],
-    steps: Sequence[Step],
-    views: Sequence[ViewRecord],
-    shape: PolarObject | None,
-    scene: Scene,
-    title: str,
+    path: str | os.PathLike[str], steps: Sequence[Step], views: Sequence[ViewRecord], shape: PolarObject | None,
+    scene: Scene, title: str,
 ) -> None:
     """Write an animated GIF to `path`: a frame per view, or a single one if there is no view.
 
@@ -408,14 +395,6 @@ def plot_episode(
 ) -> Figure:
     """Draw a whole episode: world view, polar view, objective over the view angle, coverage.
 
-    Args:
-        steps: the views as they were taken; may be empty.
-        views: the same views judged against the true object; empty if that is not known.
-        shape: the true object, None if it is not known.
-        scene: bounds, view circle and cone.
-        title: what stands above the picture.
-
-    Returns:
-        A figure that is not known to pyplot.
+    The arguments are the attributes of :class:`EpisodeContent`; there may be no step.
     """
     return draw_figure(EpisodeContent(steps, views, shape, scene, title, shown=len(steps)))
