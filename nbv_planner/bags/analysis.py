@@ -143,11 +143,15 @@ def analyse(
     parameters: RunParameters | None = None, episode: int | None = None,
     progress: Progress = lambda fraction: None,
 ) -> Analysis:
-    """Analyse a bag; it is read twice, and `progress` is called with the fraction read.
+    """Analyse a bag.
 
-    The `mapping` is of relative topic names by recorded names, where they cannot be found; without a `namespace` of the
-    nodes it is found; `parameters` are those of a bag without run_info; the `episode` is numbered from 1, in a bag in
-    which the planner was reset, None for the last one.
+    Args:
+        bag: the bag; it is read twice.
+        mapping: relative topic names by recorded names, where they cannot be found.
+        namespace: namespace of the nodes, None to find it.
+        parameters: parameters of the nodes, for a bag without run_info.
+        episode: number of the episode, from 1, in a bag in which the planner was reset; None for the last one.
+        progress: called with the fraction read.
 
     Raises:
         BagError: there is nothing to read, the topics cannot be told from each other, or there is no such episode.

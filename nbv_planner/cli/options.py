@@ -139,7 +139,11 @@ def add_episode_options(parser: argparse.ArgumentParser) -> None:
 
 
 def parameters_from(arguments: argparse.Namespace) -> parameter_files.Parameters:
-    """Node parameters: those of the file, by default the shipped simulation's, overridden by the options."""
+    """Node parameters: those of the file, by default the shipped simulation's, overridden by the options.
+
+    Raises:
+        NbvPlannerError: the file or a value is not allowed.
+    """
     file = arguments.params_file or parameter_files.shared_file("config/simulation.yaml")
     parameters = parameter_files.load_parameters(file)
     if parameter_files.takes_simulated_time(file):
@@ -162,7 +166,11 @@ def parameters_from(arguments: argparse.Namespace) -> parameter_files.Parameters
 
 
 def episode_config(parameters: parameter_files.Parameters, protocol: str) -> EpisodeConfig:
-    """Build the configuration of the episode that the node parameters describe."""
+    """Build the configuration of the episode that the node parameters describe.
+
+    Raises:
+        NbvPlannerError: a value is not allowed.
+    """
     shape = parameters["depth_camera"].get("object", DepthCameraParameters().object)
     return config_from_parameters(parameters, object=shape, protocol=protocol)
 
@@ -201,7 +209,11 @@ def add_bag_options(parser: argparse.ArgumentParser, otherwise: str = "") -> Non
 
 
 def named_analysis(path: str, arguments: argparse.Namespace) -> Analysis:
-    """Analyse the bag at `path` as the options say, with progress."""
+    """Analyse the bag at `path` as the options say, with progress.
+
+    Raises:
+        NbvPlannerError: it cannot be read, or an option does not fit it.
+    """
     bag = Bag(path)
     parameters = None if arguments.params_file is None else parameters_from_file(arguments.params_file)
     with megabytes_read(bag) as progress:

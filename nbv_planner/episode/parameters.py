@@ -37,7 +37,11 @@ STATE_FILES = {
 
 @dataclass(frozen=True)
 class SavingSettings(Settings):
-    """When a node saves and restores its state."""
+    """When a node saves and restores its state.
+
+    Raises:
+        SettingError: a value has the wrong type.
+    """
 
     autosave: bool = setting(True, "Save each view and goal before it is published, if the node has a file for it.")
     restore: bool = setting(

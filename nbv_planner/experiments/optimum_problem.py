@@ -103,7 +103,10 @@ def maximum_coverage(problem: CoverageProblem, views: int, *, time_limit: float)
     If the views that see a point are consecutive on the circle for every point, the linear relaxation is integral: an
     arc through θ = 0 is T less its complement, so that every row is an interval with one sign, beside an identity; such
     a matrix is totally unimodular. On star-shaped objects that holds for all but few points, and the solver needs
-    hardly any branching. The set is the best found within `time_limit` (seconds), empty if that was too short.
+    hardly any branching.
+
+    Returns:
+        The best set found within `time_limit` (seconds) and the proved bound; an empty set if that was too short.
 
     Raises:
         DependencyError: SciPy is older than 1.9 and has no `scipy.optimize.milp`.

@@ -143,8 +143,11 @@ def draw_prior(
     The rest of the series has the variance :math:`2\sum_{m\ge M/2} s_m`, for the default kernel and M = 4096 less
     than 1e-6 of k(0); the derivative of order d loses :math:`2\sum_{m\ge M/2} m^{2d} s_m`.
 
-    M = `size` is an even number of angles, n = `count` that of the draws, d the order of the `derivative`; draws of
-    equal seeds belong together. They have shape (n, M), metres per radian to the power d.
+    for an even number M = `size` of angles and n = `count` draws, of the order d of the `derivative`; draws of equal
+    seeds belong together.
+
+    Returns:
+        Draws, shape (n, M), metres per radian to the power d.
     """
     return prior_series(kernel, generator.standard_normal((2, count, size // 2)), derivative=derivative)
 

@@ -68,7 +68,10 @@ def dense_posterior(
 
     for the constant prior mean m, metres, at the M query angles of `grid`, radians. Measured are angles, radians, which
     may repeat, radii and their positive standard deviations, metres, shape (n,) each. The `table` holds covariances of
-    this kernel and grid, to be kept for the next call. Both results have shape (M,), metres.
+    this kernel and grid, to be kept for the next call.
+
+    Returns:
+        Mean and standard deviation at `grid`, shape (M,) each, metres.
     """
     if len(angle) == 0:
         return np.full(len(grid), prior_mean), np.full(len(grid), np.sqrt(kernel.variance))
@@ -188,7 +191,8 @@ def merge_repeats(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     r"""Replace measurements at equal angles by their precision-weighted mean; the posterior stays the same.
 
-    Gives distinct angles (rising), their radii, and the *variances* :math:`1/\sum_i σ_i^{-2}`.
+    Returns:
+        Distinct angles (rising), their radii, and the *variances* :math:`1/\sum_i σ_i^{-2}`.
     """
     distinct, group = np.unique(angle, return_inverse=True)
     weight = noise_std**-2.0

@@ -311,8 +311,11 @@ def noise_ratio(angle: FloatArray, radius: FloatArray, std: FloatArray) -> float
         ρ = \frac{\operatorname{median}_i |ε_i| / s_i}{0.6745}
 
     The median ignores corners and jumps. Curvature of the surface makes the ratio larger; an error that neighbours
-    have in common, as of the pose of a whole scan, does not show in it. Angles (radians), radii and declared standard
-    deviations (metres, positive) have shape (n,) each; ρ is 1 where fewer than 20 triples are close enough together.
+    have in common, as of the pose of a whole scan, does not show in it.
+
+    Returns:
+        ρ from the angles (radians), radii and declared standard deviations (metres, positive), shape (n,) each; 1
+        where fewer than 20 triples are close enough together.
     """
     order = np.argsort(angle, kind="stable")
     angle, radius, std = angle[order], radius[order], std[order]

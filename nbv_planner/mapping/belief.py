@@ -179,9 +179,14 @@ class Measurements:
 
         A return that moves by δ along a beam with tilt γ moves by :math:`δ\cosγ` in radius and by
         :math:`δ\sinγ/r` in angle, so at its angle it departs from a surface of relative slope :math:`s = f'/f` by
-        :math:`δ(\cosγ - s\sinγ)`; the `slope` s at each measurement has shape (n,), 1/rad. The new standard deviation
-        is :math:`σ\,\max(1, |\cosγ - s\sinγ|)`, never less than that of the range; to its square that of the camera's
-        pose is added (:meth:`pose_variance`).
+        :math:`δ(\cosγ - s\sinγ)`.
+
+        Args:
+            slope: relative slope s of the surface at each measurement, shape (n,), 1/rad.
+
+        Returns:
+            The measurements with :math:`σ\,\max(1, |\cosγ - s\sinγ|)` as standard deviation: never less than that
+            of the range; to its square that of the camera's pose is added (:meth:`pose_variance`).
         """
         assert self.tilt is not None
         assert self.spread is not None

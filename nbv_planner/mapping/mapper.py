@@ -38,7 +38,11 @@ from nbv_planner.world.scan import FreeRays
 
 @dataclass(frozen=True)
 class MapperSettings(Settings):
-    """Grid, prior mean and band of the surface mapper."""
+    """Grid, prior mean and band of the surface mapper.
+
+    Raises:
+        SettingError: a value is out of range.
+    """
 
     prior_mean: float = setting(5.0, "Prior mean of the radius.", unit="m", gt=0.0)
     grid_size: int = setting(1000, "Number of grid angles of the surface belief.", ge=16, le=100_000)
@@ -82,7 +86,13 @@ class SurfaceMapper:
     """
 
     def __init__(self, kernel: Kernel, settings: MapperSettings, *, grid: FloatArray | None = None) -> None:
-        """Start from the prior; a `grid` replaces the uniform one (the thesis protocol's counts 2π as well as 0)."""
+        """Start from the prior.
+
+        Args:
+            kernel: covariance function of the radius.
+            settings: grid size, prior mean and band.
+            grid: grid to use instead of the uniform one (the thesis protocol's counts 2π as well as 0).
+        """
         self._kernel = kernel
         self._settings = settings
         self._grid = uniform_grid(settings.grid_size) if grid is None else np.asarray(grid, dtype=float)

@@ -29,10 +29,12 @@ class PoseTrack:
     """
 
     def __init__(self, size: int, tolerance: int, gap: int) -> None:
-        """Start without a pose, to keep `size` poses.
+        """Start without a pose.
 
-        In nanoseconds: `tolerance` is the greatest time to a pose that counts without interpolation, `gap` that between
-        two poses that are interpolated.
+        Args:
+            size: number of poses kept.
+            tolerance: greatest time to a pose that counts without interpolation, nanoseconds.
+            gap: greatest time between two poses that are interpolated, nanoseconds.
         """
         self._size, self._tolerance, self._gap = size, tolerance, gap
         self._stamps: list[int] = []
@@ -116,7 +118,11 @@ _REMEMBERED = 1000
 
 @dataclass(frozen=True)
 class ArrivalSettings(Settings):
-    """When the camera counts as being at its goal."""
+    """When the camera counts as being at its goal.
+
+    Raises:
+        SettingError: a value is out of range.
+    """
 
     position_tolerance: float = setting(0.05, "Distance to the goal within which the camera has arrived.", unit="m",
                                         gt=0.0)

@@ -101,10 +101,14 @@ class Linearised:
 
 
 def linearised(beams: Beams, grid: FloatArray, mean: FloatArray, *, along: bool, incidence: float) -> Linearised:
-    """Linearise the ranges about the contour `mean` (metres) on `grid` (radians), shape (M,) each.
+    """Linearise the ranges about the contour `mean` on `grid`, shape (M,), metres.
 
-    `along` says to look for the crossing along the beam; `incidence` is the k of the noise σ (1 + k (1/cos i − 1)) at
-    the angle of incidence i.
+    Args:
+        beams: what was measured.
+        grid: grid angles, shape (M,), radians.
+        mean: contour, shape (M,), metres.
+        along: whether to look for the crossing along the beam.
+        incidence: k of the noise σ (1 + k (1/cos i − 1)) at the angle of incidence i.
     """
     hits = beams.hits
     way, found = _crossings(beams, grid, mean) if along else (np.zeros(len(beams)), np.zeros(len(beams), dtype=bool))
@@ -220,7 +224,11 @@ NOISE_MODELS = ("gaussian", "student_t", "contaminated")
 
 @dataclass(frozen=True)
 class RobustSettings(Settings):
-    """How the mapper treats beams that may be wrong; without `robust` each is believed permanently."""
+    """How the mapper treats beams that may be wrong; without `robust` each is believed permanently.
+
+    Raises:
+        SettingError: a value is out of range.
+    """
 
     robust: bool = setting(
         False, "Keep the measurements and refit all of them at every update, so that outliers are found and removed."
@@ -297,10 +305,16 @@ class RobustFit:
 
 
 def fit(base: Posterior, grid: FloatArray, beams: Beams, settings: RobustSettings) -> RobustFit:
-    """Fit all `beams`, at least one, on top of `base`: the belief on `grid` given older measurements, or the prior.
+    """Fit all `beams` on top of `base`.
 
     The first weights come from the scans alone (:func:`supported`) and do not depend on an earlier belief: an error in
     that cannot exclude the correct measurements.
+
+    Args:
+        base: belief given older measurements that are not kept, or the prior.
+        grid: grid angles, shape (M,), radians, on which `base` is.
+        beams: at least one.
+        settings: noise model and number of rounds.
     """
     hits = beams.hits
     data = linearised(beams, grid, np.full(len(grid), hits.radius.mean()), along=False, incidence=0.0)

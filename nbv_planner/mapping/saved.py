@@ -90,9 +90,12 @@ def _described(header: dict[str, Any], arrays: Arrays) -> SavedState:
 
 
 def write_state(path: str | Path, state: SavedState) -> int:
-    """Write a state file: beside its path, flushed to the disk, then moved there; returns its size, bytes.
+    """Write a state file: beside its path, flushed to the disk, then moved there.
 
     A process or machine that dies meanwhile leaves the old file or the new one, never a part of one.
+
+    Returns:
+        Size of the file, bytes.
 
     Raises:
         StateFileError: `not_written`, with why.
@@ -125,9 +128,13 @@ def _sync_folder(folder: Path) -> None:
 def read_state(
     path: str | Path, kind: str, settings: Mapping[str, Mapping[str, Any]] | None = None, episode: str = ""
 ) -> SavedState:
-    """Read a state file and check that it is of this kind, for these settings and for the episode of this name.
+    """Read a state file and check that it is the expected one.
 
-    None accepts any settings, and an empty name any episode.
+    Args:
+        path: the file.
+        kind: kind that it must have.
+        settings: settings that its content must depend on; None accepts any.
+        episode: name of the episode that it must belong to; empty accepts any.
 
     Raises:
         StateFileError: `missing`, `unreadable`, `damaged`, `version`, `content`, `kind`, `episode` or `settings`; the

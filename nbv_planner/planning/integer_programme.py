@@ -36,8 +36,10 @@ def cover_programme(
     .. math:: \min c^T [x; z], \quad z_p \le \sum_{θ\,\text{sees}\,p} x_θ, \quad l \le a^T [x; z] \le u, \quad
         x_θ \in \{0, 1\},\; 0 \le z_p \le 1
 
-    for views that see points as in `visible`, shape (V, P), and `row` (a, l, u). Gives indices of the views, rising,
-    and the proved lower bound of the minimum; None where there is none in time.
+    for views that see points as in `visible`, shape (V, P), and `row` (a, l, u).
+
+    Returns:
+        Indices of the views, rising, and the proved lower bound of the minimum; None where there is none in time.
 
     Raises:
         DependencyError: SciPy is older than 1.9.

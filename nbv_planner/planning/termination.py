@@ -87,7 +87,11 @@ class Termination:
 
 @dataclass(frozen=True)
 class TerminationSettings(Settings):
-    """Limits that end an episode; a limit of 0 is switched off where its description says so."""
+    """Limits that end an episode; a limit of 0 is switched off where its description says so.
+
+    Raises:
+        SettingError: a value is out of range.
+    """
 
     certify: bool = setting(
         False, "COVERED: end when the posterior shapes show that target_coverage has been reached."
@@ -169,9 +173,15 @@ class TerminationMonitor:
     def after_view(
         self, belief: SurfaceBelief, elapsed: float, taken: Sequence[View] = ()
     ) -> Termination | None:
-        """Judge the belief after a view; call it once per view. Returns None if the episode continues.
+        """Judge the belief after a view; call it once per view.
 
-        The time `elapsed` since the start is in seconds; a certificate uses the views `taken` so far.
+        Args:
+            belief: the belief with that view's measurements.
+            elapsed: time since the start of the episode, seconds.
+            taken: the views taken so far; used by a certificate.
+
+        Returns:
+            The termination, or None if the episode continues.
         """
         self.history.append(self.coverage(belief))
         covered = self._covered_enough(belief, taken)  # estimates the coverage for any termination
@@ -251,10 +261,14 @@ class TerminationMonitor:
 def termination_monitor(
     settings: TerminationSettings, planner: PlannerSettings, scene: Scene, prior: Prior
 ) -> TerminationMonitor:
-    """Build the monitor of an episode, for the mapper's `prior`.
+    """Build the monitor of an episode.
 
-    The certificate draws other shapes than the planner, all of them smooth: with edges that continue it would hold as
-    often, and require more views.
+    Args:
+        settings: limits, and whether coverage is to be certified.
+        planner: target coverage, and which posterior shapes. The certificate draws others than the planner,
+            all of them smooth: with edges that continue it would hold as often, and require more views.
+        scene: geometry.
+        prior: the mapper's.
     """
     if not settings.certify:
         return TerminationMonitor(settings)

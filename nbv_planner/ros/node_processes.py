@@ -313,8 +313,10 @@ def run_episode(
 
     The parameter file has `wait_for_start` set: the episode starts when all nodes are connected, so that no message is
     missed. The bag, if any, records all messages of the nodes; with `respawn` a node that fails or is killed is
-    restarted; `ended`, called five times a second, says whether to end before the planner does. Returns why the planner
-    ended; FAILED if a node ended before it or messages stopped; None if `ended`.
+    restarted; `ended`, called five times a second, says whether to end before the planner does.
+
+    Returns:
+        Why the planner ended; FAILED if a node ended before it or messages stopped; None if `ended`.
     """
     domain = free_domain_id()
     environment = isolated_environment(domain)

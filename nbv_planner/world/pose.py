@@ -72,7 +72,10 @@ class PoseCovariance:
         outward radial direction (n of each; radians), moves with the camera's errors :math:`(δ_x, δ_y, δ_ψ)` radially
         by :math:`δ_x\cosφ + δ_y\sinφ - d\sinγ\,δ_ψ` and tangentially by
         :math:`-δ_x\sinφ + δ_y\cosφ + d\cosγ\,δ_ψ`. The errors are common to all beams of a scan; that they are taken as
-        independent from then on is an approximation. Shape (n, 3), metres²: radial, radial with tangential, tangential.
+        independent from then on is an approximation.
+
+        Returns:
+            Shape (n, 3), metres²: radial, radial with tangential, tangential.
         """
         cos, sin = np.cos(angle), np.sin(angle)
         radial = np.stack([cos, sin, -distance * np.sin(tilt)], axis=-1)

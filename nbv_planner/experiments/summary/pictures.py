@@ -310,6 +310,7 @@ def landscape_picture(report: SweepReport, protocol: str) -> Picture | None:
 
 _FEWEST = 3
 """Planners that make a series; of two the varied parameter would be ambiguous."""
+"""Planners that make a series; of two the varied parameter would be ambiguous."""
 Series = tuple[str, Mapping[float, str]]
 """Planners that differ in one number: the parameter, and their labels by its value, rising."""
 

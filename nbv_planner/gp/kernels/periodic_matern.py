@@ -126,7 +126,9 @@ def fourier_coefficients(kernel: PeriodicMatern, count: int) -> FloatArray:
         C_1 = \frac{σ_f^2}{\sum_i k_ν(2πi)}\,\frac{Γ(ν+1/2)}{\sqrt{π}\,Γ(ν)}\,λ^{2ν}
 
     The thesis prints m/2π in place of m (lemma 2-6); with its constant that series sums to about 2π k(0).
-    The result is s_0 … s_{n-1}, shape (n,), m², for n = `count`; s_{-m} = s_m.
+
+    Returns:
+        s_0 … s_{n-1}, shape (n,), m², for n = `count`; s_{-m} = s_m.
     """
     nu, rate = kernel.order + 0.5, kernel.rate
     # λ² = 2ν/l² is taken out of the bracket, where its power would overflow.

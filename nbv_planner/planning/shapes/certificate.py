@@ -78,10 +78,13 @@ class CoverageCertificate:
     def estimate(
         self, belief: SurfaceBelief, taken: FloatArray, delta: float, margin: float = 0.0
     ) -> CoverageEstimate:
-        """Estimate the coverage by a belief with evidence and the views taken so far, shape (T,), radians.
+        """Estimate the coverage.
 
-        The probability `delta` is left outside the interval [lower, upper], half of it on either side; `margin` is the
-        coverage required beyond the target, as far as possible.
+        Args:
+            belief: the belief, with its evidence.
+            taken: views taken so far, shape (T,), radians.
+            delta: probability left outside the interval [lower, upper], half of it on either side.
+            margin: coverage required beyond the target, as far as possible.
         """
         covered = self.coverages(belief, taken)
         lower, upper = np.quantile(covered, [0.5 * delta, 1.0 - 0.5 * delta])

@@ -153,8 +153,10 @@ class MeasuredSurface:
     def part(self, radius: FloatArray) -> FloatArray:
         """Part of the contour around each grid angle that has a measurement nearby, shape (S, M).
 
-        Around a grid angle the contour goes over all radii from halfway to the one before to halfway to the next. The
-        `radius` of the shapes on the grid has shape (S, M), metres, and is at most `radius_max`.
+        Around a grid angle the contour goes over all radii from halfway to the one before to halfway to the next.
+
+        Args:
+            radius: shapes on the grid, shape (S, M), metres, at most `radius_max`.
         """
         half = 0.5 * (radius + np.roll(radius, -1, axis=1))
         before = np.roll(half, 1, axis=1)

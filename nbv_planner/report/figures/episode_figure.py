@@ -361,8 +361,12 @@ _LAST_FRAME_MILLISECONDS = 4000
 
 
 def save_animation(
-    path: str | os.PathLike[str], steps: Sequence[Step], views: Sequence[ViewRecord], shape: PolarObject | None,
-    scene: Scene, title: str,
+    path: str | os.PathLike[str],
+    steps: Sequence[Step],
+    views: Sequence[ViewRecord],
+    shape: PolarObject | None,
+    scene: Scene,
+    title: str,
 ) -> None:
     """Write an animated GIF to `path`: a frame per view, or a single one if there is no view.
 
@@ -395,6 +399,14 @@ def plot_episode(
 ) -> Figure:
     """Draw a whole episode: world view, polar view, objective over the view angle, coverage.
 
-    The arguments are the attributes of :class:`EpisodeContent`; there may be no step.
+    Args:
+        steps: the views as they were taken; may be empty.
+        views: the same views judged against the true object; empty if that is not known.
+        shape: the true object, None if it is not known.
+        scene: bounds, view circle and cone.
+        title: what stands above the picture.
+
+    Returns:
+        A figure that is not known to pyplot.
     """
     return draw_figure(EpisodeContent(steps, views, shape, scene, title, shown=len(steps)))

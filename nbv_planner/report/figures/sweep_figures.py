@@ -216,9 +216,13 @@ def draw_calibration(
     levels: Sequence[float], inside: Mapping[str, FloatArray], by_angle: Mapping[str, FloatArray],
     styles: Mapping[str, style.Style],
 ) -> Figure:
-    """Draw measured over nominal frequency (`inside` over `levels`), and the frequency inside the band by polar angle.
+    """Draw measured over nominal frequency, and the frequency inside the band by polar angle.
 
-    By label of the planner: frequencies from 0 to 1 at the K levels, those in B equal bins from 0 to 2π, line styles.
+    Args:
+        levels: nominal frequencies, shape (K,), 0 to 1.
+        inside: measured frequencies by label of the planner, each of shape (K,), 0 to 1.
+        by_angle: frequency inside the band by label, each of shape (B,): equal bins from 0 to 2π.
+        styles: line styles by label.
     """
     lines = (Line2D([], [], **style.curve(styles[label]), label=plain(label)) for label in inside)
     figure, (curves, angles) = panels(1, 2, width=5.2, height=4.2, legend=[Line2D([], [], **_DIAGONAL), *lines])

@@ -222,6 +222,7 @@ class BaseNode(LifecycleNode):
                     getattr(self, f"destroy_{kind}")(entity)
         self.forget()
 
+
     def create_publisher(self, *args: Any, **kwargs: Any) -> Any:
         """Create a publisher that checks the graph when a subscriber requests more than it offers."""
         events = PublisherEventCallbacks(incompatible_qos=self._on_incompatible)
@@ -387,8 +388,10 @@ def run_node(create: Callable[[], Node], args: list[str] | None = None) -> int:
     rclpy's own handling of signals shuts ROS down in a second thread while the node's thread uses it, and Python's
     KeyboardInterrupt is raised between any two instructions, such as acquiring an entity and recording that. Of 114
     nodes ended so while they received messages, one corrupted its heap and one hung. Here the loop itself looks for
-    signals. All but the first have no effect: a launcher and the terminal may both send SIGINT. The exit code is 0,
-    or 2 if the parameters or the topic names are not usable (one line on stderr says why).
+    signals. All but the first have no effect: a launcher and the terminal may both send SIGINT.
+
+    Returns:
+        Exit code: 0, or 2 if the parameters or the topic names are not usable (one line on stderr says why).
     """
     signals: list[int] = []
     with ignored_after(lambda number, _: signals.append(number)):
