@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from benchmarks.core import camera_rows, episode_rows, mapper_rows, objective_rows, shape_rows, table_rows
+from benchmarks.core import camera_rows, checks_rows, episode_rows, mapper_rows, objective_rows, shape_rows, table_rows
 from benchmarks.measure import machine
 from nbv_planner.cli.main import EXIT_INTERRUPTED
 from nbv_planner.cli.options import add_figures, comma_separated, one_of, positive_number, require_ros
@@ -163,6 +163,11 @@ PARTS = {
             beams="beams", vertices="vertices", cast_ms="cast", reference_ms="one at a time", ratio="ratio"
         ),
         lambda effort: camera_rows(effort.quick),
+    ),
+    "checks": Part(
+        "Checks of the assumptions: milliseconds from a scan to the belief with and without them",
+        _columns(**{"mapper": "mapper", "views": "views", "with": "with", "without": "without", "part": "part added"}),
+        lambda effort: checks_rows(effort.quick),
     ),
     "episode": Part(
         "Whole episodes with sensor noise: milliseconds per view",
@@ -338,6 +343,8 @@ TARGETS = (
              _values("decide_ms", planner=planner, views=100, shapes=32))
       for planner, bound in (("EMC", 40.0), ("rollout", 100.0))),
     Target("camera", "scan of 640 beams, 4000 vertices, ms", 1.0, _values("cast_ms", beams=640)),
+    Target("checks", "checks of the assumptions, robust mapper as shipped: part of the update that they add", 0.1,
+           _values("part", mapper="robust")),
     Target("table", "the thesis's table with 2 workers, wall time, s", 60.0, _whole_table),
     Target("loop", "scan in to goal out at 40 Hz: 99th percentile, ms", 20.0,
            _loop("scan_in_to_goal_ms.p99", _WHILE_S)),

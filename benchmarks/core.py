@@ -32,7 +32,10 @@ from nbv_planner.geometry import TWO_PI, FloatArray, polar_to_cartesian
 from nbv_planner.gp.dense import dense_log_likelihood, dense_posterior
 from nbv_planner.gp.kernels import MATERN_SMOOTHNESS, PeriodicMatern
 from nbv_planner.mapping.belief import Measurements, SurfaceBelief
+from nbv_planner.mapping.checks import CheckSettings
 from nbv_planner.mapping.mapper import MapperSettings, SurfaceMapper
+from nbv_planner.mapping.matching import MatchedScan
+from nbv_planner.mapping.robust_fit import RobustSettings
 from nbv_planner.mapping.scans import ScanMapping
 from nbv_planner.planning.objectives import OBJECTIVES, TRUTH_OBJECTIVES
 from nbv_planner.planning.planners import Planner, PlannerSettings, Prior, planner_named
@@ -435,6 +438,47 @@ _STAGES: dict[str, tuple[Function, ...]] = {
     "decide": ((Planner, "decide"),),
     "judge": ((EpisodeJudge, "add"),),
 }
+
+
+def checks_rows(quick: bool) -> Iterator[Row]:
+    """Time an update (a scan of the star with noise becomes a belief) with and without the checks of the assumptions.
+
+    Args:
+        quick: only the plain mapper after nine views, in fewer rounds.
+
+    Returns:
+        Rows with `mapper`, `views`, in milliseconds of processor time `with` and `without`, and `part`, the share of
+        `without` that the checks add.
+    """
+    cases = [(False, 10)] if quick else list(itertools.product((False, True), (10, 20)))
+    return (_checks_row(robust, views, 3 if quick else 25) for robust, views in cases)
+
+
+def _checks_row(robust: bool, views: int, rounds: int) -> Row:
+    calls = {}
+    for name, checks in (("with", True), ("without", False)):
+        config = EpisodeConfig(robust=RobustSettings(robust=robust), checks=CheckSettings(checks=checks))
+        camera = SimulatedCamera(parse_object(config.object, config.scene), config.scene, config.sensor)
+        *taken, newest = [
+            MatchedScan(number, camera.scan(pose, view_number=number), pose, number)
+            for number in range(1, views + 1)
+            for pose in [View(number * TWO_PI / views, config.scene.view_distance).pose]
+        ]
+        mapping = config.scan_mapping()
+        for scan in taken:
+            mapping.add([scan], scan.view - 1)
+            mapping.belief()
+        copies = [mapping.copy() for _ in range(rounds + 1)]
+        calls[name] = functools.partial(_update, copies, newest)
+    times = median_milliseconds(calls, rounds)
+    part = times["with"] / times["without"] - 1.0
+    return {"mapper": "robust" if robust else "plain", "views": views, **times, "part": part}
+
+
+def _update(mappings: list[ScanMapping], scan: MatchedScan) -> None:
+    mapping = mappings.pop()
+    mapping.add([scan], scan.view - 1)
+    mapping.belief()
 
 
 def episode_rows(quick: bool) -> Iterator[dict[str, Any]]:

@@ -11,9 +11,9 @@ from nbv_planner.errors import SettingError
 from nbv_planner.geometry import FloatArray
 from nbv_planner.gp.kernels import KernelSettings
 from nbv_planner.mapping.checks import CheckSettings
+from nbv_planner.mapping.checks.model_checks import ModelChecks
 from nbv_planner.mapping.mapper import MapperSettings
 from nbv_planner.mapping.matching import ArrivalSettings, MatchingSettings
-from nbv_planner.mapping.model_checks import ModelChecks
 from nbv_planner.mapping.robust_fit import RobustSettings
 from nbv_planner.mapping.scans import MeasurementSettings, ScanMapping
 from nbv_planner.mapping.surface_model import mapper_for
@@ -102,7 +102,7 @@ class SurfaceMapperParameters(Settings):
     """Parameters of `surface_mapper` in addition to those of the core."""
 
     object_frame: str = setting("object", "Frame of the object; poses and the surface are given in it.")
-    camera_frame: str = setting("camera", "Frame that scans must have; empty takes any.")
+    camera_frame: str = setting("camera", "Frame that scans must have; empty: that of the first scan.")
     input_timeout: float = setting(5.0, "Time without an input after which it is reported missing.", unit="s", gt=0.0)
 
 

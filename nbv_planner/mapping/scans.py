@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from nbv_planner.geometry import BoolArray, FloatArray, angle_difference, cartesian_to_polar, wrap_angle
 from nbv_planner.mapping.belief import Measurements, SurfaceBelief
+from nbv_planner.mapping.checks.model_checks import ModelChecks
 from nbv_planner.mapping.matching import MatchedScan
-from nbv_planner.mapping.model_checks import ModelChecks
 from nbv_planner.mapping.surface_model import SurfaceModel
 from nbv_planner.settings import check_settings, setting
 from nbv_planner.world.pose import CameraPose

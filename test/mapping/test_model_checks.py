@@ -16,9 +16,10 @@ from nbv_planner.geometry import polar_to_cartesian
 from nbv_planner.gp.kernels import KernelSettings
 from nbv_planner.mapping.belief import SurfaceBelief, uniform_grid
 from nbv_planner.mapping.checks import KINDS, Check, CheckSettings, Level, failed
+from nbv_planner.mapping.checks.model_checks import ModelChecks, beyond_bounds, covered_parts, noise_ratio
+from nbv_planner.mapping.checks.overlap import Outline, in_rows
 from nbv_planner.mapping.mapper import MapperSettings, SurfaceMapper
 from nbv_planner.mapping.matching import MatchedScan
-from nbv_planner.mapping.model_checks import ModelChecks, Outline, beyond_bounds, covered_part, in_rows, noise_ratio
 from nbv_planner.mapping.scans import MeasurementSettings, ScanMapping
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.pose import CameraPose, View
@@ -185,10 +186,10 @@ def test_noise_is_noted_where_it_is_used_and_fails_where_not():
 
 
 def test_a_narrower_sensor_is_noted_or_refused():
-    check = found(Narrow(), ROUND[:2])["sensor"]
+    check = found(Narrow(), ROUND[:2])["field_of_view"]
     assert check.level is Level.NOTED
     assert check.score == pytest.approx(0.65, abs=0.02)
-    assert found(Narrow(), ROUND[:2], sensor_mismatch="refuse")["sensor"].level is Level.FAILED
+    assert found(Narrow(), ROUND[:2], sensor_mismatch="refuse")["field_of_view"].level is Level.FAILED
 
 
 def test_outliers_are_only_noted_where_the_mapper_finds_them_itself():
@@ -263,11 +264,11 @@ def test_only_a_surface_that_goes_on_beyond_the_bounds_counts():
 
 def test_the_covered_part_is_that_of_field_and_range():
     whole = World().seen_from(View(0.0, 10.0).pose)
-    assert covered_part(whole, SCENE) == 1.0
-    assert covered_part(dataclasses.replace(whole, range_max=6.0), SCENE) == pytest.approx(0.6)
+    assert covered_parts(whole, SCENE) == (1.0, 1.0)
+    assert covered_parts(dataclasses.replace(whole, range_max=6.0), SCENE) == pytest.approx((1.0, 0.6))
     wide = dataclasses.replace(whole, angle_min=-math.pi, angle_increment=2.0 * math.pi / 120)
-    assert covered_part(wide, SCENE) == 1.0
-    assert covered_part(dataclasses.replace(whole, ranges=np.full(121, np.nan)), SCENE) == 0.0
+    assert covered_parts(wide, SCENE) == (1.0, 1.0)
+    assert covered_parts(dataclasses.replace(whole, ranges=np.full(121, np.nan)), SCENE) == (0.0, 0.0)
 
 
 def test_a_damaged_state_is_refused_and_changes_nothing():

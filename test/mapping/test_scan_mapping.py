@@ -9,9 +9,9 @@ import pytest
 
 from nbv_planner.gp.kernels import KernelSettings
 from nbv_planner.mapping.checks import CheckSettings
+from nbv_planner.mapping.checks.model_checks import ModelChecks
 from nbv_planner.mapping.mapper import MapperSettings, SurfaceMapper
 from nbv_planner.mapping.matching import MatchedScan
-from nbv_planner.mapping.model_checks import ModelChecks
 from nbv_planner.mapping.scans import MeasurementSettings, ScanMapping, scan_to_measurements
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.pose import View

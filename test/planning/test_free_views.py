@@ -15,9 +15,9 @@ from nbv_planner.episode.judge import EpisodeJudge
 from nbv_planner.errors import SettingError
 from nbv_planner.gp.kernels import PeriodicMatern
 from nbv_planner.mapping.checks import CheckSettings
+from nbv_planner.mapping.checks.model_checks import ModelChecks
 from nbv_planner.mapping.mapper import MapperSettings, SurfaceMapper
 from nbv_planner.mapping.matching import ArrivalSettings, MatchingSettings, ScanMatcher
-from nbv_planner.mapping.model_checks import ModelChecks
 from nbv_planner.mapping.scans import MeasurementSettings, ScanMapping
 from nbv_planner.planning.objectives import ObjectiveInfo, objective_named
 from nbv_planner.planning.planners import (

@@ -63,7 +63,7 @@ class HybridPlanner(RolloutPlanner):
         return decision if forced else dataclasses.replace(decision, decided_by=self._decided_by)
 
     def _rank(self, situation: Situation) -> FloatArray:
-        self._bounds = self._bound.evaluate(situation.belief, self._scene, self.views.candidates.view_angle)
+        self._bounds = self._bound.evaluate(situation.belief, situation.scene, self.views.candidates.view_angle)
         ranks = self._lead(situation)
         proposed = self._first_best(np.where(situation.feasible, ranks, -np.inf))
         follows = self._affords(situation, Round(float(self._bounds.max()), float(self._bounds[proposed])))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -14,6 +15,7 @@ import numpy as np
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import BoolArray, FloatArray
 from nbv_planner.mapping.belief import SurfaceBelief
+from nbv_planner.mapping.checks import Check, Level
 from nbv_planner.planning.objectives import EXPECTED, OBJECTIVE_INFO, Objective, values_of
 from nbv_planner.planning.objectives.area import Uncertainty
 from nbv_planner.planning.objectives.expected_coverage import ExpectedMarginalCoverage, after_views
@@ -141,16 +143,26 @@ class Decision:
 
 @dataclass(frozen=True, eq=False)
 class Situation:
-    """What a planner chooses from: the belief, the views taken so far, and of each candidate, shape (V,), what follows.
+    """What a planner chooses from: belief, scene, views taken so far, and of each candidate, shape (V,), what follows.
 
     Its score, the value of the objective less the cost of travel; that cost; and whether it may be chosen, as one may.
     """
 
     belief: SurfaceBelief
+    scene: Scene
     scores: FloatArray
     costs: FloatArray
     feasible: BoolArray
     visited: Sequence[View]
+
+
+def as_found(scene: Scene, checks: Sequence[Check]) -> Scene:
+    """The scene with the sensor that the scans show, where it sees less than declared and that is to be adapted to."""
+    lacking = {check.name: check.score for check in checks if check.level is Level.NOTED}
+    field, far = (1.0 - lacking.get(name, 0.0) for name in ("field_of_view", "range"))
+    if field == far == 1.0 or field <= 0.0 or far * scene.range_max <= scene.range_min:
+        return scene
+    return dataclasses.replace(scene, field_of_view=field * scene.field_of_view, range_max=far * scene.range_max)
 
 
 class Planner(ABC):
@@ -206,13 +218,13 @@ class Planner(ABC):
         feasible = excluded == 0
         if not feasible.any():
             return None
-        objective = after_views(self._objective, visited)
-        utilities = values_of(objective, belief, self._scene, candidates)
+        objective, scene = after_views(self._objective, visited), as_found(self._scene, belief.checks)
+        utilities = values_of(objective, belief, scene, candidates)
         costs = self._costs(candidates, current_view)
         scores = utilities - costs
-        ranks, decided_by = self._rank(Situation(belief, scores, costs, feasible, visited)), s.label
+        ranks, decided_by = self._rank(Situation(belief, scene, scores, costs, feasible, visited)), s.label
         if self._promises_nothing(utilities[feasible]):
-            bounds = Uncertainty().evaluate(belief, self._scene, candidates.view_angle)
+            bounds = Uncertainty().evaluate(belief, scene, candidates.view_angle)
             ranks, decided_by = bounds - costs, Uncertainty.info.id
         ranks = np.where(feasible, ranks, -np.inf)
         best = self._first_best(ranks)
@@ -249,7 +261,7 @@ class Planner(ABC):
         """View, utility and score of the best of `views`, if better than those of the best candidate, `coarse`."""
         if len(views) == 0:
             return coarse
-        utilities = values_of(objective, belief, self._scene, views)
+        utilities = values_of(objective, belief, as_found(self._scene, belief.checks), views)
         scores = utilities - self._costs(views, current_view)
         top = self._first_best(scores)
         fine = views[top], float(utilities[top]), float(scores[top])

@@ -91,7 +91,7 @@ class RolloutPlanner(Planner):
     def _views_to_go(self, situation: Situation, first: IntArray) -> FloatArray:
         """Mean number of views to go from each of the views `first` (K,) on, shape (K,)."""
         expected = self._objective.after(situation.visited)
-        coverage = expected.coverage(situation.belief, self._scene, self.views.candidates.view_angle)
+        coverage = expected.coverage(situation.belief, situation.scene, self.views.candidates.view_angle)
         total, done = np.zeros(len(first)), 0
         for part in coverage.blocks(_SHAPES_AT_A_TIME):
             total += views_to_go(part, first, situation.feasible, self.settings.target_coverage).sum(axis=0)
@@ -153,7 +153,7 @@ class HorizonPlanner(Planner):
 
     def _rank(self, situation: Situation) -> FloatArray:
         feasible = np.flatnonzero(situation.feasible)
-        shape = self._mean_coverage(situation.belief, situation.visited)
+        shape = self._mean_coverage(situation)
         unseen, gains = shape.unseen[0].astype(float), shape.gains()[0].astype(float)
         needed = unseen.sum() - (1.0 - self.settings.target_coverage) * shape.points[0]
         plan = fewest_views(shape.visible[0][feasible] > 0.0, unseen, needed, self.settings.deadline)
@@ -164,11 +164,11 @@ class HorizonPlanner(Planner):
         ranks[chosen] = gains[chosen] - situation.costs[chosen]
         return ranks
 
-    def _mean_coverage(self, belief: SurfaceBelief, taken: Sequence[View]) -> ShapeCoverage:
-        """What is to be seen of the mean shape, as the one shape, once these views have been taken."""
-        grid = uniform_grid(self.settings.shape_grid)
-        mean = np.clip(belief.interpolate(belief.mean, grid), self._scene.radius_min, self._scene.radius_max)
+    def _mean_coverage(self, situation: Situation) -> ShapeCoverage:
+        """What is to be seen of the mean shape, as the one shape, once the views so far have been taken."""
+        belief, scene, grid = situation.belief, situation.scene, uniform_grid(self.settings.shape_grid)
+        mean = np.clip(belief.interpolate(belief.mean, grid), scene.radius_min, scene.radius_max)
         return ShapeCoverage.of(
-            Shapes(grid, mean[None]), Views.of(taken).view_angle, self.views.candidates.view_angle, self._scene,
+            Shapes(grid, mean[None]), Views.of(situation.visited).view_angle, self.views.candidates.view_angle, scene,
             belief, self.settings.point_density,
         )

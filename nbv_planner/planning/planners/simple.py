@@ -32,9 +32,9 @@ class TwoPhasePlanner(Planner):
     def _rank(self, situation: Situation) -> FloatArray:
         phase_one = after_views(self._phase_one, situation.visited)
         angles = self.views.candidates.view_angle
-        areas = phase_one.evaluate(situation.belief, self._scene, angles) - situation.costs
+        areas = phase_one.evaluate(situation.belief, situation.scene, angles) - situation.costs
         middle = self._first_best(np.where(situation.feasible, areas, -np.inf))
-        near = self._scene.in_simple_interval(angles, angles[middle])
+        near = situation.scene.in_simple_interval(angles, angles[middle])
         return np.where(near, situation.scores, -np.inf)
 
 

@@ -21,9 +21,9 @@ from nbv_planner.errors import StateFileError
 from nbv_planner.gp.kernels import KernelSettings
 from nbv_planner.mapping.belief import Measurements, SurfaceBelief
 from nbv_planner.mapping.checks import CheckSettings, Level
+from nbv_planner.mapping.checks.model_checks import ModelChecks
 from nbv_planner.mapping.mapper import MapperSettings
 from nbv_planner.mapping.matching import ArrivalSettings, MatchedScan, MatchingSettings, ScanMatcher
-from nbv_planner.mapping.model_checks import ModelChecks
 from nbv_planner.mapping.robust_fit import RobustSettings
 from nbv_planner.mapping.saved import KIND, SavedState, SurfaceMap, map_from_state
 from nbv_planner.mapping.scans import MeasurementSettings, ScanMapping
@@ -152,6 +152,7 @@ class SurfaceMapperNode(BaseNode):
         self.mapper = self._blank()
         self._known = self._newest = self._saved = SurfaceMap(self.mapper.copy(), self.matcher.state())
         self._waiting: deque[MatchedScan] = deque()
+        self._frame = ""  # of the first scan
         self._asked = False
         self._published = False
         self._last: Update | None = None
@@ -175,8 +176,8 @@ class SurfaceMapperNode(BaseNode):
         """Receive a scan, unless the node is inactive."""
         if not self.active:
             return
-        check_frame(msg.header, self.parameters.camera_frame)
-        scan = scan_from_msg(msg)
+        check_frame(msg.header, self.parameters.camera_frame or self._frame)
+        scan, self._frame = scan_from_msg(msg), msg.header.frame_id
         self._found(self.matcher.add_scan(to_nanoseconds(msg.header.stamp), scan, msg.header.frame_id))
 
     def on_pose(self, msg: PoseStamped | PoseWithCovarianceStamped) -> None:

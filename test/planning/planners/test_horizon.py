@@ -81,7 +81,7 @@ def test_it_plans_two_views_where_greedy_takes_three(monkeypatch):
     given = types.SimpleNamespace(
         visible=visible, unseen=weight, points=weight.sum(axis=1), gains=lambda: (visible @ weight[:, :, None])[..., 0]
     )
-    monkeypatch.setattr(plan, "_mean_coverage", lambda belief, taken: given)
+    monkeypatch.setattr(plan, "_mean_coverage", lambda situation: given)
     decision = plan.decide(BELIEF)
     assert decision.view_angle == plan.views.angles[1]
     assert decision.runner_up == plan.views.angles[2]

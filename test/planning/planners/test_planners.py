@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from views import all_at, at, circle
 
 from nbv_planner.errors import SettingError
+from nbv_planner.mapping.checks import Check, Level
 from nbv_planner.planning.objectives import OBJECTIVES, TrueSurface, objective_named
 from nbv_planner.planning.objectives.expected_coverage import after_views
 from nbv_planner.planning.planners import PLANNERS, Decision, PlannerSettings, planner_named, proof_of
@@ -189,3 +190,28 @@ def test_what_is_proved_of_planners():
     for changes in ({"phase_one_objective": "CSN"}, {"objective": "UP"}):
         assert proof_of(PlannerSettings(**{"planner": "two_phase", "objective": "U", **changes})) == "not attempted"
     assert proof_of(PlannerSettings(planner="uniform", objective="U")) == "not attempted"
+
+
+def found(level, **lacking):
+    checks = tuple(Check(name, score, 0.05, level) for name, score in lacking.items())
+    return dataclasses.replace(BELIEF, checks=checks)
+
+
+@EVERY
+def test_they_predict_with_the_sensor_that_the_scans_show(name):
+    narrow = dataclasses.replace(SCENE, field_of_view=0.5 * SCENE.field_of_view, range_max=0.75 * SCENE.range_max)
+    views, chosen = circle(ViewSpaceSettings(num_views=24)), PlannerSettings(planner=name, objective="OCL", refine=True)
+    chosen = dataclasses.replace(chosen, deadline=600.0)
+    adapted, told = planner_named(chosen, SCENE, views), planner_named(chosen, narrow, views)
+    decision = adapted.decide(found(Level.NOTED, field_of_view=0.5, range=0.25))
+    assert decision.view_angle == told.decide(BELIEF).view_angle
+    np.testing.assert_array_equal(decision.utilities, told.decide(BELIEF).utilities)
+
+
+@pytest.mark.parametrize("checks", [
+    {"level": Level.FAILED, "field_of_view": 0.5}, {"level": Level.GOOD, "range": 0.04},
+    {"level": Level.NOTED, "field_of_view": 1.0, "range": 1.0},  # nothing came yet
+])  # fmt: skip
+def test_else_they_predict_with_the_declared_sensor(checks):
+    plan = planner("greedy", objective="OCL")
+    np.testing.assert_array_equal(plan.decide(found(**checks)).utilities, plan.decide(BELIEF).utilities)

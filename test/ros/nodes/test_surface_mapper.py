@@ -17,9 +17,9 @@ from std_srvs.srv import Trigger
 from nbv_planner.episode.messages import belief_from_msg, to_nanoseconds
 from nbv_planner.gp.kernels import PeriodicMatern
 from nbv_planner.mapping.checks import CheckSettings
+from nbv_planner.mapping.checks.model_checks import ModelChecks
 from nbv_planner.mapping.mapper import MapperSettings, SurfaceMapper
 from nbv_planner.mapping.matching import MatchedScan
-from nbv_planner.mapping.model_checks import ModelChecks
 from nbv_planner.mapping.scans import MeasurementSettings, ScanMapping
 from nbv_planner.planning.shapes.sampler import PriorSettings
 from nbv_planner.ros.core import qos
@@ -281,12 +281,18 @@ def test_a_stream_of_malformed_messages_is_counted_by_reason_and_changes_no_bit_
     }  # fmt: skip
 
 
-def test_an_empty_camera_frame_takes_scans_of_any_frame(world):
-    world.start(SurfaceMapperNode, grid_size=GRID, camera_frame="")
+def test_an_empty_camera_frame_takes_scans_of_the_frame_of_the_first_one(world):
+    mapper = world.start(SurfaceMapperNode, grid_size=GRID, camera_frame="")
     feed = Feed(world)
     feed.send_scan(conversions.scan_to_msg(scan_at(HERE), header("lidar_7", 10 * MS)))
     feed.pose(10 * MS, HERE)
     assert bytes(feed.surface(1).data) == surface_of()
+    feed.send_scan(conversions.scan_to_msg(scan_at(HERE), header("lidar_8", 20 * MS)))
+    world.spin_until(lambda: world.drops(mapper).get("scan.frame"), "the refusal of another sensor's scan")
+    assert world.call(Trigger, "surface_mapper/reset").success
+    feed.send_scan(conversions.scan_to_msg(scan_at(HERE), header("lidar_8", 30 * MS)))
+    feed.send_scan(conversions.scan_to_msg(scan_at(HERE), header("lidar_7", 40 * MS)))
+    world.spin_until(lambda: world.drops(mapper)["scan.frame"] == 2, "the refusal of the first sensor's scan")
 
 
 def test_reset_forgets_everything_and_publishes_the_prior(world):

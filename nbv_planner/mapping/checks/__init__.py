@@ -35,9 +35,10 @@ class Kind:
 
 
 KINDS = (
-    Kind("sensor", "the sensor is the declared one",
-         "the scans lack {score:.0%} of the declared field of view or range",
-         "set field_of_view and range_max to what the scans say"),
+    Kind("field_of_view", "the field of view is the declared one",
+         "the scans lack {score:.0%} of the declared field of view", "set field_of_view to what the scans say"),
+    Kind("range", "the range is the declared one",
+         "the scans lack {score:.0%} of the declared range", "set range_max to what the scans say"),
     Kind("alive", "the sensor is alive", "{score:.0f} scans repeat another view's, hold one range only, or no return",
          "check the driver and what stands before the lens"),
     Kind("noise", "the noise is the declared one", "the ranges scatter {score:.1f} times as much as declared",
@@ -115,7 +116,7 @@ class CheckSettings(Settings):
     )
     noise_limit: float = setting(1.3, "Ratio of the noise found to the declared one above which it differs.", ge=0.0)
     outlier_limit: float = setting(0.025, "Part of the returns that may lie off the surface, alone.", ge=0.0, le=1.0)
-    overlap_limit: float = setting(5.0, "Score of a view's displacement: mean of the three largest.", ge=0.0)
+    overlap_limit: float = setting(4.0, "Score of a displacement of some views against the others.", ge=0.0)
     bias_limit: float = setting(4.0, "Score of a displacement common to all views.", ge=0.0)
     star_limit: float = setting(
         0.06, "Part of a view's beams that may pass through what should be inside.", ge=0.0, le=1.0

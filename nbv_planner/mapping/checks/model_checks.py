@@ -1,0 +1,281 @@
+"""Does the world fit the model? Checks of what mapper and planner assume, from the scans and the belief alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from copy import copy
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nbv_planner.errors import MeasurementError
+from nbv_planner.geometry import TWO_PI, FloatArray, cartesian_to_polar
+from nbv_planner.mapping.belief import Measurements, SurfaceBelief, once_around
+from nbv_planner.mapping.checks import Check, CheckSettings, Level
+from nbv_planner.mapping.checks.overlap import IN_A_ROW, Outline, Residuals, ViewData, displacement_scores, in_rows
+from nbv_planner.world.pose import CameraPose
+from nbv_planner.world.scan import FreeRays, RangeNoise, Scan
+from nbv_planner.world.scene import Scene
+
+# Places along a beam, in parts of its free length, and how many standard deviations of the range count as inside.
+_PLACES = np.linspace(0.4, 1.0, 10)
+_SURELY = 3.0
+
+
+def through_parts(views: Sequence[ViewData], outline: Outline) -> list[float]:
+    """Part of the beams of each view that pass through what should be inside."""
+    number = [view.rays.shape[1] for view in views]
+    std = np.repeat([np.median(view.hits[2]) if view.hits.shape[1] else 0.0 for view in views], number)
+    at_x, at_y = np.repeat([view.pose[:2] for view in views], number, axis=0).T
+    direction, length = np.concatenate([view.rays for view in views], axis=1)
+    way = length * _PLACES[:, np.newaxis]
+    depth = outline.depth(at_x + way * np.cos(direction), at_y + way * np.sin(direction)).max(axis=0)
+    parts = np.split(depth > _SURELY * std, np.cumsum(number)[:-1])
+    return [float(in_rows(part, IN_A_ROW).mean()) if len(part) else 0.0 for part in parts]
+
+
+def noise_ratio(scan: Scan, noise: RangeNoise) -> tuple[int, float]:
+    r"""Noise of the ranges relative to the declared one, and from how many triples of neighbouring beams.
+
+    The second difference of three ranges of a smooth surface has the variance 6σ². Its median, over
+    :math:`0.6745\sqrt6\,σ`, is little changed by edges and outliers.
+    """
+    ranges = np.asarray(scan.ranges, dtype=float)
+    ranges = np.where(np.isfinite(ranges), ranges, np.nan)
+    second = np.abs(ranges[:-2] - 2.0 * ranges[1:-1] + ranges[2:]) / noise.std(ranges[1:-1])
+    second = second[np.isfinite(second)]
+    return len(second), float(np.median(second)) / (0.6745 * math.sqrt(6.0)) if len(second) else 1.0
+
+
+# A surface goes on from one beam to the next if their ranges differ by at most this many standard deviations, beside
+# what a surface of this slope may rise.
+_STEP, _SLOPE = 6.0, 4.0
+
+
+def beyond_bounds(scan: Scan, pose: CameraPose, scene: Scene, noise: RangeNoise) -> int:
+    """Number of returns beyond the radius bounds that continue a surface within them."""
+    ranges = np.asarray(scan.ranges, dtype=float)
+    beam = np.flatnonzero(np.isfinite(ranges) & (ranges > scene.sensor.range_min))
+    if len(beam) == 0:
+        return 0
+    ranges = ranges[beam]
+    std = noise.std(ranges)
+    radius = cartesian_to_polar(*pose.to_world(scan.bearings[beam], ranges))[1]
+    rise = _STEP * std + _SLOPE * ranges * scan.angle_increment
+    apart = (np.diff(beam) > 1) | (np.abs(np.diff(ranges)) > rise[1:])
+    piece = np.concatenate([[0], np.cumsum(apart)])
+    out = (radius > scene.radius_max + _SURELY * std) | (radius < scene.radius_min - _SURELY * std)
+    number, outside = np.bincount(piece), np.bincount(piece, out)
+    return int(outside[(outside >= IN_A_ROW) & (number - outside >= IN_A_ROW)].sum())
+
+
+def covered_parts(scan: Scan, scene: Scene) -> tuple[float, float]:
+    """Parts of the declared field of view and of the declared range that the valid beams of a scan cover."""
+    valid = scan.bearings[~(np.isnan(scan.ranges) | np.isneginf(scan.ranges))]
+    if len(valid) == 0:
+        return 0.0, 0.0
+    sensor, beam = scene.sensor, scan.angle_increment
+    width = min(valid.max() + beam, sensor.bearing_max) - max(valid.min() - beam, sensor.bearing_min)
+    declared = sensor.bearing_max - sensor.bearing_min
+    return min(max(float(width) / declared, 0.0), 1.0), min(scan.range_max / sensor.range_max, 1.0)
+
+
+# Views whose beams are compared anew with each new one, itself among them.
+_NEAREST = 3
+# How far the noise found from one triple of beams may be off, in units of the declared one; it falls as 1/√n.
+_UNSURE = 4.0
+# The noise counts from this part of a pixel on.
+_LEAST_NOISE = 0.05
+# Part of the declared field of view or range that may be lacking: the edges of the outermost beams.
+_LACKING = 0.05
+# What counts as another pose, in view distances and radians.
+_ELSEWHERE = 1e-3
+_COUNTERS = ("field", "range", "frozen", "constant", "blind", "beyond", "lowest", "highest")
+
+
+class ModelChecks:
+    """Collects what the checks need, view by view, and judges it.
+
+    Attributes:
+        settings: limits.
+    """
+
+    def __init__(self, scene: Scene, declared: RangeNoise, settings: CheckSettings, *, robust: bool = False) -> None:
+        """Start without a view; `robust` says that the mapper finds outliers itself."""
+        self.settings = settings
+        self._scene, self._declared, self._robust = scene, declared, robust
+        self._declared_std = float(declared.std(np.array(scene.view_distance)))
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all views."""
+        self._views, self._through = list[ViewData](), list[float]()
+        self._triples, self._excess = 0, 0.0
+        self._last = np.empty(0)
+        self._counts = dict.fromkeys(_COUNTERS, 0.0) | {"lowest": math.inf, "highest": -math.inf}
+
+    def copy(self) -> ModelChecks:
+        """An independent copy."""
+        twin = copy(self)
+        twin._views, twin._through, twin._counts = self._views.copy(), self._through.copy(), self._counts.copy()
+        return twin
+
+    @property
+    def noise(self) -> float:
+        """Noise found relative to the declared one; 1 without a scan."""
+        return self._excess / self._triples if self._triples else 1.0
+
+    @property
+    def noise_factor(self) -> float:
+        """By what the declared noise is to be multiplied: more than 1 where it is surely larger than declared."""
+        return self.noise if self.settings.checks and self.settings.adapt_noise and self._noisy() else 1.0
+
+    def _noisy(self) -> bool:
+        """Whether the noise is surely larger than declared, and matters."""
+        limit = self.settings.noise_limit + _UNSURE / math.sqrt(max(self._triples, 1))
+        matters = self.noise * self._declared_std > _LEAST_NOISE * self._scene.pixel_size
+        return matters and self.settings.noise_limit > 0.0 and self.noise > limit
+
+    def scanned(self, scan: Scan, pose: CameraPose, *, new_view: bool) -> None:
+        """Take a scan, before it is mapped."""
+        counts, ranges = self._counts, np.asarray(scan.ranges, dtype=float)
+        number, ratio = noise_ratio(scan, self._declared)
+        self._triples, self._excess = self._triples + number, self._excess + number * ratio
+        field, far = covered_parts(scan, self._scene)
+        counts["field"], counts["range"] = max(counts["field"], field), max(counts["range"], far)
+        counts["beyond"] = max(counts["beyond"], beyond_bounds(scan, pose, self._scene, self._declared))
+        counts["lowest"], counts["highest"] = min(counts["lowest"], pose.height), max(counts["highest"], pose.height)
+        finite = ranges[np.isfinite(ranges)]
+        if new_view:
+            counts["constant"] += len(finite) > IN_A_ROW and bool(np.ptp(finite) == 0.0)
+            # Without any noise a symmetric object looks the same from several sides.
+            noisy = number > 0 and ratio * self._declared_std > _ELSEWHERE * float(np.median(finite))
+            counts["frozen"] += noisy and self._moved(pose) and np.array_equal(ranges, self._last, equal_nan=True)
+            counts["blind"] = 0.0 if len(finite) else counts["blind"] + 1.0
+        self._last = ranges
+
+    def _moved(self, pose: CameraPose) -> bool:
+        """Whether the camera stands elsewhere than at the last view."""
+        x, y, yaw = self._views[-1].pose if self._views else (math.inf, math.inf, 0.0)
+        way = math.hypot(pose.x - x, pose.y - y) / self._scene.view_distance
+        return way > _ELSEWHERE or abs(math.remainder(pose.yaw - yaw, TWO_PI)) > _ELSEWHERE
+
+    def mapped(self, pose: CameraPose, hits: Measurements, free: FreeRays) -> None:
+        """Take what a new view measured, after it was mapped."""
+        self._views.append(ViewData.of(pose, hits, free))
+
+    def judge(self, belief: SurfaceBelief) -> tuple[Check, ...]:
+        """Judge what is known against the belief that came from it."""
+        if not self.settings.checks or not self._views:
+            return ()
+        return tuple(check for check in self._results(belief) if check.limit > 0.0)
+
+    def _pass_through(self, outline: Outline) -> float:
+        """Greatest part of a view's beams that pass through the inside.
+
+        Judged anew of new views, of those that stood nearest to the newest one, and of the one with the most.
+        """
+        views, known = self._views, len(self._through)
+        place = np.stack([view.pose[:2] for view in views])
+        again = set(np.argsort(np.hypot(*(place - place[-1]).T), kind="stable")[:_NEAREST].tolist())
+        again |= {*range(known, len(views)), *([int(np.argmax(self._through))] if known else [])}
+        self._through += [0.0] * (len(views) - known)
+        for number, part in zip(again, through_parts([views[number] for number in again], outline), strict=True):
+            self._through[number] = part
+        return max(self._through)
+
+    def _results(self, belief: SurfaceBelief) -> list[Check]:
+        limits, counts = self.settings, self._counts
+        std = self.noise_factor * self._declared_std
+        outline = Outline(belief, std)
+        residuals = Residuals.of(self._views, outline)
+        off = residuals.outliers()
+        overlap, bias = displacement_scores(residuals, outline, std)
+        height = max(abs(counts["highest"]), abs(counts["lowest"]), counts["highest"] - counts["lowest"])
+        other = Level.NOTED if limits.sensor_mismatch == "adapt" else Level.FAILED
+        noise = Level.NOTED if limits.adapt_noise else Level.FAILED
+        return [
+            _check("field_of_view", 1.0 - counts["field"], _LACKING, other),
+            _check("range", 1.0 - counts["range"], _LACKING, other),
+            _check("alive", counts["frozen"] + counts["constant"] + counts["blind"], 1.0),
+            Check("noise", self.noise, limits.noise_limit, noise if self._noisy() else Level.GOOD),
+            _check("outliers", off, limits.outlier_limit, Level.NOTED if self._robust else Level.FAILED),
+            _check("overlap", overlap, limits.overlap_limit),
+            _check("bias", bias, limits.bias_limit),
+            _check("star_shape", self._pass_through(outline), limits.star_limit),
+            _check("bounds", counts["beyond"], 2.0 * IN_A_ROW),
+            _check("centre", _centroid_offset(belief), limits.centre_limit, Level.NOTED),
+            _check("plane", height / self._scene.view_distance, limits.height_limit),
+        ]  # fmt: skip
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Everything that is kept, as arrays by name."""
+        return {
+            "check_poses": np.array([view.pose for view in self._views]).reshape(-1, 3),
+            **_joined("check_hits", [view.hits for view in self._views], 3),
+            **_joined("check_rays", [view.rays for view in self._views], 2),
+            "check_through": np.array(self._through),
+            "check_counts": np.array([self._triples, self._excess, *self._counts.values()]), "check_last": self._last,
+        }
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Restore the :meth:`state` of another one; a state without checks starts them anew.
+
+        Raises:
+            MeasurementError: it is no such state; nothing is changed.
+        """
+        if "check_poses" not in state:
+            self.reset()
+            return
+        poses, counts = state["check_poses"], state.get("check_counts", np.empty(0))
+        hits, rays = _parted("check_hits", state, 3), _parted("check_rays", state, 2)
+        through = state.get("check_through", np.empty(0))
+        if len({len(poses), len(hits), len(rays)}) > 1 or poses.shape[1:] != (3,) or (
+            counts.shape != (2 + len(_COUNTERS),) or through.ndim != 1 or len(through) > len(hits)
+        ):
+            raise MeasurementError(f"checks: poses {poses.shape}, {len(hits)} views, {counts.shape} counters")
+        self.reset()
+        self._through = through.tolist()
+        self._views = [ViewData(*parts) for parts in zip(poses, hits, rays, strict=True)]
+        self._triples, self._excess = int(counts[0]), float(counts[1])
+        self._counts = dict(zip(_COUNTERS, counts[2:].tolist(), strict=True))
+        self._last = state.get("check_last", self._last)
+
+
+def _check(name: str, score: float, limit: float, level: Level = Level.FAILED) -> Check:
+    """The check with the level that follows if its score is above its limit."""
+    return Check(name, score, limit, level if score > limit else Level.GOOD)
+
+
+def _centroid_offset(belief: SurfaceBelief) -> float:
+    r"""Distance of the centroid of the mean contour from the centre, in mean radii.
+
+    .. math:: \int \frac{r^3}{3} (\cosφ, \sinφ) dφ \big/ \int \frac{r^2}{2} dφ
+    """
+    once = once_around(belief)
+    angle, radius = belief.angle[once], np.maximum(belief.mean[once], 0.0)
+    x, y = (radius**3 / 3.0) @ np.cos(angle), (radius**3 / 3.0) @ np.sin(angle)
+    area = 0.5 * float(radius @ radius)
+    return math.hypot(x, y) / area / float(radius.mean()) if area > 0.0 else math.nan
+
+
+def _joined(name: str, parts: Sequence[FloatArray], rows: int) -> dict[str, NDArray[Any]]:
+    """Arrays of `rows` rows as one, and the number of columns of each."""
+    return {
+        name: np.concatenate([np.empty((rows, 0)), *parts], axis=1),
+        f"{name}_of": np.array([part.shape[1] for part in parts], dtype=np.int64),
+    }
+
+
+def _parted(name: str, state: Mapping[str, NDArray[Any]], rows: int) -> list[FloatArray]:
+    """The arrays that :func:`_joined` joined.
+
+    Raises:
+        MeasurementError: the shapes do not fit, or a value is not finite.
+    """
+    joined, number = state.get(name, np.empty(0)), state.get(f"{name}_of", np.empty(0, dtype=np.int64))
+    if joined.ndim != 2 or len(joined) != rows or number.sum() != joined.shape[1] or not np.isfinite(joined).all():
+        raise MeasurementError(f"{name}: shape {joined.shape}, must be ({rows}, {number.sum()}) and finite")
+    return np.split(joined, np.cumsum(number)[:-1], axis=1) if len(number) else []

@@ -1,0 +1,249 @@
+r"""Do the views fit together? Tests of displacements that would explain how views contradict each other.
+
+Only where views overlap can they contradict each other, and what the surface is like there must not matter. So the
+contour is cut into cells about as long as the noise, in each of which the surface may be off by any amount. With the
+signed distances z of the hits from the believed contour, in standard deviations of the range, and their derivatives
+:math:`D_k = g_k A_k` by a displacement of a group of views (g = 1, the others 0), both less their means in the
+cell c, where others look into it too:
+
+.. math:: d = N^{-1} \sum_k D_k^\top z_k, \quad N = \sum_k D_k^\top D_k + P, \qquad
+    Σ = N^{-1} + N^{-1} \Bigl(\sum_c u_c u_c^\top\Bigr) N^{-1}, \quad u_c = \sum_{k \in c} D_k^\top (z_k - D_k d)
+
+with a weak prior P (the estimator with fixed effects: Frisch & Waugh 1933; its covariance: Liang & Zeger 1986). The
+score of the group is :math:`\sqrt{d^\top Σ^{-1} d}`. Groups are all views from each one on (drift; an object that
+moved), and each view alone; a displacement common to all views (bias) is one of the camera, ahead, left and turn, which
+contradicts itself as it comes from different sides. The distance is that to the nearest point of the contour, which is
+never more than the error along the beam; cells that hold steep walls are left out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, IntArray, cartesian_to_polar, polar_to_cartesian
+from nbv_planner.mapping.belief import Measurements, SurfaceBelief
+from nbv_planner.world.pose import CameraPose
+from nbv_planner.world.scan import FreeRays
+
+# Beams of a scan that are kept, and hits of all views that are compared, at most.
+_BEAMS, _HITS = 128, 2048
+# Steps of a contour to either side among which the nearest point is sought, at most.
+_WIDEST = 40
+# Beyond this many standard deviations a hit pulls no harder; beyond it lie outliers.
+_GATE = 4.0
+# Prior standard deviation of a displacement: in mean radii, and in radians.
+_LIKELY = 0.1
+# Least number of cells, of hits in each of them on average, and of cells that a score rests on.
+_LEAST_CELLS, _HITS_PER_CELL, _ENOUGH_CELLS = 36, 4, 4
+# Cosine between the normal of the contour and the radius from which on it is steep.
+_STEEP = 0.5
+# Hits from which on outliers are counted, views from which on they are compared, and a common displacement is sought.
+_ENOUGH_HITS, _ENOUGH_VIEWS, _ALL_AROUND = 30, 3, 6
+# Beams in a row that are more than chance.
+IN_A_ROW = 3
+
+
+@dataclass(frozen=True, eq=False)
+class ViewData:
+    """What is kept of a view.
+
+    Attributes:
+        pose: x, y (metres) and yaw (radians) of the camera, shape (3,).
+        hits: x, y and standard deviation of the range of each hit, metres, shape (3, n).
+        rays: direction in the object frame (radians) and free length (metres) of each beam, shape (2, m).
+    """
+
+    pose: FloatArray
+    hits: FloatArray
+    rays: FloatArray
+
+    @classmethod
+    def of(cls, pose: CameraPose, hits: Measurements, free: FreeRays) -> ViewData:
+        """Thin out what a scan from `pose` measured."""
+        some = slice(None, None, max(1, math.ceil(len(hits) / _BEAMS)))
+        x, y = polar_to_cartesian(hits.angle[some], hits.radius[some])
+        direction = pose.view_angle + math.pi + free.bearing
+        every = slice(None, None, max(1, math.ceil(len(direction) / _BEAMS)))
+        return cls(
+            np.array([pose.x, pose.y, pose.yaw]), np.stack([x, y, hits.std[some]]),
+            np.stack([direction[every], free.length[every]]),
+        )
+
+
+class Outline:
+    """A believed contour as a polyline of steps about as long as the noise, and what is surely inside of it."""
+
+    def __init__(self, belief: SurfaceBelief, std: float) -> None:
+        """Take the mean contour of `belief`, averaged over steps of about `std` (metres)."""
+        whole = len(belief.angle) - (belief.angle[-1] - belief.angle[0] > TWO_PI - 0.5 * belief.step)
+        every = max(1, int(std / (max(float(np.median(belief.mean)), 1e-6) * belief.step)))
+        size = max(whole // every, 16)
+        start = np.arange(size) * whole // size
+        share = np.diff(start, append=whole)
+        middle = np.add.reduceat(belief.angle[:whole], start) / share
+        radius = np.maximum(np.add.reduceat(belief.mean[:whole], start) / share, 1e-6)
+        self.angle, self.radius = middle, radius
+        self.inside = np.add.reduceat((belief.mean - 2.0 * belief.std)[:whole], start) / share
+        self._x, self._y = polar_to_cartesian(middle, radius)
+        along_x, along_y = (np.roll(values, -1) - np.roll(values, 1) for values in (self._x, self._y))
+        length = np.maximum(np.hypot(along_x, along_y), 1e-12)
+        self._normal = np.stack([along_y / length, -along_x / length])
+        self._edge = np.stack([np.roll(self._x, -1) - self._x, np.roll(self._y, -1) - self._y])
+        self._squared = np.maximum((self._edge**2).sum(axis=0), 1e-24)
+        self._std, steps = std, size / (TWO_PI * float(radius.min()))
+        reach = (min(int(far * std * steps) + 2, _WIDEST) for far in (1.0, _GATE + 1.0))
+        self._windows = tuple(np.arange(-steps, steps + 1) for steps in reach)
+
+    def nearest(self, x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Signed distance of points (n,) from the contour, positive outside, and its outward normal there, (2, n)."""
+        angle, radius = cartesian_to_polar(x, y)
+        off = radius - np.interp(angle, self.angle, self.radius, period=TWO_PI)
+        before, found = np.searchsorted(self.angle, angle) - 1, np.empty((3, len(x)))
+        near = np.abs(off) <= self._std
+        for chosen, window in zip((near, ~near), self._windows, strict=True):
+            found[:, chosen] = self._nearest(x[chosen], y[chosen], before[chosen, np.newaxis] + window)
+        return np.where(off > 0.0, 1.0, -1.0) * found[0], found[1:]
+
+    def _nearest(self, x: FloatArray, y: FloatArray, edge: IntArray) -> FloatArray:
+        """Distance of points (n,) from the nearest of some edges (n, w), and x and y of the normal there; (3, n)."""
+        edge %= len(self.angle)
+        from_x, from_y = x[:, np.newaxis] - self._x[edge], y[:, np.newaxis] - self._y[edge]
+        edge_x, edge_y = self._edge[0][edge], self._edge[1][edge]
+        part = np.clip((from_x * edge_x + from_y * edge_y) / self._squared[edge], 0.0, 1.0)
+        squared = (from_x - part * edge_x) ** 2 + (from_y - part * edge_y) ** 2
+        row, best = np.arange(len(x)), squared.argmin(axis=1)
+        vertex, part = edge[row, best], part[row, best]
+        normal = (1.0 - part) * self._normal[:, vertex] + part * self._normal[:, (vertex + 1) % len(self.angle)]
+        return np.concatenate([np.sqrt(squared[row, best])[np.newaxis], normal])
+
+    def depth(self, x: FloatArray, y: FloatArray) -> FloatArray:
+        """How far inside what is surely inside points of any shape lie, metres; negative outside."""
+        angle, radius = cartesian_to_polar(x, y)
+        return np.asarray(np.interp(angle, self.angle, self.inside, period=TWO_PI) - radius)
+
+
+@dataclass(frozen=True, eq=False)
+class Residuals:
+    """How the hits of all views lie about a contour.
+
+    Attributes:
+        pose: x, y (metres) and yaw (radians) of the camera in each view, shape (views, 3).
+        view: number of the view of each hit, from 0, shape (n,).
+        distance: signed distance from the contour in standard deviations, positive outside, shape (n,).
+        by: its derivatives by a displacement of the hit: x, y (metres) and a turn about the centre (radians), (n, 3).
+        angle: polar angle of the hits, radians, shape (n,).
+        steep: whether the contour is steep there, shape (n,).
+    """
+
+    pose: FloatArray
+    view: IntArray
+    distance: FloatArray
+    by: FloatArray
+    angle: FloatArray
+    steep: BoolArray
+
+    @classmethod
+    def of(cls, views: Sequence[ViewData], outline: Outline) -> Residuals:
+        """Compare the hits of views, thinned out alike where there are too many, with a contour."""
+        some = slice(None, None, math.ceil(max(sum(view.hits.shape[1] for view in views), 1) / _HITS))
+        hits = [view.hits[:, some] for view in views]
+        x, y, std = np.concatenate(hits, axis=1)
+        distance, (normal_x, normal_y) = outline.nearest(x, y)
+        angle, radius = cartesian_to_polar(x, y)
+        return cls(
+            np.stack([view.pose for view in views]), np.repeat(np.arange(len(views)), [one.shape[1] for one in hits]),
+            distance / std, (np.stack([normal_x, normal_y, normal_y * x - normal_x * y]) / std).T,
+            angle, normal_x * x + normal_y * y < _STEEP * radius,
+        )
+
+    def outliers(self) -> float:
+        """Part of the hits that lie off the contour, alone; a row of them is a surface that the contour lacks."""
+        off = np.abs(self.distance) > _GATE
+        return float(np.mean(off & ~in_rows(off, IN_A_ROW))) if len(off) >= _ENOUGH_HITS else math.nan
+
+
+def displacement_scores(residuals: Residuals, outline: Outline, std: float) -> tuple[float, float]:
+    """Greatest score of a displacement of some views against the others, and that of one common to all, see the module.
+
+    Args:
+        residuals: of at least one view.
+        outline: the contour they are about.
+        std: standard deviation of the range, metres.
+
+    Returns:
+        Both scores; NaN with too few views.
+    """
+    views = int(residuals.view.max(initial=-1)) + 1
+    if views < _ENOUGH_VIEWS:
+        return math.nan, math.nan
+    radius = float(np.mean(outline.radius))
+    most = min(TWO_PI * radius / std, len(residuals.view) / _HITS_PER_CELL)
+    cells = 2 * max(round(0.5 * most), _LEAST_CELLS // 2)
+    cell = (residuals.angle * (cells / TWO_PI)).astype(np.intp) % cells
+    flat = np.bincount(cell, residuals.steep, minlength=cells) == 0
+    place, lengths = residuals.view * cells + cell, np.array([radius, radius, 1.0])
+    sums = _sums(residuals.by * lengths, residuals.distance, place, flat[cell], views * cells).reshape(views, cells, -1)
+    groups = np.concatenate([np.triu(np.ones((views, views)))[1:], np.eye(views)])
+    own, every, number = np.tensordot(groups, sums, 1), sums.sum(axis=0), (sums[..., 0] > 0).sum(axis=0)
+    overlap = _scores(own, every, (own[..., 0] > 0) & (own[..., 0] < every[:, 0]))
+    if views < _ALL_AROUND:
+        return float(overlap.max()), math.nan
+    every = _of_cameras(sums, residuals.pose[:views] / lengths).sum(axis=0)
+    return float(overlap.max()), float(_scores(every[np.newaxis], every, number[np.newaxis] > 1)[0])
+
+
+def _of_cameras(sums: FloatArray, pose: FloatArray) -> FloatArray:
+    """The sums (views, cells, 17), with derivatives by a displacement of the camera: ahead, left, turn."""
+    x, y, yaw = pose.T
+    zero, cos, sin = np.zeros(len(yaw)), np.cos(yaw), np.sin(yaw)
+    by = np.array([[cos, -sin, y], [sin, cos, -x], [zero, zero, zero + 1.0]]).transpose(2, 0, 1)
+    twice = (by[:, :, np.newaxis, :, np.newaxis] * by[:, np.newaxis, :, np.newaxis, :]).reshape(-1, 9, 9)
+    parts = [sums[..., :2], sums[..., 2:5] @ by, sums[..., 5:8] @ by, sums[..., 8:] @ twice]
+    return np.concatenate(parts, axis=-1)
+
+
+def _sums(by: FloatArray, distance: FloatArray, place: IntArray, kept: BoolArray, size: int) -> FloatArray:
+    """Sums over the kept hits of each place: number, z, D, D z and the products of D; shape (size, 17)."""
+    slope, z, place = by[kept].T, np.clip(distance[kept], -_GATE, _GATE), place[kept]
+    products = (slope[:, np.newaxis] * slope).reshape(9, -1)
+    columns = np.concatenate([[np.ones_like(z), z], slope, slope * z, products])
+    return np.stack([np.bincount(place, column, minlength=size) for column in columns], axis=-1)
+
+
+def _scores(own: FloatArray, every: FloatArray, shared: BoolArray) -> FloatArray:
+    """Score of the displacement of each group of views.
+
+    Args:
+        own: sums of the hits of each group in each cell, see :func:`_sums`, shape (groups, cells, 17).
+        every: those of all hits, shape (cells, 17).
+        shared: which cells are seen by a group and by others, shape (groups, cells).
+
+    Returns:
+        Shape (groups,); 0 where too few cells are seen by a group and by others.
+    """
+    number = np.maximum(every[:, :1], 1.0)
+    slope = own[..., 2:5]
+    pull = own[..., 5:8] - slope * (every[:, 1:2] / number)
+    normal = own[..., 8:].reshape(*slope.shape, 3) - slope[..., np.newaxis] * (slope / number)[..., np.newaxis, :]
+    # Neighbouring cells may be off together.
+    pull, normal = pull * shared[..., np.newaxis], normal * shared[..., np.newaxis, np.newaxis]
+    pull, normal = (part[:, ::2] + part[:, 1::2] for part in (pull, normal))
+    cells = (shared[:, ::2] | shared[:, 1::2]).sum(axis=1)
+    inverse = np.linalg.inv(normal.sum(axis=1) + np.eye(3) / _LIKELY**2)
+    found = np.einsum("gij,gj->gi", inverse, pull.sum(axis=1))
+    apart = pull - np.einsum("gcij,gj->gci", normal, found)
+    few = cells / np.maximum(cells - 3, 1)
+    scatter = few[:, np.newaxis, np.newaxis] * (np.swapaxes(apart, 1, 2) @ apart)
+    covariance = inverse + inverse @ scatter @ inverse
+    squared = np.einsum("gi,gi->g", found, np.linalg.solve(covariance, found[..., np.newaxis])[..., 0])
+    return np.where(cells >= _ENOUGH_CELLS, np.sqrt(np.maximum(squared, 0.0)), 0.0)
+
+
+def in_rows(mask: BoolArray, least: int) -> BoolArray:
+    """Those elements of a mask (n,) that are true in a row of at least `least`."""
+    row = np.cumsum(np.diff(mask, prepend=False)) * mask  # odd numbers, one for each row
+    return np.asarray(mask & (np.bincount(row)[row] >= least))
