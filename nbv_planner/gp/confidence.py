@@ -34,10 +34,7 @@ def scheduled_half_width(std: FloatArray, t: int, delta: float, a: float, b: flo
 
     :math:`1/t^2` covers what lies between the :math:`\lceil 2πb\sqrt{\log(2a/δ)}\,t^2\rceil` equally spaced angles of
     the proof. The thesis prints :math:`\log(2a/b)`, but its :math:`β_t` and its proof need δ. σ are posterior standard
-    deviations, metres; the other arguments are those of :func:`scheduled_beta`.
-
-    Raises:
-        SettingError: see :func:`scheduled_beta`.
+    deviations, metres; the other arguments, and what is refused, are those of :func:`scheduled_beta`.
     """
     return math.sqrt(scheduled_beta(t, delta, a, b)) * std + 1.0 / t**2
 
