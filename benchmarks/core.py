@@ -25,9 +25,10 @@ from benchmarks.measure import median_milliseconds, megabytes_of
 from benchmarks.reference import REFERENCE_OBJECTIVES, Reference, expected_gain, mean_views_to_go, unseen_points
 from nbv_planner.episode import simulation
 from nbv_planner.episode.judge import EpisodeJudge
+from nbv_planner.episode.parameter_files import shared_file
 from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.errors import NbvPlannerError
-from nbv_planner.experiments.sweep_file import load_sweep, sweep_path
+from nbv_planner.experiments.sweep_file import load_sweep
 from nbv_planner.geometry import TWO_PI, FloatArray, polar_to_cartesian
 from nbv_planner.gp.dense import dense_log_likelihood, dense_posterior
 from nbv_planner.gp.kernels import MATERN_SMOOTHNESS, PeriodicMatern
@@ -571,7 +572,7 @@ def table_rows(quick: bool) -> Iterator[dict[str, Any]]:
 
 
 def _sweep(quick: bool) -> dict[str, Any]:
-    sweep: dict[str, Any] = yaml.safe_load(sweep_path("thesis").read_text(encoding="utf-8"))
+    sweep: dict[str, Any] = yaml.safe_load(shared_file("config/experiments/thesis.yaml").read_text(encoding="utf-8"))
     return {**sweep, "objects": [_SAMPLE], "planners": {"U": sweep["planners"]["U"]}} if quick else sweep
 
 

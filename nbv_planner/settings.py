@@ -111,11 +111,7 @@ def _must_be(meta: Setting) -> str:
 
 
 def check_settings(instance: Any) -> None:
-    """Check every field of a settings dataclass; call it from `__post_init__`.
-
-    Raises:
-        SettingError: see :func:`check_value`.
-    """
+    """Check every field of a settings dataclass by :func:`check_value`; call it from `__post_init__`."""
     for name, default, meta in settings_of(type(instance)):
         object.__setattr__(instance, name, check_value(name, getattr(instance, name), default, meta))
 

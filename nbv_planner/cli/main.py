@@ -124,11 +124,7 @@ class Parser(argparse.ArgumentParser):
     """Reports a wrong command line in one line, as all other bad input."""
 
     def error(self, message: str) -> NoReturn:
-        """Refuse the command line.
-
-        Raises:
-            SettingError: always.
-        """
+        """Refuse the command line by a SettingError."""
         raise SettingError(f"{message} (see {self.prog} --help)")
 
 

@@ -135,11 +135,9 @@ class ProgressLine:
         self._done = -1
 
     def __enter__(self) -> ProgressLine:
-        """Begin to show."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End the line."""
         self.end()
 
     def show(self, done: int, remark: str = "") -> None:

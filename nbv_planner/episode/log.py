@@ -408,7 +408,7 @@ class LiveEpisode(EpisodeLog):
         self._hits[scan.stamp] = found
         if len(self._hits) > _MOST_SCANS:
             older = list(islice(self._hits, _MOST_SCANS // 2))
-            joined = _joined([self._hits.pop(stamp) for stamp in older])
+            joined = Measurements.together([self._hits.pop(stamp) for stamp in older])
             self._hits = {max(older): joined, **self._hits}
         while sum(len(hits) for hits in self._hits.values()) > _MOST_POINTS:
             self._hits = {stamp: hits.chosen(np.arange(len(hits)) % 2 == 1) for stamp, hits in self._hits.items()}
@@ -440,17 +440,12 @@ class LiveEpisode(EpisodeLog):
             return LiveView(
                 title=self.parameters.title if self.parameters else "", scene=self.scene, status=self.status,
                 views=tuple(copy.copy(view) for view in self.views), belief=self.belief, truth=self.contour,
-                earlier_hits=_joined([hits for stamp, hits in self._hits.items() if stamp < last]),
-                last_hits=_joined([hits for stamp, hits in self._hits.items() if stamp >= last]),
+                earlier_hits=Measurements.together([hits for stamp, hits in self._hits.items() if stamp < last]),
+                last_hits=Measurements.together([hits for stamp, hits in self._hits.items() if stamp >= last]),
                 pose=self._pose_now, goal=self.camera(list(self.goals.values())[-1]) if self.goals else None,
                 waits_for=tuple(words for topic, words in _AWAITED.items() if topic not in self.heard),
                 versions=dict(self._versions),
             )
-
-
-def _joined(parts: list[Measurements]) -> Measurements:
-    names = ("angle", "radius", "std")
-    return Measurements(*(np.concatenate([np.empty(0), *(getattr(part, name) for part in parts)]) for name in names))
 
 
 Series = list[tuple[int, float]]

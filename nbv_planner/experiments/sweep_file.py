@@ -250,22 +250,13 @@ KEYS = ("name", "objects", "planners", "protocols", "seeds", "measure", "setting
 """Keys of a sweep file; `objects` and `planners` are required."""
 
 
-def sweep_path(name: str) -> Path:
-    """Find a sweep: a file, or by its name one included in the package.
-
-    Raises:
-        ConfigFileError: there is neither; lists those that come with the package.
-    """
-    return named_file(name, "sweep", "config/experiments/thesis.yaml")
-
-
 def load_sweep(name: str) -> Sweep:
     """Read and check a sweep: a YAML file, or by its name one included in the package.
 
     Raises:
         ConfigFileError: it cannot be read, or something in it is not allowed; names the file and the line.
     """
-    path = sweep_path(name)
+    path = named_file(name, "sweep", "config/experiments/thesis.yaml")
     text, root = read_located(path)
     entries = root.known_mapping("key", KEYS)
     for required in ("objects", "planners"):

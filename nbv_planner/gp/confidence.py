@@ -32,27 +32,11 @@ def scheduled_beta(t: int, delta: float, a: float, b: float) -> float:
 def scheduled_half_width(std: FloatArray, t: int, delta: float, a: float, b: float) -> FloatArray:
     r"""Half-width :math:`β_t^{1/2}σ + 1/t^2` of the band of round `t`, metres (eq. confidence-bounds-actual).
 
-    :math:`1/t^2` covers what lies between the angles of :func:`discretisation_size`. σ are posterior standard
-    deviations, metres; the other arguments are those of :func:`scheduled_beta`.
-
-    Raises:
-        SettingError: see :func:`scheduled_beta`.
+    :math:`1/t^2` covers what lies between the :math:`\lceil 2πb\sqrt{\log(2a/δ)}\,t^2\rceil` equally spaced angles of
+    the proof. The thesis prints :math:`\log(2a/b)`, but its :math:`β_t` and its proof need δ. σ are posterior standard
+    deviations, metres; the other arguments, and what is refused, are those of :func:`scheduled_beta`.
     """
     return math.sqrt(scheduled_beta(t, delta, a, b)) * std + 1.0 / t**2
-
-
-def discretisation_size(t: int, delta: float, a: float, b: float) -> int:
-    r"""Number of equally spaced angles :math:`|D_t|` that the proof of lemma 2-4 uses in round `t`.
-
-    .. math:: |D_t| = \Bigl\lceil 2πb\sqrt{\log(2a/δ)}\;t^2 \Bigr\rceil
-
-    The thesis prints :math:`\log(2a/b)`, but its :math:`β_t` and its proof need δ.
-
-    Raises:
-        SettingError: see :func:`scheduled_beta`.
-    """
-    _check(t, delta, a, b)
-    return math.ceil(2.0 * math.pi * b * math.sqrt(math.log(2.0 * a / delta)) * t**2)
 
 
 def _check(t: int, delta: float, a: float, b: float) -> None:

@@ -83,7 +83,7 @@ class PoseTrack:
     def during(self, first: int, last: int, frame: str = "") -> list[CameraPose]:
         """All poses from the last one at `first` or before to the last one at `last` or before (nanoseconds).
 
-        None as long as the poses do not reach back that far; from a track that is full, those that it still has.
+        None of them as long as the poses do not reach back that far; from a full track, those that it still has.
         """
         start = bisect_right(self._stamps, first) - 1
         if start < 0 and len(self._stamps) < self._size:

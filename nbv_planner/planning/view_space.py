@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -223,7 +223,13 @@ class CircleViewSpace(ViewSpace):
 
     def apart(self, views: Views, visited: Sequence[View], revisit_radius: float) -> BoolArray:
         """Which of any `views` are at least `revisit_radius` (radians) away from all `visited`, shape (V,)."""
-        return _apart(views.view_angle, [view.view_angle for view in visited], revisit_radius)
+        taken = np.sort(wrap_angle([view.view_angle for view in visited]))
+        if revisit_radius <= 0.0 or len(taken) == 0:
+            return np.ones(len(views), dtype=bool)
+        around = np.concatenate([taken[-1:] - TWO_PI, taken, taken[:1] + TWO_PI])
+        place = wrap_angle(views.view_angle)
+        after = np.searchsorted(around, place)
+        return np.asarray(np.minimum(around[after] - place, place - around[after - 1]) >= revisit_radius)
 
     def at_angle(self, view_angle: float) -> View:
         """The view at any angle of the circle."""
@@ -280,17 +286,6 @@ class CircleViewSpace(ViewSpace):
         arc = np.flatnonzero(apart <= min(max(half_width, nearby), _WIDEST) + _SLACK)
         self.mark_unreachable(view, until)
         self._unreachable_until = {**self._unreachable_until, **dict.fromkeys(arc.tolist(), until)}
-
-
-def _apart(angles: FloatArray, visited: Iterable[float], radius: float) -> BoolArray:
-    """Whether each angle is at least `radius` away from all visited ones, around the circle."""
-    taken = np.sort(wrap_angle(np.fromiter(visited, dtype=float)))
-    if radius <= 0.0 or len(taken) == 0:
-        return np.ones(len(angles), dtype=bool)
-    around = np.concatenate([taken[-1:] - TWO_PI, taken, taken[:1] + TWO_PI])
-    place = wrap_angle(angles)
-    after = np.searchsorted(around, place)
-    return np.asarray(np.minimum(around[after] - place, place - around[after - 1]) >= radius)
 
 
 def _in_arcs(angles: FloatArray, arcs: tuple[float, ...]) -> BoolArray:

@@ -80,11 +80,7 @@ class Table:
     rows: tuple[tuple[Cell, ...], ...]
 
     def __post_init__(self) -> None:
-        """Check the rows.
-
-        Raises:
-            ValueError: a row is shorter or longer than the header.
-        """
+        """Refuse rows that are shorter or longer than the header."""
         wrong = [row for row in self.rows if len(row) != len(self.columns)]
         if wrong:
             raise ValueError(f"table {self.name}: a row has {len(wrong[0])} cells, must have {len(self.columns)}")

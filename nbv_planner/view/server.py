@@ -281,11 +281,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 @contextlib.contextmanager
 def serving(live: LiveEpisode, host: str, port: int) -> Iterator[LiveServer]:
-    """Serve in separate threads.
-
-    Raises:
-        SettingError: the address cannot be used.
-    """
+    """Serve in separate threads, as :class:`LiveServer`."""
     with LiveServer(live, host, port) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True)
         thread.start()

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nbv_planner.errors import SettingError
-from nbv_planner.gp.confidence import discretisation_size, scheduled_beta, scheduled_half_width
+from nbv_planner.gp.confidence import scheduled_beta, scheduled_half_width
 from nbv_planner.gp.kernels import PeriodicMatern
 from nbv_planner.mapping.belief import Measurements
 from nbv_planner.mapping.mapper import MapperSettings, SurfaceMapper
@@ -25,7 +25,6 @@ def test_beta_is_the_union_bound_over_angles_and_rounds(values):
     size = 2 * math.pi * b * math.sqrt(math.log(2 * a / delta)) * t**2
     expected = 2 * math.log(size * (math.pi**2 * t**2 / 6) / (delta / 2))
     assert scheduled_beta(t, delta, a, b) == pytest.approx(expected, rel=1e-12)
-    assert discretisation_size(t, delta, a, b) == math.ceil(size)
 
 
 @given(parameters)
@@ -43,7 +42,7 @@ def test_discretisation_of_the_print_does_not_bound_the_error_between_its_angles
     steepest = b * math.sqrt(math.log(2 * a / delta))
     printed = 2 * math.pi * b * math.sqrt(math.log(2 * a / b))
     assert steepest * 2 * math.pi / printed > 1.0
-    assert steepest * 2 * math.pi / discretisation_size(1, delta, a, b) <= 1.0
+    assert steepest * 2 * math.pi / math.ceil(2 * math.pi * steepest) <= 1.0
 
 
 def test_half_width_is_wider_by_one_over_t_squared():

@@ -152,11 +152,12 @@ def report_page(report: SweepReport, tables: Sequence[Table], pictures: Sequence
         shown = [named[name] for name in ("planners", "certificate") if name in named]
         sections.append(Section("planners", "All figures of merit", [*shown, Folded(named["paired"])]))
     settings = {key: value for key, value in report.sweep.items() if key != "name"}
+    versions = tuple(report.manifest["versions"].items())
     sections += [
         Section("failures", "Failed cases", [named["failures"]]),
         Section("configuration", "What was run", [
             sweep_tables.planner_settings_table(report.sweep["planners"], report.reference),
-            sweep_tables.version_table(report.manifest["versions"]),
+            Table("versions", "Versions", "", (Column("name", "name"), Column("version", "version")), versions),
             Listing("Objects and all settings", json.dumps(settings, indent=2, ensure_ascii=False)),
         ]),
     ]  # fmt: skip

@@ -30,10 +30,11 @@ from nbv_planner.experiments.summary.sweep_report import (
 )
 from nbv_planner.experiments.summary.sweep_tables import REGRET, T95, theory_groups, timing_table
 from nbv_planner.experiments.summary.thesis_tables import published_means
-from nbv_planner.geometry import TWO_PI, FloatArray
+from nbv_planner.geometry import FloatArray
 from nbv_planner.planning.objectives import TRUTH_OBJECTIVES, TrueSurface
 from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.report.figures import sweep_figures as draw
+from nbv_planner.report.figures.episode_figure import true_contour
 from nbv_planner.report.figures.style import file_name, picture, planner_styles
 from nbv_planner.report.figures.sweep_figures import Dot, DotPanel, TradeOff
 from nbv_planner.report.figures.view_maps import ViewMap, draw_landscapes, draw_view_maps
@@ -252,7 +253,6 @@ def episode_landscapes(episode: Episode, objectives: Sequence[str]) -> list[list
 
 _MOST_MAPS = 24
 _LONGEST_NAME = 34
-_CONTOUR_ANGLES = 241
 
 
 def view_pictures(report: SweepReport, protocol: str) -> Iterator[Picture]:
@@ -277,10 +277,7 @@ def view_pictures(report: SweepReport, protocol: str) -> Iterator[Picture]:
 def _map(episode: Episode) -> ViewMap:
     scene, text, metrics = recorded_config(episode["config"]).scene, episode["case"]["object"], episode["metrics"]
     try:
-        shape = parse_object(text, scene)
-        # Corners included; fewer angles than for a large picture.
-        angle = np.unique(np.concatenate([np.linspace(0.0, TWO_PI, _CONTOUR_ANGLES), shape.corners()]))
-        contour = angle, shape.radius(angle)
+        contour = true_contour(parse_object(text, scene), steps=240)  # fewer than for a large picture
     except NbvPlannerError:  # a contour file may have moved since
         contour = None
     half = _LONGEST_NAME // 2

@@ -221,12 +221,6 @@ def _parameters(planner: Mapping[str, Any]) -> Iterator[str]:
         yield from (f"{group}.{name}={value}" for name, value in values.items())
 
 
-def version_table(versions: Mapping[str, str]) -> Table:
-    """Versions of the software that produced the values."""
-    columns = Column("name", "name"), Column("version", "version")
-    return Table("versions", "Versions", "", columns, tuple(versions.items()))
-
-
 _CERTIFICATE_NOTE = (
     "Held: the coverage at the end was the one claimed. Views late: those taken after the first view at which it was; "
     "where a claim did not hold, that view never came. Intervals: 95 %, Wilson's for the part that held, Student's "

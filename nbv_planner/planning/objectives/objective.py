@@ -11,11 +11,7 @@ from nbv_planner.world.pose import Views
 from nbv_planner.world.scene import Scene
 
 REQUIREMENTS = (
-    "upper bound",
-    "closed form",
-    "real-world information",
-    "marginal information",
-    "FOV information",
+    "upper bound", "closed form", "real-world information", "marginal information", "FOV information",
     "occlusion information",
 )
 """The thesis's requirements R1–R6 on objectives."""

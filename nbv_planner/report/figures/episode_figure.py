@@ -31,8 +31,6 @@ from nbv_planner.world.objects import PolarObject
 from nbv_planner.world.pose import View
 from nbv_planner.world.scene import Scene
 
-_TRUTH_ANGLES = 720
-
 
 @dataclass(frozen=True, eq=False)
 class EpisodeContent:
@@ -78,9 +76,7 @@ class EpisodeContent:
     @property
     def earlier_hits(self) -> Measurements:
         """Measurements of all views drawn but the last."""
-        parts = [step.measurements for step in self.shown_steps[:-1]] or [Measurements.empty()]
-        angle, radius, std = (np.concatenate([getattr(part, n) for part in parts]) for n in ("angle", "radius", "std"))
-        return Measurements(angle, radius, std)
+        return Measurements.together([step.measurements for step in self.shown_steps[:-1]])
 
     @property
     def last_hits(self) -> Measurements:
@@ -88,9 +84,9 @@ class EpisodeContent:
         return self.steps[self.shown - 1].measurements if self.shown else Measurements.empty()
 
 
-def true_contour(shape: PolarObject) -> tuple[FloatArray, FloatArray]:
-    """Angles from 0 to 2π and radii of the true contour, its corners included."""
-    angle = np.unique(np.concatenate([np.linspace(0.0, TWO_PI, _TRUTH_ANGLES + 1), shape.corners()]))
+def true_contour(shape: PolarObject, steps: int = 720) -> tuple[FloatArray, FloatArray]:
+    """Angles from 0 to 2π, in so many `steps`, and radii of the true contour, its corners included."""
+    angle = np.unique(np.concatenate([np.linspace(0.0, TWO_PI, steps + 1), shape.corners()]))
     return angle, shape.radius(angle)
 
 

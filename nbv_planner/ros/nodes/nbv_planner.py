@@ -332,11 +332,7 @@ class NbvPlannerNode(BaseNode):
         return summary(self.session, self._keeper, self.now_ns())
 
     def change(self, parameters: list[Parameter]) -> None:
-        """Apply new values of parameters that may change at run time, all or none.
-
-        Raises:
-            SettingError: they do not fit the others.
-        """
+        """Apply new values of parameters that may change at run time, all or none."""
         monitor = changed_settings(self.session.monitor.settings, parameters)
         session = changed_settings(self.session.settings, parameters)
         planner = changed_settings(self.session.planner.settings, parameters)

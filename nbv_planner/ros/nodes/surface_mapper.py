@@ -128,11 +128,7 @@ class SurfaceMapperNode(BaseNode):
         super().destroy_node()
 
     def _resume(self, state: SavedState) -> None:
-        """Resume from the saved map.
-
-        Raises:
-            NbvPlannerError: it is no map; nothing is changed then.
-        """
+        """Resume from the saved map; nothing is changed by a state that is none."""
         known = map_from_state(state, self._blank())
         self.matcher.restore(known.matching)
         self._begin()
