@@ -37,8 +37,10 @@ _WIDEST = 40
 _GATE = 4.0
 # Prior standard deviation of a displacement: in mean radii, and in radians.
 _LIKELY = 0.1
-# Least number of cells, of hits in each of them on average, and of cells that a score rests on.
-_LEAST_CELLS, _HITS_PER_CELL, _ENOUGH_CELLS = 36, 4, 4
+# Least number of cells, and of hits in each of them on average.
+_LEAST_CELLS, _HITS_PER_CELL = 36, 4
+# Pairs of cells that a score rests on at least: of some views against the others, and of one common to all.
+_ENOUGH_CELLS, _MANY_CELLS = 4, 20
 # Cosine between the normal of the contour and the radius from which on it is steep.
 _STEEP = 0.5
 # Hits from which on outliers are counted, views from which on they are compared, and a common displacement is sought.
@@ -189,11 +191,12 @@ def displacement_scores(residuals: Residuals, outline: Outline, std: float) -> t
     sums = _sums(residuals.by * lengths, residuals.distance, place, flat[cell], views * cells).reshape(views, cells, -1)
     groups = np.concatenate([np.triu(np.ones((views, views)))[1:], np.eye(views)])
     own, every, number = np.tensordot(groups, sums, 1), sums.sum(axis=0), (sums[..., 0] > 0).sum(axis=0)
-    overlap = _scores(own, every, (own[..., 0] > 0) & (own[..., 0] < every[:, 0]))
+    overlap = _scores(own, every, (own[..., 0] > 0) & (own[..., 0] < every[:, 0]), _ENOUGH_CELLS)
     if views < _ALL_AROUND:
         return float(overlap.max()), math.nan
     every = _of_cameras(sums, residuals.pose[:views] / lengths).sum(axis=0)
-    return float(overlap.max()), float(_scores(every[np.newaxis], every, number[np.newaxis] > 1)[0])
+    bias = _scores(every[np.newaxis], every, number[np.newaxis] > 1, _MANY_CELLS)
+    return float(overlap.max()), float(bias[0])
 
 
 def _of_cameras(sums: FloatArray, pose: FloatArray) -> FloatArray:
@@ -214,16 +217,17 @@ def _sums(by: FloatArray, distance: FloatArray, place: IntArray, kept: BoolArray
     return np.stack([np.bincount(place, column, minlength=size) for column in columns], axis=-1)
 
 
-def _scores(own: FloatArray, every: FloatArray, shared: BoolArray) -> FloatArray:
+def _scores(own: FloatArray, every: FloatArray, shared: BoolArray, least: int) -> FloatArray:
     """Score of the displacement of each group of views.
 
     Args:
         own: sums of the hits of each group in each cell, see :func:`_sums`, shape (groups, cells, 17).
         every: those of all hits, shape (cells, 17).
         shared: which cells are seen by a group and by others, shape (groups, cells).
+        least: number of pairs of cells below which the score is 0.
 
     Returns:
-        Shape (groups,); 0 where too few cells are seen by a group and by others.
+        Shape (groups,).
     """
     number = np.maximum(every[:, :1], 1.0)
     slope = own[..., 2:5]
@@ -240,7 +244,7 @@ def _scores(own: FloatArray, every: FloatArray, shared: BoolArray) -> FloatArray
     scatter = few[:, np.newaxis, np.newaxis] * (np.swapaxes(apart, 1, 2) @ apart)
     covariance = inverse + inverse @ scatter @ inverse
     squared = np.einsum("gi,gi->g", found, np.linalg.solve(covariance, found[..., np.newaxis])[..., 0])
-    return np.where(cells >= _ENOUGH_CELLS, np.sqrt(np.maximum(squared, 0.0)), 0.0)
+    return np.where(cells >= least, np.sqrt(np.maximum(squared, 0.0)), 0.0)
 
 
 def in_rows(mask: BoolArray, least: int) -> BoolArray:
