@@ -1,3 +1,5 @@
 """Near-optimal next-best-view planning: reconstruct an object with as few views as possible."""
 
-__version__ = "0.1.0"
+from nbv_planner.versions import VERSION
+
+__version__ = VERSION

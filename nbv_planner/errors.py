@@ -21,6 +21,12 @@ class NbvPlannerError(Exception):
     """
 
 
+def reason(error: Exception) -> str:
+    """Why something could not be read or written, in one line and without Python's words."""
+    said = getattr(error, "strerror", None) or " ".join(str(error).split())
+    return "it is no text in UTF-8" if isinstance(error, UnicodeDecodeError) else said
+
+
 class SettingError(NbvPlannerError, ValueError):
     """A setting has the wrong type, is out of range, or is not known."""
 

@@ -157,6 +157,13 @@ def read_regular(path: str | Path, most: int = LONGEST_TEXT) -> bytes:
         return file.read(size)
 
 
+def found_below(folder: str | Path, *names: str) -> str:
+    """End of a message about a `folder` without files `names` (patterns): folders with one, up to two levels below."""
+    patterns = [f"{up}/{name}" for name in names for up in ("*", "*/*")]
+    found = sorted({str(file.parent) for pattern in patterns for file in Path(folder).glob(pattern)})
+    return f"; did you mean {', '.join(found[:9])}?" if found else ""
+
+
 def python_command(module: str) -> list[str]:
     """Command that runs `main()` of a module of this package in a process that finds modules where this one does.
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import platform
 from importlib import metadata
 
-import numpy as np
-import scipy
-
-from nbv_planner import __version__
+VERSION = "0.1.0"  # not in __init__.py, which `python -m` beside a checkout called nbv_planner does not run
 
 
 def versions(**extra: str) -> dict[str, str]:
     """Versions of the package and of what its numbers depend on; `extra` ones come last."""
+    import numpy as np
+    import scipy
+
     found = {
-        "nbv_planner": __version__, "python": platform.python_version(), "numpy": np.__version__,
+        "nbv_planner": VERSION, "python": platform.python_version(), "numpy": np.__version__,
         "scipy": scipy.__version__,
     }
     for name in ("ros-rclpy", "rclpy"):

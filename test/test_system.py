@@ -7,9 +7,11 @@ import signal
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
+import nbv_planner
 from nbv_planner.bags.reader import Bag
 from nbv_planner.episode.parameter_files import load_parameters
 from nbv_planner.errors import BagError, ConfigFileError, ContourError, StateFileError
@@ -127,6 +129,37 @@ def test_another_process_finds_the_package_beside_a_folder_of_its_name(tmp_path)
     command = [*python_command("nbv_planner.cli.main"), "--version"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False, cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+EDITABLE = """
+import importlib.util, os, runpy, sys
+from pathlib import Path
+
+ROOT = Path(sys.argv.pop(1))
+
+class Finder:  # as setuptools puts it behind the others for a package that pip installed with -e
+    def find_spec(self, name, path=None, target=None):
+        place = Path(ROOT, *name.split("."))
+        files = [file for file in (place / "__init__.py", place.with_suffix(".py")) if file.exists()]
+        return importlib.util.spec_from_file_location(name, files[0]) if files else None
+
+sys.path[:] = [os.getcwd(), *(place for place in sys.path if place and Path(place) != ROOT)]
+sys.meta_path[:] = [*(one for one in sys.meta_path if "Editable" not in str(one)), Finder()]
+runpy.run_module("nbv_planner.cli.main", run_name="__main__")
+"""
+
+
+@pytest.mark.parametrize(
+    "words", [["--version"], ["simulate", "--object", "cube"], ["experiment", "none.yaml", "--out", "a"]], ids=" ".join
+)
+def test_the_module_runs_from_the_parent_folder_of_a_checkout_called_like_the_package(tmp_path, words):
+    root = Path(nbv_planner.__file__).parents[1]
+    (tmp_path / "nbv_planner").symlink_to(root)
+    plain = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    command = [sys.executable, "-c", EDITABLE, str(root), *words]
+    done = subprocess.run(command, cwd=tmp_path, env=plain, capture_output=True, text=True, timeout=180, check=False)
+    assert "ImportError" not in done.stderr
+    assert done.returncode == (0 if words == ["--version"] else 2), done.stderr
 
 
 READERS = [

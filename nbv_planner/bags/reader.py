@@ -14,8 +14,8 @@ import yaml
 
 from nbv_planner.bags.storage import LONGEST, McapFile, RawMessage, Remarks, SqliteFile, Topic, open_storage, unpack
 from nbv_planner.episode.messages import RUN_INFO
-from nbv_planner.errors import BagError, InputRejectedError, analysis_needed
-from nbv_planner.system import read_regular
+from nbv_planner.errors import BagError, InputRejectedError, analysis_needed, reason
+from nbv_planner.system import found_below, read_regular
 
 METADATA_FILE = "metadata.yaml"
 _METADATA_LONGEST = 2**24
@@ -37,7 +37,7 @@ def _metadata(path: Path, remarks: Remarks) -> dict[str, Any]:
     except FileNotFoundError:
         remarks.add(f"no {METADATA_FILE}: the recorder did not end properly")
     except (OSError, ValueError, TypeError, KeyError, RecursionError, yaml.YAMLError) as error:
-        remarks.add(f"{METADATA_FILE} cannot be read ({' '.join(str(error).split())[:120]}): ignored")
+        remarks.add(f"{METADATA_FILE} cannot be read ({reason(error)[:120]}): ignored")
     else:
         return found
     return {}
@@ -97,7 +97,7 @@ class Bag:
         except BagError:
             raise
         except OSError as error:
-            raise BagError(f"cannot read {path}: {error}") from error
+            raise BagError(f"cannot read {path}: {reason(error)}") from error
 
     def _find(self) -> list[Path]:
         """The files in the order in which they were recorded; of the metadata's those that lie in the folder."""
@@ -115,7 +115,8 @@ class Bag:
                 self.remarks.add(f"{file.name} is listed in {METADATA_FILE} but missing: its messages are left out")
         found = [file for file in dict.fromkeys([*files, *there]) if file in there or file.is_file()]
         if not found:
-            raise BagError(f"{self.path} holds no bag: no .mcap or .db3 file in it")
+            below = found_below(self.path, *(f"*.{kind}{end}" for kind in ("mcap", "db3") for end in ("", ".zstd")))
+            raise BagError(f"{self.path} holds no bag: no .mcap or .db3 file in it{below}")
         return found
 
     @property
@@ -153,7 +154,7 @@ class Bag:
             try:
                 source = open_storage(file, remarks)
             except OSError as error:
-                raise BagError(f"cannot read {file}: {error}") from error
+                raise BagError(f"cannot read {file}: {reason(error)}") from error
             for message in self._messages(source, file.name, wanted, remarks) if source else ():
                 yield message
                 count += 1
@@ -175,7 +176,7 @@ class Bag:
                 else:
                     yield message._replace(data=data) if self._packed else message
         except OSError as error:
-            remarks.add(f"{name}: cannot be read further ({error})")
+            remarks.add(f"{name}: cannot be read further ({reason(error)})")
 
 
 @lru_cache(maxsize=1)

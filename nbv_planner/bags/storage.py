@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 from zlib import crc32
 
-from nbv_planner.errors import analysis_needed
+from nbv_planner.errors import analysis_needed, reason
 from nbv_planner.system import open_regular
 
 LONGEST = 64 * 2**20
@@ -413,5 +413,5 @@ def unpacked(path: Path, remarks: Remarks) -> Iterator[Path]:
                 if block:
                     remarks.add(f"{path.name}: larger than half of the free space decompressed: the rest is left out")
             except OSError as error:
-                remarks.add(f"{path.name}: {error}")
+                remarks.add(f"{path.name}: {reason(error)}")
         yield plain

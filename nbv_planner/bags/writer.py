@@ -12,10 +12,10 @@ from typing import Any
 
 import yaml
 
-from nbv_planner import __version__
 from nbv_planner.bags.reader import Bag, Progress, definition_problem, knows_type, typestore
 from nbv_planner.bags.storage import Topic
-from nbv_planner.errors import BagError, analysis_needed
+from nbv_planner.errors import BagError, analysis_needed, reason
+from nbv_planner.versions import VERSION
 
 STORAGES = ("mcap", "sqlite3")
 # The newest version of metadata.yaml whose QoS profiles Humble reads too.
@@ -44,10 +44,10 @@ class BagWriter:
         self._unflushed = 0
         try:
             self._writer = Writer(self.path, version=_METADATA_VERSION, storage_plugin=StoragePlugin[storage.upper()])
-            self._writer.set_custom_data("recorded_by", f"nbv_planner {__version__}")
+            self._writer.set_custom_data("recorded_by", f"nbv_planner {VERSION}")
             self._writer.open()
         except (OSError, WriterError) as error:
-            raise BagError(f"cannot record to {path}: {error}") from error
+            raise BagError(f"cannot record to {path}: {reason(error)}") from error
 
     def __enter__(self) -> BagWriter:
         return self
@@ -113,7 +113,7 @@ class BagWriter:
         try:
             yield
         except (OSError, sqlite3.Error) as error:
-            raise BagError(f"cannot record to {self.path}: {error}") from error
+            raise BagError(f"cannot record to {self.path}: {reason(error)}") from error
 
 
 # Far longer than a description of many publishers, and still read quickly.

@@ -10,9 +10,9 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, NoReturn
 
-from nbv_planner import __version__
 from nbv_planner.errors import NbvPlannerError, SettingError, UnknownNameError
 from nbv_planner.system import signals_end_process, signals_interrupt
+from nbv_planner.versions import VERSION
 
 # Small factorisations are slower on several BLAS threads than on one, and rounding must not depend on their number;
 # set before numpy is loaded.
@@ -138,7 +138,7 @@ def _subcommand(program: str, about: str, subcommands: Mapping[str, Subcommand],
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog=f"{listing}{program} SUBCOMMAND --help lists its options.",
     )
-    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
+    parser.add_argument("--version", action="version", version=f"%(prog)s {VERSION}")
     parser.add_argument("subcommand", nargs="?", help=argparse.SUPPRESS)
     name = _parsed(parser, argv).subcommand
     if name is None:

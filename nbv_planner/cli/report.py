@@ -17,6 +17,7 @@ from nbv_planner.experiments.summary import contents
 from nbv_planner.experiments.summary.runs import ComparedRun, compared_runs, paired_runs_table, runs_table, short_names
 from nbv_planner.experiments.summary.sweep_report import SweepReport, sweep_report
 from nbv_planner.report.page import Picture, Section, render_page, write_json, write_pictures, write_tables
+from nbv_planner.system import found_below
 
 JSON_FILE = "comparison.json"
 
@@ -43,10 +44,9 @@ def run(arguments: argparse.Namespace) -> int:
 def _report(arguments: argparse.Namespace) -> int:
     folder = arguments.runs[0]
     if not (Path(folder) / MANIFEST_FILE).is_file():
-        raise ResultsError(
-            f"{folder} is not the results folder of a sweep (no {MANIFEST_FILE}); to compare a bag or an episode, name "
-            "another run too"
-        )
+        other = found_below(folder, MANIFEST_FILE) or "; to compare a bag or an episode, name another run too"
+        problem = f"is not the results folder of a sweep (no {MANIFEST_FILE}){other}"
+        raise ResultsError(f"{folder} {problem if Path(folder).exists() else 'does not exist'}")
     report = sweep_report(read_sweep(folder))
     out = Path(folder if arguments.out is None else arguments.out)
     contents.check_report_folder(out)

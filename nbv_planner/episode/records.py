@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import norm
 
-from nbv_planner.errors import ResultsError
+from nbv_planner.errors import ResultsError, reason
 from nbv_planner.geometry import TWO_PI, FloatArray
 from nbv_planner.mapping.belief import Measurements, SurfaceBelief, once_around
 from nbv_planner.mapping.checks import Check
@@ -246,7 +246,7 @@ def read_json(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
-        raise ResultsError(f"cannot read {path}: {error}") from error
+        raise ResultsError(f"cannot read {path}: {reason(error)}") from error
     if not isinstance(content, dict):
         raise ResultsError(f"cannot read {path}: holds a {type(content).__name__}, must be an object")
     return content

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nbv_planner.episode.records import FULL_ENOUGH, views_to
-from nbv_planner.errors import ResultsError
+from nbv_planner.errors import ResultsError, reason
 from nbv_planner.geometry import BoolArray
 from nbv_planner.planning.integer_programme import cover_programme
 
@@ -191,4 +191,4 @@ class Optimum:
             best, bounds = (tuple(int(number) for number in content[name]) for name in ("best_coverage", "bounds"))
             return cls(int(content["surface_points"]), int(content["reachable"]), best, bounds, sets)
         except (KeyError, TypeError, ValueError) as error:
-            raise ResultsError(f"not the values of an optimum: {error!r}") from error
+            raise ResultsError(f"not the values of an optimum: {reason(error)}") from error

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import signal
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
+from multiprocessing import resource_tracker
 from typing import Any, TypeVar
 
 from nbv_planner.errors import BackEndError, DependencyError, remedy
 from nbv_planner.experiments.cases import Outcome, run_case
 from nbv_planner.experiments.folder import SweepFolder
+from nbv_planner.system import ending_signals
 
 BACKENDS = ("loky", "threading", "sequential", "dask")
 """Back ends of joblib that return each result as soon as it is available (`multiprocessing` does not)."""
@@ -86,7 +89,13 @@ def in_workers(
     try:
         with joblib.parallel_config(backend=backend, **options):
             parallel = joblib.Parallel(n_jobs=workers, batch_size=1, return_as=order)
-        yield from parallel(joblib.delayed(run)(case) for case in cases)
+        resource_tracker.ensure_running()  # its start, otherwise a part of that of the workers, unblocks signals
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, ending_signals())  # workers inherit it: Ctrl-C goes to all
+        try:
+            results = parallel(joblib.delayed(run)(case) for case in cases)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        yield from results
     except ImportError as error:
         raise DependencyError(f"back end {backend}: {_one_line(error)}") from error
     except Exception as error:  # an error of a case does not get here: `run` makes it part of its result

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,7 +16,7 @@ import yaml
 from nbv_planner.episode.parameter_files import YamlLoader, named_file
 from nbv_planner.episode.parameters import GROUPS, PROTOCOLS, EpisodeConfig
 from nbv_planner.episode.simulation import Simulation
-from nbv_planner.errors import ConfigFileError, NbvPlannerError, UnknownNameError
+from nbv_planner.errors import ConfigFileError, NbvPlannerError, UnknownNameError, reason
 from nbv_planner.experiments.cases import MEASURES
 from nbv_planner.experiments.sweep import EPISODE, Sweep
 from nbv_planner.planning.planners import PlannerSettings
@@ -126,7 +128,7 @@ def read_located(path: str | Path) -> tuple[str, Located]:
         text = read_regular(path).decode("utf-8")
         node = YamlLoader(text).get_single_node()
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ConfigFileError(f"cannot read {path}: {' '.join(str(error).split())}") from error
+        raise ConfigFileError(f"cannot read {path}: {reason(error)}") from error
     if node is None:
         raise ConfigFileError(f"{path}: must be a mapping, 'key: value'")
     return text, Located(str(path), "", node.start_mark.line + 1, node)
@@ -186,6 +188,9 @@ def _read_objects(entry: Located, scene: Scene) -> dict[str, Located]:
     if not entry.is_sequence and entry.text() not in OBJECT_SETS:
         raise entry.error(f"{entry.text()!r} must be a set ({', '.join(OBJECT_SETS)}) or a list of objects")
     places = entry.sequence() if entry.is_sequence else [entry]
+    for before, place in itertools.pairwise(places):
+        if ":" in before.text() and re.fullmatch(r"\w+=[^:]*", place.text()):
+            raise place.error(f'an object that holds a comma must be quoted: "{before.text()},{place.text()}"')
     items = [(text, place) for place in places for text in OBJECT_SETS.get(place.text(), (place.text(),))]
     for text, item in items:
         with item.blamed():

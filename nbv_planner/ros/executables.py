@@ -13,9 +13,32 @@ _CLASSES = {
     "depth_camera": "DepthCamera", "surface_mapper": "SurfaceMapperNode", "nbv_planner": "NbvPlannerNode",
     "turntable": "TurntableNode",
 }
+_HELP = """\
+{name} is a ROS 2 node of the package nbv_planner; it runs until Ctrl-C:
+  ros2 run nbv_planner {name} --ros-args -p NAME:=VALUE --params-file FILE
+  ros2 launch nbv_planner planner.launch.py --show-args
+Parameters: docs/reference/parameters.md, or nbv-planner show parameters
+The command is nbv-planner, with a hyphen: nbv-planner --help
+"""
 
 
 def _run(name: str) -> None:
+    words = sys.argv[1:]
+    while "--ros-args" in words:  # ROS's own end with --
+        begin = words.index("--ros-args")
+        end = words.index("--", begin) if "--" in words[begin:] else len(words)
+        del words[begin : end + 1]
+    if {"-h", "--help"} & set(words):
+        sys.stdout.write(_HELP.format(name=name))
+        sys.exit(0)
+    if words:
+        hint = f"{name} is a node and takes only --ros-args ... (see {name} --help); the command is nbv-planner"
+        sys.stderr.write(f"{name}: error: unexpected argument {words[0]!r}; {hint}\n")
+        sys.exit(2)
+    _start(name)
+
+
+def _start(name: str) -> None:
     with signals_end_process(0):
         from nbv_planner.ros.core.node import run_node
         from nbv_planner.ros.core.worker import end_process

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike
 from nbv_planner.episode.log import SECTIONS, LiveEpisode, LiveView, estimated_coverage, true_coverage
 from nbv_planner.episode.messages import PlannerStatus
 from nbv_planner.episode.records import FULL_ENOUGH
-from nbv_planner.errors import SettingError
+from nbv_planner.errors import SettingError, reason
 from nbv_planner.geometry import wrap_angle
 from nbv_planner.mapping.belief import Measurements
 from nbv_planner.report.outlines import camera_outline, close_belief, cone_outline
@@ -198,7 +198,7 @@ class LiveServer(ThreadingHTTPServer):
         try:
             super().__init__((host, port), _Handler)
         except (OSError, OverflowError) as error:
-            raise SettingError(f"cannot serve on {host} port {port}: {error}") from error
+            raise SettingError(f"cannot serve on {host} port {port}: {reason(error)}") from error
 
     @property
     def url(self) -> str:

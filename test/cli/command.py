@@ -20,13 +20,14 @@ def environment(**extra: str) -> dict[str, str]:
 
 
 def start(
-    arguments: Sequence[str], folder: Path, module: str = "nbv_planner.cli.main", stdout: int = subprocess.PIPE
+    arguments: Sequence[str], folder: Path, module: str = "nbv_planner.cli.main", stdout: int = subprocess.PIPE,
+    *, session: bool = False,
 ) -> subprocess.Popen[str]:
-    """Start the command in `folder`; stdout and stderr come together."""
+    """Start the command in `folder`; stdout and stderr come together. A `session` of its own gets Ctrl-C as a whole."""
     return subprocess.Popen(
         [*python_command(module), *arguments], cwd=folder, env=environment(), text=True,
         stdout=stdout, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, encoding="utf-8",
-        preexec_fn=_hear_signals,
+        preexec_fn=_hear_signals, start_new_session=session,
     )
 
 

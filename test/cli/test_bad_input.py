@@ -101,6 +101,18 @@ def everything(folder: Path) -> dict[str, bytes | None]:
     return {str(p.relative_to(folder)): p.read_bytes() if p.is_file() else None for p in folder.rglob("*")}
 
 
+@pytest.mark.parametrize("arguments", [
+    ["simulate", "--object", "file:t/none.csv"], ["experiment", "t/none.yaml", "--out", "out"], ["report", "t/none"],
+    ["replay", "t/none"], ["analyze", "t/none", "--out", "out"], ["reindex", "t/none", "--out", "out"],
+    ["report", "t/none", "t/other"], ["reindex", ".", "--out", "out"], ["reindex", "words.csv", "--out", "t/none"],
+    ["view", "--web", "--host", "no such host"],
+], ids=" ".join)  # fmt: skip
+def test_what_cannot_be_opened_is_said_without_python_words(filled, capsys, arguments):
+    assert main(arguments) == 2
+    said = capsys.readouterr().err
+    assert not [word for word in ("Errno", "Error(", "PosixPath") if word in said], said
+
+
 def refused(arguments: list[str], folder: Path, capsys) -> str:
     """Run a command that must be refused without a trace; gives its one line."""
     before = everything(folder)

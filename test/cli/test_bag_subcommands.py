@@ -106,6 +106,14 @@ def test_bad_input_is_said_in_one_line(here, bag, capsys, arguments, words):
     assert not list(here.rglob("analysis.json"))
 
 
+@pytest.mark.parametrize("arguments", [["replay", "up"], ["analyze", "up", "--out", "out"], ["report", "up", "up/in"]])
+def test_a_folder_one_level_too_high_is_told_which_bags_lie_below(here, capsys, arguments):
+    for folder in ("up/in/bag", "up/second"):
+        write(here / folder, messages()[:1])
+    assert main(arguments) == 2
+    assert "up holds no bag: no .mcap or .db3 file in it; did you mean up/in/bag, up/second?" in capsys.readouterr().err
+
+
 def test_replay_says_that_the_decisions_are_the_same_and_by_its_exit_code(here, bag, capsys):
     assert main(["replay", bag, "--out", "out"]) == 0
     said = capsys.readouterr().out

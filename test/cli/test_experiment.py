@@ -154,6 +154,21 @@ def test_a_signal_keeps_what_is_finished_and_says_how_to_continue(sweep, workers
 
 
 @pytest.mark.skipif(not Path("/proc").exists(), reason="finds the worker as Linux describes it")
+def test_ctrl_c_reaches_workers_that_still_load_and_shows_no_traceback_of_theirs(sweep):
+    process = command.start(["experiment", "long.yaml", "--out", "out", "--workers", "2"], sweep, session=True)
+    deadline = time.monotonic() + 180
+    while len(workers := loky_workers(process.pid)) < 2:
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+    time.sleep(0.1)
+    os.killpg(process.pid, signal.SIGINT)
+    said, _ = process.communicate(timeout=180)
+    assert (process.returncode, "Traceback" in said) == (130, False), said
+    assert "of 48 cases are finished and kept; continue with the same command and --resume (out)" in said
+    wait_for_the_end_of(workers)
+
+
+@pytest.mark.skipif(not Path("/proc").exists(), reason="finds the worker as Linux describes it")
 def test_worker_that_dies_ends_the_run_but_loses_nothing(sweep):
     process = command.start(["experiment", "long.yaml", "--out", "out", "--workers", "2"], sweep)
     wait_for(sweep / "out", 3)

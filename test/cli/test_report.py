@@ -151,8 +151,9 @@ def test_objects_that_cannot_be_read_any_more_cost_only_what_needs_them(there, t
 @pytest.mark.parametrize(
     ("arguments", "word"),
     [
-        (["nowhere"], "nowhere is not the results folder of a sweep"),
-        (["."], "no manifest.json"),
+        (["nowhere"], "nowhere does not exist"),
+        (["cache"], "cache is not the results folder of a sweep (no manifest.json)"),
+        (["."], "no manifest.json); did you mean results?"),
         (["results", "--out", "taken"], "taken holds neither a sweep nor a report"),
         (["results", "--out", "sweep.yaml"], "sweep.yaml is not a folder"),
         (["results", "--out", "sweep.yaml/below", "--no-figures", "--no-optimum"], "cannot write to sweep.yaml/below"),

@@ -252,3 +252,11 @@ def test_shipped_theory_sweep_draws_its_surfaces_from_its_own_prior():
     assert (mapper.schedule_a, mapper.schedule_b) == pytest.approx(slope, rel=1e-3)
     assert mapper.schedule_a >= slope[0]
     assert mapper.schedule_b >= slope[1]
+
+
+@pytest.mark.parametrize("objects", ["ellipse:a=6,b=4", "star, ellipse:a=6, b=4", "flower:frequency=5,amplitude=1"])
+def test_an_object_with_commas_that_is_not_quoted_is_told_to_be(tmp_path, objects):
+    whole = objects.removeprefix("star, ").replace(" ", "")
+    with pytest.raises(ConfigFileError) as caught:
+        sweeps.load(tmp_path, f"objects: [{objects}]\nplanners: {{U: {{objective: U}}}}\n")
+    assert f'line 1: objects: an object that holds a comma must be quoted: "{whole}"' in str(caught.value)

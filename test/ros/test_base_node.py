@@ -153,11 +153,13 @@ import os, signal, sys
 
 class Signal:
     def find_spec(self, name, path=None, target=None):
-        if name == sys.argv[2]:
-            os.kill(os.getpid(), int(sys.argv[1]))
+        if name == WANTED:
+            os.kill(os.getpid(), int(KIND))
 
 from nbv_planner.ros import executables
 sys.meta_path.insert(0, Signal())
+KIND, WANTED = sys.argv[1:]
+del sys.argv[1:]
 executables.surface_mapper()
 """
 
@@ -178,6 +180,7 @@ def test_ctrl_c_before_ros_has_taken_over_the_signals_ends_with_code_0(monkeypat
         raise KeyboardInterrupt
 
     monkeypatch.setattr(rclpy, "init", interrupted)
+    monkeypatch.setattr(sys, "argv", ["depth_camera"])
     with pytest.raises(SystemExit) as ended:
         executables.depth_camera()
     assert ended.value.code == 0

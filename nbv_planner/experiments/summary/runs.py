@@ -12,7 +12,7 @@ from typing import Any
 
 from nbv_planner.bags.analysis import Analysis
 from nbv_planner.episode.records import RECORD_FILE, read_json
-from nbv_planner.errors import ResultsError
+from nbv_planner.errors import ResultsError, reason
 from nbv_planner.experiments.folder import MANIFEST_FILE, read_sweep
 from nbv_planner.experiments.statistics import Cases, coverage_band, mean_interval, paired_difference
 from nbv_planner.report.tables import Cell, Column, Table
@@ -111,7 +111,7 @@ def _of_record(episode: Mapping[str, Any], path: Path) -> ComparedEpisode:
             figures["travelled"] = float(views[-1]["travelled"])
         return ComparedEpisode([float(view["coverage"]) for view in views], True, figures)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ResultsError(f"cannot read {path}: {type(error).__name__} {error}: not an episode of ours") from error
+        raise ResultsError(f"cannot read {path}: it is not an episode of nbv_planner ({reason(error)})") from error
 
 
 _COLUMNS = (

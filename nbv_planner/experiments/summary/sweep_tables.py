@@ -24,7 +24,7 @@ from nbv_planner.experiments.summary.sweep_report import (
     distinct,
     figures,
 )
-from nbv_planner.experiments.summary.thesis_tables import NOT_REACHED
+from nbv_planner.experiments.summary.thesis_tables import NOT_REACHED, reference_hint
 from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.termination import TerminationReason
 from nbv_planner.report.tables import Cell, Column, MeanInterval, Table, table_of
@@ -58,8 +58,15 @@ _PROTOCOL, _PLANNER = Column("protocol", "protocol"), Column("algorithm", "plann
 _T95 = Column("t95_rel_percent", "T95 / T95* (%)", 1, interval=True)
 _NOTE = (
     "Means over objects of the means over seeds, N/A left out. Intervals: 95 %, Student's, over the seeds; the objects "
-    "are a fixed set, so an interval says nothing about other objects, and with one seed there is none."
+    "are a fixed set, so an interval says nothing about other objects."
 )
+
+
+def _note(text: str, cases: Sequence[ComparedCase], over: str) -> str:
+    """Add what is missing in the cases: the reference, or a second `seed` or `object`, over which intervals are."""
+    few = len({getattr(c.trial, over) for c in cases}) == 1
+    hint = f"One {over} is too few for an interval: give more{', for example seeds: 10' if over == 'seed' else ''}."
+    return " ".join([text, *reference_hint(cases), *([hint] if few else [])])
 
 
 def planner_table(cases: Sequence[ComparedCase]) -> Table:
@@ -74,7 +81,7 @@ def planner_table(cases: Sequence[ComparedCase]) -> Table:
         *((Column(merit.name, merit.title, merit.digits, interval=True), mean(merit.of)) for merit in MERITS),
     ]
     groups = [group for within in _by_protocol(cases) for group in by_planner(within)]
-    return table_of("planners", "Planners", _NOTE, columns, groups)
+    return table_of("planners", "Planners", _note(_NOTE, cases, "seed"), columns, groups)
 
 
 def _by_protocol(cases: Sequence[ComparedCase]) -> Iterator[list[ComparedCase]]:
@@ -99,7 +106,7 @@ def paired_table(cases: Sequence[ComparedCase]) -> Table:
             pair = paired_difference(figures(first.cases, merit.of), figures(second.cases, merit.of))
             names = (within[0].trial.protocol, merit.name, first.planner, second.planner)
             rows.append((*names, pair.difference, pair.difference.cases, pair.unpaired))
-    return Table("paired", "Paired differences between planners", note, columns, tuple(rows))
+    return Table("paired", "Paired differences between planners", _note(note, cases, "seed"), columns, tuple(rows))
 
 
 OptimumPercent = Mapping[tuple[str, Trial], float]
@@ -133,7 +140,7 @@ def object_table(cases: Sequence[ComparedCase], optimum: OptimumPercent, name: s
         group for whole in by_planner(cases)
         for group in (whole, *(part for part in classes if part.planner == whole.planner))
     ]
-    return table_of(name, "Planners by class of object", _OBJECT_NOTE, columns, rows)
+    return table_of(name, "Planners by class of object", _note(_OBJECT_NOTE, cases, "object"), columns, rows)
 
 
 def paired_object_table(cases: Sequence[ComparedCase], name: str) -> Table:
@@ -155,7 +162,7 @@ def paired_object_table(cases: Sequence[ComparedCase], name: str) -> Table:
         )
         counts = (t95.difference.cases, t95.unpaired)
         rows.append((first.planner, second.planner, t95.difference, *counts, regret.difference))
-    return Table(name, "Paired differences over the objects", note, columns, tuple(rows))
+    return Table(name, "Paired differences over the objects", _note(note, cases, "object"), columns, tuple(rows))
 
 
 _CASE = ("protocol", "planner", "object", "seed")
@@ -188,7 +195,7 @@ def timing_table(episodes: Sequence[Episode], cases: Sequence[ComparedCase]) -> 
         quantiles = np.quantile(values, [0.5, 0.95, 1.0]).tolist() if values else [None] * 3
         quality = object_interval(figures(own.cases, T95.of))
         rows.append((protocol, planner, len(values), *quantiles, quality, own.not_reached))
-    return Table("timing", "Time per decision", note, columns, tuple(rows))
+    return Table("timing", "Time per decision", _note(note, cases, "object"), columns, tuple(rows))
 
 
 def planner_settings_table(planners: Mapping[str, Mapping[str, Any]], reference: str | None) -> Table:

@@ -53,6 +53,13 @@ def _within(cases: Sequence[ComparedCase]) -> str:
     return f" in the {' and '.join(protocols)} protocol" if protocols else ""
 
 
+def reference_hint(cases: Sequence[ComparedCase]) -> list[str]:
+    """What to add where no case can be compared with the omniscient greedy planner."""
+    add = "add greedy_oracle: {objective: OSM} to the planners of the sweep."
+    none = f"There is no episode of the omniscient greedy planner, so that all relative to it is N/A: {add}"
+    return [none] if all(c.t_percent is None for c in cases) else []
+
+
 def note(cases: Sequence[ComparedCase]) -> str:
     """Name what the averages exclude."""
     without = sum(c.views_95 is not None and c.t95_percent is None for c in cases)
@@ -64,7 +71,8 @@ def note(cases: Sequence[ComparedCase]) -> str:
         "Averages leave N/A out; the last column counts the episodes that never reach 95 %, which have neither T95 nor "
         "ranks. T95* and T* are those of the omniscient greedy planner on the same object and seed."
     ]
-    if without:
+    parts += (hint := reference_hint(cases))
+    if without and not hint:
         parts.append(f"{without} episodes reach 95 % but have no reference that does: they are left out of T95 / T95*.")
     if partial:
         parts.append(f"{partial} of {len(trials)} objects and seeds lack a planner: no ranks there.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +76,7 @@ def parse_object(text: str, scene: Scene) -> PolarObject:
 
     Raises:
         UnknownNameError: the family or the polygon is not known.
-        SettingError: a parameter is not known or not allowed.
+        SettingError: a parameter is missing, not known or not allowed.
         ContourError: the contour leaves the bounds, is not star-shaped, or cannot be read.
     """
     shape = _build(text, scene)
@@ -102,15 +102,26 @@ def _build(text: str, scene: Scene) -> PolarObject:
             raise SettingError(f"object {text!r}: seed {seed!r} is not a whole number >= 0")
         return prior_surface(int(seed), scene, PeriodicMatern(**_parameters(PeriodicMatern, kernel, text)))
     if family in ("file", "spline"):
+        _refuse_missing([] if rest else ["path"], family, text)
         angles, radii = load_contour(rest)
         build = Polygon if family == "file" else Spline
         return build(tuple(angles.tolist()), tuple(radii.tolist()))
     if family not in _FAMILIES:
         raise UnknownNameError("object", text, [*OBJECT_FORMS, *NAMED_POLYGONS])
-    shape = _FAMILIES[family](**_parameters(_FAMILIES[family], rest, text))
-    if isinstance(shape, Flower) and "mean" not in rest:
+    values = _parameters(_FAMILIES[family], rest, text)
+    needed = (name for name, _, _ in settings_of(_FAMILIES[family]) if name != "mean")
+    _refuse_missing([name for name in needed if name not in values], family, text)
+    shape = _FAMILIES[family](**values)
+    if isinstance(shape, Flower) and "mean" not in values:
         shape = dataclasses.replace(shape, mean=0.5 * (scene.radius_min + scene.radius_max))
     return shape  # type: ignore[no-any-return]
+
+
+def _refuse_missing(missing: Sequence[str], family: str, whole: str) -> None:
+    if missing:
+        example = next(form for form in OBJECT_FORMS if form.startswith(f"{family}:"))
+        said = f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing"
+        raise SettingError(f"object {whole!r}: {said}; must be like {example}")
 
 
 def _parameters(cls: type, text: str, whole: str) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.interpolate import CubicSpline
 
-from nbv_planner.errors import ContourError
+from nbv_planner.errors import ContourError, reason
 from nbv_planner.geometry import TWO_PI, FloatArray, angle_difference, cartesian_to_polar, wrap_angle
 from nbv_planner.settings import Settings, setting
 from nbv_planner.system import read_regular
@@ -155,6 +155,9 @@ def load_contour(path: str | Path) -> tuple[FloatArray, FloatArray]:
     """
     name = str(path)
     lines, first, second, polar = _read_table(Path(path))
+    if polar and np.ptp(first) > TWO_PI + 1e-6:
+        found = f"the polar angles span {np.ptp(first):g}, more than 2 pi, one turn around the origin"
+        raise ContourError(f"{name}: {found}: they look like degrees, must be radians (degrees times pi / 180)")
     angle, radius = (wrap_angle(first), second) if polar else cartesian_to_polar(first, second)
     bad = np.flatnonzero(radius <= 0.0)
     if len(bad):
@@ -172,9 +175,10 @@ def _read_table(path: Path) -> tuple[list[int], FloatArray, FloatArray, bool]:
         header = tuple(cell.strip() for cell in next(reader, []))
         rows = [(reader.line_num, row) for row in reader if row and not row[0].startswith("#")]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise ContourError(f"cannot read contour file {path}: {error}") from error
+        raise ContourError(f"cannot read contour file {path}: {reason(error)}") from error
     if header not in _COLUMNS:
-        raise ContourError(f"{path}: header is {','.join(header)!r}, must be 'x,y' or 'phi,r'")
+        found, known = ",".join(header), "'x,y' (metres) or 'phi,r' (radians, metres)"
+        raise ContourError(f"{path}: first line is {found!r}, must be the header {known}")
     numbers = []
     for line, row in rows:
         try:
@@ -196,6 +200,13 @@ def _rising(name: str, lines: list[int], angle: FloatArray, radius: FloatArray) 
     if turn.sum() < 0.0:
         lines, angle, radius = lines[::-1], angle[::-1], radius[::-1]
         turn = angle_difference(np.roll(angle, -1), angle)
+    if np.isclose(turn.sum(), 0.0):
+        points = radius * np.exp(1j * angle)
+        after = np.roll(points, -1)
+        double = (points.conj() * after).imag  # twice the area between an edge and the origin
+        centre = ((points + after) * double).sum() / (3.0 * double.sum()) if double.sum() else points.mean()
+        where = f"x = {centre.real:.6g}, y = {centre.imag:.6g}"
+        raise ContourError(f"{name}: the origin lies outside the contour; subtract its centroid, {where}")
     back = np.flatnonzero(turn <= 0.0)
     if len(back):
         after = (back[0] + 1) % len(lines)

@@ -79,6 +79,30 @@ def test_without_reference_nothing_is_relative():
     assert row["avg_individual_regret"] == pytest.approx(4.5)
 
 
+def test_without_reference_the_notes_say_which_planner_to_add():
+    sweep = sweep_of(EPISODES[2:])
+    for table in report_tables(sweep_report(results(EPISODES[2:], sweep))):
+        if any(column.name == "t95_rel_percent" for column in table.columns) or table.name == "paired":
+            assert "add greedy_oracle: {objective: OSM} to the planners of the sweep" in table.note, table.name
+            assert "have no reference" not in table.note
+    for table in report_tables(sweep_report(results(EPISODES, sweep_of(EPISODES)))):
+        assert "greedy_oracle: {" not in table.note
+
+
+def test_too_few_seeds_or_objects_for_an_interval_are_said_where_there_is_none():
+    def notes(episodes):
+        return {t.name: t.note for t in report_tables(sweep_report(results(episodes, sweep_of(episodes))))}
+
+    for name in ("planners", "paired"):
+        assert "One seed is too few for an interval: give more, for example seeds: 10." in notes(EPISODES)[name]
+    assert "One object is too few" not in notes(EPISODES)["objects"]
+    alone = notes([one for one in EPISODES if one["case"]["object"] == "square:1"])
+    assert "One object is too few for an interval" in alone["objects"]
+    assert "One object is too few for an interval" in alone["paired_objects"]
+    several = [episode(planner, seed=seed) for planner in (REFERENCE, "X") for seed in range(2)]
+    assert "too few" not in notes(several)["planners"]
+
+
 def test_nobody_is_ranked_where_a_planner_is_missing():
     table = table_7_1(compared(EPISODES[:-1]))
     assert rows(table)["X"]["rank_rec"] == 3.0

@@ -94,6 +94,25 @@ def test_unknown_header_is_refused_with_the_known_ones(tmp_path, header):
     assert "phi,r" in message
 
 
+def test_a_missing_header_is_asked_for_with_its_units(tmp_path):
+    message = refused(tmp_path, "3,3\n-3,3\n-3,-3\n")
+    assert "first line is '3,3', must be the header 'x,y' (metres) or 'phi,r' (radians, metres)" in message
+
+
+@pytest.mark.parametrize("text", ["x,y\n10,10\n14,10\n14,14\n10,14\n", "x,y\n10,14\n14,14\n14,10\n10,10\n10,14\n"])
+def test_off_centre_contour_is_told_where_its_centroid_lies(tmp_path, text):
+    message = refused(tmp_path, text)
+    assert "the origin lies outside the contour" in message
+    assert "centroid, x = 12, y = 12" in message
+
+
+def test_degrees_are_recognised(tmp_path):
+    for phi in ((0, 90, 180, 270), (-180, -60, 60), (360, 200, 100)):
+        message = refused(tmp_path, "phi,r\n" + "".join(f"{degrees},5\n" for degrees in phi))
+        assert "look like degrees, must be radians" in message
+        assert str(max(phi) - min(phi)) in message
+
+
 @pytest.mark.parametrize(
     ("row", "word"),
     [("nan,3", "nan"), ("3,inf", "inf"), ("three,3", "three"), ("3", "3"), ("3,3,3", "3")],
@@ -169,6 +188,7 @@ def test_file_that_cannot_be_read_is_a_contour_error(tmp_path, kind):
     with pytest.raises(ContourError, match=r"c\.csv") as caught:
         load_contour(path)
     assert "\n" not in str(caught.value)
+    assert not [word for word in ("Errno", "codec") if word in str(caught.value)]
 
 
 def test_contour_file_that_leaves_the_bounds_is_refused_by_name(tmp_path):

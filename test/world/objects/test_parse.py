@@ -97,6 +97,26 @@ def test_wrong_parameter_is_named_with_what_is_allowed(text, words):
 
 
 @pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("ellipse:a=6", ["'ellipse:a=6'", "b is missing", "ellipse:a=6,b=4"]),
+        ("ellipse:b=4,", ["a is missing"]),
+        ("ellipse", ["'ellipse'", "a, b are missing", "ellipse:a=6,b=4"]),
+        ("ellipse:", ["a, b are missing"]),
+        ("flower:frequency=3", ["amplitude is missing", "flower:frequency=5,amplitude=1"]),
+        ("flower:mean=4", ["frequency, amplitude are missing"]),
+        ("square", ["width is missing", "square:width=8"]),
+        ("file", ["path is missing", "file:contour.csv"]),
+        ("spline:", ["path is missing", "spline:contour.csv"]),
+    ],
+)
+def test_a_missing_value_is_named_with_a_complete_example(text, words):
+    with pytest.raises(SettingError) as caught:
+        parse_object(text, SCENE)
+    assert [word for word in words if word not in str(caught.value)] == [], str(caught.value)
+
+
+@pytest.mark.parametrize(
     "text", ["ellipse:a=9,b=4", "ellipse:a=6,b=1", "flower:frequency=2,amplitude=4", "square:width=12"]
 )
 def test_object_that_leaves_the_bounds_is_refused_with_the_place_and_the_bounds(text):
