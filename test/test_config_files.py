@@ -6,14 +6,18 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 from nbv_planner.episode.parameter_files import (
     check_sections,
     dump_parameters,
     ignored_parameters,
+    lay_over,
     load_parameters,
+    set_parameters,
     shared_file,
     takes_simulated_time,
+    values_for,
 )
 from nbv_planner.episode.parameters import NODE_SETTINGS, EpisodeConfig, config_from_parameters
 from nbv_planner.errors import ConfigFileError
@@ -23,9 +27,13 @@ from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.planning.view_space import CircleViewSpace, ViewSpaceSettings
 from nbv_planner.settings import settings_of
+from nbv_planner.world.pose import TurntableSettings
 
 CONFIG = Path(__file__).parents[1] / "config"
 SHIPPED = sorted(CONFIG.glob("*.yaml"))
+
+QOS = "qos_overrides./scan.publisher.depth"
+TABLE = next(name for name, default, _ in settings_of(TurntableSettings) if isinstance(default, float))
 
 # Where a shipped file differs from the code's defaults on purpose.
 DELIBERATE = {
@@ -67,6 +75,85 @@ def test_shared_section_goes_to_all_nodes_and_the_nodes_own_wins(write):
             "depth_camera": 6.0, "surface_mapper": 6.0, "nbv_planner": 7.0,
         }  # fmt: skip
         assert all(values["view_distance"] == 12.0 for values in found.values())
+
+
+def test_shared_section_may_hold_what_only_some_nodes_have(write):
+    """Also the table, which is no node of the demo, and what older versions had."""
+    names = {"num_beams": 9, "planner": "hybrid", "noise_std": 0.1, TABLE: 0.1, "misfit_limit": 2.0}
+    assert load_parameters(write(yaml.safe_dump({"/**": {"ros__parameters": names}}))) == {
+        "depth_camera": {"num_beams": 9, "noise_std": 0.1}, "surface_mapper": {"noise_std": 0.1},
+        "nbv_planner": {"planner": "hybrid"},
+    }  # fmt: skip
+
+
+def shipped() -> dict:
+    return load_parameters(CONFIG / "simulation.yaml")
+
+
+def test_a_file_laid_over_the_shipped_one_changes_what_it_names_and_nothing_else(write):
+    parameters, expected = shipped(), shipped()
+    lay_over(parameters, load_parameters(write("/**: {ros__parameters: {noise_std: 0.1, max_views: 3}}\n")))
+    expected["depth_camera"]["noise_std"] = expected["surface_mapper"]["noise_std"] = 0.1
+    expected["nbv_planner"]["max_views"] = 3
+    assert parameters == expected
+
+
+def test_a_file_that_names_everything_counts_alone(write):
+    everything = {node: defaults(node) for node in NODE_SETTINGS}
+    parameters = shipped()
+    lay_over(parameters, everything)
+    assert parameters == everything
+
+
+@pytest.mark.parametrize(("given", "planner"), [
+    ({"objective": "U"}, "greedy"),
+    ({"phase_one_objective": "U"}, "two_phase"),
+    ({"objective": "U", "planner": "hybrid"}, "hybrid"),
+    ({"max_views": 3}, "rollout"),
+])  # fmt: skip
+def test_an_objective_without_a_planner_chooses_the_planner_that_has_one(given, planner):
+    parameters = shipped()
+    lay_over(parameters, {"nbv_planner": given})
+    assert parameters["nbv_planner"] == {**shipped()["nbv_planner"], **given, "planner": planner}
+
+
+@pytest.mark.parametrize(("changes", "expected"), [
+    (["num_beams=9"], {"depth_camera": {"num_beams": 9}}),
+    (["noise_std=1e-3"], {"depth_camera": {"noise_std": 0.001}, "surface_mapper": {"noise_std": 0.001}}),
+    (["surface_mapper.noise_std=1"], {"surface_mapper": {"noise_std": 1.0}}),
+    (["max_views=3", "max_views=4"], {"nbv_planner": {"max_views": 4}}),
+    (["smoothness=5/2", "robust=false"], {"surface_mapper": {"smoothness": "5/2", "robust": False}}),
+    (["allowed_arcs=[0, 3]"], {"nbv_planner": {"allowed_arcs": (0.0, 3.0)}}),
+    (["object=ellipse:a=6,b=4"], {"depth_camera": {"object": "ellipse:a=6,b=4"}}),
+    (["surface_mapper.camera_frame="], {"surface_mapper": {"camera_frame": ""}}),
+    (["objective=U", "planner=hybrid"], {"nbv_planner": {"objective": "U", "planner": "hybrid"}}),
+    (["objective=U"], {"nbv_planner": {"objective": "U", "planner": "greedy"}}),
+    (["depth_camera.qos_overrides./scan.publisher.depth=3"], {"depth_camera": {QOS: 3}}),
+    (["qos_overrides./scan.publisher.depth=3"], {node: {QOS: 3} for node in NODE_SETTINGS}),
+], ids=lambda value: " ".join(value) if isinstance(value, list) else "")  # fmt: skip
+def test_a_change_goes_to_every_node_that_has_the_parameter(changes, expected):
+    parameters = shipped()
+    set_parameters(parameters, changes)
+    assert parameters == {node: {**values, **expected.get(node, {})} for node, values in shipped().items()}
+
+
+def test_a_change_leaves_out_nodes_that_are_not_there():
+    parameters = {"surface_mapper": {}, "nbv_planner": {}}
+    set_parameters(parameters, ["radius_max=7", "noise_std=1"])
+    assert parameters == {"surface_mapper": {"radius_max": 7.0, "noise_std": 1.0}, "nbv_planner": {"radius_max": 7.0}}
+    with pytest.raises(ConfigFileError, match="unknown parameter 'num_beams'"):
+        set_parameters(parameters, ["num_beams=3"])
+
+
+@pytest.mark.parametrize("name", ["use_sim_time", "misfit_limit", "surface_mapper.misfit_limit", TABLE])
+def test_a_change_that_would_have_no_effect_is_refused(name):
+    with pytest.raises(ConfigFileError, match=f"--set {name}=1: unknown parameter"):
+        set_parameters(shipped(), [f"{name}=1"])
+
+
+def test_values_for_one_node_are_those_of_all_its_sections(write):
+    text = "/**/turntable: {ros__parameters: {a: 2}}\n/**: {ros__parameters: {a: 1, b: 1}}\nnbv_planner: "
+    assert values_for(write(text + "{ros__parameters: {a: 3}}\n"), "turntable") == {"a": 2, "b": 1}
 
 
 @pytest.mark.parametrize("section", ["depth_camera", "/depth_camera", "/**/depth_camera", "/arm/depth_camera"])
@@ -118,7 +205,10 @@ nbv_planner: {ros__parameters: {qos_overrides./scan.publisher.depth: 3}}
     ("text", "words"),
     [
         ("nbv_planner: {ros__parameters: {max_viws: 1}}", ["nbv_planner", "max_viws", "max_views"]),
-        ("/**: {ros__parameters: {seed: 1}}", ["/**", "surface_mapper", "seed", "known"]),
+        ("/**: {ros__parameters: {max_viws: 1}}", ["/**: ", "'max_viws'", "parameters.md", "did you mean max_views?"]),
+        ("/**: {ros__parameters: {num_beams: 1}}", ["/**: num_beams: 1 ", ">= 2"]),
+        ("/**: {ros__parameters: {1: 1}}", ["/**: ", "'1'"]),
+        ("depth_camera: {ros__parameters: {grid_size: 99}}", ["depth_camera: ", "unknown parameter 'grid_size'"]),
         ("planer: {ros__parameters: {}}", ["planer", "/**", "depth_camera", "surface_mapper", "nbv_planner"]),
         ("/**/surface_maper: {ros__parameters: {}}", ["'/**/surface_maper'", "did you mean surface_mapper?"]),
         ("nbv_planner: {ros__parameters: {max_views: -1}}", ["nbv_planner", "max_views", "-1", ">= 0"]),
@@ -263,8 +353,6 @@ def test_tolerances_of_a_shipped_file_tell_neighbouring_candidates_apart(path):
 
 def test_shared_geometry_is_given_once():
     """Each key of the shared section appears in no other section."""
-    import yaml
-
     for path in SHIPPED:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
         shared = set(content.pop("/**")["ros__parameters"])

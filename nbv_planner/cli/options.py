@@ -7,10 +7,10 @@ import math
 import os
 import re
 import sys
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from nbv_planner.bags.analysis import Analysis, analyse
 from nbv_planner.bags.reader import Bag, Progress
@@ -23,8 +23,8 @@ from nbv_planner.episode.records import RECORD_FILE, ResultsFolder, fresh_folder
 from nbv_planner.episode.run_info import parameters_from_file
 from nbv_planner.errors import RosUnavailableError, UnknownNameError, remedy
 from nbv_planner.planning.objectives import EXPECTED, OBJECTIVE_INFO
-from nbv_planner.planning.planners import PLANNERS, PlannerSettings
-from nbv_planner.planning.planners.planner import ON_SHAPES, named_choice
+from nbv_planner.planning.planners import PLANNERS
+from nbv_planner.planning.planners.planner import ON_SHAPES, PLANNER_CHOICE
 from nbv_planner.world.objects import OBJECT_FORMS
 
 _MEGABYTE = 1e6
@@ -120,10 +120,16 @@ def add_planner(parser: argparse.ArgumentParser, default: str = "") -> None:
                         help="objective of the first phase of two_phase")
 
 
-def chosen_planner(arguments: argparse.Namespace, before: str) -> dict[str, str]:
-    """Planner parameters that the options give, `before` being the planner without them."""
-    given = {name: getattr(arguments, name) for name in ("planner", "objective", "phase_one_objective")}
-    return named_choice({name: value for name, value in given.items() if value is not None}, before)
+def given_values(arguments: argparse.Namespace, names: Sequence[str] = PLANNER_CHOICE) -> dict[str, Any]:
+    """Values of those parameters that have an option of their own, where it is given."""
+    return {name: value for name in names if (value := getattr(arguments, name)) is not None}
+
+
+def add_set(parser: argparse.ArgumentParser) -> None:
+    """Add `--set`."""
+    text = "parameter of all nodes that have it, NODE.NAME=VALUE of one; replaces that of --params-file; repeatable"
+    kind = matching(r"[^=\s]+=.*", "must be NAME=VALUE")
+    parser.add_argument("--set", action="append", default=[], type=kind, metavar="NAME=VALUE", help=text)
 
 
 def add_episode_options(parser: argparse.ArgumentParser) -> None:
@@ -133,35 +139,31 @@ def add_episode_options(parser: argparse.ArgumentParser) -> None:
     add_planner(parser, " (default: rollout)")
     parser.add_argument("--seed", type=int, help="seed of the sensor noise (default: 0)")
     parser.add_argument("--first-candidate", type=int, metavar="N", help="index of the first view to take")
-    parser.add_argument("--params-file", metavar="F", help="ROS 2 parameter file (YAML) (default: simulation.yaml)")
+    parser.add_argument("--params-file", metavar="F", help="ROS 2 parameter file (YAML) over the shipped one")
+    add_set(parser)
     add_out(parser)
     add_figures(parser)
 
 
 def parameters_from(arguments: argparse.Namespace) -> parameter_files.Parameters:
-    """Node parameters: those of the file, by default the shipped simulation's, overridden by the options.
+    """Node parameters: the shipped simulation's, over them those of the file, of `--set`, and of the other options.
 
     Raises:
         NbvPlannerError: the file or a value is not allowed.
     """
-    file = arguments.params_file or parameter_files.shared_file("config/simulation.yaml")
-    parameters = parameter_files.load_parameters(file)
-    if parameter_files.takes_simulated_time(file):
-        print(f"note: {file}: use_sim_time is ignored; time is the machine's", file=sys.stderr)
-    if ignored := parameter_files.ignored_parameters(file):
-        print(f"note: {file}: nbv_planner: {ignored_words(ignored)}", file=sys.stderr)
-    planner = parameters["nbv_planner"]
-    planner.update(chosen_planner(arguments, planner.get("planner", PlannerSettings().planner)))
+    parameters = parameter_files.load_parameters(parameter_files.shared_file("config/simulation.yaml"))
+    if file := arguments.params_file:
+        parameter_files.lay_over(parameters, parameter_files.load_parameters(file))
+        if parameter_files.takes_simulated_time(file):
+            print(f"note: {file}: use_sim_time is ignored; time is the machine's", file=sys.stderr)
+        if ignored := parameter_files.ignored_parameters(file):
+            print(f"note: {file}: nbv_planner: {ignored_words(ignored)}", file=sys.stderr)
+    parameter_files.set_parameters(parameters, arguments.set)
+    explicit = {"nbv_planner": (*PLANNER_CHOICE, "first_candidate"), "depth_camera": ("object", "seed")}
+    parameter_files.lay_over(parameters, {node: given_values(arguments, names) for node, names in explicit.items()})
     if arguments.planner in ON_SHAPES and arguments.objective not in (None, EXPECTED):
         unused = f"objective {arguments.objective} is ignored"
         print(f"note: {arguments.planner} takes {EXPECTED}; {unused}", file=sys.stderr)
-    for node, name, value in (
-        ("depth_camera", "object", arguments.object),
-        ("depth_camera", "seed", arguments.seed),
-        ("nbv_planner", "first_candidate", arguments.first_candidate),
-    ):
-        if value is not None:
-            parameters[node][name] = value
     return parameters
 
 

@@ -7,17 +7,17 @@ exit code is 0.
 from __future__ import annotations
 
 import argparse
-import dataclasses
 from collections.abc import Sequence
+from dataclasses import replace
 
 from nbv_planner.bags.analysis import Analysis
 from nbv_planner.bags.reader import Bag
 from nbv_planner.bags.replay import ReplayedDecision, greatest, replay, replay_table
 from nbv_planner.cli import options
+from nbv_planner.episode.parameter_files import lay_over, set_parameters
 from nbv_planner.episode.run_info import RunParameters, parameters_from_file
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.errors import BagError
-from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.report.page import write_json, write_tables
 
 JSON_FILE = "replay.json"
@@ -28,6 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     options.add_bag(parser)
     options.add_planner(parser)
+    options.add_set(parser)
     options.add_out(parser, "none, only print the table")
     options.add_bag_options(parser, "; in another bag its values replace the recorded ones")
 
@@ -54,15 +55,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _changed(recorded: RunParameters, arguments: argparse.Namespace) -> tuple[RunParameters, bool]:
     """The recorded parameters with the given changes, and whether there are any."""
-    nodes = {name: dict(values) for name, values in recorded.nodes.items()}
+    nodes = {name: dict(recorded.nodes.get(name, {})) for name in {**recorded.nodes, "nbv_planner": {}}}
     given = parameters_from_file(arguments.params_file).nodes if arguments.params_file else {}
-    for name in given.keys() & nodes.keys():
-        nodes[name].update(given[name])
-    planner = nodes.setdefault("nbv_planner", {})
-    choice = options.chosen_planner(arguments, planner.get("planner", PlannerSettings().planner))
-    planner.update(choice)
+    lay_over(nodes, given)
+    set_parameters(nodes, arguments.set)
+    lay_over(nodes, {"nbv_planner": (choice := options.given_values(arguments))})
     # A bag without run_info takes its parameters from the same file.
-    return dataclasses.replace(recorded, nodes=nodes), bool(choice) or given not in ({}, recorded.nodes)
+    return replace(recorded, nodes=nodes), bool(choice or arguments.set) or given not in ({}, recorded.nodes)
 
 
 def _print_same(decisions: Sequence[ReplayedDecision], gaps: Sequence[str]) -> int:

@@ -6,21 +6,24 @@ import difflib
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from nbv_planner.episode.parameters import IGNORED, NODE_SETTINGS
+from nbv_planner.episode.parameters import IGNORED, NODE_SETTINGS, TURNTABLE_SETTINGS
 from nbv_planner.errors import ConfigFileError, SettingError, UnknownNameError, did_you_mean
-from nbv_planner.settings import check_value, settings_of
+from nbv_planner.planning.planners import PlannerSettings
+from nbv_planner.planning.planners.planner import PLANNER_CHOICE, named_choice
+from nbv_planner.settings import Setting, check_value, settings_of
 from nbv_planner.system import read_regular
 
 Parameters = dict[str, dict[str, Any]]
 """Parameter values by node name and parameter name."""
 _QOS = "qos_overrides"
-_NODES = (*NODE_SETTINGS, "turntable")
+_NODES = {**NODE_SETTINGS, "turntable": TURNTABLE_SETTINGS}
 
 
 class YamlLoader(yaml.SafeLoader):
@@ -35,7 +38,7 @@ YamlLoader.add_implicit_resolver(
 def load_parameters(path: str | Path) -> Parameters:
     """Read a ROS 2 parameter file for the three nodes and check every value in it.
 
-    Sections are `/**` (all nodes) and the node names, each with `ros__parameters`; a node's own section wins.
+    Sections are `/**` (all nodes that have the parameter) and the node names, each with `ros__parameters`; own win.
     Overrides of the quality of service are kept under their full names, as `qos_overrides./scan.publisher.depth`.
 
     Raises:
@@ -44,9 +47,60 @@ def load_parameters(path: str | Path) -> Parameters:
     """
     parameters: Parameters = {node: {} for node in NODE_SETTINGS}
     for section, values in _sections(path):
+        others = names_of_all() if section == "/**" else set()
         for node in _nodes_of(path, section):
-            parameters[node].update(_checked(f"{path}: {section}", node, values))
+            parameters[node].update(_checked(f"{path}: {section}", node, values, others))
     return parameters
+
+
+def lay_over(parameters: Parameters, given: Parameters) -> None:
+    """Replace values by those `given`, of the same nodes; see :func:`named_choice` for an objective alone."""
+    for node in parameters.keys() & given.keys():
+        named = {name: given[node][name] for name in PLANNER_CHOICE if name in given[node]}
+        chosen = named_choice(named, parameters[node].get("planner", PlannerSettings().planner))
+        parameters[node].update({**given[node], **chosen})
+
+
+def set_parameters(parameters: Parameters, changes: Iterable[str]) -> None:
+    """Lay `NAME=VALUE` over the values of all nodes that have the parameter, `NODE.NAME=VALUE` over those of one.
+
+    Nodes that are not in `parameters` are left out. The value is read as in a parameter file; none is "".
+
+    Raises:
+        ConfigFileError: no such node or parameter, or the value is not allowed; the message repeats the change.
+    """
+    given: Parameters = {node: {} for node in parameters}
+    for change in changes:
+        where, (name, _, text), nodes = f"--set {change}", change.partition("="), list(given)
+        if "." in name and not name.startswith(_QOS):
+            (*nodes, name) = name.split(".", 1)
+            if nodes[0] not in given:
+                raise ConfigFileError(f"{where}: {UnknownNameError('node', nodes[0], given)}")
+        known = {own for node in nodes for own in _known(node)}
+        if name not in known and not name.startswith(_QOS):
+            raise _unknown(where, name, known)
+        try:
+            value = yaml.load(text, Loader=YamlLoader) if text else ""
+        except yaml.YAMLError as error:
+            raise ConfigFileError(f"{where}: {' '.join(str(error).split())}") from error
+        for node in nodes:
+            given[node].update(_checked(where, node, {name: value}, known))
+    lay_over(parameters, given)
+
+
+def names_of_all() -> set[str]:
+    """Every name that may stand under `/**`: parameters of any node, also of older versions."""
+    return set[str]().union(*map(_known, _NODES), *IGNORED.values())
+
+
+@cache
+def _known(node: str) -> dict[str, tuple[Any, Setting]]:
+    return {name: (default, meta) for cls in _NODES[node] for name, default, meta in settings_of(cls)}
+
+
+def _unknown(where: str, name: object, known: Iterable[str]) -> ConfigFileError:
+    listed = f"docs/reference/parameters.md lists all{did_you_mean(name, known)}"
+    return ConfigFileError(f"{where}: unknown parameter {str(name)!r}; {listed}")
 
 
 def takes_simulated_time(path: str | Path) -> bool:
@@ -110,8 +164,8 @@ def shared_parameters(path: str | Path) -> set[str]:
     Raises:
         ConfigFileError: the file cannot be read.
     """
-    content = _content(path)
-    return set(_section(path, "/**", content["/**"])) if "/**" in content else set()
+    section = _content(path).get("/**") or {}
+    return set(section.get("ros__parameters") or ())
 
 
 def _content(path: str | Path) -> Mapping[str, Any]:
@@ -148,17 +202,19 @@ def _nodes_of(path: str | Path, section: str) -> list[str]:
     return [name]
 
 
-def _checked(where: str, node: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    known = {name: (default, meta) for cls in NODE_SETTINGS[node] for name, default, meta in settings_of(cls)}
-    checked = {}
+def _checked(where: str, node: str, values: Mapping[str, Any], others: Collection[str]) -> dict[str, Any]:
+    """The values that the node takes; those of `others` are for other nodes."""
+    known, checked = _known(node), {}
     for key, value in values.items():
         if key == "use_sim_time" or key in IGNORED.get(node, ()):  # the former is set by who starts the nodes
             continue
-        if key.partition(".")[0] == _QOS:
+        if str(key).partition(".")[0] == _QOS:
             checked.update(_flat(key, value))
             continue
         if key not in known:
-            raise ConfigFileError(f"{where}: {node}: {UnknownNameError('parameter', key, known)}")
+            if key in others:
+                continue
+            raise _unknown(where, key, others or known)
         try:
             checked[key] = check_value(key, value, *known[key])
         except SettingError as error:
@@ -171,6 +227,16 @@ def _flat(key: str, value: Any) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         return {key: value}
     return {name: leaf for part, inner in value.items() for name, leaf in _flat(f"{key}.{part}", inner).items()}
+
+
+def values_for(path: str | Path, node: str) -> dict[str, Any]:
+    """What a parameter file holds for one node in any namespace, unchecked.
+
+    Raises:
+        ConfigFileError: the file cannot be read.
+    """
+    found = [values for section, values in _sections(path) if section.rpartition("/")[2] in ("**", node)]
+    return {name: value for values in found for name, value in values.items()}
 
 
 def dump_parameters(parameters: Parameters) -> str:

@@ -6,6 +6,7 @@ import re
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from importlib.util import find_spec
@@ -25,7 +26,7 @@ from rclpy.parameter_client import AsyncParameterClient
 
 from launch import LaunchContext, LaunchDescription
 from nbv_planner.episode.messages import RECORDED_TOPICS, full_name
-from nbv_planner.episode.parameter_files import load_parameters, shared_file
+from nbv_planner.episode.parameter_files import Parameters, lay_over, load_parameters, shared_file, values_for
 from nbv_planner.episode.parameters import STATE_FILES
 from nbv_planner.errors import ConfigFileError
 from nbv_planner.planning.objectives import EXPECTED, OBJECTIVES, TRUTH_OBJECTIVES
@@ -110,19 +111,22 @@ def qos_overrides(namespace: str, renamed: Sequence[Renaming] = ()) -> Path:
     shipped = shared_file(_QOS_FILE)
     overrides = yaml.safe_load(shipped.read_text(encoding="utf-8"))
     here = {full_name(name.lstrip("/"), namespace, renamed): dict(qos) for name, qos in overrides.items()}
-    if here == overrides:
-        return shipped
-    with tempfile.NamedTemporaryFile("w", prefix="record_qos_", suffix=".yaml", delete=False, encoding="utf-8") as file:
-        yaml.safe_dump(here, file)
+    return shipped if here == overrides else _written("record_qos_", here)
+
+
+def _written(prefix: str, content: Any) -> Path:
+    with tempfile.NamedTemporaryFile("w", prefix=prefix, suffix=".yaml", delete=False, encoding="utf-8") as file:
+        yaml.safe_dump(content, file)
     return Path(file.name)
 
 
-def planner_parameters(params_file: str) -> dict[str, Any]:
-    """Parameters of the planner; none of a file with unknown content, which is not read."""
-    try:
-        return load_parameters(params_file)["nbv_planner"]
-    except ConfigFileError:
-        return {}
+def planner_parameters(given: Mapping[str, str]) -> dict[str, Any]:
+    """Parameters of the planner in the files; none of a file with unknown content, which is not read."""
+    found: Parameters = {"nbv_planner": {}}
+    for file in filter(None, (given["shipped"], given["params_file"])):
+        with suppress(ConfigFileError):
+            lay_over(found, load_parameters(file))
+    return found["nbv_planner"]
 
 
 def process(name: str, command: list[str], on_exit: object = None) -> ExecuteProcess:
@@ -184,16 +188,17 @@ def description(
 ) -> LaunchDescription:
     """Describe a launch of `nodes` with an argument `<topic>_topic` for each of the `topics`.
 
-    The parameter file `config` (a name below config/) is the default. Further `arguments` have a default and a
-    description each; `beside` is what else is started.
+    A given parameter file is laid over the shipped `config` (a name below config/). Further `arguments` have a default
+    and a description each; `beside` is what else is started.
     """
     unused = {name for node, names in _OVERRIDES.items() if node not in nodes for name in names}
     used = {name: value for name, value in ARGUMENTS.items() if name not in unused}
     named = {f"{topic}_topic": (topic, f"Name that the topic {topic} has here.") for topic in topics}
     renamed = [SetRemap(src=topic, dst=LaunchConfiguration(f"{topic}_topic")) for topic in topics]
-    start = OpaqueFunction(function=_nodes, args=[list(nodes)])
+    file = parameter_file(config, f"; what it does not name is as in the shipped {config}")
+    start = OpaqueFunction(function=_nodes, args=[file["params_file"][0], list(nodes)])
     started = GroupAction([*renamed, *beside, start]) if renamed else start
-    return LaunchDescription([*declared({**parameter_file(config), **used, **named, **(arguments or {})}), started])
+    return LaunchDescription([*declared({**file, **used, **named, **(arguments or {})}), started])
 
 
 def given_arguments(context: LaunchContext, more: Sequence[str] = ()) -> dict[str, str]:
@@ -203,18 +208,18 @@ def given_arguments(context: LaunchContext, more: Sequence[str] = ()) -> dict[st
         FileNotFoundError: the parameter file does not exist.
     """
     names = (*ARGUMENTS, "params_file", *more)
-    given = {name: LaunchConfiguration(name, default="").perform(context) for name in names}
+    given = {name: LaunchConfiguration(name, default="").perform(context) for name in names} | {"shipped": ""}
     if not Path(given["params_file"]).is_file():
         raise FileNotFoundError(f"params_file: {given['params_file']} is not a file")
     return given
 
 
-def _nodes(context: LaunchContext, names: Sequence[str]) -> list[ExecuteProcess]:
-    given = given_arguments(context)
+def _nodes(context: LaunchContext, shipped: str, names: Sequence[str]) -> list[ExecuteProcess]:
+    given = {**given_arguments(context), "shipped": shipped}
     viewer = [_rviz(given)] if is_true("rviz", given) else []
     if not is_true("record", given):
         return [*(node(name, given) for name in names), *viewer]
-    others = int(planner_parameters(given["params_file"]).get("goal_subscribers", SessionSettings().goal_subscribers))
+    others = int(planner_parameters(given).get("goal_subscribers", SessionSettings().goal_subscribers))
     names_of_topics, sim_time = names_here(context, given["namespace"]), is_true("use_sim_time", given)
     recorder = record_process(*names_of_topics, given["bag_path"], others, use_sim_time=sim_time)
     # No message is lost, however long the recorder takes to start.
@@ -225,7 +230,7 @@ def _nodes(context: LaunchContext, names: Sequence[str]) -> list[ExecuteProcess]
 def node(
     name: str, given: dict[str, str], fixed: Mapping[str, Any] | None = None, remappings: Sequence[Any] = ()
 ) -> Node:
-    """One node: parameter file first, then the given arguments, then the fixed parameters."""
+    """One node: shipped parameter file first, then the given one, the given arguments, and the fixed parameters."""
     overrides: dict[str, Any] = {"use_sim_time": is_true("use_sim_time", given), **(fixed or {})}
     if given["state_folder"] and name in STATE_FILES:
         folder = Path(given["state_folder"]).expanduser().resolve()
@@ -236,9 +241,15 @@ def node(
         typed = {key: kind(given[key]) for key, kind in _OVERRIDES.get(name, {}).items() if given[key]}
     except ValueError as error:
         raise ValueError(f"seed: {given['seed']!r} must be an integer") from error
-    if name == "nbv_planner":  # with the planner of the file as default
-        default = planner_parameters(given["params_file"]).get("planner", PlannerSettings().planner)
-        typed = named_choice(typed, default)
+    chosen = {}
+    if name == "nbv_planner":
+        chosen["planner"] = planner_parameters(given).get("planner", PlannerSettings().planner)
+        typed = named_choice(typed, chosen["planner"])
+    files = [given["params_file"]]
+    if given["shipped"] not in ("", *files):
+        # Under `/**`: ROS goes by section before it goes by file, and any section of the given file is to win.
+        base = {"/**": {"ros__parameters": {**values_for(given["shipped"], name), **chosen}}}
+        files.insert(0, str(_written("shipped_", base)))
     overrides.update(typed)
     ends, respawn = is_true("exit_when_done", given), is_true("respawn", given)
     if ends and name == "nbv_planner":
@@ -247,7 +258,7 @@ def node(
     enclave = ["--enclave", f"{given['enclave'].rstrip('/')}/{name}"] if given["enclave"] else []
     return Node(
         package="nbv_planner", executable=name, name=name, namespace=given["namespace"], output="screen",
-        parameters=[given["params_file"], overrides], remappings=list(remappings),
+        parameters=[*files, overrides], remappings=list(remappings),
         arguments=["--ros-args", "--log-level", given["log_level"], *enclave],
         # Small factorisations are slower on several BLAS threads than on one.
         additional_env={"OPENBLAS_NUM_THREADS": "1"},

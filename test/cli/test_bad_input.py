@@ -44,6 +44,7 @@ FILES = {
     "views.yaml": node("nbv_planner", num_views=10),
     "arcs.yaml": node("nbv_planner", allowed_arcs="[0.0]"),
     "two.yaml": node("depth_camera", radius_max=7.0),
+    "shared.yaml": node("/**", num_beems=3),
     "nan.yaml": node("depth_camera", noise_std=".nan"),
 }
 
@@ -85,6 +86,15 @@ CASES = [
     (["--params-file", "prior.yaml"], ["prior_mean", "9.0", "[2, 8] m"]),
     (["--params-file", "arcs.yaml"], ["allowed_arcs", "pairs"]),
     (["--params-file", "two.yaml"], ["depth_camera", "surface_mapper", "geometry", "radius_max=7.0"]),
+    (["--params-file", "shared.yaml"], ["shared.yaml: /**", "'num_beems'", "parameters.md", "did you mean num_beams?"]),
+    (["--set", "max_viws=3"], ["--set max_viws=3: ", "'max_viws'", "parameters.md", "did you mean max_views?"]),
+    (["--set", "mapper.noise_std=1"], ["unknown node 'mapper'", "known: depth_camera, nbv_planner, surface_mapper"]),
+    (["--set", "nbv_planner.num_beams=9"], ["--set nbv_planner.num_beams=9", "unknown parameter 'num_beams'"]),
+    (["--set", "num_beams=many"], ["--set num_beams=many: num_beams: 'many'", "integer"]),
+    (["--set", "num_beams=1"], ["--set num_beams=1: num_beams: 1 is out of range", ">= 2"]),
+    (["--set", "depth_camera.radius_max=7"], ["depth_camera", "surface_mapper", "geometry", "radius_max=7.0"]),
+    (["--set", "allowed_arcs=[0,"], ["--set allowed_arcs=[0,: ", "line 1"]),
+    (["--set", "max_views"], ["--set: 'max_views' must be NAME=VALUE"]),
     (["--params-file", "nan.yaml"], ["nan.yaml", "noise_std", "nan", "finite"]),
 ]
 

@@ -90,6 +90,7 @@ def test_analyze_takes_parameters_from_a_file_where_the_bag_has_none(here, tmp_p
         (["replay", "BAG", "--objective", "OSM"], ["OSM needs the true object"]),
         (["replay", "nowhere"], ["nowhere does not exist"]),
         (["replay", "BAG", "--params-file", "no.yaml"], ["cannot read no.yaml"]),
+        (["replay", "BAG", "--set", "travel_wait=5"], ["'travel_wait'", "did you mean travel_weight?"]),
         (["report", "BAG"], ["is not the results folder of a sweep", "name another run too"]),
         (["report", "BAG", "BAG"], ["is named twice"]),
         (["report", "BAG", "nowhere"], ["nowhere does not exist"]),
@@ -145,6 +146,16 @@ def test_replay_with_other_parameters(here, bag, capsys):
     for option in ("--params-file", "--params"):  # the second is the old name
         assert main(["replay", bag, option, "p.yaml"]) == 0
         assert "decisions would have been different" in capsys.readouterr().out
+
+
+def test_replay_with_a_parameter_set(here, bag, capsys):
+    """Over the file, which is over what was recorded."""
+    (here / "p.yaml").write_text("nbv_planner: {ros__parameters: {travel_weight: 0.0}}\n")
+    assert main(["replay", bag, "--params-file", "p.yaml", "--set", "travel_weight=5"]) == 0
+    said = capsys.readouterr().out
+    (here / "q.yaml").write_text("nbv_planner: {ros__parameters: {travel_weight: 5.0}}\n")
+    assert main(["replay", bag, "--params-file", "q.yaml"]) == 0
+    assert "decisions would have been different" in said == capsys.readouterr().out
 
 
 def test_replay_takes_the_parameters_of_a_bag_that_has_none_from_a_file(here, tmp_path, capsys):

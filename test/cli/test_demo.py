@@ -14,10 +14,11 @@ import pytest
 
 from nbv_planner.cli.demo import lead
 from nbv_planner.cli.main import main
-from nbv_planner.episode.parameter_files import load_parameters
+from nbv_planner.episode.parameter_files import load_parameters, shared_file
 
 HAS_ROS = importlib.util.find_spec("rclpy") is not None
 needs_ros = pytest.mark.skipif(not HAS_ROS, reason="rclpy is not installed; make test brings the wheels")
+SHIPPED = shared_file("config/simulation.yaml")
 LONG = """\
 /**/nbv_planner: {ros__parameters: {stall_views: 0, max_views: 0, revisit_radius: 0.0, target_fraction: 1.0}}
 /**/depth_camera: {ros__parameters: {angular_speed: 3.0}}
@@ -68,6 +69,7 @@ def test_the_demo_leads_the_nodes_whatever_its_file_says():
 @needs_ros
 def test_demo_runs_to_its_end_and_takes_the_views_of_the_simulation(tmp_path, monkeypatch, fast_file):
     options = ["--object", "square:width=8", "--objective", "UP", "--seed", "5", "--params-file", fast_file]
+    options += ["--set", "noise_std=0.15"]
     process = command.start(["demo", *options, "--out", "demo"], tmp_path)
     said, _ = process.communicate(timeout=180)
     assert process.returncode == 0, said
@@ -81,7 +83,9 @@ def test_demo_runs_to_its_end_and_takes_the_views_of_the_simulation(tmp_path, mo
         path.name for path in (tmp_path / "demo" / "logs").iterdir()
     }
     parameters = load_parameters(tmp_path / "demo" / "parameters.yaml")
-    assert parameters["depth_camera"] == {"num_beams": 61, "object": "square:width=8", "seed": 5}
+    named = {"num_beams": 61, "object": "square:width=8", "seed": 5, "noise_std": 0.15}
+    assert parameters["depth_camera"] == {**load_parameters(SHIPPED)["depth_camera"], **named}
+    assert parameters["surface_mapper"]["noise_std"] == 0.15
     assert parameters["nbv_planner"]["objective"] == "UP"
 
     monkeypatch.chdir(tmp_path)

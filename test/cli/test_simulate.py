@@ -207,6 +207,36 @@ def test_an_objective_that_the_planner_does_not_look_at_is_named(capsys, options
     assert capsys.readouterr().err == said
 
 
+def test_shipped_file_gives_way_to_the_file_that_to_set_and_that_to_the_other_options(tmp_path):
+    file = tmp_path / "p.yaml"
+    file.write_text("/**: {ros__parameters: {seed: 1, noise_std: 0.1, objective: U, object: star}}\n")
+    parser = argparse.ArgumentParser()
+    add_episode_options(parser)
+
+    def found(*options: str) -> list[object]:
+        values = parameters_from(parser.parse_args(options))
+        camera, planner = values["depth_camera"], values["nbv_planner"]
+        assert planner["certify"] is values["surface_mapper"]["robust"] is True  # of the shipped file
+        return [camera["seed"], camera["noise_std"], planner["planner"], planner.get("objective"), camera["object"]]
+
+    named = ["--params-file", str(file)]
+    changes = ["--set", "seed=2", "--set", "depth_camera.noise_std=0.3", "--set", "planner=hybrid"]
+    assert found() == [0, 0.2, "rollout", None, "polygon:star"]
+    assert found(*named) == [1, 0.1, "greedy", "U", "star"]
+    assert found(*named, *changes) == [2, 0.3, "hybrid", "U", "star"]
+    assert found(*changes, *named, "--seed", "3", "--planner", "horizon") == [3, 0.3, "horizon", "U", "star"]
+    assert found("--set", "planner=random", "--object", "diamond") == [0, 0.2, "random", None, "diamond"]
+
+
+def test_a_file_of_one_line_takes_the_views_of_the_shipped_planner(here, capsys):
+    (here / "p.yaml").write_text("nbv_planner: {ros__parameters: {max_views: 2}}\n")
+    assert main(["simulate", "--no-figures", "--params-file", "p.yaml", "--out", "a"]) == 0
+    assert main(["simulate", "--no-figures", "--set", "max_views=2", "--out", "b"]) == 0
+    assert capsys.readouterr().out.count("planner rollout, objective EMC") == 2
+    assert angles(here / "a") == angles(here / "b")
+    assert record(here / "a")["config"] == record(here / "b")["config"]
+
+
 def test_ctrl_c_whose_exception_is_lost_ends_the_episode_after_the_view(here, fast_file, monkeypatch):
     def lost(*_) -> None:
         with contextlib.suppress(KeyboardInterrupt):

@@ -99,7 +99,8 @@ def test_every_subcommand_explains_itself(capsys, name):
 def test_help_of_an_episode_names_all_that_can_be_chosen(capsys, name):
     said = " ".join(shown_help(capsys, name).split())
     for word in ("IOA", "ellipse:a=6,b=4", "square:width=8", "file:contour.csv", "spline:contour.csv", "star",
-                 "greedy", "--seed", "--out DIR", "--force", "--params-file F", "--first-candidate N", "--no-figures"):
+                 "greedy", "--seed", "--out DIR", "--force", "--params-file F", "--first-candidate N", "--no-figures",
+                 "--set NAME=VALUE"):
         assert word in said
 
 

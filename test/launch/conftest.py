@@ -83,6 +83,6 @@ def fast(tmp_path):
     file = tmp_path / "fast.yaml"
     file.write_text(
         "/**/surface_mapper: {ros__parameters: {grid_size: 120}}\n"
-        "/**/nbv_planner: {ros__parameters: {num_views: 24, max_views: 3}}\n"
+        "/**/nbv_planner: {ros__parameters: {planner: greedy, num_views: 24, max_views: 3}}\n"
     )
     return f"params_file:={file}"

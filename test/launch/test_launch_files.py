@@ -19,6 +19,8 @@ from launch.launch_description_sources import get_launch_description_from_python
 from launch_ros.actions import Node
 
 from launch import LaunchContext
+from nbv_planner.bags.analysis import analyse
+from nbv_planner.bags.reader import Bag
 from nbv_planner.planning.objectives import EXPECTED, OBJECTIVES, TRUTH_OBJECTIVES
 from nbv_planner.planning.planners import PLANNERS
 
@@ -117,11 +119,36 @@ def test_every_node_gets_an_enclave_of_its_own_when_asked_for():
         assert found.index("--ros-args") < found.index("--enclave")
 
 
-def test_another_parameter_file_takes_the_place_of_the_shipped_one(tmp_path):
+def values_of(file: str, section: str = "/**") -> dict:
+    return yaml.safe_load(Path(file).read_text())[section]["ros__parameters"]
+
+
+@pytest.mark.parametrize("name", NODES)
+def test_another_parameter_file_is_laid_over_the_shipped_one(tmp_path, name):
+    """Whose values stand under `/**`, so that every section of the later file wins."""
     file = tmp_path / "mine.yaml"
     file.write_text("nbv_planner: {ros__parameters: {max_views: 3}}\n")
-    for node in nodes("planner", params_file=str(file)).values():
-        assert parameters(node)[0][:-1] == [str(file)]
+    shipped = str(ROOT / "config" / ("robot.yaml" if name == "planner" else "simulation.yaml"))
+    for executable, node in nodes(name, params_file=str(file)).items():
+        first, second = parameters(node)[0][:-1]
+        assert second == str(file)
+        assert values_of(first) == {**values_of(shipped), **values_of(shipped, f"/**/{executable}")}
+
+
+@pytest.mark.parametrize(("text", "given", "planner"), [
+    ("nbv_planner: {ros__parameters: {objective: U}}", {}, "greedy"),
+    ("/**: {ros__parameters: {planner: hybrid}}", {}, "hybrid"),
+    ("/**: {ros__parameters: {seed: 3}}", {"objective": "U"}, "greedy"),
+    ("/**: {ros__parameters: {planner: uniform}}", {"objective": "U"}, "uniform"),
+    ("amcl: {ros__parameters: {rate: 3}}", {}, "rollout"),
+])  # fmt: skip
+def test_the_planner_is_that_of_the_shipped_file_unless_the_file_or_the_arguments_choose_one(
+    tmp_path, text, given, planner
+):
+    file = tmp_path / "mine.yaml"
+    file.write_text(text)
+    (first, _, _), last = parameters(nodes("simulation", params_file=str(file), **given)["nbv_planner"])
+    assert {**values_of(first), **last}["planner"] == planner
 
 
 def test_nodes_keep_their_state_in_a_folder_and_are_started_again_when_asked_for(tmp_path):
@@ -187,6 +214,20 @@ def test_simulation_runs_in_a_namespace_and_ends_by_itself(launch, fast):
     assert "DONE: MAX_VIEWS" in said
     assert said.count("process has finished cleanly") == 3
     assert "Traceback" not in said
+
+
+def test_nodes_take_what_the_file_names_and_else_what_is_shipped(launch, tmp_path):
+    """Also under `/**`, which to ROS alone is less than a node's own section in an earlier file."""
+    file, state = tmp_path / "mine.yaml", tmp_path / "state"
+    file.write_text("/**: {ros__parameters: {num_views: 24, grid_size: 120, max_views: 2, num_beams: 61}}\n")
+    process, output = launch("simulation", f"params_file:={file}", "exit_when_done:=true", "record:=true",
+                             f"state_folder:={state}", f"bag_path:={tmp_path / 'bag'}")  # fmt: skip
+    assert process.wait(180) == 0, output.read_text()
+    found = analyse(Bag(tmp_path / "bag")).recording.log.parameters.nodes
+    assert (found["nbv_planner"]["planner"], found["nbv_planner"]["certify"]) == ("rollout", True)
+    assert (found["nbv_planner"]["num_views"], found["nbv_planner"]["max_views"]) == (24, 2)
+    assert (found["surface_mapper"]["grid_size"], found["surface_mapper"]["robust"]) == (120, True)
+    assert found["depth_camera"]["num_beams"] == 61
 
 
 @pytest.mark.parametrize(("argument", "word"), [("object:=cube", "cube"), ("objective:=XYZ", "XYZ")])

@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("rclpy", reason="rclpy is not installed; make test brings the wheels")
 pytest.importorskip("launch_ros", reason="launch_ros is not on PyPI: these tests run where ROS 2 is installed")
 
+import yaml
 from launch.actions import GroupAction
 from launch.launch_description_sources import get_launch_description_from_python_launch_file
 from launch.utilities import perform_substitutions
@@ -77,6 +78,16 @@ def test_topics_may_have_other_names(name):
     for executable in ("surface_mapper", "nbv_planner"):
         renamed = dict(found[executable].expanded_remapping_rules)
         assert renamed == {topic: f"/other/{topic}" for topic in TOPICS[name]}
+
+
+def test_a_table_has_its_own_values_of_the_shipped_file(tmp_path):
+    file = tmp_path / "mine.yaml"
+    file.write_text("/**: {ros__parameters: {radius_max: 7.0}}\n")
+    found = nodes("turntable", params_file=str(file))["turntable"]._Node__expanded_parameter_arguments
+    shipped = yaml.safe_load((ROOT / "config" / "turntable.yaml").read_text())
+    own = {**shipped["/**"]["ros__parameters"], **shipped["/**/turntable"]["ros__parameters"]}
+    assert yaml.safe_load(Path(found[0][0]).read_text()) == {"/**": {"ros__parameters": own}}
+    assert found[1][0] == str(file)
 
 
 def test_the_place_of_the_object_in_the_map_is_published():

@@ -217,6 +217,30 @@ def test_the_prior_of_the_mapper_for_all_nodes_is_left_out_of_the_planner_in_sil
     assert (planner.has_parameter("kappa"), mapper.get_parameter("kernel_std").value) == (False, 0.5)
 
 
+def test_what_is_there_for_all_nodes_is_taken_by_those_that_have_it(world, tmp_path):
+    file = tmp_path / "p.yaml"
+    file.write_text("/**:\n  ros__parameters:\n    num_beams: 9\n    grid_size: 99\n    misfit_limit: 1.0\n")
+    arguments = ["--ros-args", "--params-file", str(file)]
+    camera, mapper, planner = (world.start(cls, cli_args=arguments) for cls in NODES.values())
+    assert (camera.get_parameter("num_beams").value, mapper.get_parameter("grid_size").value) == (9, 99)
+    names = ("num_beams", "grid_size", "misfit_limit")
+    assert [name for node in (camera, mapper, planner) for name in names if node.has_parameter(name)] == list(names[:2])
+
+
+@pytest.mark.parametrize("section", ["surface_mapper", "/**"])
+def test_what_no_node_or_another_one_has_is_refused(world, tmp_path, section):
+    file, name = tmp_path / "p.yaml", {"/**": "num_beems"}.get(section, "num_beams")
+    file.write_text(f"{section}:\n  ros__parameters:\n    {name}: 9\n")
+    with pytest.raises(SettingError, match=f"unknown parameter '{name}'"):
+        world.start(SurfaceMapperNode, cli_args=["--ros-args", "--params-file", str(file)])
+
+
+def test_namespaces_may_be_nested_in_a_file(world, tmp_path):
+    file = tmp_path / "p.yaml"
+    file.write_text("/**:\n  depth_camera:\n    ros__parameters:\n      num_beams: 9\n")
+    world.start(DepthCamera, cli_args=["--ros-args", "--params-file", str(file)])
+
+
 def test_an_override_of_the_quality_of_service_survives_being_written_to_a_file(world, tmp_path):
     name, file = "qos_overrides./scan.publisher.depth", tmp_path / "p.yaml"
     file.write_text(dump_parameters({"depth_camera": {name: 77}}))

@@ -30,6 +30,8 @@ PLANNERS = ("greedy", "two_phase", "rollout", "hybrid", "horizon", "uniform", "r
 """Names of the planners."""
 ON_SHAPES = ("rollout", "hybrid", "horizon")
 """Those that depend on posterior shapes, whatever `objective` is."""
+PLANNER_CHOICE = ("planner", "objective", "phase_one_objective")
+"""Parameters that choose a planner together."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,7 @@ class PlannerSettings(ShapeSettings):
 
 
 def named_choice(given: Mapping[str, str], planner: str) -> dict[str, str]:
-    """Complete those options of `planner`, `objective` and `phase_one_objective` that were given to choose a planner.
+    """Complete those of :data:`PLANNER_CHOICE` that were given to choose a planner.
 
     If the `planner` without them uses no objectives, an objective alone selects greedy, and with one for phase 1
     two_phase.

@@ -96,11 +96,13 @@ class BaseNode(LifecycleNode):
             if service.srv_type is ChangeState:
                 service.callback = self._refusing(service.callback)
         self.worker = Worker(self)
-        for flag, file in pairwise([*sys.argv, *(kwargs.get("cli_args") or ())]):
-            if flag == "--params-file" and (unused := check_sections(file, self.get_fully_qualified_name())):
+        words = pairwise([*sys.argv, *(kwargs.get("cli_args") or ())])
+        files = [file for flag, file in words if flag == "--params-file"]
+        for file in files:
+            if unused := check_sections(file, self.get_fully_qualified_name()):
                 self.get_logger().warning(unused)
         self._settings = tuple(settings)
-        declare_settings(self, self._settings, IGNORED.get(name, ()))
+        declare_settings(self, self._settings, IGNORED.get(name, ()), files)
         self.add_on_set_parameters_callback(self.on_parameters)
         self.drops: Counter[str] = Counter()
         self._warned: dict[str, float] = {}

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
 from typing import Any, TypeVar
 
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from nbv_planner.episode.parameter_files import shared_parameters
+from nbv_planner.episode.parameter_files import names_of_all, shared_parameters
 from nbv_planner.episode.parameters import ignored_words
 from nbv_planner.errors import SettingError
 from nbv_planner.ros.core import qos
@@ -24,18 +22,19 @@ _FAR = 1e300
 FIXED = "fixed while the node is configured"
 
 
-def declare_settings(node: Node, classes: Iterable[type], ignored: Iterable[str] = ()) -> None:
+def declare_settings(node: Node, classes: Sequence[type], ignored: Iterable[str], files: Iterable[str]) -> None:
     """Declare every setting of `classes` as a parameter of `node`, with the values given at its start.
 
     The node must have been created with `automatically_declare_parameters_from_overrides=True`, so that unknown
-    values can be found and refused. Those of `ignored` are left out, with a warning unless they are under `/**`.
+    values can be found and refused. Left out are those that are under `/**` of the parameter `files` for other nodes,
+    and, with a warning unless they are there, those of `ignored`.
 
     Raises:
         SettingError: an unknown key, a wrong type, or a value out of range; names node, key, value and what is
             allowed.
     """
-    classes = list(classes)
-    _leave_out(node, [name for name in ignored if node.has_parameter(name)])
+    others = names_of_all() - {name for cls in classes for name, _, _ in settings_of(cls)}
+    _leave_out(node, set(ignored), others & set[str]().union(*map(shared_parameters, files)))
     given = {name: parameter.value for name, parameter in node.get_parameters_by_prefix("").items()}
     own = {name for name in given if name in _ROS_OWN or name.startswith(qos.OVERRIDES)}
     refuse_unknown((name for name in given if name not in own), classes, node.get_name())
@@ -52,14 +51,13 @@ def declare_settings(node: Node, classes: Iterable[type], ignored: Iterable[str]
         raise SettingError(f"{node.get_name()}: {error}") from error
 
 
-def _leave_out(node: Node, names: Sequence[str]) -> None:
-    """Ignore parameters, with a warning for those outside `/**` of a parameter file."""
+def _leave_out(node: Node, ignored: set[str], shared: set[str]) -> None:
+    """Forget parameters, with a warning for the `ignored` ones that are not `shared`."""
+    names = [name for name in sorted(ignored | shared) if node.has_parameter(name)]
     for name in names:
         node.undeclare_parameter(name)
-    files = [file for option, file in pairwise(sys.argv) if option == "--params-file"] if names else []
-    told = set(names).difference(*map(shared_parameters, files))
-    if told:
-        node.get_logger().warning(ignored_words([name for name in names if name in told]))
+    if told := [name for name in names if name not in shared]:
+        node.get_logger().warning(ignored_words(told))
 
 
 def _declare(node: Node, name: str, default: Any, meta: Setting) -> None:
