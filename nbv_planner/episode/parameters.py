@@ -102,7 +102,7 @@ class SurfaceMapperParameters(Settings):
     """Parameters of `surface_mapper` in addition to those of the core."""
 
     object_frame: str = setting("object", "Frame of the object; poses and the surface are given in it.")
-    camera_frame: str = setting("camera", "Frame that scans must have; empty: that of the first scan.")
+    camera_frame: str = setting("camera", "Frame that scans must have; empty: that of the first with a known pose.")
     input_timeout: float = setting(5.0, "Time without an input after which it is reported missing.", unit="s", gt=0.0)
 
 

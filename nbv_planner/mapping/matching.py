@@ -244,6 +244,7 @@ class ScanMatcher:
         self._here.clear()
         self._goal: tuple[int, CameraPose] | None = None
         self._goals = self._taken = self.matches = 0
+        self.first_frame = ""  # of the scans with a known pose
 
     def state(self) -> dict[str, Any]:
         """The goal, and how many goals and scans there were, as plain values; what waits is not in it."""
@@ -332,6 +333,7 @@ class ScanMatcher:
         self._matched.extend(found)
         self._here.extend(filter(self._counts, found))
         self.matches += len(found)
+        self.first_frame = self.first_frame or (found[0].frame if found else "")
         return found
 
     def _with_pose(self, stamp: int, scan: Scan, frame: str) -> MatchedScan | None:

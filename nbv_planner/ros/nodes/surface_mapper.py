@@ -148,7 +148,6 @@ class SurfaceMapperNode(BaseNode):
         self.mapper = self._blank()
         self._known = self._newest = self._saved = SurfaceMap(self.mapper.copy(), self.matcher.state())
         self._waiting: deque[MatchedScan] = deque()
-        self._frame = ""  # of the first scan
         self._asked = False
         self._published = False
         self._last: Update | None = None
@@ -172,8 +171,8 @@ class SurfaceMapperNode(BaseNode):
         """Receive a scan, unless the node is inactive."""
         if not self.active:
             return
-        check_frame(msg.header, self.parameters.camera_frame or self._frame)
-        scan, self._frame = scan_from_msg(msg), msg.header.frame_id
+        check_frame(msg.header, self.parameters.camera_frame or self.matcher.first_frame)
+        scan = scan_from_msg(msg)
         self._found(self.matcher.add_scan(to_nanoseconds(msg.header.stamp), scan, msg.header.frame_id))
 
     def on_pose(self, msg: PoseStamped | PoseWithCovarianceStamped) -> None:

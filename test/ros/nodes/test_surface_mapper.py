@@ -287,10 +287,13 @@ def test_an_empty_camera_frame_takes_scans_of_the_frame_of_the_first_one(world):
     feed.send_scan(conversions.scan_to_msg(scan_at(HERE), header("lidar_7", 10 * MS)))
     feed.pose(10 * MS, HERE)
     assert bytes(feed.surface(1).data) == surface_of()
+    world.spin_until(lambda: mapper.matcher.matches, "the pose of the first scan")
     feed.send_scan(conversions.scan_to_msg(scan_at(HERE), header("lidar_8", 20 * MS)))
     world.spin_until(lambda: world.drops(mapper).get("scan.frame"), "the refusal of another sensor's scan")
     assert world.call(Trigger, "surface_mapper/reset").success
     feed.send_scan(conversions.scan_to_msg(scan_at(HERE), header("lidar_8", 30 * MS)))
+    feed.pose(30 * MS, HERE)
+    world.spin_until(lambda: mapper.matcher.matches, "the pose of another sensor's scan")
     feed.send_scan(conversions.scan_to_msg(scan_at(HERE), header("lidar_7", 40 * MS)))
     world.spin_until(lambda: world.drops(mapper)["scan.frame"] == 2, "the refusal of the first sensor's scan")
 
