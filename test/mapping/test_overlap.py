@@ -49,9 +49,11 @@ def by_regression(residuals: Residuals, derivatives, group, cells, radius) -> fl
     """The score by a regression with a column for each cell, as a textbook has it."""
     cell = np.floor(residuals.angle / (2.0 * math.pi / cells)).astype(int) % cells
     member = np.asarray(group, dtype=bool)[residuals.view]
-    shared = np.isin(cell, cell[member]) & np.isin(cell, cell[~member])
+    known = ~residuals.lone
+    shared = np.isin(cell, cell[member & known]) & np.isin(cell, cell[~member & known])
     if all(group):
-        shared = np.array([len(set(residuals.view[cell == one])) > 1 for one in cell])
+        shared = np.array([len(set(residuals.view[known & (cell == one)])) > 1 for one in cell])
+    shared &= known
     known, cell = np.unique(cell[shared], return_inverse=True)
     dummies = np.eye(len(known))[cell]
     own = (derivatives * member[:, np.newaxis])[shared]

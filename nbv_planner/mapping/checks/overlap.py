@@ -13,7 +13,7 @@ with a weak prior P (the estimator with fixed effects: Frisch & Waugh 1933; its 
 score of the group is :math:`\sqrt{d^\top Σ^{-1} d}`. Groups are all views from each one on (drift; an object that
 moved), and each view alone; a displacement common to all views (bias) is one of the camera, ahead, left and turn, which
 contradicts itself as it comes from different sides. The distance is that to the nearest point of the contour, which is
-never more than the error along the beam; cells that hold steep walls are left out.
+never more than the error along the beam; outliers, and cells that hold steep walls, are left out.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _LIKELY = 0.1
 # Least number of cells, and of hits in each of them on average.
 _LEAST_CELLS, _HITS_PER_CELL = 36, 4
 # Pairs of cells that a score rests on at least: of some views against the others, and of one common to all.
-_ENOUGH_CELLS, _MANY_CELLS = 4, 20
+_ENOUGH_CELLS, _MANY_CELLS = 4, 15
 # Cosine between the normal of the contour and the radius from which on it is steep.
 _STEEP = 0.5
 # Hits from which on outliers are counted, views from which on they are compared, and a common displacement is sought.
@@ -162,10 +162,15 @@ class Residuals:
             angle, normal_x * x + normal_y * y < _STEEP * radius,
         )
 
-    def outliers(self) -> float:
-        """Part of the hits that lie off the contour, alone; a row of them is a surface that the contour lacks."""
+    @property
+    def lone(self) -> BoolArray:
+        """Which hits lie off the contour, alone; a row of them is a surface that the contour lacks. Shape (n,)."""
         off = np.abs(self.distance) > _GATE
-        return float(np.mean(off & ~in_rows(off, IN_A_ROW))) if len(off) >= _ENOUGH_HITS else math.nan
+        return off & ~in_rows(off, IN_A_ROW)
+
+    def outliers(self) -> float:
+        """Part of the hits that lie off the contour, alone; NaN with too few hits."""
+        return float(np.mean(self.lone)) if len(self.distance) >= _ENOUGH_HITS else math.nan
 
 
 def displacement_scores(residuals: Residuals, outline: Outline, std: float) -> tuple[float, float]:
@@ -186,9 +191,9 @@ def displacement_scores(residuals: Residuals, outline: Outline, std: float) -> t
     most = min(TWO_PI * radius / std, len(residuals.view) / _HITS_PER_CELL)
     cells = 2 * max(round(0.5 * most), _LEAST_CELLS // 2)
     cell = (residuals.angle * (cells / TWO_PI)).astype(np.intp) % cells
-    flat = np.bincount(cell, residuals.steep, minlength=cells) == 0
+    kept = (np.bincount(cell, residuals.steep, minlength=cells) == 0)[cell] & ~residuals.lone
     place, lengths = residuals.view * cells + cell, np.array([radius, radius, 1.0])
-    sums = _sums(residuals.by * lengths, residuals.distance, place, flat[cell], views * cells).reshape(views, cells, -1)
+    sums = _sums(residuals.by * lengths, residuals.distance, place, kept, views * cells).reshape(views, cells, -1)
     groups = np.concatenate([np.triu(np.ones((views, views)))[1:], np.eye(views)])
     own, every, number = np.tensordot(groups, sums, 1), sums.sum(axis=0), (sums[..., 0] > 0).sum(axis=0)
     overlap = _scores(own, every, (own[..., 0] > 0) & (own[..., 0] < every[:, 0]), _ENOUGH_CELLS)
