@@ -33,6 +33,7 @@ class Setting:
     maximum_allowed: bool = True  #: whether `maximum` itself is allowed.
     choices: tuple[str, ...] = ()  #: the allowed strings, empty if any string is.
     read_only: bool = True  #: whether a running node refuses to change it.
+    scale: str = ""  #: length of the scene that it is in proportion to, see :mod:`nbv_planner.world.scale`, or none.
     #: whether it can be given when the process starts only, never by a message: paths of files.
     start_only: bool = False
 
@@ -57,16 +58,16 @@ class Setting:
 def setting(
     default: T, description: str, *, unit: str = "", ge: float | None = None, gt: float | None = None,
     le: float | None = None, lt: float | None = None, choices: Iterable[str] = (), read_only: bool = True,
-    start_only: bool = False,
+    start_only: bool = False, scale: str = "",
 ) -> T:
     """Declare a dataclass field with a default, a description and its allowed values.
 
     The bounds are named as in comparisons: `ge`/`gt` is the least value (inclusive/exclusive), `le`/`lt` the
-    greatest. The default's type is the type of the setting.
+    greatest. The default's type is the type of the setting. With a `scale` it is the value in the default scene.
     """
     meta = Setting(
         description, unit, gt if ge is None else ge, lt if le is None else le, minimum_allowed=gt is None,
-        maximum_allowed=lt is None, choices=tuple(choices), read_only=read_only, start_only=start_only,
+        maximum_allowed=lt is None, choices=tuple(choices), read_only=read_only, start_only=start_only, scale=scale,
     )
     return dataclasses.field(default=default, metadata={_KEY: meta})  # type: ignore[no-any-return]
 

@@ -24,6 +24,7 @@ from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.planning.view_space import ViewSpaceSettings
 from nbv_planner.settings import Settings, check_settings, from_mapping, setting, settings_of
 from nbv_planner.world.pose import PoseSettings, TurntableSettings
+from nbv_planner.world.scale import scaled
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import MotionSettings, SensorSettings
 
@@ -243,17 +244,20 @@ def config_from_parameters(parameters: Mapping[str, Mapping[str, Any]], **top: A
     """Build the configuration from node parameters, so that one YAML file serves nodes and simulation.
 
     The values are by node name, those of ROS alone (topics, timeouts) are ignored; `top` are `object` and `protocol`.
+    Lengths that are not given follow from the scene, see :mod:`nbv_planner.world.scale`.
 
     Raises:
         SettingError: a value is not allowed, or nodes differ in geometry.
     """
-    scenes = {node: from_mapping(Scene, parameters.get(node, {})) for node in NODE_SETTINGS}
+    given = {node: parameters.get(node, {}) for node in NODE_SETTINGS}
+    complete = {node: {**scaled(given[node], classes), **given[node]} for node, classes in NODE_SETTINGS.items()}
+    scenes = {node: from_mapping(Scene, values) for node, values in complete.items()}
     first, *others = scenes
     for node in others:
         if scenes[node] != scenes[first]:
             raise SettingError(f"{first} and {node} differ in geometry: {scenes[first]}, {scenes[node]}")
     groups = {
-        name: from_mapping(cls, parameters.get(node, {}))
+        name: from_mapping(cls, complete[node])
         for node, classes in NODE_SETTINGS.items() for name, cls in GROUPS.items() if cls in classes
     }
     return EpisodeConfig(**groups, **top)

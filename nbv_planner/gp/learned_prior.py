@@ -70,7 +70,8 @@ class LearnedPriorSettings(Settings):
         (0.15, 0.4, 1.0), "learned: length scales of the priors averaged over.", unit="rad", ge=0.02, le=100.0
     )
     prior_kernel_stds: tuple[float, ...] = setting(
-        (0.5, 1.0, 2.0), "learned: standard deviations of the radius of the priors averaged over.", unit="m", gt=0.0
+        (0.5, 1.0, 2.0), "learned: standard deviations of the radius of the priors averaged over.", unit="m", gt=0.0,
+        scale="span",
     )
     prior_symmetries: tuple[float, ...] = setting(
         (2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0, 12.0),
@@ -80,7 +81,7 @@ class LearnedPriorSettings(Settings):
         0.8, "learned: prior probability that the object has one of these symmetries.", ge=0.0, lt=1.0
     )
     prior_mean_std: float = setting(
-        1.5, "learned: standard deviation of the mean radius about prior_mean.", unit="m", gt=0.0
+        1.5, "learned: standard deviation of the mean radius about prior_mean.", unit="m", gt=0.0, scale="span"
     )
     prior_noise_levels: tuple[float, ...] = setting(
         (0.1, 0.3), "learned: fractions of the declared noise that are used where the measurements show no more.",

@@ -44,7 +44,7 @@ class MapperSettings(Settings):
         SettingError: a value is out of range.
     """
 
-    prior_mean: float = setting(5.0, "Prior mean of the radius.", unit="m", gt=0.0)
+    prior_mean: float = setting(5.0, "Prior mean of the radius.", unit="m", gt=0.0, scale="mean radius")
     grid_size: int = setting(1000, "Number of grid angles of the surface belief.", ge=16, le=100_000)
     solver: str = setting(
         "auto", "Posterior: dense Cholesky of all measurements, or auto: in linear time and bounded memory.",
@@ -61,7 +61,9 @@ class MapperSettings(Settings):
     schedule_a: float = setting(
         530.0, "schedule: factor a of P(steepest slope > L) <= a exp(-(L/b)²) under the prior.", gt=0.0
     )
-    schedule_b: float = setting(26.0, "schedule: scale b of it; both fit the default kernel.", unit="m/rad", gt=0.0)
+    schedule_b: float = setting(
+        26.0, "schedule: scale b of it; both fit the default kernel.", unit="m/rad", gt=0.0, scale="span"
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -125,7 +125,7 @@ class ArrivalSettings(Settings):
     """
 
     position_tolerance: float = setting(0.05, "Distance to the goal within which the camera has arrived.", unit="m",
-                                        gt=0.0)
+                                        gt=0.0, scale="view_distance")
     heading_tolerance: float = setting(
         0.02, "Difference to the goal's heading within which the camera has arrived.", unit="rad", gt=0.0, le=math.pi
     )

@@ -243,7 +243,7 @@ class RobustSettings(Settings):
         0.1, "contaminated: fraction of the returns expected to be outliers.", gt=0.0, lt=1.0
     )
     outlier_span: float = setting(
-        10.0, "contaminated: stretch over which outliers are spread evenly.", unit="m", gt=0.0
+        10.0, "contaminated: stretch over which outliers are spread evenly.", unit="m", gt=0.0, scale="view_distance"
     )
     isolated_beams: bool = setting(
         True, "robust: begin the fit without returns that hardly any neighbour in their scan agrees with."

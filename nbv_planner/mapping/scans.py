@@ -36,11 +36,11 @@ class MeasurementSettings:
     """
 
     noise_std: float = setting(0.2, "Standard deviation of a range measurement, as the mapper assumes it.",
-                               unit="m", ge=1e-6)
+                               unit="m", ge=1e-6, scale="view_distance")
     noise_std_per_metre: float = setting(0.0, "Part of the standard deviation that grows with range.",
                                          unit="m/m", ge=0.0)
     radius_margin: float = setting(1.0, "How far outside [radius_min, radius_max] a return still counts.",
-                                   unit="m", ge=0.0)
+                                   unit="m", ge=0.0, scale="span")
 
     def __post_init__(self) -> None:
         """Check the values."""

@@ -108,7 +108,7 @@ class TerminationSettings(Settings):
     )
     band_tolerance: float = setting(
         0.7, "Width of the confidence band below which an angle counts as reconstructed.", unit="m", gt=0.0,
-        read_only=False,
+        read_only=False, scale="span",
     )
     target_fraction: float = setting(
         0.99, "BAND_NARROW: fraction of the circle on which the band must be narrower than band_tolerance.",

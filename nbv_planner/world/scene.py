@@ -24,13 +24,17 @@ class Scene(Settings):
             the object's bound.
     """
 
-    radius_min: float = setting(2.0, "Least radius of the object.", unit="m", gt=0.0)
+    radius_min: float = setting(2.0, "Least radius of the object.", unit="m", gt=0.0, scale="radius_max")
     radius_max: float = setting(8.0, "Greatest radius of the object.", unit="m", gt=0.0)
-    view_distance: float = setting(10.0, "Radius of the view circle.", unit="m", gt=0.0)
+    view_distance: float = setting(10.0, "Radius of the view circle.", unit="m", gt=0.0, scale="radius_max")
     field_of_view: float = setting(math.radians(35.0), "Opening angle of the camera.", unit="rad", gt=0.0, lt=math.pi)
-    range_min: float = setting(0.05, "Least range that the camera measures.", unit="m", ge=0.0)
-    range_max: float = setting(10.0, "Depth of field: greatest range that the camera measures.", unit="m", gt=0.0)
-    pixel_size: float = setting(0.1, "Side of a world pixel.", unit="m", gt=0.0)
+    range_min: float = setting(
+        0.05, "Least range that the camera measures.", unit="m", ge=0.0, scale="view_distance"
+    )
+    range_max: float = setting(
+        10.0, "Depth of field: greatest range that the camera measures.", unit="m", gt=0.0, scale="view_distance"
+    )
+    pixel_size: float = setting(0.1, "Side of a world pixel.", unit="m", gt=0.0, scale="radius_max")
 
     def __post_init__(self) -> None:
         super().__post_init__()

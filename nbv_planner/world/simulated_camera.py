@@ -31,7 +31,9 @@ class SensorSettings(Settings):
     """Beams and noise of the simulated depth camera."""
 
     num_beams: int = setting(121, "Number of beams over the field of view, both edges included.", ge=2, le=100_000)
-    noise_std: float = setting(0.2, "Standard deviation of the range noise.", unit="m", ge=0.0)
+    noise_std: float = setting(
+        0.2, "Standard deviation of the range noise.", unit="m", ge=0.0, scale="view_distance"
+    )
     noise_std_per_metre: float = setting(0.0, "Part of the standard deviation that grows with range.",
                                          unit="m/m", ge=0.0)
     dropout_probability: float = setting(0.0, "Probability that a beam gives no valid range (NaN).", ge=0.0, le=1.0)

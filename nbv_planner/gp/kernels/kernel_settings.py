@@ -40,7 +40,7 @@ class KernelSettings(Settings):
         "3/2", "Smoothness ν of matern: a fraction or a decimal number in (0, 50]; sum takes 1/2, 3/2, 5/2, 7/2, ..."
     )
     length_scale: float = setting(0.2, "Length scale l of the kernel.", unit="rad", ge=1e-3, le=100.0)
-    kernel_std: float = setting(1.5, "Prior standard deviation σ_f of the radius.", unit="m", gt=0.0)
+    kernel_std: float = setting(1.5, "Prior standard deviation σ_f of the radius.", unit="m", gt=0.0, scale="span")
     periodisation: str = setting(
         "sum", "How the kernel is made periodic: exact infinite sum (matern), warp, approximate sum, truncate, none.",
         choices=PERIODISATIONS,

@@ -38,7 +38,7 @@ class PeriodicMatern(Stationary):
 
     smoothness: str = setting("3/2", "Smoothness ν of the Matérn kernel, half an odd integer.")
     length_scale: float = setting(0.2, "Length scale l of the kernel.", unit="rad", ge=1e-3, le=100.0)
-    kernel_std: float = setting(1.5, "Prior standard deviation σ_f of the radius.", unit="m", gt=0.0)
+    kernel_std: float = setting(1.5, "Prior standard deviation σ_f of the radius.", unit="m", gt=0.0, scale="span")
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -44,7 +44,8 @@ class ShapeSettings(LearnedPriorSettings):
         ge=0.0, le=1.0,
     )
     edge_length: float = setting(
-        1.0, "learned: least length of a measured stretch that counts as a straight edge.", unit="m", gt=0.0
+        1.0, "learned: least length of a measured stretch that counts as a straight edge.", unit="m", gt=0.0,
+        scale="span",
     )
     point_density: str = setting(
         "crossings", "EMC, rollout: what counts as surface points: crossings of pixel edges, or length of the contour.",

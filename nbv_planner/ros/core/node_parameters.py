@@ -15,6 +15,7 @@ from nbv_planner.episode.parameters import ignored_words
 from nbv_planner.errors import SettingError
 from nbv_planner.ros.core import qos
 from nbv_planner.settings import Setting, check_value, from_mapping, refuse_unknown, settings_of
+from nbv_planner.world.scale import derived_words, scaled
 
 T = TypeVar("T")
 _ROS_OWN = ("use_sim_time", "start_type_description_service")
@@ -44,9 +45,11 @@ def declare_settings(node: Node, classes: Sequence[type], ignored: Iterable[str]
                 qos.check_override(name, given[name])
             elif type(given[name]) is not bool:
                 raise SettingError(f"{name}: {given[name]!r} is a {type(given[name]).__name__}, expected true or false")
+        derived = scaled(given, classes)
         for cls in classes:
             for name, default, meta in settings_of(cls):
-                _declare(node, name, default, meta)
+                _declare(node, name, derived.get(name, default), meta)
+        node.get_logger().info(derived_words(derived, classes))
     except SettingError as error:
         raise SettingError(f"{node.get_name()}: {error}") from error
 
