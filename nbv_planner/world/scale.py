@@ -1,0 +1,59 @@
+"""Scale of a scene: lengths that are not given follow from the bounds of the object and the view circle.
+
+The defaults are those of the thesis's scene, in which the radius is between 2 and 8 m and the camera 10 m from the
+centre. In another one each default with a :attr:`nbv_planner.settings.Setting.scale` keeps its ratio to that length, so
+that an object of a few centimetres is reconstructed by the same views as one of many metres.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from nbv_planner.settings import settings_of
+from nbv_planner.world.scene import Scene
+
+_ROOT = "radius_max"
+_DEFAULTS = {name: default for name, default, _ in settings_of(Scene)}
+
+
+def _length(name: str, scene: Mapping[str, float]) -> float:
+    low, high = scene["radius_min"], scene["radius_max"]
+    return {"mean radius": 0.5 * (low + high), "span": high - low}.get(name) or scene[name]
+
+
+def scaled(given: Mapping[str, Any], classes: Iterable[type]) -> dict[str, Any]:
+    r"""Values of those settings of `classes` that are in proportion to the scene and not among those `given`.
+
+    The value is :math:`v\,l/l_0` to six digits: its default v times the ratio of a length of the scene to the same one of
+    the default scene. Where `radius_min` and `view_distance` are not given, they follow from `radius_max`. Values
+    `given` that are no positive numbers are left to the checks of the settings.
+    """
+    scene = dict(_DEFAULTS)
+    for name in (_ROOT, "radius_min", "view_distance"):
+        if type(given.get(name)) in (int, float) and 0.0 < given[name] < math.inf:
+            scene[name] = given[name]
+        else:
+            scene[name] = _times(_DEFAULTS[name], scene[_ROOT] / _DEFAULTS[_ROOT])
+    return {
+        name: _times(default, _length(meta.scale, scene) / _length(meta.scale, _DEFAULTS))
+        for cls in classes for name, default, meta in settings_of(cls) if meta.scale and name not in given
+    }
+
+
+def derived_words(derived: Mapping[str, Any], classes: Iterable[type]) -> str:
+    """One line for a log: what :func:`scaled` gave."""
+    units = {name: meta.unit for cls in classes for name, _, meta in settings_of(cls)}
+    words = (f"{name} {_plain(value)} {units[name]}" for name, value in derived.items())
+    return "not given, so derived from the scene: " + (", ".join(words) or "nothing")
+
+
+def _plain(value: Any) -> str:
+    return "/".join(map(_plain, value)) if isinstance(value, tuple) else f"{value:g}"
+
+
+def _times(default: Any, ratio: float) -> Any:
+    if isinstance(default, tuple):
+        return tuple(_times(value, ratio) for value in default)
+    return default if ratio == 1.0 else float(f"{default * ratio:.6g}")
