@@ -181,8 +181,8 @@ FAMILIES: dict[str, Callable[[Dice, float, float], PolarObject]] = {
 }
 """Families by name: each draws a shape that usually, not always, lies between two radii in metres."""
 _MOST_DRAWS, _MOST_DIGITS = 10_000, 15
-# Away from the bounds by this much, so that rounding does not decide whether a draw fits; metres.
-_MARGIN = 1e-3
+# Away from the bounds by this part of radius_max, so that rounding does not decide whether a draw fits.
+_MARGIN = 1.25e-4
 
 
 def parse_random(text: str, scene: Scene) -> PolarObject:
@@ -214,7 +214,7 @@ def random_shape(family: str, seed: int, scene: Scene) -> PolarObject:
     """
     def drawn(attempt: int) -> PolarObject | None:
         shape = FAMILIES[family](Dice(family, seed, attempt), scene.radius_min, scene.radius_max)
-        outside = first_outside(shape, scene.radius_min + _MARGIN, scene.radius_max - _MARGIN)
+        outside = first_outside(shape, *_inner_bounds(scene))
         return shape if outside is None else None
 
     return _first_that_fits(f"random:{family}:{seed}", scene, drawn)
@@ -240,10 +240,15 @@ def prior_surface(seed: int, scene: Scene, kernel: PeriodicMatern) -> PolarObjec
     def drawn(attempt: int) -> PolarObject | None:
         middle = 0.5 * (scene.radius_min + scene.radius_max)
         radius = middle + draw_prior(kernel, _PRIOR_SIZE, 1, np.random.default_rng([seed, attempt]))[0]
-        fits = scene.radius_min + _MARGIN <= radius.min() and radius.max() <= scene.radius_max - _MARGIN
-        return _spline(radius) if fits else None
+        low, high = _inner_bounds(scene)
+        return _spline(radius) if low <= radius.min() and radius.max() <= high else None
 
     return _first_that_fits(f"prior:{seed}", scene, drawn)
+
+
+def _inner_bounds(scene: Scene) -> tuple[float, float]:
+    margin = _MARGIN * scene.radius_max
+    return scene.radius_min + margin, scene.radius_max - margin
 
 
 def _first_that_fits(name: str, scene: Scene, drawn: Callable[[int], PolarObject | None]) -> PolarObject:

@@ -22,6 +22,7 @@ from nbv_planner.world.objects.true_shapes import (
     check_contour,
     load_contour,
 )
+from nbv_planner.world.scale import scaled
 from nbv_planner.world.scene import Scene
 
 _FOLDER = Path(__file__).with_name("contours")
@@ -100,7 +101,8 @@ def _build(text: str, scene: Scene) -> PolarObject:
         seed, _, kernel = rest.partition(",")
         if not seed.isdecimal():
             raise SettingError(f"object {text!r}: seed {seed!r} is not a whole number >= 0")
-        return prior_surface(int(seed), scene, PeriodicMatern(**_parameters(PeriodicMatern, kernel, text)))
+        default = scaled(dataclasses.asdict(scene), [PeriodicMatern])
+        return prior_surface(int(seed), scene, PeriodicMatern(**{**default, **_parameters(PeriodicMatern, kernel, text)}))
     if family in ("file", "spline"):
         _refuse_missing([] if rest else ["path"], family, text)
         angles, radii = load_contour(rest)
