@@ -33,9 +33,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def alarms(name: str, rows: Sequence[Row]) -> str:
-    """How many episodes raised an alarm: red if it ended them, amber if they went on to another end."""
+    """How many episodes raised an alarm: red if it ended them, amber at another end, passing if it was withdrawn."""
     red = sum(row.reason in _RED for row in rows)
     amber = sum(bool(row.said) and row.reason not in _RED for row in rows)
+    passing = sum(row.doubted is not None and not row.said and row.reason not in _RED for row in rows)
     wrong = sum(row.wrong for row in rows)
-    share = (red + amber) / max(len(rows), 1)
-    return f"{name}: {len(rows)} episodes, {amber} amber, {red} red ({share:.2%} false alarms), {wrong} wrong successes"
+    share = (red + amber + passing) / max(len(rows), 1)
+    counts = f"{amber} amber, {red} red, {passing} passing ({share:.2%} false alarms)"
+    return f"{name}: {len(rows)} episodes, {counts}, {wrong} wrong successes"

@@ -344,6 +344,8 @@ def test_the_command_runs_the_kinds_asked_for_and_writes_the_tables(tmp_path, ca
     assert "kind: 'white' is not known; must be one of bias, " in capsys.readouterr().err
 
 
-def test_false_alarms_are_amber_if_the_episode_went_on_and_red_if_they_ended_it():
-    rows = [row(), row(said=("noise",)), row(reason="DOUBTFUL", said=("noise",)), row(reason="REFUSED", said=("no",))]
-    assert alarms("all", rows) == "all: 4 episodes, 1 amber, 2 red (75.00% false alarms), 0 wrong successes"
+def test_false_alarms_end_the_episode_or_stand_at_its_end_or_pass():
+    end = row(reason="DOUBTFUL", said=("noise",))
+    rows = [row(doubted=None), row(said=("noise",)), end, row(reason="REFUSED", said=("no",)), row(doubted=3)]
+    counts = "1 amber, 2 red, 1 passing (80.00% false alarms)"
+    assert alarms("all", rows) == f"all: 5 episodes, {counts}, 0 wrong successes"
