@@ -64,7 +64,7 @@ def live_pictures(scratch: Path) -> None:
         NodeProcesses(parameters, scratch / "logs", isolated_environment(domain)),
         chromium.browsing(chromium.find() or sys.exit("live.png needs Chromium: apt-get install chromium")) as browser,
     ):  # fmt: skip
-        page = browser.page(1280, 900)
+        page = browser.page(1280, 1010)
         page.open(server.url)
         wait_until(lambda: (status := live.view().status) is not None and status.views >= VIEWS)
         time.sleep(1.0)  # on the way to the next view
