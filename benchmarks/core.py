@@ -452,7 +452,7 @@ def checks_rows(quick: bool) -> Iterator[Row]:
         `without` that the checks add.
     """
     cases = [(False, 10)] if quick else list(itertools.product((False, True), (10, 20)))
-    return (_checks_row(robust, views, 3 if quick else 25) for robust, views in cases)
+    return (_checks_row(robust, views, 3 if quick else 100) for robust, views in cases)
 
 
 def _checks_row(robust: bool, views: int, rounds: int) -> Row:

@@ -182,7 +182,20 @@ def test_noise_is_noted_where_it_is_used_and_fails_where_not():
     check = found(World(noise=0.6), ROUND[:3], adapt_noise=False)["noise"]
     assert check.level is Level.FAILED
     assert check.score == pytest.approx(3.0, rel=0.2)
-    assert found(World(noise=0.02), ROUND[:3])["noise"].level is Level.GOOD
+
+
+def test_noise_smaller_than_declared_is_noted_and_nothing_is_adapted_to_it():
+    for limits in ({}, {"adapt_noise": False}):
+        check = found(World(noise=0.04), ROUND[:3], **limits)["noise"]
+        assert check.level is Level.NOTED
+        assert check.score < check.limit == 1.0 / CheckSettings().noise_limit
+        assert check.words.startswith("the ranges scatter 0.2 times as much as declared")
+    assert "noise" not in found(World(noise=0.04), ROUND[:3], noise_limit=0.0)
+    scan = World(noise=0.04).seen_from(View(0.0, SCENE.view_distance).pose)
+    checks = ModelChecks(SCENE, DECLARED.noise, CheckSettings())
+    checks.scanned(scan, View(0.0, SCENE.view_distance).pose, new_view=True)
+    assert checks.noise < 0.4
+    assert checks.noise_factor == 1.0
 
 
 def test_a_narrower_sensor_is_noted_or_refused():

@@ -114,7 +114,9 @@ class CheckSettings(Settings):
         "adapt", "A sensor that sees less than declared: adapt (warn, and judge by the scans), or refuse a success.",
         choices=("adapt", "refuse"),
     )
-    noise_limit: float = setting(1.3, "Ratio of the noise found to the declared one above which it differs.", ge=0.0)
+    noise_limit: float = setting(
+        1.3, "Ratio of the noise found to the declared one, or of the declared to it, above which it differs.", ge=0.0
+    )
     outlier_limit: float = setting(0.025, "Part of the returns that may lie off the surface, alone.", ge=0.0, le=1.0)
     overlap_limit: float = setting(4.0, "Score of a displacement of some views against the others.", ge=0.0)
     bias_limit: float = setting(4.0, "Score of a displacement common to all views.", ge=0.0)

@@ -130,13 +130,19 @@ class ModelChecks:
     @property
     def noise_factor(self) -> float:
         """By what the declared noise is to be multiplied: more than 1 where it is surely larger than declared."""
-        return self.noise if self.settings.checks and self.settings.adapt_noise and self._noisy() else 1.0
+        larger = self._noise_check().level is not Level.GOOD and self.noise > 1.0
+        return self.noise if self.settings.checks and self.settings.adapt_noise and larger else 1.0
 
-    def _noisy(self) -> bool:
-        """Whether the noise is surely larger than declared, and matters."""
-        limit = self.settings.noise_limit + _UNSURE / math.sqrt(max(self._triples, 1))
-        matters = self.noise * self._declared_std > _LEAST_NOISE * self._scene.pixel_size
-        return matters and self.settings.noise_limit > 0.0 and self.noise > limit
+    def _noise_check(self) -> Check:
+        """Whether the noise surely differs from the declared one, where that matters: larger, or smaller."""
+        limit, unsure = self.settings.noise_limit, _UNSURE / math.sqrt(max(self._triples, 1))
+        if self.noise < 1.0 < limit:
+            limit, surely = 1.0 / limit, self.noise < 1.0 / limit - unsure
+        else:
+            surely = 0.0 < limit < self.noise - unsure
+        matters = max(self.noise, 1.0) * self._declared_std > _LEAST_NOISE * self._scene.pixel_size
+        level = Level.NOTED if self.settings.adapt_noise or self.noise < 1.0 else Level.FAILED
+        return Check("noise", self.noise, limit, level if surely and matters else Level.GOOD)
 
     def scanned(self, scan: Scan, pose: CameraPose, *, new_view: bool) -> None:
         """Take a scan, before it is mapped."""
@@ -195,12 +201,11 @@ class ModelChecks:
         overlap, bias = displacement_scores(residuals, outline, std)
         height = max(abs(counts["highest"]), abs(counts["lowest"]), counts["highest"] - counts["lowest"])
         other = Level.NOTED if limits.sensor_mismatch == "adapt" else Level.FAILED
-        noise = Level.NOTED if limits.adapt_noise else Level.FAILED
         return [
             _check("field_of_view", 1.0 - counts["field"], _LACKING, other),
             _check("range", 1.0 - counts["range"], _LACKING, other),
             _check("alive", counts["frozen"] + counts["constant"] + counts["blind"], 1.0),
-            Check("noise", self.noise, limits.noise_limit, noise if self._noisy() else Level.GOOD),
+            self._noise_check(),
             _check("outliers", off, limits.outlier_limit, Level.NOTED if self._robust else Level.FAILED),
             _check("overlap", overlap, limits.overlap_limit),
             _check("bias", bias, limits.bias_limit),
