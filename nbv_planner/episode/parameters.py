@@ -105,6 +105,9 @@ class SurfaceMapperParameters(Settings):
     object_frame: str = setting("object", "Frame of the object; poses and the surface are given in it.")
     camera_frame: str = setting("camera", "Frame that scans must have; empty: that of the first with a known pose.")
     input_timeout: float = setting(5.0, "Time without an input after which it is reported missing.", unit="s", gt=0.0)
+    outline_folder: str = setting(
+        "", "Folder for outline and map at the end, as CSV, GeoJSON, DXF, PGM with YAML; empty: none.", start_only=True
+    )
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,7 @@ from nbv_planner.ros.core.node_parameters import read_settings
 from nbv_planner.ros.core.saved_state import StateKeeper
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.io.markers import MarkerPublisher
+from nbv_planner.ros.io.outline_output import OutlineOutput
 from nbv_planner.ros.io.robot import TransformPoses
 from nbv_planner.world.pose import PoseSettings
 from nbv_planner.world.scene import Scene, check_proportions
@@ -47,10 +48,11 @@ _SAVE_AGAIN = 1.0
 class Update:
     """Result of an update of `mapper`: what is known after it, its new hits, the skipped beams by reason.
 
-    `unsaved` says why saving failed; `report` whether the mapper's assumptions hold.
+    `unsaved` says why saving failed; `scans` are those that are new in it.
     """
 
     mapper: ScanMapping
+    scans: Sequence[MatchedScan]
     belief: SurfaceBelief
     known: SurfaceMap
     unsaved: StateFileError | None
@@ -74,6 +76,7 @@ class SurfaceMapperNode(BaseNode):
 
     # Set before the constructor: rclpy 9 destroys a node that refuses its parameters.
     _keeper: StateKeeper | None = None
+    outline: OutlineOutput | None = None
 
     def __init__(self, **kwargs: Any) -> None:
         """Declare the parameters, and become active unless `autostart` says otherwise."""
@@ -81,6 +84,7 @@ class SurfaceMapperNode(BaseNode):
         self.serve(Trigger, "~/reset", self.on_reset)
         self.serve(Trigger, "~/load", self.on_load)
         self.serve(Trigger, "~/save", self.on_save)
+        self.serve(Trigger, "~/write_outline", lambda: self.outline.write())
         self.autostart()
 
     def configure(self) -> None:
@@ -117,7 +121,7 @@ class SurfaceMapperNode(BaseNode):
 
     def forget(self) -> None:
         """Discard the map, and the result of a running update."""
-        self.mapper = None
+        self.mapper = self.outline = None
 
     def destroy_node(self) -> None:
         """Save unsaved state, and end."""
@@ -125,6 +129,8 @@ class SurfaceMapperNode(BaseNode):
         keeps = self._keeper is not None and self._keeper.autosave and self.mapper is not None
         if keeps and self._newest is not self._saved:
             self._save()
+        if self.outline is not None:
+            self.outline.write_unwritten()
         super().destroy_node()
 
     def _resume(self, state: SavedState) -> None:
@@ -135,6 +141,7 @@ class SurfaceMapperNode(BaseNode):
         self._known = self._newest = self._saved = known
         self.mapper = known.mapper.copy()
         self.markers.reset()
+        self.outline.reset()
         self.markers.add_hits(self.mapper.model.measurements)
 
     def _blank(self) -> ScanMapping:
@@ -165,7 +172,9 @@ class SurfaceMapperNode(BaseNode):
             self.inputs.add("camera_pose", words)
         self.listen(PoseStamped, "goal_pose", self.on_goal, qos.reliable())
         self.inputs.expect(self.parameters.input_timeout, "scan", "camera_pose")
-        self.markers = MarkerPublisher(self, self.scene, self.parameters.object_frame)
+        frame, folder = self.parameters.object_frame, self.parameters.outline_folder
+        self.markers = MarkerPublisher(self, self.scene, frame)
+        self.outline = OutlineOutput(self, self.scene, self.measurement, frame, folder)
 
     def on_scan(self, msg: LaserScan) -> None:
         """Receive a scan, unless the node is inactive."""
@@ -208,6 +217,7 @@ class SurfaceMapperNode(BaseNode):
         """Discard all measurements and publish the prior."""
         self.matcher.reset()
         self.markers.reset()
+        self.outline.reset()
         self._begin()
         self._ask_for_prior()
         return "all measurements forgotten"
@@ -284,7 +294,7 @@ class SurfaceMapperNode(BaseNode):
         self._newest = known
         due = self._keeper.autosave and (new.views or not scans or self._keeper.age > _SAVE_AGAIN)
         return Update(
-            mapper, belief, known, self._save() if due else None, new.measurements, new.dropped,
+            mapper, scans, belief, known, self._save() if due else None, new.measurements, new.dropped,
             mapper.model.count, milliseconds,
         )
 
@@ -326,6 +336,7 @@ class SurfaceMapperNode(BaseNode):
         header = self.header(self.parameters.object_frame, update.known.stamp)
         self._surface.publish(conversions.belief_to_msg(update.belief, header, self._prior))
         self.markers.show(belief=update.belief)
+        self.outline.show(update.belief, update.known.stamp, update.scans)
 
     def diagnosis(self) -> tuple[bytes, str, dict[str, object]]:
         """Which input is missing, what was dropped, how long an update took."""
