@@ -50,7 +50,8 @@ class Outline:
 
     def points(self, radius: FloatArray) -> list[list[float]]:
         """Points [x, y] at the polar angles and a `radius`, shape (n,), metres, to nine digits."""
-        return [[float(f"{x:.9g}"), float(f"{y:.9g}")] for x, y in zip(*polar_to_cartesian(self.angle, radius))]
+        places = np.stack(polar_to_cartesian(self.angle, radius), axis=1).tolist()
+        return [[float(f"{x:.9g}"), float(f"{y:.9g}")] for x, y in places]
 
     @property
     def stretches(self) -> list[tuple[bool, IntArray]]:
@@ -87,7 +88,7 @@ class Outline:
         """Text with the polygons mean, lower and upper, and one line for each measured or guessed stretch."""
         rings = {"mean": self.radius, "lower": self.lower, "upper": self.upper}
         mean = self.points(self.radius)
-        shapes = [
+        shapes: list[tuple[dict[str, object], str, object]] = [
             ({"part": name}, "Polygon", [[*(points := self.points(radius)), points[0]]])
             for name, radius in rings.items()
         ]

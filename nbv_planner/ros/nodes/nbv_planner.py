@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PoseStamped, PoseWithCovarianceStamped
 from rclpy.parameter import Parameter
 from rclpy.task import Future
 from sensor_msgs.msg import PointCloud2
+from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool, Trigger
 
 from nbv_planner.episode.messages import belief_from_msg, check_frame, pose_from_msg, prior_from_msg, to_nanoseconds
@@ -21,20 +23,21 @@ from nbv_planner.mapping.matching import ArrivalSettings
 from nbv_planner.mapping.saved import SavedState
 from nbv_planner.planning.episode_memory import Goal, GoalReminder, SurfaceOrigin, Target
 from nbv_planner.planning.planners import Planner, PlannerSettings, planner_named
-from nbv_planner.planning.session import Answer, PlanningSession, Question, SessionSettings
+from nbv_planner.planning.session import Answer, PlanningSession, Question, Ranking, SessionSettings
 from nbv_planner.planning.shapes.sampler import PriorSettings
 from nbv_planner.planning.termination import TerminationMonitor, TerminationSettings, termination_monitor
-from nbv_planner.planning.view_space import CircleViewSpace, ViewSpaceSettings
+from nbv_planner.planning.view_space import CircleViewSpace, ViewSpaceSettings, check_view_angles
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.node import BaseNode, finish
 from nbv_planner.ros.core.node_parameters import changed_settings, read_settings
 from nbv_planner.ros.core.saved_state import StateKeeper
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.io.robot import ACTION, GoalAction, TransformPoses, navigate_to_pose
-from nbv_planner.ros.io.status import RunInfo, StatusReport, iteration_values, summary
-from nbv_planner.world.pose import PoseSettings
+from nbv_planner.ros.io.status import RunInfo, StatusReport, iteration_values, plotted_values, ranking_words, summary
+from nbv_planner.world.pose import PoseSettings, Views
 from nbv_planner.world.scene import Scene, check_proportions
 
+T = TypeVar("T")
 # Seconds for which the last status stays available before the process ends.
 _LINGER = 2.0
 # Seconds beyond input_timeout without /diagnostics of the mapper, which publishes them every second.
@@ -76,7 +79,7 @@ class NbvPlannerNode(BaseNode):
             )
         self._transforms = TransformPoses(self, self.parameters.object_frame) if by_tf else None
         arrival = read_settings(self, ArrivalSettings)
-        self._prior = PriorSettings()
+        self._prior, self._views = PriorSettings(), read_settings(self, ViewSpaceSettings)
         self.session = PlanningSession(*self._deciders(), arrival, read_settings(self, SessionSettings))
         if self.session.indistinct:
             self.get_logger().warning(self.session.indistinct)
@@ -87,8 +90,7 @@ class NbvPlannerNode(BaseNode):
             )
             self.session.inputs.hearers = f"mapper and the action {ACTION}"
         self._keeper = StateKeeper(
-            self, "planning session", StateFile, self.scene, self.session.planner.settings,
-            read_settings(self, ViewSpaceSettings),
+            self, "planning session", StateFile, self.scene, self.session.planner.settings, self._views
         )
         self._kept: tuple[object, ...] = ()
         self._reminder = GoalReminder()
@@ -134,13 +136,22 @@ class NbvPlannerNode(BaseNode):
         now, saved_at = self.now_ns(), state.values.get("saved_at")
         if type(saved_at) is int and 0 < now < saved_at:  # 0: no time of a simulation has been received yet
             raise StateFileError("clock", f"it was saved {(saved_at - now) * 1e-9:.1f} s from now, by another clock")
-        self.session.restore(state.values, state.arrays)
+        before = self._views
+        self._use_views(state.values.get("view_angles", before.view_angles))  # none in states of older versions
+        try:
+            self.session.restore(state.values, state.arrays)
+        except StateFileError:
+            self._use_views(before.view_angles)
+            raise
+        if self._views != before:
+            self.set_parameters([Parameter("view_angles", value=list(self._views.view_angles))])
         self._use_prior()
         self._kept, self._goal_restored = self.session.milestone, True
 
     def _state_to_save(self) -> SavedState:
         values, arrays = self.session.saved()
-        return self._keeper.state({**values, "saved_at": self.now_ns()}, arrays)
+        listed = list(self._views.view_angles)
+        return self._keeper.state({**values, "saved_at": self.now_ns(), "view_angles": listed}, arrays)
 
     def _keep(self, goal: Goal | None = None) -> None:
         """Save the episode before publishing `goal`: a restarted planner always knows the current goal."""
@@ -159,7 +170,7 @@ class NbvPlannerNode(BaseNode):
     def _deciders(self) -> tuple[Planner, TerminationMonitor]:
         """Build planner and monitor for the prior, without the true object, which a robot does not know."""
         check_proportions(self.scene, read_settings(self, PlannerSettings), read_settings(self, TerminationSettings))
-        views = CircleViewSpace(read_settings(self, ViewSpaceSettings), self.scene.view_distance)
+        views = CircleViewSpace(self._views, self.scene.view_distance)
         try:
             planner = planner_named(read_settings(self, PlannerSettings), self.scene, views, prior=self._prior.prior())
         except SettingError as error:
@@ -174,10 +185,23 @@ class NbvPlannerNode(BaseNode):
             self._prior = prior
             self.session.use(*self._deciders())
 
+    def _use_views(self, angles: Sequence[float]) -> None:
+        """Switch to the listed candidates, if they are others; an error changes nothing."""
+        before, self._views = self._views, dataclasses.replace(self._views, view_angles=angles)
+        try:
+            if self._views != before:
+                self.session.use(*self._deciders(), new_views=True)
+                self._kept = ()
+        except SettingError:
+            self._views = before
+            raise
+
     def _open_topics(self) -> None:
         self._goal = self.advertise(PoseStamped, "goal_pose", qos.reliable())
         self._candidates = self.advertise(PointCloud2, "~/candidates", qos.latched())
         self._iteration = self.advertise(DiagnosticStatus, "~/iteration", qos.latched(100))
+        self._ranking = self.advertise(DiagnosticStatus, "~/ranking", qos.latched())
+        self.listen(Float64MultiArray, "~/rank", self.on_rank, qos.reliable())
         self.listen(PointCloud2, "surface", self.on_surface, qos.latched())
         if self._transforms is None:
             self.listen(conversions.POSE_TYPES[self.poses.pose_type], "camera_pose", self.on_pose, qos.reliable())
@@ -212,6 +236,23 @@ class NbvPlannerNode(BaseNode):
         pose = self.poses.camera(pose_from_msg(msg))
         self.session.inputs.pose, self.session.inputs.pose_stamp = pose, to_nanoseconds(msg.header.stamp)
         self.advance()
+
+    def on_rank(self, msg: Float64MultiArray) -> None:
+        """Rank view angles (radians) by the objective on the newest surface; the episode does not notice."""
+        try:
+            if not self.active:
+                raise ValueError(self.resting())
+            views = Views.on_circle(check_view_angles("rank", msg.data), self.scene.view_distance)
+            question = self.session.ask(self.now_ns())
+        except ValueError as error:
+            self._answer_ranking(error)
+            raise InputRejectedError("angles", str(error)) from error
+        self.worker.submit(partial(_caught, partial(question.rank, views)), self._answer_ranking)
+
+    def _answer_ranking(self, found: Ranking | Exception) -> None:
+        settings = self.session.planner.settings if self.session else PlannerSettings()
+        message = ranking_words(f"{self.get_name()}: ranking", settings.used_objectives[-1], found)
+        self._ranking.publish(message)
 
     def _look_up_pose(self, transforms: TransformPoses) -> None:
         """Receive the newest pose known from the transforms; that of a static camera is valid now."""
@@ -274,7 +315,7 @@ class NbvPlannerNode(BaseNode):
         """Start a decision; its time depends on the planner and, when it samples shapes, on those."""
         planner = self.session.planner
         like = None if planner.settings.draws_shapes else (planner, planner.settings)
-        self.worker.submit(partial(_answered, question), done, like=like)
+        self.worker.submit(partial(_caught, question.decide), done, like=like)
 
     def _on_answer(self, question: Question, answer: Answer | Exception) -> None:
         """Receive a decision; an inactive node discards it and decides again later."""
@@ -332,10 +373,18 @@ class NbvPlannerNode(BaseNode):
         return summary(self.session, self._keeper, self.now_ns())
 
     def change(self, parameters: list[Parameter]) -> None:
-        """Apply new values of parameters that may change at run time, all or none."""
+        """Apply new values of parameters that may change at run time, all or none.
+
+        The list of views is that of a whole episode, so that a bag of it holds one.
+        """
         monitor = changed_settings(self.session.monitor.settings, parameters)
         session = changed_settings(self.session.settings, parameters)
         planner = changed_settings(self.session.planner.settings, parameters)
+        views = changed_settings(self._views, parameters)
+        known = self.session
+        if views != self._views and known.termination is None and (known.visited or known.goal or self._deciding):
+            raise SettingError("view_angles: fixed during an episode; set them before ~/start or after its end")
+        self._use_views(views.view_angles)
         self.session.monitor.settings, self.session.settings = monitor, session
         self.session.planner.settings = planner
         self._expect_inputs()
@@ -411,13 +460,14 @@ class NbvPlannerNode(BaseNode):
 
     def diagnosis(self) -> tuple[bytes, str, dict[str, object]]:
         """The status as diagnostics, every second."""
-        return (*self._report.words(), {**self._report.values(), **self._keeper.diagnosis()})
+        values = {**self._report.values(), **plotted_values(self.session), **self._keeper.diagnosis()}
+        return (*self._report.words(), values)
 
 
-def _answered(question: Question) -> Answer | Exception:
-    """Decide; an error is returned, so that the node can end the episode with it and keep running."""
+def _caught(compute: Callable[[], T]) -> T | Exception:
+    """Compute; an error is returned, so that the node can report it, or end the episode with it, and keep running."""
     try:
-        return question.decide()
+        return compute()
     except Exception as error:
         return error
 

@@ -140,7 +140,7 @@ class Spline(_Smooth):
 
 
 _LARGEST = 10**7  # bytes: a quarter of a million points
-_COLUMNS = {("x", "y"): False, ("phi", "r"): True}
+_COLUMNS: dict[tuple[str, ...], bool] = {("x", "y"): False, ("phi", "r"): True}
 
 
 def load_contour(path: str | Path) -> tuple[FloatArray, FloatArray]:

@@ -133,7 +133,7 @@ def test_a_mapper_that_measured_nothing_leaves_no_file(world, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("folder", "words"), [("", "outline_folder"), ("file/below", "is not written to")], ids=["none", "a file in the way"]
+    ("folder", "words"), [("", "outline_folder"), ("file/below", "is not written to")], ids=["none", "file in the way"]
 )
 def test_what_cannot_be_written_is_answered_with_the_reason(world, tmp_path, folder, words):
     (tmp_path / "file").write_text("")
