@@ -65,8 +65,8 @@ def test_ranking_during_an_episode_leaves_it_as_it_is(world):
     planner = world.start(NbvPlannerNode, **ENDLESS)
     robot = Robot(world, drives=False).begin()
     goal = robot.goal(1)
-    before = planner.session.milestone
-    values = status_values(Asker(world).ask([pose_from_msg(goal).view_angle, 1.0]))
+    before, asker = planner.session.milestone, Asker(world)
+    values = status_values(asker.ask([pose_from_msg(goal).view_angle, 1.0]))
     assert values["1.view_angle"] == repr(pose_from_msg(goal).view_angle)
     assert planner.session.milestone == before
     world.spin_some()
@@ -74,7 +74,7 @@ def test_ranking_during_an_episode_leaves_it_as_it_is(world):
     robot.arrive()
     robot.map()
     robot.goal(2)
-    taken = status_values(Asker(world).ask([pose_from_msg(goal).view_angle]))
+    taken = status_values(asker.ask([pose_from_msg(goal).view_angle]))
     assert taken["1.excluded"] == "2"
 
 
