@@ -124,6 +124,10 @@ class NbvPlannerParameters(Settings):
     run_info_nodes: str = setting(
         "depth_camera,surface_mapper", "Nodes whose parameters run_info shows, comma-separated."
     )
+    preflight: str = setting(
+        "refuse", "What ~/start does if its checks fail: refuse, warn (start all the same), or off (no check).",
+        choices=("refuse", "warn", "off"), read_only=False,
+    )
     exit_when_done: bool = setting(False, "End the process two seconds after the episode has ended.")
 
 

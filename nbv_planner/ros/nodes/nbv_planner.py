@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 import traceback
+from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypeVar
@@ -18,6 +20,7 @@ from std_srvs.srv import SetBool, Trigger
 
 from nbv_planner.episode.messages import belief_from_msg, check_frame, pose_from_msg, prior_from_msg, to_nanoseconds
 from nbv_planner.episode.parameters import NODE_SETTINGS, NbvPlannerParameters, StateFile
+from nbv_planner.episode.preflight import Verdict, age_row, pose_rows
 from nbv_planner.errors import InputRejectedError, SettingError, StateFileError
 from nbv_planner.mapping.matching import ArrivalSettings
 from nbv_planner.mapping.saved import SavedState
@@ -34,12 +37,14 @@ from nbv_planner.ros.core.saved_state import StateKeeper
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.io.robot import ACTION, GoalAction, TransformPoses, navigate_to_pose
 from nbv_planner.ros.io.status import RunInfo, StatusReport, iteration_values, plotted_values, ranking_words, summary
-from nbv_planner.world.pose import PoseSettings, Views
+from nbv_planner.world.pose import CameraPose, PoseSettings, Views
 from nbv_planner.world.scene import Scene, check_proportions
 
 T = TypeVar("T")
 # Seconds for which the last status stays available before the process ends.
 _LINGER = 2.0
+# Seconds over which ~/start judges the poses.
+_JUDGED = 3.0
 # Seconds beyond input_timeout without /diagnostics of the mapper, which publishes them every second.
 _GRACE = 2.0
 
@@ -84,6 +89,7 @@ class NbvPlannerNode(BaseNode):
         if self.session.indistinct:
             self.get_logger().warning(self.session.indistinct)
         self._deciding = False
+        self._heard: deque[tuple[float, float, CameraPose]] = deque(maxlen=200)
         if self.parameters.goal_backend == "navigate_to_pose":
             self._robot = GoalAction(
                 self, navigate_to_pose(self), self.on_goal_failed, self.on_goal_interrupted, arrival.settle_time
@@ -234,8 +240,14 @@ class NbvPlannerNode(BaseNode):
         """Receive a camera pose."""
         check_frame(msg.header, self.parameters.object_frame)
         pose = self.poses.camera(pose_from_msg(msg))
-        self.session.inputs.pose, self.session.inputs.pose_stamp = pose, to_nanoseconds(msg.header.stamp)
+        self._take_pose(pose, to_nanoseconds(msg.header.stamp))
         self.advance()
+
+    def _take_pose(self, pose: CameraPose, stamp: int) -> None:
+        """Receive a pose of the camera, made at `stamp` (nanoseconds)."""
+        self.session.inputs.pose, self.session.inputs.pose_stamp = pose, stamp
+        if not self.session.visited and self.session.goal is None:
+            self._heard.append((time.monotonic(), (self.now_ns() - stamp) * 1e-9, pose))
 
     def on_rank(self, msg: Float64MultiArray) -> None:
         """Rank view angles (radians) by the objective on the newest surface; the episode does not notice."""
@@ -266,7 +278,7 @@ class NbvPlannerNode(BaseNode):
             stamp = found[0] or self.now_ns()
             if stamp != inputs.pose_stamp:
                 self.inputs.beat("camera_pose")
-            inputs.pose_stamp, inputs.pose = stamp, found[1]
+            self._take_pose(found[1], stamp)
 
     def advance(self) -> None:
         """Advance as far as the inputs allow: republish the goal, start the next decision, publish the status.
@@ -378,6 +390,7 @@ class NbvPlannerNode(BaseNode):
         The list of views is that of a whole episode, so that a bag of it holds one.
         """
         monitor = changed_settings(self.session.monitor.settings, parameters)
+        own = changed_settings(self.parameters, parameters)
         session = changed_settings(self.session.settings, parameters)
         planner = changed_settings(self.session.planner.settings, parameters)
         views = changed_settings(self._views, parameters)
@@ -385,15 +398,31 @@ class NbvPlannerNode(BaseNode):
         if views != self._views and known.termination is None and (known.visited or known.goal or self._deciding):
             raise SettingError("view_angles: fixed during an episode; set them before ~/start or after its end")
         self._use_views(views.view_angles)
+        self.parameters = own
         self.session.monitor.settings, self.session.settings = monitor, session
         self.session.planner.settings = planner
         self._expect_inputs()
 
     def on_start(self) -> str:
-        """Begin, or resume after a pause."""
+        """Begin, or resume after a pause; a first goal is only given if the checks do not forbid it."""
+        if self.parameters.preflight != "off" and not self.session.visited and self.session.goal is None:
+            self._check_start()
         message = self.session.start(self.now_ns())
         self.advance()
         return message
+
+    def _check_start(self) -> None:
+        """Log what the checks of the poses warn of, and refuse what makes an episode impossible (ValueError)."""
+        recent = [entry for entry in self._heard if time.monotonic() - entry[0] < _JUDGED]
+        rows = pose_rows([pose for _, _, pose in recent], self.scene, self._views, read_settings(self, ArrivalSettings))
+        if recent:
+            rows.append(age_row("camera_pose", [age for _, age, _ in recent], self.session.settings))
+        for row in rows:
+            if row.verdict is not Verdict.PASS:
+                self.get_logger().warning(f"before the start: {row}")
+        failed = [str(row) for row in rows if row.verdict is Verdict.FAIL]
+        if failed and self.parameters.preflight == "refuse":
+            raise ValueError(f"not started: {'; '.join(failed)}; preflight: warn starts all the same")
 
     def on_stop(self) -> str:
         """End the episode."""
