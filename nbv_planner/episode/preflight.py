@@ -11,7 +11,7 @@ from typing import TypeVar
 import numpy as np
 
 from nbv_planner.episode.messages import CAMERA_POSE, GOAL_POSE, SCAN
-from nbv_planner.episode.parameters import NODE_SETTINGS, NbvPlannerParameters, SurfaceMapperParameters
+from nbv_planner.episode.parameters import NODE_SETTINGS, NbvPlannerParameters, SurfaceMapperParameters, derived
 from nbv_planner.episode.run_info import RunParameters
 from nbv_planner.errors import InputRejectedError
 from nbv_planner.geometry import angle_difference
@@ -21,7 +21,6 @@ from nbv_planner.planning.session import SessionSettings
 from nbv_planner.planning.view_space import CircleViewSpace, ViewSpaceSettings
 from nbv_planner.settings import from_mapping
 from nbv_planner.world.pose import CameraPose, PoseSettings
-from nbv_planner.world.scale import scaled
 from nbv_planner.world.scan import Scan
 from nbv_planner.world.scene import Scene
 
@@ -199,7 +198,7 @@ def rows_of(system: System, parameters: RunParameters) -> list[Row]:
 
     def settings(kind: type[T], node: str = "nbv_planner") -> T:
         values = given[node] or next((other for other in given.values() if other), {})
-        return from_mapping(kind, {**scaled(values, NODE_SETTINGS[node]), **values})
+        return from_mapping(kind, {**derived(values, NODE_SETTINGS[node]), **values})
 
     scene, arrival, session = settings(Scene), settings(ArrivalSettings), settings(SessionSettings)
     mapper, by_tf = settings(SurfaceMapperParameters, "surface_mapper"), settings(PoseSettings).pose_source == "tf"
