@@ -9,7 +9,7 @@ import pytest
 from beliefs import wavy_belief, with_evidence
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from test_session import ENDLESS, feed, ready, session, take_view
+from test_session import feed, ready, take_view
 from views import at, circle
 
 from nbv_planner.episode.parameters import EpisodeConfig
@@ -18,7 +18,8 @@ from nbv_planner.errors import SettingError
 from nbv_planner.mapping.matching import ArrivalSettings
 from nbv_planner.planning.planners import PlannerSettings, planner_named
 from nbv_planner.planning.planners.planner import PLANNERS
-from nbv_planner.planning.termination import TerminationReason, TerminationSettings
+from nbv_planner.planning.session import PlanningSession, SessionSettings
+from nbv_planner.planning.termination import TerminationMonitor, TerminationReason, TerminationSettings
 from nbv_planner.planning.view_space import Exclusion, ViewSpaceSettings, check_view_angles
 from nbv_planner.world.pose import Views
 from nbv_planner.world.scene import Scene
@@ -91,7 +92,7 @@ def test_an_episode_takes_listed_views_only(planner):
 def test_a_simulation_never_travels_farther_than_it_may(protocol):
     def travelled(most: float) -> tuple[float, TerminationReason]:
         config = EpisodeConfig(
-            protocol=protocol, planner=PlannerSettings(objective="U"),
+            protocol=protocol, planner=PlannerSettings(planner="greedy", objective="U"),
             termination=TerminationSettings(max_travel=most, stall_views=0),
         )
         run = Simulation(config)
@@ -139,7 +140,7 @@ def test_a_session_ends_before_the_view_that_is_too_far():
 
 @pytest.mark.parametrize("objective", ["U", "IOA", "I", "CS"])
 def test_the_ranking_is_that_of_the_candidates_at_the_same_angles(objective):
-    settings = PlannerSettings(objective=objective, travel_weight=0.3)
+    settings = PlannerSettings(planner="greedy", objective=objective, travel_weight=0.3)
     planner = planner_named(settings, Scene(), circle(ViewSpaceSettings(num_views=40)))
     belief = wavy_belief(3)
     decision = planner.decide(belief, current_view=at(1.0))
@@ -175,7 +176,9 @@ def test_a_view_beside_an_unreachable_candidate_is_said_to_be_out_of_reach():
 def test_ranking_changes_nothing_of_the_episode(planner):
     """Not even the regret ledger, which hybrid enters each decision into."""
     def run():
-        one = session(planner={"planner": planner, "shapes": 8}, termination=ENDLESS)
+        chosen = planner_named(PlannerSettings(planner=planner, objective="U", shapes=8), Scene(), circle())
+        monitor = TerminationMonitor(TerminationSettings(certify=False))
+        one = PlanningSession(chosen, monitor, ArrivalSettings(), SessionSettings())
         feed(one, belief=with_evidence(wavy_belief(2)), belief_stamp=0, pose_angle=0.0, pose_stamp=0)
         one.inputs.subscribers = 2
         return one

@@ -14,7 +14,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.parameter import Parameter
 from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import Trigger
-from test_nbv_planner import ENDLESS, PRIOR, Robot
+from test_nbv_planner import PRIOR, SMALL, Robot
 from views import circle
 
 from nbv_planner.episode.messages import candidates_from_msg, pose_from_msg, status_values
@@ -26,6 +26,7 @@ from nbv_planner.world.pose import Views
 from nbv_planner.world.scene import Scene
 
 LIST = [0.5, 2.5, 4.5]
+ENDLESS = {**SMALL, "certify": False, "max_views": 0, "stall_views": 0}
 IDLE = {**ENDLESS, "wait_for_start": True}
 
 
@@ -52,7 +53,7 @@ def test_views_are_ranked_by_the_objective_on_the_present_belief_without_an_epis
     answer = Asker(world).ask(angles)
     values = status_values(answer)
     assert (answer.level, values["objective"], values["views"]) == (DiagnosticStatus.OK, "U", "3")
-    own = planner_named(PlannerSettings(objective="U"), Scene(), circle())
+    own = planner_named(PlannerSettings(planner="greedy", objective="U"), Scene(), circle())
     expected, _ = own.evaluate(PRIOR.as_transmitted(), Views.on_circle(np.array(angles), 10.0))
     order = np.argsort(-expected)
     assert [float(values[f"{place}.view_angle"]) for place in (1, 2, 3)] == [angles[i] for i in order]

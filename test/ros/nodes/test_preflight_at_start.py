@@ -11,10 +11,11 @@ pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or
 
 from ros_world import pose_msg, view_pose
 from std_srvs.srv import Trigger
-from test_nbv_planner import ENDLESS, PRIOR, Robot
+from test_nbv_planner import PRIOR, SMALL, Robot
 
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
 
+ENDLESS = {**SMALL, "certify": False, "max_views": 0, "stall_views": 0}
 IDLE = {**ENDLESS, "wait_for_start": True}
 POSE = view_pose(0.3)
 
@@ -23,9 +24,9 @@ def heard(world, planner, poses, age: float = 0.0) -> Robot:
     """A robot that stands, or seems to, and a mapper."""
     robot = Robot(world)
     robot.send_surface(robot.surface(PRIOR, 0))
-    for pose in poses:
+    for number, pose in enumerate(poses, start=1):
         robot.send_pose(pose_msg(pose, robot.now() - round(age * 1e9)))
-    world.spin_until(lambda: len(planner._heard) == len(poses), "the poses")
+        world.spin_until(lambda n=number: len(planner._heard) == n, f"pose {number}")
     return robot
 
 
