@@ -28,8 +28,8 @@ SLOW = {
 }  # fmt: skip
 SLOW_MODULES = {
     "test_condensed.py", "test_hybrid.py", "test_prior_settings.py", "test_ray_casting.py",
-    "test_release.py", "test_robust_mapper.py", "test_robust_state.py", "test_simulation.py", "test_system.py", "test_tree.py",
-    "test_tutorials.py",
+    "test_release.py", "test_robust_mapper.py", "test_robust_state.py", "test_simulation.py", "test_system.py",
+    "test_tree.py", "test_tutorials.py",
 }  # fmt: skip
 
 # The files that last longest, longest first: begun last, one of them would keep a single worker busy at the end.

@@ -180,9 +180,8 @@ def test_installed_wheel_finds_its_configurations_and_names_what_is_missing(clea
     assert number == "3"
     assert Path(sweep).is_relative_to(clean[0] / "share" / "nbv_planner")
     folder, env = clean
-    done = subprocess.run(
-        [str(folder / "bin" / "nbv-planner"), "demo"], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
-    )
+    command = [str(folder / "bin" / "nbv-planner"), "demo"]
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
     assert done.returncode != 0
     assert "Traceback" not in done.stderr
     assert "rclpy" in done.stderr

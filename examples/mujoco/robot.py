@@ -1,4 +1,4 @@
-"""A robot in MuJoCo on ROS topics: wheels, contact and friction; a lidar, a depth camera, a clock; goals to drive to."""
+"""A robot in MuJoCo on ROS topics: wheels, contact and friction; lidar, depth camera, clock; goals to drive to."""
 
 from __future__ import annotations
 

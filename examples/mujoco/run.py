@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
+from rclpy.executors import SingleThreadedExecutor
 
 from nbv_planner.cli.options import positive_number, whole_number
 from nbv_planner.cli.output import EXIT_CODES, finish, print_header, print_view, say, stopped
@@ -25,9 +26,10 @@ from nbv_planner.episode.judge import EpisodeJudge
 from nbv_planner.episode.messages import status_values
 from nbv_planner.episode.parameter_files import values_for
 from nbv_planner.episode.parameters import NODE_SETTINGS, EpisodeConfig, config_from_parameters
-from nbv_planner.episode.records import ResultsFolder, fresh_folder
+from nbv_planner.episode.records import ResultsFolder, Step, fresh_folder
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.errors import NbvPlannerError, remedy
+from nbv_planner.planning.shapes.certificate import CoverageEstimate
 from nbv_planner.planning.termination import Termination, TerminationReason
 from nbv_planner.ros.io.recorder import ros_of_its_own
 from nbv_planner.ros.node_processes import EpisodeMonitor, free_domain_id, isolated_environment
@@ -118,12 +120,16 @@ class Printer:
     def __init__(self, config: EpisodeConfig, judge: EpisodeJudge) -> None:
         self.config, self.judge = config, judge
 
-    def took(self, step, estimate) -> None:
+    def took(self, step: Step, estimate: CoverageEstimate | None) -> None:
+        """Judge and print a view."""
         self.judge.add(step)
         print_view(self.judge, self.config, estimate)
 
 
-def follow(monitor: Monitor, executor, running: dict, printer: Printer, came: list[int]) -> Termination:
+def follow(
+    monitor: Monitor, executor: SingleThreadedExecutor, running: dict[str, subprocess.Popen[bytes]], printer: Printer,
+    came: list[int],
+) -> Termination:
     """Spin until the planner is done, a signal comes, a process ends or all is silent."""
     heard, heard_at = None, time.monotonic()
     while not monitor.complete and not came:

@@ -1,4 +1,4 @@
-"""The kit with MuJoCo: its robot has wheels, contact and friction, and its one command reconstructs what stands there."""
+"""The kit with MuJoCo: its robot has wheels, contact and friction; its one command reconstructs what stands there."""
 
 from __future__ import annotations
 
@@ -16,8 +16,12 @@ import pytest
 import yaml
 
 pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
-mujoco = pytest.importorskip("mujoco", reason="MuJoCo is not installed (pip install '.[mujoco]')")
+pytest.importorskip("mujoco", reason="MuJoCo is not installed (pip install '.[mujoco]')")
+sys.path.insert(0, str(Path(__file__).parents[2] / "examples" / "mujoco"))
 
+import mujoco
+import run as kit  # of the example, as users start it
+from robot import TICK, WORLD, Machine, command
 from ros_world import World
 from sensor_msgs.msg import CameraInfo, Image
 
@@ -27,12 +31,7 @@ from nbv_planner.settings import from_mapping
 from nbv_planner.world.pose import PoseSettings, View
 from nbv_planner.world.scene import Scene
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "mujoco"
-sys.path.insert(0, str(EXAMPLE))
-
-import run as kit  # in examples/mujoco, as users start it
-from robot import TICK, WORLD, Machine, command
-
+EXAMPLE = WORLD.parent
 VALUES = values_for(EXAMPLE / "params.yaml", "nbv_planner")
 ROBOT = yaml.safe_load((EXAMPLE / "params.yaml").read_text())["mujoco_robot"]["ros__parameters"]
 SCENE, POSES = from_mapping(Scene, VALUES), from_mapping(PoseSettings, VALUES)
@@ -49,7 +48,8 @@ def drive(machine: Machine, angle: float, seconds: float = 60.0) -> list[tuple[f
         machine.drive(speed, turn, TICK)
         poses.append(machine.pose)
         off = math.remainder(goal[2] - poses[-1][2], 2.0 * math.pi)
-        if math.dist(poses[-1][:2], goal[:2]) < VALUES["position_tolerance"] / 2 and abs(off) < 0.02 and speed == wanted:
+        near = math.dist(poses[-1][:2], goal[:2]) < VALUES["position_tolerance"] / 2 and abs(off) < 0.02
+        if near and speed == wanted:
             return poses
     raise AssertionError(f"not at {angle:g} rad after {seconds:g} s: {poses[-1]} in place of {goal}")
 
