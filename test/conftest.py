@@ -36,7 +36,7 @@ SLOW_MODULES = {
 LONG_FILES = (
     "test_published_tables.py", "test_tutorials.py", "test_demo.py", "test_scripted_robots.py", "test_simulate.py",
     "test_experiment.py", "test_faults.py", "test_end_to_end.py", "test_demo_record.py", "test_launch_files.py",
-    "test_launch_bags.py", "test_recorder.py", "test_view.py", "test_bench.py",
+    "test_launch_bags.py", "test_recorder.py", "test_view.py", "test_bench.py", "test_mujoco_example.py",
 )  # fmt: skip
 
 

@@ -42,9 +42,11 @@ def belief_picture(beliefs: dict[str, np.ndarray], number: int, coverage: float)
     axes = figure.add_axes((0.04, 0.04, 0.92, 0.8))
     axes.set(xlim=(-1.15, 1.15), ylim=(-1.15, 1.15), aspect="equal", xticks=[], yticks=[])
     axes.set_title(f"after view {number}: {coverage:.0%} seen" if number else "nothing known", fontsize=10)
-    angle = beliefs["angle"]
     if number:
-        lower, mean, upper = (beliefs[name][number - 1] for name in ("lower", "mean", "upper"))
+        angle, lower, mean, upper = (
+            np.append(values, values[0])
+            for values in (beliefs["angle"], *(beliefs[name][number - 1] for name in ("lower", "mean", "upper")))
+        )
         way = np.concatenate([angle, angle[::-1]])
         band = np.concatenate([upper, lower[::-1]])
         axes.fill(band * np.cos(way), band * np.sin(way), color="#9ecae1", linewidth=0)
