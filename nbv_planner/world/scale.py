@@ -51,10 +51,10 @@ def _is_length(value: Any) -> bool:
 
 
 def derived_words(derived: Mapping[str, Any], classes: Iterable[type]) -> str:
-    """One line for a log: what :func:`scaled` gave."""
+    """One line for a log: the values that were `derived` for settings of `classes`."""
     units = {name: meta.unit for cls in classes for name, _, meta in settings_of(cls)}
-    words = (f"{name} {_plain(value)} {units[name]}" for name, value in derived.items())
-    return "not given, so derived from the scene: " + (", ".join(words) or "nothing")
+    words = (f"{name} {_plain(value)} {units[name]}".rstrip() for name, value in derived.items())
+    return "not given, so derived: " + (", ".join(words) or "nothing")
 
 
 def proportion(default: Any, meta: Setting) -> str:
@@ -63,7 +63,9 @@ def proportion(default: Any, meta: Setting) -> str:
 
 
 def _plain(value: Any) -> str:
-    return "/".join(map(_plain, value)) if isinstance(value, tuple) else f"{value:.4g}"
+    if isinstance(value, tuple):
+        return "/".join(map(_plain, value))
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _times(default: Any, ratio: float) -> Any:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from nbv_planner.episode.parameters import GROUPS, NODE_SETTINGS, EpisodeConfig, config_from_parameters
 from nbv_planner.episode.simulation import Simulation
+from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.settings import settings_of
 from nbv_planner.world.scale import derived_words, proportion, scaled
 from nbv_planner.world.scene import Scene, check_proportions
@@ -80,7 +81,8 @@ def test_an_objective_alone_chooses_its_planner(given_names, planner):
 
 def test_the_words_name_each_value_with_its_unit():
     words = derived_words(scaled({"radius_max": 0.1}, [Scene]), [Scene])
-    assert words.startswith("not given, so derived from the scene: radius_min 0.025 m, view_distance 0.125 m")
+    assert words.startswith("not given, so derived: radius_min 0.025 m, view_distance 0.125 m")
+    assert derived_words({"planner": "greedy"}, [PlannerSettings]) == "not given, so derived: planner greedy"
 
 
 def test_the_proportion_is_that_of_the_defaults():
