@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import subprocess
@@ -54,6 +55,16 @@ def test_the_file_for_a_simulation_is_simulated(folder, capsys):
     assert main(["init", "mine.yaml", "--for", "simulation", *OPTIONS["simulation"]]) == 0
     assert main(["simulate", "--params-file", "mine.yaml", "--no-figures", "--out", "out"]) == 0
     assert "95 % after" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("text", "radius"), [("file:bracket.csv,unit=mm", "0.1"), ("ellipse:a=12,b=7", "12")], ids=["0.1 m", "12 m"],
+)
+def test_two_options_are_enough_for_an_object_of_any_size(text, radius, folder):
+    arguments = ["--object", text, "--set", f"radius_max={radius}", "--no-figures", "--out", "out"]
+    assert main(["simulate", *arguments]) == 0
+    record = json.loads((folder / "out" / "episode.json").read_text(encoding="utf-8"))
+    assert record["views"][-1]["coverage"] >= 0.95
 
 
 @pytest.mark.parametrize(

@@ -126,7 +126,7 @@ def test_scene_and_title_come_from_run_info():
     live.take("run_info", String(data=text))
     assert (live.scene, live.measurement.noise_std) == (Scene(radius_min=1.0, range_max=12.0), 0.4)
     assert live.view().title == "square:width=8 · greedy · U"
-    assert parameters_from_msg(String(data="nodes: {nbv_planner: {objective: U}}")).title == "U"
+    assert parameters_from_msg(String(data="nodes: {nbv_planner: {objective: U}}")).title == "greedy · U"
 
 
 def test_poses_of_what_carries_the_camera_are_shown_as_those_of_the_camera(world):
