@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -209,7 +210,7 @@ def test_the_way_may_not_exceed_max_travel(world):
     assert done["reason"] == "MAX_TRAVEL"
     assert "more than 25 m" in done["detail"]
     angles = taken(robot, int(done["views"]))
-    way = sum(abs(math.remainder(b - a, 2 * math.pi)) * 10.0 for a, b in zip(angles, angles[1:], strict=False))
+    way = sum(abs(math.remainder(b - a, 2 * math.pi)) * 10.0 for a, b in pairwise(angles))
     assert way <= 25.0 < float(done["travel"])
 
 
