@@ -108,13 +108,14 @@ def _run_nodes(
     printer = _Printer(config, judge, came)
     domain = free_domain_id() if arguments.domain is None else arguments.domain
     watched = viewer(arguments.view, domain, came) if arguments.view else nullcontext("")
-    with watched as audience, BagWriter(results.folder / "bag") if arguments.record else nullcontext() as bag:
+    with watched as audience:
         parameters["nbv_planner"].update({"recorder": audience} if audience else {})
         file.write_text(dump_parameters(parameters), encoding="utf-8")
-        termination = run_episode(
-            config, file, results.folder / "logs", printer, bag, domain=domain, respawn=arguments.respawn,
-            ended=lambda: bool(came),
-        )
+        with BagWriter(results.folder / "bag") if arguments.record else nullcontext() as bag:
+            termination = run_episode(
+                config, file, results.folder / "logs", printer, bag, domain=domain, respawn=arguments.respawn,
+                ended=lambda: bool(came),
+            )
         termination = termination or stopped(judge, came)
         finish(results, config, judge, termination, figures=arguments.figures)
     return termination

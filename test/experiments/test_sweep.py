@@ -83,7 +83,10 @@ def test_plain_form_holds_every_setting_and_seeds_only_once():
         ({"seeds": (5, 8)}, "seeds.1 was 7, is 8"),
         ({"seeds": (5,)}, "seeds.1 is missing now"),
         ({"planners": {**SWEEP.planners, "I": PlannerSettings()}}, "planners.I is new"),
-        ({"planners": {**SWEEP.planners, "U": PlannerSettings()}}, 'planners.U.objective was "U", is "IOA"'),
+        (
+            {"planners": {**SWEEP.planners, "U": PlannerSettings(planner="greedy")}},
+            'planners.U.objective was "U", is "IOA"',
+        ),
         ({"planners": dict(reversed(SWEEP.planners.items()))}, "planners has another order"),
         ({"base": EpisodeConfig()}, "settings.sensor.num_beams was 9, is 121"),
     ],

@@ -107,7 +107,7 @@ PLANNERS = {
     "X:": ["line 3: planners.X", "mapping"],
     "X: {objectiv: U}": ["line 3: planners.X: unknown parameter 'objectiv'", "objective"],
     "X: {objective: U, planner_seed: 1}": ["line 3: planners.X.planner_seed", "'seeds'"],
-    "X:\n    objective: U\n    phase_one_objective: CS": [
+    "X:\n    planner: greedy\n    phase_one_objective: CS": [
         "line 5: planners.X: phase_one_objective has no effect with planner greedy, only with two_phase"
     ],
     "X: {objective: U, sweep_views: 4}": ["line 3: planners.X: sweep_views has no effect", "uniform"],

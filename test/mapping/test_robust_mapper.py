@@ -29,7 +29,8 @@ VIEWS = np.arange(14) * (2.0 * np.pi / 14)
 
 
 def mapper(**settings) -> SurfaceMapper:
-    return mapper_for(KernelSettings().build(), MapperSettings(grid_size=400), RobustSettings(**settings))
+    chosen = RobustSettings(**{"robust": False, **settings})
+    return mapper_for(KernelSettings().build(), MapperSettings(grid_size=400), chosen)
 
 
 def robust(**settings) -> RobustMapper:
@@ -205,8 +206,9 @@ def test_rays_that_do_not_fit_the_measurements_are_left_out():
     assert np.isinf(fitted.belief().evidence.free).all()
 
 
-def test_the_plain_mapper_is_the_default():
+def test_the_robust_mapper_is_the_default():
     assert type(mapper()) is SurfaceMapper
+    assert RobustSettings().robust
 
 
 def test_every_combination_of_ingredients_gives_a_finite_belief():

@@ -49,7 +49,8 @@ def declare_settings(node: Node, classes: Sequence[type], ignored: Iterable[str]
         for cls in classes:
             for name, default, meta in settings_of(cls):
                 _declare(node, name, follow.get(name, default), meta)
-        node.get_logger().info(derived_words(follow, classes))
+        if follow:
+            node.get_logger().info(derived_words(follow, classes))
     except SettingError as error:
         raise SettingError(f"{node.get_name()}: {error}") from error
 

@@ -111,7 +111,7 @@ def numbers(world, mapper, *names: str) -> list[int]:
 
 
 def test_parameters_diagnostics_and_reset_answer_while_an_update_is_under_way(world, gate):
-    mapper = world.start(SurfaceMapperNode, grid_size=100, integrate="always")
+    mapper = world.start(SurfaceMapperNode, grid_size=100, robust=False, integrate="always")
     camera, update = Camera(world), gate(SurfaceMapper, "belief")
     camera.take(1, mapper)
     update.entered.wait()
@@ -131,7 +131,7 @@ def test_parameters_diagnostics_and_reset_answer_while_an_update_is_under_way(wo
 
 
 def test_a_slow_dense_update_holds_up_no_service(world):
-    mapper = world.start(SurfaceMapperNode, integrate="always", solver="dense", grid_size=200)
+    mapper = world.start(SurfaceMapperNode, robust=False, integrate="always", solver="dense", grid_size=200)
     camera = Camera(world, beams=2500)
     assert parameter_of(world, mapper, "grid_size").integer_value == 200  # now the service has been found
     camera.take(1, mapper)
@@ -151,7 +151,7 @@ def test_an_update_like_a_brief_one_is_computed_by_the_node_itself(world, monkey
         return belief(mapper)
 
     monkeypatch.setattr(SurfaceMapper, "belief", noted)
-    mapper = world.start(SurfaceMapperNode, integrate="always", solver=solver, grid_size=50)
+    mapper = world.start(SurfaceMapperNode, robust=False, integrate="always", solver=solver, grid_size=50)
     camera = Camera(world, beams=11)
     for number in range(1, 4):
         camera.take(1, mapper)
@@ -160,7 +160,7 @@ def test_an_update_like_a_brief_one_is_computed_by_the_node_itself(world, monkey
 
 
 def test_scans_that_come_during_an_update_are_mapped_together_and_each_once(world, gate):
-    mapper = world.start(SurfaceMapperNode, grid_size=100, integrate="always")
+    mapper = world.start(SurfaceMapperNode, grid_size=100, robust=False, integrate="always")
     camera, update = Camera(world), gate(SurfaceMapper, "belief")
     camera.take(1, mapper)
     update.entered.wait()
@@ -178,7 +178,7 @@ def test_scans_that_come_during_an_update_are_mapped_together_and_each_once(worl
 
 
 def test_more_scans_than_may_wait_are_dropped_from_the_oldest_and_counted(world, gate):
-    mapper = world.start(SurfaceMapperNode, grid_size=100, integrate="always", queue_size=5)
+    mapper = world.start(SurfaceMapperNode, grid_size=100, robust=False, integrate="always", queue_size=5)
     camera, update = Camera(world), gate(SurfaceMapper, "belief")
     camera.take(1, mapper)
     update.entered.wait()
@@ -191,7 +191,7 @@ def test_more_scans_than_may_wait_are_dropped_from_the_oldest_and_counted(world,
 
 
 def test_a_long_stream_with_calls_in_between_loses_and_repeats_no_scan(world):
-    mapper = world.start(SurfaceMapperNode, grid_size=100, integrate="always")
+    mapper = world.start(SurfaceMapperNode, grid_size=100, robust=False, integrate="always")
     camera = Camera(world)
     client = AsyncParameterClient(world.peer, mapper.get_name())
     world.spin_until(client.services_are_ready, "the parameter services")

@@ -268,8 +268,9 @@ def test_the_end_is_summed_up_in_a_line(world, logged):
 
 
 def test_with_the_certificate_every_number_of_the_coverage_is_its_mean(world, logged):
-    world.start(NbvPlannerNode, **ENDLESS, certify=True, certificate_shapes=20, target_coverage=0.02,
-                certificate_margin=0.0)  # fmt: skip
+    world.start(NbvPlannerNode, **{
+        **ENDLESS, "certify": True, "certificate_shapes": 20, "target_coverage": 0.02, "certificate_margin": 0.0,
+    })
     measured = with_evidence(belief_of(4.0, 6.0, size=200, hits=1))
     robot = Robot(world, belief=lambda _: measured).begin(measured)
     done = robot.status("DONE")

@@ -471,7 +471,9 @@ def partly_measured(views: int) -> SurfaceBelief:
 
 def decision_by(prior: Prior, belief: SurfaceBelief) -> float:
     """What the best first view is worth to the core planner if it draws shapes from this prior."""
-    settings = PlannerSettings(**{name: FIXED[name] for name in ("objective", "shape_prior", "shapes", "shape_grid")})
+    settings = PlannerSettings(planner="greedy", **{
+        name: FIXED[name] for name in ("objective", "shape_prior", "shapes", "shape_grid")
+    })
     planner = planner_named(settings, Scene(), circle(ViewSpaceSettings(num_views=20)), prior=prior)
     return planner.decide(belief, current_view=at(0.0)).utility
 

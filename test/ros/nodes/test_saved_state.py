@@ -18,7 +18,7 @@ from std_srvs.srv import SetBool, Trigger
 from test_depth_camera import SMALL as CAMERA
 from test_depth_camera import Listener
 from test_nbv_planner import ENDLESS, PRIOR, Robot
-from test_surface_mapper import GRID, HERE, MS, THERE, Feed, stamp_of, surface_of
+from test_surface_mapper import HERE, MS, PLAIN, THERE, Feed, stamp_of, surface_of
 
 from nbv_planner.episode.parameters import fixed_settings
 from nbv_planner.mapping.saved import SavedState, read_state, write_state
@@ -42,7 +42,7 @@ def session_file(tmp_path):
 
 
 def start_mapper(world, file, **parameters) -> SurfaceMapperNode:
-    return world.start(SurfaceMapperNode, grid_size=GRID, map_file=str(file), **parameters)
+    return world.start(SurfaceMapperNode, **{**PLAIN, "map_file": str(file), **parameters})
 
 
 def one_view(world, file, **parameters) -> tuple[SurfaceMapperNode, Feed]:
@@ -152,7 +152,7 @@ def test_save_and_load_are_services_that_say_what_happened(world, map_file, tmp_
 
 
 def test_without_a_file_saving_and_loading_are_refused_with_the_remedy(world):
-    world.start(SurfaceMapperNode, grid_size=GRID)
+    world.start(SurfaceMapperNode, **PLAIN)
     world.start(NbvPlannerNode, **ENDLESS)
     for node, parameter in (("surface_mapper", "map_file"), ("nbv_planner", "state_file")):
         for service in ("save", "load"):

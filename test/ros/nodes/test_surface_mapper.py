@@ -34,6 +34,7 @@ from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
 SCENE = Scene()
 CAMERA = SimulatedCamera(parse_object("polygon:star", SCENE), SCENE, SensorSettings(num_beams=31))
 GRID = 100
+PLAIN = {"grid_size": GRID, "robust": False}  # updates that depend on the scans alone
 MS = 1_000_000
 HERE, THERE = view_pose(1.0), view_pose(2.5)
 
@@ -93,7 +94,7 @@ def stamp_of(msg) -> int:
 
 
 def test_prior_is_published_once_a_scan_has_found_its_pose(world):
-    mapper = world.start(SurfaceMapperNode, grid_size=GRID)
+    mapper = world.start(SurfaceMapperNode, **PLAIN)
     feed = Feed(world)
     feed.scan(10 * MS, scan_at(HERE))
     world.spin_until(lambda: "scan" not in world.diagnosis(mapper).message, "the scan to be heard")
@@ -112,7 +113,7 @@ def test_prior_is_published_once_a_scan_has_found_its_pose(world):
 def test_a_lidar_mounted_upside_down_gives_the_same_surface(world):
     beliefs = []
     for namespace, as_sent in (("upright/", lambda msg: msg), ("turned/", clockwise)):
-        world.start(SurfaceMapperNode, cli_args=["--ros-args", "-r", f"__ns:=/{namespace[:-1]}"], grid_size=GRID)
+        world.start(SurfaceMapperNode, cli_args=["--ros-args", "-r", f"__ns:=/{namespace[:-1]}"], **PLAIN)
         feed = Feed(world, namespace)
         feed.goal(5 * MS, HERE)
         feed.send_scan(as_sent(conversions.scan_to_msg(scan_at(HERE), header("camera", 10 * MS))))
@@ -127,7 +128,7 @@ def test_a_lidar_mounted_upside_down_gives_the_same_surface(world):
 
 
 def test_exactly_the_scans_taken_at_the_goal_since_it_was_given_count(world):
-    mapper = world.start(SurfaceMapperNode, grid_size=GRID, scans_per_view=3)
+    mapper = world.start(SurfaceMapperNode, **PLAIN, scans_per_view=3)
     feed = Feed(world)
     feed.pair(50 * MS, HERE, 0)  # at the goal, but before it was given
     feed.pair(99 * MS, HERE, 1)
@@ -153,7 +154,7 @@ def test_exactly_the_scans_taken_at_the_goal_since_it_was_given_count(world):
 
 
 def test_scans_of_one_view_are_one_round_of_the_schedule(world):
-    mapper = world.start(SurfaceMapperNode, grid_size=GRID, scans_per_view=3, confidence="schedule")
+    mapper = world.start(SurfaceMapperNode, **PLAIN, scans_per_view=3, confidence="schedule")
     feed = Feed(world)
     feed.goal(100 * MS, HERE)
     for number in (0, 1, 2):
@@ -164,7 +165,7 @@ def test_scans_of_one_view_are_one_round_of_the_schedule(world):
 
 def test_a_kernel_without_markov_structure_is_mapped_by_the_dense_solution_and_says_so(world):
     mapper = world.start(
-        SurfaceMapperNode, grid_size=GRID, kernel="rbf", periodisation="approximate", kappa=2
+        SurfaceMapperNode, **PLAIN, kernel="rbf", periodisation="approximate", kappa=2
     )
     feed = Feed(world)
     feed.goal(100 * MS, HERE)
@@ -174,7 +175,7 @@ def test_a_kernel_without_markov_structure_is_mapped_by_the_dense_solution_and_s
 
 
 def test_two_of_three_scans_are_not_mapped_yet(world):
-    mapper = world.start(SurfaceMapperNode, grid_size=GRID, scans_per_view=3)
+    mapper = world.start(SurfaceMapperNode, **PLAIN, scans_per_view=3)
     feed = Feed(world)
     feed.goal(100 * MS, HERE)
     feed.pair(110 * MS, HERE, 0)
@@ -187,7 +188,7 @@ def test_two_of_three_scans_are_not_mapped_yet(world):
 
 @pytest.mark.parametrize("order", itertools.permutations(("scan", "pose", "goal")), ids="-".join)
 def test_scan_pose_and_goal_may_come_in_any_order(world, order):
-    world.start(SurfaceMapperNode, grid_size=GRID)
+    world.start(SurfaceMapperNode, **PLAIN)
     feed = Feed(world)
     send = {
         "scan": lambda: feed.scan(110 * MS, scan_at(HERE)),
@@ -202,7 +203,7 @@ def test_scan_pose_and_goal_may_come_in_any_order(world, order):
 
 
 def test_the_same_goal_again_maps_nothing_twice(world):
-    mapper = world.start(SurfaceMapperNode, grid_size=GRID)
+    mapper = world.start(SurfaceMapperNode, **PLAIN)
     feed = Feed(world)
     feed.goal(100 * MS, HERE)
     feed.pair(110 * MS, HERE, 0)
@@ -215,7 +216,7 @@ def test_the_same_goal_again_maps_nothing_twice(world):
 
 
 def test_scans_without_a_pose_of_their_time_are_counted(world):
-    mapper = world.start(SurfaceMapperNode, grid_size=GRID, queue_size=2)
+    mapper = world.start(SurfaceMapperNode, **PLAIN, queue_size=2)
     feed = Feed(world)
     for number in range(3):
         feed.scan((10 + number) * MS, scan_at(HERE))
@@ -226,7 +227,7 @@ def test_scans_without_a_pose_of_their_time_are_counted(world):
 
 
 def test_beams_left_out_are_counted_by_reason(world):
-    mapper = world.start(SurfaceMapperNode, grid_size=GRID)
+    mapper = world.start(SurfaceMapperNode, **PLAIN)
     feed = Feed(world)
     scan = scan_at(HERE)
     scan.ranges[:6] = [float("nan"), float("-inf"), 0.0, -1.0, 9.9, 0.1]
@@ -240,7 +241,7 @@ def test_beams_left_out_are_counted_by_reason(world):
 
 
 def test_a_stream_of_malformed_messages_is_counted_by_reason_and_changes_no_bit_of_the_belief(world):
-    mapper = world.start(SurfaceMapperNode, grid_size=GRID, scans_per_view=2)
+    mapper = world.start(SurfaceMapperNode, **PLAIN, camera_frame="camera", scans_per_view=2)
     feed = Feed(world)
     expected: dict[str, int] = {}
 
@@ -282,7 +283,7 @@ def test_a_stream_of_malformed_messages_is_counted_by_reason_and_changes_no_bit_
 
 
 def test_an_empty_camera_frame_takes_scans_of_the_frame_of_the_first_one(world):
-    mapper = world.start(SurfaceMapperNode, grid_size=GRID, camera_frame="")
+    mapper = world.start(SurfaceMapperNode, **PLAIN, camera_frame="")
     feed = Feed(world)
     feed.send_scan(conversions.scan_to_msg(scan_at(HERE), header("lidar_7", 10 * MS)))
     feed.pose(10 * MS, HERE)
@@ -299,7 +300,7 @@ def test_an_empty_camera_frame_takes_scans_of_the_frame_of_the_first_one(world):
 
 
 def test_reset_forgets_everything_and_publishes_the_prior(world):
-    mapper = world.start(SurfaceMapperNode, grid_size=GRID)
+    mapper = world.start(SurfaceMapperNode, **PLAIN)
     feed = Feed(world)
     feed.goal(100 * MS, HERE)
     feed.pair(110 * MS, HERE)
@@ -318,7 +319,7 @@ def test_reset_forgets_everything_and_publishes_the_prior(world):
 
 
 def test_diagnostics_warn_and_name_the_missing_inputs(world):
-    mapper = world.start(SurfaceMapperNode, grid_size=GRID, input_timeout=0.2)
+    mapper = world.start(SurfaceMapperNode, **PLAIN, input_timeout=0.2)
     feed = Feed(world)
     world.spin_until(lambda: world.diagnosis(mapper).level == DiagnosticStatus.WARN, "the warning")
     assert world.diagnosis(mapper).message == (
@@ -337,7 +338,7 @@ def test_diagnostics_warn_and_name_the_missing_inputs(world):
 
 
 def test_malformed_scans_alone_do_not_count_as_an_input(world):
-    mapper = world.start(SurfaceMapperNode, grid_size=GRID, input_timeout=0.2)
+    mapper = world.start(SurfaceMapperNode, **PLAIN, input_timeout=0.2)
     feed = Feed(world)
     scan = conversions.scan_to_msg(scan_at(HERE), header("camera", 0))
     feed.send_scan(malformed_scans(scan)["no ranges"][1])
@@ -349,7 +350,7 @@ def test_malformed_scans_alone_do_not_count_as_an_input(world):
 
 
 def test_diagnostics_are_ok_while_scans_and_poses_come(world):
-    mapper = world.start(SurfaceMapperNode, grid_size=GRID, input_timeout=1000.0)
+    mapper = world.start(SurfaceMapperNode, **PLAIN, input_timeout=1000.0)
     feed = Feed(world)
     feed.pair(10 * MS, HERE)
     feed.surface(1)
@@ -358,7 +359,7 @@ def test_diagnostics_are_ok_while_scans_and_poses_come(world):
 
 
 def test_the_newest_surface_reaches_a_late_subscriber_alone(world):
-    world.start(SurfaceMapperNode, grid_size=GRID)
+    world.start(SurfaceMapperNode, **PLAIN)
     feed = Feed(world)
     feed.goal(100 * MS, HERE)
     feed.pair(110 * MS, HERE)
@@ -371,7 +372,7 @@ def test_the_newest_surface_reaches_a_late_subscriber_alone(world):
 
 
 def test_scans_of_a_best_effort_driver_are_heard(world):
-    world.start(SurfaceMapperNode, grid_size=GRID)
+    world.start(SurfaceMapperNode, **PLAIN)
     feed = Feed(world)
     send = world.speaker(LaserScan, "scan", qos.sensor_data())
     send(conversions.scan_to_msg(scan_at(HERE), header("camera", 10 * MS)))
@@ -381,7 +382,7 @@ def test_scans_of_a_best_effort_driver_are_heard(world):
 
 def test_topics_follow_namespace_and_remapping(world):
     arguments = ["--ros-args", "-r", "__ns:=/cell", "-r", "scan:=lidar/front"]
-    mapper = world.start(SurfaceMapperNode, cli_args=arguments, grid_size=GRID)
+    mapper = world.start(SurfaceMapperNode, cli_args=arguments, **PLAIN)
     found = world.diagnosis(mapper).message
     assert "/cell/lidar/front (sensor_msgs/msg/LaserScan; best effort, volatile): nobody publishes it" in found
     assert "/cell/camera_pose" in found
