@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nbv_planner.errors import MeasurementError
-from nbv_planner.geometry import TWO_PI, FloatArray, cartesian_to_polar
+from nbv_planner.geometry import TWO_PI, FloatArray, angle_difference, cartesian_to_polar
 from nbv_planner.mapping.belief import Measurements, SurfaceBelief, once_around
 from nbv_planner.mapping.checks import Check, CheckSettings, Level
 from nbv_planner.mapping.checks.overlap import IN_A_ROW, Outline, Residuals, ViewData, displacement_scores, in_rows
@@ -73,10 +73,11 @@ def beyond_bounds(scan: Scan, pose: CameraPose, scene: Scene, noise: RangeNoise)
 
 def covered_parts(scan: Scan, scene: Scene) -> tuple[float, float]:
     """Parts of the declared field of view and of the declared range that the valid beams of a scan cover."""
-    valid = scan.bearings[~(np.isnan(scan.ranges) | np.isneginf(scan.ranges))]
+    sensor, beam = scene.sensor, scan.angle_increment
+    valid = angle_difference(scan.bearings[~(np.isnan(scan.ranges) | np.isneginf(scan.ranges))], 0.0)
+    valid = valid[(valid > sensor.bearing_min - beam) & (valid < sensor.bearing_max + beam)]
     if len(valid) == 0:
         return 0.0, 0.0
-    sensor, beam = scene.sensor, scan.angle_increment
     width = min(valid.max() + beam, sensor.bearing_max) - max(valid.min() - beam, sensor.bearing_min)
     declared = sensor.bearing_max - sensor.bearing_min
     return min(max(float(width) / declared, 0.0), 1.0), min(scan.range_max / sensor.range_max, 1.0)
