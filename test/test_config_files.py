@@ -356,7 +356,7 @@ def test_shared_geometry_is_given_once():
     for path in SHIPPED:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
         shared = set(content.pop("/**")["ros__parameters"])
-        assert shared >= {"radius_min", "radius_max", "view_distance", "field_of_view", "range_max", "pixel_size"}
+        assert shared >= {"radius_min", "radius_max", "view_distance", "pixel_size"}
         for section in content.values():
             assert not shared & set(section["ros__parameters"])
 

@@ -40,6 +40,9 @@ EVIDENCE_LAYOUT = [(name, "f4") for name in ("evidence_angle", "evidence_radius"
 """Further fields of a `surface` cloud, present if the mapper publishes evidence."""
 PRIOR_LAYOUT = [("prior", "f8")]
 """Field of a `surface` cloud whose first values are the numbers of the mapper's prior; NaN at the other points."""
+SENSOR_LAYOUT = [("sensor", "f8")]
+"""Field of a `surface` cloud whose first values are :data:`SENSOR_NAMES` of the mapper; NaN at the other points."""
+SENSOR_NAMES = ("field_of_view", "range_min", "range_max")
 CHECKS_LAYOUT = [(name, "f4") for name in ("check_score", "check_limit", "check_level")]
 """Fields of a `surface` cloud: results of the checks at the first points, in the order of
 :data:`nbv_planner.mapping.checks.KINDS`; a level of NaN where a check was not made, and at all other points."""
@@ -254,6 +257,20 @@ def prior_from_msg(msg: Any) -> PriorSettings | None:
         return PriorSettings.from_numbers(numbers)
     except ValueError as error:  # also fewer points than a prior has numbers
         raise InputRejectedError("prior", f"the surface carries no usable prior: {error}") from error
+
+
+def sensor_from_msg(msg: Any) -> dict[str, float]:
+    """Read the sensor that a `surface` cloud carries, by :data:`SENSOR_NAMES`; nothing without one.
+
+    Raises:
+        InputRejectedError: `sensor` (no positive numbers) or `layout`.
+    """
+    if not _has(msg, SENSOR_LAYOUT):
+        return {}
+    numbers = _table(msg, SENSOR_LAYOUT)["sensor"][: len(SENSOR_NAMES)].tolist()
+    if len(numbers) < len(SENSOR_NAMES) or not all(0.0 <= number < math.inf for number in numbers):
+        raise InputRejectedError("sensor", f"the surface carries no usable sensor: {numbers}")
+    return dict(zip(SENSOR_NAMES, numbers, strict=True))
 
 
 @dataclass(frozen=True, eq=False)

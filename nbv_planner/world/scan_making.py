@@ -1,8 +1,8 @@
-"""Scans from depth images and point clouds: the nearest surface at each bearing, within a band of heights.
+r"""Scans from depth images and point clouds: the nearest surface at each bearing, within a band of heights.
 
 The axes are those of a camera that looks ahead along x, with y to the left and z up (REP 103); heights count from its
-origin. A pixel in the column u of a pinhole camera has the bearing :math:`β = \\arctan((c_x - u) / f_x)` and, at the
-depth Z, the range :math:`Z / \\cosβ` in the plane and the height :math:`Z (c_y - v) / f_y`.
+origin. A pixel in the column u of a pinhole camera has the bearing :math:`β = \arctan((c_x - u) / f_x)` and, at the
+depth Z, the range :math:`Z / \cosβ` in the plane and the height :math:`Z (c_y - v) / f_y`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class ScanMakerSettings(Settings):
         0.01, "point_cloud: angle from beam to beam, no less than between the points.", unit="rad", ge=1e-4, le=1.0
     )
     cloud_axes: str = setting(
-        "auto", "point_cloud: optical (z ahead, x right) or body (x ahead, z up); auto: by optical in the frame's name.",
+        "auto", "point_cloud: optical (z ahead, x right), body (x ahead, z up), auto: optical in the frame's name.",
         choices=("auto", "optical", "body"),
     )
 
@@ -87,8 +87,8 @@ def scan_of_depth(depth: FloatArray, camera: Pinhole, settings: ScanMakerSetting
     """Scan of a depth image, one beam for each pixel at its centre; limits of the range are not known from it.
 
     Each beam has the nearest depth in the band of the column at its bearing, which is off by half a pixel at most. A
-    column without any is `+inf` or NaN (`empty_is_free`), NaN too if the image does not show what is straight ahead, and
-    `-inf` if a pixel of it is closer than the camera measures (`-inf`, REP 117).
+    column without any is `+inf` or NaN (`empty_is_free`), also NaN if the image does not show what is straight ahead,
+    and `-inf` if a pixel of it is closer than the camera measures (`-inf`, REP 117).
 
     Args:
         depth: distance along the optical axis, shape (H, W), metres; 0, NaN and `+inf` are no return.

@@ -37,7 +37,7 @@ def prefix(tmp_path_factory):
     marker.touch()
     library = prefix / "lib" / "nbv_planner"
     library.mkdir(parents=True)
-    for name in ("depth_camera", "surface_mapper", "nbv_planner", "turntable"):
+    for name in ("depth_camera", "surface_mapper", "nbv_planner", "turntable", "scan_maker"):
         script = library / name
         script.write_text(
             f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {str(ROOT)!r})\n"

@@ -128,8 +128,8 @@ def test_what_is_no_depth_stays_none():
 
 
 @pytest.mark.parametrize(("changes", "reason"), [
-    ({"encoding": "rgb8"}, "encoding"), ({"encoding": ""}, "encoding"), ({"step": 7}, "layout"), ({"height": 3}, "layout"),
-    ({"width": 5}, "layout"), ({"data": array.array("B", bytes(31))}, "layout"),
+    ({"encoding": "rgb8"}, "encoding"), ({"encoding": ""}, "encoding"), ({"step": 7}, "layout"),
+    ({"height": 3}, "layout"), ({"width": 5}, "layout"), ({"data": array.array("B", bytes(31))}, "layout"),
 ])  # fmt: skip
 def test_images_that_cannot_be_used_are_refused(changes, reason):
     good = image(np.ones((2, 4)), "32FC1")

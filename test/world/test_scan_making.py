@@ -113,7 +113,8 @@ def test_any_image_gives_a_scan_of_depths_that_it_holds(rows, columns, focal, cx
     camera = Pinhole(focal, focal, cx, cy)
     scan = scan_of_depth(depth, camera, ScanMakerSettings(band_above=20.0, band_below=20.0))
     ends = np.sort(np.arctan((cx - np.array([0.0, columns - 1.0])) / focal))
-    assert ends[0] - 1e-9 <= scan.bearings[0] and scan.bearings[-1] <= ends[1] + 1e-9
+    assert ends[0] - 1e-9 <= scan.bearings[0]
+    assert scan.bearings[-1] <= ends[1] + 1e-9
     for bearing, found in zip(scan.bearings, scan.ranges, strict=True):
         if np.isfinite(found):
             column = np.abs(np.arctan((cx - np.arange(columns)) / focal) - bearing).argmin()
