@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parent))  # `import launched` in every import mode
 ROOT = Path(__file__).parents[2]
 
 LAUNCH = """
