@@ -209,7 +209,7 @@ def description(
     config: str, nodes: Sequence[str], topics: Sequence[str] = (), *,
     arguments: Mapping[str, tuple[str, str]] | None = None, beside: Sequence[Any] = (),
 ) -> LaunchDescription:
-    """Describe a launch of `nodes`, and of scan_maker where that is asked for, with an argument `<topic>_topic` for each of the `topics`.
+    """Describe a launch of `nodes`, and of scan_maker where asked for, with `<topic>_topic` for each of the `topics`.
 
     A given parameter file is laid over the shipped `config` (a name below config/). Further `arguments` have a default
     and a description each; `beside` is what else is started.

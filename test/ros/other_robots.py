@@ -1,7 +1,7 @@
 """Robots of another make, each a process of its own: with a 2D lidar, and with a depth camera.
 
-They import nothing of the package but the ray caster, to see the world. They need a moment before they set out, drive at
-a finite speed, and know their own topics and frames only.
+They import nothing of the package but the ray caster, to see the world. They need a moment before they set out, drive
+at a finite speed, and know their own topics and frames only.
 """
 
 from __future__ import annotations

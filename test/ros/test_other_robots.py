@@ -86,8 +86,9 @@ def episode(world, start, tmp_path):
     def run(recipe: str, robot: str, nodes: tuple[str, ...], *more: str) -> Judged:
         file = EXAMPLES / recipe / "params.yaml"
         start("other_robots", robot)
+        arguments = ["--ros-args", "--params-file", str(file), *renamed(recipe), *more]
         for name in nodes:
-            start("nbv_planner.ros.executables", name, "--ros-args", "--params-file", str(file), *renamed(recipe), *more)
+            start("nbv_planner.ros.executables", name, *arguments)
 
         def done() -> bool:
             return bool(statuses) and status_values(statuses[-1])["state"] == "DONE"
