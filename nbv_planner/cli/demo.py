@@ -6,7 +6,14 @@ import argparse
 from contextlib import nullcontext
 
 from nbv_planner.bags.writer import BagWriter
-from nbv_planner.cli.options import add_episode_options, episode_config, episode_folder, parameters_from, require_ros
+from nbv_planner.cli.options import (
+    add_episode_options,
+    episode_config,
+    episode_folder,
+    parameters_from,
+    require_ros,
+    say_derived,
+)
 from nbv_planner.cli.output import EXIT_CODES, finish, print_header, print_view, say, stopped
 from nbv_planner.episode.judge import EpisodeJudge
 from nbv_planner.episode.parameter_files import Parameters, dump_parameters
@@ -39,6 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
     judge = Simulation(config).judge  # refuses here what the nodes would refuse
     require_ros("nbv-planner simulate needs no ROS")
     with held_signals() as came, episode_folder(arguments, config) as results:
+        say_derived(parameters)
         lead(parameters)
         (results.folder / "parameters.yaml").write_text(dump_parameters(parameters), encoding="utf-8")
         termination = _run_nodes(results, config, judge, arguments, parameters, came)

@@ -27,7 +27,7 @@ from rclpy.parameter_client import AsyncParameterClient
 from launch import LaunchContext, LaunchDescription
 from nbv_planner.episode.messages import RECORDED_TOPICS, full_name
 from nbv_planner.episode.parameter_files import Parameters, lay_over, load_parameters, shared_file, values_for
-from nbv_planner.episode.parameters import BESIDE, NODE_SETTINGS, STATE_FILES
+from nbv_planner.episode.parameters import STATE_FILES
 from nbv_planner.errors import ConfigFileError
 from nbv_planner.planning.objectives import EXPECTED, OBJECTIVES, TRUTH_OBJECTIVES
 from nbv_planner.planning.planners import PLANNERS, PlannerSettings
@@ -35,7 +35,6 @@ from nbv_planner.planning.planners.planner import named_choice
 from nbv_planner.planning.session import SessionSettings
 from nbv_planner.ros.io.recorder import NAME
 from nbv_planner.system import python_command
-from nbv_planner.world.scale import scaled
 from nbv_planner.world.scan_making import SCAN_SOURCES
 
 PLANNING = ("surface_mapper", "nbv_planner")
@@ -131,16 +130,6 @@ def planner_parameters(given: Mapping[str, str]) -> dict[str, Any]:
     return found["nbv_planner"]
 
 
-def shipped_values(given: Mapping[str, str], name: str) -> dict[str, Any]:
-    """Values of the shipped file for a node, without its lengths if the given file has another scene.
-
-    These follow from that scene where they are not given; see :mod:`nbv_planner.world.scale`.
-    """
-    values, lengths = values_for(given["shipped"], name), scaled({}, {**NODE_SETTINGS, **BESIDE}[name])
-    other = "radius_max" in _given_values(given, name)
-    return {key: value for key, value in values.items() if not (other and key in lengths)}
-
-
 def _given_values(given: Mapping[str, str], name: str) -> dict[str, Any]:
     """Values of the given file for a node; none of a file that only ROS can read."""
     with suppress(ConfigFileError):
@@ -171,6 +160,10 @@ ARGUMENTS = {
         f"nbv-planner simulate only); of greedy where that planner has none{_FROM_FILE}."
     ),
     "planner": ("", f"Planner: {', '.join(PLANNERS)}{_FROM_FILE}."),
+    "radius_max": ("", f"Greatest radius of the object, m{_FROM_FILE}; lengths that are not there follow from it."),
+    "view_distance": ("", f"Distance of the camera from the centre, m{_FROM_FILE}."),
+    "noise_std": ("", f"Standard deviation of a range, m{_FROM_FILE}."),
+    "max_views": ("", f"Number of views after which it ends{_FROM_FILE}."),
     "object": ("", f"True object, for example polygon:star or ellipse:a=6,b=4{_FROM_FILE}."),
     "seed": ("", f"Seed of the simulated sensor noise{_FROM_FILE}."),
     "record": ("false", "Record a bag of everything from which the episode can be understood (true, false)."),
@@ -189,7 +182,14 @@ ARGUMENTS = {
     "rviz": ("false", "Start RViz too, with the displays of this package (true, false)."),
 }
 """Launch arguments by name: default and description."""
-_OVERRIDES = {"depth_camera": {"object": str, "seed": int}, "nbv_planner": {"objective": str, "planner": str}}
+_SCENE = {"radius_max": float, "view_distance": float}
+_OVERRIDES: dict[str, dict[str, type]] = {
+    "depth_camera": {"object": str, "seed": int, "noise_std": float, **_SCENE},
+    "surface_mapper": {"noise_std": float, **_SCENE},
+    "nbv_planner": {"objective": str, "planner": str, "max_views": int, **_SCENE},
+    "turntable": _SCENE,
+    "scan_maker": {"scan_source": str, **_SCENE},
+}
 
 
 def declared(arguments: Mapping[str, tuple[str, str]]) -> list[DeclareLaunchArgument]:
@@ -214,8 +214,9 @@ def description(
     A given parameter file is laid over the shipped `config` (a name below config/). Further `arguments` have a default
     and a description each; `beside` is what else is started.
     """
-    unused = {name for node, names in _OVERRIDES.items() if node not in nodes for name in names}
-    unused |= {"scan_source"} if "depth_camera" in nodes else set()
+    able = nodes if "depth_camera" in nodes else [*nodes, "scan_maker"]
+    unused = {name for names in _OVERRIDES.values() for name in names}
+    unused -= {name for node in able for name in _OVERRIDES.get(node, ())}
     used = {name: value for name, value in ARGUMENTS.items() if name not in unused}
     named = {f"{topic.strip('/')}_topic": (topic, f"Name that the topic {topic} has here.") for topic in topics}
     renamed = [
@@ -245,7 +246,7 @@ def _nodes(context: LaunchContext, shipped: str, names: Sequence[str]) -> list[E
     more = [_rviz(given)] if is_true("rviz", given) else []
     source = given["scan_source"] or _given_values(given, "scan_maker").get("scan_source", "laser_scan")
     if source != "laser_scan" and "depth_camera" not in names:
-        more.append(node("scan_maker", given, {"scan_source": source}))
+        more.append(node("scan_maker", given))
     if not is_true("record", given):
         return [*(node(name, given) for name in names), *more]
     others = int(planner_parameters(given).get("goal_subscribers", SessionSettings().goal_subscribers))
@@ -266,10 +267,7 @@ def node(
         folder.mkdir(parents=True, exist_ok=True)
         parameter, file = STATE_FILES[name]
         overrides.update({parameter: str(folder / file), "episode": given["episode"] or _LAUNCHED})
-    try:
-        typed = {key: kind(given[key]) for key, kind in _OVERRIDES.get(name, {}).items() if given[key]}
-    except ValueError as error:
-        raise ValueError(f"seed: {given['seed']!r} must be an integer") from error
+    typed = {key: _typed(key, given[key], kind) for key, kind in _OVERRIDES.get(name, {}).items() if given[key]}
     chosen = {}
     if name == "nbv_planner":
         chosen["planner"] = planner_parameters(given).get("planner", PlannerSettings().planner)
@@ -277,7 +275,7 @@ def node(
     files = [given["params_file"]]
     if given["shipped"] not in ("", *files):
         # Under `/**`: ROS goes by section before it goes by file, and any section of the given file is to win.
-        base = {"/**": {"ros__parameters": {**shipped_values(given, name), **chosen}}}
+        base = {"/**": {"ros__parameters": {**values_for(given["shipped"], name), **chosen}}}
         files.insert(0, str(_written("shipped_", base)))
     overrides.update(typed)
     ends, respawn = is_true("exit_when_done", given), is_true("respawn", given)
@@ -293,6 +291,14 @@ def node(
         additional_env={"OPENBLAS_NUM_THREADS": "1"},
         respawn=respawn, respawn_delay=_DELAY, on_exit=partial(_on_exit, ends, respawn),
     )
+
+
+def _typed(name: str, text: str, kind: type) -> Any:
+    try:
+        return kind(text)
+    except ValueError as error:
+        expected = "an integer" if kind is int else "a number"
+        raise ValueError(f"{name}: {text!r} must be {expected}") from error
 
 
 def _rviz(given: dict[str, str]) -> Node:

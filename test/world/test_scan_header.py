@@ -24,8 +24,8 @@ def scan(low: float, high: float, beams: int = 101, *, range_min: float = 0.1, r
 
 @pytest.mark.parametrize(("low", "high", "field"), [
     (-0.4, 0.4, 0.8), (-0.4, 0.6, 0.8), (-0.6, 0.4, 0.8), (-0.1, 3.0, 0.2), (-math.pi, math.pi, WIDEST),
-    (0.0, 2 * math.pi, WIDEST), (-2 * math.pi, 0.0, WIDEST), (-2.36, 2.36, WIDEST), (2 * math.pi - 0.3, 2 * math.pi + 0.3, 0.6),
-    (-4.0 * math.pi - 0.2, -4.0 * math.pi + 0.3, 0.4),
+    (0.0, 2 * math.pi, WIDEST), (-2 * math.pi, 0.0, WIDEST), (-2.36, 2.36, WIDEST),
+    (2 * math.pi - 0.3, 2 * math.pi + 0.3, 0.6), (-4.0 * math.pi - 0.2, -4.0 * math.pi + 0.3, 0.4),
 ])  # fmt: skip
 def test_the_field_of_view_is_the_cone_about_the_line_of_sight_that_may_hold_the_object(low, high, field):
     said, unknown = said_by(scan(low, high), SCENE)
@@ -52,7 +52,9 @@ def test_a_range_that_is_not_stated_is_not_said():
     assert unknown == ("range_min", "range_max")
 
 
-@given(st.floats(-7.0, 7.0), st.floats(0.01, 2 * math.pi), st.integers(2, 400), st.floats(0.0, 3.0), st.floats(0.1, 90.0))
+@given(
+    st.floats(-7.0, 7.0), st.floats(0.01, 2 * math.pi), st.integers(2, 400), st.floats(0.0, 3.0), st.floats(0.1, 90.0)
+)
 def test_what_is_said_makes_a_scene_whose_cone_the_beams_fill(low, sweep, beams, near, more):
     header = scan(low, low + sweep, beams, range_min=near, range_max=near + more)
     said, _ = said_by(header, dataclasses.replace(SCENE, range_min=0.01, range_max=1000.0))

@@ -38,7 +38,7 @@ PLANNER_CHOICE = ("planner", "objective", "phase_one_objective")
 class PlannerSettings(ShapeSettings):
     """Which planner, which objective, and further criteria."""
 
-    planner: str = setting("greedy", "Planner.", choices=PLANNERS)
+    planner: str = setting("rollout", "Planner.", choices=PLANNERS)
     objective: str = setting(
         "IOA", "Objective that ranks the candidate views; in two_phase that of phase 2. rollout takes EMC.",
         choices=OBJECTIVE_INFO,

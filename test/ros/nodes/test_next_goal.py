@@ -1,4 +1,4 @@
-"""The next goal is given as soon as the last scan that a view needs is mapped: a slow robot has all the time there is."""
+"""The next goal is given as soon as the last scan that a view needs is mapped, however slow the robot is."""
 
 from __future__ import annotations
 
