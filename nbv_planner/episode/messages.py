@@ -380,6 +380,7 @@ class RecordedDecision:
     coverage_estimate: float = math.nan  #: estimated coverage before this view; NaN if not given.
     view_distance: float | None = None  #: distance of the view from the centre, metres; None on the view circle.
     view_turn: float = 0.0  #: its line of sight against the direction to the centre, radians.
+    decided_by: str = ""  #: the rule that chose, as :attr:`~nbv_planner.planning.planners.Decision.decided_by`.
 
     def view(self, circle: float) -> View:
         """The view, where the view circle has the radius `circle`, metres."""
@@ -402,6 +403,7 @@ def decision_from_values(values: Mapping[str, str]) -> RecordedDecision:
             int(values["round"]), int(values["goal_stamp"]), place.pop("view_angle"), float(values["utility"]),
             float(values["planning_milliseconds"]), None if surface is None else int(surface),
             _optional(values, "runner_up"), _optional(values, "margin"), _coverage(values)[0], **place,
+            decided_by=values.get("decided_by", ""),
         )
 
 

@@ -157,7 +157,8 @@ def test_scans_without_a_transform_are_dropped_and_counted(world):
 
 def test_the_planner_takes_its_pose_from_transforms_and_sees_the_arrival(world):
     planner = world.start(
-        NbvPlannerNode, pose_source="tf", camera_frame="laser", objective="U", num_views=20, goal_subscribers=1
+        NbvPlannerNode, pose_source="tf", camera_frame="laser", objective="U", certify=False, num_views=20,
+        goal_subscribers=1,
     )
     tree = Tree(world)
     statuses = world.listen(DiagnosticStatus, "nbv_planner/status", qos.latched(10))
@@ -180,7 +181,7 @@ BASED = {"pose_source": "tf", "camera_frame": "laser", "base_frame": "base"}
 
 
 def test_the_planner_looks_up_where_the_camera_is_on_its_base_and_sends_that(world):
-    planner = world.start(NbvPlannerNode, objective="U", num_views=20, goal_subscribers=1, **BASED)
+    planner = world.start(NbvPlannerNode, objective="U", certify=False, num_views=20, goal_subscribers=1, **BASED)
     tree = Tree(world)
     goals = world.listen(PoseStamped, "goal_pose")
     world.speaker(PointCloud2, "surface", qos.latched())(
@@ -197,7 +198,7 @@ def test_the_planner_looks_up_where_the_camera_is_on_its_base_and_sends_that(wor
 
 
 def test_the_planner_waits_for_the_mount_and_says_so(world):
-    world.start(NbvPlannerNode, objective="U", num_views=20, goal_subscribers=1, **{**BASED, "base_frame": "hull"})
+    world.start(NbvPlannerNode, objective="U", certify=False, num_views=20, goal_subscribers=1, **{**BASED, "base_frame": "hull"})
     statuses = world.listen(DiagnosticStatus, "nbv_planner/status", qos.latched(10))
     goals = world.listen(PoseStamped, "goal_pose")
     tree = Tree(world)

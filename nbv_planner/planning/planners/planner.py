@@ -30,6 +30,8 @@ PLANNERS = ("greedy", "two_phase", "rollout", "hybrid", "horizon", "uniform", "r
 """Names of the planners."""
 ON_SHAPES = ("rollout", "hybrid", "horizon")
 """Those that depend on posterior shapes, whatever `objective` is."""
+BLIND = ("uniform", "random")
+"""Those that take no account of an objective."""
 PLANNER_CHOICE = ("planner", "objective", "phase_one_objective")
 """Parameters that choose a planner together."""
 

@@ -111,7 +111,7 @@ def surface(**sensor) -> PointCloud2:
     ({"range_max": 0.25}, [Scene().field_of_view, 0.05, 0.25]),  # does not fit: nothing is taken
 ])  # fmt: skip
 def test_the_planner_plans_with_the_sensor_of_the_mapper(world, given, expected):
-    node = world.start(NbvPlannerNode, objective="U", num_views=20, goal_subscribers=1, **given)
+    node = world.start(NbvPlannerNode, objective="U", certify=False, num_views=20, goal_subscribers=1, **given)
     goals = world.listen(PoseStamped, "goal_pose")
     pose = world.speaker(PoseStamped, "camera_pose")
     send = world.speaker(PointCloud2, "surface", qos.latched())
@@ -125,7 +125,7 @@ def test_the_planner_plans_with_the_sensor_of_the_mapper(world, given, expected)
 
 def test_a_surface_without_a_sensor_changes_nothing_and_one_that_is_none_is_dropped(world):
     assert sensor_from_msg(conversions.belief_to_msg(BELIEF, header("object"))) == {}
-    node = world.start(NbvPlannerNode, objective="U", num_views=20)
+    node = world.start(NbvPlannerNode, objective="U", certify=False, num_views=20)
     send = world.speaker(PointCloud2, "surface", qos.latched())
     wrong = surface()
     offset = next(field.offset for field in wrong.fields if field.name == "sensor")
