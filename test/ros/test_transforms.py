@@ -198,7 +198,8 @@ def test_the_planner_looks_up_where_the_camera_is_on_its_base_and_sends_that(wor
 
 
 def test_the_planner_waits_for_the_mount_and_says_so(world):
-    world.start(NbvPlannerNode, objective="U", certify=False, num_views=20, goal_subscribers=1, **{**BASED, "base_frame": "hull"})
+    based = {**BASED, "base_frame": "hull"}
+    world.start(NbvPlannerNode, objective="U", certify=False, num_views=20, goal_subscribers=1, **based)
     statuses = world.listen(DiagnosticStatus, "nbv_planner/status", qos.latched(10))
     goals = world.listen(PoseStamped, "goal_pose")
     tree = Tree(world)
