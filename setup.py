@@ -121,6 +121,7 @@ setup(
             "surface_mapper = nbv_planner.ros.executables:surface_mapper",
             "nbv_planner = nbv_planner.ros.executables:nbv_planner",
             "turntable = nbv_planner.ros.executables:turntable",
+            "scan_maker = nbv_planner.ros.executables:scan_maker",
         ],
     },
 )

@@ -5,4 +5,5 @@ from nbv_planner.ros.launch import PLANNING, description
 
 
 def generate_launch_description() -> LaunchDescription:
-    return description("robot.yaml", PLANNING)
+    topics = ["scan", "camera_pose", "goal_pose", "/tf", "/tf_static", "image", "camera_info", "points", "echoes"]
+    return description("robot.yaml", PLANNING, topics)

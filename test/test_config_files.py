@@ -365,7 +365,7 @@ def test_shared_geometry_is_given_once():
     for path in SHIPPED:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
         shared = set(content.pop("/**")["ros__parameters"])
-        assert shared >= {"radius_max", "field_of_view", "object_frame"}
+        assert shared >= {"radius_max", "object_frame"}
         for section in content.values():
             assert not shared & set(section["ros__parameters"])
 

@@ -6,12 +6,12 @@ from collections import Counter
 
 import pytest
 
-from nbv_planner.episode.parameters import NODE_SETTINGS, TURNTABLE_SETTINGS, EpisodeConfig, config_from_parameters
+from nbv_planner.episode.parameters import BESIDE, NODE_SETTINGS, EpisodeConfig, config_from_parameters
 from nbv_planner.errors import SettingError
 from nbv_planner.settings import check_value, settings_of
 from nbv_planner.world.scene import Scene
 
-ALL = {**NODE_SETTINGS, "turntable": TURNTABLE_SETTINGS}
+ALL = {**NODE_SETTINGS, **BESIDE}
 CLASSES = sorted({cls for classes in ALL.values() for cls in classes}, key=lambda cls: cls.__name__)
 DECLARED = [
     pytest.param(node, name, default, meta, id=f"{node}.{name}")

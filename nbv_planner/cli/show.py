@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from nbv_planner.cli.options import one_of
-from nbv_planner.episode.parameters import NODE_SETTINGS, TURNTABLE_SETTINGS
+from nbv_planner.episode.parameters import BESIDE, NODE_SETTINGS
 from nbv_planner.planning.objectives import OBJECTIVE_INFO, REQUIREMENTS
 from nbv_planner.settings import Setting, settings_of
 from nbv_planner.world.scale import proportion
@@ -36,13 +36,16 @@ def objective_table() -> str:
     return "\n".join(lines)
 
 
+_WHEN = {"turntable": "where a table turns the object", "scan_maker": "where the sensor sends no LaserScan"}
+
+
 def parameter_tables() -> str:
     """Tables of all parameters: those that all nodes share first, then those of each node."""
     shared = [cls for cls in NODE_SETTINGS["depth_camera"] if all(cls in classes for classes in NODE_SETTINGS.values())]
     parts = [_table("All nodes (shared geometry is given once, under `/**`)", shared)]
     parts += [_table(f"`{node}`", [c for c in classes if c not in shared]) for node, classes in NODE_SETTINGS.items()]
-    others = [cls for cls in TURNTABLE_SETTINGS if cls not in shared]
-    return "\n\n".join([*parts, _table("`turntable`, where a table turns the object", others)])
+    parts += [_table(f"`{node}`, {when}", [c for c in BESIDE[node] if c not in shared]) for node, when in _WHEN.items()]
+    return "\n\n".join(parts)
 
 
 LISTS = {"objectives": objective_table, "parameters": parameter_tables}

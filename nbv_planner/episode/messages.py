@@ -25,6 +25,7 @@ from nbv_planner.planning.view_space import ExclusionArray
 from nbv_planner.world.objects import SurfacePoints
 from nbv_planner.world.pose import CameraPose, PoseCovariance, View
 from nbv_planner.world.scan import Scan
+from nbv_planner.world.scan_making import Pinhole
 
 # A unit quaternion sent in single precision is off by less than 1e-6; one left at zero by 1.
 _QUATERNION_TOLERANCE = 1e-3
@@ -39,6 +40,9 @@ EVIDENCE_LAYOUT = [(name, "f4") for name in ("evidence_angle", "evidence_radius"
 """Further fields of a `surface` cloud, present if the mapper publishes evidence."""
 PRIOR_LAYOUT = [("prior", "f8")]
 """Field of a `surface` cloud whose first values are the numbers of the mapper's prior; NaN at the other points."""
+SENSOR_LAYOUT = [("sensor", "f8")]
+"""Field of a `surface` cloud whose first values are :data:`SENSOR_NAMES` of the mapper; NaN at the other points."""
+SENSOR_NAMES = ("field_of_view", "range_min", "range_max")
 CHECKS_LAYOUT = [(name, "f4") for name in ("check_score", "check_limit", "check_level")]
 """Fields of a `surface` cloud: results of the checks at the first points, in the order of
 :data:`nbv_planner.mapping.checks.KINDS`; a level of NaN where a check was not made, and at all other points."""
@@ -66,25 +70,89 @@ def check_frame(header: Any, frame: str) -> None:
 
 
 def scan_from_msg(msg: Any) -> Scan:
-    """Read a LaserScan; the beams of a sensor that turns clockwise, or is mounted upside down, are reversed.
+    """Read a LaserScan, or the first return of each beam of a MultiEchoLaserScan.
+
+    The beams of a sensor that turns clockwise, or is mounted upside down, are reversed. A `range_max` of 0 or `+inf` is
+    none. The angles may end a turn later or earlier than where they began, as across the back of the sensor.
 
     Raises:
         InputRejectedError: reasons of :class:`nbv_planner.world.scan.Scan`, and `wrong_length` if the number of ranges
             does not fit the angles (one more or less is common among drivers and accepted).
     """
-    ranges = np.asarray(msg.ranges, dtype=float)
+    ranges = msg.ranges
+    if len(ranges) and hasattr(ranges[0], "echoes"):
+        ranges = [next((echo for echo in beam.echoes if echo >= msg.range_min), math.nan) for beam in ranges]
+    ranges = np.asarray(ranges, dtype=float)
     falling = msg.angle_increment < 0.0
     scan = Scan(
         angle_min=msg.angle_min + msg.angle_increment * (len(ranges) - 1) if falling else msg.angle_min,
         angle_increment=abs(msg.angle_increment), ranges=ranges[::-1] if falling else ranges,
-        range_min=msg.range_min, range_max=msg.range_max,
+        range_min=msg.range_min, range_max=msg.range_max or math.inf,
     )
     if not math.isfinite(msg.angle_max):
         raise InputRejectedError("header_not_finite", f"angle_max is {msg.angle_max}")
-    expected = (msg.angle_max - msg.angle_min) / msg.angle_increment + 1.0
-    if abs(len(scan.ranges) - expected) > 1.5:
-        raise InputRejectedError("wrong_length", f"{len(scan.ranges)} ranges, expected {expected:.0f} from the angles")
+    expected = [(msg.angle_max - msg.angle_min + turn) / msg.angle_increment + 1.0 for turn in (0.0, -TWO_PI, TWO_PI)]
+    if min(abs(len(ranges) - number) for number in expected) > 1.5:
+        raise InputRejectedError("wrong_length", f"{len(ranges)} ranges, expected {expected[0]:.0f} from the angles")
     return scan
+
+
+_DEPTHS = {"16UC1": ("u2", 1e-3), "mono16": ("u2", 1e-3), "32FC1": ("f4", 1.0)}
+
+
+def depth_from_msg(msg: Any) -> FloatArray:
+    """Read a depth Image of millimetres (16UC1) or metres (32FC1): depths in metres, shape (H, W).
+
+    Raises:
+        InputRejectedError: `encoding`, or `layout` (the data do not hold the pixels).
+    """
+    if msg.encoding not in _DEPTHS:
+        raise InputRejectedError("encoding", f"the encoding is {msg.encoding!r}; depths are {', '.join(_DEPTHS)}")
+    kind, metres = _DEPTHS[msg.encoding]
+    size = int(kind[1])
+    if msg.step < msg.width * size or len(msg.data) != msg.step * msg.height:
+        raise InputRejectedError(
+            "layout", f"{len(msg.data)} bytes in rows of {msg.step} do not hold {msg.width} x {msg.height} pixels"
+        )
+    order = ">" if msg.is_bigendian else "<"
+    pixels = np.ndarray((msg.height, msg.width), f"{order}{kind}", msg.data, 0, (msg.step, size))
+    return pixels.astype(float) * metres
+
+
+def pinhole_from_msg(msg: Any, image: Any) -> Pinhole:
+    """Read the CameraInfo of an `image`: that of rectified images (P) where there is one, else K.
+
+    Raises:
+        InputRejectedError: reason `camera_info`: not calibrated, or for images of another size.
+    """
+    if (msg.width, msg.height) != (image.width, image.height):
+        sizes = f"{msg.width} x {msg.height} pixels, the image has {image.width} x {image.height}"
+        raise InputRejectedError("camera_info", f"camera_info is for {sizes}")
+    k, p = msg.k, msg.p
+    return Pinhole(p[0], p[5], p[2], p[6]) if p[0] > 0.0 else Pinhole(k[0], k[4], k[2], k[5])
+
+
+def points_from_msg(msg: Any) -> FloatArray:
+    """Read the positions of a PointCloud2 of any layout, organised or not: metres, shape (N, 3).
+
+    Raises:
+        InputRejectedError: reason `layout`: no x, y, z of floating point, or the data do not hold the points.
+    """
+    fields, kinds = {field.name: field for field in msg.fields}, {FLOAT32: "f4", FLOAT64: "f8"}
+    found = [fields[name] for name in "xyz" if name in fields and fields[name].datatype in kinds]
+    if len(found) < 3 or any(field.offset + int(kinds[field.datatype][1]) > msg.point_step for field in found):
+        raise InputRejectedError("layout", "the cloud has no fields x, y, z of floating point")
+    if msg.row_step < msg.width * msg.point_step or len(msg.data) != msg.row_step * msg.height:
+        raise InputRejectedError(
+            "layout", f"{len(msg.data)} bytes in rows of {msg.row_step} do not hold {msg.width} x {msg.height} points"
+        )
+    shape, strides, order = (msg.height, msg.width), (msg.row_step, msg.point_step), ">" if msg.is_bigendian else "<"
+    if 0 in shape:
+        return np.empty((0, 3))
+    columns = [
+        np.ndarray(shape, order + kinds[field.datatype], msg.data, field.offset, strides).ravel() for field in found
+    ]
+    return np.stack(columns, axis=1).astype(float)
 
 
 def pose_from_msg(msg: Any) -> CameraPose:
@@ -189,6 +257,20 @@ def prior_from_msg(msg: Any) -> PriorSettings | None:
         return PriorSettings.from_numbers(numbers)
     except ValueError as error:  # also fewer points than a prior has numbers
         raise InputRejectedError("prior", f"the surface carries no usable prior: {error}") from error
+
+
+def sensor_from_msg(msg: Any) -> dict[str, float]:
+    """Read the sensor that a `surface` cloud carries, by :data:`SENSOR_NAMES`; nothing without one.
+
+    Raises:
+        InputRejectedError: `sensor` (no positive numbers) or `layout`.
+    """
+    if not _has(msg, SENSOR_LAYOUT):
+        return {}
+    numbers = _table(msg, SENSOR_LAYOUT)["sensor"][: len(SENSOR_NAMES)].tolist()
+    if len(numbers) < len(SENSOR_NAMES) or not all(0.0 <= number < math.inf for number in numbers):
+        raise InputRejectedError("sensor", f"the surface carries no usable sensor: {numbers}")
+    return dict(zip(SENSOR_NAMES, numbers, strict=True))
 
 
 @dataclass(frozen=True, eq=False)

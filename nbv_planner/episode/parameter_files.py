@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from nbv_planner.episode.parameters import IGNORED, NODE_SETTINGS, TURNTABLE_SETTINGS
+from nbv_planner.episode.parameters import BESIDE, IGNORED, NODE_SETTINGS
 from nbv_planner.errors import ConfigFileError, SettingError, UnknownNameError, did_you_mean
 from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.planners.planner import PLANNER_CHOICE, named_choice
@@ -23,7 +23,7 @@ from nbv_planner.system import read_regular
 Parameters = dict[str, dict[str, Any]]
 """Parameter values by node name and parameter name."""
 _QOS = "qos_overrides"
-_NODES = {**NODE_SETTINGS, "turntable": TURNTABLE_SETTINGS}
+_NODES = {**NODE_SETTINGS, **BESIDE}
 
 
 class YamlLoader(yaml.SafeLoader):
@@ -195,7 +195,7 @@ def _nodes_of(path: str | Path, section: str) -> list[str]:
     if section == "/**":
         return list(NODE_SETTINGS)
     name = section.rsplit("/", 1)[-1]
-    if name == "turntable":  # it checks its parameters itself
+    if name in BESIDE:  # they check their parameters themselves
         return []
     if name not in NODE_SETTINGS:
         raise ConfigFileError(f"{path}: {UnknownNameError('section', section, ['/**', *NODE_SETTINGS])}")

@@ -26,6 +26,7 @@ from nbv_planner.planning.view_space import ViewSpaceSettings
 from nbv_planner.settings import Settings, check_settings, from_mapping, setting, settings_of
 from nbv_planner.world.pose import PoseSettings, TurntableSettings
 from nbv_planner.world.scale import scaled
+from nbv_planner.world.scan_making import ScanMakerSettings
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import MotionSettings, SensorSettings
 
@@ -159,8 +160,11 @@ def ignored_words(names: Sequence[str]) -> str:
     return f"{', '.join(names)}: belongs to surface_mapper, which publishes it with the surface; ignored"
 
 
-TURNTABLE_SETTINGS: tuple[type, ...] = (Scene, CommonParameters, TurntableSettings)
-"""Settings classes of `turntable`, which runs alongside the other nodes where a table turns the object."""
+BESIDE: dict[str, tuple[type, ...]] = {
+    "turntable": (Scene, CommonParameters, TurntableSettings),
+    "scan_maker": (Scene, CommonParameters, ScanMakerSettings),
+}
+"""Settings classes of the nodes that run alongside: where a table turns the object, where the sensor sends no scans."""
 
 
 PROTOCOLS = ("thesis", "sensor")

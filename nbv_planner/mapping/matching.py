@@ -6,7 +6,7 @@ import dataclasses
 import math
 from bisect import bisect_left, bisect_right, insort
 from collections import Counter, deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -80,15 +80,16 @@ class PoseTrack:
         """Stamp (nanoseconds) and pose of the newest one, or None."""
         return (self._stamps[-1], self._poses[self._stamps[-1]]) if self._stamps else None
 
-    def during(self, first: int, last: int, frame: str = "") -> list[CameraPose]:
-        """All poses from the last one at `first` or before to the last one at `last` or before (nanoseconds).
+    def during(self, first: int, last: int, frame: str = "") -> list[tuple[int, CameraPose]]:
+        """Stamps and poses from the last one at `first` or before to the last one at `last` or before (nanoseconds).
 
         None of them as long as the poses do not reach back that far; from a full track, those that it still has.
         """
         start = bisect_right(self._stamps, first) - 1
         if start < 0 and len(self._stamps) < self._size:
             return []
-        return [self._poses[stamp] for stamp in self._stamps[max(start, 0) : bisect_right(self._stamps, last)]]
+        stamps = self._stamps[max(start, 0) : bisect_right(self._stamps, last)]
+        return [(stamp, self._poses[stamp]) for stamp in stamps]
 
     def _between(self, earlier: int, later: int, stamp: int) -> CameraPose:
         first, second = self._poses[earlier], self._poses[later]
@@ -113,7 +114,9 @@ def _ms(nanoseconds: int) -> str:
 
 
 # Most poses kept for settle_time: ten seconds at 100 Hz.
-_REMEMBERED = 1000
+REMEMBERED = 1000
+SPEED_TIME = 250_000_000
+"""Nanoseconds over which speeds are taken: much longer than from pose to pose, whose noise would look like motion."""
 
 
 @dataclass(frozen=True)
@@ -133,6 +136,30 @@ class ArrivalSettings(Settings):
         0.0, "Time within the tolerances after which the camera has arrived and scans count.", unit="s",
         ge=0.0, le=10.0,
     )
+
+    max_speed: float = setting(
+        0.0, "Speed above which the camera moves and has not arrived, on average over 0.25 s; 0: any.", unit="m/s",
+        ge=0.0,
+    )
+    max_turn_rate: float = setting(
+        0.0, "Turn rate above which the camera has not arrived, on average over 0.25 s; 0: any.", unit="rad/s", ge=0.0
+    )
+
+    @property
+    def must_stand(self) -> bool:
+        """Whether the camera must stand still, besides being at its goal."""
+        return self.max_speed > 0.0 or self.max_turn_rate > 0.0
+
+    def stands(self, poses: Sequence[tuple[int, CameraPose]]) -> bool:
+        """Whether the camera moves and turns no faster than allowed, from the first of `poses` to the last.
+
+        Each has its stamp, nanoseconds. They are those of the last :data:`SPEED_TIME`; fewer than two tell nothing.
+        """
+        if len(poses) < 2:
+            return not self.must_stand
+        distance, turn = offset(poses[0][1], poses[-1][1])
+        seconds = (poses[-1][0] - poses[0][0]) * 1e-9
+        return not (0.0 < self.max_speed * seconds < distance or 0.0 < self.max_turn_rate * seconds < turn)
 
     def reached(self, pose: CameraPose, goal: CameraPose) -> bool:
         """Whether `pose` counts as `goal`."""
@@ -205,8 +232,8 @@ class PoseSource(Protocol):
             InputRejectedError: it cannot be used.
         """
 
-    def during(self, first: int, last: int, frame: str) -> list[CameraPose]:
-        """All poses of `frame` from the last one at `first` or before to the last one at `last` or before."""
+    def during(self, first: int, last: int, frame: str) -> list[tuple[int, CameraPose]]:
+        """Stamps and poses of `frame` from the last one at `first` or before to the last one at `last` or before."""
 
 
 class ScanMatcher:
@@ -225,7 +252,7 @@ class ScanMatcher:
         self._matching = matching
         self._arrival = arrival
         self._track = PoseTrack(
-            max(matching.queue_size, _REMEMBERED), round(matching.pose_tolerance * 1e9), round(matching.pose_gap * 1e9)
+            max(matching.queue_size, REMEMBERED), round(matching.pose_tolerance * 1e9), round(matching.pose_gap * 1e9)
         )
         self._poses: PoseSource = self._track if poses is None else poses
         self._timeout = round(matching.pose_timeout * 1e9)
@@ -306,11 +333,16 @@ class ScanMatcher:
         """Whether the camera had been at its goal for `settle_time` when the scan was taken."""
         if self._goal is None or match.stamp < self._from:
             return False
-        poses, settle = [match.pose], round(self._arrival.settle_time * 1e9)
+        arrival, here = self._arrival, (match.stamp, match.pose)
+        poses, settle = [here], round(arrival.settle_time * 1e9)
         if settle:
             before = self._poses.during(match.stamp - settle, match.stamp, match.frame)
-            poses = before and [*before, match.pose]
-        return bool(poses) and all(self._arrival.reached(pose, self._goal[1]) for pose in poses)
+            poses = before and [*before, here]
+        if not poses or not all(arrival.reached(pose, self._goal[1]) for _, pose in poses):
+            return False
+        return not arrival.must_stand or arrival.stands(
+            [*self._poses.during(match.stamp - SPEED_TIME, match.stamp, match.frame), here]
+        )
 
     def _left(self, goal: CameraPose) -> bool:
         """Whether the camera has left the goal since its scans were taken; scans after that count again."""

@@ -215,6 +215,10 @@ class ScanMapping:
         belief = self.model.belief()
         return dataclasses.replace(belief, checks=self.checks.judge(belief))
 
+    def use(self, scene: Scene) -> None:
+        """Take the sensor of this scene from now on."""
+        self._scene = self.checks.scene = scene
+
     def copy(self) -> ScanMapping:
         """An independent copy."""
         return ScanMapping(self.model.copy(), self._scene, self._settings, self.checks.copy())

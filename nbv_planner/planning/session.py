@@ -12,7 +12,7 @@ import numpy as np
 
 from nbv_planner.geometry import FloatArray
 from nbv_planner.mapping.belief import SurfaceBelief
-from nbv_planner.mapping.matching import ArrivalSettings, offset
+from nbv_planner.mapping.matching import REMEMBERED, SPEED_TIME, ArrivalSettings, PoseTrack, offset
 from nbv_planner.planning.episode_memory import EpisodeMemory, Goal, Miss, Target
 from nbv_planner.planning.planners import Decision, Planner
 from nbv_planner.planning.termination import Termination, TerminationMonitor, TerminationReason
@@ -130,7 +130,7 @@ class PlanningSession(EpisodeMemory):
         self, planner: Planner, monitor: TerminationMonitor, arrival: ArrivalSettings, settings: SessionSettings
     ) -> None:
         super().__init__(planner, monitor)
-        self._arrival = arrival
+        self._arrival, self._track = arrival, PoseTrack(REMEMBERED, 0, 0)
         self.settings = settings  #: its timeouts and retries.
         self.reset()
 
@@ -358,13 +358,21 @@ class PlanningSession(EpisodeMemory):
     def _judge_arrival(self) -> None:
         """Judge by the newest pose since the target was given; the last one outside the tolerances is kept."""
         target, pose, stamp = self.target, self.inputs.pose, self.inputs.pose_stamp
+        if self._arrival.must_stand and pose is not None:
+            self._track.add(stamp, pose)
         if self.paused or target is None or pose is None or stamp < target.stamp:
             return
         if self._arrival.reached(pose, target.pose):
             self._since = stamp if self._since is None else self._since
-            self._arrived = self._arrived or (stamp - self._since) * 1e-9 >= self._arrival.settle_time
+            settled = (stamp - self._since) * 1e-9 >= self._arrival.settle_time
+            self._arrived = self._arrived or (settled and self._stands(stamp))
         else:
             self._arrived, self._since, self._away = False, None, stamp
+
+    def _stands(self, stamp: int) -> bool:
+        """Whether the camera stands still, as far as that counts; it need not from then on, while it is at its goal."""
+        arrival = self._arrival
+        return not arrival.must_stand or arrival.stands(self._track.during(stamp - SPEED_TIME, stamp))
 
     def _try_again(self, now: int) -> Target | None:
         """Send the target again, or give it up after the last retry."""

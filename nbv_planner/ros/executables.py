@@ -11,7 +11,7 @@ from nbv_planner.system import signals_end_process
 NODES = ("depth_camera", "surface_mapper", "nbv_planner")
 _CLASSES = {
     "depth_camera": "DepthCamera", "surface_mapper": "SurfaceMapperNode", "nbv_planner": "NbvPlannerNode",
-    "turntable": "TurntableNode",
+    "turntable": "TurntableNode", "scan_maker": "ScanMakerNode",
 }
 _HELP = """\
 {name} is a ROS 2 node of the package nbv_planner; it runs until Ctrl-C:
@@ -50,7 +50,7 @@ def _start(name: str) -> None:
         sys.exit(0)
 
 
-depth_camera, surface_mapper, nbv_planner, turntable = (partial(_run, name) for name in _CLASSES)
+depth_camera, surface_mapper, nbv_planner, turntable, scan_maker = (partial(_run, name) for name in _CLASSES)
 """Run the node of that name."""
 
 

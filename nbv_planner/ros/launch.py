@@ -35,6 +35,7 @@ from nbv_planner.planning.planners.planner import named_choice
 from nbv_planner.planning.session import SessionSettings
 from nbv_planner.ros.io.recorder import NAME
 from nbv_planner.system import python_command
+from nbv_planner.world.scan_making import SCAN_SOURCES
 
 PLANNING = ("surface_mapper", "nbv_planner")
 Renaming = tuple[str, str]
@@ -129,6 +130,13 @@ def planner_parameters(given: Mapping[str, str], node_name: str = "nbv_planner")
     return found[node_name]
 
 
+def _given_values(given: Mapping[str, str], name: str) -> dict[str, Any]:
+    """Values of the given file for a node; none of a file that only ROS can read."""
+    with suppress(ConfigFileError):
+        return values_for(given["params_file"], name)
+    return {}
+
+
 def process(name: str, command: list[str], on_exit: object = None) -> ExecuteProcess:
     """A command whose output is shown, and which has time to write its buffers when the launch ends."""
     return ExecuteProcess(
@@ -171,6 +179,10 @@ ARGUMENTS = {
         "names one; empty: none."
     ),
     "enclave": ("", "Enclave of SROS 2 that holds those of the nodes, for example /nbv_planner; empty: none."),
+    "scan_source": (
+        "", f"What the sensor sends ({', '.join(SCAN_SOURCES)}): of all but laser_scan, scan_maker makes scans"
+        f"{_FROM_FILE}."
+    ),
     "rviz": ("false", "Start RViz too, with the displays of this package (true, false)."),
 }
 """Launch arguments by name: default and description."""
@@ -180,6 +192,7 @@ _OVERRIDES: dict[str, dict[str, type]] = {
     "surface_mapper": {"noise_std": float, **_SCENE},
     "nbv_planner": {"objective": str, "planner": str, "max_views": int, **_SCENE},
     "turntable": _SCENE,
+    "scan_maker": {"scan_source": str, **_SCENE},
 }
 
 
@@ -200,16 +213,19 @@ def description(
     config: str, nodes: Sequence[str], topics: Sequence[str] = (), *,
     arguments: Mapping[str, tuple[str, str]] | None = None, beside: Sequence[Any] = (),
 ) -> LaunchDescription:
-    """Describe a launch of `nodes` with an argument `<topic>_topic` for each of the `topics`.
+    """Describe a launch of `nodes`, and of scan_maker where asked for, with `<topic>_topic` for each of the `topics`.
 
     A given parameter file is laid over the shipped `config` (a name below config/). Further `arguments` have a default
     and a description each; `beside` is what else is started.
     """
-    of_nodes = {name for node in nodes for name in _OVERRIDES.get(node, ())}
-    unused = {name for names in _OVERRIDES.values() for name in names} - of_nodes
+    able = nodes if "depth_camera" in nodes else [*nodes, "scan_maker"]
+    unused = {name for names in _OVERRIDES.values() for name in names}
+    unused -= {name for node in able for name in _OVERRIDES.get(node, ())}
     used = {name: value for name, value in ARGUMENTS.items() if name not in unused}
-    named = {f"{topic}_topic": (topic, f"Name that the topic {topic} has here.") for topic in topics}
-    renamed = [SetRemap(src=topic, dst=LaunchConfiguration(f"{topic}_topic")) for topic in topics]
+    named = {f"{topic.strip('/')}_topic": (topic, f"Name that the topic {topic} has here.") for topic in topics}
+    renamed = [
+        SetRemap(src=topic, dst=LaunchConfiguration(name)) for name, topic in zip(named, topics, strict=True)
+    ]
     file = parameter_file(config, f"; what it does not name is as in the shipped {config}")
     start = OpaqueFunction(function=_nodes, args=[file["params_file"][0], list(nodes)])
     started = GroupAction([*renamed, *beside, start]) if renamed else start
@@ -231,15 +247,18 @@ def given_arguments(context: LaunchContext, more: Sequence[str] = ()) -> dict[st
 
 def _nodes(context: LaunchContext, shipped: str, names: Sequence[str]) -> list[ExecuteProcess]:
     given = {**given_arguments(context), "shipped": shipped}
-    viewer = [_rviz(given)] if is_true("rviz", given) else []
+    more = [_rviz(given)] if is_true("rviz", given) else []
+    source = given["scan_source"] or _given_values(given, "scan_maker").get("scan_source", "laser_scan")
+    if source != "laser_scan" and "depth_camera" not in names:
+        more.append(node("scan_maker", given))
     if not is_true("record", given):
-        return [*(node(name, given) for name in names), *viewer]
+        return [*(node(name, given) for name in names), *more]
     others = int(planner_parameters(given).get("goal_subscribers", SessionSettings().goal_subscribers))
     names_of_topics, sim_time = names_here(context, given["namespace"]), is_true("use_sim_time", given)
     recorder = record_process(*names_of_topics, given["bag_path"], others, use_sim_time=sim_time)
     # No message is lost, however long the recorder takes to start.
     waits = {"goal_subscribers": others + 1, "recorder": "rosbag2_recorder" if has_rosbag2() else NAME}
-    return [recorder, *(node(name, given, waits if name == "nbv_planner" else None) for name in names), *viewer]
+    return [recorder, *(node(name, given, waits if name == "nbv_planner" else None) for name in names), *more]
 
 
 def node(

@@ -209,6 +209,9 @@ class PoseSettings(Settings):
 
     With the mount (0, 0, 0) the poses and goals are those of the camera itself. A robot whose navigation knows the
     pose of its base has the mount that its base sees: x ahead, y to the left.
+
+    Raises:
+        SettingError: a value is out of range, or there is a `base_frame` without `pose_source: tf`.
     """
 
     pose_source: str = setting(
@@ -220,11 +223,19 @@ class PoseSettings(Settings):
         "(geometry_msgs/PoseWithCovarianceStamped), whose covariance widens the noise of each hit.",
         choices=("pose", "pose_with_covariance"),
     )
+    base_frame: str = setting(
+        "", "pose_source tf: frame of the carrier; the camera's mount on it is looked up, whatever mount_x, ... say."
+    )
     mount_x: float = setting(0.0, "Position of the camera on its carrier, ahead.", unit="m", ge=-100.0, le=100.0)
     mount_y: float = setting(0.0, "Position of the camera on its carrier, to the left.", unit="m", ge=-100.0, le=100.0)
     mount_yaw: float = setting(
         0.0, "Line of sight on the carrier, counter-clockwise from ahead.", unit="rad", ge=-math.pi, le=math.pi
     )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.base_frame and self.pose_source != "tf":
+            raise SettingError(f"base_frame: {self.base_frame!r} is looked up with pose_source tf only")
 
     @property
     def mount(self) -> CameraPose:

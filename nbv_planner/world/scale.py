@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from nbv_planner.settings import Setting, settings_of
+from nbv_planner.world.scan import Scan
 from nbv_planner.world.scene import Scene
 
 _ROOT = "radius_max"
@@ -50,11 +51,38 @@ def _is_length(value: Any) -> bool:
     return type(value) in (int, float) and 0.0 < value < math.inf
 
 
-def derived_words(derived: Mapping[str, Any], classes: Iterable[type]) -> str:
-    """One line for a log: the values that were `derived` for settings of `classes`."""
+# A header has single precision.
+_ROUNDING = 1e-5
+
+
+def said_by(scan: Scan, scene: Scene) -> tuple[dict[str, float], tuple[str, ...]]:
+    r"""What the header of a scan says of the sensor: those of `field_of_view`, `range_min` and `range_max` that differ.
+
+    What does not hold the object is no part of the sensor's cone: the field of view is at most
+    :math:`2 \arcsin(r_{max} / d_{cam})`, the range :math:`d_{cam} + r_{max}`.
+
+    Returns:
+        The values, and the names of those that the header does not tell: no beam ahead, or a range of 0 or `+inf`.
+    """
+    far = scene.view_distance + scene.radius_max
+    found = {
+        "field_of_view": min(scan.field_ahead, 2.0 * math.asin(scene.radius_max / scene.view_distance)),
+        "range_min": scan.range_min, "range_max": 0.0 if scan.range_max == math.inf else min(scan.range_max, far),
+    }
+    differ = {
+        name: float(f"{value:.6g}") for name, value in found.items()
+        if value > 0.0 and not math.isclose(value, getattr(scene, name), rel_tol=_ROUNDING)
+    }
+    return differ, tuple(name for name, value in found.items() if value == 0.0)
+
+
+def derived_words(
+    derived: Mapping[str, Any], classes: Iterable[type], source: str = "not given, so derived"
+) -> str:
+    """One line for a log: the values that were `derived` for settings of `classes`, with where they come from."""
     units = {name: meta.unit for cls in classes for name, _, meta in settings_of(cls)}
     words = (f"{name} {_plain(value)} {units[name]}".rstrip() for name, value in derived.items())
-    return "not given, so derived: " + (", ".join(words) or "nothing")
+    return f"{source}: " + (", ".join(words) or "nothing")
 
 
 def proportion(default: Any, meta: Setting) -> str:

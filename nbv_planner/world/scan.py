@@ -67,7 +67,8 @@ class FreeRays:
         bound, found = np.full(len(offset), np.inf), ray < len(rays)
         bearing, length, offset = bearing[ray[found]], length[ray[found]], offset[found]
         along = np.sin(bearing + offset)
-        radius = np.divide(self.distance * np.sin(bearing), along, out=self.distance - length, where=along > 1e-9)
+        straight = self.distance - length * np.cos(bearing)  # ahead, or away from the centre
+        radius = np.divide(self.distance * np.sin(bearing), along, out=straight, where=along > 1e-9)
         bound[found] = np.maximum(radius, 0.0)
         return bound
 
@@ -77,7 +78,8 @@ class Scan:
     """Ranges at equally spaced bearings (radians, metres), as a LaserScan carries them (REP 117: ±inf, NaN).
 
     The step between beams is positive. Of the ranges, shape (B,), `+inf` is no return, `-inf` closer than the sensor
-    can measure, `NaN` invalid; `range_min` and `range_max` are the least and the greatest valid one.
+    can measure, `NaN` invalid; `range_min` and `range_max` are the least and the greatest valid one, the latter `+inf`
+    where it is not known.
 
     Raises:
         InputRejectedError: no beams, or a header value that is not finite or not positive.
@@ -93,7 +95,7 @@ class Scan:
         if np.ndim(self.ranges) != 1 or len(self.ranges) == 0:
             raise InputRejectedError("empty", "the scan has no ranges")
         header = (self.angle_min, self.angle_increment, self.range_min, self.range_max)
-        if not all(math.isfinite(value) for value in header):
+        if not all(math.isfinite(value) for value in header[:3]) or math.isnan(self.range_max):
             raise InputRejectedError("header_not_finite", f"angle_min, angle_increment, range limits are {header}")
         if self.angle_increment <= 0.0:
             raise InputRejectedError("increment", f"angle_increment is {self.angle_increment}, must be > 0")
@@ -106,6 +108,15 @@ class Scan:
     def bearings(self) -> FloatArray:
         """Bearing of each beam, shape (B,), radians."""
         return self.angle_min + self.angle_increment * np.arange(len(self.ranges))
+
+    @property
+    def field_ahead(self) -> float:
+        """Opening angle of the widest cone about the line of sight that the beams fill, radians; 0 if they miss it."""
+        sweep = self.angle_increment * (len(self.ranges) - 1)
+        if sweep + 1.5 * self.angle_increment >= TWO_PI:
+            return TWO_PI
+        behind = -self.angle_min % TWO_PI  # from the first beam to the line of sight
+        return 2.0 * max(min(behind, sweep - behind), 0.0)
 
 
 @dataclass(frozen=True)

@@ -227,7 +227,10 @@ def test_every_planner_runs_in_both_protocols(planner, protocol):
 
 @pytest.mark.parametrize(
     "changes",
-    [{"planner": "greedy", "objective": "OS"}, {"planner": "two_phase", "phase_one_objective": "OSM", "objective": "U"}],
+    [
+        {"planner": "greedy", "objective": "OS"},
+        {"planner": "two_phase", "phase_one_objective": "OSM", "objective": "U"},
+    ],
 )
 def test_a_simulation_hands_the_truth_to_objectives_that_need_it(changes):
     simulation, _ = played(sensor(planner=PlannerSettings(**changes)))

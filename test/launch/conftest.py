@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parent))  # `import launched` in every import mode
 ROOT = Path(__file__).parents[2]
 
 LAUNCH = """
@@ -37,7 +38,7 @@ def prefix(tmp_path_factory):
     marker.touch()
     library = prefix / "lib" / "nbv_planner"
     library.mkdir(parents=True)
-    for name in ("depth_camera", "surface_mapper", "nbv_planner", "turntable"):
+    for name in ("depth_camera", "surface_mapper", "nbv_planner", "turntable", "scan_maker"):
         script = library / name
         script.write_text(
             f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {str(ROOT)!r})\n"
@@ -48,15 +49,22 @@ def prefix(tmp_path_factory):
 
 
 @pytest.fixture
-def launch(prefix, tmp_path):
-    """Return a function that starts a launch file; whatever still runs is ended after the test."""
+def launch_environment(prefix, tmp_path):
+    """Environment of a launch, on a domain of its own."""
     from nbv_planner.ros.node_processes import free_domain_id, isolated_environment
 
-    started: list[subprocess.Popen[str]] = []
     environment = isolated_environment(free_domain_id())
     environment["AMENT_PREFIX_PATH"] = f"{prefix}{os.pathsep}{environment.get('AMENT_PREFIX_PATH', '')}"
     environment["PYTHONPATH"] = f"{ROOT}{os.pathsep}{environment.get('PYTHONPATH', '')}".rstrip(os.pathsep)
     environment["ROS_LOG_DIR"] = str(tmp_path / "log")
+    return environment
+
+
+@pytest.fixture
+def launch(launch_environment, tmp_path):
+    """Return a function that starts a launch file; whatever still runs is ended after the test."""
+    started: list[subprocess.Popen[str]] = []
+    environment = launch_environment
     script, output = tmp_path / "run_launch.py", tmp_path / "output.txt"
     script.write_text(LAUNCH)
 

@@ -14,9 +14,10 @@ pytest.importorskip("rclpy", reason="rclpy is not installed; make test brings th
 pytest.importorskip("launch_ros", reason="launch_ros is not on PyPI: these tests run where ROS 2 is installed")
 
 import yaml
-from launch.actions import DeclareLaunchArgument, ExecuteProcess, OpaqueFunction
+from launch.actions import ExecuteProcess
 from launch.launch_description_sources import get_launch_description_from_python_launch_file
 from launch_ros.actions import Node
+from launched import processes
 
 from launch import LaunchContext
 from nbv_planner.episode.messages import RECORDED_TOPICS
@@ -32,14 +33,9 @@ def actions(name: str, **given: str) -> tuple[ExecuteProcess | None, dict[str, N
     description = get_launch_description_from_python_launch_file(str(ROOT / "launch" / f"{name}.launch.py"))
     context = LaunchContext(argv=[])
     context.launch_configurations.update(given)
-    found = []
-    for entity in description.entities:
-        assert isinstance(entity, (DeclareLaunchArgument, OpaqueFunction))
-        found += entity.visit(context) or []
+    found = processes(description, context)
     nodes = [action for action in found if isinstance(action, Node)]
-    for node in nodes:
-        node._perform_substitutions(context)
-    others = [action for action in found if isinstance(action, ExecuteProcess) and not isinstance(action, Node)]
+    others = [action for action in found if not isinstance(action, Node)]
     assert len(others) <= 1
     return (others[0] if others else None), {str(node.node_executable): node for node in nodes}
 

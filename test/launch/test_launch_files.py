@@ -14,9 +14,9 @@ pytest.importorskip("rclpy", reason="rclpy is not installed; make test brings th
 pytest.importorskip("launch_ros", reason="launch_ros is not on PyPI: these tests run where ROS 2 is installed")
 
 import yaml
-from launch.actions import DeclareLaunchArgument, OpaqueFunction
 from launch.launch_description_sources import get_launch_description_from_python_launch_file
 from launch_ros.actions import Node
+from launched import processes
 
 from launch import LaunchContext
 from nbv_planner.bags.analysis import analyse
@@ -45,12 +45,7 @@ def nodes(name: str, **given: str) -> dict[str, Node]:
     """The node actions of a launch file with these arguments, by executable."""
     context = LaunchContext(argv=[])
     context.launch_configurations.update(given)
-    found: list[Node] = []
-    for entity in described(name).entities:
-        assert isinstance(entity, (DeclareLaunchArgument, OpaqueFunction))
-        found += [action for action in entity.visit(context) or [] if isinstance(action, Node)]
-    for node in found:
-        node._perform_substitutions(context)
+    found = [action for action in processes(described(name), context) if isinstance(action, Node)]
     return {str(node.node_executable): node for node in found}
 
 

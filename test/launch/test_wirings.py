@@ -12,20 +12,23 @@ pytest.importorskip("rclpy", reason="rclpy is not installed; make test brings th
 pytest.importorskip("launch_ros", reason="launch_ros is not on PyPI: these tests run where ROS 2 is installed")
 
 import yaml
-from launch.actions import GroupAction
 from launch.launch_description_sources import get_launch_description_from_python_launch_file
 from launch.utilities import perform_substitutions
 from launch_ros.actions import Node
+from launched import processes
 
 from launch import LaunchContext
 
 ROOT = Path(__file__).parents[2]
 NODES = {
+    "planner": ["surface_mapper", "nbv_planner"],
     "nav2": ["static_transform_publisher", "surface_mapper", "nbv_planner"],
     "turntable": ["turntable", "surface_mapper", "nbv_planner"],
     "simulator": ["surface_mapper", "nbv_planner"],
 }
+SENSOR = {"image", "camera_info", "points", "echoes"}
 TOPICS = {
+    "planner": {"scan", "camera_pose", "goal_pose", "/tf", "/tf_static", *SENSOR},
     "nav2": {"scan", "goal_pose"},
     "turntable": {"scan", "joint_states", "joint_command"},
     "simulator": {"scan", "camera_pose", "goal_pose"},
@@ -36,26 +39,14 @@ def described(name: str):
     return get_launch_description_from_python_launch_file(str(ROOT / "launch" / f"{name}.launch.py"))
 
 
-def actions(entity, context):
-    """Everything that an action leads to, in order."""
-    for action in entity.visit(context) or []:
-        yield action
-        yield from actions(action, context) if not isinstance(action, Node) else ()
-
-
 def nodes(name: str, **given: str) -> dict[str, Node]:
     """The nodes of a launch file with these arguments, by executable."""
-    context, description = LaunchContext(argv=[]), described(name)
-    for argument in description.get_launch_arguments():
-        argument.visit(context)
+    context = LaunchContext(argv=[])
     context.launch_configurations.update(given)
-    (group,) = (entity for entity in description.entities if isinstance(entity, GroupAction))
-    found = {}
-    for action in actions(group, context):
-        if isinstance(action, Node):
-            action._perform_substitutions(context)  # here and now: what is renamed is so within the group only
-            found[text(action.node_executable, context)] = action
-    return found
+    return {
+        text(action.node_executable, context): action
+        for action in processes(described(name), context) if isinstance(action, Node)
+    }
 
 
 def text(value, context) -> str:
@@ -73,11 +64,35 @@ def test_the_nodes_are_started_and_every_argument_is_described(name):
 @pytest.mark.parametrize("name", NODES)
 def test_topics_may_have_other_names(name):
     arguments = {argument.name for argument in described(name).get_launch_arguments()}
-    assert {f"{topic}_topic" for topic in TOPICS[name]} == {found for found in arguments if found.endswith("_topic")}
-    found = nodes(name, **{f"{topic}_topic": f"/other/{topic}" for topic in TOPICS[name]})
+    given = {f"{topic.strip('/')}_topic": f"/other/{topic.strip('/')}" for topic in TOPICS[name]}
+    assert set(given) == {found for found in arguments if found.endswith("_topic")}
+    found = nodes(name, **given)
     for executable in ("surface_mapper", "nbv_planner"):
         renamed = dict(found[executable].expanded_remapping_rules)
-        assert renamed == {topic: f"/other/{topic}" for topic in TOPICS[name]}
+        assert renamed == {topic: f"/other/{topic.strip('/')}" for topic in TOPICS[name]}
+
+
+@pytest.mark.parametrize(("text", "given", "source"), [
+    ("/**: {ros__parameters: {scan_source: depth_image}}", {}, "depth_image"),
+    ("/**/scan_maker: {ros__parameters: {scan_source: point_cloud}}", {}, "point_cloud"),
+    ("/**: {ros__parameters: {scan_source: depth_image}}", {"scan_source": "multi_echo"}, "multi_echo"),
+    ("/**: {ros__parameters: {scan_source: depth_image}}", {"scan_source": "laser_scan"}, None),
+    ("/**: {ros__parameters: {max_views: 3}}", {}, None),
+    ("/**: {ros__parameters: {max_views: 3}}", {"scan_source": "depth_image"}, "depth_image"),
+])  # fmt: skip
+def test_a_sensor_that_sends_no_scans_has_them_made(tmp_path, text, given, source):
+    file = tmp_path / "mine.yaml"
+    file.write_text(text)
+    found = nodes("planner", params_file=str(file), image_topic="/eye/depth", **given)
+    assert set(found) == {"surface_mapper", "nbv_planner", *(["scan_maker"] if source else [])}
+    if source:
+        files = [name for name, is_file in found["scan_maker"]._Node__expanded_parameter_arguments if is_file]
+        values = {}
+        for name in files:  # the last one has the arguments
+            for section in yaml.safe_load(Path(name).read_text()).values():
+                values.update(section["ros__parameters"])
+        assert values["scan_source"] == source
+        assert dict(found["scan_maker"].expanded_remapping_rules)["image"] == "/eye/depth"
 
 
 def test_a_table_has_its_own_values_of_the_shipped_file(tmp_path):

@@ -281,6 +281,13 @@ def test_the_covered_part_is_that_of_field_and_range():
     assert covered_parts(dataclasses.replace(whole, range_max=6.0), SCENE) == pytest.approx((1.0, 0.6))
     wide = dataclasses.replace(whole, angle_min=-math.pi, angle_increment=2.0 * math.pi / 120)
     assert covered_parts(wide, SCENE) == (1.0, 1.0)
+    around = dataclasses.replace(wide, angle_min=0.0)  # ahead are its first and its last beams
+    assert covered_parts(around, SCENE) == (1.0, 1.0)
+    left = dataclasses.replace(wide, angle_min=0.0, angle_increment=math.pi / 120)
+    assert covered_parts(left, SCENE)[0] == pytest.approx(0.5, abs=math.pi / 120 / SCENE.field_of_view + 1e-9)
+    away = dataclasses.replace(whole, angle_min=math.pi - 0.3)
+    assert covered_parts(away, SCENE) == (0.0, 0.0)
+    assert covered_parts(dataclasses.replace(whole, range_max=math.inf), SCENE) == (1.0, 1.0)
     assert covered_parts(dataclasses.replace(whole, ranges=np.full(121, np.nan)), SCENE) == (0.0, 0.0)
 
 

@@ -123,8 +123,8 @@ def test_the_poses_of_a_time_begin_with_the_one_that_held_when_it_began():
     for stamp in (100, 200, 300):
         poses.add(stamp * MS, steady(stamp * MS))
     assert poses.during(99 * MS, 300 * MS) == []
-    assert poses.during(100 * MS, 250 * MS) == [steady(stamp * MS) for stamp in (100, 200)]
-    assert poses.during(250 * MS, 260 * MS) == [steady(200 * MS)]
+    assert poses.during(100 * MS, 250 * MS) == [(stamp * MS, steady(stamp * MS)) for stamp in (100, 200)]
+    assert poses.during(250 * MS, 260 * MS) == [(200 * MS, steady(200 * MS))]
     poses.add(400 * MS, steady(400 * MS))
-    assert poses.during(0, 100 * MS) == [steady(100 * MS)]  # full: it may have forgotten some
+    assert poses.during(0, 100 * MS) == [(100 * MS, steady(100 * MS))]  # full: it may have forgotten some
     assert poses.latest() == (400 * MS, steady(400 * MS))

@@ -560,3 +560,34 @@ def test_a_decision_asked_for_before_a_short_pause_still_counts():
     run.pause(False, SECOND)
     assert run.answer(question, question.decide(), 2 * SECOND) is run.goal
     assert run.state is State.MOVING
+
+
+def test_the_camera_has_arrived_once_it_stands_still():
+    """And stays so: the mapper's scans may have been taken in any moment of standing."""
+    run = ready(arrival={"max_speed": 0.05, "position_tolerance": 0.2, "heading_tolerance": 0.1})
+    goal = run.update(SECOND)
+    angle, states = goal.decision.view_angle, []
+    for tick in range(12):
+        moved = max(0.1 - 0.01 * tick, 0.05) / 10.0  # 0.1 m/s for half a second, through the tolerances
+        feed(run, pose_angle=angle + moved, pose_stamp=SECOND + tick * SECOND // 10)
+        run.update(SECOND + tick * SECOND // 10)
+        states.append(run.state)
+    arrived = states.index(State.MEASURING)
+    assert 6 <= arrived <= 9
+    assert set(states[:arrived]) == {State.MOVING}
+    feed(run, pose_angle=angle + 0.015, pose_stamp=3 * SECOND)
+    run.update(3 * SECOND)
+    assert run.state is State.MEASURING
+
+
+def test_a_camera_that_never_stands_still_does_not_arrive_and_the_goal_is_given_up():
+    run = ready(arrival={"max_turn_rate": 0.01, "heading_tolerance": 0.5}, goal_timeout=2.0, goal_retries=0)
+    angle = run.update(SECOND).decision.view_angle
+    for tick in range(40):
+        now = SECOND + tick * SECOND // 10
+        pose = View(angle, 10.0).pose
+        run.inputs.pose = dataclasses.replace(pose, yaw=pose.yaw + 0.005 * tick)
+        run.inputs.pose_stamp = now
+        run.update(now)
+        assert run.state is not State.MEASURING
+    assert run.unreached_views == 1

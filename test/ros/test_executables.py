@@ -9,7 +9,7 @@ import pytest
 
 from nbv_planner.ros import executables
 
-NAMES = ("depth_camera", "surface_mapper", "nbv_planner", "turntable")
+NAMES = ("depth_camera", "surface_mapper", "nbv_planner", "turntable", "scan_maker")
 
 
 def called(monkeypatch, name: str, *words: str) -> int | str | None:

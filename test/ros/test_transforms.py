@@ -17,7 +17,7 @@ from sensor_msgs.msg import LaserScan, PointCloud2
 from tf2_msgs.msg import TFMessage
 
 from nbv_planner.episode.messages import belief_from_msg, pose_from_msg, status_values, to_nanoseconds
-from nbv_planner.errors import InputRejectedError
+from nbv_planner.errors import InputRejectedError, SettingError
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.io.robot import TransformPoses
@@ -175,3 +175,81 @@ def test_the_planner_takes_its_pose_from_transforms_and_sees_the_arrival(world):
     goal = pose_from_msg(goals[0])
     tree.stands(world.peer.get_clock().now().nanoseconds, goal)
     world.spin_until(lambda: planner.session.state.value == "MEASURING", "the arrival")
+
+
+BASED = {"pose_source": "tf", "camera_frame": "laser", "base_frame": "base"}
+
+
+def test_the_planner_looks_up_where_the_camera_is_on_its_base_and_sends_that(world):
+    planner = world.start(NbvPlannerNode, objective="U", certify=False, num_views=20, goal_subscribers=1, **BASED)
+    tree = Tree(world)
+    goals = world.listen(PoseStamped, "goal_pose")
+    world.speaker(PointCloud2, "surface", qos.latched())(
+        conversions.belief_to_msg(wavy_belief(0, size=200), header("object", 0))
+    )
+    tree.stands(world.peer.get_clock().now().nanoseconds, view_pose(0.0))
+    world.spin_until(lambda: goals, "the first goal")
+    camera = pose_from_msg(goals[0]).then(LASER_ON_BASE)
+    assert close(camera, view_pose(camera.view_angle))
+    found = [planner.get_parameter(name).value for name in ("mount_x", "mount_y", "mount_yaw")]
+    assert found == pytest.approx([LASER_ON_BASE.x, LASER_ON_BASE.y, LASER_ON_BASE.yaw])
+    tree.stands(world.peer.get_clock().now().nanoseconds, camera)
+    world.spin_until(lambda: planner.session.state.value == "MEASURING", "the arrival")
+
+
+def test_the_planner_waits_for_the_mount_and_says_so(world):
+    based = {**BASED, "base_frame": "hull"}
+    world.start(NbvPlannerNode, objective="U", certify=False, num_views=20, goal_subscribers=1, **based)
+    statuses = world.listen(DiagnosticStatus, "nbv_planner/status", qos.latched(10))
+    goals = world.listen(PoseStamped, "goal_pose")
+    tree = Tree(world)
+    world.speaker(PointCloud2, "surface", qos.latched())(
+        conversions.belief_to_msg(wavy_belief(0, size=200), header("object", 0))
+    )
+    tree.stands(world.peer.get_clock().now().nanoseconds, view_pose(0.0))
+    world.spin_some(50)
+    assert goals == []
+    assert "transforms from laser to object and hull" in statuses[-1].message
+
+
+def test_the_mapper_counts_scans_at_a_goal_of_the_base_that_came_before_the_transforms(world):
+    mapper = world.start(SurfaceMapperNode, grid_size=360, noise_std=0.01, **BASED)
+    surfaces = world.listen(PointCloud2, "surface", qos.latched(100))
+    poses = world.listen(PoseStamped, "camera_pose")
+    goal, send = world.speaker(PoseStamped, "goal_pose"), world.speaker(LaserScan, "scan")
+    camera = view_pose(0.7)
+    base = camera.then(LASER_ON_BASE.inverse())
+    goal(conversions.pose_to_msg(base, header("object", START)))
+    world.spin_some()
+    tree = Tree(world)
+    for stamp in (0, 60):
+        tree.stands(START + stamp * MS, camera)
+    send(conversions.scan_to_msg(CAMERA.scan(camera, 1), header("laser", START + 30 * MS)))
+    world.spin_until(lambda: surfaces and to_nanoseconds(surfaces[-1].header.stamp) == START + 30 * MS, "the view")
+    assert close(pose_from_msg(poses[-1]), base)
+    assert mapper.get_parameter("mount_x").value == pytest.approx(LASER_ON_BASE.x)
+
+
+def test_a_base_frame_needs_transforms(world):
+    with pytest.raises(SettingError, match=r"base_frame: 'base' is looked up with pose_source tf only"):
+        world.start(SurfaceMapperNode, base_frame="base")
+
+
+def test_the_transforms_may_have_other_names(world):
+    """As of robots in a namespace; tf2's own names are absolute."""
+    rules = ["--ros-args", "-r", "/tf:=/rover/tf", "-r", "/tf_static:=/rover/tf_static"]
+    mapper = world.start(
+        SurfaceMapperNode, pose_source="tf", integrate="always", grid_size=100, camera_frame="laser", cli_args=rules
+    )
+    static = world.speaker(TFMessage, "/rover/tf_static", qos.latched(10))
+    static(TFMessage(transforms=[link("map", "object", OBJECT_IN_MAP), link("base", "laser", LASER_ON_BASE)]))
+    moving, send = world.speaker(TFMessage, "/rover/tf"), world.speaker(LaserScan, "scan")
+    surfaces = world.listen(PointCloud2, "surface", qos.latched(100))
+    base = OBJECT_IN_MAP.then(view_pose(0.7)).then(LASER_ON_BASE.inverse())
+    for stamp in (0, 60):
+        moving(TFMessage(transforms=[link("map", "base", base, START + stamp * MS)]))
+    send(conversions.scan_to_msg(CAMERA.scan(view_pose(0.7), 1), header("laser", START + 30 * MS)))
+    world.spin_until(lambda: surfaces and to_nanoseconds(surfaces[-1].header.stamp) == START + 30 * MS, "the scan")
+    names = {topic for topic, _ in mapper.get_subscriber_names_and_types_by_node("surface_mapper", "/")}
+    assert {"/rover/tf", "/rover/tf_static"} <= names
+    assert not {"/tf", "/tf_static"} & names

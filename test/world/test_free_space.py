@@ -24,7 +24,7 @@ OBJECTS = ["ellipse:a=8,b=2", "flower:frequency=5,amplitude=2", "square:width=4"
 
 
 @given(
-    st.lists(st.tuples(st.floats(-1.2, 1.2), st.floats(0.0, 14.0)), max_size=12), st.floats(-4.0, 7.0),
+    st.lists(st.tuples(st.floats(-3.1, 3.1), st.floats(0.0, 14.0)), max_size=12), st.floats(-4.0, 7.0),
     st.floats(3.0, 12.0),
 )
 def test_the_bound_is_the_nearest_crossing_of_any_free_ray(rays, view, distance):
@@ -47,6 +47,13 @@ def test_the_bound_is_the_nearest_crossing_of_any_free_ray(rays, view, distance)
 def test_a_ray_through_the_middle_bounds_at_its_end():
     bound = FreeRays(0.0, 10.0, np.array([0.0]), np.array([4.0])).bound(uniform_grid(8))
     np.testing.assert_allclose(bound, [6.0, *[np.inf] * 7])
+
+
+@pytest.mark.parametrize("behind", [-math.pi, math.pi])
+def test_a_ray_that_leads_away_bounds_nothing_nearer_than_the_camera(behind):
+    """Of a lidar that sees all around, it may be the only one on its side."""
+    bound = FreeRays(0.0, 10.0, np.array([behind]), np.array([4.0])).bound(uniform_grid(8))
+    assert bound.min() >= 10.0
 
 
 @pytest.mark.parametrize("text", OBJECTS)

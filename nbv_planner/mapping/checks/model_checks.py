@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nbv_planner.errors import MeasurementError
-from nbv_planner.geometry import TWO_PI, FloatArray, cartesian_to_polar
+from nbv_planner.geometry import TWO_PI, FloatArray, angle_difference, cartesian_to_polar
 from nbv_planner.mapping.belief import Measurements, SurfaceBelief, once_around
 from nbv_planner.mapping.checks import Check, CheckSettings, Level
 from nbv_planner.mapping.checks.overlap import IN_A_ROW, Outline, Residuals, ViewData, displacement_scores, in_rows
@@ -73,10 +73,11 @@ def beyond_bounds(scan: Scan, pose: CameraPose, scene: Scene, noise: RangeNoise)
 
 def covered_parts(scan: Scan, scene: Scene) -> tuple[float, float]:
     """Parts of the declared field of view and of the declared range that the valid beams of a scan cover."""
-    valid = scan.bearings[~(np.isnan(scan.ranges) | np.isneginf(scan.ranges))]
+    sensor, beam = scene.sensor, scan.angle_increment
+    valid = angle_difference(scan.bearings[~(np.isnan(scan.ranges) | np.isneginf(scan.ranges))], 0.0)
+    valid = valid[(valid > sensor.bearing_min - beam) & (valid < sensor.bearing_max + beam)]
     if len(valid) == 0:
         return 0.0, 0.0
-    sensor, beam = scene.sensor, scan.angle_increment
     width = min(valid.max() + beam, sensor.bearing_max) - max(valid.min() - beam, sensor.bearing_min)
     declared = sensor.bearing_max - sensor.bearing_min
     return min(max(float(width) / declared, 0.0), 1.0), min(scan.range_max / sensor.range_max, 1.0)
@@ -100,12 +101,13 @@ class ModelChecks:
 
     Attributes:
         settings: limits.
+        scene: geometry and sensor as declared.
     """
 
     def __init__(self, scene: Scene, declared: RangeNoise, settings: CheckSettings, *, robust: bool = False) -> None:
         """Start without a view; `robust` says that the mapper finds outliers itself."""
         self.settings = settings
-        self._scene, self._declared, self._robust = scene, declared, robust
+        self.scene, self._declared, self._robust = scene, declared, robust
         self._declared_std = float(declared.std(np.array(scene.view_distance)))
         self.reset()
 
@@ -140,7 +142,7 @@ class ModelChecks:
             limit, surely = 1.0 / limit, self.noise < 1.0 / limit - unsure
         else:
             surely = 0.0 < limit < self.noise - unsure
-        matters = max(self.noise, 1.0) * self._declared_std > _LEAST_NOISE * self._scene.pixel_size
+        matters = max(self.noise, 1.0) * self._declared_std > _LEAST_NOISE * self.scene.pixel_size
         level = Level.NOTED if self.settings.adapt_noise or self.noise < 1.0 else Level.FAILED
         return Check("noise", self.noise, limit, level if surely and matters else Level.GOOD)
 
@@ -149,9 +151,9 @@ class ModelChecks:
         counts, ranges = self._counts, np.asarray(scan.ranges, dtype=float)
         number, ratio = noise_ratio(scan, self._declared)
         self._triples, self._excess = self._triples + number, self._excess + number * ratio
-        field, far = covered_parts(scan, self._scene)
+        field, far = covered_parts(scan, self.scene)
         counts["field"], counts["range"] = max(counts["field"], field), max(counts["range"], far)
-        counts["beyond"] = max(counts["beyond"], beyond_bounds(scan, pose, self._scene, self._declared))
+        counts["beyond"] = max(counts["beyond"], beyond_bounds(scan, pose, self.scene, self._declared))
         counts["lowest"], counts["highest"] = min(counts["lowest"], pose.height), max(counts["highest"], pose.height)
         finite = ranges[np.isfinite(ranges)]
         if new_view:
@@ -165,7 +167,7 @@ class ModelChecks:
     def _moved(self, pose: CameraPose) -> bool:
         """Whether the camera stands elsewhere than at the last view."""
         x, y, yaw = self._views[-1].pose if self._views else (math.inf, math.inf, 0.0)
-        way = math.hypot(pose.x - x, pose.y - y) / self._scene.view_distance
+        way = math.hypot(pose.x - x, pose.y - y) / self.scene.view_distance
         return way > _ELSEWHERE or abs(math.remainder(pose.yaw - yaw, TWO_PI)) > _ELSEWHERE
 
     def mapped(self, pose: CameraPose, hits: Measurements, free: FreeRays) -> None:
@@ -212,7 +214,7 @@ class ModelChecks:
             _check("star_shape", self._pass_through(outline), limits.star_limit),
             _check("bounds", counts["beyond"], 2.0 * IN_A_ROW),
             _check("centre", _centroid_offset(belief), limits.centre_limit, Level.NOTED),
-            _check("plane", height / self._scene.view_distance, limits.height_limit),
+            _check("plane", height / self.scene.view_distance, limits.height_limit),
         ]  # fmt: skip
 
     def state(self) -> dict[str, NDArray[Any]]:

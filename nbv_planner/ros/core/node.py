@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 import gc
 import inspect
@@ -11,9 +12,9 @@ import sys
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
@@ -40,7 +41,9 @@ from nbv_planner.ros.core.node_parameters import check_changes, declare_settings
 from nbv_planner.ros.core.worker import Worker
 from nbv_planner.ros.io.conversions import status_message, to_stamp
 from nbv_planner.system import ignored_after
+from nbv_planner.world.scale import derived_words
 
+T = TypeVar("T")
 REFUSALS = (NbvPlannerError, InvalidParameterTypeException, InvalidParameterValueException, InvalidTopicNameException)
 """What is wrong with parameters or names; anything else is an error of the program."""
 
@@ -102,7 +105,9 @@ class BaseNode(LifecycleNode):
             if unused := check_sections(file, self.get_fully_qualified_name()):
                 self.get_logger().warning(unused)
         self._settings = tuple(settings)
-        declare_settings(self, self._settings, IGNORED.get(name, ()), files)
+        self._given = declare_settings(self, self._settings, IGNORED.get(name, ()), files)
+        self._derived: dict[str, Parameter] = {}  # with the value before
+        self._deriving = False
         self.add_on_set_parameters_callback(self.on_parameters)
         self.drops: Counter[str] = Counter()
         self._warned: dict[str, float] = {}
@@ -222,8 +227,36 @@ class BaseNode(LifecycleNode):
             for entity in list(getattr(self, f"{kind}s")):
                 if entity not in self._lasting:
                     getattr(self, f"destroy_{kind}")(entity)
+        self._set_derived(self._derived.values())
+        self._derived = {}
         self.forget()
 
+    def derive(self, settings: T, found: Mapping[str, float], words: str) -> T:
+        """The settings with what was `found` where it differs; the parameters have these values until a clean-up.
+
+        It is logged, with `words` on where it comes from. What does not fit the others is left out, with a warning.
+        """
+        changes = {name: value for name, value in found.items() if value != getattr(settings, name)}
+        try:
+            derived = dataclasses.replace(settings, **changes)
+        except SettingError as error:
+            self.warn_now_and_then("derive", f"left out, {words}: {error}")
+            return settings
+        if changes:
+            self._derived = {**{name: self.get_parameter(name) for name in changes}, **self._derived}
+            self._set_derived(Parameter(name, value=value) for name, value in changes.items())
+            self.get_logger().info(derived_words(changes, self._settings, words))
+        return derived
+
+    def not_given(self, found: Mapping[str, float]) -> dict[str, float]:
+        """Those of the values found whose parameters were not given."""
+        return {name: value for name, value in found.items() if name not in self._given}
+
+    def _set_derived(self, parameters: Iterable[Parameter]) -> None:
+        """Set parameters that are otherwise fixed while the node is configured."""
+        self._deriving = True
+        self.set_parameters(list(parameters))
+        self._deriving = False
 
     def create_publisher(self, *args: Any, **kwargs: Any) -> Any:
         """Create a publisher that checks the graph when a subscriber requests more than it offers."""
@@ -323,11 +356,14 @@ class BaseNode(LifecycleNode):
 
         Until the node is configured every parameter may change; incompatible values are refused by the configuration.
         """
+        if self._deriving:
+            return SetParametersResult(successful=True)
         try:
             parameters = list(parameters)
             check_changes(self._settings, parameters, configured=self.configured)
             if self.configured:
                 self.change(parameters)
+            self._given |= {parameter.name for parameter in parameters}
         except SettingError as error:
             return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)

@@ -23,12 +23,15 @@ _FAR = 1e300
 FIXED = "fixed while the node is configured"
 
 
-def declare_settings(node: Node, classes: Sequence[type], ignored: Iterable[str], files: Iterable[str]) -> None:
+def declare_settings(node: Node, classes: Sequence[type], ignored: Iterable[str], files: Iterable[str]) -> set[str]:
     """Declare every setting of `classes` as a parameter of `node`, with the values given at its start.
 
     The node must have been created with `automatically_declare_parameters_from_overrides=True`, so that unknown
     values can be found and refused. Left out are those that are under `/**` of the parameter `files` for other nodes,
     and, with a warning unless they are there, those of `ignored`.
+
+    Returns:
+        The names that were given.
 
     Raises:
         SettingError: an unknown key, a wrong type, or a value out of range; names node, key, value and what is
@@ -51,6 +54,7 @@ def declare_settings(node: Node, classes: Sequence[type], ignored: Iterable[str]
                 _declare(node, name, follow.get(name, default), meta)
         if follow:
             node.get_logger().info(derived_words(follow, classes))
+        return set(given)
     except SettingError as error:
         raise SettingError(f"{node.get_name()}: {error}") from error
 

@@ -21,6 +21,7 @@ from nbv_planner.planning.planners import Decision
 from nbv_planner.planning.shapes.sampler import PriorSettings
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import Scan
+from nbv_planner.world.scene import Scene
 
 POSE_TYPES = {"pose": PoseStamped, "pose_with_covariance": PoseWithCovarianceStamped}
 """Type of the messages on `camera_pose` by the parameter `pose_type`."""
@@ -57,8 +58,10 @@ def transform_to_msg(pose: CameraPose, header: Header, frame: str) -> TransformS
     return msg
 
 
-def belief_to_msg(belief: SurfaceBelief, header: Header, prior: PriorSettings | None = None) -> PointCloud2:
-    """Build the `surface` cloud: one point per grid angle on the mean contour, with evidence and prior if any.
+def belief_to_msg(
+    belief: SurfaceBelief, header: Header, prior: PriorSettings | None = None, scene: Scene | None = None
+) -> PointCloud2:
+    """Build the `surface` cloud: one point per grid angle on the mean contour, with evidence, prior and sensor if any.
 
     Raises:
         ValueError: the grid has fewer angles than the prior has numbers.
@@ -76,6 +79,9 @@ def belief_to_msg(belief: SurfaceBelief, header: Header, prior: PriorSettings | 
     if prior is not None:
         columns["prior"], layout = np.full(len(belief.angle), np.nan), layout + messages.PRIOR_LAYOUT
         columns["prior"][: len(prior.numbers)] = prior.numbers
+    if scene is not None:
+        columns["sensor"], layout = np.full(len(belief.angle), np.nan), layout + messages.SENSOR_LAYOUT
+        columns["sensor"][: len(messages.SENSOR_NAMES)] = [getattr(scene, name) for name in messages.SENSOR_NAMES]
     return _cloud(layout, columns, header)
 
 

@@ -153,7 +153,7 @@ class MarkerPublisher:
     def __init__(self, node: BaseNode, scene: Scene, frame: str) -> None:
         """Open the topics of `node`; markers are given in `frame`."""
         self._node, self._frame = node, frame
-        self._empty = self._content = SceneContent(scene)
+        self._content = SceneContent(scene)
         self._new = False
         self._listeners = 0
         self._publisher = node.advertise(MarkerArray, "markers", qos.latched())
@@ -162,7 +162,7 @@ class MarkerPublisher:
         node.create_timer(_PERIOD, self.publish)
 
     def show(self, **parts: Any) -> None:
-        """Replace parts of the scene: `belief`, `pose`, `goal` (fields of :class:`SceneContent`)."""
+        """Replace parts of the scene: `belief`, `pose`, `scene`, ... (fields of :class:`SceneContent`)."""
         self._content = dataclasses.replace(self._content, **parts)
         self._new = True
 
@@ -173,7 +173,7 @@ class MarkerPublisher:
 
     def reset(self) -> None:
         """Discard everything: the markers are deleted until their content is known again."""
-        self._content, self._new = self._empty, True
+        self._content, self._new = SceneContent(self._content.scene), True
 
     def _on_candidates(self, msg: PointCloud2) -> None:
         check_frame(msg.header, self._frame)

@@ -18,7 +18,8 @@ from rclpy.time import Time
 from nbv_planner.episode.messages import pose_from_msg
 from nbv_planner.errors import InputRejectedError, RosUnavailableError
 from nbv_planner.mapping.matching import PoseTrack
-from nbv_planner.world.pose import CameraPose
+from nbv_planner.ros.core.node import BaseNode
+from nbv_planner.world.pose import CameraPose, PoseSettings
 
 ACTION = "navigate_to_pose"
 """Name of the action, relative to the namespace of the node."""
@@ -176,6 +177,7 @@ class TransformPoses:
         self._limits = (round(tolerance * 1e9), round(gap * 1e9))
         self._tracks: dict[str, PoseTrack] = {}
         self._on_change = on_change
+        self._mounted = False
         self._buffer = self._tf2.Buffer(node=node)
         changed = self._changed
 
@@ -222,13 +224,34 @@ class TransformPoses:
             self._tracks.setdefault(frame, PoseTrack(_REMEMBERED, *self._limits)).add(stamp, pose)
         return stamp, pose
 
-    def during(self, first: int, last: int, frame: str) -> list[CameraPose]:
-        """Poses of `frame` as :class:`.PoseTrack` gives them; that of one that never moves."""
+    def mounted(self, node: BaseNode, poses: PoseSettings, frame: str) -> PoseSettings | None:
+        """The settings of `node` with the mount of the camera `frame` on `base_frame`, if any; None until it is known.
+
+        It is looked up once: a camera that moves on its carrier has no mount.
+
+        Raises:
+            InputRejectedError: `tilted`.
+        """
+        if not poses.base_frame or self._mounted:
+            return poses
+        try:
+            stamp = int(self._buffer.get_latest_common_time(poses.base_frame, frame).nanoseconds)
+        except self._tf2.TransformException:
+            return None
+        mount = self._looked_up(frame, stamp, poses.base_frame)
+        if mount is None:
+            return None
+        self._mounted = True
+        found = {"mount_x": mount.x, "mount_y": mount.y, "mount_yaw": mount.yaw}
+        return node.derive(poses, found, f"looked up, {frame} on {poses.base_frame}")
+
+    def during(self, first: int, last: int, frame: str) -> list[tuple[int, CameraPose]]:
+        """Stamps and poses of `frame` as :class:`.PoseTrack` gives them; that of one that never moves."""
         track = self._tracks.get(frame)
         if track is not None:
             return track.during(first, last)
         newest = self.latest(frame)
-        return [] if newest is None else [newest[1]]
+        return [] if newest is None else [newest]
 
     def _changed(self) -> None:
         """Store when the chain of each camera frame was last known, then notify."""
@@ -237,9 +260,10 @@ class TransformPoses:
                 self.latest(frame)
         self._on_change()
 
-    def _looked_up(self, frame: str, stamp: int) -> CameraPose | None:
+    def _looked_up(self, frame: str, stamp: int, target: str = "") -> CameraPose | None:
+        at, target = Time(nanoseconds=stamp), target or self._object_frame
         try:
-            found = self._buffer.lookup_transform_core(self._object_frame, frame, Time(nanoseconds=stamp)).transform
+            found = self._buffer.lookup_transform_core(target, frame, at).transform
         except self._tf2.TransformException:
             return None
         pose = SimpleNamespace(position=found.translation, orientation=found.rotation)

@@ -6,7 +6,7 @@ import dataclasses
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -18,7 +18,14 @@ from sensor_msgs.msg import PointCloud2
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool, Trigger
 
-from nbv_planner.episode.messages import belief_from_msg, check_frame, pose_from_msg, prior_from_msg, to_nanoseconds
+from nbv_planner.episode.messages import (
+    belief_from_msg,
+    check_frame,
+    pose_from_msg,
+    prior_from_msg,
+    sensor_from_msg,
+    to_nanoseconds,
+)
 from nbv_planner.episode.parameters import NODE_SETTINGS, NbvPlannerParameters, StateFile
 from nbv_planner.episode.preflight import Verdict, age_row, pose_rows
 from nbv_planner.errors import InputRejectedError, SettingError, StateFileError
@@ -202,6 +209,13 @@ class NbvPlannerNode(BaseNode):
             self._views = before
             raise
 
+    def _use_sensor(self, sensor: Mapping[str, float]) -> None:
+        """Switch to what the mapper knows of the sensor, where it was not given here."""
+        scene = self.derive(self.scene, self.not_given(sensor), "not given, so as the mapper says")
+        if scene != self.scene:
+            self.scene = scene
+            self.session.use(*self._deciders())
+
     def _open_topics(self) -> None:
         self._goal = self.advertise(PoseStamped, "goal_pose", qos.reliable())
         self._candidates = self.advertise(PointCloud2, "~/candidates", qos.latched())
@@ -212,7 +226,8 @@ class NbvPlannerNode(BaseNode):
         if self._transforms is None:
             self.listen(conversions.POSE_TYPES[self.poses.pose_type], "camera_pose", self.on_pose, qos.reliable())
         else:
-            frames = f"{self.parameters.camera_frame} to {self.parameters.object_frame}"
+            base = f" and {self.poses.base_frame}" if self.poses.base_frame else ""
+            frames = f"{self.parameters.camera_frame} to {self.parameters.object_frame}{base}"
             self.inputs.add("camera_pose", f"transforms from {frames}")
         self.inputs.watch_publishers("surface", "mapper")
         self._expect_inputs()
@@ -225,13 +240,14 @@ class NbvPlannerNode(BaseNode):
     def on_surface(self, msg: PointCloud2) -> None:
         """Receive a surface belief."""
         check_frame(msg.header, self.parameters.object_frame)
-        belief, stamp = belief_from_msg(msg), to_nanoseconds(msg.header.stamp)
+        belief, stamp, sensor = belief_from_msg(msg), to_nanoseconds(msg.header.stamp), sensor_from_msg(msg)
         origin = SurfaceOrigin(msg.header.frame_id, len(belief.angle), prior_from_msg(msg))
         if self.session.draws_shapes and (belief.evidence is None or origin.prior is None):
             lacking = "evidence" if belief.evidence is None else "prior"
             raise InputRejectedError("evidence", f"the surface has no {lacking}, which EMC, rollout and certify need")
         lost = self.session.take_surface(belief, stamp, origin)
         self._use_prior()
+        self._use_sensor(sensor)
         if lost:
             self.drop("view.lost", f"{lost} views that had counted are not in the surface any more", lost)
         self.advance()
@@ -269,12 +285,13 @@ class NbvPlannerNode(BaseNode):
     def _look_up_pose(self, transforms: TransformPoses) -> None:
         """Receive the newest pose known from the transforms; that of a static camera is valid now."""
         try:
+            poses = transforms.mounted(self, self.poses, self.parameters.camera_frame)
             found = transforms.latest(self.parameters.camera_frame)
         except InputRejectedError as error:
             self.drop(f"tf.{error.reason}", str(error))
             return
-        if found is not None:
-            inputs = self.session.inputs
+        if found is not None and poses is not None:
+            self.poses, inputs = poses, self.session.inputs
             stamp = found[0] or self.now_ns()
             if stamp != inputs.pose_stamp:
                 self.inputs.beat("camera_pose")

@@ -6,6 +6,7 @@ import dataclasses
 import time
 from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -17,7 +18,7 @@ from std_srvs.srv import Trigger
 
 from nbv_planner.episode.messages import check_frame, pose_from_msg, scan_from_msg, to_nanoseconds
 from nbv_planner.episode.parameters import NODE_SETTINGS, MapFile, SurfaceMapperParameters, check_prior_mean
-from nbv_planner.errors import StateFileError
+from nbv_planner.errors import InputRejectedError, StateFileError
 from nbv_planner.gp.kernels import KernelSettings
 from nbv_planner.mapping.belief import Measurements, SurfaceBelief
 from nbv_planner.mapping.checks import CheckSettings, Level
@@ -38,6 +39,8 @@ from nbv_planner.ros.io.markers import MarkerPublisher
 from nbv_planner.ros.io.outline_output import OutlineOutput
 from nbv_planner.ros.io.robot import TransformPoses
 from nbv_planner.world.pose import PoseSettings
+from nbv_planner.world.scale import said_by
+from nbv_planner.world.scan import Scan
 from nbv_planner.world.scene import Scene, check_proportions
 
 # Seconds after which scans without a new view are saved too.
@@ -112,6 +115,8 @@ class SurfaceMapperNode(BaseNode):
         self._begin()
         self._open_topics()
         self._configured_at = time.monotonic()
+        self._header_read = False
+        self._goal_to_come: PoseStamped | None = None
         self._keeper.restore(self._resume)
 
     def activate(self) -> None:
@@ -182,7 +187,22 @@ class SurfaceMapperNode(BaseNode):
             return
         check_frame(msg.header, self.parameters.camera_frame or self.matcher.first_frame)
         scan = scan_from_msg(msg)
+        self._read_header(scan)
         self._found(self.matcher.add_scan(to_nanoseconds(msg.header.stamp), scan, msg.header.frame_id))
+
+    def _read_header(self, scan: Scan) -> None:
+        """Take what was not given of the sensor from the header of the first scan."""
+        if self._header_read:
+            return
+        self._header_read = True
+        found, unknown = said_by(scan, self.scene)
+        self.scene = self.derive(self.scene, self.not_given(found), "not given, so as the scans say")
+        self.mapper.use(self.scene)
+        self.markers.show(scene=self.scene)
+        if missing := ", ".join(f"{name} {getattr(self.scene, name):g}" for name in unknown):
+            self.get_logger().info(f"the scans do not say, so it stays: {missing}")
+        apart = scan.angle_increment * (self.scene.view_distance - self.scene.radius_min)
+        self.get_logger().info(f"{len(scan.ranges)} beams, up to {apart:.3g} m apart on the object")
 
     def on_pose(self, msg: PoseStamped | PoseWithCovarianceStamped) -> None:
         """Receive a camera pose."""
@@ -193,8 +213,11 @@ class SurfaceMapperNode(BaseNode):
         self._integrate()
 
     def on_transform(self) -> None:
-        """Resume the scans that waited for a transform."""
+        """Resume the scans and the goal that waited for a transform."""
         self._found(self.matcher.match())
+        if self._goal_to_come is not None:
+            with suppress(InputRejectedError):  # raised when the goal was received
+                self._set_goal(self._goal_to_come)
 
     def _found(self, found: Sequence[MatchedScan]) -> None:
         """Queue scans with known poses; poses from transforms are published."""
@@ -208,6 +231,18 @@ class SurfaceMapperNode(BaseNode):
     def on_goal(self, msg: PoseStamped) -> None:
         """Receive the goal at which scans count."""
         check_frame(msg.header, self.parameters.object_frame)
+        self._set_goal(msg)
+
+    def _set_goal(self, msg: PoseStamped) -> None:
+        """Take a goal, once it is known where the camera is on its carrier."""
+        self._goal_to_come = msg
+        if self._transforms is not None:
+            frame = self.parameters.camera_frame or self.matcher.first_frame
+            poses = self._transforms.mounted(self, self.poses, frame)
+            if poses is None:
+                return
+            self.poses = poses
+        self._goal_to_come = None
         goal = self.poses.camera(pose_from_msg(msg))
         self.matcher.set_goal(to_nanoseconds(msg.header.stamp), goal)
         self.markers.show(goal=goal)
@@ -334,7 +369,7 @@ class SurfaceMapperNode(BaseNode):
             return
         update, self._unpublished = self._unpublished, None
         header = self.header(self.parameters.object_frame, update.known.stamp)
-        self._surface.publish(conversions.belief_to_msg(update.belief, header, self._prior))
+        self._surface.publish(conversions.belief_to_msg(update.belief, header, self._prior, self.scene))
         self.markers.show(belief=update.belief)
         self.outline.show(update.belief, update.known.stamp, update.scans)
 

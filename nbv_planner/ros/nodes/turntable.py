@@ -9,7 +9,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from nbv_planner.episode.messages import check_frame, joint_from_msg, pose_from_msg, to_nanoseconds
-from nbv_planner.episode.parameters import TURNTABLE_SETTINGS
+from nbv_planner.episode.parameters import BESIDE
 from nbv_planner.errors import InputRejectedError
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.node import BaseNode
@@ -25,7 +25,7 @@ class TurntableNode(BaseNode):
     """
 
     def __init__(self, **kwargs: Any) -> None:
-        super().__init__("turntable", TURNTABLE_SETTINGS, **kwargs)
+        super().__init__("turntable", BESIDE["turntable"], **kwargs)
         self.autostart()
 
     def configure(self) -> None:

@@ -86,7 +86,7 @@ def surface_of(*taken: tuple[CameraPose, int], per_view: int = 1) -> bytes:
         scans = [(scan_at(pose, number), as_received(pose)) for pose, number in taken[first : first + per_view]]
         mapping.add([MatchedScan(0, scan, pose, view) for scan, pose in scans], view - 1)
         belief = mapping.belief()
-    return bytes(conversions.belief_to_msg(belief, header("object"), PriorSettings()).data)
+    return bytes(conversions.belief_to_msg(belief, header("object"), PriorSettings(), Scene()).data)
 
 
 def stamp_of(msg) -> int:

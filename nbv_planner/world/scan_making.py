@@ -1,0 +1,143 @@
+r"""Scans from depth images and point clouds: the nearest surface at each bearing, within a band of heights.
+
+The axes are those of a camera that looks ahead along x, with y to the left and z up (REP 103); heights count from its
+origin. A pixel in the column u of a pinhole camera has the bearing :math:`β = \arctan((c_x - u) / f_x)` and, at the
+depth Z, the range :math:`Z / \cosβ` in the plane and the height :math:`Z (c_y - v) / f_y`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from nbv_planner.errors import InputRejectedError
+from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray
+from nbv_planner.settings import Settings, setting
+from nbv_planner.world.scan import Scan
+
+SCAN_SOURCES = ("laser_scan", "multi_echo", "depth_image", "point_cloud")
+
+
+@dataclass(frozen=True)
+class ScanMakerSettings(Settings):
+    """What scans are made of, and how."""
+
+    scan_source: str = setting(
+        "laser_scan", "What scans are made of by scan_maker, which runs unless they are received as they are "
+        "(laser_scan).", choices=SCAN_SOURCES,
+    )
+    scan_frame: str = setting(
+        "", "Frame of the scans, x ahead and z up; empty: that of the source, without _optical."
+    )
+    band_above: float = setting(
+        0.05, "Height above the camera up to which surfaces count.", unit="m", ge=0.0, scale="view_distance"
+    )
+    band_below: float = setting(
+        0.05, "Depth below the camera down to which surfaces count.", unit="m", ge=0.0, scale="view_distance"
+    )
+    empty_is_free: bool = setting(
+        True, "depth_image: a bearing without any return is free space, as of a lidar; else it tells nothing."
+    )
+    scan_field: float = setting(
+        TWO_PI, "point_cloud: opening angle of the scans.", unit="rad", gt=0.0, le=TWO_PI
+    )
+    scan_step: float = setting(
+        0.01, "point_cloud: angle from beam to beam, no less than between the points.", unit="rad", ge=1e-4, le=1.0
+    )
+    cloud_axes: str = setting(
+        "auto", "point_cloud: optical (z ahead, x right), body (x ahead, z up), auto: optical in the frame's name.",
+        choices=("auto", "optical", "body"),
+    )
+
+    def frame(self, source: str) -> str:
+        """Frame of the scans made of messages in the frame `source`."""
+        return self.scan_frame or source.replace("_optical", "")
+
+    def optical(self, frame: str) -> bool:
+        """Whether the axes of a cloud in `frame` are optical."""
+        return "optical" in frame if self.cloud_axes == "auto" else self.cloud_axes == "optical"
+
+    def in_band(self, height: FloatArray) -> BoolArray:
+        """Whether each height, metres, lies within the band; NaN does not."""
+        return np.asarray((height >= -self.band_below) & (height <= self.band_above))
+
+
+@dataclass(frozen=True)
+class Pinhole:
+    """A pinhole camera without distortion: focal lengths and principal point, pixels.
+
+    Raises:
+        InputRejectedError: reason `camera_info`: a number is not finite, or a focal length not positive.
+    """
+
+    fx: float
+    fy: float
+    cx: float
+    cy: float
+
+    def __post_init__(self) -> None:
+        numbers = (self.fx, self.fy, self.cx, self.cy)
+        if not all(map(math.isfinite, numbers)) or min(self.fx, self.fy) <= 0.0:
+            raise InputRejectedError("camera_info", f"fx, fy, cx, cy are {numbers}: the camera is not calibrated")
+
+
+def scan_of_depth(depth: FloatArray, camera: Pinhole, settings: ScanMakerSettings) -> Scan:
+    """Scan of a depth image, one beam for each pixel at its centre; limits of the range are not known from it.
+
+    Each beam has the nearest depth in the band of the column at its bearing, which is off by half a pixel at most. A
+    column without any is `+inf` or NaN (`empty_is_free`), also NaN if the image does not show what is straight ahead,
+    and `-inf` if a pixel of it is closer than the camera measures (`-inf`, REP 117).
+
+    Args:
+        depth: distance along the optical axis, shape (H, W), metres; 0, NaN and `+inf` are no return.
+        camera: the camera.
+        settings: the band.
+
+    Raises:
+        InputRejectedError: reason `empty`: there are no pixels.
+    """
+    rows, columns = depth.shape
+    if rows == 0 or columns == 0:
+        raise InputRejectedError("empty", "the image has no pixels")
+    rise = (camera.cy - np.arange(rows)) / camera.fy
+    with np.errstate(invalid="ignore"):
+        counts = (depth > 0.0) & np.isfinite(depth) & settings.in_band(rise[:, np.newaxis] * depth)
+    nearest = np.where(counts, depth, np.inf).min(axis=0)
+    shows_ahead = abs(rise).min() <= 1.0 / camera.fy
+    empty = np.inf if settings.empty_is_free and shows_ahead else np.nan
+    nearest[np.isinf(nearest)] = empty
+    nearest[~counts.any(axis=0) & np.isneginf(depth).any(axis=0)] = -np.inf
+    # Columns lie densest at the edges: with the step at the centre, no beam lies between two columns it cannot reach.
+    step = 1.0 / camera.fx
+    low, high = np.arctan((camera.cx - np.array([columns - 1.0, 0.0])) / camera.fx)
+    bearing = low + step * np.arange(int((high - low) / step + 1e-9) + 1)
+    column = np.clip(np.rint(camera.cx - camera.fx * np.tan(bearing)), 0, columns - 1).astype(int)
+    along = np.hypot(1.0, (camera.cx - column) / camera.fx)
+    return Scan(float(low), step, nearest[column] * along, 0.0, math.inf)
+
+
+def scan_of_points(points: FloatArray, settings: ScanMakerSettings, *, optical: bool) -> Scan:
+    """Scan of a point cloud: the nearest point in the band at each bearing; NaN where there is none.
+
+    Args:
+        points: positions, shape (N, 3), metres; those that are not finite are left out.
+        settings: band, field and step.
+        optical: whether the axes are z ahead, x right, y down, instead of x ahead, y left, z up.
+    """
+    x, y, z = points.T
+    ahead, left, up = (z, -x, -y) if optical else (x, y, z)
+    kept = np.isfinite(points).all(axis=1) & settings.in_band(up)
+    ahead, left = ahead[kept], left[kept]
+    beams = max(round(settings.scan_field / settings.scan_step), 1)
+    step = settings.scan_field / beams
+    beam = np.floor((np.arctan2(left, ahead) + 0.5 * settings.scan_field) / step).astype(int)
+    if settings.scan_field == TWO_PI:
+        beam %= beams  # straight behind, on either side
+    distance = np.hypot(ahead, left)
+    seen = (beam >= 0) & (beam < beams) & (distance > 0.0)
+    ranges = np.full(beams, np.inf)
+    np.minimum.at(ranges, beam[seen], distance[seen])
+    ranges[np.isinf(ranges)] = np.nan
+    return Scan(0.5 * (step - settings.scan_field), step, ranges, 0.0, math.inf)

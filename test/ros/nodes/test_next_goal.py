@@ -1,0 +1,47 @@
+"""The next goal is given as soon as the last scan that a view needs is mapped, however slow the robot is."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
+
+from geometry_msgs.msg import PoseStamped
+from ros_world import header, pose_msg, view_pose
+from sensor_msgs.msg import LaserScan
+
+from nbv_planner.episode.messages import pose_from_msg, to_nanoseconds
+from nbv_planner.ros.io import conversions
+from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
+from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
+from nbv_planner.world.objects import parse_object
+from nbv_planner.world.scene import Scene
+from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
+
+CAMERA = SimulatedCamera(parse_object("ellipse:a=6,b=4", Scene()), Scene(), SensorSettings(num_beams=61))
+MS = 1_000_000
+
+
+def test_the_next_goal_needs_nothing_but_the_last_scan_of_the_view(world):
+    world.start(SurfaceMapperNode, grid_size=200, scans_per_view=3)
+    world.start(NbvPlannerNode, objective="U", certify=False, num_views=12, goal_timeout=600.0)
+    goals = world.listen(PoseStamped, "goal_pose")
+    pose, scan = world.speaker(PoseStamped, "camera_pose"), world.speaker(LaserScan, "scan")
+
+    def see(camera, stamp: int, number: int) -> None:
+        """A scan, and the pose of its time."""
+        scan(conversions.scan_to_msg(CAMERA.scan(camera, number), header("camera", stamp)))
+        pose(pose_msg(camera, stamp))
+
+    see(view_pose(0.3), world.peer.get_clock().now().nanoseconds, 0)
+    world.spin_until(lambda: goals, "the first goal")
+    world.spin_some()  # the robot takes its time to set out
+    there, arrived = pose_from_msg(goals[0]), to_nanoseconds(goals[0].header.stamp) + 2000 * MS
+    for number in (1, 2):
+        see(there, arrived + number * MS, number)
+    world.spin_some()
+    assert {to_nanoseconds(goal.header.stamp) for goal in goals} == {to_nanoseconds(goals[0].header.stamp)}
+    see(there, arrived + 3 * MS, 3)
+    # From here on the robot says nothing more.
+    world.spin_until(lambda: goals[-1].header.stamp != goals[0].header.stamp, "the second goal")
+    assert pose_from_msg(goals[-1]).view_angle != pytest.approx(there.view_angle)

@@ -1,0 +1,138 @@
+"""Field of view and range come from the first scan where they were not given; the planner has them from the mapper."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from beliefs import wavy_belief
+
+pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
+
+from geometry_msgs.msg import PoseStamped
+from rcl_interfaces.msg import Log
+from rclpy.lifecycle import TransitionCallbackReturn
+from ros_world import bent, header, pose_msg, view_pose
+from sensor_msgs.msg import LaserScan, PointCloud2
+
+from nbv_planner.episode.messages import sensor_from_msg
+from nbv_planner.errors import InputRejectedError
+from nbv_planner.ros.core import qos
+from nbv_planner.ros.io import conversions
+from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
+from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
+from nbv_planner.world.scan import Scan
+from nbv_planner.world.scene import Scene
+
+MS = 1_000_000
+NAMES = ("field_of_view", "range_min", "range_max")
+BELIEF = wavy_belief(0, size=200)
+
+
+def scan_msg(half: float = 0.45, *, stamp: int = 10, **fields) -> LaserScan:
+    scan = Scan(-half, half / 50, np.full(101, 5.0), 0.2, 14.0)
+    return bent(conversions.scan_to_msg(scan, header("camera", stamp * MS)), **fields)
+
+
+def values(node) -> list[float]:
+    return [node.get_parameter(name).value for name in NAMES]
+
+
+@pytest.fixture
+def mapper(world):
+    """Return a function that starts a mapper, has it map scans at one pose, and gives it with its surfaces."""
+
+    def start(*scans: LaserScan, **parameters):
+        node = world.start(SurfaceMapperNode, grid_size=100, **parameters)
+        surfaces = world.listen(PointCloud2, "surface", qos.latched(10))
+        pose, scan = world.speaker(PoseStamped, "camera_pose"), world.speaker(LaserScan, "scan")
+        for stamp in (0, 100):
+            pose(pose_msg(view_pose(0.3), stamp * MS))
+        for msg in scans:
+            scan(msg)
+        world.spin_until(lambda: surfaces, "the surface")
+        return node, surfaces
+
+    return start
+
+
+def test_the_mapper_has_the_sensor_of_the_first_scan_and_says_so(world, mapper):
+    logs = world.listen(Log, "/rosout", qos.latched(100))
+    node, surfaces = mapper(scan_msg(), scan_msg(0.3, stamp=20))
+    assert values(node) == pytest.approx([0.9, 0.2, 14.0])
+    assert sensor_from_msg(surfaces[-1]) == dict(zip(NAMES, values(node), strict=True))
+    assert node.scene == Scene(field_of_view=0.9, range_min=0.2, range_max=14.0)
+    words = "not given, so as the scans say: field_of_view 0.9 rad, range_min 0.2 m, range_max 14 m"
+    world.spin_until(lambda: any(log.msg == words for log in logs), "the line in the log")
+    results = world.set_parameters(node, field_of_view=0.5)
+    assert not results[0].successful
+
+
+def test_what_was_given_wins(mapper):
+    node, surfaces = mapper(scan_msg(), field_of_view=0.6, range_max=9.0)
+    assert values(node) == pytest.approx([0.6, 0.2, 9.0])
+    assert sensor_from_msg(surfaces[-1])["range_max"] == 9.0
+
+
+def test_what_the_header_does_not_tell_stays_and_is_named(world, mapper):
+    logs = world.listen(Log, "/rosout", qos.latched(100))
+    node, _ = mapper(scan_msg(range_min=0.0, range_max=math.inf))
+    assert values(node) == pytest.approx([0.9, 0.05, 10.0])
+    words = "the scans do not say, so it stays: range_min 0.05, range_max 10"
+    world.spin_until(lambda: any(log.msg == words for log in logs), "the line in the log")
+
+
+def test_a_header_that_does_not_fit_what_was_given_is_left_out(world, mapper):
+    logs = world.listen(Log, "/rosout", qos.latched(100))
+    node, _ = mapper(scan_msg(range_min=9.5), range_max=9.0)
+    assert values(node) == pytest.approx([Scene().field_of_view, 0.05, 9.0])
+    why = "left out, not given, so as the scans say: range_min: 9.5 is not below range_max (9.0)"
+    world.spin_until(lambda: any(log.msg == why for log in logs), "the line in the log")
+
+
+def test_a_lidar_that_sees_all_around_counts_as_a_cone_that_holds_the_object(mapper):
+    node, _ = mapper(scan_msg(math.pi))
+    assert values(node) == pytest.approx([2 * math.asin(0.8), 0.2, 14.0], rel=1e-5)
+
+
+def test_a_clean_up_forgets_what_the_scans_said(mapper):
+    node, _ = mapper(scan_msg())
+    assert node.trigger_deactivate() == node.trigger_cleanup() == TransitionCallbackReturn.SUCCESS
+    assert values(node) == pytest.approx([Scene().field_of_view, 0.05, 10.0])
+
+
+def surface(**sensor) -> PointCloud2:
+    return conversions.belief_to_msg(BELIEF, header("object"), scene=Scene(**sensor))
+
+
+@pytest.mark.parametrize(("given", "expected"), [
+    ({}, [1.0, 0.3, 12.0]), ({"field_of_view": 0.7}, [0.7, 0.3, 12.0]), ({"range_max": 11.0}, [1.0, 0.3, 11.0]),
+    ({"range_max": 0.25}, [Scene().field_of_view, 0.05, 0.25]),  # does not fit: nothing is taken
+])  # fmt: skip
+def test_the_planner_plans_with_the_sensor_of_the_mapper(world, given, expected):
+    node = world.start(NbvPlannerNode, objective="U", certify=False, num_views=20, goal_subscribers=1, **given)
+    goals = world.listen(PoseStamped, "goal_pose")
+    pose = world.speaker(PoseStamped, "camera_pose")
+    send = world.speaker(PointCloud2, "surface", qos.latched())
+    pose(pose_msg(view_pose(0.3), 10 * MS))
+    send(surface(field_of_view=1.0, range_min=0.3, range_max=12.0))
+    world.spin_until(lambda: goals, "the first goal")
+    assert values(node) == pytest.approx(expected)
+    assert node.session.planner._scene == node.scene
+    assert [getattr(node.scene, name) for name in NAMES] == pytest.approx(expected)
+
+
+def test_a_surface_without_a_sensor_changes_nothing_and_one_that_is_none_is_dropped(world):
+    assert sensor_from_msg(conversions.belief_to_msg(BELIEF, header("object"))) == {}
+    node = world.start(NbvPlannerNode, objective="U", certify=False, num_views=20)
+    send = world.speaker(PointCloud2, "surface", qos.latched())
+    wrong = surface()
+    offset = next(field.offset for field in wrong.fields if field.name == "sensor")
+    wrong.data[offset : offset + 8] = wrong.data[:0].__class__("B", np.float64(-1.0).tobytes())
+    with pytest.raises(InputRejectedError, match="no usable sensor"):
+        sensor_from_msg(wrong)
+    send(wrong)
+    world.spin_until(lambda: world.drops(node), "the drop")
+    assert world.drops(node) == {"surface.sensor": 1}
+    assert node.session.inputs.belief is None

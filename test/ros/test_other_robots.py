@@ -1,0 +1,167 @@
+"""The recipes of examples/, run as they stand with robots of another make: whole episodes of separate processes."""
+
+from __future__ import annotations
+
+import math
+import re
+import subprocess
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
+
+from diagnostic_msgs.msg import DiagnosticStatus
+from other_robots import ELLIPSE, MOUNT, SIDE
+from sensor_msgs.msg import PointCloud2
+from std_msgs.msg import String
+
+from nbv_planner.episode.judge import EpisodeJudge
+from nbv_planner.episode.messages import belief_from_msg, status_values
+from nbv_planner.episode.run_info import parameters_from_msg
+from nbv_planner.planning.view_space import CircleViewSpace, ViewSpaceSettings
+from nbv_planner.ros.core import qos
+from nbv_planner.ros.node_processes import isolated_environment
+from nbv_planner.system import python_command
+from nbv_planner.world.objects import parse_object, surface_points
+from nbv_planner.world.pose import View
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+RECIPES = ("lidar_robot", "depth_camera_robot")
+needs_tf = pytest.mark.skipif(
+    find_spec("tf2_ros") is None or find_spec("tf2_msgs") is None,
+    reason="tf2_ros and tf2_msgs are not on PyPI: this runs where ROS 2 is installed",
+)
+
+
+def renamed(recipe: str) -> list[str]:
+    """Remapping rules of the launch command of the README."""
+    text = (EXAMPLES / recipe / "README.md").read_text(encoding="utf-8")
+    (command,) = re.findall(r"^ros2 launch (?:.*\\\n)*.*$", text, re.MULTILINE)
+    assert f"params_file:=examples/{recipe}/params.yaml" in command
+    rules = re.findall(r"(\w+)_topic:=(\S+)", command)
+    return [word for old, new in rules for word in ("-r", f"{'/' if old.startswith('tf') else ''}{old}:={new}")]
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_a_recipe_has_fifteen_lines_at_most_and_says_nothing_of_the_sensors_field_and_range(recipe):
+    text = (EXAMPLES / recipe / "params.yaml").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 15
+    given = yaml.safe_load(text)["/**"]["ros__parameters"]
+    assert not {"field_of_view", "range_min", "range_max", "mount_x", "mount_y", "mount_yaw"} & set(given)
+
+
+@pytest.fixture
+def start(world, tmp_path):
+    """Return a function that starts a process; all must still run at the end of the test, and are ended."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start_process(module: str, *arguments: str) -> None:
+        with (tmp_path / "output.txt").open("ab") as output:
+            started.append(subprocess.Popen(
+                [*python_command(module), *arguments], env=isolated_environment(world.domain), stdout=output,
+                stderr=output, stdin=subprocess.DEVNULL,
+            ))  # fmt: skip
+
+    yield start_process
+    codes = [process.poll() for process in started]
+    for process in started:
+        process.terminate()
+    for process in started:
+        process.wait(60)
+    assert codes == [None] * len(started), (tmp_path / "output.txt").read_text()
+
+
+@pytest.fixture
+def episode(world, start, tmp_path):
+    """Return a function that runs an episode of a robot with the nodes of a recipe; gives what can be judged."""
+    statuses = world.listen(DiagnosticStatus, "nbv_planner/status", qos.latched(100))
+    iterations = world.listen(DiagnosticStatus, "nbv_planner/iteration", qos.latched(100))
+    surfaces = world.listen(PointCloud2, "surface", qos.latched())
+    infos = world.listen(String, "run_info", qos.latched(10))
+
+    def run(recipe: str, robot: str, nodes: tuple[str, ...], *more: str) -> Judged:
+        file = EXAMPLES / recipe / "params.yaml"
+        start("other_robots", robot)
+        arguments = ["--ros-args", "--params-file", str(file), *renamed(recipe), *more]
+        for name in nodes:
+            start("nbv_planner.ros.executables", name, *arguments)
+
+        def done() -> bool:
+            return bool(statuses) and status_values(statuses[-1])["state"] == "DONE"
+
+        world.spin_until(done, "the end of the episode", timeout=240.0)
+        end = status_values(statuses[-1])
+        world.spin_until(lambda: len(iterations) >= int(end["views"]), "the decisions")
+        angles = {int(each["round"]): float(each["view_angle"]) for each in map(status_values, iterations)}
+        views = [angles[number] for number in range(1, int(end["views"]) + 1)]
+        parameters = world.spin_until(
+            lambda: next((p for p in map(parameters_from_msg, infos[-1:]) if "surface_mapper" in p.nodes), None),
+            "the parameters",
+        )
+        return Judged(end, views, belief_from_msg(surfaces[-1]), parameters)
+
+    return run
+
+
+class Judged:
+    """An episode and its parameters."""
+
+    def __init__(self, end, views, belief, parameters) -> None:
+        self.end, self.views, self.belief = end, views, belief
+        self.mapper, self.planner = (parameters.nodes[name] for name in ("surface_mapper", "nbv_planner"))
+        self.scene = parameters.config().scene
+
+    def assert_seen(self, text: str, error: float) -> None:
+        """The object was in view, 95 % of it at least, and where something was hit the surface is right."""
+        assert self.end["reason"] in ("COVERED", "BAND_NARROW"), self.end
+        shape = parse_object(text, self.scene)
+        distance = self.scene.view_distance
+        space = CircleViewSpace(ViewSpaceSettings(), distance, angles=np.linspace(0, 2 * math.pi, 100))
+        judge = EpisodeJudge(surface_points(shape, self.scene.pixel_size), self.scene, space, shape)
+        for angle in self.views:
+            judge.add_view(View(angle, distance), 0.0, 0.0, None)
+        assert judge.coverage >= 0.95, self.end
+        hit = self.belief.hits > 0
+        sectors = np.histogram(self.belief.angle[hit], np.linspace(0.0, 2.0 * math.pi, 61))[0]
+        assert (sectors > 0).mean() >= 0.95
+        off = np.abs(self.belief.mean - shape.radius(self.belief.angle))[hit]
+        assert np.median(off) < 0.5 * error
+        assert np.quantile(off, 0.95) < error
+
+
+PLANNING = ("surface_mapper", "nbv_planner")
+X, Y, YAW = MOUNT
+AS_TOPIC = [
+    "-r", "camera_pose:=/rover/where", "-p", "pose_source:=topic", "-p", "base_frame:=''", "-p", f"mount_x:={X}",
+    "-p", f"mount_y:={Y}", "-p", f"mount_yaw:={YAW}",
+]  # fmt: skip
+
+
+def assert_lidar(run: Judged) -> None:
+    run.assert_seen(f"ellipse:a={ELLIPSE[0]},b={ELLIPSE[1]}", 0.03)
+    for values in (run.mapper, run.planner):
+        assert values["field_of_view"] == pytest.approx(2 * math.asin(0.8 / 1.5), abs=1e-5)
+        assert values["range_max"] == pytest.approx(1.5 + 0.8)
+        assert values["range_min"] == pytest.approx(0.15)
+        assert [values[name] for name in ("mount_x", "mount_y", "mount_yaw")] == pytest.approx(MOUNT, abs=1e-6)
+
+
+@needs_tf
+def test_a_robot_that_tells_its_pose_by_transforms_with_a_lidar_that_turns_clockwise(episode):
+    assert_lidar(episode("lidar_robot", "lidar_tf", PLANNING))
+
+
+def test_the_same_robot_telling_the_pose_of_its_base(episode):
+    assert_lidar(episode("lidar_robot", "lidar", PLANNING, *AS_TOPIC))
+
+
+def test_a_robot_with_a_depth_camera(episode):
+    run = episode("depth_camera_robot", "depth", ("scan_maker", *PLANNING))
+    run.assert_seen(f"square:width={SIDE}", 0.015)
+    for values in (run.mapper, run.planner):  # no image says how far its camera sees
+        assert values["field_of_view"] == pytest.approx(2 * math.asin(0.4 / 0.9), abs=1e-5)
+        assert values["range_max"] == pytest.approx(0.9)
