@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from nbv_planner.episode.parameter_files import lay_over, load_parameters, values_for
-from nbv_planner.episode.parameters import TURNTABLE_SETTINGS, config_from_parameters
+from nbv_planner.episode.parameters import BESIDE, config_from_parameters
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.planning.termination import TerminationReason
 from nbv_planner.settings import from_mapping
@@ -79,7 +79,7 @@ def test_turntable_of_its_recipe_puts_the_lidar_on_the_view_circle(tmp_path):
     values = {}
     for file in both("table.yaml", tmp_path):
         values.update(values_for(file, "turntable"))
-    settings = from_mapping(TurntableSettings, {**scaled(values, TURNTABLE_SETTINGS), **values})
+    settings = from_mapping(TurntableSettings, {**scaled(values, BESIDE["turntable"]), **values})
     assert values["joint"] == "table_joint"
     assert settings.camera_x == pytest.approx(values["view_distance"])
 
