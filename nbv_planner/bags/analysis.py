@@ -193,7 +193,8 @@ def _judge(
         return None, f"{config.views.num_views} candidates and {len(truth.points)} points are too many to judge"
     try:
         space = CircleViewSpace(config.views, config.scene.view_distance)
-        return EpisodeJudge(truth.points, config.scene, space, truth.shape, _start(recording, config)), ""
+        placed = (config.world.object_x, config.world.object_y)
+        return EpisodeJudge(truth.points, config.scene, space, truth.shape, _start(recording, config), placed), ""
     except NbvPlannerError as error:
         return None, str(error)
 
@@ -214,7 +215,7 @@ def _analysed(recording: Recording, config: EpisodeConfig | None, judge: Episode
     for view in views:
         decision, estimate = view.decision, None
         if judge is not None:
-            taken = decision.view(judge.scene.view_distance)
+            taken = decision.view(judge.scene.view_distance, judge.placed)
             judge.add_view(taken, decision.utility, decision.milliseconds, view.belief)
         if view.belief is not None and config is not None:
             estimate = coverage_estimate(view.belief, config.termination.band_tolerance)

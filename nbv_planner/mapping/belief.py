@@ -211,6 +211,7 @@ class SurfaceBelief:
     #: merged measurements that it depends on, to condition another model on; None if not passed on.
     evidence: Evidence | None = None
     checks: tuple[Check, ...] = ()  #: whether what the model assumes holds; empty where nobody checked.
+    centre: tuple[float, float] = (0.0, 0.0)  #: about which its angles and radii are, in the object frame, metres.
 
     @property
     def step(self) -> float:

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypeVar
 
 from nbv_planner.settings import settings_of
-from nbv_planner.world.scene import Scene
+from nbv_planner.world.scene import FoundScene, Scene
 
+T = TypeVar("T")
 _ROOT = "radius_max"
 _DEFAULTS = {name: default for name, default, _ in settings_of(Scene)}
 
@@ -40,6 +42,28 @@ def scaled(given: Mapping[str, Any], classes: Iterable[type]) -> dict[str, Any]:
         name: _times(default, _length(meta.scale, scene) / _length(meta.scale, _DEFAULTS))
         for cls in classes for name, default, meta in settings_of(cls) if meta.scale and name not in given
     }
+
+
+def rescaled(settings: T, before: Scene, now: Scene) -> T:
+    """Settings whose lengths in proportion to the object, of the scene `before`, are those of the scene `now`.
+
+    What is in proportion to the view circle (ranges, their noise, tolerances of a pose) belongs to the sensor and the
+    robot, and stays.
+    """
+    old, new = ({name: getattr(scene, name) for name in _DEFAULTS} for scene in (before, now))
+    values = {
+        name: _times(getattr(settings, name), _length(meta.scale, new) / _length(meta.scale, old))
+        for name, _, meta in settings_of(type(settings)) if meta.scale not in ("", "view_distance")
+    }
+    return replace(settings, **values)  # type: ignore[type-var]
+
+
+def at_found(scene: Scene, found: FoundScene) -> Scene:
+    """The scene about the centre of what was found; its sensor is that of `scene`, its pixels are in proportion."""
+    return replace(
+        scene, radius_min=found.radius_min, radius_max=found.radius_max, view_distance=found.view_distance,
+        pixel_size=_times(scene.pixel_size, found.radius_max / scene.radius_max),
+    )
 
 
 def derived_words(derived: Mapping[str, Any], classes: Iterable[type]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import traceback
 from collections.abc import Callable
 from functools import partial
@@ -14,17 +15,24 @@ from rclpy.task import Future
 from sensor_msgs.msg import PointCloud2
 from std_srvs.srv import SetBool, Trigger
 
-from nbv_planner.episode.messages import belief_from_msg, check_frame, pose_from_msg, prior_from_msg, to_nanoseconds
+from nbv_planner.episode.messages import (
+    belief_from_msg,
+    check_frame,
+    found_from_msg,
+    pose_from_msg,
+    prior_from_msg,
+    to_nanoseconds,
+)
 from nbv_planner.episode.parameters import NODE_SETTINGS, NbvPlannerParameters, StateFile
 from nbv_planner.errors import InputRejectedError, SettingError, StateFileError
 from nbv_planner.mapping.matching import ArrivalSettings
 from nbv_planner.mapping.saved import SavedState
-from nbv_planner.planning.episode_memory import Goal, GoalReminder, SurfaceOrigin, Target
+from nbv_planner.planning.episode_memory import Goal, GoalReminder, SurfaceOrigin, Target, found_from_state
 from nbv_planner.planning.planners import Planner, PlannerSettings, planner_named
 from nbv_planner.planning.session import Answer, PlanningSession, Question, SessionSettings
 from nbv_planner.planning.shapes.sampler import PriorSettings
 from nbv_planner.planning.termination import TerminationMonitor, TerminationSettings, termination_monitor
-from nbv_planner.planning.view_space import CircleViewSpace, ViewSpaceSettings
+from nbv_planner.planning.view_space import CircleViewSpace, FoundViewSpace, ViewSpaceSettings
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.node import BaseNode, finish
 from nbv_planner.ros.core.node_parameters import changed_settings, read_settings
@@ -33,7 +41,8 @@ from nbv_planner.ros.io import conversions
 from nbv_planner.ros.io.robot import ACTION, GoalAction, TransformPoses, navigate_to_pose
 from nbv_planner.ros.io.status import RunInfo, StatusReport, iteration_values, summary
 from nbv_planner.world.pose import PoseSettings
-from nbv_planner.world.scene import Scene, check_proportions
+from nbv_planner.world.scale import at_found, rescaled
+from nbv_planner.world.scene import FoundScene, Scene, centre_of, check_proportions
 
 # Seconds for which the last status stays available before the process ends.
 _LINGER = 2.0
@@ -134,7 +143,13 @@ class NbvPlannerNode(BaseNode):
         now, saved_at = self.now_ns(), state.values.get("saved_at")
         if type(saved_at) is int and 0 < now < saved_at:  # 0: no time of a simulation has been received yet
             raise StateFileError("clock", f"it was saved {(saved_at - now) * 1e-9:.1f} s from now, by another clock")
-        self.session.restore(state.values, state.arrays)
+        before = self.session.found
+        self._refer(found_from_state(state.values.get("found")))
+        try:
+            self.session.restore(state.values, state.arrays)
+        except StateFileError:
+            self._refer(before)
+            raise
         self._use_prior()
         self._kept, self._goal_restored = self.session.milestone, True
 
@@ -156,23 +171,36 @@ class NbvPlannerNode(BaseNode):
             self._send(goal)
             self.advance()
 
-    def _deciders(self) -> tuple[Planner, TerminationMonitor]:
-        """Build planner and monitor for the prior, without the true object, which a robot does not know."""
+    def _deciders(self, found: FoundScene | None = None) -> tuple[Planner, TerminationMonitor]:
+        """Build planner and monitor for the prior, without the true object, which a robot does not know.
+
+        Where the scene was `found`, lengths in proportion to the object are in proportion to what was.
+        """
         check_proportions(self.scene, read_settings(self, PlannerSettings), read_settings(self, TerminationSettings))
-        views = CircleViewSpace(read_settings(self, ViewSpaceSettings), self.scene.view_distance)
+        scene, arcs = self.scene, read_settings(self, ViewSpaceSettings)
+        if found is not None:
+            scene = at_found(self.scene, found)
+        views = CircleViewSpace(arcs, scene.view_distance) if found is None else FoundViewSpace(arcs, found)
+        settings, limits = (
+            rescaled(read_settings(self, cls), self.scene, scene) for cls in (PlannerSettings, TerminationSettings)
+        )
         try:
-            planner = planner_named(read_settings(self, PlannerSettings), self.scene, views, prior=self._prior.prior())
+            planner = planner_named(settings, scene, views, prior=self._prior.prior())
         except SettingError as error:
             raise SettingError(f"{self.get_name()}: {error}") from error
-        limits = read_settings(self, TerminationSettings)
-        return planner, termination_monitor(limits, planner.settings, self.scene, self._prior.prior())
+        return planner, termination_monitor(limits, planner.settings, scene, self._prior.prior())
+
+    def _refer(self, found: FoundScene | None) -> None:
+        """Continue about the centre of what was found."""
+        if found != self.session.found:
+            self.session.refer(found, *self._deciders(found))
 
     def _use_prior(self) -> None:
         """Switch to the mapper's prior once a surface message contains it."""
         prior = self.session.origin and self.session.origin.prior
         if prior is not None and prior != self._prior:
             self._prior = prior
-            self.session.use(*self._deciders())
+            self.session.use(*self._deciders(self.session.found))
 
     def _open_topics(self) -> None:
         self._goal = self.advertise(PoseStamped, "goal_pose", qos.reliable())
@@ -200,6 +228,14 @@ class NbvPlannerNode(BaseNode):
         if self.session.draws_shapes and (belief.evidence is None or origin.prior is None):
             lacking = "evidence" if belief.evidence is None else "prior"
             raise InputRejectedError("evidence", f"the surface has no {lacking}, which EMC, rollout and certify need")
+        found = found_from_msg(msg)
+        if found != self.session.found:
+            if found is None and self.session.visited:
+                raise InputRejectedError("scene", "the surface is of a mapper that takes the scene for known")
+            if self.session.origin is not None:  # the prior is in proportion to what was found
+                self.session.origin = dataclasses.replace(self.session.origin, prior=origin.prior)
+            self._prior = origin.prior or self._prior
+            self._refer(found)
         lost = self.session.take_surface(belief, stamp, origin)
         self._use_prior()
         if lost:
@@ -209,7 +245,7 @@ class NbvPlannerNode(BaseNode):
     def on_pose(self, msg: PoseStamped | PoseWithCovarianceStamped) -> None:
         """Receive a camera pose."""
         check_frame(msg.header, self.parameters.object_frame)
-        pose = self.poses.camera(pose_from_msg(msg))
+        pose = self.poses.camera(pose_from_msg(msg)).relative_to(*centre_of(self.session.found))
         self.session.inputs.pose, self.session.inputs.pose_stamp = pose, to_nanoseconds(msg.header.stamp)
         self.advance()
 
@@ -225,7 +261,7 @@ class NbvPlannerNode(BaseNode):
             stamp = found[0] or self.now_ns()
             if stamp != inputs.pose_stamp:
                 self.inputs.beat("camera_pose")
-            inputs.pose_stamp, inputs.pose = stamp, found[1]
+            inputs.pose_stamp, inputs.pose = stamp, found[1].relative_to(*centre_of(self.session.found))
 
     def advance(self) -> None:
         """Advance as far as the inputs allow: republish the goal, start the next decision, publish the status.
@@ -300,7 +336,8 @@ class NbvPlannerNode(BaseNode):
             self._robot.send(target.stamp, pose)
         if isinstance(target, Goal):
             header = self.header(self.parameters.object_frame, target.stamp)
-            self._candidates.publish(conversions.candidates_to_msg(target.decision, header))
+            centre = centre_of(self.session.found)
+            self._candidates.publish(conversions.candidates_to_msg(target.decision, header, centre))
             values = iteration_values(self.session, target, self.scene.view_distance)
             decision = target.decision
             message = f"view {target.round} at {decision.view_angle:.4f} rad, decided by {decision.decided_by}"
@@ -309,7 +346,8 @@ class NbvPlannerNode(BaseNode):
 
     def _goal_message(self, target: Target) -> PoseStamped:
         header = self.header(self.parameters.object_frame, target.stamp)
-        return conversions.pose_to_msg(self.poses.carrier(target.pose), header)
+        x, y = centre_of(self.session.found)
+        return conversions.pose_to_msg(self.poses.carrier(target.pose.relative_to(-x, -y)), header)
 
     def on_goal_failed(self, stamp: int, words: str) -> None:
         """Retry or choose another view, since the robot does not reach its goal."""

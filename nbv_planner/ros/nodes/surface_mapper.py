@@ -18,12 +18,14 @@ from std_srvs.srv import Trigger
 from nbv_planner.episode.messages import check_frame, pose_from_msg, scan_from_msg, to_nanoseconds
 from nbv_planner.episode.parameters import NODE_SETTINGS, MapFile, SurfaceMapperParameters, check_prior_mean
 from nbv_planner.errors import StateFileError
+from nbv_planner.geometry import cartesian_to_polar, polar_to_cartesian
 from nbv_planner.gp.kernels import KernelSettings
 from nbv_planner.mapping.belief import Measurements, SurfaceBelief
 from nbv_planner.mapping.checks import CheckSettings, Level
 from nbv_planner.mapping.checks.model_checks import ModelChecks
 from nbv_planner.mapping.mapper import MapperSettings
 from nbv_planner.mapping.matching import ArrivalSettings, MatchedScan, MatchingSettings, ScanMatcher
+from nbv_planner.mapping.object_search import Search, SearchingMapping, SearchSettings
 from nbv_planner.mapping.robust_fit import RobustSettings
 from nbv_planner.mapping.saved import KIND, SavedState, SurfaceMap, map_from_state
 from nbv_planner.mapping.scans import MeasurementSettings, ScanMapping
@@ -37,7 +39,8 @@ from nbv_planner.ros.io import conversions
 from nbv_planner.ros.io.markers import MarkerPublisher
 from nbv_planner.ros.io.robot import TransformPoses
 from nbv_planner.world.pose import PoseSettings
-from nbv_planner.world.scene import Scene, check_proportions
+from nbv_planner.world.scale import at_found, rescaled
+from nbv_planner.world.scene import FoundScene, Scene, check_proportions
 
 # Seconds after which scans without a new view are saved too.
 _SAVE_AGAIN = 1.0
@@ -91,9 +94,9 @@ class SurfaceMapperNode(BaseNode):
         self._mapper_settings = read_settings(self, MapperSettings)
         check_prior_mean(self._mapper_settings, self.scene)
         check_proportions(self.scene, read_settings(self, KernelSettings), self.measurement)
+        self._search = read_settings(self, SearchSettings)
         self._robust, self._checks = read_settings(self, RobustSettings), read_settings(self, CheckSettings)
         self._prior = read_settings(self, PriorSettings)
-        self._kernel = self._prior.build()
         matching = read_settings(self, MatchingSettings)
         self.poses = read_settings(self, PoseSettings)
         self._transforms = None if self.poses.pose_source != "tf" else TransformPoses(
@@ -103,7 +106,7 @@ class SurfaceMapperNode(BaseNode):
         self._queue_size = matching.queue_size
         self._keeper = StateKeeper(
             self, KIND, MapFile, self.scene, read_settings(self, KernelSettings), self._mapper_settings,
-            self.measurement, self._robust,
+            self.measurement, self._robust, *([self._search] if self._search.unknown else []),
         )
         self._begin()
         self._open_topics()
@@ -139,9 +142,19 @@ class SurfaceMapperNode(BaseNode):
 
     def _blank(self) -> ScanMapping:
         """A mapping without a scan."""
-        model = mapper_for(self._kernel, self._mapper_settings, self._robust)
-        checks = ModelChecks(self.scene, self.measurement.noise, self._checks, robust=self._robust.robust)
-        return ScanMapping(model, self.scene, self.measurement, checks)
+        if self._search.unknown:
+            return SearchingMapping(Search(self._search, self.scene, self.measurement.noise), self._mapping_at)
+        return self._mapping_at(None)
+
+    def _mapping_at(self, found: FoundScene | None) -> ScanMapping:
+        """A mapping without a scan about what was found, its lengths in proportion to the object."""
+        scene = self.scene if found is None else at_found(self.scene, found)
+        prior, settings, measurement = (
+            rescaled(one, self.scene, scene) for one in (self._prior, self._mapper_settings, self.measurement)
+        )
+        model = mapper_for(prior.build(), settings, self._robust)
+        checks = ModelChecks(scene, measurement.noise, self._checks, robust=self._robust.robust)
+        return ScanMapping(model, scene, measurement, checks)
 
     def _begin(self) -> None:
         """Start from the prior. A running update keeps the old model, and its result is discarded."""
@@ -153,6 +166,8 @@ class SurfaceMapperNode(BaseNode):
         self._last: Update | None = None
         self._unpublished: Update | None = None
         self._updates = 0
+        self._said: FoundScene | None = None
+        self._hits_about = (0.0, 0.0)
 
     def _open_topics(self) -> None:
         self._surface = self.advertise(PointCloud2, "surface", qos.latched())
@@ -304,8 +319,20 @@ class SurfaceMapperNode(BaseNode):
             self._updates += 1
             self._keeper.took(update.unsaved)
             self._publish()
-            self.markers.add_hits(update.hits)
+            self._show_hits(update)
         self._update()
+
+    def _show_hits(self, update: Update) -> None:
+        """Show the new hits; all of them where they have been mapped about another centre."""
+        hits, (x, y) = update.hits, update.belief.centre
+        if update.belief.centre != self._hits_about:
+            self._hits_about = update.belief.centre
+            self.markers.show(hits=None)
+        if (x, y) != (0.0, 0.0):
+            across, along = polar_to_cartesian(hits.angle, hits.radius)
+            angle, radius = cartesian_to_polar(across + x, along + y)
+            hits = dataclasses.replace(hits, angle=angle, radius=radius)
+        self.markers.add_hits(hits)
 
     def _count_beams(self, update: Update) -> None:
         """Count the skipped beams, and warn of returns where the object cannot be; missing returns are normal."""
@@ -323,9 +350,22 @@ class SurfaceMapperNode(BaseNode):
         if self._unpublished is None or not self.active:
             return
         update, self._unpublished = self._unpublished, None
-        header = self.header(self.parameters.object_frame, update.known.stamp)
-        self._surface.publish(conversions.belief_to_msg(update.belief, header, self._prior))
+        header, prior, found = self.header(self.parameters.object_frame, update.known.stamp), self._prior, None
+        if isinstance(update.known.mapper, SearchingMapping):
+            found = update.known.mapper.found
+            prior = rescaled(prior, self.scene, at_found(self.scene, found))
+            self._say(found, update.dropped.get("background", 0))
+        self._surface.publish(conversions.belief_to_msg(update.belief, header, prior, found))
         self.markers.show(belief=update.belief)
+
+    def _say(self, found: FoundScene, background: int) -> None:
+        """Log what was found if it has changed, and that something else is in view."""
+        if found.views and (self._said is None or not found.same_as(self._said)):
+            self.get_logger().info(f"{found.words}; found by {found.views} scans, all mapped about it")
+            self._said = found
+        if background:
+            words = f"{background} beams end on something else than the object nearest to the given point"
+            self.warn_now_and_then("beam.background", words)
 
     def diagnosis(self) -> tuple[bytes, str, dict[str, object]]:
         """Which input is missing, what was dropped, how long an update took."""
@@ -337,6 +377,7 @@ class SurfaceMapperNode(BaseNode):
             "measurements": last.measurements if last else 0, "views": self._known.views, "scans": self._known.scans,
             "scans_waiting": len(self._waiting), "updates": self._updates,
             "update_milliseconds": last.milliseconds if last else 0.0, "solver": self.mapper.model.solver,
+            **(_centre(self._known.mapper.found) if isinstance(self._known.mapper, SearchingMapping) else {}),
             **self._keeper.diagnosis(), **{f"check.{check.name}": check.score for check in checks},
         }
         missing = self.inputs.missing("scan", "camera_pose")
@@ -348,3 +389,7 @@ class SurfaceMapperNode(BaseNode):
         if doubts:
             return DiagnosticStatus.WARN, "; ".join(["mapping", *doubts]), values
         return DiagnosticStatus.OK, "mapping", values
+
+
+def _centre(found: FoundScene) -> dict[str, object]:
+    return {f"found.{name}": number for name, number in dataclasses.asdict(found).items()}
