@@ -1,10 +1,10 @@
 """Run episodes with the object in an unknown place and of unknown size, and compare them with the known scene.
 
 Each draw moves the object by up to 30 % of its greatest radius R about its own centre (uniform in the disc), and
-states a radius between R/2 and 2 R (uniform in the logarithm). The same object, sensor noise and seed with centre, bounds and
-view circle declared is the other half of the pair. Both end at 95 % true coverage or after 40 views: what is compared is
-the number of views, not the termination. A run *fails* if it does not reach 95 %, if the camera was sent to where the
-object is, or with an error.
+states a radius between R/2 and 2 R (uniform in the logarithm). The other half of the pair is the same object, sensor
+noise and seed with centre, bounds and view circle declared. Both end at 95 % true coverage or after 40 views: what is
+compared is the number of views, not the termination. A run *fails* if it does not reach 95 %, if the camera was sent to
+where the object is, or with an error.
 """
 
 from __future__ import annotations

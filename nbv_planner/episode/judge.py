@@ -152,7 +152,6 @@ class EpisodeJudge:
     space: ViewSpace  #: its candidates are those among which the greedy gain is sought.
     shape: PolarObject  #: the true object.
     start: View | None = None  #: where the camera is before the first view; None if travel to that costs nothing.
-    placed: tuple[float, float] = (0.0, 0.0)  #: where the object stands in the object frame, metres.
     steps: list[Step] = field(default_factory=list)
     views: list[ViewRecord] = field(default_factory=list)
 
@@ -160,7 +159,7 @@ class EpisodeJudge:
         self._visible = self._observe(self.space.candidates)
         #: which surface points have been seen, shape (P,).
         self.seen: BoolArray = np.zeros(len(self.points), dtype=bool)
-        self._comparison, self._about = TrueSurfaceComparison(self.shape), self.placed
+        self._comparison, self._about = TrueSurfaceComparison(self.shape), (0.0, 0.0)
         self._belief: SurfaceBelief | None = None
         self._last = self.start
 
@@ -213,8 +212,7 @@ class EpisodeJudge:
     def _compared(self, belief: SurfaceBelief) -> TrueSurfaceComparison:
         """The comparison about the centre of a belief."""
         if belief.centre != self._about:
-            x, y = (found - placed for found, placed in zip(belief.centre, self.placed, strict=True))
-            shape = self.shape if x == y == 0.0 else SeenFrom(self.shape, x, y)
+            shape = self.shape if belief.centre == (0.0, 0.0) else SeenFrom(self.shape, *belief.centre)
             self._comparison, self._about = TrueSurfaceComparison(shape), belief.centre
         return self._comparison
 

@@ -63,14 +63,18 @@ class LoggedView:
     belief: SurfaceBelief | None = None  #: that belief.
     scan: MatchedScan | None = None  #: the scan taken at that time, with the camera's pose.
 
-    def step(self, scene: Scene, settings: MeasurementSettings) -> Step | None:
-        """The view as a step of an episode, None until all of it has arrived."""
+    def step(
+        self, scene: Scene, settings: MeasurementSettings, placed: tuple[float, float] = (0.0, 0.0)
+    ) -> Step | None:
+        """The view as a step of an episode, as seen from where the object is `placed`; None until all has arrived."""
         if self.candidates is None or self.belief is None or self.scan is None:
             return None
         return Step(
-            view=self.decision.view(scene.view_distance), objective_value=self.decision.utility,
-            candidates=self.candidates.angle, utilities=self.candidates.utility, belief=self.belief,
-            measurements=scan_to_measurements(self.scan.scan, self.scan.pose, scene, settings).measurements,
+            view=self.decision.view(scene.view_distance, placed), objective_value=self.decision.utility,
+            candidates=self.candidates.angle, utilities=self.candidates.utility,
+            belief=self.belief.seen_from(*placed), measurements=scan_to_measurements(
+                self.scan.scan, self.scan.pose.relative_to(*placed), scene, settings
+            ).measurements,
             milliseconds=self.decision.milliseconds,
         )
 

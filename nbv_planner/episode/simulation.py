@@ -79,9 +79,7 @@ class Simulation:
         grid = np.linspace(0.0, TWO_PI, _THESIS_GRID) if thesis else None
         views = CircleViewSpace(config.views, scene.view_distance, angles=angles)
         self._start = None if thesis else views.at_angle(config.motion.initial_view_angle)
-        self.judge = EpisodeJudge(
-            self._points, scene, views, self._shape, self._start, (config.world.object_x, config.world.object_y)
-        )
+        self.judge = EpisodeJudge(self._points, scene, views, self._shape, self._start)
         self._truth = TrueSurface(self._points.angle, self._points.radius)
         settings = thesis_planner_settings(config) if thesis else config.planner
         self._prior = Prior(config.kernel.build(), config.mapper.prior_mean)
@@ -209,11 +207,11 @@ class Simulation:
         return belief if self.config.protocol == "thesis" else belief.as_transmitted()
 
     def _take(self, decision: Decision, data: Measurements, belief: SurfaceBelief, milliseconds: float) -> ViewRecord:
-        world = self.config.world
-        view = decision.view
-        if self.found is not None or world.object_x or world.object_y:  # the judge sees views from the true centre
-            pose = self._poses[-1] if self.found is not None else view.pose
-            view = View.of(pose.relative_to(world.object_x, world.object_y))
+        view, (x, y) = decision.view, self.config.world.placed
+        if self.found is not None or (x, y) != (0.0, 0.0):  # steps are as seen from the true centre
+            view = View.of((view.pose if self.found is None else self._poses[-1]).relative_to(x, y))
+            belief = belief.seen_from(x, y)
+            data = data.moved(*belief.centre)
         return self.judge.add(Step(
             view, decision.utility, decision.candidates.view_angle, decision.utilities, belief, data,
             milliseconds,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +18,7 @@ from nbv_planner.errors import InputRejectedError, MeasurementError, SettingErro
 from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, IntArray, wrap_angle
 from nbv_planner.gp.learned_prior import LearnedPriorSettings, ModelAverage, to_inverse
 from nbv_planner.gp.posterior import saved_array
-from nbv_planner.mapping.belief import SurfaceBelief
+from nbv_planner.mapping.belief import Measurements, SurfaceBelief
 from nbv_planner.mapping.matching import MatchedScan
 from nbv_planner.mapping.scans import MappedScans, ScanMapping
 from nbv_planner.settings import Settings, setting
@@ -366,12 +367,21 @@ class SearchingMapping(ScanMapping):
         found, background = self._search.after(before, self._scans)
         kept = all(np.array_equal(old, new) for old, new in zip(self._background, background, strict=False))
         self._background = background
-        if kept and found.same_as(before):
+        if not found.views:  # nothing to map yet: without hits they tell nothing within the bounds
+            self._settle(found)
+            return MappedScans(0, Measurements.empty(), Counter())
+        if before.views and kept and found.same_as(before):
             self.found = found
             return super().add(self._referred(self._scans[known:], background[known:]), newest_view)
         self._settle(found)
-        mapped = super().add(self._referred(self._scans, background), -1)
+        first = next(n for n, match in enumerate(self._scans) if self._meets(match, background[n]))
+        mapped = super().add(self._referred(self._scans[first:], background[first:]), -1)
         return dataclasses.replace(mapped, views=len({match.view for match in scans if match.view > newest_view}))
+
+    @staticmethod
+    def _meets(match: MatchedScan, background: BoolArray) -> bool:
+        """Whether a scan has met the object."""
+        return bool((np.isfinite(match.scan.ranges) & ~background).any())
 
     def _referred(self, scans: Sequence[MatchedScan], background: Sequence[BoolArray]) -> list[MatchedScan]:
         """The scans about the centre, their beams on the background marked."""

@@ -79,6 +79,11 @@ class WorldSettings(Settings):
     other_y: float = setting(0.0, "Position of another object, a round one.", unit="m", ge=-1e4, le=1e4)
     other_radius: float = setting(0.0, "Radius of the other object; 0: there is none.", unit="m", ge=0.0, le=1e4)
 
+    @property
+    def placed(self) -> tuple[float, float]:
+        """Position of the simulated object, metres."""
+        return self.object_x, self.object_y
+
     def other(self) -> Contour | None:
         """Outline of the other object as seen from the simulated one; None if there is none."""
         if self.other_radius == 0.0:

@@ -177,7 +177,7 @@ def draw_polar(axes: Axes, content: EpisodeContent) -> None:
     if content.shape is not None:
         axes.plot(*true_contour(content.shape), **style.TRUTH_LINE, label="true contour")
     if content.belief is not None:
-        curve = close_belief(content.belief)
+        curve = close_belief(content.belief).about_origin()
         axes.fill_between(curve.angle, curve.lower, curve.upper, **_band(content), zorder=2, label="confidence band")
         axes.plot(curve.angle, curve.mean, **style.MEAN_LINE, label="mean")
     axes.plot(content.earlier_hits.angle, content.earlier_hits.radius, **style.HIT_DOTS, label="hits")

@@ -18,7 +18,6 @@ from std_srvs.srv import Trigger
 from nbv_planner.episode.messages import check_frame, pose_from_msg, scan_from_msg, to_nanoseconds
 from nbv_planner.episode.parameters import NODE_SETTINGS, MapFile, SurfaceMapperParameters, check_prior_mean
 from nbv_planner.errors import StateFileError
-from nbv_planner.geometry import cartesian_to_polar, polar_to_cartesian
 from nbv_planner.gp.kernels import KernelSettings
 from nbv_planner.mapping.belief import Measurements, SurfaceBelief
 from nbv_planner.mapping.checks import CheckSettings, Level
@@ -324,15 +323,10 @@ class SurfaceMapperNode(BaseNode):
 
     def _show_hits(self, update: Update) -> None:
         """Show the new hits; all of them where they have been mapped about another centre."""
-        hits, (x, y) = update.hits, update.belief.centre
         if update.belief.centre != self._hits_about:
             self._hits_about = update.belief.centre
             self.markers.show(hits=None)
-        if (x, y) != (0.0, 0.0):
-            across, along = polar_to_cartesian(hits.angle, hits.radius)
-            angle, radius = cartesian_to_polar(across + x, along + y)
-            hits = dataclasses.replace(hits, angle=angle, radius=radius)
-        self.markers.add_hits(hits)
+        self.markers.add_hits(update.hits.moved(*update.belief.centre))
 
     def _count_beams(self, update: Update) -> None:
         """Count the skipped beams, and warn of returns where the object cannot be; missing returns are normal."""
