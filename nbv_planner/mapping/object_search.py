@@ -66,7 +66,7 @@ _NEAREST = 0.2
 # Hits that make an object at all; fewer are outliers.
 _LEAST_HITS = 3
 # Side of the cells in which neighbouring returns are one patch, and of those that beams prove free, in mean radii.
-_CELL, _FREE_CELL = 0.3, 0.05
+_CELL, _FREE_CELL = 0.1, 0.05
 # Places on the line from the centre to a return; so many free ones of them, and so many returns of a patch with such a
 # line, make it another object.
 _STEPS, _CROSSED, _APART = 60, 2, 0.5
@@ -125,7 +125,7 @@ class Returns:
         return cls(x, y, scan, beam, distance)
 
     def patches(self, outer: float, side: float) -> IntArray:
-        """Number of the connected patch of each return, from 1, shape (n,); 0 for outliers and beyond `outer`, metres.
+        """Number of the connected patch of each return, from 1, shape (n,); 0 beyond `outer`, metres.
 
         Returns are connected in neighbouring cells of this `side`, metres.
         """
@@ -134,8 +134,7 @@ class Returns:
             column, row = (np.floor((v[near] + outer) / side).astype(int) for v in (self.x, self.y))
             cells = np.zeros((max(column.max(), row.max()) + 1,) * 2, dtype=bool)
             cells[column, row] = True
-            found = label(cells, np.ones((3, 3)))[0][column, row]
-            part[near] = np.where(np.bincount(found)[found] >= _LEAST_HITS, found, 0)
+            part[near] = label(cells, np.ones((3, 3)))[0][column, row]
         return part
 
 
@@ -285,9 +284,10 @@ class Search:
         stated = self.settings.stated(self.scene)
         size = 0.5 * (found.radius_min + found.radius_max) if found.views else _MEAN * stated
         part = returns.patches(_OUTER * stated, _CELL * size)
-        if not part.any():
-            return np.zeros(len(part), dtype=bool)
-        mine = np.asarray(part == part[np.argmin(np.where(part > 0, np.hypot(returns.x, returns.y), np.inf))])
+        whole = (part > 0) & (np.bincount(part, minlength=1)[part] >= _LEAST_HITS)  # others are outliers
+        if not whole.any():
+            return whole
+        mine = np.asarray(part == part[np.argmin(np.where(whole, np.hypot(returns.x, returns.y), np.inf))])
         if (part > 0).sum() == mine.sum():
             return mine
         centre = (found.x, found.y) if found.views else fitted_circle(returns.x[mine], returns.y[mine], stated)[:2]
@@ -377,6 +377,11 @@ class SearchingMapping(ScanMapping):
         first = next(n for n, match in enumerate(self._scans) if self._meets(match, background[n]))
         mapped = super().add(self._referred(self._scans[first:], background[first:]), -1)
         return dataclasses.replace(mapped, views=len({match.view for match in scans if match.view > newest_view}))
+
+    @property
+    def background(self) -> list[BoolArray]:
+        """Which beams of each scan so far have met something else than the object, shape (B,) each."""
+        return self._background
 
     @staticmethod
     def _meets(match: MatchedScan, background: BoolArray) -> bool:
