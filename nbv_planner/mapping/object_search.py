@@ -75,6 +75,8 @@ _SHAPE_STD, _SHAPE_ANGLE = 0.25, 0.3
 # Spread of the given point per axis, in mean radii, and of the logarithm of the mean radius about its usual part of the
 # stated radius.
 _CENTRE_STD, _SIZE_STD, _MEAN = 0.15, 0.45, 0.7
+# The centre is at most this part of the greatest radius off the given point; else it is pulled to it, in 5 % steps.
+_MOST_OFF, _PULLS = 0.4, 100
 # Bounds: so much beyond the farthest hit and the mean radius, and as far inside as by default or the nearest hit tells.
 _BEYOND_HITS, _BEYOND_MEAN, _INSIDE, _INSIDE_HITS = 1.15, 1.35, 0.25, 0.7
 # The first of them once hits are in so many of the 21 directions of 0.3 rad: no unseen part can be much farther out.
@@ -300,8 +302,11 @@ class Search:
         centre_x, centre_y, mean = circle = fitted_circle(x, y, stated)
         if found.views:  # one view alone tells nothing of symmetry
             centre_x, centre_y = most_probable_centre(x, y, std, circle, (found.x, found.y))
-        radius = np.hypot(x - centre_x, y - centre_y)
-        near, far = np.quantile(radius, [0.005, 0.995])
+        for _ in range(_PULLS):  # one end of a long object must not be taken for the whole
+            near, far = np.quantile(np.hypot(x - centre_x, y - centre_y), [0.005, 0.995])
+            if math.hypot(centre_x, centre_y) <= _MOST_OFF * far:
+                break
+            centre_x, centre_y = 0.95 * centre_x, 0.95 * centre_y
         seen = len(np.unique(np.floor(np.arctan2(y - centre_y, x - centre_x) / _SHAPE_ANGLE)))
         high = max(_BEYOND_HITS * float(far), _BEYOND_MEAN * mean) if seen < _AROUND_SEEN else _BEYOND * float(far)
         part = min(_INSIDE, self.scene.radius_min / self.scene.radius_max)

@@ -89,12 +89,18 @@ def names(cls: type) -> set[str]:
 
 
 def test_another_object_in_view_is_no_part_of_it():
-    world = WorldSettings(0.5, 0.0, other_x=8.0, other_y=0.0, other_radius=1.5)
-    simulation = Simulation(unknown("ellipse:a=4,b=3", 5.0, world))
+    world = WorldSettings(1.0, -0.8, other_x=10.5, other_y=0.0, other_radius=2.0)
+    simulation = Simulation(unknown("ellipse:a=5,b=3", 6.0, world))
     assert end_of(simulation).reason is TerminationReason.COMPLETE
     assert simulation.found is not None
-    assert simulation.found.radius_max < 6.0
-    assert math.hypot(simulation.found.x - 0.5, simulation.found.y) < 1.0
+    assert simulation.found.radius_max < 8.0
+    assert math.hypot(simulation.found.x - 1.0, simulation.found.y + 0.8) < 1.5
+
+
+def test_one_end_of_a_long_object_is_not_taken_for_the_whole():
+    simulation = Simulation(unknown("flower:frequency=2,amplitude=2.8", 12.0, WorldSettings(object_x=-0.5)))
+    assert end_of(simulation).reason is TerminationReason.COMPLETE
+    assert depth_inside(simulation) < 0.0
 
 
 def test_where_there_is_nothing_the_search_ends_with_words():
