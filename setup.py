@@ -1,10 +1,12 @@
 """Installs the package, for colcon (ament_python) and for plain pip alike."""
 
+import re
 from pathlib import Path
 
 from setuptools import find_packages, setup
 
 NAME = "nbv_planner"
+HERE = Path(__file__).resolve().parent
 
 # The wheels of the real ROS 2, one distribution per environment. Every package that is imported is pinned here;
 # the wheels pin what they need themselves (with ~=), so distributions cannot be mixed.
@@ -53,15 +55,36 @@ def package_data():
     return {NAME: [str(path.relative_to(NAME)) for path in paths]}
 
 
+def long_description():
+    """Return the README without pictures and links into the checkout: the page of a package index has no such files."""
+    text = (HERE / "README.md").read_text(encoding="utf-8")
+    text = re.sub(r"^!\[[^\]]*\]\((?!https?:)[^)]*\)\n\n?", "", text, flags=re.MULTILINE)
+    return re.sub(r"\[([^\]]+)\]\((?!https?:)[^)]*\)", r"\1", text)
+
+
 setup(
     name=NAME,
-    version="0.1.0",
+    version="1.0.0",  # also in package.xml, versions.py, CITATION.cff and CHANGELOG.rst; a test compares them
     description="Near-optimal next-best-view planning: reconstruct an object with as few views as possible",
+    long_description=long_description(),
+    long_description_content_type="text/markdown",
     author="nbv_planner maintainers",
     author_email="maintainers@nbv-planner.example.org",
     maintainer="nbv_planner maintainers",
     maintainer_email="maintainers@nbv-planner.example.org",
     license="Apache-2.0",
+    license_files=["LICENSE"],
+    keywords=["next best view", "view planning", "active reconstruction", "Gaussian process", "robotics", "ROS 2"],
+    classifiers=[
+        "Development Status :: 5 - Production/Stable",
+        "Environment :: Console",
+        "Intended Audience :: Science/Research",
+        "Operating System :: POSIX :: Linux",
+        "Programming Language :: Python :: 3",
+        *(f"Programming Language :: Python :: 3.{minor}" for minor in range(10, 15)),
+        "Topic :: Scientific/Engineering",
+        "Typing :: Typed",
+    ],
     packages=find_packages(include=[NAME, f"{NAME}.*"]),
     package_data=package_data(),
     data_files=data_files(),
@@ -80,8 +103,13 @@ setup(
         "docs": ["sphinx>=7", "myst-parser>=2", "furo>=2023.9"],
         # An independent simulator, for the example that drives mapper and planner with it.
         "irsim": ["ir-sim>=2.12"],
+        # A physics simulator, for the kit; from 3.5 on its range finders measure depth images.
+        "mujoco": ["mujoco>=3.5"],
         # colcon runs pytest when it finds it here; launch_testing's pytest plugin stops at 8.3.
-        "test": ["pytest>=7,<8.4", "pytest-xdist>=3.7", "hypothesis>=6.36"],
+        "test": [
+            "pytest>=7,<8.4", "pytest-xdist>=3.7", "hypothesis>=6.36",
+            "build>=1", "setuptools>=64", "wheel", "catkin_pkg>=1",  # the release, as the tools of both worlds see it
+        ],
         "bench": ["scikit-learn>=1.0", "pytest-benchmark>=4"],
         # Linters are tests: bounded, so that a new rule of a new release cannot break an old commit.
         "lint": ["ruff~=0.17.5", "mypy~=2.4.1", "types-PyYAML"],

@@ -19,8 +19,8 @@ from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.world.simulated_camera import SensorSettings
 
 PLANNERS = {
-    "U": PlannerSettings(objective="U"),
-    "CS": PlannerSettings(objective="CS"),
+    "U": PlannerSettings(planner="greedy", objective="U"),
+    "CS": PlannerSettings(planner="greedy", objective="CS"),
     "CS-U": PlannerSettings(planner="two_phase", phase_one_objective="CS", objective="U"),
 }
 DEFAULTS = MapperSettings()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 from importlib import metadata
 
-VERSION = "0.1.0"  # not in __init__.py, which `python -m` beside a checkout called nbv_planner does not run
+VERSION = "1.0.0"  # not in __init__.py, which `python -m` beside a checkout called nbv_planner does not run
 
 
 def versions(**extra: str) -> dict[str, str]:

@@ -28,15 +28,15 @@ SLOW = {
 }  # fmt: skip
 SLOW_MODULES = {
     "test_condensed.py", "test_hybrid.py", "test_prior_settings.py", "test_ray_casting.py",
-    "test_robust_mapper.py", "test_robust_state.py", "test_simulation.py", "test_system.py", "test_tree.py",
-    "test_tutorials.py",
+    "test_release.py", "test_robust_mapper.py", "test_robust_state.py", "test_simulation.py", "test_system.py",
+    "test_tree.py", "test_tutorials.py",
 }  # fmt: skip
 
 # The files that last longest, longest first: begun last, one of them would keep a single worker busy at the end.
 LONG_FILES = (
     "test_published_tables.py", "test_tutorials.py", "test_demo.py", "test_scripted_robots.py", "test_simulate.py",
     "test_experiment.py", "test_faults.py", "test_end_to_end.py", "test_demo_record.py", "test_launch_files.py",
-    "test_launch_bags.py", "test_recorder.py", "test_view.py", "test_bench.py",
+    "test_launch_bags.py", "test_recorder.py", "test_view.py", "test_bench.py", "test_mujoco_example.py",
 )  # fmt: skip
 
 

@@ -24,7 +24,7 @@ from nbv_planner.world.simulated_camera import SensorSettings
 
 CONFIG = EpisodeConfig(
     object="square:width=8", sensor=SensorSettings(num_beams=31, seed=5), mapper=MapperSettings(grid_size=90),
-    planner=PlannerSettings(objective="U"), views=ViewSpaceSettings(num_views=24),
+    planner=PlannerSettings(planner="greedy", objective="U"), views=ViewSpaceSettings(num_views=24),
     termination=TerminationSettings(max_views=4),
 )
 """An episode of four views."""

@@ -37,12 +37,11 @@ TABLE = next(name for name, default, _ in settings_of(TurntableSettings) if isin
 
 # Where a shipped file differs from the code's defaults on purpose.
 DELIBERATE = {
-    "simulation.yaml": {"surface_mapper": {"robust": True}, "nbv_planner": {"planner": "rollout", "certify": True}},
+    "simulation.yaml": {},
     "robot.yaml": {
-        "surface_mapper": {"camera_frame": "", "robust": True, "scans_per_view": 3, "settle_time": 0.5},
+        "surface_mapper": {"scans_per_view": 3, "settle_time": 0.5},
         "nbv_planner": {
-            "planner": "rollout", "certify": True, "wait_for_start": True, "max_duration": 1800.0,
-            "band_tolerance": 0.3, "run_info_nodes": "surface_mapper", "settle_time": 0.5,
+            "wait_for_start": True, "max_duration": 1800.0, "run_info_nodes": "surface_mapper", "settle_time": 0.5,
         },
     },
 }
@@ -325,10 +324,20 @@ def test_the_shipped_simulation_is_the_built_in_one_with_the_best_planner_and_ma
 
 
 def test_the_robots_file_has_every_parameter_that_the_more_special_ones_found_worth_adapting():
-    ours = load_parameters(CONFIG / "robot.yaml")
+    """Or its head names it among the lengths that follow from the scene."""
+    ours, text = load_parameters(CONFIG / "robot.yaml"), (CONFIG / "robot.yaml").read_text(encoding="utf-8")
     for name in ("nav2.yaml", "turntable.yaml", "simulator.yaml"):
         for node, values in load_parameters(CONFIG / name).items():
-            assert set(values) - {"objective"} <= set(ours[node]), name  # rollout has none
+            left = set(values) - {"objective"} - set(ours[node])  # rollout has none
+            assert all(each in text for each in left), name
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
+def test_the_size_of_a_shipped_scene_is_changed_by_its_own_lengths_alone(path):
+    """No shipped file fixes a length of the surface model, which follows from the scene."""
+    for node, values in load_parameters(path).items():
+        fixed = {name for cls in NODE_SETTINGS[node] for name, _, meta in settings_of(cls) if meta.scale} & set(values)
+        assert fixed <= {"view_distance", "range_min", "range_max", "noise_std", "position_tolerance"}
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
@@ -356,7 +365,7 @@ def test_shared_geometry_is_given_once():
     for path in SHIPPED:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
         shared = set(content.pop("/**")["ros__parameters"])
-        assert shared >= {"radius_min", "radius_max", "view_distance", "field_of_view", "range_max", "pixel_size"}
+        assert shared >= {"radius_max", "field_of_view", "object_frame"}
         for section in content.values():
             assert not shared & set(section["ros__parameters"])
 

@@ -9,7 +9,6 @@ import pytest
 from nbv_planner.episode.parameters import EpisodeConfig, config_from_parameters
 from nbv_planner.errors import SettingError
 from nbv_planner.mapping.mapper import MapperSettings
-from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import SensorSettings
 
@@ -58,10 +57,10 @@ def test_one_set_of_node_parameters_gives_the_groups():
         object="polygon:diamond",
         protocol="thesis",
     )
-    assert config.scene == Scene(**shared)
+    assert config.scene == Scene(**shared, radius_min=2.25, range_min=0.06, pixel_size=0.1125)
     assert (config.sensor.num_beams, config.sensor.seed) == (31, 5)
     assert (config.kernel.length_scale, config.mapper.grid_size) == (0.3, 200)
-    assert config.planner == PlannerSettings(objective="UP")
+    assert (config.planner.planner, config.planner.objective, config.planner.edge_length) == ("greedy", "UP", 1.125)
     assert (config.views.num_views, config.termination.max_views) == (36, 7)
     assert (config.object, config.protocol) == ("polygon:diamond", "thesis")
 

@@ -6,8 +6,19 @@ import argparse
 from contextlib import nullcontext
 
 from nbv_planner.bags.writer import BagWriter
-from nbv_planner.cli.options import add_episode_options, episode_config, episode_folder, parameters_from, require_ros
+from nbv_planner.cli.options import (
+    add_episode_options,
+    episode_config,
+    episode_folder,
+    one_of,
+    parameters_from,
+    positive_number,
+    require_ros,
+    say_derived,
+    whole_number,
+)
 from nbv_planner.cli.output import EXIT_CODES, finish, print_header, print_view, say, stopped
+from nbv_planner.cli.view import VIEWS, viewer
 from nbv_planner.episode.judge import EpisodeJudge
 from nbv_planner.episode.parameter_files import Parameters, dump_parameters
 from nbv_planner.episode.parameters import STATE_FILES, EpisodeConfig
@@ -24,6 +35,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add_episode_options(parser)
     parser.add_argument("--record", action="store_true", help="record a bag into the results folder")
+    parser.add_argument("--view", nargs="?", const="page", type=one_of("view", VIEWS), metavar="|".join(VIEWS),
+                        help="watch it in a browser, or in a window; begins when that is open")
+    parser.add_argument("--speed", type=positive_number, metavar="X",
+                        help="speed of the camera along its circle, rad/s (default: at once; 1 with --view)")
+    parser.add_argument("--domain", type=whole_number(0, 232), metavar="ID",
+                        help="ROS domain of the nodes, on this machine (default: a free one)")
     parser.add_argument(
         "--respawn", action="store_true", help="restart a node that fails or is killed; it resumes where it was"
     )
@@ -32,6 +49,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand."""
     parameters = parameters_from(arguments)
+    if arguments.speed or arguments.view:
+        parameters["depth_camera"]["angular_speed"] = arguments.speed or 1.0
     config = episode_config(parameters, "sensor")
     for objective in config.planner.used_objectives:
         if objective in TRUTH_OBJECTIVES:
@@ -39,10 +58,10 @@ def run(arguments: argparse.Namespace) -> int:
     judge = Simulation(config).judge  # refuses here what the nodes would refuse
     require_ros("nbv-planner simulate needs no ROS")
     with held_signals() as came, episode_folder(arguments, config) as results:
+        say_derived(parameters)
         lead(parameters)
         (results.folder / "parameters.yaml").write_text(dump_parameters(parameters), encoding="utf-8")
         termination = _run_nodes(results, config, judge, arguments, parameters, came)
-        finish(results, config, judge, termination, figures=arguments.figures)
     return 130 if termination.reason is TerminationReason.STOPPED else EXIT_CODES.get(termination.reason, 0)
 
 
@@ -77,17 +96,25 @@ def _run_nodes(
     results: ResultsFolder, config: EpisodeConfig, judge: EpisodeJudge, arguments: argparse.Namespace,
     parameters: Parameters, came: list[int],
 ) -> Termination:
-    from nbv_planner.ros.node_processes import run_episode
+    from nbv_planner.ros.node_processes import free_domain_id, run_episode
 
-    file, logs = results.folder / "parameters.yaml", results.folder / "logs"
-    if arguments.respawn:
-        state = results.folder / "state"
+    # The file of the results can be used again: it names no file of this run, and nobody who watched it.
+    file, state = results.folder / "parameters.yaml", results.folder / "state"
+    if arguments.respawn or arguments.view:
         state.mkdir()
-        for node, (name, saved) in STATE_FILES.items():
-            parameters[node][name] = str((state / saved).resolve())
         file = state / "parameters.yaml"
-        file.write_text(dump_parameters(parameters), encoding="utf-8")
+    for node, (name, saved) in STATE_FILES.items() if arguments.respawn else ():
+        parameters[node][name] = str((state / saved).resolve())
     printer = _Printer(config, judge, came)
-    with BagWriter(results.folder / "bag") if arguments.record else nullcontext() as bag:
-        termination = run_episode(config, file, logs, printer, bag, respawn=arguments.respawn, ended=lambda: bool(came))
-    return termination or stopped(judge, came)
+    domain = free_domain_id() if arguments.domain is None else arguments.domain
+    watched = viewer(arguments.view, domain, came) if arguments.view else nullcontext("")
+    with watched as audience, BagWriter(results.folder / "bag") if arguments.record else nullcontext() as bag:
+        parameters["nbv_planner"].update({"recorder": audience} if audience else {})
+        file.write_text(dump_parameters(parameters), encoding="utf-8")
+        termination = run_episode(
+            config, file, results.folder / "logs", printer, bag, domain=domain, respawn=arguments.respawn,
+            ended=lambda: bool(came),
+        )
+        termination = termination or stopped(judge, came)
+        finish(results, config, judge, termination, figures=arguments.figures)
+    return termination

@@ -16,9 +16,16 @@ from nbv_planner.bags.analysis import Analysis, analyse
 from nbv_planner.bags.reader import Bag, Progress
 from nbv_planner.bags.recording import parse_mapping
 from nbv_planner.bags.writer import STORAGES
-from nbv_planner.cli.output import ProgressLine
+from nbv_planner.cli.output import ProgressLine, say
 from nbv_planner.episode import parameter_files
-from nbv_planner.episode.parameters import DepthCameraParameters, EpisodeConfig, config_from_parameters, ignored_words
+from nbv_planner.episode.parameters import (
+    NODE_SETTINGS,
+    DepthCameraParameters,
+    EpisodeConfig,
+    config_from_parameters,
+    derived,
+    ignored_words,
+)
 from nbv_planner.episode.records import RECORD_FILE, ResultsFolder, fresh_folder
 from nbv_planner.episode.run_info import parameters_from_file
 from nbv_planner.errors import RosUnavailableError, UnknownNameError, remedy
@@ -26,6 +33,7 @@ from nbv_planner.planning.objectives import EXPECTED, OBJECTIVE_INFO
 from nbv_planner.planning.planners import PLANNERS
 from nbv_planner.planning.planners.planner import ON_SHAPES, PLANNER_CHOICE
 from nbv_planner.world.objects import OBJECT_FORMS
+from nbv_planner.world.scale import derived_words
 
 _MEGABYTE = 1e6
 _NAMESPACE = r"/|(/?[A-Za-z_]\w*(/[A-Za-z_]\w*)*)?"
@@ -175,6 +183,13 @@ def episode_config(parameters: parameter_files.Parameters, protocol: str) -> Epi
     """
     shape = parameters["depth_camera"].get("object", DepthCameraParameters().object)
     return config_from_parameters(parameters, object=shape, protocol=protocol)
+
+
+def say_derived(parameters: parameter_files.Parameters) -> None:
+    """Print which parameters were not given, and what follows for them from the scene."""
+    each = (derived(values, NODE_SETTINGS[node]) for node, values in parameters.items())
+    classes = [cls for node in parameters for cls in NODE_SETTINGS[node]]
+    say(derived_words({name: value for values in each for name, value in values.items()}, classes))
 
 
 def results_folder(arguments: argparse.Namespace, name: str, marker: str = RECORD_FILE) -> ResultsFolder:

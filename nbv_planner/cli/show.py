@@ -9,6 +9,7 @@ from nbv_planner.cli.options import one_of
 from nbv_planner.episode.parameters import NODE_SETTINGS, TURNTABLE_SETTINGS
 from nbv_planner.planning.objectives import OBJECTIVE_INFO, REQUIREMENTS
 from nbv_planner.settings import Setting, settings_of
+from nbv_planner.world.scale import proportion
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -57,7 +58,8 @@ def _table(title: str, classes: list[type]) -> str:
 def _row(name: str, default: Any, meta: Setting) -> str:
     allowed = meta.allowed().replace("|", "\\|")
     changeable = "no" if meta.read_only else "yes"
-    return f"| `{name}` | {_text(default)} | {meta.unit} | {allowed} | {changeable} | {meta.description} |"
+    follows = f" ({proportion(default, meta)})" if meta.scale else ""
+    return f"| `{name}` | {_text(default)}{follows} | {meta.unit} | {allowed} | {changeable} | {meta.description} |"
 
 
 def _text(value: Any) -> str:

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import argparse
 
-from nbv_planner.cli.options import add_episode_options, episode_config, episode_folder, one_of, parameters_from
+from nbv_planner.cli.options import (
+    add_episode_options,
+    episode_config,
+    episode_folder,
+    one_of,
+    parameters_from,
+    say_derived,
+)
 from nbv_planner.cli.output import EXIT_CODES, finish, print_header, print_view, stopped
 from nbv_planner.episode.parameters import PROTOCOLS, EpisodeConfig
 from nbv_planner.episode.simulation import Simulation
@@ -23,9 +30,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand."""
-    config = episode_config(parameters_from(arguments), arguments.protocol)
+    parameters = parameters_from(arguments)
+    config = episode_config(parameters, arguments.protocol)
     simulation = Simulation(config)
     with held_signals() as came, episode_folder(arguments, config) as results:
+        say_derived(parameters)
         termination = _run_episode(simulation, config, came)
         finish(results, config, simulation.judge, termination, figures=arguments.figures)
     return EXIT_CODES.get(termination.reason, 0)

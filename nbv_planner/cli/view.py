@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import argparse
 import os
+import select
 import signal
+import subprocess
 import threading
 import time
+import webbrowser
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 
 from nbv_planner.cli.options import add_namespace, require_ros, whole_number
+from nbv_planner.cli.output import say
 from nbv_planner.episode.log import LiveEpisode
-from nbv_planner.errors import DependencyError, remedy
+from nbv_planner.errors import DependencyError, NbvPlannerError, remedy
+from nbv_planner.system import python_command
+
+VIEWS = ("page", "window")
+"""How an episode can be watched."""
+_OPENED = "open: the episode can begin"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--port", type=whole_number(0, 65535), default=8642, metavar="N",
                         help="port, 0 for a free one (default: %(default)s)")
+    parser.add_argument("--open", action="store_true", help="with --web: open a browser, and wait for the page")
     add_namespace(parser)
     parser.add_argument(
         "--domain", type=whole_number(0, 232), metavar="ID",
@@ -38,27 +50,34 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.domain is not None:
         os.environ.update(isolated_environment(arguments.domain))
     live = LiveEpisode()
-    with listening(live, arguments.namespace, arguments.domain):
-        if arguments.web:
-            _serve(live, arguments.host, arguments.port)
-        else:
+    heard = listening(live, arguments.namespace, arguments.domain)
+    if arguments.web:
+        _serve(live, arguments, heard)
+    else:
+        with heard:
             _show(live)
     return 0
 
 
-def _serve(live: LiveEpisode, host: str, port: int) -> None:
+def _serve(live: LiveEpisode, arguments: argparse.Namespace, heard: AbstractContextManager[None]) -> None:
     """Serve the page, and print which messages are missing whenever that changes."""
     from nbv_planner.view.server import serving
 
-    with serving(live, host, port) as server:
+    with serving(live, arguments.host, arguments.port) as server:
         print(f"watch at {server.url} (Ctrl-C ends)", flush=True)
-        waited: tuple[str, ...] | None = None
-        while True:
-            waits = live.view().waits_for
-            if waits != waited:
-                waited = waits
-                print("waiting for " + "; ".join(waits) if waits else "all topics received", flush=True)
-            time.sleep(0.5)
+        if arguments.open:
+            webbrowser.open(server.url)
+            while not server.watched.wait(0.5):
+                pass
+            print(_OPENED, flush=True)
+        with heard:
+            waited: tuple[str, ...] | None = None
+            while True:
+                waits = live.view().waits_for
+                if waits != waited:
+                    waited = waits
+                    print("waiting for " + "; ".join(waits) if waits else "all topics received", flush=True)
+                time.sleep(0.5)
 
 
 def _show(live: LiveEpisode) -> None:
@@ -72,6 +91,44 @@ def _show(live: LiveEpisode) -> None:
     ended = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: ended.set())
-    LiveWindow(live).run(ended)
+    window = LiveWindow(live)
+    print(_OPENED, flush=True)
+    window.run(ended)
     if ended.is_set():
         raise KeyboardInterrupt
+
+
+@contextmanager
+def viewer(kind: str, domain: int, came: Sequence[int]) -> Iterator[str]:
+    """A page or window of its own process, from when it is open; the name of its node, which listens to `domain`.
+
+    It is not waited for once a signal `came`. At the end a page says so and stays in the browser; a window stays until
+    it is closed.
+
+    Raises:
+        NbvPlannerError: it has ended before it was open; says why.
+    """
+    options = ["--web", "--open", "--port", "0"] if kind == "page" else []
+    command = [*python_command("nbv_planner.cli.main"), "view", "--domain", str(domain), *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        try:
+            _wait_until_open(process, came)
+            yield f"nbv_view_{process.pid}"
+            if kind == "window":
+                say("close the window to end")
+            while kind == "window" and process.poll() is None and not came:
+                time.sleep(0.2)
+        finally:
+            process.terminate()
+
+
+def _wait_until_open(process: subprocess.Popen[str], came: Sequence[int]) -> None:
+    line, output = "", process.stdout
+    assert output is not None
+    while not came and _OPENED not in line:
+        if select.select([output], [], [], 0.2)[0]:
+            last, line = line, output.readline()
+            if not line and not came:
+                why = last.rpartition("error: ")[2].strip() or "it has ended"
+                raise NbvPlannerError(f"nothing to watch with: {why}")
+            say(line.rstrip())

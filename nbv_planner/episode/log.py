@@ -53,6 +53,14 @@ READERS: dict[str, Callable[[Any], Any]] = {
 """What reads the messages of each topic; raises InputRejectedError."""
 
 
+# What the rules do that do not take the largest value of the objective shown, by their names.
+_CHOSEN = {
+    **dict.fromkeys(("rollout", "horizon"), "for the fewest views to go, not for the most points now"),
+    "U": "by U: the objective promises no more, or hybrid keeps its bound", "uniform": "by equal steps",
+    "random": "at random", "first_candidate": "as first_candidate",
+}
+
+
 @dataclass(eq=False)
 class LoggedView:
     """What is known of one view; None for what has not arrived (yet)."""
@@ -62,6 +70,16 @@ class LoggedView:
     belief_stamp: int | None = None  #: time of the newest scan in the belief after the view, nanoseconds.
     belief: SurfaceBelief | None = None  #: that belief.
     scan: MatchedScan | None = None  #: the scan taken at that time, with the camera's pose.
+
+    @property
+    def choice(self) -> str:
+        """Why the view is not the one with the largest objective; empty if it is, or if that is not known."""
+        decision, known = self.decision, self.candidates
+        values = np.empty(0) if known is None else known.utility[known.feasible]
+        if not decision.decided_by or not (values > decision.utility + 1e-9 * abs(decision.utility)).any():
+            return ""
+        otherwise = "within the interval of phase 1" if "-" in decision.decided_by else "for its shorter way"
+        return f"chosen {_CHOSEN.get(decision.decided_by, otherwise)}"
 
     def step(
         self, scene: Scene, settings: MeasurementSettings, placed: tuple[float, float] = (0.0, 0.0)

@@ -318,6 +318,7 @@ class RecordedDecision:
     view_distance: float | None = None  #: distance of the view from the centre, metres; None on the view circle.
     view_turn: float = 0.0  #: its line of sight against the direction to the centre, radians.
     centre: tuple[float, float] = (0.0, 0.0)  #: about which the view was planned, in the object frame, metres.
+    decided_by: str = ""  #: the rule that chose, as :attr:`~nbv_planner.planning.planners.Decision.decided_by`.
 
     def view(self, circle: float, about: tuple[float, float] = (0.0, 0.0)) -> View:
         """The view, where the view circle has the radius `circle`, as seen from the point `about`, metres."""
@@ -344,6 +345,7 @@ def decision_from_values(values: Mapping[str, str]) -> RecordedDecision:
             float(values["planning_milliseconds"]), None if surface is None else int(surface),
             _optional(values, "runner_up"), _optional(values, "margin"), _coverage(values)[0],
             centre=(place.pop("centre_x", 0.0), place.pop("centre_y", 0.0)), **place,
+            decided_by=values.get("decided_by", ""),
         )
 
 

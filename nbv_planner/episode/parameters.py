@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +19,7 @@ from nbv_planner.mapping.robust_fit import RobustSettings
 from nbv_planner.mapping.scans import MeasurementSettings, ScanMapping
 from nbv_planner.mapping.surface_model import mapper_for
 from nbv_planner.planning.planners import PlannerSettings
+from nbv_planner.planning.planners.planner import PLANNER_CHOICE, named_choice
 from nbv_planner.planning.session import SessionSettings
 from nbv_planner.planning.shapes.sampler import PriorSettings
 from nbv_planner.planning.termination import TerminationSettings
@@ -104,7 +105,7 @@ class SurfaceMapperParameters(Settings):
     """Parameters of `surface_mapper` in addition to those of the core."""
 
     object_frame: str = setting("object", "Frame of the object; poses and the surface are given in it.")
-    camera_frame: str = setting("camera", "Frame that scans must have; empty: that of the first with a known pose.")
+    camera_frame: str = setting("", "Frame that scans must have; empty: that of the first with a known pose.")
     input_timeout: float = setting(5.0, "Time without an input after which it is reported missing.", unit="s", gt=0.0)
 
 
@@ -256,17 +257,28 @@ def check_prior_mean(mapper: MapperSettings, scene: Scene) -> None:
         )
 
 
+def derived(given: Mapping[str, Any], classes: Iterable[type]) -> dict[str, Any]:
+    """Parameters of `classes` that are not `given` and follow from those that are.
+
+    Lengths follow from the scene, see :func:`~nbv_planner.world.scale.scaled`; the planner from an objective, see
+    :func:`~nbv_planner.planning.planners.planner.named_choice`.
+    """
+    named = {name: given[name] for name in PLANNER_CHOICE if name in given}
+    choice = named_choice(named, PlannerSettings.planner)
+    return {**scaled(given, classes), **{name: value for name, value in choice.items() if name not in given}}
+
+
 def config_from_parameters(parameters: Mapping[str, Mapping[str, Any]], **top: Any) -> EpisodeConfig:
     """Build the configuration from node parameters, so that one YAML file serves nodes and simulation.
 
     The values are by node name, those of ROS alone (topics, timeouts) are ignored; `top` are `object` and `protocol`.
-    Lengths that are not given follow from the scene, see :mod:`nbv_planner.world.scale`.
+    Others follow from them, see :func:`derived`.
 
     Raises:
         SettingError: a value is not allowed, or nodes differ in geometry.
     """
     given = {node: parameters.get(node, {}) for node in NODE_SETTINGS}
-    complete = {node: {**scaled(given[node], classes), **given[node]} for node, classes in NODE_SETTINGS.items()}
+    complete = {node: {**given[node], **derived(given[node], classes)} for node, classes in NODE_SETTINGS.items()}
     scenes = {node: from_mapping(Scene, values) for node, values in complete.items()}
     first, *others = scenes
     for node in others:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,9 +13,11 @@ import yaml
 from nbv_planner.episode.messages import MOST_CONTOUR_POINTS
 from nbv_planner.episode.parameter_files import Parameters, load_parameters
 from nbv_planner.episode.parameters import IGNORED, NODE_SETTINGS, EpisodeConfig, config_from_parameters
-from nbv_planner.errors import InputRejectedError, NbvPlannerError
+from nbv_planner.errors import InputRejectedError, NbvPlannerError, SettingError
 from nbv_planner.geometry import TWO_PI
-from nbv_planner.settings import settings_of
+from nbv_planner.planning.planners import PlannerSettings
+from nbv_planner.planning.planners.planner import BLIND, PLANNER_CHOICE, named_choice
+from nbv_planner.settings import from_mapping, settings_of
 from nbv_planner.world.objects import PolarObject, Polygon, SurfacePoints, parse_object, surface_points
 from nbv_planner.world.scene import Scene
 
@@ -37,9 +40,14 @@ class RunParameters:
 
     @property
     def title(self) -> str:
-        """Object, planner and objective, as far as known."""
-        planner = self.nodes.get("nbv_planner", {})
-        return " · ".join(str(part) for part in (self.object, planner.get("planner"), planner.get("objective")) if part)
+        """Object, planner, and the objectives that it uses, as far as known."""
+        given = {name: value for name, value in self.nodes.get("nbv_planner", {}).items() if name in PLANNER_CHOICE}
+        parts = [self.object]
+        if given:
+            with suppress(SettingError):  # a planner of another version
+                chosen = from_mapping(PlannerSettings, {**given, **named_choice(given, PlannerSettings.planner)})
+                parts += [chosen.planner, "" if chosen.planner in BLIND else " then ".join(chosen.used_objectives)]
+        return " · ".join(filter(None, parts))
 
     def config(self) -> EpisodeConfig:
         """Configuration of the episode.

@@ -90,7 +90,7 @@ class Simulation:
         self._poses = list[CameraPose]()
         if thesis:  # the published runs depend on ties that rounding decides, so they keep the dense solution
             dense = dataclasses.replace(config.mapper, solver="dense")
-            config = dataclasses.replace(config, mapper=dense, robust=RobustSettings())
+            config = dataclasses.replace(config, mapper=dense, robust=RobustSettings(robust=False))
         self._mapping = config.scan_mapping(grid)
         self.mapper = self._mapping.model
         self._camera = SimulatedCamera(self._shape, scene, config.sensor, config.world)

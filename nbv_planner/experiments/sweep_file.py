@@ -20,6 +20,7 @@ from nbv_planner.errors import ConfigFileError, NbvPlannerError, UnknownNameErro
 from nbv_planner.experiments.cases import MEASURES
 from nbv_planner.experiments.sweep import EPISODE, Sweep
 from nbv_planner.planning.planners import PlannerSettings
+from nbv_planner.planning.planners.planner import PLANNER_CHOICE, named_choice
 from nbv_planner.settings import Setting, check_value, settings_of
 from nbv_planner.system import read_regular
 from nbv_planner.world.objects import OBJECT_SETS, parse_object
@@ -242,8 +243,9 @@ def _read_seeds(entry: Located) -> tuple[int, ...]:
 def _read_planner(entry: Located) -> PlannerSettings:
     """Settings of a planner, without those of other groups."""
     values = _read_fields(entry, PlannerSettings, _NOT_TAKEN, "planners", also=(_SETTINGS,))
+    named = {name: values[name] for name in PLANNER_CHOICE if name in values}
     with entry.blamed():
-        settings = PlannerSettings(**values)
+        settings = PlannerSettings(**{**values, **named_choice(named, PlannerSettings.planner)})
     for key, planner in _USED_BY.items():
         if key in values and settings.planner != planner:
             place = entry.mapping()[key].named(entry.path)

@@ -231,7 +231,7 @@ class RobustSettings(Settings):
     """
 
     robust: bool = setting(
-        False, "Keep the measurements and refit all of them at every update, so that outliers are found and removed."
+        True, "Keep the measurements and refit all of them at every update, so that outliers are found and removed."
     )
     noise_model: str = setting(
         "contaminated",

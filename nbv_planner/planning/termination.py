@@ -94,7 +94,7 @@ class TerminationSettings(Settings):
     """
 
     certify: bool = setting(
-        False, "COVERED: end when the posterior shapes show that target_coverage has been reached."
+        True, "COVERED: end when the posterior shapes show that target_coverage has been reached."
     )
     certificate_delta: float = setting(
         0.05, "COVERED: probability that is left for less than target_coverage.", gt=0.0, lt=1.0, read_only=False

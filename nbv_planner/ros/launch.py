@@ -152,6 +152,10 @@ ARGUMENTS = {
         f"nbv-planner simulate only); of greedy where that planner has none{_FROM_FILE}."
     ),
     "planner": ("", f"Planner: {', '.join(PLANNERS)}{_FROM_FILE}."),
+    "radius_max": ("", f"Greatest radius of the object, m{_FROM_FILE}; lengths that are not there follow from it."),
+    "view_distance": ("", f"Distance of the camera from the centre, m{_FROM_FILE}."),
+    "noise_std": ("", f"Standard deviation of a range, m{_FROM_FILE}."),
+    "max_views": ("", f"Number of views after which it ends{_FROM_FILE}."),
     "object": ("", f"True object, for example polygon:star or ellipse:a=6,b=4{_FROM_FILE}."),
     "seed": ("", f"Seed of the simulated sensor noise{_FROM_FILE}."),
     "record": ("false", "Record a bag of everything from which the episode can be understood (true, false)."),
@@ -166,7 +170,13 @@ ARGUMENTS = {
     "rviz": ("false", "Start RViz too, with the displays of this package (true, false)."),
 }
 """Launch arguments by name: default and description."""
-_OVERRIDES = {"depth_camera": {"object": str, "seed": int}, "nbv_planner": {"objective": str, "planner": str}}
+_SCENE = {"radius_max": float, "view_distance": float}
+_OVERRIDES: dict[str, dict[str, type]] = {
+    "depth_camera": {"object": str, "seed": int, "noise_std": float, **_SCENE},
+    "surface_mapper": {"noise_std": float, **_SCENE},
+    "nbv_planner": {"objective": str, "planner": str, "max_views": int, **_SCENE},
+    "turntable": _SCENE,
+}
 
 
 def declared(arguments: Mapping[str, tuple[str, str]]) -> list[DeclareLaunchArgument]:
@@ -191,7 +201,8 @@ def description(
     A given parameter file is laid over the shipped `config` (a name below config/). Further `arguments` have a default
     and a description each; `beside` is what else is started.
     """
-    unused = {name for node, names in _OVERRIDES.items() if node not in nodes for name in names}
+    of_nodes = {name for node in nodes for name in _OVERRIDES.get(node, ())}
+    unused = {name for names in _OVERRIDES.values() for name in names} - of_nodes
     used = {name: value for name, value in ARGUMENTS.items() if name not in unused}
     named = {f"{topic}_topic": (topic, f"Name that the topic {topic} has here.") for topic in topics}
     renamed = [SetRemap(src=topic, dst=LaunchConfiguration(f"{topic}_topic")) for topic in topics]
@@ -237,10 +248,7 @@ def node(
         folder.mkdir(parents=True, exist_ok=True)
         parameter, file = STATE_FILES[name]
         overrides.update({parameter: str(folder / file), "episode": given["episode"] or _LAUNCHED})
-    try:
-        typed = {key: kind(given[key]) for key, kind in _OVERRIDES.get(name, {}).items() if given[key]}
-    except ValueError as error:
-        raise ValueError(f"seed: {given['seed']!r} must be an integer") from error
+    typed = {key: _typed(key, given[key], kind) for key, kind in _OVERRIDES.get(name, {}).items() if given[key]}
     chosen = {}
     if name == "nbv_planner":
         chosen["planner"] = planner_parameters(given).get("planner", PlannerSettings().planner)
@@ -264,6 +272,14 @@ def node(
         additional_env={"OPENBLAS_NUM_THREADS": "1"},
         respawn=respawn, respawn_delay=_DELAY, on_exit=partial(_on_exit, ends, respawn),
     )
+
+
+def _typed(name: str, text: str, kind: type) -> Any:
+    try:
+        return kind(text)
+    except ValueError as error:
+        expected = "an integer" if kind is int else "a number"
+        raise ValueError(f"{name}: {text!r} must be {expected}") from error
 
 
 def _rviz(given: dict[str, str]) -> Node:

@@ -313,9 +313,9 @@ _LAST_WORDS = 1.2
 
 def run_episode(
     config: EpisodeConfig, parameter_file: Path, log_folder: Path, audience: Audience, bag: BagWriter | None = None,
-    *, respawn: bool = False, ended: Callable[[], bool] = lambda: False,
+    *, domain: int | None = None, respawn: bool = False, ended: Callable[[], bool] = lambda: False,
 ) -> Termination | None:
-    """Start the nodes on a free domain, monitor the episode, and end them.
+    """Start the nodes on a `domain`, by default a free one, monitor the episode, and end them.
 
     The parameter file has `wait_for_start` set: the episode starts when all nodes are connected, so that no message is
     missed. The bag, if any, records all messages of the nodes; with `respawn` a node that fails or is killed is
@@ -324,7 +324,7 @@ def run_episode(
     Returns:
         Why the planner ended; FAILED if a node ended before it or messages stopped; None if `ended`.
     """
-    domain = free_domain_id()
+    domain = free_domain_id() if domain is None else domain
     environment = isolated_environment(domain)
     os.environ.update(environment)
     with (

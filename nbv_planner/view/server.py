@@ -80,6 +80,7 @@ def _decision(view: LiveView) -> Data:
     if view.views:
         names = ("round", "view_angle", "utility", "runner_up", "margin", "milliseconds")
         data["chosen"] = {name: _number(getattr(decisions[-1], name)) for name in names}
+        data["choice"] = view.views[-1].choice
         values = view.views[-1].candidates
         if values is not None:
             data.update(
@@ -194,6 +195,7 @@ class LiveServer(ThreadingHTTPServer):
         """Bind to `host` and `port`; port 0 chooses a free one."""
         self.feed = Feed(live)
         self.ending = threading.Event()
+        self.watched = threading.Event()  #: whether a page has been opened.
         self.clients = threading.BoundedSemaphore(_CLIENTS)
         try:
             super().__init__((host, port), _Handler)
@@ -261,6 +263,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             self._begin(HTTPStatus.OK, {"Content-Type": "text/event-stream", "Connection": "close"})
             self.wfile.write(b"retry: 1000\n\n")
+            self.server.watched.set()
             self._send_events()
         finally:
             self.server.clients.release()

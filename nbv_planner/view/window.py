@@ -37,6 +37,12 @@ class LiveContent(EpisodeContent):
         return said if self.live.pose is None else f"{said} (black: the camera now)"
 
     @property
+    def choice(self) -> str:
+        """Why the last view is not the tallest, if so."""
+        choice = self.live.views[-1].choice if self.live.views else ""
+        return f"view {self.live.views[-1].decision.round}: {choice}" if choice else super().choice
+
+    @property
     def true_coverage(self) -> Sequence[float] | None:
         """Fraction of the true surface points seen after each view, None where that is not known."""
         return [fraction for _, fraction in true_coverage(self.live)[1:]] or None

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from nbv_planner.settings import settings_of
+from nbv_planner.settings import Setting, settings_of
 from nbv_planner.world.scene import FoundScene, Scene
 
 T = TypeVar("T")
@@ -28,20 +28,28 @@ def _length(name: str, scene: Mapping[str, float]) -> float:
 def scaled(given: Mapping[str, Any], classes: Iterable[type]) -> dict[str, Any]:
     r"""Values of those settings of `classes` that are in proportion to the scene and not among those `given`.
 
-    The value is :math:`v\,l/l_0` to six digits: its default v times the ratio of a length of the scene to the same one of
-    the default scene. Where `radius_min` and `view_distance` are not given, they follow from `radius_max`. Values
-    `given` that are no positive numbers are left to the checks of the settings.
+    The value is :math:`v\,l/l_0` to twelve digits: its default v times the ratio of a length of the scene to the same
+    one of the default scene. Where `radius_min` and `view_distance` are not given, they follow from `radius_max`. With
+    a given `noise_std`, `radius_margin` is at least three times as large. Values `given` that are no positive numbers
+    are left to the checks of the settings.
     """
     scene = dict(_DEFAULTS)
     for name in (_ROOT, "radius_min", "view_distance"):
-        if type(given.get(name)) in (int, float) and 0.0 < given[name] < math.inf:
+        if _is_length(given.get(name)):
             scene[name] = given[name]
         else:
             scene[name] = _times(_DEFAULTS[name], scene[_ROOT] / _DEFAULTS[_ROOT])
-    return {
+    derived = {
         name: _times(default, _length(meta.scale, scene) / _length(meta.scale, _DEFAULTS))
         for cls in classes for name, default, meta in settings_of(cls) if meta.scale and name not in given
     }
+    if "radius_margin" in derived and _is_length(given.get("noise_std")):
+        derived["radius_margin"] = max(derived["radius_margin"], 3.0 * given["noise_std"])
+    return derived
+
+
+def _is_length(value: Any) -> bool:
+    return type(value) in (int, float) and 0.0 < value < math.inf
 
 
 def rescaled(settings: T, before: Scene, now: Scene) -> T:
@@ -67,17 +75,24 @@ def at_found(scene: Scene, found: FoundScene) -> Scene:
 
 
 def derived_words(derived: Mapping[str, Any], classes: Iterable[type]) -> str:
-    """One line for a log: what :func:`scaled` gave."""
+    """One line for a log: the values that were `derived` for settings of `classes`."""
     units = {name: meta.unit for cls in classes for name, _, meta in settings_of(cls)}
-    words = (f"{name} {_plain(value)} {units[name]}" for name, value in derived.items())
-    return "not given, so derived from the scene: " + (", ".join(words) or "nothing")
+    words = (f"{name} {_plain(value)} {units[name]}".rstrip() for name, value in derived.items())
+    return "not given, so derived: " + (", ".join(words) or "nothing")
+
+
+def proportion(default: Any, meta: Setting) -> str:
+    """How a setting with a scale follows from the scene, for tables: `0.0125 radius_max`."""
+    return f"{_plain(_times(default, 1.0 / _length(meta.scale, _DEFAULTS)))} {meta.scale}"
 
 
 def _plain(value: Any) -> str:
-    return "/".join(map(_plain, value)) if isinstance(value, tuple) else f"{value:g}"
+    if isinstance(value, tuple):
+        return "/".join(map(_plain, value))
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _times(default: Any, ratio: float) -> Any:
     if isinstance(default, tuple):
         return tuple(_times(value, ratio) for value in default)
-    return default if ratio == 1.0 else float(f"{default * ratio:.6g}")
+    return default if ratio == 1.0 else float(f"{default * ratio:.12g}")

@@ -59,7 +59,7 @@ def test_what_is_replaced_comes_back_as_it_was():
 
 def small(objective: str) -> EpisodeConfig:
     return EpisodeConfig(
-        planner=PlannerSettings(objective=objective), sensor=SensorSettings(num_beams=31),
+        planner=PlannerSettings(planner="greedy", objective=objective), sensor=SensorSettings(num_beams=31),
         mapper=MapperSettings(grid_size=120), termination=TerminationSettings(max_views=3),
     )
 

@@ -21,11 +21,14 @@ def environment(**extra: str) -> dict[str, str]:
 
 def start(
     arguments: Sequence[str], folder: Path, module: str = "nbv_planner.cli.main", stdout: int = subprocess.PIPE,
-    *, session: bool = False,
+    *, session: bool = False, **extra: str,
 ) -> subprocess.Popen[str]:
-    """Start the command in `folder`; stdout and stderr come together. A `session` of its own gets Ctrl-C as a whole."""
+    """Start the command in `folder`; stdout and stderr come together. A `session` of its own gets Ctrl-C as a whole.
+
+    `extra` are variables of its environment.
+    """
     return subprocess.Popen(
-        [*python_command(module), *arguments], cwd=folder, env=environment(), text=True,
+        [*python_command(module), *arguments], cwd=folder, env=environment(**extra), text=True,
         stdout=stdout, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, encoding="utf-8",
         preexec_fn=_hear_signals, start_new_session=session,
     )

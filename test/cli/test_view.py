@@ -57,6 +57,37 @@ def test_without_ros_it_says_what_to_install(capsys):
 
 
 @needs_ros
+def test_a_demo_waits_for_its_page_and_the_page_shows_its_end(tmp_path):
+    from nbv_planner.ros.node_processes import free_domain_id
+
+    arguments = ["demo", "--view", "--speed", "20", "--no-figures", "--out", "out", "--domain", str(free_domain_id())]
+    demo = command.start([*arguments, "--set", "max_views=2", "--set", "planner=greedy"], tmp_path)
+    try:
+        said = command.read_until(demo, "watch at ")
+        assert "ROS domain" not in said, "the nodes wait for the page"
+        with urllib.request.urlopen(said.rpartition("watch at ")[2].split()[0] + "events", timeout=120) as page:
+            events = page.read().decode()
+        assert demo.wait(120) == 0, demo.stdout.read()
+        assert "ended: MAX_VIEWS" in demo.stdout.read()
+    finally:
+        demo.kill()
+        demo.communicate()
+    assert '"title":"polygon:star \\u00b7 greedy \\u00b7 IOA"' in events
+    assert '"reason":"MAX_VIEWS"' in events
+    used = (tmp_path / "out" / "parameters.yaml").read_text(encoding="utf-8")
+    assert "nbv_view" not in used, "the file can be used again"
+
+
+@needs_ros
+def test_a_demo_without_a_display_for_its_window_says_so(tmp_path):
+    nowhere = {"DISPLAY": "", "WAYLAND_DISPLAY": "", "MPLBACKEND": ""}
+    demo = command.start(["demo", "--view", "window", "--out", "out"], tmp_path, **nowhere)
+    said = demo.communicate(timeout=120)[0]
+    assert demo.returncode == 2
+    assert "error: nothing to watch with: no window" in said
+
+
+@needs_ros
 def test_port_that_is_taken_is_refused(start):
     import socket
 

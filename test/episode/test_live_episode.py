@@ -16,6 +16,7 @@ from live_story import SCENE, SECOND, STAR, TRUTH, candidates, decision, judged_
 from nbv_planner.episode.log import (
     SECTIONS,
     LiveEpisode,
+    LoggedView,
     estimated_coverage,
     taken_views,
     true_coverage,
@@ -196,3 +197,20 @@ def test_waiting_thread_wakes_with_news():
     live.add(STATUS, status(0))
     thread.join(30.0)
     assert woken == [True]
+
+
+@pytest.mark.parametrize(
+    ("decided_by", "utility", "words"),
+    [
+        ("rollout", 1.0, "chosen for the fewest views to go, not for the most points now"),
+        ("CS-U", 1.0, "chosen within the interval of phase 1"),
+        ("IOA", 1.0, "chosen for its shorter way"),
+        ("U", 1.0, "chosen by U: the objective promises no more, or hybrid keeps its bound"),
+        ("rollout", 4.0, ""), ("rollout", 9.0, ""), ("", 1.0, ""),
+    ],
+)
+def test_a_view_that_is_not_the_largest_is_explained(decided_by, utility, words):
+    """Only among candidates that might have been chosen: the largest of all is 5, and may not."""
+    known = candidates(np.arange(6.0), np.arange(6.0), np.arange(6) < 5)
+    assert LoggedView(decision(1, utility=utility, decided_by=decided_by), known).choice == words
+    assert LoggedView(decision(1, utility=utility, decided_by=decided_by)).choice == ""

@@ -75,7 +75,8 @@ def test_thesis_episode_is_that_of_a_plain_program(text, objective):
 
 @pytest.mark.parametrize("protocol", ["thesis", "sensor"])
 def test_stop_at_coverage_cuts_the_same_episode_off(protocol):
-    config = EpisodeConfig(object="ellipse:a=6,b=4", protocol=protocol, planner=PlannerSettings(objective="U"))
+    greedy = PlannerSettings(planner="greedy", objective="U")
+    config = EpisodeConfig(object="ellipse:a=6,b=4", protocol=protocol, planner=greedy)
     whole, cut = played(config)[0].judge.views, dataclasses.replace(config, stop_at_coverage=0.9)
     simulation, ended = played(cut)
     views = views_to((record.coverage for record in whole), 0.9)
@@ -148,7 +149,7 @@ def test_a_decision_is_timed_by_the_processor(protocol, monkeypatch):
 def sensor(text: str = "polygon:star", objective: str = "UP", **changes) -> EpisodeConfig:
     base = EpisodeConfig(
         object=text,
-        planner=PlannerSettings(objective=objective),
+        planner=PlannerSettings(planner="greedy", objective=objective),
         mapper=MapperSettings(grid_size=360),
         termination=TerminationSettings(max_views=6, stall_views=0),
     )
@@ -196,7 +197,8 @@ def test_coverage_never_falls_and_adds_up_to_the_new_points(objective):
 
 def test_sensor_episode_ends_by_itself_with_the_object_covered():
     """Star, IOA, seed 0, σ = 0.2 m and default settings, as `make demo`: the issue asks for 95 %."""
-    simulation, termination = played(EpisodeConfig(object="polygon:star", planner=PlannerSettings(objective="IOA")))
+    greedy = PlannerSettings(planner="greedy", objective="IOA")
+    simulation, termination = played(EpisodeConfig(object="polygon:star", planner=greedy))
     assert termination.reason in {TerminationReason.BAND_NARROW, TerminationReason.STALLED, TerminationReason.NO_GAIN}
     assert simulation.judge.coverage >= 0.95
 
@@ -255,7 +257,8 @@ def test_camera_that_sees_nothing_stalls_and_says_so():
 
 
 def test_no_reachable_view_is_a_reason_of_its_own():
-    config = sensor(planner=PlannerSettings(objective="UP", revisit_radius=3.0), views=ViewSpaceSettings(num_views=4))
+    greedy = PlannerSettings(planner="greedy", objective="UP", revisit_radius=3.0)
+    config = sensor(planner=greedy, views=ViewSpaceSettings(num_views=4))
     simulation, termination = played(config)
     assert termination.reason is TerminationReason.NO_REACHABLE_VIEW
     assert 1 <= len(simulation.judge.views) <= 2

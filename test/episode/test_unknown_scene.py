@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 
 import numpy as np
@@ -117,7 +118,7 @@ def test_each_step_of_the_approach_stays_within_what_the_last_scan_showed_to_be_
     end_of(simulation)
     poses = [*simulation.approaches, simulation.poses[len(simulation.approaches)]]
     assert len(poses) > 1
-    for before, after in zip(poses[:-1], poses[1:], strict=True):
+    for before, after in itertools.pairwise(poses):
         assert after.view_angle == pytest.approx(before.view_angle)
         assert 0.0 < math.hypot(before.x, before.y) - math.hypot(after.x, after.y) < simulation.config.scene.range_max
 

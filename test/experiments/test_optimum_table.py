@@ -20,9 +20,8 @@ pytestmark = pytest.mark.skipif(not hasattr(scipy.optimize, "milp"), reason="sci
 @pytest.mark.parametrize("text", ["polygon:convex", "square:width=8", "flower:frequency=3,amplitude=2"])
 def test_greedy_is_the_omniscient_planner_of_the_thesis_protocol(text, tmp_path):
     row = OptimumCase(text, 100, tmp_path, 60.0).run()
-    simulation = Simulation(
-        EpisodeConfig(object=text, protocol="thesis", planner=PlannerSettings(objective="OSM", first_candidate=-1))
-    )
+    greedy = PlannerSettings(planner="greedy", objective="OSM", first_candidate=-1)
+    simulation = Simulation(EpisodeConfig(object=text, protocol="thesis", planner=greedy))
     list(simulation.run())
     views, metrics = simulation.judge.views, simulation.judge.metrics()
     assert np.diff(row.greedy_coverage, prepend=0).tolist() == [view.new_points for view in views]

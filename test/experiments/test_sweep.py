@@ -15,7 +15,7 @@ from nbv_planner.world.simulated_camera import SensorSettings
 
 SWEEP = Sweep(
     name="x", objects=("square:width=4", "star"), protocols=("thesis", "sensor"), seeds=(5, 7),
-    planners={"U": PlannerSettings(objective="U"), "any": PlannerSettings(planner="random")},
+    planners={"U": PlannerSettings(planner="greedy", objective="U"), "any": PlannerSettings(planner="random")},
     base=EpisodeConfig(sensor=SensorSettings(num_beams=9)),
 )
 

@@ -17,7 +17,7 @@ from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.world.simulated_camera import SensorSettings
 
-U, CS = PlannerSettings(objective="U"), PlannerSettings(objective="CS")
+U, CS = PlannerSettings(planner="greedy", objective="U"), PlannerSettings(planner="greedy", objective="CS")
 CS_U = PlannerSettings(planner="two_phase", phase_one_objective="CS", objective="U")
 
 

@@ -31,7 +31,7 @@ NODES = {
 }
 COMMON = {
     "params_file", "namespace", "use_sim_time", "log_level", "objective", "planner", "exit_when_done", "rviz",
-    "enclave",
+    "enclave", "radius_max", "view_distance", "noise_std", "max_views",
     "respawn", "state_folder", "episode",
 }  # fmt: skip
 SIMULATED = {"object", "seed"}
@@ -97,13 +97,18 @@ def test_nodes_get_the_parameter_file_and_little_else_by_default(name):
 def test_arguments_reach_the_nodes_they_are_for():
     found = nodes(
         "simulation", namespace="arm", object="ellipse:a=6,b=4", objective="U", planner="greedy", seed="3",
-        use_sim_time="true", exit_when_done="true",
+        use_sim_time="true", exit_when_done="true", radius_max="0.1", noise_std="0.001", max_views="7",
     )  # fmt: skip
     said = {executable: parameters(node)[1] for executable, node in found.items()}
     assert said == {
-        "depth_camera": {"use_sim_time": True, "object": "ellipse:a=6,b=4", "seed": 3},
-        "surface_mapper": {"use_sim_time": True},
-        "nbv_planner": {"use_sim_time": True, "objective": "U", "planner": "greedy", "exit_when_done": True},
+        "depth_camera": {
+            "use_sim_time": True, "object": "ellipse:a=6,b=4", "seed": 3, "radius_max": 0.1, "noise_std": 0.001,
+        },
+        "surface_mapper": {"use_sim_time": True, "radius_max": 0.1, "noise_std": 0.001},
+        "nbv_planner": {
+            "use_sim_time": True, "objective": "U", "planner": "greedy", "exit_when_done": True, "radius_max": 0.1,
+            "max_views": 7,
+        },
     }
     assert all(node.node_name == f"/arm/{executable}" for executable, node in found.items())
 
@@ -195,6 +200,7 @@ def test_rviz_starts_only_when_asked_for_and_in_the_namespace_of_the_nodes(name)
         ({"exit_when_done": "1"}, ["exit_when_done", "1", "true or false"]),
         ({"respawn": "always"}, ["respawn", "always", "true or false"]),
         ({"seed": "one"}, ["seed", "one", "integer"]),
+        ({"radius_max": "big"}, ["radius_max", "big", "a number"]),
     ],
 )
 def test_wrong_argument_is_refused_by_name(given, words):

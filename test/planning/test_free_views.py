@@ -170,13 +170,13 @@ def test_its_state_is_restored_with_goal_and_views():
 def test_what_needs_the_circle_is_refused_elsewhere():
     space, scene = FreePoses(POSES), SCENE
     with pytest.raises(SettingError, match="objective IOA: needs candidate views on the view circle of 10 m"):
-        planner_named(PlannerSettings(), scene, space)
+        planner_named(PlannerSettings(planner="greedy"), scene, space)
     with pytest.raises(SettingError, match="objective EMC: needs"):
         planner_named(PlannerSettings(planner="rollout"), scene, space)
     with pytest.raises(SettingError, match="planner two_phase: needs"):
         TwoPhasePlanner(objective_named("CS"), WidestAhead(), scene, space, PlannerSettings())
     with pytest.raises(SettingError, match="objective U: needs candidate views on the view circle of 12 m"):
-        planner_named(PlannerSettings(objective="U"), Scene(view_distance=12.0), circle())
+        planner_named(PlannerSettings(planner="greedy", objective="U"), Scene(view_distance=12.0), circle())
     planner = GreedyPlanner(WidestAhead(), scene, space, PlannerSettings())
     settings = TerminationSettings(certify=True)
     monitor = termination_monitor(settings, planner.settings, scene, Prior())

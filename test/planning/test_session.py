@@ -35,7 +35,7 @@ def band(wide_at: float):
 
 
 def session(*, planner=None, termination=None, arrival=None, num_views=8, **settings) -> PlanningSession:
-    chosen = PlannerSettings(objective="UP", **(planner or {}))
+    chosen = PlannerSettings(planner="greedy", objective="UP", **(planner or {}))
     greedy = planner_named(chosen, Scene(), circle(ViewSpaceSettings(num_views=num_views)))
     monitor = TerminationMonitor(TerminationSettings(**{**ENDLESS, **(termination or {})}))
     return PlanningSession(greedy, monitor, ArrivalSettings(**(arrival or {})), SessionSettings(**settings))

@@ -27,7 +27,10 @@ from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
 from nbv_planner.world.pose import CameraPose
 
 TYPES = action_types()
-SMALL = {"objective": "U", "num_views": 20, "max_views": 0, "stall_views": 0, "goal_backend": "navigate_to_pose"}
+SMALL = {
+    "objective": "U", "certify": False, "num_views": 20, "max_views": 0, "stall_views": 0,
+    "goal_backend": "navigate_to_pose",
+}
 needs_an_action = pytest.mark.skipif(not TYPES, reason="neither nav2_msgs nor test_msgs is installed")
 
 

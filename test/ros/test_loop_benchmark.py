@@ -87,7 +87,7 @@ def test_a_loop_that_does_not_turn_is_an_error(missing):
 
 
 def test_a_short_run_on_three_processes(ros_environment):
-    row = loop_rows(20.0, 3.0, warm_up_s=0.5, objective="U", num_beams=31)
+    row = loop_rows(20.0, 3.0, warm_up_s=0.5, objective="U", certify=False, num_beams=31)
     assert row["rate_hz"] == 20.0
     assert min(row["scans"], row["surfaces"], row["goals"]) > 0
     assert 0.0 < row["scan_to_surface_ms"]["median"] <= row["scan_to_surface_ms"]["p99"]

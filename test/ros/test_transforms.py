@@ -157,7 +157,8 @@ def test_scans_without_a_transform_are_dropped_and_counted(world):
 
 def test_the_planner_takes_its_pose_from_transforms_and_sees_the_arrival(world):
     planner = world.start(
-        NbvPlannerNode, pose_source="tf", camera_frame="laser", objective="U", num_views=20, goal_subscribers=1
+        NbvPlannerNode, pose_source="tf", camera_frame="laser", objective="U", certify=False, num_views=20,
+        goal_subscribers=1,
     )
     tree = Tree(world)
     statuses = world.listen(DiagnosticStatus, "nbv_planner/status", qos.latched(10))

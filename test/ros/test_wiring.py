@@ -25,7 +25,7 @@ from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
 from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
 
 PROFILES = {"reliable": qos.reliable(), "latched": qos.latched(), "sensor data": qos.sensor_data()}
-SMALL = {"objective": "U", "num_views": 20, "max_views": 0, "stall_views": 0, "band_tolerance": 0.01}
+SMALL = {"objective": "U", "certify": False, "num_views": 20, "max_views": 0, "stall_views": 0, "band_tolerance": 0.01}
 
 
 @pytest.fixture

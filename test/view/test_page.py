@@ -217,6 +217,31 @@ def test_texts_do_not_overlap_and_nothing_leaves_the_page(browser, server, live,
     assert overlaps == []
 
 
+def test_a_bar_that_is_not_the_tallest_is_explained(page, live, judged):
+    told(live, judged)
+    page.wait_for("document.querySelectorAll('#world .number').length === 3")
+    assert page.text("#choice") == ""
+    angle = np.arange(6.0)
+    live.add(ITERATION, decision(4, utility=1.5, view_angle=2.0, decided_by="rollout"), 4 * SECOND)
+    live.add(CANDIDATES, candidates(angle, angle), 4 * SECOND)
+    page.wait_for("document.querySelector('#choice').innerText !== ''")
+    assert page.text("#choice") == "(view 4: chosen for the fewest views to go, not for the most points now)"
+
+
+def test_after_the_end_it_says_so_and_stays_as_it_is_when_the_server_ends(browser, live, judged):
+    told(live, judged)
+    with serving(live, "127.0.0.1", 0) as server:
+        page = browser.page()
+        page.open(server.url)
+        assert server.watched.wait(60.0)
+        done = Termination(TerminationReason.COVERED, {}, "all of it")
+        live.add(STATUS, status(3, state="DONE", message="COVERED: all of it", termination=done))
+        page.wait_for("document.querySelector('#connection').innerText === 'ended'")
+    page.wait_for("document.querySelector('#connection').innerText.startsWith('ended, and so has the program')")
+    assert page.text("#state") == "DONE: COVERED"
+    assert count(page, "#world .number") == 3
+
+
 def test_screenshot_is_not_blank(page, live, judged):
     image = pytest.importorskip("PIL.Image", reason="looks at pixels with Pillow")
     told(live, judged)

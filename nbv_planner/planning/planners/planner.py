@@ -30,6 +30,8 @@ PLANNERS = ("greedy", "two_phase", "rollout", "hybrid", "horizon", "uniform", "r
 """Names of the planners."""
 ON_SHAPES = ("rollout", "hybrid", "horizon")
 """Those that depend on posterior shapes, whatever `objective` is."""
+BLIND = ("uniform", "random")
+"""Those that take no account of an objective."""
 PLANNER_CHOICE = ("planner", "objective", "phase_one_objective")
 """Parameters that choose a planner together."""
 
@@ -38,7 +40,7 @@ PLANNER_CHOICE = ("planner", "objective", "phase_one_objective")
 class PlannerSettings(ShapeSettings):
     """Which planner, which objective, and further criteria."""
 
-    planner: str = setting("greedy", "Planner.", choices=PLANNERS)
+    planner: str = setting("rollout", "Planner.", choices=PLANNERS)
     objective: str = setting(
         "IOA", "Objective that ranks the candidate views; in two_phase that of phase 2. rollout takes EMC.",
         choices=OBJECTIVE_INFO,

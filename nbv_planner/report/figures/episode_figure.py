@@ -54,6 +54,11 @@ class EpisodeContent:
         return f"view {self.shown} of {len(self.steps)}" if self.steps else "no data yet"
 
     @property
+    def choice(self) -> str:
+        """What stands above the objective."""
+        return "last decision and its view; grey: earlier ones"
+
+    @property
     def true_coverage(self) -> Sequence[float] | None:
         """Fraction of the true surface points seen after each view drawn, shape (shown,); None if it is not known."""
         return [view.coverage for view in self.views[: self.shown]] if self.views or not self.steps else None
@@ -224,10 +229,7 @@ def draw_objective(axes: Axes, content: EpisodeContent) -> None:
         axes.plot(*_curve(step, limits[0]), color=style.FAINT, alpha=alpha, linewidth=0.8, zorder=2)
     axes.plot(*_curve(last, limits[0]), color=style.LAST, linewidth=1.4, zorder=4, label="last decision")
     _mark_choices(axes, content.shown_steps, limits[0])
-    axes.set_title(
-        "last decision and its view; grey: earlier ones", loc="right", fontsize=style.TICK_SIZE, color=style.CAMERA,
-        pad=4,
-    )
+    axes.set_title(content.choice, loc="right", fontsize=style.TICK_SIZE, color=style.CAMERA, pad=4)
 
 
 def _mark_choices(axes: Axes, steps: Sequence[Step], least: float) -> None:

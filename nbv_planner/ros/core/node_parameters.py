@@ -11,11 +11,11 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from nbv_planner.episode.parameter_files import names_of_all, shared_parameters
-from nbv_planner.episode.parameters import ignored_words
+from nbv_planner.episode.parameters import derived, ignored_words
 from nbv_planner.errors import SettingError
 from nbv_planner.ros.core import qos
 from nbv_planner.settings import Setting, check_value, from_mapping, refuse_unknown, settings_of
-from nbv_planner.world.scale import derived_words, scaled
+from nbv_planner.world.scale import derived_words
 
 T = TypeVar("T")
 _ROS_OWN = ("use_sim_time", "start_type_description_service")
@@ -45,11 +45,11 @@ def declare_settings(node: Node, classes: Sequence[type], ignored: Iterable[str]
                 qos.check_override(name, given[name])
             elif type(given[name]) is not bool:
                 raise SettingError(f"{name}: {given[name]!r} is a {type(given[name]).__name__}, expected true or false")
-        derived = scaled(given, classes)
+        follow = derived(given, classes)
         for cls in classes:
             for name, default, meta in settings_of(cls):
-                _declare(node, name, derived.get(name, default), meta)
-        node.get_logger().info(derived_words(derived, classes))
+                _declare(node, name, follow.get(name, default), meta)
+        node.get_logger().info(derived_words(follow, classes))
     except SettingError as error:
         raise SettingError(f"{node.get_name()}: {error}") from error
 
@@ -98,10 +98,11 @@ def check_changes(classes: Iterable[type], parameters: Iterable[Parameter], *, c
 def _descriptor(name: str, default: Any, meta: Setting) -> ParameterDescriptor:
     """Describe a setting: text with unit and allowed values, and a range where ROS knows one."""
     unit = f" [{meta.unit}]" if meta.unit else ""
+    follows = f" If not given, in proportion to {meta.scale}." if meta.scale else ""
     # ROS knows parameters that never change after the start; most change while the node is unconfigured.
     when = "fixed at start" if meta.start_only else FIXED if meta.read_only else ""
     descriptor = ParameterDescriptor(
-        name=name, description=meta.description + unit, read_only=meta.start_only,
+        name=name, description=meta.description + unit + follows, read_only=meta.start_only,
         additional_constraints="; ".join(filter(None, (meta.allowed(), when))),
     )
     if meta.minimum is None and meta.maximum is None:

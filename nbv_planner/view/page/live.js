@@ -41,7 +41,8 @@ function draw(changed) {
   for (const [id, panel, needs] of PANELS) {
     if (needs.some((name) => name in changed)) panel(byId(id), sections);
   }
-  const { chosen } = sections.decision;
+  const { chosen, choice } = sections.decision;
+  byId("choice").textContent = choice ? `(view ${chosen.round}: ${choice})` : "";
   byId("objective").setAttribute("aria-label", chosen ? `view ${chosen.round} at ${chosen.view_angle} rad` : "no decision");
   byId("world").setAttribute("aria-label", `world view with ${sections.decision.views.length} views`);
 }
@@ -59,12 +60,19 @@ events.addEventListener("change", (event) => {
   if (changed.checks) list("checks", changed.checks.map(({ words, level }) => [words, level]));
   draw(changed);
 });
+const ended = () => sections.status?.state === "DONE";
 events.addEventListener("alive", (event) => {
   const quiet = Number(event.data);
-  if (quiet > QUIET_AFTER) connection(`nothing received for ${quiet.toFixed(0)} s`, "quiet");
+  if (ended()) connection("ended", "");
+  else if (quiet > QUIET_AFTER) connection(`nothing received for ${quiet.toFixed(0)} s`, "quiet");
   else connection("live", "");
 });
 events.addEventListener("error", () => {
+  if (ended()) {
+    connection("ended, and so has the program that showed it", "");
+    events.close(); // what is drawn stays
+    return;
+  }
   connection("connection lost, trying again", "lost");
   // A browser gives up by itself when the server refuses; it may be there again later.
   if (events.readyState === EventSource.CLOSED) setTimeout(() => location.reload(), 2000);

@@ -64,9 +64,11 @@ THESIS_OBJECTS: dict[str, tuple[str, ...]] = {
 _FAMILIES: dict[str, Any] = {"ellipse": Ellipse, "flower": Flower, "square": Square}
 OBJECT_FORMS = (
     "ellipse:a=6,b=4", "flower:frequency=5,amplitude=1", "square:width=8", "polygon:" + "|".join(NAMED_POLYGONS),
-    "file:contour.csv", "spline:contour.csv", "prior:3", "random:flower:17", "real:iceland",
+    "file:contour.csv", "spline:contour.csv,unit=mm", "prior:3", "random:flower:17", "real:iceland",
 )
 """How objects are written, one example per family."""
+UNITS = {"m": 1.0, "cm": 0.01, "mm": 0.001, "in": 0.0254}
+"""Units in which a file of a contour may be written, in metres."""
 
 
 def parse_object(text: str, scene: Scene) -> PolarObject:
@@ -101,13 +103,16 @@ def _build(text: str, scene: Scene) -> PolarObject:
         seed, _, kernel = rest.partition(",")
         if not seed.isdecimal():
             raise SettingError(f"object {text!r}: seed {seed!r} is not a whole number >= 0")
-        default = scaled(dataclasses.asdict(scene), [PeriodicMatern])
-        return prior_surface(int(seed), scene, PeriodicMatern(**{**default, **_parameters(PeriodicMatern, kernel, text)}))
+        values = {**scaled(dataclasses.asdict(scene), [PeriodicMatern]), **_parameters(PeriodicMatern, kernel, text)}
+        return prior_surface(int(seed), scene, PeriodicMatern(**values))
     if family in ("file", "spline"):
-        _refuse_missing([] if rest else ["path"], family, text)
-        angles, radii = load_contour(rest)
+        path, _, unit = rest.partition(",unit=")
+        _refuse_missing([] if path else ["path"], family, text)
+        if unit and unit not in UNITS:
+            raise SettingError(f"object {text!r}: {UnknownNameError('unit', unit, UNITS)}")
+        angles, radii = load_contour(path)
         build = Polygon if family == "file" else Spline
-        return build(tuple(angles.tolist()), tuple(radii.tolist()))
+        return build(tuple(angles.tolist()), tuple((UNITS[unit or "m"] * radii).tolist()))
     if family not in _FAMILIES:
         raise UnknownNameError("object", text, [*OBJECT_FORMS, *NAMED_POLYGONS])
     values = _parameters(_FAMILIES[family], rest, text)

@@ -225,7 +225,7 @@ def check_contour(shape: PolarObject, radius_min: float, radius_max: float, name
     """Check that a shape stays finite and inside the radius bounds.
 
     Raises:
-        ContourError: names the angle at which it does not.
+        ContourError: names the first angle at which it does not, and its own bounds.
     """
     slack = 1e-9 * radius_max
     outside = first_outside(shape, radius_min - slack, radius_max + slack)
@@ -233,13 +233,24 @@ def check_contour(shape: PolarObject, radius_min: float, radius_max: float, name
         angle, radius = outside
         raise ContourError(
             f"object {name}: radius {radius:.4g} m at {angle:.4f} rad; "
-            f"must be within [{radius_min:g}, {radius_max:g}] m (radius_min, radius_max)"
+            f"must be within [{radius_min:g}, {radius_max:g}] m (radius_min, radius_max). {_extent(shape)}"
         )
+
+
+def _extent(shape: PolarObject) -> str:
+    """The least and the greatest radius of a shape in words, and what to do if they do not fit."""
+    radius = shape.radius(_every_angle(shape))
+    low, high = float(radius.min()), float(radius.max())
+    return f"It reaches from {low:.4g} to {high:.4g} m: change radius_max, or give the unit of a file (unit=mm)"
 
 
 def first_outside(shape: PolarObject, low: float, high: float) -> tuple[float, float] | None:
     """First of 7200 angles and the corners at which the radius is not within [low, high], and the radius there."""
-    angle = np.union1d(np.linspace(0.0, TWO_PI, 7200, endpoint=False), shape.corners())
+    angle = _every_angle(shape)
     radius = shape.radius(angle)
     bad = np.flatnonzero(~((radius >= low) & (radius <= high)))
     return (float(angle[bad[0]]), float(radius[bad[0]])) if len(bad) else None
+
+
+def _every_angle(shape: PolarObject) -> FloatArray:
+    return np.union1d(np.linspace(0.0, TWO_PI, 7200, endpoint=False), shape.corners())

@@ -61,11 +61,14 @@ def test_the_same_decisions_come_out_after_a_conversion_by_somebody_else(bag_pat
 
 
 CONFIGS = {
-    "travel": dataclasses.replace(CONFIG, planner=PlannerSettings(objective="IOA", travel_weight=0.5)),
+    "travel": dataclasses.replace(
+        CONFIG, planner=PlannerSettings(planner="greedy", objective="IOA", travel_weight=0.5),
+    ),
     "two_phase": dataclasses.replace(CONFIG, planner=PlannerSettings(planner="two_phase", objective="U")),
     "random": dataclasses.replace(CONFIG, planner=PlannerSettings(planner="random", planner_seed=7)),
     "prior": dataclasses.replace(
-        CONFIG, planner=PlannerSettings(objective="EMC", shape_prior="fixed", shapes=8, shape_grid=90),
+        CONFIG,
+        planner=PlannerSettings(planner="greedy", objective="EMC", shape_prior="fixed", shapes=8, shape_grid=90),
         kernel=KernelSettings(length_scale=0.6, kernel_std=0.5),
         mapper=MapperSettings(grid_size=90, prior_mean=4.0),
     ),

@@ -28,7 +28,11 @@ from nbv_planner.world.simulated_camera import SensorSettings
 
 SWEEP = Sweep(
     "small", ("square:width=4",),
-    {REFERENCE: PlannerSettings(objective="OSM"), "U": PlannerSettings(objective="U")}, ("thesis",),
+    {
+        REFERENCE: PlannerSettings(planner="greedy", objective="OSM"),
+        "U": PlannerSettings(planner="greedy", objective="U"),
+    },
+    ("thesis",),
 )
 
 
@@ -41,7 +45,7 @@ def episodes():
 def test_configuration_survives_the_way_through_json():
     config = EpisodeConfig(
         object="square:width=6", protocol="thesis", scene=Scene(pixel_size=0.2), sensor=SensorSettings(seed=7),
-        planner=PlannerSettings(objective="UP"), thesis_tie_tolerance=1e-9,
+        planner=PlannerSettings(planner="greedy", objective="UP"), thesis_tie_tolerance=1e-9,
     )
     config = dataclasses.replace(config, views=dataclasses.replace(config.views, allowed_arcs=(0.0, 1.0, 2.0, 3.0)))
     assert recorded_config(json.loads(json.dumps(config.as_dict()))) == config

@@ -196,5 +196,5 @@ def test_planner_goes_where_the_band_is_wide(name):
         return np.where(np.abs(g - 4.0) < 0.5, 2.0, 0.1)
 
     belief = belief_of(lambda g: 5.0 - half(g), lambda g: 5.0 + half(g))
-    plan = GreedyPlanner(objective_named(name), SCENE, circle(), PlannerSettings(objective=name))
+    plan = GreedyPlanner(objective_named(name), SCENE, circle(), PlannerSettings(planner="greedy", objective=name))
     assert abs(plan.decide(belief).view_angle - 4.0) < 0.6

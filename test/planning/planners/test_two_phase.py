@@ -100,7 +100,7 @@ def test_cs_u_prefers_the_widest_area_to_the_widest_place():
 
     belief = belief_of(lambda g: 5.0 - half(g), lambda g: 5.0 + half(g), size=1000)
     views = circle(ViewSpaceSettings(num_views=400))
-    greedy = planner_named(PlannerSettings(objective="U"), SCENE, views).decide(belief)
+    greedy = planner_named(PlannerSettings(planner="greedy", objective="U"), SCENE, views).decide(belief)
     phases = planner_named(PlannerSettings(planner="two_phase", objective="U"), SCENE, views).decide(belief)
     assert abs(greedy.view_angle - 1.5) < 0.06
     assert abs(phases.view_angle - 4.5) < 0.81

@@ -203,7 +203,7 @@ def test_the_estimate_is_that_after_the_last_view_whatever_ended_the_episode():
 
 
 def test_shapes_of_the_certificate_are_others_than_the_planners_and_repeat():
-    planner = PlannerSettings(objective="EMC", shapes=20)
+    planner = PlannerSettings(planner="greedy", objective="EMC", shapes=20)
     limits = TerminationSettings(certify=True, certificate_shapes=20)
     belief = with_evidence(belief_of(4.0, 6.0, size=360, hits=lambda angle: (angle < 2.0).astype(int)))
 
@@ -212,7 +212,7 @@ def test_shapes_of_the_certificate_are_others_than_the_planners_and_repeat():
 
     np.testing.assert_array_equal(drawn(), drawn())
     assert not np.array_equal(drawn(), shape_sampler(planner, Prior()).draw(belief, SCENE).radius)
-    assert termination_monitor(TerminationSettings(), planner, SCENE, Prior()).certificate is None
+    assert termination_monitor(TerminationSettings(certify=False), planner, SCENE, Prior()).certificate is None
 
 
 def test_shapes_of_the_certificate_are_smooth():
@@ -223,7 +223,7 @@ def test_shapes_of_the_certificate_are_smooth():
     limits = TerminationSettings(certify=True, certificate_shapes=20)
 
     def drawn(probability):
-        planner = PlannerSettings(objective="EMC", shapes=20, edge_probability=probability)
+        planner = PlannerSettings(planner="greedy", objective="EMC", shapes=20, edge_probability=probability)
         certificate = termination_monitor(limits, planner, SCENE, Prior()).certificate
         samplers = certificate.sampler, shape_sampler(planner, Prior())
         return [sampler.draw(with_evidence(square), SCENE).radius for sampler in samplers]
@@ -233,7 +233,7 @@ def test_shapes_of_the_certificate_are_smooth():
     np.testing.assert_array_equal(judged, smooth)
 
 
-@pytest.mark.parametrize("planner", [{"planner": "rollout", "shapes": 8}, {"objective": "U"}])
+@pytest.mark.parametrize("planner", [{"planner": "rollout", "shapes": 8}, {"planner": "greedy", "objective": "U"}])
 def test_a_simulated_episode_ends_covered(planner):
     config = EpisodeConfig(
         object="square:width=4", planner=PlannerSettings(**planner),

@@ -232,7 +232,7 @@ class Inputs:
 
 def test_pause_parameters_and_status_answer_while_a_decision_is_made(world, gate):
     decision = gate(Planner, "decide")
-    planner = world.start(NbvPlannerNode, objective="U", num_views=20)
+    planner = world.start(NbvPlannerNode, objective="U", certify=False, num_views=20)
     inputs = Inputs(world)
     world.spin_until(decision.entered.is_set, "the decision to begin")
     world.spin_until(lambda: inputs.states[-1:] == ["PLANNING"], "the status")
@@ -252,7 +252,7 @@ def test_pause_parameters_and_status_answer_while_a_decision_is_made(world, gate
 
 def test_a_reset_throws_the_decision_under_way_away_and_asks_again(world, gate):
     decision = gate(Planner, "decide")
-    planner = world.start(NbvPlannerNode, objective="U", num_views=20)
+    planner = world.start(NbvPlannerNode, objective="U", certify=False, num_views=20)
     inputs = Inputs(world)
     world.spin_until(decision.entered.is_set, "the decision to begin")
     decision.entered.clear()
@@ -267,7 +267,7 @@ def test_a_reset_throws_the_decision_under_way_away_and_asks_again(world, gate):
 
 def test_plan_once_holds_up_no_other_service(world, gate):
     decision = gate(Planner, "decide")
-    planner = world.start(NbvPlannerNode, objective="U", num_views=20, wait_for_start=True)
+    planner = world.start(NbvPlannerNode, objective="U", certify=False, num_views=20, wait_for_start=True)
     Inputs(world)
     world.spin_until(lambda: planner.session.inputs.belief is not None, "the surface")
     client = world.peer.create_client(Trigger, "nbv_planner/plan_once")

@@ -29,7 +29,7 @@ from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
 NODES = {"depth_camera": DepthCamera, "surface_mapper": SurfaceMapperNode, "nbv_planner": NbvPlannerNode}
 MS = 1_000_000
 HERE, THERE = view_pose(1.0), view_pose(2.5)
-SMALL = {"objective": "U", "num_views": 20, "max_views": 0, "stall_views": 0, "band_tolerance": 0.01}
+SMALL = {"objective": "U", "certify": False, "num_views": 20, "max_views": 0, "stall_views": 0, "band_tolerance": 0.01}
 
 
 class Operator:

@@ -43,7 +43,7 @@ from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
 from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
 from nbv_planner.world.scene import Scene
 
-SMALL = {"objective": "U", "num_views": 20, "band_tolerance": 0.01}
+SMALL = {"objective": "U", "certify": False, "num_views": 20, "band_tolerance": 0.01}
 ENDLESS = {**SMALL, "max_views": 0, "stall_views": 0}
 PRIOR = wavy_belief(0, size=200)
 NARROW = belief_of(5.0, 5.1, size=200, hits=1)

@@ -95,7 +95,7 @@ def test_an_object_on_a_table_is_reconstructed(world):
     shape = parse_object("ellipse:a=6,b=4", scene)
     world.start(TurntableNode)
     world.start(SurfaceMapperNode, camera_frame="sensor", grid_size=360, noise_std=0.02)
-    world.start(NbvPlannerNode, objective="U", num_views=36, stall_views=0, return_home=True)
+    world.start(NbvPlannerNode, objective="U", certify=False, num_views=36, stall_views=0, return_home=True)
     surfaces = world.listen(PointCloud2, "surface", qos.latched(50))
     statuses = world.listen(DiagnosticStatus, "nbv_planner/status", qos.latched(100))
     table = Table(world, shape, scene)

@@ -1,0 +1,202 @@
+"""Write a commented parameter file for a robot or a simulation: answer the questions, or give the options."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from nbv_planner.cli.options import one_of
+from nbv_planner.cli.output import say
+from nbv_planner.episode.parameter_files import load_parameters, shared_file
+from nbv_planner.episode.parameters import NODE_SETTINGS, config_from_parameters, derived
+from nbv_planner.episode.records import write_whole
+from nbv_planner.errors import ResultsError, SettingError, reason
+from nbv_planner.mapping.matching import ArrivalSettings
+from nbv_planner.planning.view_space import CircleViewSpace
+from nbv_planner.settings import Setting, check_value, from_mapping, settings_of
+from nbv_planner.world.scale import derived_words
+from nbv_planner.world.scene import check_proportions
+
+
+class Kind(NamedTuple):
+    """What the file is for."""
+
+    shipped: str  #: the parameter file over which it is laid.
+    run: str  #: the command that takes it.
+    help: str  #: one line for the question.
+
+
+KINDS = {
+    "simulation": Kind(
+        "simulation.yaml", "ros2 launch nbv_planner simulation.launch.py params_file:={0}\n"
+        "#      or without ROS: nbv-planner simulate --params-file {0}", "the simulated camera of this package",
+    ),
+    "robot": Kind(
+        "robot.yaml", "ros2 launch nbv_planner planner.launch.py params_file:={0}",
+        "your robot, which drives to goal_pose",
+    ),
+    "nav2": Kind("nav2.yaml", "ros2 launch nbv_planner nav2.launch.py params_file:={0}", "a mobile robot with Nav2"),
+    "turntable": Kind(
+        "turntable.yaml", "ros2 launch nbv_planner turntable.launch.py params_file:={0}",
+        "a table that turns the object before a fixed sensor",
+    ),
+    "simulator": Kind(
+        "simulator.yaml", "ros2 launch nbv_planner simulator.launch.py params_file:={0}", "another simulator",
+    ),
+}
+"""What a file can be for."""
+
+
+class Question(NamedTuple):
+    """One parameter that is asked for."""
+
+    parameter: str  #: its name; the option has dashes.
+    text: str  #: what is asked.
+    section: str = "/**"  #: section of the file in which it stands.
+    kinds: tuple[str, ...] = tuple(KINDS)  #: the kinds of file that hold it.
+    unit: float = 1.0  #: factor of the answer.
+    needed: bool = False  #: whether it has no default.
+
+
+_MOVING = ("robot", "nav2", "turntable", "simulator")
+QUESTIONS = (
+    Question("radius_max", "greatest distance of the object's surface from its centre, m", needed=True),
+    Question("radius_min", "least distance of the surface from the centre, m"),
+    Question("view_distance", "distance of the camera from the centre, m"),
+    Question("field_of_view", "opening angle of the sensor, degrees", unit=math.pi / 180.0),
+    Question("range_max", "greatest range of the sensor, m"),
+    Question("noise_std", "standard deviation of a range, m"),
+    Question("position_tolerance", "how near the camera comes to a goal, m", kinds=_MOVING),
+    Question("heading_tolerance", "how exactly it is turned there, degrees", kinds=_MOVING, unit=math.pi / 180.0),
+    Question("num_views", "number of candidate views on the circle", "nbv_planner"),
+    Question("object", "true object, for example ellipse:a=6,b=4 or file:contour.csv,unit=mm", "depth_camera",
+             ("simulation",)),
+    Question("pose_source", "where poses come from, topic (camera_pose) or tf", kinds=("robot", "simulator")),
+    Question("camera_frame", "frame of the camera in TF, for pose_source tf", "nbv_planner", ("robot", "nav2")),
+)
+"""All questions, in order."""
+_SETTINGS: dict[str, tuple[Any, Setting]] = {
+    name: (default, meta) for classes in NODE_SETTINGS.values() for cls in classes
+    for name, default, meta in settings_of(cls)
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    kinds = "; ".join(f"{name}: {kind.help}" for name, kind in KINDS.items())
+    parser.add_argument("file", metavar="FILE", nargs="?", default="nbv.yaml", help="file to write (default: nbv.yaml)")
+    parser.add_argument("--for", dest="kind", type=one_of("kind", KINDS), metavar="KIND", help=kinds)
+    for one in QUESTIONS:
+        option = f"--{one.parameter.replace('_', '-')}"
+        parser.add_argument(option, metavar="X", help=f"{one.text}; only for {', '.join(one.kinds)}"
+                            if len(one.kinds) < len(KINDS) else one.text)
+    parser.add_argument("--force", action="store_true", help="replace an older file")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Ask for what the options leave open if somebody is there to answer, check everything, and write the file."""
+    path = Path(arguments.file)
+    if path.exists() and not arguments.force:
+        raise ResultsError(f"{path} exists; --force replaces it")
+    asks = sys.stdin.isatty() and sys.stdout.isatty()
+    kind = arguments.kind or (_ask_kind() if asks else "robot")
+    answers = {}
+    for one in QUESTIONS:
+        text = getattr(arguments, one.parameter)
+        if text is not None and kind not in one.kinds:
+            raise SettingError(f"--{one.parameter.replace('_', '-')} is only for {', '.join(one.kinds)}, not {kind}")
+        if kind in one.kinds and (text := _asked(one) if text is None and asks else text):
+            answers[one] = checked(one, text)
+        elif one.needed:
+            raise SettingError(f"--{one.parameter.replace('_', '-')} is needed: {one.text}")
+    say(_what_follows(kind, answers))
+    try:
+        write_whole(path, document(path, kind, answers))
+    except OSError as error:
+        raise ResultsError(f"cannot write {path}: {reason(error)}") from error
+    say(f"written: {path}\nrun it: {KINDS[kind].run.format(path)}")
+    return 0
+
+
+def checked(question: Question, text: str) -> Any:
+    """Value of an answer, in the unit of its parameter.
+
+    Raises:
+        SettingError: it is not allowed; names the option and what is.
+    """
+    default, meta = _SETTINGS[question.parameter]
+    if isinstance(default, str):
+        return check_value(question.parameter, text, default, meta)
+    try:
+        value = int(text) if isinstance(default, int) else round(float(text) * question.unit, 9)
+    except ValueError as error:
+        expected = "a whole number" if isinstance(default, int) else "a number"
+        raise SettingError(f"{question.parameter}: {text!r} is not {expected}") from error
+    return check_value(question.parameter, value, default, meta)
+
+
+def document(path: Path, kind: str, answers: dict[Question, Any]) -> str:
+    """The file: each answer with its unit and meaning, and what to do with it."""
+    shipped, command, about = KINDS[kind]
+    lines = [
+        f"# For {about}.",
+        f"# What is not here is as in the shipped config/{shipped}, or follows from the lengths below:",
+        "# docs/reference/parameters.md has every parameter, and the nodes print what they derive.",
+        f"# Run it: {command.format(path)}",
+    ]
+    for section in dict.fromkeys(question.section for question in answers):
+        lines += [f"{section}:", "  ros__parameters:"]
+        for question, value in answers.items():
+            if question.section == section:
+                meta = _SETTINGS[question.parameter][1]
+                unit = f"{meta.unit}: " if meta.unit else ""
+                lines += [f"    # {unit}{meta.description}", f"    {question.parameter}: {_plain(value)}"]
+    return "\n".join(lines) + "\n"
+
+
+def _plain(value: Any) -> str:
+    return f'"{value}"' if isinstance(value, str) else repr(value)
+
+
+def _what_follows(kind: str, answers: dict[Question, Any]) -> str:
+    """Check the answers as nodes and simulation would, over the shipped file; in words, what follows from them.
+
+    Raises:
+        SettingError: they do not fit together.
+    """
+    parameters = load_parameters(shared_file(f"config/{KINDS[kind].shipped}"))
+    for node, values in parameters.items():
+        known = {name for cls in NODE_SETTINGS[node] for name, _, _ in settings_of(cls)}
+        values.update({one.parameter: value for one, value in answers.items() if one.parameter in known})
+    config = config_from_parameters(parameters)
+    check_proportions(config.scene, config.kernel, config.measurement, config.planner, config.termination)
+    node, found = "nbv_planner", {}
+    for each, values in parameters.items():
+        found.update(derived(values, NODE_SETTINGS[each]))
+    arrival = from_mapping(ArrivalSettings, {**found, **parameters[node]})
+    if wrong := CircleViewSpace(config.views, config.scene.view_distance).indistinct(arrival):
+        raise SettingError(wrong)
+    return derived_words(found, [cls for classes in NODE_SETTINGS.values() for cls in classes])
+
+
+def _ask_kind() -> str:
+    say("What is the file for?")
+    for name, kind in KINDS.items():
+        say(f"  {name:12}{kind.help}")
+    while (answer := input("kind [robot]: ").strip() or "robot") not in KINDS:
+        say(f"one of {', '.join(KINDS)}")
+    return answer
+
+
+def _asked(question: Question) -> str:
+    """An answer that is allowed; empty where the default is to hold."""
+    while True:
+        answer = input(f"{question.text}{'' if question.needed else ' [default]'}: ").strip()
+        try:
+            if answer or not question.needed:
+                return answer and str(checked(question, answer) and answer)
+        except SettingError as error:
+            say(str(error))
