@@ -19,7 +19,7 @@ def test_configuration_is_plain_data():
     assert plain["sensor"]["seed"] == 3
     assert set(plain) == {
         "object", "protocol", "scene", "sensor", "motion", "world", "search", "kernel", "mapper", "measurement",
-        "checks", "planner", "views", "termination", "thesis_tie_tolerance", "stop_at_coverage",
+        "robust", "checks", "planner", "views", "termination", "thesis_tie_tolerance", "stop_at_coverage",
     }  # fmt: skip
 
 
