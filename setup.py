@@ -16,7 +16,7 @@ ROS_WHEELS = {
     "jazzy": ("7.1.6", "8.4.3", "5.3.6", "2.0.3"),
     "kilted": ("9.1.2", "9.3.3", "5.5.1", "2.3.0"),
 }
-COMMON_INTERFACES = ("diagnostic", "geometry", "sensor", "std", "visualization")
+COMMON_INTERFACES = ("diagnostic", "geometry", "nav", "sensor", "std", "visualization")
 RCL_INTERFACES = ("action-msgs", "builtin-interfaces", "lifecycle-msgs", "rcl-interfaces", "rosgraph-msgs")
 
 

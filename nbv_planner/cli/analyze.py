@@ -7,7 +7,7 @@ from pathlib import Path
 
 from nbv_planner.bags.analysis import Analysis, analysis_tables
 from nbv_planner.cli.options import add_bag, add_bag_options, add_figures, add_out, named_analysis, results_folder
-from nbv_planner.cli.output import drawn, print_files
+from nbv_planner.cli.output import drawn, print_files, written_outline
 from nbv_planner.episode.records import write_beliefs, write_record
 from nbv_planner.report import page
 from nbv_planner.report.tables import Table
@@ -37,6 +37,8 @@ def run(arguments: argparse.Namespace) -> int:
             write_record(results.folder, analysis.record)
         if len(analysis.steps) == len(analysis.views):
             write_beliefs(results.folder, analysis.steps)
+        log = analysis.recording.log
+        outline = written_outline(results, log.views[-1].belief if log.views else None, log.scene)
         content = _page(Path(arguments.bag).name, analysis, tables, pictures, animation)
         (results.folder / PAGE_FILE).write_text(content, encoding="utf-8")
         results.commit()
@@ -47,6 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
     print(f"ended: {analysis.termination.reason.value}, {analysis.termination.detail}")
     if analysis.coverage:
         print(f"{len(analysis.views)} views, {analysis.coverage_kind} coverage {analysis.coverage[-1]:.1%} at the end")
+    print(outline)
     print_files(results)
     return 0
 

@@ -36,6 +36,7 @@ SUBCOMMANDS = {
     for group, name, text in (
         ("run", "demo", "three ROS 2 nodes reconstruct an object"),
         ("run", "simulate", "the same episode in one process, without ROS"),
+        ("run", "check", "check a running system before its first goal: each value found beside the one asked"),
         ("run", "init", "write a parameter file for your robot or simulation"),
         ("look", "view", "watch running nodes in a window, or with --web in a browser"),
         ("look", "analyze", "tables, pictures and one page from a bag"),

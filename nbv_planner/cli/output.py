@@ -14,10 +14,13 @@ from nbv_planner.episode.judge import EpisodeJudge
 from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.records import EpisodeRecord, ResultsFolder, ViewRecord, write_beliefs, write_record
 from nbv_planner.errors import remedy
+from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.mapping.checks import Level
 from nbv_planner.planning.shapes.certificate import CoverageEstimate
 from nbv_planner.planning.termination import Termination, TerminationReason, coverage_estimate
+from nbv_planner.report.take_home import Outline
 from nbv_planner.world.objects import parse_object
+from nbv_planner.world.scene import Scene
 
 T = TypeVar("T")
 EXIT_CODES = {TerminationReason.FAILED: 1, TerminationReason.DOUBTFUL: 3}
@@ -76,10 +79,11 @@ def stopped(judge: EpisodeJudge, came: Sequence[int]) -> Termination:
 def finish(
     results: ResultsFolder, config: EpisodeConfig, judge: EpisodeJudge, termination: Termination, *, figures: bool
 ) -> None:
-    """Write record, beliefs and, if `figures`, pictures, move the folder to its place, and print how it ended."""
+    """Write record, outline and, if `figures`, pictures, move the folder to its place, and print how it ended."""
     record = judge.record(config.as_dict(), config.sensor.seed, termination)
     write_record(results.folder, record)
     write_beliefs(results.folder, judge.steps)
+    outline = written_outline(results, judge.steps[-1].belief if judge.steps else None, config.scene)
     drawn(figures, lambda: _write_pictures(results, config, judge, record), None)
     results.commit()
     metrics, regret = record.metrics, record.metrics["mean_individual_regret"]
@@ -89,7 +93,17 @@ def finish(
         f"95 % after {metrics['T95'] or 'N/A'} views, "
         f"mean individual regret {'N/A' if regret is None else format(regret, '.2f')}"
     )
+    say(outline)
     print_files(results)
+
+
+def written_outline(results: ResultsFolder, belief: SurfaceBelief | None, scene: Scene) -> str:
+    """Write the outline of the last belief into the folder, and return a line that says how good it is."""
+    if belief is None:
+        return "outline: none, no view has been taken"
+    outline = Outline.of(belief, scene)
+    outline.write(results.folder)
+    return f"outline: {outline.words}"
 
 
 def _write_pictures(results: ResultsFolder, config: EpisodeConfig, judge: EpisodeJudge, record: EpisodeRecord) -> None:

@@ -107,6 +107,9 @@ class SurfaceMapperParameters(Settings):
     object_frame: str = setting("object", "Frame of the object; poses and the surface are given in it.")
     camera_frame: str = setting("", "Frame that scans must have; empty: that of the first with a known pose.")
     input_timeout: float = setting(5.0, "Time without an input after which it is reported missing.", unit="s", gt=0.0)
+    outline_folder: str = setting(
+        "", "Folder for outline and map at the end, as CSV, GeoJSON, DXF, PGM with YAML; empty: none.", start_only=True
+    )
 
 
 @dataclass(frozen=True)
@@ -121,6 +124,10 @@ class NbvPlannerParameters(Settings):
     )
     run_info_nodes: str = setting(
         "depth_camera,surface_mapper", "Nodes whose parameters run_info shows, comma-separated."
+    )
+    preflight: str = setting(
+        "refuse", "What ~/start does if its checks fail: refuse, warn (start all the same), or off (no check).",
+        choices=("refuse", "warn", "off"), read_only=False,
     )
     exit_when_done: bool = setting(False, "End the process two seconds after the episode has ended.")
 

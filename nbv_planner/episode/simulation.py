@@ -135,7 +135,8 @@ class Simulation:
             decision = self._decide(current)
             if decision is None:
                 return _no_reachable_view()
-            ended = self._monitor.before_view(decision.utility, self._newest_belief())
+            way = self._planner.views.way([*self._visited(), decision.view])
+            ended = self._monitor.before_view(decision.utility, self._newest_belief(), way)
             if ended:
                 return ended
             milliseconds = 1e3 * (time.process_time() - started)
@@ -235,7 +236,7 @@ def thesis_planner_settings(config: EpisodeConfig) -> PlannerSettings:
 
 def _published_views(config: EpisodeConfig) -> bool:
     """Whether the candidates are as many as those of the published runs, which hold 0 and 2π."""
-    return config.views.num_views == _THESIS_VIEWS
+    return config.views.num_views == _THESIS_VIEWS and not config.views.listed
 
 
 def _until_coverage(episode: Episode, coverage: float) -> Episode:

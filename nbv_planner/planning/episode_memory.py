@@ -290,9 +290,10 @@ class EpisodeMemory:
         self._tries = 0
         self._waiting_since: int | None = None
 
-    def use(self, planner: Planner, monitor: TerminationMonitor) -> None:
-        """Replace planner and monitor; what is known about views and rounds is kept."""
-        planner.views, planner.account = self.planner.views, self.planner.account
+    def use(self, planner: Planner, monitor: TerminationMonitor, *, new_views: bool = False) -> None:
+        """Replace planner and monitor; what is known about rounds is kept, and about views unless there are others."""
+        planner.views = planner.views if new_views else self.planner.views
+        planner.account = self.planner.account
         monitor.history, monitor.estimate = self.monitor.history, self.monitor.estimate
         self.planner, self.monitor = planner, monitor
 

@@ -7,8 +7,10 @@ import enum
 import math
 import time
 from dataclasses import dataclass
-from itertools import pairwise
 
+import numpy as np
+
+from nbv_planner.geometry import FloatArray
 from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.mapping.matching import ArrivalSettings, offset
 from nbv_planner.planning.episode_memory import EpisodeMemory, Goal, Miss, Target
@@ -20,7 +22,7 @@ from nbv_planner.planning.termination import (
     TerminationReason,
     nothing_found,
 )
-from nbv_planner.planning.view_space import excluded_numbers, excluded_words
+from nbv_planner.planning.view_space import ExclusionArray, excluded_numbers, excluded_words
 from nbv_planner.settings import Settings, setting
 from nbv_planner.world.pose import View, Views
 
@@ -89,6 +91,26 @@ class Question:
         )
         return Answer(decision, 1e3 * (time.perf_counter() - started))
 
+    def rank(self, views: Views) -> Ranking:
+        """Rank any `views` by the planner's objective less the cost of travel, the best that may be chosen first."""
+        planner = self.planner
+        utilities, costs = planner.evaluate(
+            self.belief, views, current_view=self.current_view, visited=self.visited
+        )
+        excluded = planner.views.excluded(self.now * 1e-9, self.visited, planner.settings.revisit_radius, views)
+        order = np.lexsort((costs - utilities, excluded != 0))
+        return Ranking(views.chosen(order), utilities[order], costs[order], excluded[order])
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """Views in the order of their rank, with utility, cost of travel, and why they may not be chosen, shape (V,)."""
+
+    views: Views
+    utilities: FloatArray
+    costs: FloatArray
+    excluded: ExclusionArray
+
 
 @dataclass(frozen=True, eq=False)
 class Answer:
@@ -116,9 +138,12 @@ class PlanningSession(EpisodeMemory):
         super().__init__(planner, monitor)
         self._arrival = arrival
         self.settings = settings  #: its timeouts and retries.
-        #: why neighbouring candidates are indistinguishable; empty if they are not.
-        self.indistinct = planner.views.indistinct(arrival)
         self.reset()
+
+    @property
+    def indistinct(self) -> str:
+        """Why neighbouring candidates are indistinguishable; empty if they are not."""
+        return self.planner.views.indistinct(self._arrival)
 
     def reset(self) -> None:
         """Forget the episode; received inputs are kept."""
@@ -275,7 +300,8 @@ class PlanningSession(EpisodeMemory):
         if decision is None:
             self._end(self._no_view(question))
             return None
-        ended = self.monitor.before_view(decision.utility, question.belief)
+        way = self.planner.views.way([*self.visited, decision.view])
+        ended = self.monitor.before_view(decision.utility, question.belief, way)
         if ended:
             self._end(ended)
             return None
@@ -410,8 +436,7 @@ class PlanningSession(EpisodeMemory):
     @property
     def travelled(self) -> float:
         """Distance between the views taken so far, metres."""
-        pairs = pairwise(self.visited)
-        return sum(float(self.planner.views.travel(start, Views.of([end]))[0]) for start, end in pairs)
+        return self.planner.views.way(self.visited)
 
     def elapsed(self, now: int) -> float:
         """Seconds since the first decision, 0 before it."""

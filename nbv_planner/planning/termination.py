@@ -64,6 +64,7 @@ class TerminationReason(str, enum.Enum):
     STALLED = "STALLED"
     MAX_VIEWS = "MAX_VIEWS"
     MAX_DURATION = "MAX_DURATION"
+    MAX_TRAVEL = "MAX_TRAVEL"
     NO_REACHABLE_VIEW = "NO_REACHABLE_VIEW"
     STOPPED = "STOPPED"
     FAILED = "FAILED"
@@ -131,6 +132,10 @@ class TerminationSettings(Settings):
     max_views: int = setting(40, "MAX_VIEWS: number of views; 0 switches it off.", ge=0, read_only=False)
     max_duration: float = setting(
         0.0, "MAX_DURATION: time since the start; 0 switches it off.", unit="s", ge=0.0, read_only=False
+    )
+    max_travel: float = setting(
+        0.0, "MAX_TRAVEL: distance along the view circle from the first view on, which no next view may exceed; "
+        "0 switches it off.", unit="m", ge=0.0, read_only=False,
     )
 
 
@@ -225,8 +230,14 @@ class TerminationMonitor:
             f"at least {target:.1%} of the surface has been seen by {found.probability:.1%} of the posterior shapes",
         )
 
-    def before_view(self, predicted_gain: float, belief: SurfaceBelief) -> Termination | None:
-        """Judge the best gain of the next view that `belief` predicts."""
+    def before_view(self, predicted_gain: float, belief: SurfaceBelief, way: float = 0.0) -> Termination | None:
+        """Judge the best gain of the next view that `belief` predicts, and the `way` through all views with it, m."""
+        most = self.settings.max_travel
+        if most and way > most:
+            return Termination(
+                TerminationReason.MAX_TRAVEL, {"travel": way, "max_travel": most},
+                f"with the next view the camera would have travelled {way:.3g} m, more than {most:g} m",
+            )
         if self.settings.min_gain == 0.0 or predicted_gain >= self.settings.min_gain:
             return None
         ended = Termination(

@@ -7,6 +7,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,6 +53,10 @@ def excluded_words(exclusion: ExclusionArray) -> str:
 _WIDEST = math.pi / 6
 # A view at the very end of an arc belongs to it, whatever the rounding.
 _SLACK = 1e-9
+# Listed views nearer to each other than this are one, radians.
+_CLOSEST = 1e-3
+# What stands for no list: ROS has no empty list of numbers.
+_NO_LIST = (-1.0,)
 
 
 @dataclass(frozen=True)
@@ -61,10 +66,14 @@ class ViewSpaceSettings(Settings):
     An arc is a pair of angles, counter-clockwise from the first to the second; a list holds one arc after another.
 
     Raises:
-        SettingError: a value is out of range, or an arc is not a pair.
+        SettingError: a value is out of range, an arc is not a pair, or listed views are too close.
     """
 
     num_views: int = setting(100, "Number of candidate views on the circle.", ge=1, le=100_000)
+    view_angles: tuple[float, ...] = setting(
+        _NO_LIST, "List of the candidate views, angles from 0 to 2 pi, in place of num_views equally spaced ones; "
+        "-1 alone: no list.", unit="rad", read_only=False,
+    )
     allowed_arcs: tuple[float, ...] = setting(
         (0.0, TWO_PI), "Arcs of the view circle that the camera may use: start, end, start, end, ...", unit="rad"
     )
@@ -78,6 +87,33 @@ class ViewSpaceSettings(Settings):
         for name in ("allowed_arcs", "blocked_arcs"):
             if len(getattr(self, name)) % 2:
                 raise SettingError(f"{name}: has {len(getattr(self, name))} angles, must be pairs start, end")
+        if self.listed:
+            check_view_angles("view_angles", self.view_angles)
+
+    @property
+    def listed(self) -> bool:
+        """Whether the candidates are listed by the user."""
+        return self.view_angles != _NO_LIST
+
+
+def check_view_angles(name: str, angles: Sequence[float]) -> FloatArray:
+    """Return view angles (radians) that a user lists as `name`.
+
+    Raises:
+        SettingError: there is none, one is not finite or out of range, or two are too close to each other.
+    """
+    if not len(angles):
+        raise SettingError(f"{name}: is empty, must hold at least one angle from 0 to 2 pi rad")
+    for number, angle in enumerate(angles):
+        if not 0.0 <= angle <= TWO_PI + _SLACK:  # false for NaN
+            raise SettingError(f"{name}[{number}]: {angle} is no view angle; must be >= 0 and <= 6.28319 rad")
+    order = np.argsort(wrap_angle(angles), kind="stable")
+    gaps = np.diff(wrap_angle(angles)[order], append=wrap_angle(angles)[order[:1]] + TWO_PI)
+    if gaps.min() < _CLOSEST:
+        first = int(np.argmin(gaps))
+        one, other = (float(angles[order[index % len(order)]]) for index in (first, first + 1))
+        raise SettingError(f"{name}: {one:g} and {other:g} rad are too close; must be {_CLOSEST:g} rad apart or more")
+    return np.asarray(angles, dtype=float)
 
 
 class ViewSpace(ABC):
@@ -95,6 +131,10 @@ class ViewSpace(ABC):
     @abstractmethod
     def travel(self, start: View, ends: Views) -> FloatArray:
         """Distance that the camera travels from a view to each of others, shape (V,), metres."""
+
+    def way(self, views: Sequence[View]) -> float:
+        """Distance that the camera travels from the first of `views` through all of them, metres."""
+        return sum(float(self.travel(start, Views.of([end]))[0]) for start, end in pairwise(views))
 
     def allowed(self, views: Views) -> BoolArray:
         """Which of any `views` the camera may ever take, shape (V,)."""
@@ -174,18 +214,25 @@ class ViewSpace(ABC):
                 raise IndexError(f"unreachable: {index} is no candidate; there are {len(self.candidates)}")
         self._unreachable_until = dict(until)
 
-    def excluded(self, now: float, visited: Sequence[View] = (), revisit_radius: float = 0.0) -> ExclusionArray:
+    def excluded(
+        self, now: float, visited: Sequence[View] = (), revisit_radius: float = 0.0, views: Views | None = None
+    ) -> ExclusionArray:
         """Why candidates may not be chosen: sums of :class:`~nbv_planner.planning.view_space.Exclusion`, shape (V,).
 
         They depend on the time `now` (seconds, caller's clock) and on the views taken so far: candidates nearer to
-        one of them than `revisit_radius` (radians) are left out; 0 leaves out none.
+        one of them than `revisit_radius` (radians) are left out; 0 leaves out none. Any other `views` are out of reach
+        if the candidate nearest to them is.
         """
         unreachable = np.zeros(len(self.candidates), dtype=bool)
         for index, until in self._unreachable_until.items():
             unreachable[index] = now < until
+        allowed = self._allowed
+        if views is not None:
+            allowed = self.allowed(views)
+            unreachable = unreachable[[self.nearest(views[index]) for index in range(len(views))]]
         reasons = (
-            Exclusion.ARC * ~self._allowed
-            + Exclusion.REVISIT * ~self.apart(self.candidates, visited, revisit_radius)
+            Exclusion.ARC * ~allowed
+            + Exclusion.REVISIT * ~self.apart(self.candidates if views is None else views, visited, revisit_radius)
             + Exclusion.UNREACHABLE * unreachable
         )
         return np.asarray(reasons, dtype=np.uint8)
@@ -197,21 +244,25 @@ class CircleViewSpace(ViewSpace):
     def __init__(self, settings: ViewSpaceSettings, view_distance: float, *, angles: FloatArray | None = None) -> None:
         """Set up the candidates on a view circle of radius `view_distance`, metres.
 
-        `angles` are candidates to use instead of equally spaced ones (the thesis protocol's hold 0 twice).
+        `angles` are candidates to use instead of those of the settings (the thesis protocol's hold 0 twice).
 
         Raises:
             SettingError: the arcs leave no view.
         """
         self._settings, self._view_distance = settings, view_distance
-        self.angles = np.arange(settings.num_views) * (TWO_PI / settings.num_views) if angles is None else angles
+        spaced = np.arange(settings.num_views) * (TWO_PI / settings.num_views)
+        self.angles = (np.array(settings.view_angles) if settings.listed else spaced) if angles is None else angles
         super().__init__(Views.on_circle(self.angles, view_distance))
         if not self._allowed.any():
             raise SettingError("allowed_arcs, blocked_arcs: leave none of the candidate views")
 
     @property
     def spacing(self) -> float:
-        """Angle between two neighbouring candidates, radians."""
-        return TWO_PI / len(self.angles)
+        """Angle between two neighbouring candidates, radians; the least one of a list."""
+        if not self._settings.listed:
+            return TWO_PI / len(self.angles)
+        places = np.sort(wrap_angle(self.angles))
+        return float(np.diff(places, append=places[:1] + TWO_PI).min())
 
     def travel(self, start: View, ends: Views) -> FloatArray:
         """Distance along the circle by the shorter arc, shape (V,), metres."""
@@ -237,7 +288,9 @@ class CircleViewSpace(ViewSpace):
         return View(view_angle, self._view_distance)
 
     def around(self, index: int) -> Views:
-        """Views around a candidate, ten to either side, up to halfway to its neighbours."""
+        """Views around a candidate, ten to either side, up to halfway to its neighbours; none around listed ones."""
+        if self._settings.listed:
+            return super().around(index)
         angles = wrap_angle(self.angles[index] + np.linspace(-0.5, 0.5, 21) * self.spacing)
         return Views.on_circle(angles, self._view_distance)
 
@@ -252,9 +305,10 @@ class CircleViewSpace(ViewSpace):
         return (
             f"position_tolerance: {arrival.position_tolerance:g} m with heading_tolerance: "
             f"{arrival.heading_tolerance:g} rad takes neighbouring candidate views for the same; must be < "
-            f"{distance:.3g} m, half of their distance, or num_views < "
-            f"{math.ceil(math.pi * self._view_distance / arrival.position_tolerance)}"
-        )
+            f"{distance:.3g} m, half of their distance"
+        ) + ("" if self._settings.listed else (
+            f", or num_views < {math.ceil(math.pi * self._view_distance / arrival.position_tolerance)}"
+        ))
 
     def packed(self, views: Views) -> FloatArray:
         """The view angles, shape (V,), radians."""

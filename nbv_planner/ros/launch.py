@@ -120,13 +120,13 @@ def _written(prefix: str, content: Any) -> Path:
     return Path(file.name)
 
 
-def planner_parameters(given: Mapping[str, str]) -> dict[str, Any]:
-    """Parameters of the planner in the files; none of a file with unknown content, which is not read."""
-    found: Parameters = {"nbv_planner": {}}
+def planner_parameters(given: Mapping[str, str], node_name: str = "nbv_planner") -> dict[str, Any]:
+    """Parameters of the planner, or another node, in the files; none of a file with unknown content, left unread."""
+    found: Parameters = {node_name: {}}
     for file in filter(None, (given["shipped"], given["params_file"])):
         with suppress(ConfigFileError):
             lay_over(found, load_parameters(file))
-    return found["nbv_planner"]
+    return found[node_name]
 
 
 def process(name: str, command: list[str], on_exit: object = None) -> ExecuteProcess:
@@ -166,6 +166,10 @@ ARGUMENTS = {
         "", "Folder in which the nodes save their state, to resume it after a restart; empty: as in params_file."
     ),
     "episode": ("", "Name of the episode that saved state must belong to; empty: a new one at each launch."),
+    "outline_folder": (
+        time.strftime("results/launch_%Y%m%d_%H%M%S"), "Folder for outline and map at the end, unless params_file "
+        "names one; empty: none."
+    ),
     "enclave": ("", "Enclave of SROS 2 that holds those of the nodes, for example /nbv_planner; empty: none."),
     "rviz": ("false", "Start RViz too, with the displays of this package (true, false)."),
 }
@@ -248,6 +252,8 @@ def node(
         folder.mkdir(parents=True, exist_ok=True)
         parameter, file = STATE_FILES[name]
         overrides.update({parameter: str(folder / file), "episode": given["episode"] or _LAUNCHED})
+    if name == "surface_mapper" and (folder_here := _outline_folder(given)):
+        overrides["outline_folder"] = folder_here
     typed = {key: _typed(key, given[key], kind) for key, kind in _OVERRIDES.get(name, {}).items() if given[key]}
     chosen = {}
     if name == "nbv_planner":
@@ -280,6 +286,14 @@ def _typed(name: str, text: str, kind: type) -> Any:
     except ValueError as error:
         expected = "an integer" if kind is int else "a number"
         raise ValueError(f"{name}: {text!r} must be {expected}") from error
+
+
+def _outline_folder(given: Mapping[str, str]) -> str:
+    """Where the mapper writes the outline: as the argument says, which by default leaves it to the files."""
+    asked = given["outline_folder"]
+    in_file = planner_parameters(given, "surface_mapper").get("outline_folder")
+    left = asked == ARGUMENTS["outline_folder"][0] and in_file
+    return str(Path(asked).expanduser().resolve()) if asked and not left else ""
 
 
 def _rviz(given: dict[str, str]) -> Node:

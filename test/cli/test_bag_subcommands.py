@@ -30,6 +30,7 @@ def test_analyze_writes_tables_record_page_and_no_pictures_if_not_wanted(here, b
     assert main(["analyze", bag, "--out", "out", "--no-figures"]) == 0
     written = {str(path.relative_to(here / "out")) for path in (here / "out").rglob("*") if path.is_file()}
     assert {"analysis.html", "analysis.json", "episode.json", "views.csv", "beliefs.npz"} <= written
+    assert {"outline.csv", "outline.geojson", "outline.dxf"} <= written
     assert {"tables/views.csv", "tables/views.md", "tables/summary.csv", "tables/time_by_phase.csv"} <= written
     assert not any(name.endswith((".png", ".gif")) for name in written)
     metrics = json.loads((here / "out" / "episode.json").read_text())["metrics"]

@@ -76,8 +76,8 @@ def test_demo_runs_to_its_end_and_takes_the_views_of_the_simulation(tmp_path, mo
     assert_all_ended(node_pids(said))
     assert {path.name for path in tmp_path.iterdir()} == {"demo"}
     assert {path.name for path in (tmp_path / "demo").iterdir()} == {
-        "beliefs.npz", "episode.json", "logs", "parameters.yaml", "reconstruction.gif", "reconstruction.png",
-        "views.csv",
+        "beliefs.npz", "episode.json", "logs", "outline.csv", "outline.dxf", "outline.geojson", "parameters.yaml",
+        "reconstruction.gif", "reconstruction.png", "views.csv",
     }  # fmt: skip
     assert {"depth_camera.log", "surface_mapper.log", "nbv_planner.log"} <= {
         path.name for path in (tmp_path / "demo" / "logs").iterdir()

@@ -22,7 +22,10 @@ from nbv_planner.cli.options import add_episode_options, parameters_from
 from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.mapping.checks import KINDS
 
-FILES = {"beliefs.npz", "episode.json", "reconstruction.gif", "reconstruction.png", "views.csv"}
+FILES = {
+    "beliefs.npz", "episode.json", "outline.csv", "outline.dxf", "outline.geojson", "reconstruction.gif",
+    "reconstruction.png", "views.csv",
+}  # fmt: skip
 TOP = {"checks", "config", "versions", "seed", "views", "termination", "metrics", "calibration"}
 VIEW = [
     "angle", "new_points", "coverage", "greedy_gain", "objective_value", "milliseconds", "rmse", "max_error",

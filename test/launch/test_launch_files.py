@@ -32,7 +32,7 @@ NODES = {
 COMMON = {
     "params_file", "namespace", "use_sim_time", "log_level", "objective", "planner", "exit_when_done", "rviz",
     "enclave", "radius_max", "view_distance", "noise_std", "max_views",
-    "respawn", "state_folder", "episode",
+    "respawn", "state_folder", "episode", "outline_folder",
 }  # fmt: skip
 SIMULATED = {"object", "seed"}
 
@@ -89,6 +89,8 @@ def test_nodes_get_the_parameter_file_and_little_else_by_default(name):
         files, overrides = parameters(node)
         assert [Path(file).name for file in files[:-1]] == ["robot.yaml" if name == "planner" else "simulation.yaml"]
         assert Path(files[0]).is_file()
+        folder = overrides.pop("outline_folder", "")
+        assert re.fullmatch(r"launch_\d{8}_\d{6}", Path(folder).name) if executable == "surface_mapper" else not folder
         assert overrides == {"use_sim_time": False}
         assert node.node_package == "nbv_planner"
         assert node.node_name == f"/{executable}"
@@ -98,13 +100,16 @@ def test_arguments_reach_the_nodes_they_are_for():
     found = nodes(
         "simulation", namespace="arm", object="ellipse:a=6,b=4", objective="U", planner="greedy", seed="3",
         use_sim_time="true", exit_when_done="true", radius_max="0.1", noise_std="0.001", max_views="7",
+        outline_folder="/tmp/out",
     )  # fmt: skip
     said = {executable: parameters(node)[1] for executable, node in found.items()}
     assert said == {
         "depth_camera": {
             "use_sim_time": True, "object": "ellipse:a=6,b=4", "seed": 3, "radius_max": 0.1, "noise_std": 0.001,
         },
-        "surface_mapper": {"use_sim_time": True, "radius_max": 0.1, "noise_std": 0.001},
+        "surface_mapper": {
+            "use_sim_time": True, "radius_max": 0.1, "noise_std": 0.001, "outline_folder": "/tmp/out",
+        },
         "nbv_planner": {
             "use_sim_time": True, "objective": "U", "planner": "greedy", "exit_when_done": True, "radius_max": 0.1,
             "max_views": 7,
@@ -170,6 +175,18 @@ def test_nodes_keep_their_state_in_a_folder_and_are_started_again_when_asked_for
     assert said["depth_camera"]["state_file"] == str(folder / "camera.npz")
 
 
+def test_the_outline_goes_where_argument_or_file_say_or_nowhere(tmp_path):
+    def folder(**given: str) -> object:
+        return parameters(nodes("planner", **given)["surface_mapper"])[1].get("outline_folder")
+
+    file = tmp_path / "mine.yaml"
+    file.write_text("surface_mapper: {ros__parameters: {outline_folder: there}}\n")
+    assert folder(outline_folder=str(tmp_path)) == str(tmp_path)
+    assert folder(outline_folder="") is None
+    assert folder(params_file=str(file)) is None  # as in the file
+    assert folder(params_file=str(file), outline_folder=str(tmp_path)) == str(tmp_path)
+
+
 def test_without_a_name_each_launch_is_an_episode_of_its_own(tmp_path):
     said = [parameters(node)[1] for node in nodes("planner", state_folder=str(tmp_path)).values()]
     assert {values["episode"] for values in said} == {said[0]["episode"]}
@@ -232,6 +249,10 @@ def test_nodes_take_what_the_file_names_and_else_what_is_shipped(launch, tmp_pat
     found = analyse(Bag(tmp_path / "bag")).recording.log.parameters.nodes
     assert (found["nbv_planner"]["planner"], found["nbv_planner"]["certify"]) == ("rollout", True)
     assert (found["nbv_planner"]["num_views"], found["nbv_planner"]["max_views"]) == (24, 2)
+    folder = Path(re.search(r"the outline is in (\S+)/outline\.csv, ", output.read_text())[1])
+    assert {path.name for path in folder.iterdir()} == {
+        "outline.csv", "outline.geojson", "outline.dxf", "map.yaml", "map.pgm",
+    }
     assert (found["surface_mapper"]["grid_size"], found["surface_mapper"]["robust"]) == (120, True)
     assert found["depth_camera"]["num_beams"] == 61
 

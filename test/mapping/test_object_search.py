@@ -18,6 +18,7 @@ from nbv_planner.mapping.matching import MatchedScan
 from nbv_planner.mapping.object_search import SearchingMapping, SearchSettings, fitted_circle, view_distance
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
 from nbv_planner.planning.planners import PlannerSettings
+from nbv_planner.report.take_home import OCCUPIED, MapGrid, Outline
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scale import at_found, rescaled
@@ -224,3 +225,17 @@ def test_lengths_of_the_object_follow_what_was_found_and_those_of_the_sensor_sta
 def test_a_scene_that_cannot_be_is_refused(numbers):
     with pytest.raises(SettingError, match="no scene"):
         FoundScene(*numbers)
+
+
+def test_the_outline_and_the_map_are_in_the_frame_of_the_object():
+    mapping = mapped(looks(WorldSettings(object_x=1.5, object_y=-1.0), np.arange(12) * (TWO_PI / 12)))
+    belief = mapping.belief()
+    outline = Outline.of(belief, SCENE)
+    x, y = np.array(outline.points(outline.radius)).T
+    np.testing.assert_allclose((np.mean(x), np.mean(y)), (1.5, -1.0), atol=0.4)
+    grid = MapGrid(SCENE)
+    cells = grid.occupancy(belief, np.zeros(grid.centres[0].shape, dtype=bool))
+    met = cells == OCCUPIED
+    from_true = np.hypot((grid.centres[0][met] - 1.5) / 6.0, (grid.centres[1][met] + 1.0) / 4.0)
+    assert met.sum() > 50
+    assert np.abs(from_true - 1.0).max() < 0.3

@@ -26,7 +26,6 @@ NOT_KEPT = {
     "planner": "its unreachable views are kept",
     "monitor": "its history is kept",
     "settings": "comes from the parameters", "_arrival": "comes from the parameters",
-    "indistinct": "comes from the parameters",
     "_episode": "names the episode within the process",
     "_waiting_since": "the wait begins anew",
     "_home": "the way home begins anew",

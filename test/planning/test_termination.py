@@ -129,6 +129,14 @@ def test_max_duration_looks_at_the_time_since_the_start():
     assert 10.5 in stop.figures.values()
 
 
+def test_max_travel_is_never_exceeded_by_the_next_view():
+    watch = monitor(max_travel=10.0)
+    assert watch.before_view(1.0, partly(0.2), 10.0) is None
+    stop = check(watch.before_view(1.0, partly(0.2), 10.01), "MAX_TRAVEL")
+    assert stop.figures == {"travel": 10.01, "max_travel": 10.0}
+    assert monitor().before_view(1.0, partly(0.2), 1e9) is None
+
+
 def test_success_is_reported_rather_than_a_limit_reached_by_the_same_view():
     watch = monitor(max_views=1, max_duration=1.0, stall_views=1)
     check(watch.after_view(partly(1.0), 5.0), "BAND_NARROW")
@@ -147,7 +155,8 @@ def test_reset_forgets_the_views_so_far():
 def test_all_reasons_without_a_certificate_exist():
     names = {reason.name for reason in TerminationReason}
     assert names >= {
-        "BAND_NARROW", "NO_GAIN", "STALLED", "MAX_VIEWS", "MAX_DURATION", "NO_REACHABLE_VIEW", "STOPPED", "FAILED",
+        "BAND_NARROW", "NO_GAIN", "STALLED", "MAX_VIEWS", "MAX_DURATION", "MAX_TRAVEL",
+        "NO_REACHABLE_VIEW", "STOPPED", "FAILED",
     }  # fmt: skip
     assert all(reason.name == reason.value == str(reason.value) for reason in TerminationReason)
 
@@ -158,6 +167,7 @@ def test_all_reasons_without_a_certificate_exist():
         ({"band_tolerance": 0.0}, "band_tolerance"), ({"target_fraction": 0.0}, "target_fraction"),
         ({"target_fraction": 1.1}, "target_fraction"), ({"max_views": -1}, "max_views"),
         ({"stall_views": 1.5}, "stall_views"), ({"max_duration": math.inf}, "max_duration"),
+        ({"max_travel": -1.0}, "max_travel"), ({"max_travel": math.nan}, "max_travel"),
     ],
 )  # fmt: skip
 def test_wrong_settings_are_refused_by_name(values, word):

@@ -222,10 +222,8 @@ class Planner(ABC):
         feasible = excluded == 0
         if not feasible.any():
             return None
-        objective, scene = after_views(self._objective, visited), as_found(self._scene, belief.checks)
-        utilities = values_of(objective, belief, scene, candidates)
-        costs = self._costs(candidates, current_view)
-        scores = utilities - costs
+        utilities, costs = self.evaluate(belief, candidates, current_view=current_view, visited=visited)
+        scores, scene = utilities - costs, as_found(self._scene, belief.checks)
         ranks, decided_by = self._rank(Situation(belief, scene, scores, costs, feasible, visited)), s.label
         if self._promises_nothing(utilities[feasible]):
             bounds = Uncertainty().evaluate(belief, scene, candidates.view_angle)
@@ -239,8 +237,15 @@ class Planner(ABC):
         if s.refine and self.refinable:
             views = self.views.around(best)
             views = views.chosen(self.views.allowed(views) & self.views.apart(views, visited, s.revisit_radius))
-            view, utility, score = self._refined(objective, belief, views, current_view, (view, utility, score))
+            view, utility, score = self._refined(belief, views, current_view, visited, (view, utility, score))
         return Decision(view, utility, score, runner_up, margin, candidates, utilities, costs, excluded, decided_by)
+
+    def evaluate(
+        self, belief: SurfaceBelief, views: Views, *, current_view: View | None = None, visited: Sequence[View] = ()
+    ) -> tuple[FloatArray, FloatArray]:
+        """Value of the objective at any `views`, and the cost of travel to each, shape (V,); changes nothing."""
+        objective, scene = after_views(self._objective, visited), as_found(self._scene, belief.checks)
+        return values_of(objective, belief, scene, views), self._costs(views, current_view)
 
     def _promises_nothing(self, utilities: FloatArray) -> bool:
         """Whether the planner uses EMC and that is next to 0 everywhere; then U decides."""
@@ -259,14 +264,14 @@ class Planner(ABC):
         return int(np.argmax(ranks >= best - self.settings.tie_tolerance * abs(best)))
 
     def _refined(
-        self, objective: Objective, belief: SurfaceBelief, views: Views, current_view: View | None,
+        self, belief: SurfaceBelief, views: Views, current_view: View | None, visited: Sequence[View],
         coarse: tuple[View, float, float],
     ) -> tuple[View, float, float]:
         """View, utility and score of the best of `views`, if better than those of the best candidate, `coarse`."""
         if len(views) == 0:
             return coarse
-        utilities = values_of(objective, belief, as_found(self._scene, belief.checks), views)
-        scores = utilities - self._costs(views, current_view)
+        utilities, costs = self.evaluate(belief, views, current_view=current_view, visited=visited)
+        scores = utilities - costs
         top = self._first_best(scores)
         fine = views[top], float(utilities[top]), float(scores[top])
         return fine if fine[2] > coarse[2] else coarse

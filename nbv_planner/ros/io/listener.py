@@ -1,10 +1,11 @@
-"""Subscribes to the nodes of an episode to log it; publishes nothing."""
+"""Subscribes to the nodes of an episode to log or to check it; publishes nothing."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import threading
+import time
 from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from typing import Any
@@ -13,14 +14,21 @@ import rclpy
 from rclpy.context import Context
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
+from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile
 from rclpy.signals import SignalHandlerOptions
+from std_msgs.msg import String
 
 from nbv_planner.episode import messages
-from nbv_planner.episode.log import EpisodeLog, LiveEpisode
+from nbv_planner.episode.log import READERS, EpisodeLog, LiveEpisode
+from nbv_planner.episode.preflight import System
+from nbv_planner.episode.run_info import RunParameters, parameters_from_msg
 from nbv_planner.errors import InputRejectedError
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.inputs import type_named
+from nbv_planner.ros.io.conversions import POSE_TYPES
+from nbv_planner.settings import from_mapping
+from nbv_planner.world.pose import PoseSettings
 
 
 class EpisodeListener(Node):
@@ -80,5 +88,90 @@ def listening(live: LiveEpisode, namespace: str, domain: int | None) -> Iterator
     finally:
         executor.shutdown()
         thread.join()
+        node.destroy_node()
+        context.try_shutdown()
+
+
+# Part of the time of a check for which it waits for run_info, which has the names of the topics.
+_FOR_NAMES = 0.4
+
+
+class SystemListener(Node):
+    """Collects what the pre-flight check judges."""
+
+    def __init__(self, given: RunParameters | None, **kwargs: Any) -> None:
+        """Listen for the parameters and the diagnostics; `given` parameters count until run_info has come."""
+        super().__init__(f"nbv_check_{os.getpid()}", **kwargs)
+        self.system, self._given = System(), given
+        self.create_subscription(String, messages.RUN_INFO, self._on_run_info, qos.latched(10))
+        kind = type_named(messages.DIAGNOSTIC_ARRAY)
+        self.create_subscription(kind, messages.DIAGNOSTICS, self._on_diagnostics, qos.sensor_data(100))
+
+    def _on_run_info(self, msg: String) -> None:
+        with contextlib.suppress(InputRejectedError):  # judged by other parameters then, which the check says
+            self.system.parameters = parameters_from_msg(msg)
+        if "use_sim_time: true" in msg.data:
+            self.set_parameters([Parameter("use_sim_time", value=True)])
+
+    def _on_diagnostics(self, msg: Any) -> None:
+        prefix = self.get_namespace().strip("/")
+        for status in msg.status:
+            space, _, name = status.name.rpartition("/")
+            if space == prefix:
+                self.system.nodes[name] = status.level == status.OK, status.message
+
+    def open_topics(self) -> None:
+        """Listen to scans and poses, under the names and types that the parameters say."""
+        known = self.system.parameters or self._given or RunParameters({})
+        self._names = {
+            name: known.topics.get(name, self.resolve_topic_name(name))
+            for name in (messages.SCAN, messages.CAMERA_POSE, messages.GOAL_POSE)
+        }
+        planner = known.nodes.get("nbv_planner") or known.nodes.get("surface_mapper") or {}
+        self._poses = from_mapping(PoseSettings, planner)
+        scan, pose = type_named(messages.LASER_SCAN), POSE_TYPES[self._poses.pose_type]
+        for topic, kind in ((messages.SCAN, scan), (messages.CAMERA_POSE, pose)):
+            self.create_subscription(kind, self._names[topic], partial(self._on_message, topic), qos.sensor_data(100))
+
+    def _on_message(self, topic: str, msg: Any) -> None:
+        try:
+            value = READERS[topic](msg)
+        except InputRejectedError as error:
+            self.system.refused.setdefault(topic, []).append(f"{error.reason}: {error}")
+            return
+        stamp = messages.to_nanoseconds(msg.header.stamp)
+        age, frame = (self.get_clock().now().nanoseconds - stamp) * 1e-9, msg.header.frame_id
+        if topic == messages.SCAN:
+            self.system.scans.append((stamp, age, frame, value))
+        else:
+            self.system.poses.append((stamp, age, frame, self._poses.camera(value)))
+
+    def count(self) -> None:
+        """Count publishers and subscribers."""
+        self.system.publishers = {topic: self.count_publishers(name) for topic, name in self._names.items()}
+        self.system.subscribers = {topic: self.count_subscribers(name) for topic, name in self._names.items()}
+
+
+def observed(seconds: float, namespace: str, domain: int | None, given: RunParameters | None) -> System:
+    """Listen to a running system for `seconds`; see :func:`listening` and :class:`SystemListener`."""
+    context = Context()
+    rclpy.init(args=[], context=context, domain_id=domain, signal_handler_options=SignalHandlerOptions.NO)
+    node = SystemListener(given, context=context, namespace=namespace, use_global_arguments=False)
+    executor = SingleThreadedExecutor(context=context)
+    executor.add_node(node)
+
+    def spin(until: float, stops: Callable[[], object] = lambda: False) -> None:
+        while time.monotonic() < until and not stops():
+            executor.spin_once(timeout_sec=0.1)
+
+    begin = time.monotonic()
+    try:
+        spin(begin + _FOR_NAMES * seconds, lambda: node.system.parameters)
+        node.open_topics()
+        spin(begin + seconds)
+        node.count()
+        return node.system
+    finally:
+        executor.shutdown()
         node.destroy_node()
         context.try_shutdown()

@@ -20,9 +20,9 @@ from nbv_planner.episode.messages import RECORDED_TOPICS
 from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.mapping.checks import failed
 from nbv_planner.planning.episode_memory import Goal
-from nbv_planner.planning.session import PlanningSession, State
+from nbv_planner.planning.session import PlanningSession, Ranking, State
 from nbv_planner.planning.termination import TerminationReason, narrow_fraction
-from nbv_planner.planning.view_space import excluded_numbers
+from nbv_planner.planning.view_space import excluded_numbers, excluded_words
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.inputs import Inputs
 from nbv_planner.ros.core.node import BaseNode
@@ -178,6 +178,32 @@ def iteration_values(session: PlanningSession, goal: Goal, view_distance: float)
         "coverage_estimate": _coverage(session, goal.belief),
         **_certified(session),
     }
+
+
+def plotted_values(session: PlanningSession) -> dict[str, object]:
+    """Numbers for `/diagnostics`, from which plotting tools read them, besides those of every status."""
+    belief, goal = session.inputs.belief, session.goal
+    values: dict[str, object] = {"travelled": session.travelled}
+    if belief is not None:
+        values["band_width_mean"] = float(belief.width.mean())
+        values["narrow_fraction"] = narrow_fraction(belief, session.monitor.settings.band_tolerance)
+    if goal is not None:
+        values |= {"view_angle": goal.decision.view_angle, "utility": goal.decision.utility}
+        values["planning_milliseconds"] = goal.planning_milliseconds
+    return values
+
+
+def ranking_words(name: str, objective: str, found: Ranking | Exception) -> DiagnosticStatus:
+    """Build the answer to a request for a ranking: the views in their order, or why there is none."""
+    if isinstance(found, Exception):
+        return status_message(name, DiagnosticStatus.ERROR, str(found), {})
+    values: dict[str, object] = {"objective": objective, "views": len(found.views)}
+    for index, angle in enumerate(found.views.view_angle.tolist()):
+        row = {"utility": found.utilities[index], "cost": found.costs[index], "excluded": int(found.excluded[index])}
+        values |= {f"{index + 1}.{key}": value for key, value in {"view_angle": angle, **row}.items()}
+    best = f"best: {values['1.view_angle']:.4f} rad, {objective} {values['1.utility']:.6g}"
+    words = f"none may be chosen: {excluded_words(found.excluded)}" if found.excluded[0] else best
+    return status_message(name, DiagnosticStatus.OK, f"{words}; {len(found.views)} views ranked", values)
 
 
 class StatusReport:

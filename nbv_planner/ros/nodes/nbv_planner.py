@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 import traceback
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PoseStamped, PoseWithCovarianceStamped
 from rclpy.parameter import Parameter
 from rclpy.task import Future
 from sensor_msgs.msg import PointCloud2
+from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool, Trigger
 
 from nbv_planner.episode.messages import (
@@ -24,28 +27,32 @@ from nbv_planner.episode.messages import (
     to_nanoseconds,
 )
 from nbv_planner.episode.parameters import NODE_SETTINGS, NbvPlannerParameters, StateFile
+from nbv_planner.episode.preflight import Verdict, age_row, pose_rows
 from nbv_planner.errors import InputRejectedError, SettingError, StateFileError
 from nbv_planner.mapping.matching import ArrivalSettings
 from nbv_planner.mapping.saved import SavedState
 from nbv_planner.planning.episode_memory import Goal, GoalReminder, SurfaceOrigin, Target, found_from_state
 from nbv_planner.planning.planners import Planner, PlannerSettings, planner_named
-from nbv_planner.planning.session import Answer, PlanningSession, Question, SessionSettings
+from nbv_planner.planning.session import Answer, PlanningSession, Question, Ranking, SessionSettings
 from nbv_planner.planning.shapes.sampler import PriorSettings
 from nbv_planner.planning.termination import TerminationMonitor, TerminationSettings, termination_monitor
-from nbv_planner.planning.view_space import CircleViewSpace, FoundViewSpace, ViewSpaceSettings
+from nbv_planner.planning.view_space import CircleViewSpace, FoundViewSpace, ViewSpaceSettings, check_view_angles
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.node import BaseNode, finish
 from nbv_planner.ros.core.node_parameters import changed_settings, read_settings
 from nbv_planner.ros.core.saved_state import StateKeeper
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.io.robot import ACTION, GoalAction, TransformPoses, navigate_to_pose
-from nbv_planner.ros.io.status import RunInfo, StatusReport, iteration_values, summary
-from nbv_planner.world.pose import PoseSettings
+from nbv_planner.ros.io.status import RunInfo, StatusReport, iteration_values, plotted_values, ranking_words, summary
+from nbv_planner.world.pose import CameraPose, PoseSettings, Views
 from nbv_planner.world.scale import at_found, rescaled
 from nbv_planner.world.scene import FoundScene, Scene, centre_of, check_proportions
 
+T = TypeVar("T")
 # Seconds for which the last status stays available before the process ends.
 _LINGER = 2.0
+# Seconds over which ~/start judges the poses.
+_JUDGED = 3.0
 # Seconds beyond input_timeout without /diagnostics of the mapper, which publishes them every second.
 _GRACE = 2.0
 
@@ -85,19 +92,19 @@ class NbvPlannerNode(BaseNode):
             )
         self._transforms = TransformPoses(self, self.parameters.object_frame) if by_tf else None
         arrival = read_settings(self, ArrivalSettings)
-        self._prior = PriorSettings()
+        self._prior, self._views = PriorSettings(), read_settings(self, ViewSpaceSettings)
         self.session = PlanningSession(*self._deciders(), arrival, read_settings(self, SessionSettings))
         if self.session.indistinct:
             self.get_logger().warning(self.session.indistinct)
         self._deciding = False
+        self._heard: deque[tuple[float, float, CameraPose]] = deque(maxlen=200)
         if self.parameters.goal_backend == "navigate_to_pose":
             self._robot = GoalAction(
                 self, navigate_to_pose(self), self.on_goal_failed, self.on_goal_interrupted, arrival.settle_time
             )
             self.session.inputs.hearers = f"mapper and the action {ACTION}"
         self._keeper = StateKeeper(
-            self, "planning session", StateFile, self.scene, self.session.planner.settings,
-            read_settings(self, ViewSpaceSettings),
+            self, "planning session", StateFile, self.scene, self.session.planner.settings, self._views
         )
         self._kept: tuple[object, ...] = ()
         self._reminder = GoalReminder()
@@ -143,19 +150,24 @@ class NbvPlannerNode(BaseNode):
         now, saved_at = self.now_ns(), state.values.get("saved_at")
         if type(saved_at) is int and 0 < now < saved_at:  # 0: no time of a simulation has been received yet
             raise StateFileError("clock", f"it was saved {(saved_at - now) * 1e-9:.1f} s from now, by another clock")
-        before = self.session.found
+        before, found = self._views, self.session.found
         self._refer(found_from_state(state.values.get("found")))
         try:
+            self._use_views(state.values.get("view_angles", before.view_angles))  # none in states of older versions
             self.session.restore(state.values, state.arrays)
         except StateFileError:
-            self._refer(before)
+            self._use_views(before.view_angles)
+            self._refer(found)
             raise
+        if self._views != before:
+            self.set_parameters([Parameter("view_angles", value=list(self._views.view_angles))])
         self._use_prior()
         self._kept, self._goal_restored = self.session.milestone, True
 
     def _state_to_save(self) -> SavedState:
         values, arrays = self.session.saved()
-        return self._keeper.state({**values, "saved_at": self.now_ns()}, arrays)
+        listed = list(self._views.view_angles)
+        return self._keeper.state({**values, "saved_at": self.now_ns(), "view_angles": listed}, arrays)
 
     def _keep(self, goal: Goal | None = None) -> None:
         """Save the episode before publishing `goal`: a restarted planner always knows the current goal."""
@@ -177,10 +189,9 @@ class NbvPlannerNode(BaseNode):
         Where the scene was `found`, lengths in proportion to the object are in proportion to what was.
         """
         check_proportions(self.scene, read_settings(self, PlannerSettings), read_settings(self, TerminationSettings))
-        scene, arcs = self.scene, read_settings(self, ViewSpaceSettings)
-        if found is not None:
-            scene = at_found(self.scene, found)
-        views = CircleViewSpace(arcs, scene.view_distance) if found is None else FoundViewSpace(arcs, found)
+        scene = self.scene if found is None else at_found(self.scene, found)
+        circle = CircleViewSpace(self._views, scene.view_distance)
+        views = circle if found is None else FoundViewSpace(self._views, found)
         settings, limits = (
             rescaled(read_settings(self, cls), self.scene, scene) for cls in (PlannerSettings, TerminationSettings)
         )
@@ -202,10 +213,23 @@ class NbvPlannerNode(BaseNode):
             self._prior = prior
             self.session.use(*self._deciders(self.session.found))
 
+    def _use_views(self, angles: Sequence[float]) -> None:
+        """Switch to the listed candidates, if they are others; an error changes nothing."""
+        before, self._views = self._views, dataclasses.replace(self._views, view_angles=angles)
+        try:
+            if self._views != before:
+                self.session.use(*self._deciders(self.session.found), new_views=True)
+                self._kept = ()
+        except SettingError:
+            self._views = before
+            raise
+
     def _open_topics(self) -> None:
         self._goal = self.advertise(PoseStamped, "goal_pose", qos.reliable())
         self._candidates = self.advertise(PointCloud2, "~/candidates", qos.latched())
         self._iteration = self.advertise(DiagnosticStatus, "~/iteration", qos.latched(100))
+        self._ranking = self.advertise(DiagnosticStatus, "~/ranking", qos.latched())
+        self.listen(Float64MultiArray, "~/rank", self.on_rank, qos.reliable())
         self.listen(PointCloud2, "surface", self.on_surface, qos.latched())
         if self._transforms is None:
             self.listen(conversions.POSE_TYPES[self.poses.pose_type], "camera_pose", self.on_pose, qos.reliable())
@@ -245,9 +269,34 @@ class NbvPlannerNode(BaseNode):
     def on_pose(self, msg: PoseStamped | PoseWithCovarianceStamped) -> None:
         """Receive a camera pose."""
         check_frame(msg.header, self.parameters.object_frame)
-        pose = self.poses.camera(pose_from_msg(msg)).relative_to(*centre_of(self.session.found))
-        self.session.inputs.pose, self.session.inputs.pose_stamp = pose, to_nanoseconds(msg.header.stamp)
+        pose = self.poses.camera(pose_from_msg(msg))
+        self._take_pose(pose, to_nanoseconds(msg.header.stamp))
         self.advance()
+
+    def _take_pose(self, pose: CameraPose, stamp: int) -> None:
+        """Receive a pose of the camera, made at `stamp` (nanoseconds)."""
+        here = pose.relative_to(*centre_of(self.session.found))
+        self.session.inputs.pose, self.session.inputs.pose_stamp = here, stamp
+        if not self.session.visited and self.session.goal is None:
+            self._heard.append((time.monotonic(), (self.now_ns() - stamp) * 1e-9, pose))
+
+    def on_rank(self, msg: Float64MultiArray) -> None:
+        """Rank view angles (radians) by the objective on the newest surface; the episode does not notice."""
+        try:
+            if not self.active:
+                raise ValueError(self.resting())
+            circle = (self.session.found or self.scene).view_distance
+            views = Views.on_circle(check_view_angles("rank", msg.data), circle)
+            question = self.session.ask(self.now_ns())
+        except ValueError as error:
+            self._answer_ranking(error)
+            raise InputRejectedError("angles", str(error)) from error
+        self.worker.submit(partial(_caught, partial(question.rank, views)), self._answer_ranking)
+
+    def _answer_ranking(self, found: Ranking | Exception) -> None:
+        settings = self.session.planner.settings if self.session else PlannerSettings()
+        message = ranking_words(f"{self.get_name()}: ranking", settings.used_objectives[-1], found)
+        self._ranking.publish(message)
 
     def _look_up_pose(self, transforms: TransformPoses) -> None:
         """Receive the newest pose known from the transforms; that of a static camera is valid now."""
@@ -261,7 +310,7 @@ class NbvPlannerNode(BaseNode):
             stamp = found[0] or self.now_ns()
             if stamp != inputs.pose_stamp:
                 self.inputs.beat("camera_pose")
-            inputs.pose_stamp, inputs.pose = stamp, found[1].relative_to(*centre_of(self.session.found))
+            self._take_pose(found[1], stamp)
 
     def advance(self) -> None:
         """Advance as far as the inputs allow: republish the goal, start the next decision, publish the status.
@@ -310,7 +359,7 @@ class NbvPlannerNode(BaseNode):
         """Start a decision; its time depends on the planner and, when it samples shapes, on those."""
         planner = self.session.planner
         like = None if planner.settings.draws_shapes else (planner, planner.settings)
-        self.worker.submit(partial(_answered, question), done, like=like)
+        self.worker.submit(partial(_caught, question.decide), done, like=like)
 
     def _on_answer(self, question: Question, answer: Answer | Exception) -> None:
         """Receive a decision; an inactive node discards it and decides again later."""
@@ -370,19 +419,46 @@ class NbvPlannerNode(BaseNode):
         return summary(self.session, self._keeper, self.now_ns())
 
     def change(self, parameters: list[Parameter]) -> None:
-        """Apply new values of parameters that may change at run time, all or none."""
+        """Apply new values of parameters that may change at run time, all or none.
+
+        The list of views is that of a whole episode, so that a bag of it holds one.
+        """
         monitor = changed_settings(self.session.monitor.settings, parameters)
+        own = changed_settings(self.parameters, parameters)
         session = changed_settings(self.session.settings, parameters)
         planner = changed_settings(self.session.planner.settings, parameters)
+        views = changed_settings(self._views, parameters)
+        known = self.session
+        if views != self._views and known.termination is None and (known.visited or known.goal or self._deciding):
+            raise SettingError("view_angles: fixed during an episode; set them before ~/start or after its end")
+        self._use_views(views.view_angles)
+        self.parameters = own
         self.session.monitor.settings, self.session.settings = monitor, session
         self.session.planner.settings = planner
         self._expect_inputs()
 
     def on_start(self) -> str:
-        """Begin, or resume after a pause."""
+        """Begin, or resume after a pause; a first goal is only given if the checks do not forbid it."""
+        if self.parameters.preflight != "off" and not self.session.visited and self.session.goal is None:
+            self._check_start()
         message = self.session.start(self.now_ns())
         self.advance()
         return message
+
+    def _check_start(self) -> None:
+        """Log what the checks of the poses warn of, and refuse what makes an episode impossible (ValueError)."""
+        if self.session.found is not None:  # the declared view circle is not that of an unknown scene
+            return
+        recent = [entry for entry in self._heard if time.monotonic() - entry[0] < _JUDGED]
+        rows = pose_rows([pose for _, _, pose in recent], self.scene, self._views, read_settings(self, ArrivalSettings))
+        if recent:
+            rows.append(age_row("camera_pose", [age for _, age, _ in recent], self.session.settings))
+        for row in rows:
+            if row.verdict is not Verdict.PASS:
+                self.get_logger().warning(f"before the start: {row}")
+        failed = [str(row) for row in rows if row.verdict is Verdict.FAIL]
+        if failed and self.parameters.preflight == "refuse":
+            raise ValueError(f"not started: {'; '.join(failed)}; preflight: warn starts all the same")
 
     def on_stop(self) -> str:
         """End the episode."""
@@ -449,13 +525,14 @@ class NbvPlannerNode(BaseNode):
 
     def diagnosis(self) -> tuple[bytes, str, dict[str, object]]:
         """The status as diagnostics, every second."""
-        return (*self._report.words(), {**self._report.values(), **self._keeper.diagnosis()})
+        values = {**self._report.values(), **plotted_values(self.session), **self._keeper.diagnosis()}
+        return (*self._report.words(), values)
 
 
-def _answered(question: Question) -> Answer | Exception:
-    """Decide; an error is returned, so that the node can end the episode with it and keep running."""
+def _caught(compute: Callable[[], T]) -> T | Exception:
+    """Compute; an error is returned, so that the node can report it, or end the episode with it, and keep running."""
     try:
-        return question.decide()
+        return compute()
     except Exception as error:
         return error
 

@@ -36,6 +36,7 @@ from nbv_planner.ros.core.node_parameters import read_settings
 from nbv_planner.ros.core.saved_state import StateKeeper
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.io.markers import MarkerPublisher
+from nbv_planner.ros.io.outline_output import OutlineOutput
 from nbv_planner.ros.io.robot import TransformPoses
 from nbv_planner.world.pose import PoseSettings
 from nbv_planner.world.scale import at_found, rescaled
@@ -49,10 +50,11 @@ _SAVE_AGAIN = 1.0
 class Update:
     """Result of an update of `mapper`: what is known after it, its new hits, the skipped beams by reason.
 
-    `unsaved` says why saving failed; `report` whether the mapper's assumptions hold.
+    `unsaved` says why saving failed; `scans` are those that are new in it.
     """
 
     mapper: ScanMapping
+    scans: Sequence[MatchedScan]
     belief: SurfaceBelief
     known: SurfaceMap
     unsaved: StateFileError | None
@@ -76,6 +78,7 @@ class SurfaceMapperNode(BaseNode):
 
     # Set before the constructor: rclpy 9 destroys a node that refuses its parameters.
     _keeper: StateKeeper | None = None
+    outline: OutlineOutput | None = None
 
     def __init__(self, **kwargs: Any) -> None:
         """Declare the parameters, and become active unless `autostart` says otherwise."""
@@ -83,6 +86,7 @@ class SurfaceMapperNode(BaseNode):
         self.serve(Trigger, "~/reset", self.on_reset)
         self.serve(Trigger, "~/load", self.on_load)
         self.serve(Trigger, "~/save", self.on_save)
+        self.serve(Trigger, "~/write_outline", lambda: self.outline.write())
         self.autostart()
 
     def configure(self) -> None:
@@ -119,7 +123,7 @@ class SurfaceMapperNode(BaseNode):
 
     def forget(self) -> None:
         """Discard the map, and the result of a running update."""
-        self.mapper = None
+        self.mapper = self.outline = None
 
     def destroy_node(self) -> None:
         """Save unsaved state, and end."""
@@ -127,6 +131,8 @@ class SurfaceMapperNode(BaseNode):
         keeps = self._keeper is not None and self._keeper.autosave and self.mapper is not None
         if keeps and self._newest is not self._saved:
             self._save()
+        if self.outline is not None:
+            self.outline.write_unwritten()
         super().destroy_node()
 
     def _resume(self, state: SavedState) -> None:
@@ -137,7 +143,9 @@ class SurfaceMapperNode(BaseNode):
         self._known = self._newest = self._saved = known
         self.mapper = known.mapper.copy()
         self.markers.reset()
-        self.markers.add_hits(self.mapper.model.measurements)
+        self.outline.reset()
+        self._hits_about = self.mapper.belief().centre
+        self.markers.add_hits(self.mapper.model.measurements.moved(*self._hits_about))
 
     def _blank(self) -> ScanMapping:
         """A mapping without a scan."""
@@ -179,7 +187,9 @@ class SurfaceMapperNode(BaseNode):
             self.inputs.add("camera_pose", words)
         self.listen(PoseStamped, "goal_pose", self.on_goal, qos.reliable())
         self.inputs.expect(self.parameters.input_timeout, "scan", "camera_pose")
-        self.markers = MarkerPublisher(self, self.scene, self.parameters.object_frame)
+        frame, folder = self.parameters.object_frame, self.parameters.outline_folder
+        self.markers = MarkerPublisher(self, self.scene, frame)
+        self.outline = OutlineOutput(self, self.scene, self.measurement, frame, folder)
 
     def on_scan(self, msg: LaserScan) -> None:
         """Receive a scan, unless the node is inactive."""
@@ -222,6 +232,7 @@ class SurfaceMapperNode(BaseNode):
         """Discard all measurements and publish the prior."""
         self.matcher.reset()
         self.markers.reset()
+        self.outline.reset()
         self._begin()
         self._ask_for_prior()
         return "all measurements forgotten"
@@ -298,7 +309,7 @@ class SurfaceMapperNode(BaseNode):
         self._newest = known
         due = self._keeper.autosave and (new.views or not scans or self._keeper.age > _SAVE_AGAIN)
         return Update(
-            mapper, belief, known, self._save() if due else None, new.measurements, new.dropped,
+            mapper, scans, belief, known, self._save() if due else None, new.measurements, new.dropped,
             mapper.model.count, milliseconds,
         )
 
@@ -351,6 +362,7 @@ class SurfaceMapperNode(BaseNode):
             self._say(found, update.dropped.get("background", 0))
         self._surface.publish(conversions.belief_to_msg(update.belief, header, prior, found))
         self.markers.show(belief=update.belief)
+        self.outline.show(update.belief, update.known.stamp, update.scans)
 
     def _say(self, found: FoundScene, background: int) -> None:
         """Log what was found if it has changed, and that something else is in view."""

@@ -140,14 +140,14 @@ class Spline(_Smooth):
 
 
 _LARGEST = 10**7  # bytes: a quarter of a million points
-_COLUMNS = {("x", "y"): False, ("phi", "r"): True}
+_COLUMNS: dict[tuple[str, ...], bool] = {("x", "y"): False, ("phi", "r"): True}
 
 
 def load_contour(path: str | Path) -> tuple[FloatArray, FloatArray]:
     """Read a closed contour from a CSV file with a header `x,y` (metres) or `phi,r` (radians, metres).
 
-    The points follow the contour in either direction; a last point equal to the first is left out. Returned are
-    strictly rising polar angles in [0, 2π) and radii, shape (n,) each.
+    Further columns and lines that begin with # are left out. The points follow the contour in either direction; a last
+    point equal to the first is left out. Returned are strictly rising polar angles in [0, 2π) and radii, shape (n,).
 
     Raises:
         ContourError: the file cannot be read, or the contour is not star-shaped around the origin; the message
@@ -172,17 +172,20 @@ def _read_table(path: Path) -> tuple[list[int], FloatArray, FloatArray, bool]:
     """Line numbers, both columns, and whether they are polar."""
     try:
         reader = csv.reader(io.StringIO(read_regular(path, _LARGEST).decode("utf-8-sig"), newline=""))
-        header = tuple(cell.strip() for cell in next(reader, []))
-        rows = [(reader.line_num, row) for row in reader if row and not row[0].startswith("#")]
+        told = ((reader.line_num, row) for row in reader if not (row and row[0].startswith("#")))
+        header = tuple(cell.strip() for cell in next(told, (0, []))[1])
+        rows = [(line, row) for line, row in told if row]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise ContourError(f"cannot read contour file {path}: {reason(error)}") from error
-    if header not in _COLUMNS:
+    if header[:2] not in _COLUMNS:
         found, known = ",".join(header), "'x,y' (metres) or 'phi,r' (radians, metres)"
         raise ContourError(f"{path}: first line is {found!r}, must be the header {known}")
     numbers = []
     for line, row in rows:
         try:
-            first, second = (float(cell) for cell in row)
+            if len(row) != len(header):
+                raise ValueError
+            first, second = (float(cell) for cell in row[:2])
         except ValueError as error:
             raise ContourError(f"{path} line {line}: needs two numbers, found {','.join(row)!r}") from error
         if not (np.isfinite(first) and np.isfinite(second)):
@@ -191,7 +194,7 @@ def _read_table(path: Path) -> tuple[list[int], FloatArray, FloatArray, bool]:
     if len(numbers) < 3:
         raise ContourError(f"{path}: has {len(numbers)} points, needs at least 3")
     table = np.array(numbers)
-    return [line for line, _ in rows], table[:, 0], table[:, 1], _COLUMNS[header]
+    return [line for line, _ in rows], table[:, 0], table[:, 1], _COLUMNS[header[:2]]
 
 
 def _rising(name: str, lines: list[int], angle: FloatArray, radius: FloatArray) -> tuple[FloatArray, FloatArray]:

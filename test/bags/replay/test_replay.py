@@ -28,7 +28,7 @@ from nbv_planner.mapping.mapper import MapperSettings
 from nbv_planner.planning.planners import PlannerSettings, Prior, planner_named
 from nbv_planner.planning.planners import rollout as rollout_module
 from nbv_planner.planning.shapes.sampler import PriorSettings
-from nbv_planner.planning.view_space import Exclusion
+from nbv_planner.planning.view_space import Exclusion, ViewSpaceSettings
 
 SIMULATION, _ = finished()
 
@@ -254,3 +254,18 @@ def test_table_shows_both_choices(bag_path):
     table = replay_table(replayed(bag_path))
     assert table.column("same") == ["yes"] * 4
     assert table.column("angle_deg") == table.column("replayed_deg")
+
+
+def test_a_list_of_views_is_in_the_bag_and_replay_and_analysis_use_it(tmp_path):
+    listed = tuple((np.arange(9) * 0.6 + 0.05).tolist())
+    config = dataclasses.replace(CONFIG, views=ViewSpaceSettings(view_angles=listed))
+    path = write(tmp_path / "bag", messages(config))
+    simulation, _ = finished(config)
+    decisions = replayed(path)
+    assert [one.choice.view_angle for one in decisions] == [step.view_angle for step in simulation.judge.steps]
+    assert not any(one.choice.differs for one in decisions)
+    analysis = analyse(Bag(path))
+    assert analysis.config.views.view_angles == listed
+    assert analysis.judge.space.candidates.view_angle.tolist() == list(listed)
+    other = replayed(path, nbv_planner={"view_angles": [0.05, 3.05]})
+    assert {one.choice.view_angle for one in other} <= {0.05, 3.05, None}

@@ -1,0 +1,248 @@
+"""Pre-flight check: what is found of a running system beside what is asked of it, before the first goal."""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import numpy as np
+
+from nbv_planner.episode.messages import CAMERA_POSE, GOAL_POSE, SCAN
+from nbv_planner.episode.parameters import NODE_SETTINGS, NbvPlannerParameters, SurfaceMapperParameters, derived
+from nbv_planner.episode.run_info import RunParameters
+from nbv_planner.errors import InputRejectedError
+from nbv_planner.geometry import angle_difference
+from nbv_planner.mapping.matching import ArrivalSettings, MatchingSettings, PoseTrack
+from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
+from nbv_planner.planning.session import SessionSettings
+from nbv_planner.planning.view_space import CircleViewSpace, ViewSpaceSettings
+from nbv_planner.settings import from_mapping
+from nbv_planner.world.pose import CameraPose, PoseSettings
+from nbv_planner.world.scan import Scan
+from nbv_planner.world.scene import Scene
+
+T = TypeVar("T")
+# A camera this close to the view circle, as part of its radius, stands on it.
+_ON_CIRCLE = 0.1
+# Ages of messages that raise no question, seconds.
+_YOUNG = (-0.05, 1.0)
+# Fewer poses say nothing about their spread.
+_FEWEST_POSES = 5
+
+
+class Verdict(str, enum.Enum):
+    """Whether what was found is as asked; FAIL makes an episode impossible."""
+
+    PASS = "pass"
+    WARN = "warn"
+    FAIL = "FAIL"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One check."""
+
+    name: str  #: what is checked.
+    found: str  #: value found, with its unit.
+    asked: str  #: value asked.
+    verdict: Verdict
+    advice: str = ""  #: what to look at unless it passed.
+
+    def __str__(self) -> str:
+        advice = f" ({self.advice})" if self.advice and self.verdict is not Verdict.PASS else ""
+        return f"{self.name}: {self.found}, must be {self.asked}{advice}"
+
+
+def _verdict(fails: bool, warns: bool = False) -> Verdict:
+    return Verdict.FAIL if fails else Verdict.WARN if warns else Verdict.PASS
+
+
+def distance_row(poses: Sequence[CameraPose], scene: Scene) -> Row:
+    """Distance of the camera from the centre: inside of the object is impossible, off the view circle a question."""
+    found = float(np.median([math.hypot(pose.x, pose.y) for pose in poses]))
+    circle = scene.view_distance
+    return Row(
+        "distance of the camera", f"{found:.3g} m", f"{circle:g} m (view_distance)",
+        _verdict(found < scene.radius_min, abs(found - circle) > _ON_CIRCLE * circle),
+        "unit and frame of the poses: metres, from the centre of the object; the first goal is on the view circle",
+    )
+
+
+def spread_row(poses: Sequence[CameraPose], arrival: ArrivalSettings) -> Row:
+    """Spread of the poses while the camera stands against the tolerances of the arrival: root mean squares."""
+    asked = f"half of {arrival.position_tolerance:g} m, {arrival.heading_tolerance:g} rad (tolerances) or less"
+    name, advice = "spread of the poses", "the robot's accuracy: larger tolerances, or better localisation"
+    if len(poses) < _FEWEST_POSES:
+        return Row(name, f"{len(poses)} poses", asked, Verdict.WARN, "too few to judge")
+    table = np.array([(pose.x, pose.y, float(angle_difference(pose.yaw, poses[0].yaw))) for pose in poses])
+    halves = np.array_split(table, 2)
+    middles = np.array([half.mean(axis=0) for half in halves])
+    squares = np.concatenate([(half - middle) ** 2 for half, middle in zip(halves, middles, strict=True)])
+    place, turn = math.sqrt(squares[:, :2].sum(axis=1).mean()), math.sqrt(squares[:, 2].mean())
+    moved = float(np.hypot(*(middles[1] - middles[0])[:2]))
+    if moved > 2.0 * place and moved > 0.5 * arrival.position_tolerance:
+        return Row(name, f"moves by {moved:.3g} m meanwhile", asked, Verdict.WARN, "to be judged while it stands")
+    parts = place / arrival.position_tolerance, turn / arrival.heading_tolerance
+    found = f"{place:.2g} m, {turn:.2g} rad"
+    return Row(name, found, asked, _verdict(max(parts) > 1.0, max(parts) > 0.5), advice)
+
+
+def age_row(topic: str, ages: Sequence[float], session: SessionSettings) -> Row:
+    """Age of the messages of a topic at their arrival, seconds: by more than `goal_timeout` no goal is ever reached."""
+    found = float(np.median(ages))
+    return Row(
+        f"age of {topic}", f"{found:.3g} s", f"{_YOUNG[0]:g} to {_YOUNG[1]:g} s",
+        _verdict(abs(found) > session.goal_timeout, not _YOUNG[0] <= found <= _YOUNG[1]),
+        "stamps and clocks: one clock for all machines, use_sim_time alike everywhere",
+    )
+
+
+def spacing_row(views: CircleViewSpace, arrival: ArrivalSettings) -> Row:
+    """Tolerances of the arrival against half of what lies between neighbouring candidate views."""
+    half, distance = 0.5 * views.spacing, float(np.median(views.candidates.distance))
+    problem = views.indistinct(arrival)
+    return Row(
+        "tolerances", f"{arrival.position_tolerance:g} m, {arrival.heading_tolerance:g} rad",
+        f"less than {distance * math.sin(half):.3g} m or {half:.3g} rad, half of the candidates' spacing",
+        _verdict(False, bool(problem)), problem,
+    )
+
+
+def count_row(name: str, found: int, asked: int, *, needed: bool, advice: str) -> Row:
+    """Number of publishers or subscribers; without any that is `needed` an episode is impossible."""
+    return Row(name, str(found), str(asked), _verdict(needed and found == 0, found != asked), advice)
+
+
+def frame_row(topic: str, found: Iterable[str], asked: str) -> Row:
+    """Frames of the messages of a topic; an empty one that is asked stands for any."""
+    frames = sorted(set(found))
+    wrong = [frame for frame in frames if asked and frame != asked]
+    return Row(
+        f"frame of {topic}", ", ".join(frames), asked or "any", _verdict(wrong == frames, bool(wrong)),
+        "object_frame, camera_frame, and who publishes it",
+    )
+
+
+def refused_row(topic: str, used: int, reasons: Sequence[str]) -> Row:
+    """Messages of a topic that cannot be used, with the last reason."""
+    found = f"{len(reasons)} of {used + len(reasons)}: {reasons[-1]}" if reasons else "0"
+    return Row(f"unusable {topic}", found, "0", _verdict(bool(reasons) and not used, bool(reasons)), "the sensor")
+
+
+def paired(scans: Sequence[tuple[int, Scan]], poses: Sequence[tuple[int, CameraPose]], matching: MatchingSettings) -> (
+    tuple[list[tuple[Scan, CameraPose]], Row]
+):
+    """Scans with the pose that the mapper would give them, and how many found one; stamps in nanoseconds."""
+    track = PoseTrack(len(poses) + 1, round(matching.pose_tolerance * 1e9), round(matching.pose_gap * 1e9))
+    for stamp, pose in poses:
+        track.add(stamp, pose)
+    found, why = [], ""
+    for stamp, scan in scans:
+        try:
+            match = track.at(stamp)
+        except InputRejectedError as error:
+            why = str(error)
+            continue
+        if match is not None:
+            found.append((scan, match))
+    why = why or "no pose is as new as the scans"
+    return found, Row(
+        "scans with a pose", f"{len(found)} of {len(scans)}", "all but the newest",
+        _verdict(not found, 2 * len(found) < len(scans)), why,
+    )
+
+
+def hits_row(pairs: Sequence[tuple[Scan, CameraPose]], scene: Scene, measurement: MeasurementSettings) -> Row:
+    """Beams that end where the surface may be; without any an episode is impossible if the camera looks there."""
+    hits = sum(len(scan_to_measurements(scan, pose, scene, measurement).measurements) for scan, pose in pairs)
+    beams = sum(len(scan.ranges) for scan, _ in pairs)
+    margin, (_, pose) = measurement.radius_margin, pairs[-1]
+    ahead, left = pose.to_camera(0.0, 0.0)
+    looks = bool(scene.sensor.in_field(math.atan2(left, ahead))) and math.hypot(pose.x, pose.y) <= (
+        1.0 + _ON_CIRCLE
+    ) * scene.view_distance
+    least, most = max(scene.radius_min - margin, 0.0), scene.radius_max + margin
+    return Row(
+        "beams on the object", f"{hits} of {beams}", f"some between {least:g} and {most:g} m from the centre",
+        _verdict(looks and hits == 0, hits == 0),
+        "radius_min, radius_max, the object's centre, unit of the ranges, mount of the sensor" if looks
+        else "the sensor does not look at the object yet",
+    )
+
+
+@dataclass(eq=False)
+class System:
+    """What was received of a running system in a while."""
+
+    #: stamp (nanoseconds), age at arrival (seconds), frame and content of each usable message of `scan`, `camera_pose`.
+    scans: list[tuple[int, float, str, Scan]] = field(default_factory=list)
+    poses: list[tuple[int, float, str, CameraPose]] = field(default_factory=list)
+    refused: dict[str, list[str]] = field(default_factory=dict)  #: why messages of a topic could not be used.
+    publishers: dict[str, int] = field(default_factory=dict)  #: number of publishers by topic.
+    subscribers: dict[str, int] = field(default_factory=dict)  #: number of subscribers by topic.
+    #: whether its last diagnostics were without a warning, and their message, by the name of the node.
+    nodes: dict[str, tuple[bool, str]] = field(default_factory=dict)
+    parameters: RunParameters | None = None  #: content of run_info; None if it has not come.
+
+
+def rows_of(system: System, parameters: RunParameters) -> list[Row]:
+    """All checks of a system that runs with these `parameters`.
+
+    Raises:
+        SettingError: a parameter is not allowed.
+    """
+    given = {node: parameters.nodes.get(node, {}) for node in ("surface_mapper", "nbv_planner")}
+
+    def settings(kind: type[T], node: str = "nbv_planner") -> T:
+        values = given[node] or next((other for other in given.values() if other), {})
+        return from_mapping(kind, {**derived(values, NODE_SETTINGS[node]), **values})
+
+    scene, arrival, session = settings(Scene), settings(ArrivalSettings), settings(SessionSettings)
+    mapper, by_tf = settings(SurfaceMapperParameters, "surface_mapper"), settings(PoseSettings).pose_source == "tf"
+    poses = "surface_mapper publishes them from transforms" if by_tf else "the robot, or its topic name"
+    rows = [
+        Row(name, said, "without a warning", _verdict(False, not good), "topics, services: it says what is missing")
+        for name, (good, said) in (
+            (name, system.nodes.get(name, (False, "not heard"))) for name in ("surface_mapper", "nbv_planner")
+        )
+    ]
+    rows += [
+        count_row(f"publishers of {SCAN}", system.publishers.get(SCAN, 0), 1, needed=True, advice="the sensor"),
+        count_row(f"publishers of {CAMERA_POSE}", system.publishers.get(CAMERA_POSE, 0), 1, needed=True, advice=poses),
+        count_row(
+            f"subscribers of {GOAL_POSE}", system.subscribers.get(GOAL_POSE, 0), session.goal_subscribers,
+            needed=False, advice="mapper and robot; goal_subscribers says how many the planner waits for",
+        ),
+    ]
+    if by_tf:
+        found = f"{len(system.poses)} poses" if system.poses else "none"
+        frames = f"{settings(NbvPlannerParameters).camera_frame} to {mapper.object_frame}"
+        advice = "tf2_echo with these frames"
+        rows.append(Row("transforms", found, frames, _verdict(not system.poses), advice))
+    for topic, heard, frame in (
+        (SCAN, system.scans, mapper.camera_frame), (CAMERA_POSE, system.poses, mapper.object_frame)
+    ):
+        refused = system.refused.get(topic, [])
+        rows += [refused_row(topic, len(heard), refused)] if heard or refused else []
+        rows += [frame_row(topic, [one[2] for one in heard], frame)] if heard else []
+        rows += [age_row(topic, [one[1] for one in heard], session)] if heard else []
+    rows += pose_rows([pose for _, _, _, pose in system.poses], scene, settings(ViewSpaceSettings), arrival)
+    if system.scans and system.poses:
+        pairs, row = paired(
+            [(stamp, scan) for stamp, _, _, scan in system.scans], [(one[0], one[3]) for one in system.poses],
+            settings(MatchingSettings, "surface_mapper"),
+        )
+        rows.append(row)
+        rows += [hits_row(pairs, scene, settings(MeasurementSettings, "surface_mapper"))] if pairs else []
+    return rows
+
+
+def pose_rows(
+    poses: Sequence[CameraPose], scene: Scene, views: ViewSpaceSettings, arrival: ArrivalSettings
+) -> list[Row]:
+    """The checks that need the poses of the camera only; without any, those that need none."""
+    rows = [distance_row(poses, scene), spread_row(poses, arrival)] if poses else []
+    return [*rows, spacing_row(CircleViewSpace(views, scene.view_distance), arrival)]

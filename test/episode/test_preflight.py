@@ -1,0 +1,173 @@
+"""Pre-flight check: one test per row, each with what passes, what warns and what fails."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nbv_planner.episode import preflight
+from nbv_planner.episode.preflight import System, Verdict, rows_of
+from nbv_planner.episode.run_info import RunParameters
+from nbv_planner.mapping.matching import ArrivalSettings, MatchingSettings
+from nbv_planner.mapping.scans import MeasurementSettings
+from nbv_planner.planning.session import SessionSettings
+from nbv_planner.planning.view_space import CircleViewSpace, ViewSpaceSettings
+from nbv_planner.world.objects import parse_object
+from nbv_planner.world.pose import CameraPose, View
+from nbv_planner.world.scene import Scene
+from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
+
+SCENE, ARRIVAL, SESSION = Scene(), ArrivalSettings(), SessionSettings()
+CAMERA = SimulatedCamera(parse_object("ellipse:a=5,b=5", SCENE), SCENE, SensorSettings(num_beams=31))
+MS = 1_000_000
+PASS, WARN, FAIL = Verdict.PASS, Verdict.WARN, Verdict.FAIL
+
+
+@pytest.mark.parametrize(
+    ("distance", "verdict"), [(10.0, PASS), (10.9, PASS), (12.0, WARN), (7.0, WARN), (1.9, FAIL), (10_000.0, WARN)]
+)
+def test_distance_of_the_camera(distance, verdict):
+    row = preflight.distance_row([View(0.3, distance).pose] * 3, SCENE)
+    assert row.verdict is verdict
+    assert f"{distance:.3g} m" in str(row)
+    assert "10 m" in row.asked
+    assert ("metres" in str(row)) == (verdict is not PASS)
+
+
+def standing(position: float, heading: float, count: int = 60, drift: float = 0.0) -> list[CameraPose]:
+    rng = np.random.default_rng(1)
+    x, y = rng.normal(scale=position / math.sqrt(2.0), size=(2, count))
+    yaw = math.pi + rng.normal(scale=heading, size=count)
+    way = np.linspace(0.0, drift, count)
+    return [CameraPose(10.0 + a, b + c, d) for a, b, c, d in zip(x, y, way, yaw, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("position", "heading", "verdict"),
+    [(0.0, 0.0, PASS), (0.01, 0.002, PASS), (0.035, 0.001, WARN), (0.01, 0.015, WARN), (0.08, 0.001, FAIL),
+     (0.001, 0.03, FAIL)],
+)  # fmt: skip
+def test_spread_of_the_poses_against_the_tolerances(position, heading, verdict):
+    row = preflight.spread_row(standing(position, heading), ARRIVAL)
+    assert row.verdict is verdict, row
+    found = [float(part.split()[0]) for part in row.found.split(", ")]
+    assert found == pytest.approx([position, heading], rel=0.2)
+    assert "0.05 m, 0.02 rad" in row.asked
+
+
+def test_a_moving_robot_is_not_taken_for_an_inaccurate_one():
+    row = preflight.spread_row(standing(0.001, 0.001, drift=2.0), ARRIVAL)
+    assert (row.verdict, row.found) == (WARN, "moves by 1.02 m meanwhile")
+    assert preflight.spread_row(standing(0.0, 0.0, 3), ARRIVAL).found == "3 poses"
+
+
+@given(st.floats(-math.pi, math.pi))
+def test_the_spread_of_headings_does_not_depend_on_where_they_are(turn):
+    poses = [CameraPose(10.0, 0.0, math.remainder(turn + k * 0.001, 2 * math.pi)) for k in (-1, 1, -1, 1, -1, 1)]
+    assert preflight.spread_row(poses, ARRIVAL).found == "0 m, 0.00094 rad"
+
+
+@pytest.mark.parametrize(
+    ("age", "verdict"), [(0.02, PASS), (0.99, PASS), (1.5, WARN), (-0.2, WARN), (-100.0, FAIL), (1e9, FAIL)]
+)
+def test_age_of_messages(age, verdict):
+    row = preflight.age_row("scan", [age, age, 55.0, age], SESSION)
+    assert (row.name, row.verdict) == ("age of scan", verdict)
+
+
+def test_tolerances_against_the_spacing_of_the_candidates():
+    def row(number: int, **tolerances):
+        views = CircleViewSpace(ViewSpaceSettings(num_views=number), 10.0)
+        return preflight.spacing_row(views, ArrivalSettings(**tolerances))
+
+    assert row(100).verdict is PASS
+    assert f"less than {10.0 * math.sin(math.pi / 100):.3g} m" in row(100).asked
+    far = row(100, position_tolerance=0.4, heading_tolerance=0.04)
+    assert (far.verdict, "num_views <" in str(far)) == (WARN, True)
+
+
+@pytest.mark.parametrize(
+    ("found", "needed", "verdict"), [(1, True, PASS), (0, True, FAIL), (0, False, WARN), (2, True, WARN)]
+)
+def test_publishers_and_subscribers(found, needed, verdict):
+    row = preflight.count_row("publishers of scan", found, 1, needed=needed, advice="the sensor")
+    assert (row.found, row.asked, row.verdict) == (str(found), "1", verdict)
+
+
+@pytest.mark.parametrize(
+    ("frames", "asked", "verdict"),
+    [(["lidar"], "lidar", PASS), (["lidar"], "", PASS), (["map"], "object", FAIL), (["map", "object"], "object", WARN)],
+)
+def test_frames(frames, asked, verdict):
+    assert preflight.frame_row("scan", frames, asked).verdict is verdict
+
+
+def test_messages_that_cannot_be_used():
+    assert preflight.refused_row("scan", 3, []).verdict is PASS
+    assert preflight.refused_row("scan", 3, ["tilted: it leans"]).verdict is WARN
+    row = preflight.refused_row("scan", 0, ["a", "tilted: it leans"])
+    assert (row.verdict, row.found) == (FAIL, "2 of 2: tilted: it leans")
+
+
+HERE = View(1.0, 10.0).pose
+
+
+def test_scans_find_their_poses_as_in_the_mapper():
+    scan, matching = CAMERA.scan(HERE, 1), MatchingSettings()
+    scans = [(100 * MS, scan), (200 * MS, scan), (300 * MS, scan)]
+    poses = [(50 * MS, HERE), (150 * MS, HERE), (250 * MS, HERE), (350 * MS, HERE)]
+    pairs, row = preflight.paired(scans, poses, matching)
+    assert (len(pairs), row.verdict, row.found) == (3, PASS, "3 of 3")
+    pairs, row = preflight.paired(scans, poses[:1], matching)
+    assert (pairs, row.verdict, row.advice) == ([], FAIL, "no pose is as new as the scans")
+    pairs, row = preflight.paired(scans, [(900 * MS, HERE)], matching)
+    assert (row.verdict, "later than the scan" in row.advice) == (FAIL, True)
+    pairs, row = preflight.paired(scans, [(300 * MS, HERE)], matching)
+    assert row.verdict is WARN
+
+
+def test_beams_on_the_object():
+    measurement = MeasurementSettings()
+    row = preflight.hits_row([(CAMERA.scan(HERE, 1), HERE)], SCENE, measurement)
+    assert (row.verdict, row.asked) == (PASS, "some between 1 and 9 m from the centre")
+    assert row.found == "31 of 31"
+    away = CameraPose(HERE.x, HERE.y, HERE.yaw + math.pi)
+    assert preflight.hits_row([(CAMERA.scan(away, 1), away)], SCENE, measurement).verdict is WARN
+    millimetres = CAMERA.scan(HERE, 1)
+    millimetres = type(millimetres)(
+        millimetres.angle_min, millimetres.angle_increment, millimetres.ranges * 1000.0, 50.0, 10_000.0
+    )
+    row = preflight.hits_row([(millimetres, HERE)], SCENE, measurement)
+    assert (row.verdict, "unit of the ranges" in str(row)) == (FAIL, True)
+
+
+def test_nothing_running_fails_and_names_what_is_missing():
+    rows = {row.name: row for row in rows_of(System(), RunParameters({}))}
+    assert rows["publishers of scan"].verdict is rows["publishers of camera_pose"].verdict is FAIL
+    assert rows["surface_mapper"].found == rows["nbv_planner"].found == "not heard"
+    assert "transforms" not in rows
+
+
+def test_with_transforms_their_frames_are_named():
+    nodes = {"nbv_planner": {"pose_source": "tf", "camera_frame": "lidar"}}
+    rows = {row.name: row for row in rows_of(System(), RunParameters(nodes))}
+    assert (rows["transforms"].verdict, rows["transforms"].asked) == (FAIL, "lidar to object")
+    heard = System(poses=[(k * MS, 0.0, "object", HERE) for k in range(9)])
+    rows = {row.name: row for row in rows_of(heard, RunParameters(nodes))}
+    assert (rows["transforms"].verdict, rows["transforms"].found) == (PASS, "9 poses")
+
+
+def test_a_good_system_passes_everything():
+    stamps = [k * 100 * MS for k in range(20)]
+    system = System(
+        scans=[(stamp, 0.01, "camera", CAMERA.scan(HERE, 1, k)) for k, stamp in enumerate(stamps)],
+        poses=[(stamp, 0.01, "object", HERE) for stamp in stamps], publishers={"scan": 1, "camera_pose": 1},
+        subscribers={"goal_pose": 2}, nodes={"surface_mapper": (True, "mapping"), "nbv_planner": (True, "waiting")},
+    )  # fmt: skip
+    rows = rows_of(system, RunParameters({}))
+    assert [str(row) for row in rows if row.verdict is not PASS] == []
+    assert len(rows) == 16

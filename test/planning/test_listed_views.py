@@ -1,0 +1,193 @@
+"""Views that a user lists: as candidates of a planner, and ranked by it without any effect on the episode."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from beliefs import wavy_belief, with_evidence
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from test_session import feed, ready, take_view
+from views import at, circle
+
+from nbv_planner.episode.parameters import EpisodeConfig
+from nbv_planner.episode.simulation import Simulation
+from nbv_planner.errors import SettingError
+from nbv_planner.mapping.matching import ArrivalSettings
+from nbv_planner.planning.planners import PlannerSettings, planner_named
+from nbv_planner.planning.planners.planner import PLANNERS
+from nbv_planner.planning.session import PlanningSession, SessionSettings
+from nbv_planner.planning.termination import TerminationMonitor, TerminationReason, TerminationSettings
+from nbv_planner.planning.view_space import Exclusion, ViewSpaceSettings, check_view_angles
+from nbv_planner.world.pose import Views
+from nbv_planner.world.scene import Scene
+
+SECOND = 1_000_000_000
+LIST = (0.5, 3.0, 1.7)
+TWO_PI = 2 * math.pi
+
+
+def on_circle(angles) -> Views:
+    return Views.on_circle(angles, 10.0)
+
+
+@pytest.mark.parametrize(
+    ("angles", "words"),
+    [
+        ((), "is empty"), ((math.nan,), "not a finite number"), ((1.0, math.inf), "not a finite number"),
+        ((-0.5,), "view_angles[0]: -0.5 is no view angle"), ((-1.0, 1.0), "view_angles[0]: -1.0 is no view angle"),
+        ((1.0, 7.0), "view_angles[1]: 7.0 is no view angle; must be >= 0 and <= 6.28319 rad"),
+        ((1.0, 2.0, 1.0005), "1 and 1.0005 rad are too close"), ((0.0, 3.0, TWO_PI), "are too close"),
+        (("a",), "is a str"),
+    ],
+)  # fmt: skip
+def test_a_list_that_is_none_is_refused_with_the_reason(angles, words):
+    with pytest.raises(SettingError) as refused:
+        ViewSpaceSettings(view_angles=angles)
+    assert words in str(refused.value)
+
+
+@pytest.mark.parametrize("angles", [(), (math.nan,), (-1.0,), (1.0, 7.0), (1.0, 1.0)])
+def test_angles_that_are_to_be_ranked_are_checked_alike(angles):
+    with pytest.raises(SettingError, match="rank"):
+        check_view_angles("rank", angles)
+
+
+@given(st.lists(st.floats(0.0, 6.28), min_size=2, max_size=12))
+def test_a_list_is_refused_exactly_if_two_of_it_are_closer_than_a_milliradian(angles):
+    apart = [abs(math.remainder(a - b, TWO_PI)) for i, a in enumerate(angles) for b in angles[:i]]
+    assume(abs(min(apart) - 1e-3) > 1e-9)
+    if min(apart) < 1e-3:
+        with pytest.raises(SettingError, match="too close"):
+            check_view_angles("rank", angles)
+    else:
+        assert check_view_angles("rank", angles).tolist() == angles
+
+
+def test_the_listed_views_are_the_candidates_in_their_order():
+    space = circle(ViewSpaceSettings(view_angles=LIST))
+    assert space.candidates.view_angle.tolist() == list(LIST)
+    assert space.spacing == pytest.approx(1.2)
+    assert len(space.around(0)) == 0  # nothing between them either
+    assert "num_views" not in space.indistinct(ArrivalSettings(position_tolerance=50.0, heading_tolerance=3.0))
+    assert circle(ViewSpaceSettings()).spacing != space.spacing
+
+
+@pytest.mark.parametrize("planner", PLANNERS)
+def test_an_episode_takes_listed_views_only(planner):
+    angles = tuple((np.arange(7) * TWO_PI / 7 + 0.1).tolist())
+    config = EpisodeConfig(
+        views=ViewSpaceSettings(view_angles=angles), planner=PlannerSettings(planner=planner, objective="U"),
+        termination=TerminationSettings(stall_views=0),
+    )
+    simulation = Simulation(config)
+    taken = list(simulation.run())
+    assert 2 <= len(taken) <= 7
+    assert {view.angle for view in taken} <= set(angles)
+
+
+@pytest.mark.parametrize("protocol", ["thesis", "sensor"])
+def test_a_simulation_never_travels_farther_than_it_may(protocol):
+    def travelled(most: float) -> tuple[float, TerminationReason]:
+        config = EpisodeConfig(
+            protocol=protocol, planner=PlannerSettings(planner="greedy", objective="U"),
+            termination=TerminationSettings(max_travel=most, stall_views=0),
+        )
+        run = Simulation(config)
+        episode = run.run()
+        while True:
+            try:
+                next(episode)
+            except StopIteration as end:
+                angles = [step.view.view_angle for step in run.judge.steps]
+                ways = [abs(math.remainder(b - a, TWO_PI)) * 10.0 for a, b in pairwise(angles)]
+                return sum(ways), end.value.reason
+
+    far, _ = travelled(0.0)
+    if protocol == "thesis":  # it ends by its own rule alone
+        assert travelled(far / 2)[0] == far
+        return
+    limited, reason = travelled(far / 2)
+    assert limited <= far / 2
+    assert reason is TerminationReason.MAX_TRAVEL
+    exactly, reason = travelled(far * (1 + 1e-9))
+    assert exactly == far
+    assert reason is not TerminationReason.MAX_TRAVEL
+
+
+def test_a_session_ends_before_the_view_that_is_too_far():
+    free, now = ready(), SECOND
+    free.update(0)
+    for _ in range(4):
+        now += SECOND
+        take_view(free, now)
+    limit = free.travelled - 1e-6
+    run, now = ready(termination={"max_travel": limit}), SECOND
+    run.update(0)
+    while run.termination is None:
+        now += SECOND
+        take_view(run, now)
+    assert run.termination.reason is TerminationReason.MAX_TRAVEL
+    assert run.travelled <= limit < run.termination.figures["travel"]
+    assert run.visited == free.visited[: len(run.visited)]
+    assert f"more than {limit:g} m" in run.termination.detail
+
+
+# --- ranking
+
+
+@pytest.mark.parametrize("objective", ["U", "IOA", "I", "CS"])
+def test_the_ranking_is_that_of_the_candidates_at_the_same_angles(objective):
+    settings = PlannerSettings(planner="greedy", objective=objective, travel_weight=0.3)
+    planner = planner_named(settings, Scene(), circle(ViewSpaceSettings(num_views=40)))
+    belief = wavy_belief(3)
+    decision = planner.decide(belief, current_view=at(1.0))
+    utilities, costs = planner.evaluate(belief, on_circle(decision.candidates.view_angle), current_view=at(1.0))
+    np.testing.assert_array_equal(utilities, decision.utilities)
+    np.testing.assert_array_equal(costs, decision.costs)
+
+
+def test_a_ranking_puts_the_best_first_and_what_may_not_be_chosen_last():
+    run = ready(planner={"travel_weight": 0.01})
+    run.update(0)
+    take_view(run, SECOND)
+    taken = run.visited[0].view_angle
+    asked = np.array([0.3, taken, 2.2, 4.4])
+    ranking = run.ask(2 * SECOND).rank(on_circle(asked))
+    assert sorted(ranking.views.view_angle.tolist()) == sorted(asked.tolist())
+    scores = ranking.utilities - ranking.costs
+    assert (np.diff(scores[:3]) <= 0.0).all()
+    assert ranking.excluded.tolist() == [0, 0, 0, int(Exclusion.REVISIT)]
+    assert ranking.views.view_angle[3] == taken
+
+
+def test_a_view_beside_an_unreachable_candidate_is_said_to_be_out_of_reach():
+    run = ready()
+    run.planner.views.mark_unreachable(at(math.pi / 2), 1e9)
+    ranking = run.ask(SECOND).rank(on_circle(np.array([math.pi / 2 + 0.1, 3.0])))
+    assert dict(zip(ranking.views.view_angle.tolist(), ranking.excluded.tolist(), strict=True)) == {
+        math.pi / 2 + 0.1: int(Exclusion.UNREACHABLE), 3.0: 0,
+    }
+
+
+@pytest.mark.parametrize("planner", ["greedy", "two_phase", "hybrid"])
+def test_ranking_changes_nothing_of_the_episode(planner):
+    """Not even the regret ledger, which hybrid enters each decision into."""
+    def run():
+        chosen = planner_named(PlannerSettings(planner=planner, objective="U", shapes=8), Scene(), circle())
+        monitor = TerminationMonitor(TerminationSettings(certify=False))
+        one = PlanningSession(chosen, monitor, ArrivalSettings(), SessionSettings())
+        feed(one, belief=with_evidence(wavy_belief(2)), belief_stamp=0, pose_angle=0.0, pose_stamp=0)
+        one.inputs.subscribers = 2
+        return one
+
+    plain, ranked = run(), run()
+    for one in (plain, ranked):
+        one.update(0)
+    before = ranked.milestone, ranked.saved()[0]
+    ranked.ask(SECOND).rank(on_circle(np.array([0.5, 1.5])))
+    assert (ranked.milestone, ranked.saved()[0]) == before
+    assert ranked.goal.decision.view == plain.goal.decision.view

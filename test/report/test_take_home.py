@@ -1,0 +1,247 @@
+"""What one takes home: files that other programs read, and that say what was measured and what was guessed."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+import yaml
+from beliefs import belief_of
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nbv_planner.errors import ContourError
+from nbv_planner.geometry import polar_to_cartesian
+from nbv_planner.mapping.belief import SurfaceBelief
+from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
+from nbv_planner.report.take_home import FREE, OCCUPIED, UNKNOWN, MapGrid, Outline
+from nbv_planner.world.objects import parse_object
+from nbv_planner.world.objects.true_shapes import load_contour
+from nbv_planner.world.pose import View
+from nbv_planner.world.scene import Scene
+from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
+
+SCENE = Scene()
+
+
+def outline(measured, size: int = 200, frame: str = "object") -> Outline:
+    """A wavy outline that was measured where `measured` says so."""
+    grid = np.arange(size) * (2 * math.pi / size)
+    radius = 5.0 + np.sin(3 * grid)
+    return Outline(grid, radius, radius - 0.2, radius + 0.3, np.asarray(measured(grid)), frame)
+
+
+HALF = outline(lambda grid: (grid > 1.0) & (grid < 4.0))
+
+
+def groups(text: str) -> list[tuple[int, str]]:
+    """Pairs of group code and value of a DXF text."""
+    lines = text.splitlines()
+    assert len(lines) % 2 == 0
+    return [(int(code), value) for code, value in zip(lines[::2], lines[1::2], strict=True)]
+
+
+def polylines(text: str) -> list[tuple[str, bool, np.ndarray]]:
+    """Layer, whether it is closed, and points of each polyline."""
+    found, kind = [], ""
+    for code, value in groups(text):
+        kind = value if code == 0 else kind
+        if (code, value) == (0, "POLYLINE"):
+            found.append({"points": []})
+        elif kind == "POLYLINE" and code in (8, 70):
+            found[-1][code] = value
+        elif kind == "VERTEX" and code in (10, 20):
+            found[-1]["points"].append(float(value))
+    return [(one[8], one[70] == "1", np.reshape(one["points"], (-1, 2))) for one in found]
+
+
+def test_the_csv_is_read_back_as_an_object_and_says_its_units(tmp_path):
+    (file, *_) = HALF.write(tmp_path)
+    angle, radius = load_contour(file)
+    np.testing.assert_allclose(angle, HALF.angle, atol=1e-8)
+    np.testing.assert_allclose(radius, HALF.radius, atol=1e-8)
+    text = file.read_text()
+    assert "metres" in text
+    rows = [line.split(",") for line in text.splitlines() if not line.startswith("#")]
+    assert rows[0] == ["x", "y", "lower", "upper", "measured"]
+    table = np.array(rows[1:], dtype=float)
+    np.testing.assert_allclose(table[:, 2:4], np.stack([HALF.lower, HALF.upper], axis=1), atol=1e-8)
+    assert (table[:, 4] == HALF.measured).all()
+    shape = parse_object(f"file:{file}", SCENE)
+    np.testing.assert_allclose(shape.radius(HALF.angle), HALF.radius, atol=1e-6)
+
+
+def test_a_cell_too_many_or_too_few_beside_further_columns_is_refused(tmp_path):
+    (tmp_path / "c.csv").write_text("x,y,measured\n3,3,1\n-3,3\n-3,-3,1\n")
+    with pytest.raises(ContourError, match="line 3"):
+        load_contour(tmp_path / "c.csv")
+
+
+def test_the_geojson_has_closed_rings_and_the_measured_stretch(tmp_path):
+    found = json.loads(HALF.geojson)
+    assert found["type"] == "FeatureCollection"
+    parts = {}
+    for feature in found["features"]:
+        known = feature["properties"]
+        assert (known["units"], known["frame"]) == ("m", "object")
+        parts.setdefault((known["part"], known.get("measured")), []).append(feature["geometry"])
+    for name, radius in (("mean", HALF.radius), ("lower", HALF.lower), ("upper", HALF.upper)):
+        ((ring,),) = [shape["coordinates"] for shape in parts[name, None]]
+        assert ring[0] == ring[-1]
+        np.testing.assert_allclose(np.hypot(*np.transpose(ring[:-1])), radius, atol=1e-7)
+        x, y = np.transpose(ring)
+        assert (x[:-1] * y[1:] - x[1:] * y[:-1]).sum() > 0.0  # counter-clockwise, as the format asks of outer rings
+    (seen,) = parts["stretch", True]
+    assert len(seen["coordinates"]) == HALF.measured.sum() + 1
+    assert len(parts["stretch", False]) == 1
+
+
+def test_the_dxf_has_a_closed_outline_and_a_layer_for_what_was_guessed():
+    lines = polylines(HALF.dxf)
+    assert [(layer, closed) for layer, closed, _ in lines] == [
+        ("OUTLINE", True), ("LOWER", True), ("UPPER", True), ("MEASURED", False), ("GUESSED", False),
+    ]  # fmt: skip
+    np.testing.assert_allclose(lines[0][2], np.stack(polar_to_cartesian(HALF.angle, HALF.radius), axis=1), atol=1e-7)
+    assert len(lines[3][2]) == HALF.measured.sum() + 1
+    codes = groups(HALF.dxf)
+    assert codes[codes.index((9, "$INSUNITS")) + 1] == (70, "6")  # metres
+    assert codes[-1] == (0, "EOF")
+
+
+def test_the_dxf_is_read_by_a_cad_library(tmp_path):
+    ezdxf = pytest.importorskip("ezdxf", reason="needs ezdxf: an independent reader of DXF")
+    HALF.write(tmp_path)
+    drawing = ezdxf.readfile(tmp_path / "outline.dxf")
+    assert drawing.header["$INSUNITS"] == 6
+    assert not drawing.audit().errors
+    (line,) = drawing.modelspace().query('POLYLINE[layer=="OUTLINE"]')
+    assert line.is_closed
+    assert len(line) == len(HALF.angle)
+
+
+@given(st.lists(st.booleans(), min_size=3, max_size=40))
+def test_stretches_hold_every_point_once_and_touch_each_other(flags):
+    one = outline(lambda grid: np.array(flags), size=len(flags))
+    covered = np.concatenate([run[:-1] for _, run in one.stretches])
+    assert sorted(covered.tolist()) == list(range(len(flags)))
+    for seen, run in one.stretches:
+        assert (one.measured[run[:-1]] == seen).all()
+    ends = [run[-1] for _, run in one.stretches]
+    assert sorted(ends) == sorted(run[0] for _, run in one.stretches)
+
+
+def test_only_what_beams_have_seen_counts_as_measured():
+    belief = belief_of(4.9, 5.1, size=200, hits=0)
+    hits = belief.hits.copy()
+    hits[20:60] = 1
+    seen = Outline.of(belief_of(4.9, 5.1, size=200, hits=hits), SCENE)
+    assert seen.measured[25:55].all()
+    assert not seen.measured[100:].any()
+    assert "200 points" in seen.words
+    assert "0.2 m wide" in seen.words
+    assert Outline.of(belief, SCENE).words == "200 points, 0.0% of them measured"
+
+
+def test_the_outline_counts_each_direction_once():
+    """The thesis's grid holds 0 and 2π: a doubled point would be no contour."""
+    belief = belief_of(4.0, 6.0, size=100, hits=1)
+    closed = np.linspace(0.0, 2 * math.pi, 101)
+    values = {name: np.append(getattr(belief, name), getattr(belief, name)[0]) for name in ("mean", "std", "lower")}
+    both = SurfaceBelief(closed, **values, upper=np.full(101, 6.0), hits=np.ones(101, dtype=int))
+    assert len(Outline.of(both, SCENE).angle) == 100
+
+
+# --- the map
+
+GRID = MapGrid(SCENE)
+
+
+def rays_at(angle: float, text: str = "ellipse:a=5,b=5"):
+    sensor = SensorSettings(noise_std=0.0, num_beams=121)
+    scan = SimulatedCamera(parse_object(text, SCENE), SCENE, sensor).scan(View(angle, 10.0).pose, view_number=1)
+    free = scan_to_measurements(scan, View(angle, 10.0).pose, SCENE, MeasurementSettings(noise_std=1e-6)).free
+    return free, scan.angle_increment
+
+
+def test_cells_that_a_beam_has_swept_are_those_in_its_cone_before_the_object():
+    """Against the definition, cell by cell: before the circle of 5 m, in the cone, within the range."""
+    free, increment = rays_at(0.3)
+    swept = GRID.swept(free, increment)
+    x, y = GRID.centres
+    pose = View(0.3, 10.0).pose
+    ahead, left = pose.to_camera(x, y)
+    bearing, distance = np.arctan2(left, ahead), np.hypot(ahead, left)
+    inside = np.abs(bearing) <= 0.5 * SCENE.field_of_view
+    along = np.cos(bearing) * 10.0
+    depth = along**2 - (100.0 - 25.0)
+    reach = np.where(depth > 0.0, along - np.sqrt(np.maximum(depth, 0.0)), SCENE.range_max)
+    border = 2.0 * GRID.resolution
+    sure_in = inside & (distance < reach - border) & (np.abs(bearing) < 0.5 * SCENE.field_of_view - 0.01)
+    near_edge = np.abs(depth) < 8.0  # where the beam grazes, the reach jumps from one beam to the next
+    assert swept[sure_in & ~near_edge].all()
+    sure_out = (np.abs(bearing) > 0.5 * SCENE.field_of_view + 0.01) | (distance > reach + border)
+    assert not swept[sure_out & ~near_edge].any()
+    assert swept.sum() > 700  # 5 m times 5 m times 0.61 / 2, in cells of 0.01 m²
+
+
+def test_occupied_is_the_band_that_was_seen_free_what_was_swept_and_the_rest_unknown():
+    belief = belief_of(4.8, 5.2, size=400, hits=0)
+    hits = np.where(np.abs(np.angle(np.exp(1j * (belief.angle - 0.3)))) < 0.6, 1, 0)
+    belief = belief_of(4.8, 5.2, size=400, hits=hits)
+    cells = GRID.occupancy(belief, GRID.swept(*rays_at(0.3)))
+    assert cells.dtype == np.int8
+    assert set(np.unique(cells)) == {FREE, OCCUPIED, UNKNOWN}
+
+    def at(angle: float, radius: float) -> int:
+        column, row = (int((v - GRID.origin) / GRID.resolution) for v in polar_to_cartesian(angle, radius))
+        return int(cells[row, column])
+
+    assert at(0.3, 5.0) == OCCUPIED
+    assert at(0.3, 7.0) == FREE
+    assert at(0.3, 3.0) == UNKNOWN  # inside
+    assert at(0.3 + math.pi, 5.0) == UNKNOWN  # its band is a guess
+    assert at(0.3 + math.pi, 7.0) == UNKNOWN  # no beam was there
+
+
+def test_a_band_narrower_than_a_cell_leaves_no_hole():
+    belief = belief_of(4.999, 5.001, size=2000, hits=1)
+    cells = GRID.occupancy(belief, np.zeros((GRID.size, GRID.size), dtype=bool))
+    for angle in np.linspace(0.0, 2 * math.pi, 3000):
+        column, row = (int((v - GRID.origin) / GRID.resolution) for v in polar_to_cartesian(angle, 5.0))
+        assert cells[row, column] == OCCUPIED
+
+
+def test_no_ray_sweeps_nothing():
+    free, increment = rays_at(0.3)
+    none = type(free)(free.view_angle, free.distance, free.bearing[:0], free.length[:0])
+    assert not GRID.swept(none, increment).any()
+
+
+@pytest.mark.parametrize("pixel", [0.1, 1e-4])
+def test_the_map_never_has_more_cells_than_a_display_takes(pixel):
+    grid = MapGrid(Scene(pixel_size=pixel))
+    assert grid.size <= 400
+    assert grid.size * grid.resolution >= 2 * SCENE.view_distance
+
+
+def loaded(folder) -> tuple[dict, np.ndarray]:
+    """Map as trinary map_server loads it: darkness above occupied_thresh, below free_thresh, or in between."""
+    known = yaml.safe_load((folder / "map.yaml").read_text())
+    magic, size, most, pixels = (folder / known["image"]).read_bytes().split(b"\n", 3)
+    width, height = map(int, size.split())
+    assert (magic, most, len(pixels)) == (b"P5", b"255", width * height)
+    dark = (255 - np.frombuffer(pixels, dtype=np.uint8).reshape(height, width).astype(float)) / 255
+    cells = np.where(dark > known["occupied_thresh"], OCCUPIED, np.where(dark < known["free_thresh"], FREE, UNKNOWN))
+    return known, cells[::-1]
+
+
+def test_the_map_file_loads_to_the_same_cells(tmp_path):
+    cells = np.random.default_rng(0).choice([FREE, OCCUPIED, UNKNOWN], size=(GRID.size, GRID.size)).astype(np.int8)
+    assert [file.name for file in GRID.write(tmp_path, cells)] == ["map.yaml", "map.pgm"]
+    known, again = loaded(tmp_path)
+    np.testing.assert_array_equal(again, cells)
+    assert known["resolution"] == GRID.resolution
+    assert known["origin"] == [GRID.origin, GRID.origin, 0.0]
+    assert (known["mode"], known["negate"]) == ("trinary", 0)

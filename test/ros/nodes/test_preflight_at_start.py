@@ -1,0 +1,85 @@
+"""Node nbv_planner: ~/start looks at the poses first, and refuses what makes an episode impossible."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
+
+from ros_world import pose_msg, view_pose
+from std_srvs.srv import Trigger
+from test_nbv_planner import PRIOR, SMALL, Robot
+
+from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
+
+ENDLESS = {**SMALL, "certify": False, "max_views": 0, "stall_views": 0}
+IDLE = {**ENDLESS, "wait_for_start": True}
+POSE = view_pose(0.3)
+
+
+def heard(world, planner, poses, age: float = 0.0) -> Robot:
+    """A robot that stands, or seems to, and a mapper."""
+    robot = Robot(world)
+    robot.send_surface(robot.surface(PRIOR, 0))
+    for number, pose in enumerate(poses, start=1):
+        robot.send_pose(pose_msg(pose, robot.now() - round(age * 1e9)))
+        world.spin_until(lambda n=number: len(planner._heard) == n, f"pose {number}")
+    return robot
+
+
+def shaken(by: float, count: int = 30):
+    rng = np.random.default_rng(0)
+    return [dataclasses.replace(POSE, x=POSE.x + a, y=POSE.y + b) for a, b in rng.normal(scale=by, size=(count, 2))]
+
+
+@pytest.mark.parametrize(
+    ("poses", "age", "words"),
+    [
+        ([view_pose(0.3, 1.0)] * 6, 0.0, "distance of the camera: 1 m, must be 10 m"),
+        (shaken(0.1), 0.0, "spread of the poses: 0.1"),
+        ([POSE] * 6, 500.0, "age of camera_pose: 500 s"),
+    ],
+    ids=["inside the object", "inaccurate", "another clock"],
+)
+def test_start_is_refused_with_the_value_found_and_asked(world, poses, age, words):
+    planner = world.start(NbvPlannerNode, **IDLE)
+    robot = heard(world, planner, poses, age)
+    answer = world.call(Trigger, "nbv_planner/start")
+    assert not answer.success
+    assert answer.message.startswith("not started: ")
+    assert words in answer.message
+    assert not planner.session.started
+    world.spin_some()
+    assert robot.goals == []
+    assert world.set_parameters(planner, preflight="warn")[0].successful
+    assert world.call(Trigger, "nbv_planner/start").success
+    assert planner.session.started
+
+
+def test_what_is_only_doubtful_is_logged_and_started(world, capfd):
+    planner = world.start(NbvPlannerNode, **IDLE, position_tolerance=2.0, heading_tolerance=0.3)
+    heard(world, planner, [view_pose(0.3, 14.0)] * 6)
+    assert world.call(Trigger, "nbv_planner/start").success
+    said = capfd.readouterr().err
+    assert "before the start: distance of the camera: 14 m, must be 10 m (view_distance)" in said
+    assert "before the start: tolerances: 2 m, 0.3 rad, must be less than" in said
+
+
+def test_the_checks_can_be_switched_off_and_end_with_the_first_view(world, capfd):
+    planner = world.start(NbvPlannerNode, **IDLE, preflight="off")
+    robot = heard(world, planner, [view_pose(0.3, 1.0)] * 6)
+    assert world.call(Trigger, "nbv_planner/start").success
+    robot.goal(2)
+    assert "before the start" not in capfd.readouterr().err
+    assert world.set_parameters(planner, preflight="refuse")[0].successful
+    assert world.call(Trigger, "nbv_planner/start").success  # resumes
+
+
+def test_without_a_pose_start_waits_as_ever(world):
+    world.start(NbvPlannerNode, **IDLE)
+    robot = Robot(world)
+    assert world.call(Trigger, "nbv_planner/start").success
+    assert "camera_pose" in robot.status("WAITING")["message"]

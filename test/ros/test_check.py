@@ -1,0 +1,110 @@
+"""`nbv-planner check`: what it collects of running nodes, and the whole command on real processes."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+
+import pytest
+
+pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
+
+from geometry_msgs.msg import PoseStamped
+from ros_world import bent, header, pose_msg, view_pose
+from sensor_msgs.msg import LaserScan
+
+from nbv_planner.episode.parameter_files import dump_parameters, load_parameters, shared_file
+from nbv_planner.episode.preflight import Verdict, rows_of
+from nbv_planner.episode.run_info import RunParameters
+from nbv_planner.ros.io import conversions
+from nbv_planner.ros.io.listener import SystemListener
+from nbv_planner.ros.node_processes import NodeProcesses, free_domain_id, isolated_environment
+from nbv_planner.ros.nodes.depth_camera import DepthCamera
+from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
+from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
+from nbv_planner.system import python_command
+from nbv_planner.world.objects import parse_object
+from nbv_planner.world.scene import Scene
+from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
+
+HERE = view_pose(1.0)
+SCAN = SimulatedCamera(parse_object("polygon:star", Scene()), Scene(), SensorSettings(num_beams=31)).scan(HERE, 1)
+
+
+def listener(world, given=None) -> SystemListener:
+    node = SystemListener(given, context=world.context, use_global_arguments=False)
+    return world._add(node)
+
+
+def failed(rows) -> set[str]:
+    return {row.name for row in rows if row.verdict is Verdict.FAIL}
+
+
+def test_running_nodes_pass(world):
+    world.start(DepthCamera, num_beams=31)
+    world.start(SurfaceMapperNode, grid_size=100)
+    world.start(NbvPlannerNode, wait_for_start=True, planner="greedy")
+    check = listener(world)
+
+    def all_parameters():
+        known = check.system.parameters
+        return known and {"surface_mapper", "nbv_planner"} <= set(known.nodes)
+
+    world.spin_until(all_parameters, "run_info")
+    check.open_topics()
+    world.spin_until(lambda: len(check.system.scans) > 10 and len(check.system.poses) > 10, "scans and poses")
+    world.spin_until(lambda: len(check.system.nodes) >= 3, "diagnostics")
+    check.count()
+    rows = rows_of(check.system, check.system.parameters)
+    assert failed(rows) == set()
+    names = {row.name: row for row in rows}
+    assert names["beams on the object"].verdict is Verdict.PASS
+    assert names["scans with a pose"].verdict is Verdict.PASS
+    assert names["subscribers of goal_pose"].verdict is Verdict.PASS
+
+
+def test_unusable_messages_wrong_frames_and_old_stamps_are_found(world):
+    check = listener(world, RunParameters({"nbv_planner": {"wait_for_start": True}}))
+    check.open_topics()
+    send_scan, send_pose = world.speaker(LaserScan, "scan"), world.speaker(PoseStamped, "camera_pose")
+    for number in range(5):
+        send_scan(bent(conversions.scan_to_msg(SCAN, header("camera", number)), ranges=[]))
+        send_pose(pose_msg(HERE, number, frame="map"))
+    world.spin_until(lambda: len(check.system.poses) == 5 and check.system.refused.get("scan"), "the messages")
+    check.count()
+    rows = {row.name: row for row in rows_of(check.system, RunParameters({}))}
+    assert rows["unusable scan"].verdict is Verdict.FAIL
+    assert "empty: the scan has no ranges" in rows["unusable scan"].found
+    assert (rows["frame of camera_pose"].found, rows["frame of camera_pose"].asked) == ("map", "object")
+    assert rows["age of camera_pose"].verdict is Verdict.FAIL
+    assert rows["publishers of scan"].found == "1"
+
+
+def command(domain: int, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*python_command("nbv_planner.cli.main"), "check", "--domain", str(domain), *words],
+        capture_output=True, text=True, timeout=120, check=False,
+    )
+
+
+@pytest.mark.slow
+def test_the_command_checks_real_processes_and_nothing(tmp_path):
+    domain = free_domain_id()
+    nothing = command(domain, "--seconds", "1")
+    assert nothing.returncode == 1, nothing.stderr
+    assert re.search(r"^FAIL +publishers of scan +0 +1$", nothing.stdout, re.MULTILINE)
+    parameters = load_parameters(shared_file("config/simulation.yaml"))
+    parameters["nbv_planner"]["wait_for_start"] = True
+    file = tmp_path / "parameters.yaml"
+    file.write_text(dump_parameters(parameters), encoding="utf-8")
+    with NodeProcesses(file, tmp_path / "logs", isolated_environment(domain)) as nodes:
+        for _ in range(5):  # the nodes take their time to start on a busy machine
+            nodes.check()
+            found = command(domain, "--seconds", "6")
+            if found.returncode == 0:
+                break
+    assert found.returncode == 0, found.stdout + found.stderr
+    for name in ("surface_mapper", "distance of the camera", "spread of the poses", "tolerances", "age of scan",
+                 "scans with a pose", "beams on the object"):
+        assert re.search(rf"^pass +{name} ", found.stdout, re.MULTILINE), found.stdout
+    assert "0 failed" in found.stdout
