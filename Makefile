@@ -57,7 +57,7 @@ demo: $(STAMP)  ## three nodes reconstruct the star polygon; results in results/
 pictures: $(STAMP)  ## make the pictures in docs/ again (live.png needs Chromium)
 	@mkdir -p $(ROS_LOG_DIR)
 	PYTHONPATH=test/view:. $(BIN)/python benchmarks/pictures/documents.py
-	for name in objects shapes concepts; do PYTHONPATH=. $(BIN)/python benchmarks/pictures/$$name.py || exit 1; done
+	for name in objects shapes concepts unknown; do PYTHONPATH=. $(BIN)/python benchmarks/pictures/$$name.py || exit 1; done
 
 docs: $(STAMP)  ## build the documentation as a site in build/docs; warnings are errors
 	$(BIN)/python -m pip install --quiet -e '.[docs]'

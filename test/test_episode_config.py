@@ -18,8 +18,8 @@ def test_configuration_is_plain_data():
     assert json.loads(json.dumps(plain))["object"] == "square:width=4"
     assert plain["sensor"]["seed"] == 3
     assert set(plain) == {
-        "object", "protocol", "scene", "sensor", "motion", "kernel", "mapper", "measurement", "robust", "checks",
-        "planner", "views", "termination", "thesis_tie_tolerance", "stop_at_coverage",
+        "object", "protocol", "scene", "sensor", "motion", "world", "search", "kernel", "mapper", "measurement",
+        "robust", "checks", "planner", "views", "termination", "thesis_tie_tolerance", "stop_at_coverage",
     }  # fmt: skip
 
 

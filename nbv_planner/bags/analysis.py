@@ -173,7 +173,8 @@ def analyse(
     judge, problem = _judge(recording, config, truth)
     views = tuple(_analysed(recording, config, judge))
     steps = () if config is None else tuple(
-        step for view in views if (step := view.evidence.step(config.scene, config.measurement)) is not None
+        step for view in views
+        if (step := view.evidence.step(config.scene, config.measurement, config.world.placed)) is not None
     )
     gaps = _missing(recording, [view.evidence for view in views])
     if config is None:
@@ -214,8 +215,10 @@ def _analysed(recording: Recording, config: EpisodeConfig | None, judge: Episode
     for view in views:
         decision, estimate = view.decision, None
         if judge is not None:
-            taken = decision.view(judge.scene.view_distance)
-            judge.add_view(taken, decision.utility, decision.milliseconds, view.belief)
+            x, y = (0.0, 0.0) if config is None else config.world.placed
+            taken = decision.view(judge.scene.view_distance, (x, y))
+            belief = view.belief and view.belief.seen_from(x, y)
+            judge.add_view(taken, decision.utility, decision.milliseconds, belief)
         if view.belief is not None and config is not None:
             estimate = coverage_estimate(view.belief, config.termination.band_tolerance)
         yield AnalysedView(view, None if judge is None else judge.views[-1], estimate)

@@ -20,7 +20,7 @@ from nbv_planner.episode.judge import EpisodeJudge
 from nbv_planner.episode.log import READERS, LoggedView
 from nbv_planner.episode.messages import CAMERA_POSE, ITERATION, SCAN, SURFACE, RecordedDecision, prior_from_msg
 from nbv_planner.episode.run_info import RunParameters
-from nbv_planner.errors import BagError, InputRejectedError
+from nbv_planner.errors import BagError, InputRejectedError, SettingError
 from nbv_planner.geometry import angle_difference
 from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.mapping.matching import ArrivalSettings, MatchedScan, MatchingSettings, ScanMatcher
@@ -65,6 +65,8 @@ class Lane:
         """
         mapper, planner = (parameters.nodes.get(name, {}) for name in ("surface_mapper", "nbv_planner"))
         config = parameters.config()
+        if config.search.unknown:
+            raise SettingError("scene: unknown cannot be replayed: other views would have found another centre")
         self.scene = config.scene
         matching = from_mapping(MatchingSettings, mapper)
         self._poses = from_mapping(PoseSettings, mapper)

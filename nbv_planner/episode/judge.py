@@ -6,16 +6,18 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.spatial.distance import directed_hausdorff
 
 from nbv_planner.episode.records import EpisodeRecord, Step, ViewRecord, calibration, episode_metrics
-from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, polar_to_cartesian
+from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, polar_to_cartesian, wrap_angle
 from nbv_planner.mapping.belief import SurfaceBelief, once_around
 from nbv_planner.planning.termination import Termination
 from nbv_planner.planning.view_space import ViewSpace
 from nbv_planner.versions import versions
 from nbv_planner.world.objects import PolarObject, SurfacePoints
-from nbv_planner.world.pose import View, Views
+from nbv_planner.world.pose import CameraPose, View, Views
+from nbv_planner.world.ray_casting import Contour, cast_beams
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.visibility import observe
 
@@ -58,6 +60,34 @@ def hausdorff_distance(first: SampledContour, second: SampledContour) -> float:
     """
     a, b = first.points, second.points
     return max(float(directed_hausdorff(a, b, seed=0)[0]), float(directed_hausdorff(b, a, seed=0)[0]))
+
+
+class SeenFrom:
+    """An object about another point inside of it, (x, y) in metres: the radius is that of the first surface met."""
+
+    def __init__(self, shape: PolarObject, x: float, y: float) -> None:
+        self._key = shape, x, y
+        angle = np.union1d(np.arange(_WALK) * (TWO_PI / _WALK), shape.corners())
+        across, along = polar_to_cartesian(angle, shape.radius(angle))
+        self._contour = Contour(across - x, along - y)
+        at_corners = np.isin(angle, shape.corners())
+        self._corners = np.unique(wrap_angle(np.arctan2(along[at_corners] - y, across[at_corners] - x)))
+
+    def __hash__(self) -> int:
+        """Hash of what it is."""
+        return hash(self._key)
+
+    def corners(self) -> FloatArray:
+        """Polar angles of its corners, rising, radians."""
+        return self._corners
+
+    def radius(self, angle: ArrayLike) -> FloatArray:
+        """Radius in metres at polar `angle`; 0 where the point is not inside."""
+        angles = np.atleast_1d(np.asarray(angle, dtype=float))
+        order = np.argsort(wrap_angle(angles))
+        found = np.empty(len(angles))
+        found[order] = cast_beams(self._contour, CameraPose(0.0, 0.0, 0.0), wrap_angle(angles)[order])
+        return np.where(np.isfinite(found), found, 0.0).reshape(np.shape(angle))
 
 
 @dataclass(frozen=True)
@@ -129,7 +159,7 @@ class EpisodeJudge:
         self._visible = self._observe(self.space.candidates)
         #: which surface points have been seen, shape (P,).
         self.seen: BoolArray = np.zeros(len(self.points), dtype=bool)
-        self._comparison = TrueSurfaceComparison(self.shape)
+        self._comparison, self._about = TrueSurfaceComparison(self.shape), (0.0, 0.0)
         self._belief: SurfaceBelief | None = None
         self._last = self.start
 
@@ -160,7 +190,7 @@ class EpisodeJudge:
         record = ViewRecord(
             angle=view.view_angle, new_points=int(new.sum()), coverage=self.coverage,
             greedy_gain=max(greedy_gain, int(new.sum())), objective_value=objective_value, milliseconds=milliseconds,
-            travelled=travelled, **({} if belief is None else asdict(self._comparison.error_of(belief))),
+            travelled=travelled, **({} if belief is None else asdict(self._compared(belief).error_of(belief))),
         )
         self._belief, self._last = belief, view
         self.views.append(record)
@@ -169,7 +199,7 @@ class EpisodeJudge:
     def record(self, config: dict[str, Any], seed: int, termination: Termination, **extra: str) -> EpisodeRecord:
         """Close the episode; `extra` goes to the versions."""
         belief = self._belief
-        found = None if belief is None else calibration(belief, self._comparison.radius_on(belief.angle))
+        found = None if belief is None else calibration(belief, self._compared(belief).radius_on(belief.angle))
         return EpisodeRecord(
             config, versions(**extra), seed, tuple(self.views), termination, self.metrics(), calibration=found,
             checks=() if belief is None else belief.checks,
@@ -178,6 +208,13 @@ class EpisodeJudge:
     def metrics(self) -> dict[str, float | int | None]:
         """Metrics of the views so far, see :func:`nbv_planner.episode.records.episode_metrics`."""
         return episode_metrics(self.views, len(self.points))
+
+    def _compared(self, belief: SurfaceBelief) -> TrueSurfaceComparison:
+        """The comparison about the centre of a belief."""
+        if belief.centre != self._about:
+            shape = self.shape if belief.centre == (0.0, 0.0) else SeenFrom(self.shape, *belief.centre)
+            self._comparison, self._about = TrueSurfaceComparison(shape), belief.centre
+        return self._comparison
 
     def _observe(self, views: Views) -> BoolArray:
         return observe(self.points.angle, self.points.radius, views, self.scene)

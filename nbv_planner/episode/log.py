@@ -20,6 +20,7 @@ from nbv_planner.episode.messages import Candidates, PlannerStatus, RecordedDeci
 from nbv_planner.episode.records import Step
 from nbv_planner.episode.run_info import RunParameters, parameters_from_msg
 from nbv_planner.errors import InputRejectedError, SettingError
+from nbv_planner.geometry import cartesian_to_polar, polar_to_cartesian
 from nbv_planner.mapping.belief import Measurements, SurfaceBelief
 from nbv_planner.mapping.matching import MatchedScan, MatchingSettings, PoseTrack
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
@@ -29,6 +30,7 @@ from nbv_planner.world.objects import SurfacePoints
 from nbv_planner.world.pose import CameraPose, PoseSettings, View, Views
 from nbv_planner.world.scan import Scan
 from nbv_planner.world.scene import Scene
+from nbv_planner.world.simulated_camera import WorldSettings
 from nbv_planner.world.visibility import observe
 
 T = TypeVar("T")
@@ -81,14 +83,18 @@ class LoggedView:
         otherwise = "within the interval of phase 1" if "-" in decision.decided_by else "for its shorter way"
         return f"chosen {_CHOSEN.get(decision.decided_by, otherwise)}"
 
-    def step(self, scene: Scene, settings: MeasurementSettings) -> Step | None:
-        """The view as a step of an episode, None until all of it has arrived."""
+    def step(
+        self, scene: Scene, settings: MeasurementSettings, placed: tuple[float, float] = (0.0, 0.0)
+    ) -> Step | None:
+        """The view as a step of an episode, as seen from where the object is `placed`; None until all has arrived."""
         if self.candidates is None or self.belief is None or self.scan is None:
             return None
         return Step(
-            view=self.decision.view(scene.view_distance), objective_value=self.decision.utility,
-            candidates=self.candidates.angle, utilities=self.candidates.utility, belief=self.belief,
-            measurements=scan_to_measurements(self.scan.scan, self.scan.pose, scene, settings).measurements,
+            view=self.decision.view(scene.view_distance, placed), objective_value=self.decision.utility,
+            candidates=self.candidates.angle, utilities=self.candidates.utility,
+            belief=self.belief.seen_from(*placed), measurements=scan_to_measurements(
+                self.scan.scan, self.scan.pose.relative_to(*placed), scene, settings
+            ).measurements,
             milliseconds=self.decision.milliseconds,
         )
 
@@ -435,6 +441,18 @@ class LiveEpisode(EpisodeLog):
     def _pose_now(self) -> CameraPose | None:
         return self.camera(self._poses[-1][1]) if self._poses else None
 
+    @property
+    def _placed_truth(self) -> SurfacePoints | None:
+        """The true contour about the origin of the object frame, where the simulated object may not stand."""
+        camera = self.parameters.nodes.get("depth_camera", {}) if self.parameters else {}
+        x, y = from_mapping(WorldSettings, camera).placed
+        if self.contour is None or x == y == 0.0:
+            return self.contour
+        across, along = polar_to_cartesian(self.contour.angle, self.contour.radius)
+        angle, radius = cartesian_to_polar(across + x, along + y)
+        order = np.argsort(angle)
+        return SurfacePoints(angle[order], radius[order])
+
     def _last_measured(self) -> int:
         """Stamp of the newest decision whose view has been measured, nanoseconds; 0 if there is none."""
         view = self._view_at(max(self._hits, default=-1))
@@ -457,7 +475,7 @@ class LiveEpisode(EpisodeLog):
             last = self._last_measured()
             return LiveView(
                 title=self.parameters.title if self.parameters else "", scene=self.scene, status=self.status,
-                views=tuple(copy.copy(view) for view in self.views), belief=self.belief, truth=self.contour,
+                views=tuple(copy.copy(view) for view in self.views), belief=self.belief, truth=self._placed_truth,
                 earlier_hits=Measurements.together([hits for stamp, hits in self._hits.items() if stamp < last]),
                 last_hits=Measurements.together([hits for stamp, hits in self._hits.items() if stamp >= last]),
                 pose=self._pose_now, goal=self.camera(list(self.goals.values())[-1]) if self.goals else None,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any
 
@@ -26,6 +26,7 @@ from nbv_planner.world.objects import SurfacePoints
 from nbv_planner.world.pose import CameraPose, PoseCovariance, View
 from nbv_planner.world.scan import Scan
 from nbv_planner.world.scan_making import Pinhole
+from nbv_planner.world.scene import FoundScene, centre_of
 
 # A unit quaternion sent in single precision is off by less than 1e-6; one left at zero by 1.
 _QUATERNION_TOLERANCE = 1e-3
@@ -43,6 +44,9 @@ PRIOR_LAYOUT = [("prior", "f8")]
 SENSOR_LAYOUT = [("sensor", "f8")]
 """Field of a `surface` cloud whose first values are :data:`SENSOR_NAMES` of the mapper; NaN at the other points."""
 SENSOR_NAMES = ("field_of_view", "range_min", "range_max")
+SCENE_LAYOUT = [("scene", "f8")]
+"""Field of a `surface` cloud of an unknown scene, whose first values are those of
+:class:`nbv_planner.world.scene.FoundScene`; NaN at the other points. All angles are then about its centre."""
 CHECKS_LAYOUT = [(name, "f4") for name in ("check_score", "check_limit", "check_level")]
 """Fields of a `surface` cloud: results of the checks at the first points, in the order of
 :data:`nbv_planner.mapping.checks.KINDS`; a level of NaN where a check was not made, and at all other points."""
@@ -215,7 +219,7 @@ def belief_from_msg(msg: Any) -> SurfaceBelief:
         raise InputRejectedError("band", "the standard deviation is negative or the bounds are crossed")
     return SurfaceBelief(
         angle=angle, mean=mean, std=std, lower=lower, upper=upper, hits=table["hits"].copy(),
-        evidence=_evidence_from(msg, angle), checks=_checks_from(msg),
+        evidence=_evidence_from(msg, angle), checks=_checks_from(msg), centre=centre_of(found_from_msg(msg)),
     )
 
 
@@ -271,6 +275,21 @@ def sensor_from_msg(msg: Any) -> dict[str, float]:
     if len(numbers) < len(SENSOR_NAMES) or not all(0.0 <= number < math.inf for number in numbers):
         raise InputRejectedError("sensor", f"the surface carries no usable sensor: {numbers}")
     return dict(zip(SENSOR_NAMES, numbers, strict=True))
+
+
+def found_from_msg(msg: Any) -> FoundScene | None:
+    """Read the scene that a `surface` cloud of an unknown one carries; None without one.
+
+    Raises:
+        InputRejectedError: `scene` (no scene that could be) or `layout`.
+    """
+    if not _has(msg, SCENE_LAYOUT):
+        return None
+    numbers = _table(msg, SCENE_LAYOUT)["scene"][: len(fields(FoundScene))].tolist()
+    try:
+        return FoundScene.of(numbers)
+    except ValueError as error:  # also fewer points than numbers, and a NaN for the views
+        raise InputRejectedError("scene", f"the surface carries no usable scene: {error}") from error
 
 
 @dataclass(frozen=True, eq=False)
@@ -380,11 +399,14 @@ class RecordedDecision:
     coverage_estimate: float = math.nan  #: estimated coverage before this view; NaN if not given.
     view_distance: float | None = None  #: distance of the view from the centre, metres; None on the view circle.
     view_turn: float = 0.0  #: its line of sight against the direction to the centre, radians.
+    centre: tuple[float, float] = (0.0, 0.0)  #: about which the view was planned, in the object frame, metres.
     decided_by: str = ""  #: the rule that chose, as :attr:`~nbv_planner.planning.planners.Decision.decided_by`.
 
-    def view(self, circle: float) -> View:
-        """The view, where the view circle has the radius `circle`, metres."""
-        return View(self.view_angle, circle if self.view_distance is None else self.view_distance, self.view_turn)
+    def view(self, circle: float, about: tuple[float, float] = (0.0, 0.0)) -> View:
+        """The view, where the view circle has the radius `circle`, as seen from the point `about`, metres."""
+        view = View(self.view_angle, circle if self.view_distance is None else self.view_distance, self.view_turn)
+        x, y = (there - here for there, here in zip(about, self.centre, strict=True))
+        return view if x == y == 0.0 else View.of(view.pose.relative_to(x, y))
 
 
 def decision_from_values(values: Mapping[str, str]) -> RecordedDecision:
@@ -395,14 +417,16 @@ def decision_from_values(values: Mapping[str, str]) -> RecordedDecision:
     """
     with _usable("iteration", "the iteration has no usable value"):
         surface = values.get("surface_stamp")
-        place = {name: float(values[name]) for name in ("view_angle", "view_distance", "view_turn") if name in values}
+        names = ("view_angle", "view_distance", "view_turn", "centre_x", "centre_y")
+        place = {name: float(values[name]) for name in names if name in values}
         for name, number in place.items():
             if not math.isfinite(number):
                 raise ValueError(f"{name} is {number}")
         return RecordedDecision(
             int(values["round"]), int(values["goal_stamp"]), place.pop("view_angle"), float(values["utility"]),
             float(values["planning_milliseconds"]), None if surface is None else int(surface),
-            _optional(values, "runner_up"), _optional(values, "margin"), _coverage(values)[0], **place,
+            _optional(values, "runner_up"), _optional(values, "margin"), _coverage(values)[0],
+            centre=(place.pop("centre_x", 0.0), place.pop("centre_y", 0.0)), **place,
             decided_by=values.get("decided_by", ""),
         )
 

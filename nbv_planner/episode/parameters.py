@@ -14,6 +14,7 @@ from nbv_planner.mapping.checks import CheckSettings
 from nbv_planner.mapping.checks.model_checks import ModelChecks
 from nbv_planner.mapping.mapper import MapperSettings
 from nbv_planner.mapping.matching import ArrivalSettings, MatchingSettings
+from nbv_planner.mapping.object_search import Search, SearchingMapping, SearchSettings
 from nbv_planner.mapping.robust_fit import RobustSettings
 from nbv_planner.mapping.scans import MeasurementSettings, ScanMapping
 from nbv_planner.mapping.surface_model import mapper_for
@@ -25,10 +26,10 @@ from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.planning.view_space import ViewSpaceSettings
 from nbv_planner.settings import Settings, check_settings, from_mapping, setting, settings_of
 from nbv_planner.world.pose import PoseSettings, TurntableSettings
-from nbv_planner.world.scale import scaled
+from nbv_planner.world.scale import at_found, rescaled, scaled
 from nbv_planner.world.scan_making import ScanMakerSettings
-from nbv_planner.world.scene import Scene
-from nbv_planner.world.simulated_camera import MotionSettings, SensorSettings
+from nbv_planner.world.scene import FoundScene, Scene
+from nbv_planner.world.simulated_camera import MotionSettings, SensorSettings, WorldSettings
 
 STATE_FILES = {
     "depth_camera": ("state_file", "camera.npz"),
@@ -134,11 +135,13 @@ class NbvPlannerParameters(Settings):
 
 NODE_SETTINGS: dict[str, tuple[type, ...]] = {
     "depth_camera": (
-        Scene, CommonParameters, SavingSettings, SensorSettings, MotionSettings, DepthCameraParameters, StateFile,
+        Scene, CommonParameters, SavingSettings, SensorSettings, MotionSettings, WorldSettings, DepthCameraParameters,
+        StateFile,
     ),
     "surface_mapper": (
-        Scene, CommonParameters, SavingSettings, KernelSettings, MapperSettings, MeasurementSettings, PoseSettings,
-        MatchingSettings, ArrivalSettings, SurfaceMapperParameters, RobustSettings, CheckSettings, MapFile,
+        Scene, SearchSettings, CommonParameters, SavingSettings, KernelSettings, MapperSettings, MeasurementSettings,
+        PoseSettings, MatchingSettings, ArrivalSettings, SurfaceMapperParameters, RobustSettings, CheckSettings,
+        MapFile,
     ),
     "nbv_planner": (
         Scene, CommonParameters, SavingSettings, PlannerSettings, ViewSpaceSettings, TerminationSettings,
@@ -186,6 +189,8 @@ class EpisodeConfig:
     scene: Scene = field(default_factory=Scene)
     sensor: SensorSettings = field(default_factory=SensorSettings)
     motion: MotionSettings = field(default_factory=MotionSettings)
+    world: WorldSettings = field(default_factory=WorldSettings)
+    search: SearchSettings = field(default_factory=SearchSettings)
     kernel: KernelSettings = field(default_factory=KernelSettings)
     mapper: MapperSettings = field(default_factory=MapperSettings)
     measurement: MeasurementSettings = field(default_factory=MeasurementSettings)
@@ -207,8 +212,19 @@ class EpisodeConfig:
         check_settings(self)
         check_prior_mean(self.mapper, self.scene)
 
+    def at(self, found: FoundScene) -> EpisodeConfig:
+        """The same about the centre of what was found, its lengths in proportion to the object."""
+        scene = at_found(self.scene, found)
+        groups = (name for name in GROUPS if name != "scene")
+        changed = {name: rescaled(getattr(self, name), self.scene, scene) for name in groups}
+        return dataclasses.replace(self, scene=scene, **changed)
+
     def scan_mapping(self, grid: FloatArray | None = None) -> ScanMapping:
         """A surface mapping without a scan, on a `grid` of angles, shape (M,), or one of the settings' size."""
+        if self.search.unknown:
+            known = dataclasses.replace(self, search=SearchSettings())
+            search = Search(self.search, self.scene, self.measurement.noise)
+            return SearchingMapping(search, lambda found: known.at(found).scan_mapping(grid))
         model = mapper_for(self.kernel.build(), self.mapper, self.robust, grid=grid)
         checks = ModelChecks(self.scene, self.measurement.noise, self.checks, robust=self.robust.robust)
         return ScanMapping(model, self.scene, self.measurement, checks)

@@ -13,20 +13,28 @@ import numpy as np
 from nbv_planner.episode.judge import EpisodeJudge
 from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.records import Step, ViewRecord
+from nbv_planner.errors import SettingError
 from nbv_planner.geometry import TWO_PI
 from nbv_planner.mapping.belief import Measurements, SurfaceBelief
 from nbv_planner.mapping.matching import MatchedScan
+from nbv_planner.mapping.object_search import SearchingMapping
 from nbv_planner.mapping.robust_fit import RobustSettings
 from nbv_planner.mapping.surface_model import SurfaceModel
 from nbv_planner.planning.objectives import TrueSurface
 from nbv_planner.planning.planners import Decision, PlannerSettings, Prior, planner_named
 from nbv_planner.planning.shapes.certificate import CoverageEstimate
-from nbv_planner.planning.termination import Termination, TerminationReason, termination_monitor
-from nbv_planner.planning.view_space import CircleViewSpace
+from nbv_planner.planning.termination import (
+    MOST_APPROACHES,
+    Termination,
+    TerminationReason,
+    nothing_found,
+    termination_monitor,
+)
+from nbv_planner.planning.view_space import CircleViewSpace, FoundViewSpace
 from nbv_planner.world.objects import bisected_surface_points, parse_object, surface_points
 from nbv_planner.world.pose import CameraPose, View, Views
-from nbv_planner.world.scene import check_proportions
-from nbv_planner.world.simulated_camera import SimulatedCamera
+from nbv_planner.world.scene import FoundScene, check_proportions
+from nbv_planner.world.simulated_camera import SimulatedCamera, WorldSettings
 from nbv_planner.world.visibility import observe, unseen_beyond
 
 PUBLISHED_FIRST_CANDIDATE = {"CSW": 0, "IOA": 47, "I": 1, "U": 15, "UP": 15, "CS-U": 26, "CSN-U": 26}
@@ -61,6 +69,8 @@ class Simulation:
         """
         config, scene = self.config, self.config.scene
         thesis = config.protocol == "thesis"
+        if thesis and (config.search.unknown or config.world != WorldSettings()):
+            raise SettingError("scene, object_x, object_y, other_radius: the thesis protocol knows the scene")
         if not thesis:
             check_proportions(scene, config.kernel, config.measurement, config.planner, config.termination)
         self._shape = parse_object(config.object, scene)
@@ -74,12 +84,16 @@ class Simulation:
         settings = thesis_planner_settings(config) if thesis else config.planner
         self._prior = Prior(config.kernel.build(), config.mapper.prior_mean)
         self._planner = planner_named(settings, scene, views, self._truth, self._prior)
+        #: what was found of an unknown scene; None where it is known.
+        self.found: FoundScene | None = None
+        self.approaches = list[CameraPose]()  #: poses in the object frame at which scans had not hit anything yet.
+        self._poses = list[CameraPose]()
         if thesis:  # the published runs depend on ties that rounding decides, so they keep the dense solution
             dense = dataclasses.replace(config.mapper, solver="dense")
             config = dataclasses.replace(config, mapper=dense, robust=RobustSettings(robust=False))
         self._mapping = config.scan_mapping(grid)
         self.mapper = self._mapping.model
-        self._camera = SimulatedCamera(self._shape, scene, config.sensor)
+        self._camera = SimulatedCamera(self._shape, scene, config.sensor, config.world)
 
     def run(self) -> Episode:
         """Run the episode in the configured protocol."""
@@ -113,49 +127,94 @@ class Simulation:
     def _sensor(self) -> Episode:
         """Cast noisy beams and stop as a robot does, without use of the true object."""
         config = self.config
-        monitor = termination_monitor(config.termination, config.planner, config.scene, self._prior)
+        self._monitor = termination_monitor(config.termination, config.planner, config.scene, self._prior)
+        self._refer()
         current, began = self._start, time.perf_counter()
         while True:
             started = time.process_time()
             decision = self._decide(current)
             if decision is None:
                 return _no_reachable_view()
-            way = self._planner.views.way([*(step.view for step in self.judge.steps), decision.view])
-            ended = monitor.before_view(decision.utility, self._newest_belief(), way)
+            way = self._planner.views.way([*self._visited(), decision.view])
+            ended = self._monitor.before_view(decision.utility, self._newest_belief(), way)
             if ended:
                 return ended
             milliseconds = 1e3 * (time.process_time() - started)
-            match = self.look(decision.view.pose)
+            match = self.look(self._goal(decision.view))
             mapped = self._mapping.add([match], match.view - 1)
+            if self._refer(match.pose):
+                if len(self.approaches) >= MOST_APPROACHES:
+                    return nothing_found(len(self.approaches))
+                current = View.of(match.pose)
+                continue
             record = self._take(decision, mapped.measurements, self._mapping.belief().as_transmitted(), milliseconds)
-            steps = self.judge.steps
-            ended = monitor.after_view(steps[-1].belief, time.perf_counter() - began, [step.view for step in steps])
-            self.estimate = monitor.estimate
+            ended = self._monitor.after_view(
+                self.judge.steps[-1].belief, time.perf_counter() - began, self._visited()
+            )
+            self.estimate = self._monitor.estimate
             yield record
             if ended:
                 return ended
-            current = decision.view
+            current = self._visited()[-1]
+
+    @property
+    def poses(self) -> list[CameraPose]:
+        """Where the camera has been in an unknown scene, approaches first, in the object frame."""
+        return [*self.approaches, *self._poses]
+
+    def _goal(self, view: View) -> CameraPose:
+        """Pose of a view in the object frame."""
+        return view.pose if self.found is None else view.pose.relative_to(-self.found.x, -self.found.y)
+
+    def _visited(self) -> list[View]:
+        """Views taken, as seen from where the planner believes the centre."""
+        if self.found is None:
+            return [step.view for step in self.judge.steps]
+        return [View.of(pose.relative_to(self.found.x, self.found.y)) for pose in self._poses]
+
+    def _refer(self, taken: CameraPose | None = None) -> bool:
+        """Refer planner and judge to what the mapping has found, with the last scan; whether that was an approach."""
+        if not isinstance(self._mapping, SearchingMapping):
+            return False
+        found = self._mapping.found
+        approach = taken is not None and not found.views
+        if taken is not None:
+            (self.approaches if approach else self._poses).append(taken)
+        if found != self.found:
+            self.found, here = found, self.config.at(found)
+            self._prior = Prior(here.kernel.build(), here.mapper.prior_mean)
+            views = FoundViewSpace(here.views, found)
+            self._planner = planner_named(here.planner, here.scene, views, None, self._prior)
+            self._monitor = termination_monitor(here.termination, here.planner, here.scene, self._prior).after(
+                self._monitor
+            )
+            self.mapper = self._mapping.model
+        return approach
 
     def look(self, goal: CameraPose) -> MatchedScan:
         """Take the scan of the next view at its goal: the only thing that comes from the world outside."""
-        number = len(self.judge.steps) + 1
+        number = len(self.judge.steps) + len(self.approaches) + 1
         return MatchedScan(number, self._camera.scan(goal, view_number=number), goal, view=number)
 
     def _decide(self, current_view: View | None) -> Decision | None:
         """Let the planner choose, from the belief in the precision that the protocol passes on."""
         self._truth.seen = self.judge.seen
-        visited = [step.view for step in self.judge.steps]
-        return self._planner.decide(self._newest_belief(), current_view=current_view, visited=visited)
+        return self._planner.decide(self._newest_belief(), current_view=current_view, visited=self._visited())
 
     def _newest_belief(self) -> SurfaceBelief:
         if self.judge.steps:
             return self.judge.steps[-1].belief
-        belief = self.mapper.belief()
+        belief = self._mapping.model.belief()
         return belief if self.config.protocol == "thesis" else belief.as_transmitted()
 
     def _take(self, decision: Decision, data: Measurements, belief: SurfaceBelief, milliseconds: float) -> ViewRecord:
+        view, (x, y) = decision.view, self.config.world.placed
+        if self.found is not None or (x, y) != (0.0, 0.0):  # steps are as seen from the true centre
+            view = View.of((view.pose if self.found is None else self._poses[-1]).relative_to(x, y))
+            belief = belief.seen_from(x, y)
+            data = data.moved(*belief.centre)
         return self.judge.add(Step(
-            decision.view, decision.utility, decision.candidates.view_angle, decision.utilities, belief, data,
+            view, decision.utility, decision.candidates.view_angle, decision.utilities, belief, data,
             milliseconds,
         ))
 

@@ -238,10 +238,20 @@ class AveragedPosterior:
         self._parts = parts
 
     @cached_property
+    def _log(self) -> FloatArray:
+        """Log of evidence times prior probability of each prior, shape (J,), less what all have in common."""
+        probability = np.array([member.probability for member in self.members])
+        return np.asarray(np.concatenate([part.log_evidence for part in self._parts]) + np.log(probability))
+
+    @property
+    def log_evidence(self) -> float:
+        r"""Log evidence of the average, less what depends on the measurements alone."""
+        return float(np.logaddexp.reduce(self._log))
+
+    @cached_property
     def weights(self) -> FloatArray:
         """Posterior probability of each prior, shape (J,); that of a prior refuted by the measurements may be 0."""
-        probability = np.array([member.probability for member in self.members])
-        log = np.concatenate([part.log_evidence for part in self._parts]) + np.log(probability)
+        log = self._log
         weight = np.exp(log - log.max())
         return np.asarray(weight / weight.sum())
 

@@ -12,7 +12,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nbv_planner.errors import MeasurementError
-from nbv_planner.geometry import TWO_PI, BoolArray, CircleInterpolation, FloatArray, angle_difference, wrap_angle
+from nbv_planner.geometry import (
+    TWO_PI,
+    BoolArray,
+    CircleInterpolation,
+    FloatArray,
+    angle_difference,
+    cartesian_to_polar,
+    polar_to_cartesian,
+    wrap_angle,
+)
 from nbv_planner.mapping.checks import Check
 
 
@@ -174,6 +183,14 @@ class Measurements:
         radial, mixed, tangential = self.spread.T
         return np.asarray(np.maximum(radial - 2.0 * slope * mixed + slope**2 * tangential, 0.0))
 
+    def moved(self, x: float, y: float) -> Measurements:
+        """For display: these about a point from which their own centre is at (x, y), metres; other values stay."""
+        if x == y == 0.0:
+            return self
+        across, along = polar_to_cartesian(self.angle, self.radius)
+        angle, radius = cartesian_to_polar(across + x, along + y)
+        return dataclasses.replace(self, angle=angle, radius=radius)
+
     def radial(self, slope: FloatArray) -> Measurements:
         r"""Propagate the noise along the beam to the radius at fixed angle.
 
@@ -211,6 +228,7 @@ class SurfaceBelief:
     #: merged measurements that it depends on, to condition another model on; None if not passed on.
     evidence: Evidence | None = None
     checks: tuple[Check, ...] = ()  #: whether what the model assumes holds; empty where nobody checked.
+    centre: tuple[float, float] = (0.0, 0.0)  #: about which its angles and radii are, in the object frame, metres.
 
     @property
     def step(self) -> float:
@@ -225,6 +243,10 @@ class SurfaceBelief:
     def interpolate(self, values: FloatArray, angle: ArrayLike) -> FloatArray:
         """Linear interpolation of grid `values` at any `angle`, around the circle."""
         return CircleInterpolation.at(self.angle, angle)(values)
+
+    def seen_from(self, x: float, y: float) -> SurfaceBelief:
+        """The same belief in a frame with the same axes whose origin is at (x, y) of this one's, metres."""
+        return self if x == y == 0.0 else dataclasses.replace(self, centre=(self.centre[0] - x, self.centre[1] - y))
 
     def as_transmitted(self) -> SurfaceBelief:
         """Return the belief as a `surface` message carries it, in single precision.

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from nbv_planner.errors import InputRejectedError, SettingError, StateFileError
-from nbv_planner.geometry import angle_difference
+from nbv_planner.geometry import BoolArray, angle_difference
 from nbv_planner.settings import Settings, setting
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import Scan
@@ -213,6 +213,8 @@ class MatchedScan:
     pose: CameraPose  #: pose of the camera at that time.
     view: int = 0  #: number of goals received before it was returned.
     frame: str = ""  #: frame of the camera.
+    #: which beams met something else than the object, shape (B,); None if none did.
+    background: BoolArray | None = None
 
 
 class PoseSource(Protocol):

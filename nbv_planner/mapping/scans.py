@@ -70,15 +70,16 @@ class ScanMeasurements:
 
 
 def scan_to_measurements(
-    scan: Scan, pose: CameraPose, scene: Scene, settings: MeasurementSettings, noise_factor: float = 1.0
+    scan: Scan, pose: CameraPose, scene: Scene, settings: MeasurementSettings, noise_factor: float = 1.0,
+    background: BoolArray | None = None,
 ) -> ScanMeasurements:
     """Turn the returns of a scan taken at any camera pose into surface measurements.
 
     The standard deviations are those of the ranges; with the tilt of each beam the mapper can turn them into those of
     the radii (:meth:`nbv_planner.mapping.belief.Measurements.radial`). Beams are left out, and counted, for these
     reasons: `nan`, `too_close` (-inf or below the least range), `not_positive`, `too_far` (above the greatest range),
-    `outside_bounds` and `inside_bounds` (radius above or below the bounds by more than `radius_margin`), and
-    `no_return` (`+inf`) where a miss of the sensor tells nothing; else a miss is no drop.
+    `outside_bounds` and `inside_bounds` (radius above or below the bounds by more than `radius_margin`),
+    `background`, and `no_return` (`+inf`) where a miss of the sensor tells nothing; else a miss is no drop.
 
     Args:
         scan: what the sensor returned.
@@ -86,8 +87,10 @@ def scan_to_measurements(
         scene: bounds of the radius and of the range, and the sensor.
         settings: noise as declared, and margin of the bounds.
         noise_factor: how much larger the noise is than declared.
+        background: beams that met something else, shape (B,): free up to there, and nothing is known behind.
     """
     ranges = np.asarray(scan.ranges, dtype=float)
+    beside = np.zeros(len(ranges), dtype=bool) if background is None else background & np.isfinite(ranges)
     margin, sensor = settings.radius_margin, scene.sensor
     low, high = max(scan.range_min, sensor.range_min), min(scan.range_max, sensor.range_max)
     nan, miss = np.isnan(ranges), np.isposinf(ranges)
@@ -99,7 +102,8 @@ def scan_to_measurements(
     }
     if not sensor.misses_are_free:
         reasons["no_return"], miss = miss, np.zeros(len(miss), dtype=bool)
-    kept = np.flatnonzero((ranges >= low) & (ranges <= high) & (ranges > 0.0))
+    reasons["background"] = beside
+    kept = np.flatnonzero((ranges >= low) & (ranges <= high) & (ranges > 0.0) & ~beside)
     bearings = scan.bearings[kept]
     angle, radius = cartesian_to_polar(*pose.to_world(bearings, ranges[kept]))
     tilt = angle_difference(pose.yaw + bearings, angle)
@@ -118,7 +122,7 @@ def scan_to_measurements(
         ),
         misses=scan.bearings[miss],
         free=_free_rays(
-            pose, scan.bearings, np.where(miss, high, ranges), miss, _at(kept[inside], ranges),
+            pose, scan.bearings, np.where(miss, high, ranges), miss | beside, _at(kept[inside], ranges),
             lambda chosen, length: noise_factor * sensor.range_std(settings.noise, length, incidence[chosen]),
         ),
         dropped={reason: number for reason, number in dropped.items() if number},
@@ -145,6 +149,13 @@ def _free_rays(
         pose.view_angle, math.hypot(pose.x, pose.y), angle_difference(pose.yaw + bearing[chosen], centre),
         np.maximum(ranges - _NOISE_MARGIN * std, 0.0), hit[chosen],
     )
+
+
+def _before_background(match: MatchedScan) -> Scan:
+    """The scan as if there were no background."""
+    if match.background is None:
+        return match.scan
+    return dataclasses.replace(match.scan, ranges=np.where(match.background, np.inf, match.scan.ranges))
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,9 +214,12 @@ class ScanMapping:
     def _measured(self, scans: Sequence[MatchedScan], *, new_view: bool) -> list[ScanMeasurements]:
         """What the scans of a view measure, with the noise that they show; the first one stands for a new view."""
         for number, match in enumerate(scans):
-            self.checks.scanned(match.scan, match.pose, new_view=new_view and number == 0)
+            self.checks.scanned(_before_background(match), match.pose, new_view=new_view and number == 0)
         factor = self.checks.noise_factor
-        found = [scan_to_measurements(match.scan, match.pose, self._scene, self._settings, factor) for match in scans]
+        found = [
+            scan_to_measurements(match.scan, match.pose, self._scene, self._settings, factor, match.background)
+            for match in scans
+        ]
         if new_view:
             self.checks.mapped(scans[0].pose, found[0].measurements, found[0].free)
         return found

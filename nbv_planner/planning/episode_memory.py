@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from nbv_planner.errors import InputRejectedError, StateFileError
+from nbv_planner.errors import InputRejectedError, SettingError, StateFileError
 from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.mapping.matching import ArrivalSettings
 from nbv_planner.planning.planners import Decision, Planner
@@ -21,6 +21,7 @@ from nbv_planner.planning.shapes.sampler import PriorSettings
 from nbv_planner.planning.termination import Termination, TerminationMonitor, TerminationReason
 from nbv_planner.planning.view_space import ViewSpace
 from nbv_planner.world.pose import CameraPose, View, Views
+from nbv_planner.world.scene import FoundScene, centre_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +123,7 @@ def numbers(name: str, values: Any, count: int) -> list[float]:
     return [checked(name, value, float) for value in values]
 
 
-def plain(value: Termination | SurfaceOrigin | None) -> dict[str, Any] | None:
+def plain(value: Termination | SurfaceOrigin | FoundScene | None) -> dict[str, Any] | None:
     """The fields of `value` as JSON holds them; None if there is none."""
     return None if value is None else asdict(value)
 
@@ -219,6 +220,14 @@ class SurfaceOrigin:
         return reason, f"a surface was refused: it has {', '.join(differing)}"
 
 
+def found_from_state(values: Values | None) -> FoundScene | None:
+    """The scene that :func:`plain` described."""
+    try:
+        return None if values is None else FoundScene(**{name: checked(name, n, type(n)) for name, n in values.items()})
+    except (TypeError, AttributeError, SettingError) as error:
+        raise content_error(f"found: {error}") from error
+
+
 def origin_from_state(values: Values | None) -> SurfaceOrigin | None:
     """The origin that :func:`plain` described."""
     if values is None:
@@ -247,6 +256,8 @@ class EpisodeMemory:
         #: newest surface of another origin, with its stamp, its origin and why it was refused; None if one of the
         #: episode's own has arrived since.
         self.refused: tuple[SurfaceBelief, int, SurfaceOrigin, str] | None = None
+        #: where the object was found, about whose centre all poses and views are; None where that is the origin.
+        self.found: FoundScene | None = None
         self.forget()
 
     def forget(self) -> None:
@@ -265,6 +276,7 @@ class EpisodeMemory:
         #: number of views that had counted and that the mapper has lost; of goals that were skipped on request; of
         #: goals that were given up because they were not reached.
         self.lost_views = self.skipped_views = self.unreached_views = 0
+        self.approaches = 0  #: number of goals at which an object in an unknown place has not been seen yet.
         self._counted: list[int] = []
         self._hits = 0
         self._episode = object()
@@ -284,6 +296,34 @@ class EpisodeMemory:
         planner.account = self.planner.account
         monitor.history, monitor.estimate = self.monitor.history, self.monitor.estimate
         self.planner, self.monitor = planner, monitor
+
+    def refer(self, found: FoundScene | None, planner: Planner, monitor: TerminationMonitor) -> None:
+        """Continue about another centre: all poses and views are those of before, as seen from there.
+
+        The `planner` and the `monitor` are those of the scene that was `found`.
+        """
+        x, y = (now - before for now, before in zip(centre_of(found), centre_of(self.found), strict=True))
+
+        def moved(view: View) -> View:
+            return View.of(view.pose.relative_to(x, y))
+
+        views, now_out = self.planner.views, {}
+        for index, until in views.unreachable.items():
+            now_out[planner.views.nearest(moved(views.candidates[index]))] = until
+        planner.views.unreachable = now_out
+        if (x, y) != (0.0, 0.0):
+            self.visited = [moved(view) for view in self.visited]
+            self._set_out = None if self._set_out is None else moved(self._set_out)
+            if self.inputs.pose is not None:
+                self.inputs.pose = self.inputs.pose.relative_to(x, y)
+            if self.goal is not None:
+                decision = dataclasses.replace(self.goal.decision, view=moved(self.goal.decision.view))
+                self.goal = dataclasses.replace(self.goal, pose=self.goal.pose.relative_to(x, y), decision=decision)
+            if self._home is not None:
+                self._home = dataclasses.replace(self._home, pose=self._home.pose.relative_to(x, y))
+        planner.account = self.planner.account
+        self.planner, self.monitor, self.found = planner, monitor.after(self.monitor), found
+        self._episode = object()  # a decision under way is about the old centre
 
     def take_surface(self, belief: SurfaceBelief, stamp: int, origin: SurfaceOrigin | None = None) -> int:
         """Process a belief whose newest scan is from `stamp` (nanoseconds); returns the number of views that are lost.
@@ -350,6 +390,7 @@ class EpisodeMemory:
             "visited": space.packed(Views.of(self.visited)).tolist(), "counted": list(self._counted),
             "began": self._began, "goal": goal, "coverage": list(self.monitor.history),
             "termination": plain(self.termination), "ending": plain(self.ending), "origin": plain(self.origin),
+            "found": plain(self.found), "approaches": self.approaches,
             "unreachable": [[index, until] for index, until in space.unreachable.items()],
         }
         if self.planner.account is not None:
@@ -390,6 +431,7 @@ class EpisodeMemory:
         self.termination = termination_from_state(values["termination"])
         self.ending, self._home = termination_from_state(values["ending"]), None
         self.origin = origin_from_state(values.get("origin"))  # none in states of older versions
+        self.approaches = checked("approaches", values.get("approaches", 0), int)
         self.monitor.history = [checked("coverage", coverage, float) for coverage in values["coverage"]]
         self.planner.views.unreachable = {
             checked("unreachable", index, int): checked("unreachable", until, float)

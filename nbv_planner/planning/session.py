@@ -15,7 +15,13 @@ from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.mapping.matching import REMEMBERED, SPEED_TIME, ArrivalSettings, PoseTrack, offset
 from nbv_planner.planning.episode_memory import EpisodeMemory, Goal, Miss, Target
 from nbv_planner.planning.planners import Decision, Planner
-from nbv_planner.planning.termination import Termination, TerminationMonitor, TerminationReason
+from nbv_planner.planning.termination import (
+    MOST_APPROACHES,
+    Termination,
+    TerminationMonitor,
+    TerminationReason,
+    nothing_found,
+)
 from nbv_planner.planning.view_space import ExclusionArray, excluded_numbers, excluded_words
 from nbv_planner.settings import Settings, setting
 from nbv_planner.world.pose import View, Views
@@ -412,6 +418,12 @@ class PlanningSession(EpisodeMemory):
         assert self.goal is not None
         inputs = self.inputs
         if inputs.belief is None or inputs.belief_stamp <= self._away:
+            return None
+        if self.found is not None and not self.found.views:
+            self.approaches += 1
+            self._drop_goal()
+            if self.approaches >= MOST_APPROACHES:
+                self._end(nothing_found(self.approaches))
             return None
         self.visited.append(self.goal.decision.view)
         self._counted.append(inputs.belief_stamp)

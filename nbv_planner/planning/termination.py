@@ -166,6 +166,11 @@ class TerminationMonitor:
         self.estimate = None
         self.doubted = 0
 
+    def after(self, earlier: TerminationMonitor) -> TerminationMonitor:
+        """This one, with what an `earlier` monitor of the same episode knows."""
+        self.history, self.estimate, self.doubted = earlier.history, earlier.estimate, earlier.doubted
+        return self
+
     def coverage(self, belief: SurfaceBelief) -> float:
         """Estimated coverage of the surface, in [0, 1]; cached for the newest belief, which is evaluated again."""
         known, tolerance, coverage = self._covered
@@ -267,6 +272,16 @@ class TerminationMonitor:
         if limit == 0.0 or elapsed < limit:
             return None
         return Termination(TerminationReason.MAX_DURATION, {"seconds": elapsed}, f"{elapsed:.1f} s passed")
+
+
+MOST_APPROACHES = 40
+"""Scans of an unknown scene without an object after which the search ends."""
+
+
+def nothing_found(approaches: int) -> Termination:
+    """Why an episode ends in which no scan has hit an object."""
+    detail = f"{approaches} scans around the given point have not met an object: check it, rough_radius and the sensor"
+    return Termination(TerminationReason.FAILED, {"approaches": float(approaches)}, detail)
 
 
 def termination_monitor(

@@ -17,6 +17,7 @@ from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, angle_difference
 from nbv_planner.mapping.matching import ArrivalSettings
 from nbv_planner.settings import Settings, setting
 from nbv_planner.world.pose import View, Views
+from nbv_planner.world.scene import FoundScene
 
 ExclusionArray = NDArray[np.uint8]
 """Sum of the reasons against each candidate, 0 for one that may be chosen, shape (V,)."""
@@ -340,6 +341,37 @@ class CircleViewSpace(ViewSpace):
         arc = np.flatnonzero(apart <= min(max(half_width, nearby), _WIDEST) + _SLACK)
         self.mark_unreachable(view, until)
         self._unreachable_until = {**self._unreachable_until, **dict.fromkeys(arc.tolist(), until)}
+
+
+class FoundViewSpace(CircleViewSpace):
+    """Views on the circle around an object whose place is being found; those taken lie beside the circle of the moment.
+
+    Outside of the arc that is known to be safe none may be chosen, unless the settings allow no other.
+    """
+
+    def __init__(self, settings: ViewSpaceSettings, found: FoundScene) -> None:
+        """Set up the candidates; see :class:`CircleViewSpace`."""
+        self._arc: tuple[float, float] = (0.0, TWO_PI)
+        super().__init__(settings, found.view_distance)
+        start, end = found.arc_start, found.arc_end
+        if start == end:
+            start = round(start / self.spacing) * self.spacing
+            start, end = start - _SLACK, start + _SLACK
+        inside = self._allowed & _in_arcs(self.angles, (start, end))
+        if inside.any():
+            self._arc, self._allowed = (start, end), inside
+
+    def allowed(self, views: Views) -> BoolArray:
+        """Which of any `views` lie on arcs that are allowed and safe, shape (V,)."""
+        return super().allowed(views) & _in_arcs(views.view_angle, self._arc)
+
+    def packed(self, views: Views) -> FloatArray:
+        """All numbers of the views, shape (V, 3)."""
+        return ViewSpace.packed(self, views)
+
+    def unpacked(self, numbers: FloatArray) -> Views:
+        """The views with these numbers."""
+        return ViewSpace.unpacked(self, numbers)
 
 
 def _in_arcs(angles: FloatArray, arcs: tuple[float, ...]) -> BoolArray:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nbv_planner.geometry import TWO_PI, FloatArray
+from nbv_planner.geometry import TWO_PI, FloatArray, cartesian_to_polar, polar_to_cartesian
 from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import Scene
@@ -24,6 +24,19 @@ class ClosedBelief:
     mean: FloatArray  #: shape (N,), metres, never negative.
     lower: FloatArray  #: shape (N,), metres, never negative.
     upper: FloatArray  #: shape (N,), metres, never negative.
+    centre: tuple[float, float] = (0.0, 0.0)  #: about which they are, metres.
+
+    def places(self, radius: FloatArray) -> FloatArray:
+        """Positions in the object frame at `radius` (N,), one of the curves; shape (N, 2), metres."""
+        return np.column_stack(polar_to_cartesian(self.angle, radius)) + self.centre
+
+    def about_origin(self) -> ClosedBelief:
+        """The same curves by their radius about the origin of the object frame, where that is inside of them."""
+        if self.centre == (0.0, 0.0):
+            return self
+        curves = [cartesian_to_polar(*self.places(radius)[:-1].T) for radius in (self.mean, self.lower, self.upper)]
+        mean, lower, upper = (np.interp(self.angle, *curve, period=TWO_PI) for curve in curves)
+        return ClosedBelief(self.angle, mean, lower, upper)
 
 
 def close_belief(belief: SurfaceBelief, *, most: int | None = None) -> ClosedBelief:
@@ -41,7 +54,7 @@ def close_belief(belief: SurfaceBelief, *, most: int | None = None) -> ClosedBel
         kept = np.rint(np.linspace(0, len(index) - 1, most)).astype(int)
     # A negative radius would show up on the far side of the centre.
     mean, lower, upper = (np.maximum(v, 0.0)[index][kept] for v in (belief.mean, belief.lower, belief.upper))
-    return ClosedBelief(turned[kept], mean, lower, upper)
+    return ClosedBelief(turned[kept], mean, lower, upper, belief.centre)
 
 
 def cone_outline(pose: CameraPose, scene: Scene) -> FloatArray:

@@ -40,17 +40,19 @@ class Outline:
     upper: FloatArray  #: upper confidence bound of the radius, shape (n,), metres.
     measured: BoolArray  #: whether beams have seen the surface there, shape (n,); else it is the prior's guess.
     frame: str = "object"  #: frame in which it is given.
+    centre: tuple[float, float] = (0.0, 0.0)  #: about which the angles are, in that frame, metres.
 
     @classmethod
     def of(cls, belief: SurfaceBelief, scene: Scene, frame: str = "object") -> Outline:
         """The outline of a belief; seen is what :func:`seen_stretches` counts as seen."""
         part = once_around(belief)
         mean, lower, upper = (np.maximum(values, 0.0)[part] for values in (belief.mean, belief.lower, belief.upper))
-        return cls(belief.angle[part], mean, lower, upper, seen_stretches(belief, scene.pixel_size)[part], frame)
+        seen = seen_stretches(belief, scene.pixel_size)[part]
+        return cls(belief.angle[part], mean, lower, upper, seen, frame, belief.centre)
 
     def points(self, radius: FloatArray) -> list[list[float]]:
         """Points [x, y] at the polar angles and a `radius`, shape (n,), metres, to nine digits."""
-        places = np.stack(polar_to_cartesian(self.angle, radius), axis=1).tolist()
+        places = (np.stack(polar_to_cartesian(self.angle, radius), axis=1) + self.centre).tolist()
         return [[float(f"{x:.9g}"), float(f"{y:.9g}")] for x, y in places]
 
     @property
@@ -181,7 +183,7 @@ class MapGrid:
         Occupied: the band of the surface where it has been seen, at least one cell thick. Free: `swept` by a beam and
         not inside of what has been seen. Unknown: the inside, and what no beam has reached.
         """
-        angle, radius = cartesian_to_polar(*self.centres)
+        angle, radius = cartesian_to_polar(*(v - c for v, c in zip(self.centres, belief.centre, strict=True)))
         at, half = CircleInterpolation.at(belief.angle, angle), self.resolution * math.sqrt(0.5)
         mean, lower, upper = (at(values) for values in (belief.mean, belief.lower, belief.upper))
         seen = at(seen_stretches(belief, self.scene.pixel_size).astype(float)) > 0.5

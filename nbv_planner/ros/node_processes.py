@@ -232,9 +232,12 @@ class EpisodeMonitor(EpisodeListener):
     subscribers waits for the camera.
     """
 
-    def __init__(self, scene: Scene, measurement: MeasurementSettings) -> None:
+    def __init__(
+        self, scene: Scene, measurement: MeasurementSettings, placed: tuple[float, float] = (0.0, 0.0)
+    ) -> None:
         super().__init__("episode_monitor", EpisodeLog(), qos.reliable, without=(GOAL_POSE, GROUND_TRUTH))
-        self._scene, self._measurement = scene, measurement
+        self._scene, self._measurement, self._placed = scene, measurement, placed
+        self._round = 0
         self.steps: list[Step] = []  #: the steps that are complete so far, in order.
         self._done: set[int] = set()
         #: the planner's coverage estimate by number of views; None if it does not use shapes.
@@ -289,10 +292,13 @@ class EpisodeMonitor(EpisodeListener):
             if view.decision.goal_stamp in self._done:
                 continue
             belief = next((each.belief for each in views[number:] if each.belief is not None), None)
-            step = dataclasses.replace(view, belief=belief).step(self._scene, self._measurement)
+            step = dataclasses.replace(view, belief=belief).step(self._scene, self._measurement, self._placed)
             if step is None:
                 return
             self._done.add(view.decision.goal_stamp)
+            if view.decision.round == self._round:  # the one before did not count: an approach
+                self.steps.pop()
+            self._round = view.decision.round
             self.steps.append(step)
 
 
@@ -329,7 +335,7 @@ def run_episode(
         # Before the monitor: a planner that has found the monitor has found the recorder.
         if bag is not None:
             executor.add_node(BagRecorder(bag, RECORDED_TOPICS))
-        monitor = EpisodeMonitor(config.scene, config.measurement)
+        monitor = EpisodeMonitor(config.scene, config.measurement, config.world.placed)
         executor.add_node(monitor)
         termination = _follow(monitor, executor, nodes, audience, ended)
         if bag is not None:

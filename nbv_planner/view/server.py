@@ -55,7 +55,7 @@ def _status(view: LiveView) -> Data:
 def _belief(view: LiveView) -> Data:
     if view.belief is None:
         return {"angle": [], "mean": [], "lower": [], "upper": []}
-    curve = close_belief(view.belief, most=_CURVE_POINTS)
+    curve = close_belief(view.belief, most=_CURVE_POINTS).about_origin()
     return {name: _list(getattr(curve, name), 4) for name in ("angle", "mean", "lower", "upper")}
 
 

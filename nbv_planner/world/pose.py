@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -111,6 +111,10 @@ class CameraPose:
         covariance = None if self.covariance is None else self.covariance.at_lever(ahead, aside)
         height = self.height + relative.height
         return CameraPose(self.x + ahead, self.y + aside, self.yaw + relative.yaw, covariance, height)
+
+    def relative_to(self, x: float, y: float) -> CameraPose:
+        """This pose in a frame with the same axes whose origin is at (x, y), metres."""
+        return replace(self, x=self.x - x, y=self.y - y)
 
     def inverse(self) -> CameraPose:
         """Pose of the frame in which this pose is given, in this pose's own frame."""

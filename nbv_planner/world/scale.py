@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypeVar
 
 from nbv_planner.settings import Setting, settings_of
 from nbv_planner.world.scan import Scan
-from nbv_planner.world.scene import Scene
+from nbv_planner.world.scene import FoundScene, Scene
 
+T = TypeVar("T")
 _ROOT = "radius_max"
 _DEFAULTS = {name: default for name, default, _ in settings_of(Scene)}
 
@@ -74,6 +76,28 @@ def said_by(scan: Scan, scene: Scene) -> tuple[dict[str, float], tuple[str, ...]
         if value > 0.0 and not math.isclose(value, getattr(scene, name), rel_tol=_ROUNDING)
     }
     return differ, tuple(name for name, value in found.items() if value == 0.0)
+
+
+def rescaled(settings: T, before: Scene, now: Scene) -> T:
+    """Settings whose lengths in proportion to the object, of the scene `before`, are those of the scene `now`.
+
+    What is in proportion to the view circle (ranges, their noise, tolerances of a pose) belongs to the sensor and the
+    robot, and stays.
+    """
+    old, new = ({name: getattr(scene, name) for name in _DEFAULTS} for scene in (before, now))
+    values = {
+        name: _times(getattr(settings, name), _length(meta.scale, new) / _length(meta.scale, old))
+        for name, _, meta in settings_of(type(settings)) if meta.scale not in ("", "view_distance")
+    }
+    return replace(settings, **values)  # type: ignore[type-var]
+
+
+def at_found(scene: Scene, found: FoundScene) -> Scene:
+    """The scene about the centre of what was found; its sensor is that of `scene`, its pixels are in proportion."""
+    return replace(
+        scene, radius_min=found.radius_min, radius_max=found.radius_max, view_distance=found.view_distance,
+        pixel_size=_times(scene.pixel_size, found.radius_max / scene.radius_max),
+    )
 
 
 def derived_words(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass
 from functools import cached_property
 
 import numpy as np
@@ -84,6 +85,59 @@ class Scene(Settings):
     def in_cone(self, bearing: ArrayLike, distance: ArrayLike) -> BoolArray:
         """Whether a point at `bearing` and range `distance` lies inside the camera's cone."""
         return np.asarray(self.sensor.in_field(bearing) & (np.asarray(distance) <= self.sensor.range_max))
+
+
+@dataclass(frozen=True)
+class FoundScene:
+    """Where an object of unknown place and size is thought to be, and the circle from which to look at it.
+
+    The centre is in the object frame, metres. The arc, counter-clockwise, is the part of the view circle on which views
+    are known to be safe; if it is empty (its ends are equal), that is the one view there.
+    """
+
+    x: float
+    y: float
+    radius_min: float  #: least radius about the centre, metres.
+    radius_max: float  #: greatest radius about the centre, metres.
+    view_distance: float  #: radius of the view circle, metres.
+    arc_start: float = 0.0  #: radians, as arc_end.
+    arc_end: float = 2.0 * math.pi
+    views: int = 0  #: number of scans that have hit the object; 0 on the approach.
+
+    def __post_init__(self) -> None:
+        """Check the values.
+
+        Raises:
+            SettingError: one is not finite, or the object's bound is not inside of the view circle.
+        """
+        numbers = astuple(self)
+        inside = 0.0 < self.radius_min < self.radius_max < self.view_distance
+        if not all(math.isfinite(number) for number in numbers) or not inside or self.views < 0:
+            raise SettingError(f"no scene is found with the numbers {numbers}")
+
+    @classmethod
+    def of(cls, numbers: Sequence[float]) -> FoundScene:
+        """The scene whose fields are these, in their order; a ValueError if there is none."""
+        x, y, low, high, distance, start, end, views = numbers
+        return cls(x, y, low, high, distance, start, end, int(views))
+
+    @property
+    def words(self) -> str:
+        """What was found, for a log."""
+        return (
+            f"the object is around x {self.x:.4g} m, y {self.y:.4g} m, radius {self.radius_min:.3g} to "
+            f"{self.radius_max:.3g} m; views from {self.view_distance:.4g} m"
+        )
+
+    def same_as(self, other: FoundScene) -> bool:
+        """Whether centre, bounds and view circle are the same: all on which a mapping depends."""
+        mine, its = ((s.x, s.y, s.radius_min, s.radius_max, s.view_distance) for s in (self, other))
+        return mine == its
+
+
+def centre_of(found: FoundScene | None) -> tuple[float, float]:
+    """Centre about which all is seen, metres."""
+    return (0.0, 0.0) if found is None else (found.x, found.y)
 
 
 # The bounds of a length, rounded to six digits as the message names them, may be given.

@@ -24,6 +24,7 @@ from nbv_planner.world.scene import Scene
 
 # A chord of the sampled contour then departs from a circle of radius 10 m by less than 3e-6 m.
 _CONTOUR_STEPS = 4096
+_OTHER_STEPS = 256
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,29 @@ class MotionSettings(Settings):
     scan_rate: float = setting(10.0, "Scans per second.", unit="Hz", gt=0.0, le=1000.0)
 
 
+@dataclass(frozen=True)
+class WorldSettings(Settings):
+    """Where the simulated object stands, and what else does."""
+
+    object_x: float = setting(0.0, "Position of the simulated object in object_frame.", unit="m", ge=-1e4, le=1e4)
+    object_y: float = setting(0.0, "Position of the simulated object in object_frame.", unit="m", ge=-1e4, le=1e4)
+    other_x: float = setting(0.0, "Position of another object, a round one.", unit="m", ge=-1e4, le=1e4)
+    other_y: float = setting(0.0, "Position of another object, a round one.", unit="m", ge=-1e4, le=1e4)
+    other_radius: float = setting(0.0, "Radius of the other object; 0: there is none.", unit="m", ge=0.0, le=1e4)
+
+    @property
+    def placed(self) -> tuple[float, float]:
+        """Position of the simulated object, metres."""
+        return self.object_x, self.object_y
+
+    def other(self) -> Contour | None:
+        """Outline of the other object as seen from the simulated one; None if there is none."""
+        if self.other_radius == 0.0:
+            return None
+        x, y = polar_to_cartesian(np.arange(_OTHER_STEPS) * (TWO_PI / _OTHER_STEPS), self.other_radius)
+        return Contour(x + self.other_x - self.object_x, y + self.other_y - self.object_y)
+
+
 def sampled_contour(shape: PolarObject) -> Contour:
     """Polyline through the object's corners and closely spaced angles."""
     angle = np.union1d(np.arange(_CONTOUR_STEPS) * (TWO_PI / _CONTOUR_STEPS), shape.corners())
@@ -80,8 +104,12 @@ class SimulatedCamera:
     The `bearings` of the beams rise, shape (B,), radians.
     """
 
-    def __init__(self, shape: PolarObject | Contour, scene: Scene, settings: SensorSettings) -> None:
+    def __init__(
+        self, shape: PolarObject | Contour, scene: Scene, settings: SensorSettings, world: WorldSettings | None = None
+    ) -> None:
         """Sample the contour once; any closed one will do, also one that is not star-shaped."""
+        self._world = world or WorldSettings()
+        self._other = self._world.other()
         self._contour = shape if isinstance(shape, Contour) else sampled_contour(shape)
         x, y = self._contour.x, self._contour.y
         self._vertex = wrap_angle(np.arctan2(y, x))
@@ -104,11 +132,15 @@ class SimulatedCamera:
 
     def exact_ranges(self, pose: CameraPose) -> FloatArray:
         """Range of each beam without noise and limits, `inf` where it meets nothing, shape (B,), metres."""
-        return cast_beams(self._contour, self._true(pose), self.bearings)
+        true = self._true(pose)
+        ranges = cast_beams(self._contour, true, self.bearings)
+        return ranges if self._other is None else np.minimum(ranges, cast_beams(self._other, true, self.bearings))
 
     def _true(self, pose: CameraPose) -> CameraPose:
-        """True pose of the sensor when the camera reports `pose`."""
-        s = self._settings
+        """True pose of the sensor, seen from the object, when the camera reports `pose`."""
+        s, world = self._settings, self._world
+        if world.object_x or world.object_y:
+            pose = pose.relative_to(world.object_x, world.object_y)
         if not (s.pose_bias_x or s.pose_bias_y or s.pose_bias_yaw):
             return pose
         cos, sin = math.cos(pose.yaw), math.sin(pose.yaw)

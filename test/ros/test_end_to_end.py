@@ -84,7 +84,7 @@ class Following:
         self.logs = logs
         domain = free_domain_id()
         rclpy.init(args=[], domain_id=domain, signal_handler_options=rclpy.signals.SignalHandlerOptions.NO)
-        self.monitor = EpisodeMonitor(config.scene, config.measurement)
+        self.monitor = EpisodeMonitor(config.scene, config.measurement, config.world.placed)
         self.peer = rclpy.create_node("peer")
         self.executor = SingleThreadedExecutor()
         self.executor.add_node(self.monitor)
@@ -161,6 +161,30 @@ def test_processes_and_simulation_take_the_same_decisions_for_the_same_seed(epis
         assert len(ours.measurements) == len(theirs.measurements)
         assert ours.measurements.radius.tolist() == pytest.approx(theirs.measurements.radius.tolist(), abs=1e-9)
         assert ours.belief.mean.tolist() == pytest.approx(theirs.belief.mean.tolist(), abs=1e-6)
+
+
+@pytest.mark.slow
+def test_an_unknown_scene_is_found_by_the_processes_as_by_the_simulation(ros_environment, tmp_path):
+    there = {"object": "ellipse:a=5,b=3", "object_x": 1.2, "object_y": -0.9}
+    parameters = {
+        **PARAMETERS, "depth_camera": {**PARAMETERS["depth_camera"], **there, "outlier_probability": 0.0},
+        "surface_mapper": {"grid_size": 300, "scene": "unknown", "rough_radius": 8.0},
+    }
+    file = tmp_path / "unknown.yaml"
+    file.write_text(dump_parameters(parameters), encoding="utf-8")
+    config = config_from_parameters(load_parameters(file), object=there["object"], protocol="sensor")
+    simulation = Simulation(config)
+    end_of(simulation)
+    assert simulation.approaches
+    run = whole_episode(config, file, tmp_path)
+    assert len(run.steps) == 5
+    theirs = simulation.judge.steps
+    assert views(run) == pytest.approx([step.view_angle for step in theirs], abs=1e-6)
+    assert [step.view.distance for step in run.steps] == pytest.approx([s.view.distance for s in theirs], abs=1e-6)
+    for ours, other in zip(run.steps, theirs, strict=True):
+        assert ours.belief.centre == pytest.approx(other.belief.centre, abs=1e-6)
+        assert ours.belief.mean.tolist() == pytest.approx(other.belief.mean.tolist(), abs=1e-5)
+    assert "the object is around x" in (tmp_path / "surface_mapper.log").read_text()
 
 
 def test_malformed_scans_and_poses_among_good_ones_change_no_view(episode, config, tmp_path):

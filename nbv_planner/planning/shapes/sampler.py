@@ -100,7 +100,9 @@ class PriorSettings(KernelSettings):
         SettingError: a value is out of range, or the periodisation does not exist for the kernel.
     """
 
-    prior_mean: float = setting(MapperSettings().prior_mean, "Prior mean of the radius.", unit="m", gt=0.0)
+    prior_mean: float = setting(
+        MapperSettings().prior_mean, "Prior mean of the radius.", unit="m", gt=0.0, scale="mean radius"
+    )
 
     def prior(self) -> Prior:
         """Build the prior."""

@@ -139,11 +139,10 @@ def _band(content: EpisodeContent) -> style.Style:
 def _draw_belief(axes: Axes, belief: SurfaceBelief, band: style.Style) -> None:
     """Draw mean and band; the band is the outer contour with the inner one, run backwards, as a hole."""
     curve = close_belief(belief)
-    outer = np.column_stack(polar_to_cartesian(curve.angle, curve.upper))
-    inner = np.column_stack(polar_to_cartesian(curve.angle, curve.lower))[::-1]
+    outer, inner = curve.places(curve.upper), curve.places(curve.lower)[::-1]
     ring = Path.make_compound_path(Path(outer, closed=True), Path(inner, closed=True))
     axes.add_patch(PathPatch(ring, **band, zorder=2, label="confidence band"))
-    axes.plot(*polar_to_cartesian(curve.angle, curve.mean), **style.MEAN_LINE, label="mean")
+    axes.plot(*curve.places(curve.mean).T, **style.MEAN_LINE, label="mean")
 
 
 def _draw_hits(axes: Axes, hits: Measurements, label: str, dots: style.Style) -> None:
@@ -183,7 +182,7 @@ def draw_polar(axes: Axes, content: EpisodeContent) -> None:
     if content.shape is not None:
         axes.plot(*true_contour(content.shape), **style.TRUTH_LINE, label="true contour")
     if content.belief is not None:
-        curve = close_belief(content.belief)
+        curve = close_belief(content.belief).about_origin()
         axes.fill_between(curve.angle, curve.lower, curve.upper, **_band(content), zorder=2, label="confidence band")
         axes.plot(curve.angle, curve.mean, **style.MEAN_LINE, label="mean")
     axes.plot(content.earlier_hits.angle, content.earlier_hits.radius, **style.HIT_DOTS, label="hits")

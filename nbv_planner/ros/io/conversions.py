@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 import math
+from dataclasses import astuple
 from functools import lru_cache
 
 import numpy as np
@@ -21,7 +22,7 @@ from nbv_planner.planning.planners import Decision
 from nbv_planner.planning.shapes.sampler import PriorSettings
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import Scan
-from nbv_planner.world.scene import Scene
+from nbv_planner.world.scene import FoundScene, Scene
 
 POSE_TYPES = {"pose": PoseStamped, "pose_with_covariance": PoseWithCovarianceStamped}
 """Type of the messages on `camera_pose` by the parameter `pose_type`."""
@@ -59,16 +60,19 @@ def transform_to_msg(pose: CameraPose, header: Header, frame: str) -> TransformS
 
 
 def belief_to_msg(
-    belief: SurfaceBelief, header: Header, prior: PriorSettings | None = None, scene: Scene | None = None
+    belief: SurfaceBelief, header: Header, prior: PriorSettings | None = None, scene: Scene | None = None,
+    found: FoundScene | None = None,
 ) -> PointCloud2:
     """Build the `surface` cloud: one point per grid angle on the mean contour, with evidence, prior and sensor if any.
+
+    The scene that was `found` goes along, if any; the points are in the frame of the header.
 
     Raises:
         ValueError: the grid has fewer angles than the prior has numbers.
     """
     layout = messages.SURFACE_LAYOUT
     x, y = polar_to_cartesian(belief.angle, belief.mean)
-    columns = {"x": x, "y": y, "hits": belief.hits}
+    columns = {"x": x + belief.centre[0], "y": y + belief.centre[1], "hits": belief.hits}
     columns.update({name: getattr(belief, name) for name in ("angle", "mean", "std", "lower", "upper")})
     if belief.evidence is not None:
         evidence, layout = belief.evidence, layout + messages.EVIDENCE_LAYOUT
@@ -82,6 +86,10 @@ def belief_to_msg(
     if scene is not None:
         columns["sensor"], layout = np.full(len(belief.angle), np.nan), layout + messages.SENSOR_LAYOUT
         columns["sensor"][: len(messages.SENSOR_NAMES)] = [getattr(scene, name) for name in messages.SENSOR_NAMES]
+    if found is not None:
+        numbers = astuple(found)
+        columns["scene"], layout = np.full(len(belief.angle), np.nan), layout + messages.SCENE_LAYOUT
+        columns["scene"][: len(numbers)] = numbers
     return _cloud(layout, columns, header)
 
 
@@ -93,20 +101,24 @@ def _check_columns(belief: SurfaceBelief) -> FloatArray:
     return columns
 
 
-def candidates_to_msg(decision: Decision, header: Header) -> PointCloud2:
-    """Build the `candidates` cloud: one point per candidate view, at its position."""
+def candidates_to_msg(decision: Decision, header: Header, centre: tuple[float, float] = (0.0, 0.0)) -> PointCloud2:
+    """Build the `candidates` cloud: one point per candidate view, at its position; their `centre` in metres."""
     x, y = decision.candidates.position
     columns = {
-        "x": x, "y": y, "angle": decision.candidates.view_angle, "utility": decision.utilities, "cost": decision.costs,
+        "x": x + centre[0], "y": y + centre[1], "angle": decision.candidates.view_angle,
+        "utility": decision.utilities, "cost": decision.costs,
         "feasible": decision.feasible, "excluded": decision.excluded,
     }
     return _cloud(messages.CANDIDATES_LAYOUT + messages.EXCLUDED_LAYOUT, columns, header)
 
 
-def contour_to_msg(angle: FloatArray, radius: FloatArray, header: Header) -> PointCloud2:
-    """Build the `ground_truth/surface` cloud from polar angles and radii, shape (P,) each."""
+def contour_to_msg(
+    angle: FloatArray, radius: FloatArray, header: Header, centre: tuple[float, float] = (0.0, 0.0)
+) -> PointCloud2:
+    """Build the `ground_truth/surface` cloud from polar angles and radii, shape (P,) each, about a `centre`, metres."""
     x, y = polar_to_cartesian(angle, radius)
-    return _cloud(messages.CONTOUR_LAYOUT, {"x": x, "y": y, "angle": angle, "radius": radius}, header)
+    columns = {"x": x + centre[0], "y": y + centre[1]}
+    return _cloud(messages.CONTOUR_LAYOUT, {**columns, "angle": angle, "radius": radius}, header)
 
 
 def _cloud(layout: list[tuple[str, str]], columns: dict[str, np.ndarray], header: Header) -> PointCloud2:

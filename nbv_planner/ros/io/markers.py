@@ -23,7 +23,7 @@ from nbv_planner.episode.messages import Candidates, candidates_from_msg, check_
 from nbv_planner.geometry import FloatArray, polar_to_cartesian
 from nbv_planner.mapping.belief import Measurements, SurfaceBelief
 from nbv_planner.report import colors
-from nbv_planner.report.outlines import camera_outline, close_belief, cone_outline
+from nbv_planner.report.outlines import ClosedBelief, camera_outline, close_belief, cone_outline
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.node import BaseNode
 from nbv_planner.world.pose import CameraPose
@@ -64,20 +64,20 @@ def scene_markers(content: SceneContent, header: Header) -> MarkerArray:
     return MarkerArray(markers=markers)
 
 
-def _band(curve: SurfaceBelief, scene: Scene) -> Marker:
+def _band(curve: ClosedBelief, scene: Scene) -> Marker:
     """The confidence band as a filled ring: two triangles between neighbouring angles.
 
     A negative bound lies at the centre, so that no triangle reaches to the far side.
     """
-    inner, outer = _places(curve.angle, curve.lower), _places(curve.angle, curve.upper)
+    inner, outer = curve.places(curve.lower), curve.places(curve.upper)
     # Counter-clockwise seen from above.
     corners = np.stack([inner[:-1], outer[:-1], outer[1:], inner[:-1], outer[1:], inner[1:]], axis=1)
     return _marker(Marker.TRIANGLE_LIST, (1.0, 1.0, 1.0), _color(colors.BAND, 0.35), corners.reshape(-1, 2))
 
 
-def _mean(curve: SurfaceBelief, scene: Scene) -> Marker:
+def _mean(curve: ClosedBelief, scene: Scene) -> Marker:
     width = 0.005 * scene.view_distance
-    return _marker(Marker.LINE_STRIP, (width, 0.0, 0.0), _color(colors.MEAN), _places(curve.angle, curve.mean))
+    return _marker(Marker.LINE_STRIP, (width, 0.0, 0.0), _color(colors.MEAN), curve.places(curve.mean))
 
 
 def _hits(hits: Measurements, scene: Scene) -> Marker:

@@ -166,6 +166,7 @@ def iteration_values(session: PlanningSession, goal: Goal, view_distance: float)
         "round": goal.round, "decided_by": decision.decided_by, "goal_stamp": goal.stamp,
         "view_angle": decision.view_angle,
         **decision.view.off_circle(view_distance),
+        **({} if session.found is None else {"centre_x": session.found.x, "centre_y": session.found.y}),
         "utility": decision.utility, "score": decision.score, "runner_up": decision.runner_up,
         "margin": decision.margin, "cost": decision.utility - decision.score,
         "candidates": len(decision.candidates), "feasible_candidates": int(decision.feasible.sum()),

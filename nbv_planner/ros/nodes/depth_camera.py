@@ -26,7 +26,7 @@ from nbv_planner.ros.io import conversions
 from nbv_planner.world.objects import parse_object, surface_points
 from nbv_planner.world.pose import View
 from nbv_planner.world.scene import Scene
-from nbv_planner.world.simulated_camera import MotionSettings, SensorSettings, SimulatedCamera
+from nbv_planner.world.simulated_camera import MotionSettings, SensorSettings, SimulatedCamera, WorldSettings
 
 _FILES = ("file", "spline")
 _NO_FILE = "object: an object out of a file can be given at start only, not by a message"
@@ -48,7 +48,8 @@ class DepthCamera(BaseNode):
         self.motion = read_settings(self, MotionSettings)
         self.parameters = read_settings(self, DepthCameraParameters)
         shape = parse_object(self.parameters.object, self.scene)
-        self.camera = SimulatedCamera(shape, self.scene, read_settings(self, SensorSettings))
+        world = read_settings(self, WorldSettings)
+        self.camera = SimulatedCamera(shape, self.scene, read_settings(self, SensorSettings), world)
         self._stand_at_start()
         self._keeper = StateKeeper(self, "simulated camera", StateFile, self.scene)
         self._keeper.restore(self._resume)
@@ -59,7 +60,8 @@ class DepthCamera(BaseNode):
         self.listen(PoseStamped, "goal_pose", self.on_goal, qos.reliable())
         points = surface_points(shape, self.scene.pixel_size)
         frame = self.header(self.parameters.object_frame)
-        self._truth.publish(conversions.contour_to_msg(points.angle, points.radius, frame))
+        centre = (world.object_x, world.object_y)
+        self._truth.publish(conversions.contour_to_msg(points.angle, points.radius, frame, centre))
         self.create_timer(1.0 / self.motion.scan_rate, self.on_timer)
 
     def _publisher_of_transforms(self) -> Any:

@@ -21,6 +21,7 @@ from std_srvs.srv import SetBool, Trigger
 from nbv_planner.episode.messages import (
     belief_from_msg,
     check_frame,
+    found_from_msg,
     pose_from_msg,
     prior_from_msg,
     sensor_from_msg,
@@ -31,12 +32,12 @@ from nbv_planner.episode.preflight import Verdict, age_row, pose_rows
 from nbv_planner.errors import InputRejectedError, SettingError, StateFileError
 from nbv_planner.mapping.matching import ArrivalSettings
 from nbv_planner.mapping.saved import SavedState
-from nbv_planner.planning.episode_memory import Goal, GoalReminder, SurfaceOrigin, Target
+from nbv_planner.planning.episode_memory import Goal, GoalReminder, SurfaceOrigin, Target, found_from_state
 from nbv_planner.planning.planners import Planner, PlannerSettings, planner_named
 from nbv_planner.planning.session import Answer, PlanningSession, Question, Ranking, SessionSettings
 from nbv_planner.planning.shapes.sampler import PriorSettings
 from nbv_planner.planning.termination import TerminationMonitor, TerminationSettings, termination_monitor
-from nbv_planner.planning.view_space import CircleViewSpace, ViewSpaceSettings, check_view_angles
+from nbv_planner.planning.view_space import CircleViewSpace, FoundViewSpace, ViewSpaceSettings, check_view_angles
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.node import BaseNode, finish
 from nbv_planner.ros.core.node_parameters import changed_settings, read_settings
@@ -45,7 +46,8 @@ from nbv_planner.ros.io import conversions
 from nbv_planner.ros.io.robot import ACTION, GoalAction, TransformPoses, navigate_to_pose
 from nbv_planner.ros.io.status import RunInfo, StatusReport, iteration_values, plotted_values, ranking_words, summary
 from nbv_planner.world.pose import CameraPose, PoseSettings, Views
-from nbv_planner.world.scene import Scene, check_proportions
+from nbv_planner.world.scale import at_found, rescaled
+from nbv_planner.world.scene import FoundScene, Scene, centre_of, check_proportions
 
 T = TypeVar("T")
 # Seconds for which the last status stays available before the process ends.
@@ -149,12 +151,14 @@ class NbvPlannerNode(BaseNode):
         now, saved_at = self.now_ns(), state.values.get("saved_at")
         if type(saved_at) is int and 0 < now < saved_at:  # 0: no time of a simulation has been received yet
             raise StateFileError("clock", f"it was saved {(saved_at - now) * 1e-9:.1f} s from now, by another clock")
-        before = self._views
-        self._use_views(state.values.get("view_angles", before.view_angles))  # none in states of older versions
+        before, found = self._views, self.session.found
+        self._refer(found_from_state(state.values.get("found")))
         try:
+            self._use_views(state.values.get("view_angles", before.view_angles))  # none in states of older versions
             self.session.restore(state.values, state.arrays)
         except StateFileError:
             self._use_views(before.view_angles)
+            self._refer(found)
             raise
         if self._views != before:
             self.set_parameters([Parameter("view_angles", value=list(self._views.view_angles))])
@@ -180,30 +184,42 @@ class NbvPlannerNode(BaseNode):
             self._send(goal)
             self.advance()
 
-    def _deciders(self) -> tuple[Planner, TerminationMonitor]:
-        """Build planner and monitor for the prior, without the true object, which a robot does not know."""
+    def _deciders(self, found: FoundScene | None = None) -> tuple[Planner, TerminationMonitor]:
+        """Build planner and monitor for the prior, without the true object, which a robot does not know.
+
+        Where the scene was `found`, lengths in proportion to the object are in proportion to what was.
+        """
         check_proportions(self.scene, read_settings(self, PlannerSettings), read_settings(self, TerminationSettings))
-        views = CircleViewSpace(self._views, self.scene.view_distance)
+        scene = self.scene if found is None else at_found(self.scene, found)
+        circle = CircleViewSpace(self._views, scene.view_distance)
+        views = circle if found is None else FoundViewSpace(self._views, found)
+        settings, limits = (
+            rescaled(read_settings(self, cls), self.scene, scene) for cls in (PlannerSettings, TerminationSettings)
+        )
         try:
-            planner = planner_named(read_settings(self, PlannerSettings), self.scene, views, prior=self._prior.prior())
+            planner = planner_named(settings, scene, views, prior=self._prior.prior())
         except SettingError as error:
             raise SettingError(f"{self.get_name()}: {error}") from error
-        limits = read_settings(self, TerminationSettings)
-        return planner, termination_monitor(limits, planner.settings, self.scene, self._prior.prior())
+        return planner, termination_monitor(limits, planner.settings, scene, self._prior.prior())
+
+    def _refer(self, found: FoundScene | None) -> None:
+        """Continue about the centre of what was found."""
+        if found != self.session.found:
+            self.session.refer(found, *self._deciders(found))
 
     def _use_prior(self) -> None:
         """Switch to the mapper's prior once a surface message contains it."""
         prior = self.session.origin and self.session.origin.prior
         if prior is not None and prior != self._prior:
             self._prior = prior
-            self.session.use(*self._deciders())
+            self.session.use(*self._deciders(self.session.found))
 
     def _use_views(self, angles: Sequence[float]) -> None:
         """Switch to the listed candidates, if they are others; an error changes nothing."""
         before, self._views = self._views, dataclasses.replace(self._views, view_angles=angles)
         try:
             if self._views != before:
-                self.session.use(*self._deciders(), new_views=True)
+                self.session.use(*self._deciders(self.session.found), new_views=True)
                 self._kept = ()
         except SettingError:
             self._views = before
@@ -214,7 +230,7 @@ class NbvPlannerNode(BaseNode):
         scene = self.derive(self.scene, self.not_given(sensor), "not given, so as the mapper says")
         if scene != self.scene:
             self.scene = scene
-            self.session.use(*self._deciders())
+            self.session.use(*self._deciders(self.session.found))
 
     def _open_topics(self) -> None:
         self._goal = self.advertise(PoseStamped, "goal_pose", qos.reliable())
@@ -245,6 +261,14 @@ class NbvPlannerNode(BaseNode):
         if self.session.draws_shapes and (belief.evidence is None or origin.prior is None):
             lacking = "evidence" if belief.evidence is None else "prior"
             raise InputRejectedError("evidence", f"the surface has no {lacking}, which EMC, rollout and certify need")
+        found = found_from_msg(msg)
+        if found != self.session.found:
+            if found is None and self.session.visited:
+                raise InputRejectedError("scene", "the surface is of a mapper that takes the scene for known")
+            if self.session.origin is not None:  # the prior is in proportion to what was found
+                self.session.origin = dataclasses.replace(self.session.origin, prior=origin.prior)
+            self._prior = origin.prior or self._prior
+            self._refer(found)
         lost = self.session.take_surface(belief, stamp, origin)
         self._use_prior()
         self._use_sensor(sensor)
@@ -261,7 +285,8 @@ class NbvPlannerNode(BaseNode):
 
     def _take_pose(self, pose: CameraPose, stamp: int) -> None:
         """Receive a pose of the camera, made at `stamp` (nanoseconds)."""
-        self.session.inputs.pose, self.session.inputs.pose_stamp = pose, stamp
+        here = pose.relative_to(*centre_of(self.session.found))
+        self.session.inputs.pose, self.session.inputs.pose_stamp = here, stamp
         if not self.session.visited and self.session.goal is None:
             self._heard.append((time.monotonic(), (self.now_ns() - stamp) * 1e-9, pose))
 
@@ -270,7 +295,8 @@ class NbvPlannerNode(BaseNode):
         try:
             if not self.active:
                 raise ValueError(self.resting())
-            views = Views.on_circle(check_view_angles("rank", msg.data), self.scene.view_distance)
+            circle = (self.session.found or self.scene).view_distance
+            views = Views.on_circle(check_view_angles("rank", msg.data), circle)
             question = self.session.ask(self.now_ns())
         except ValueError as error:
             self._answer_ranking(error)
@@ -370,7 +396,8 @@ class NbvPlannerNode(BaseNode):
             self._robot.send(target.stamp, pose)
         if isinstance(target, Goal):
             header = self.header(self.parameters.object_frame, target.stamp)
-            self._candidates.publish(conversions.candidates_to_msg(target.decision, header))
+            centre = centre_of(self.session.found)
+            self._candidates.publish(conversions.candidates_to_msg(target.decision, header, centre))
             values = iteration_values(self.session, target, self.scene.view_distance)
             decision = target.decision
             message = f"view {target.round} at {decision.view_angle:.4f} rad, decided by {decision.decided_by}"
@@ -379,7 +406,8 @@ class NbvPlannerNode(BaseNode):
 
     def _goal_message(self, target: Target) -> PoseStamped:
         header = self.header(self.parameters.object_frame, target.stamp)
-        return conversions.pose_to_msg(self.poses.carrier(target.pose), header)
+        x, y = centre_of(self.session.found)
+        return conversions.pose_to_msg(self.poses.carrier(target.pose.relative_to(-x, -y)), header)
 
     def on_goal_failed(self, stamp: int, words: str) -> None:
         """Retry or choose another view, since the robot does not reach its goal."""
@@ -430,6 +458,8 @@ class NbvPlannerNode(BaseNode):
 
     def _check_start(self) -> None:
         """Log what the checks of the poses warn of, and refuse what makes an episode impossible (ValueError)."""
+        if self.session.found is not None:  # the declared view circle is not that of an unknown scene
+            return
         recent = [entry for entry in self._heard if time.monotonic() - entry[0] < _JUDGED]
         rows = pose_rows([pose for _, _, pose in recent], self.scene, self._views, read_settings(self, ArrivalSettings))
         if recent:

@@ -25,6 +25,7 @@ from nbv_planner.mapping.checks import CheckSettings, Level
 from nbv_planner.mapping.checks.model_checks import ModelChecks
 from nbv_planner.mapping.mapper import MapperSettings
 from nbv_planner.mapping.matching import ArrivalSettings, MatchedScan, MatchingSettings, ScanMatcher
+from nbv_planner.mapping.object_search import Search, SearchingMapping, SearchSettings
 from nbv_planner.mapping.robust_fit import RobustSettings
 from nbv_planner.mapping.saved import KIND, SavedState, SurfaceMap, map_from_state
 from nbv_planner.mapping.scans import MeasurementSettings, ScanMapping
@@ -39,9 +40,9 @@ from nbv_planner.ros.io.markers import MarkerPublisher
 from nbv_planner.ros.io.outline_output import OutlineOutput
 from nbv_planner.ros.io.robot import TransformPoses
 from nbv_planner.world.pose import PoseSettings
-from nbv_planner.world.scale import said_by
+from nbv_planner.world.scale import at_found, rescaled, said_by
 from nbv_planner.world.scan import Scan
-from nbv_planner.world.scene import Scene, check_proportions
+from nbv_planner.world.scene import FoundScene, Scene, check_proportions
 
 # Seconds after which scans without a new view are saved too.
 _SAVE_AGAIN = 1.0
@@ -98,9 +99,9 @@ class SurfaceMapperNode(BaseNode):
         self._mapper_settings = read_settings(self, MapperSettings)
         check_prior_mean(self._mapper_settings, self.scene)
         check_proportions(self.scene, read_settings(self, KernelSettings), self.measurement)
+        self._search = read_settings(self, SearchSettings)
         self._robust, self._checks = read_settings(self, RobustSettings), read_settings(self, CheckSettings)
         self._prior = read_settings(self, PriorSettings)
-        self._kernel = self._prior.build()
         matching = read_settings(self, MatchingSettings)
         self.poses = read_settings(self, PoseSettings)
         self._transforms = None if self.poses.pose_source != "tf" else TransformPoses(
@@ -110,7 +111,7 @@ class SurfaceMapperNode(BaseNode):
         self._queue_size = matching.queue_size
         self._keeper = StateKeeper(
             self, KIND, MapFile, self.scene, read_settings(self, KernelSettings), self._mapper_settings,
-            self.measurement, self._robust,
+            self.measurement, self._robust, *([self._search] if self._search.unknown else []),
         )
         self._begin()
         self._open_topics()
@@ -147,13 +148,24 @@ class SurfaceMapperNode(BaseNode):
         self.mapper = known.mapper.copy()
         self.markers.reset()
         self.outline.reset()
-        self.markers.add_hits(self.mapper.model.measurements)
+        self._hits_about = self.mapper.belief().centre
+        self.markers.add_hits(self.mapper.model.measurements.moved(*self._hits_about))
 
     def _blank(self) -> ScanMapping:
         """A mapping without a scan."""
-        model = mapper_for(self._kernel, self._mapper_settings, self._robust)
-        checks = ModelChecks(self.scene, self.measurement.noise, self._checks, robust=self._robust.robust)
-        return ScanMapping(model, self.scene, self.measurement, checks)
+        if self._search.unknown:
+            return SearchingMapping(Search(self._search, self.scene, self.measurement.noise), self._mapping_at)
+        return self._mapping_at(None)
+
+    def _mapping_at(self, found: FoundScene | None) -> ScanMapping:
+        """A mapping without a scan about what was found, its lengths in proportion to the object."""
+        scene = self.scene if found is None else at_found(self.scene, found)
+        prior, settings, measurement = (
+            rescaled(one, self.scene, scene) for one in (self._prior, self._mapper_settings, self.measurement)
+        )
+        model = mapper_for(prior.build(), settings, self._robust)
+        checks = ModelChecks(scene, measurement.noise, self._checks, robust=self._robust.robust)
+        return ScanMapping(model, scene, measurement, checks)
 
     def _begin(self) -> None:
         """Start from the prior. A running update keeps the old model, and its result is discarded."""
@@ -165,6 +177,8 @@ class SurfaceMapperNode(BaseNode):
         self._last: Update | None = None
         self._unpublished: Update | None = None
         self._updates = 0
+        self._said: FoundScene | None = None
+        self._hits_about = (0.0, 0.0)
 
     def _open_topics(self) -> None:
         self._surface = self.advertise(PointCloud2, "surface", qos.latched())
@@ -195,8 +209,11 @@ class SurfaceMapperNode(BaseNode):
         if self._header_read:
             return
         self._header_read = True
-        found, unknown = said_by(scan, self.scene)
+        searching = isinstance(self.mapper, SearchingMapping)
+        found, unknown = said_by(scan, at_found(self.scene, self.mapper.found) if searching else self.scene)
         self.scene = self.derive(self.scene, self.not_given(found), "not given, so as the scans say")
+        if searching and not self._known.scans:  # from how far it looks depends on the sensor
+            self._begin()
         self.mapper.use(self.scene)
         self.markers.show(scene=self.scene)
         if missing := ", ".join(f"{name} {getattr(self.scene, name):g}" for name in unknown):
@@ -349,8 +366,15 @@ class SurfaceMapperNode(BaseNode):
             self._updates += 1
             self._keeper.took(update.unsaved)
             self._publish()
-            self.markers.add_hits(update.hits)
+            self._show_hits(update)
         self._update()
+
+    def _show_hits(self, update: Update) -> None:
+        """Show the new hits; all of them where they have been mapped about another centre."""
+        if update.belief.centre != self._hits_about:
+            self._hits_about = update.belief.centre
+            self.markers.show(hits=None)
+        self.markers.add_hits(update.hits.moved(*update.belief.centre))
 
     def _count_beams(self, update: Update) -> None:
         """Count the skipped beams, and warn of returns where the object cannot be; missing returns are normal."""
@@ -368,10 +392,23 @@ class SurfaceMapperNode(BaseNode):
         if self._unpublished is None or not self.active:
             return
         update, self._unpublished = self._unpublished, None
-        header = self.header(self.parameters.object_frame, update.known.stamp)
-        self._surface.publish(conversions.belief_to_msg(update.belief, header, self._prior, self.scene))
+        header, prior, found = self.header(self.parameters.object_frame, update.known.stamp), self._prior, None
+        if isinstance(update.known.mapper, SearchingMapping):
+            found = update.known.mapper.found
+            prior = rescaled(prior, self.scene, at_found(self.scene, found))
+            self._say(found, update.dropped.get("background", 0))
+        self._surface.publish(conversions.belief_to_msg(update.belief, header, prior, self.scene, found))
         self.markers.show(belief=update.belief)
         self.outline.show(update.belief, update.known.stamp, update.scans)
+
+    def _say(self, found: FoundScene, background: int) -> None:
+        """Log what was found if it has changed, and that something else is in view."""
+        if found.views and (self._said is None or not found.same_as(self._said)):
+            self.get_logger().info(f"{found.words}; found by {found.views} scans, all mapped about it")
+            self._said = found
+        if background:
+            words = f"{background} beams end on something else than the object nearest to the given point"
+            self.warn_now_and_then("beam.background", words)
 
     def diagnosis(self) -> tuple[bytes, str, dict[str, object]]:
         """Which input is missing, what was dropped, how long an update took."""
@@ -383,6 +420,7 @@ class SurfaceMapperNode(BaseNode):
             "measurements": last.measurements if last else 0, "views": self._known.views, "scans": self._known.scans,
             "scans_waiting": len(self._waiting), "updates": self._updates,
             "update_milliseconds": last.milliseconds if last else 0.0, "solver": self.mapper.model.solver,
+            **(_centre(self._known.mapper.found) if isinstance(self._known.mapper, SearchingMapping) else {}),
             **self._keeper.diagnosis(), **{f"check.{check.name}": check.score for check in checks},
         }
         missing = self.inputs.missing("scan", "camera_pose")
@@ -394,3 +432,7 @@ class SurfaceMapperNode(BaseNode):
         if doubts:
             return DiagnosticStatus.WARN, "; ".join(["mapping", *doubts]), values
         return DiagnosticStatus.OK, "mapping", values
+
+
+def _centre(found: FoundScene) -> dict[str, object]:
+    return {f"found.{name}": number for name, number in dataclasses.asdict(found).items()}

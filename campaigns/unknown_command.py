@@ -1,0 +1,203 @@
+"""Run episodes with the object in an unknown place and of unknown size, and compare them with the known scene.
+
+Each draw moves the object by up to 30 % of its greatest radius R about its own centre (uniform in the disc), and
+states a radius between R/2 and 2 R (uniform in the logarithm). The other half of the pair is the same object, sensor
+noise and seed with centre, bounds and view circle declared. Both end at 95 % true coverage or after 40 views: what is
+compared is the number of views, not the termination. A run *fails* if it does not reach 95 %, if the camera was sent to
+where the object is, or with an error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import csv
+import dataclasses
+import io
+import math
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from campaigns.scenarios import PLANNERS
+from nbv_planner.cli.options import add_workers, one_of, whole_number
+from nbv_planner.cli.output import ProgressLine
+from nbv_planner.episode.parameter_files import load_parameters, shared_file
+from nbv_planner.episode.parameters import EpisodeConfig, config_from_parameters
+from nbv_planner.episode.records import FULL_ENOUGH, write_whole
+from nbv_planner.episode.simulation import Simulation
+from nbv_planner.experiments.cases import prepare_worker
+from nbv_planner.experiments.runner import in_workers
+from nbv_planner.experiments.statistics import object_interval
+from nbv_planner.geometry import TWO_PI
+from nbv_planner.mapping.object_search import SearchSettings
+from nbv_planner.world.objects import OBJECT_SETS, parse_object
+from nbv_planner.world.simulated_camera import WorldSettings
+
+SETS = {"tuning": ("random_tuning",), "test": ("thesis", "random_test")}
+"""Sets of objects by half: parameters may be chosen by the first one."""
+ROWS_FILE = "unknown.csv"
+_OFF, _FACTOR = 0.3, 2.0
+_ERROR = "ERROR"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One draw: an object, where it stands and what is stated, and with which planner."""
+
+    object: str
+    draw: int
+    planner: str
+
+    def world(self, base: EpisodeConfig) -> tuple[WorldSettings, float, float]:
+        """Where the object stands, its greatest radius, and the stated one, metres."""
+        rng = np.random.default_rng([self.draw, *self.object.encode()])
+        shape = parse_object(self.object, base.scene)
+        radius = float(shape.radius(np.union1d(np.arange(3600) * (TWO_PI / 3600), shape.corners())).max())
+        away, angle = _OFF * radius * math.sqrt(rng.random()), rng.uniform(0.0, TWO_PI)
+        stated = radius * math.exp(rng.uniform(-math.log(_FACTOR), math.log(_FACTOR)))
+        return WorldSettings(object_x=away * math.cos(angle), object_y=away * math.sin(angle)), radius, stated
+
+
+@dataclass(frozen=True)
+class PairRow:
+    """What became of a pair; lengths in greatest radii of the object."""
+
+    object: str
+    draw: int
+    offset: float
+    stated: float
+    known: int
+    known_coverage: float
+    unknown: int
+    coverage: float
+    approaches: int
+    centre_error: float
+    radius_max: float
+    inside: int
+    reason: str
+    seconds: float
+
+    @property
+    def failed(self) -> bool:
+        """Whether the unknown scene was not reconstructed, or not safely."""
+        return self.reason.startswith(_ERROR) or self.coverage < FULL_ENOUGH or self.inside > 0
+
+
+def compare(pair: Pair) -> PairRow:
+    """Run both episodes of a pair."""
+    prepare_worker()
+    started = time.process_time()
+    parameters = load_parameters(shared_file("config/simulation.yaml"))
+    base = config_from_parameters(parameters, object=pair.object, protocol="sensor")
+    base = dataclasses.replace(
+        base, stop_at_coverage=FULL_ENOUGH, sensor=dataclasses.replace(base.sensor, seed=pair.draw),
+        planner=dataclasses.replace(base.planner, planner_seed=pair.draw, **PLANNERS[pair.planner]),
+        termination=dataclasses.replace(base.termination, certify=False, band_tolerance=1e-9, stall_views=0),
+    )
+    world, radius, stated = pair.world(base)
+    search = SearchSettings(scene="unknown", rough_radius=stated)
+    known, _ = _episode(base)
+    found, reason = _episode(dataclasses.replace(base, world=world, search=search))
+    seen = found.found
+    assert seen is not None
+    apart = math.hypot(seen.x - world.object_x, seen.y - world.object_y)
+    return PairRow(
+        pair.object, pair.draw, math.hypot(world.object_x, world.object_y) / radius, stated / radius,
+        len(known.judge.views), known.judge.coverage, len(found.judge.views), found.judge.coverage,
+        len(found.approaches), apart / radius, seen.radius_max / radius, _inside(found, world), reason,
+        time.process_time() - started,
+    )
+
+
+def _episode(config: EpisodeConfig) -> tuple[Simulation, str]:
+    simulation = Simulation(config)
+    episode = simulation.run()
+    while True:
+        try:
+            next(episode)
+        except StopIteration as end:
+            return simulation, end.value.reason.value
+        except Exception as error:  # a defect, to be counted and shown
+            return simulation, f"{_ERROR}: {type(error).__name__}: {error}"
+
+
+def _inside(simulation: Simulation, world: WorldSettings) -> int:
+    """How many poses of the camera lie within the object."""
+    poses = [pose.relative_to(world.object_x, world.object_y) for pose in simulation.poses]
+    shape = parse_object(simulation.config.object, simulation.config.scene)
+    return sum(math.hypot(pose.x, pose.y) <= float(shape.radius(pose.view_angle)) for pose in poses)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument("--half", type=one_of("half", tuple(SETS)), default="test", metavar="NAME",
+                        help="tuning or test (default: test)")
+    parser.add_argument("--planner", type=one_of("planner", tuple(PLANNERS)), default="rollout", metavar="NAME",
+                        help=f"of {', '.join(PLANNERS)} (default: rollout)")
+    parser.add_argument("--draws", type=whole_number(1), default=5, metavar="N",
+                        help="draws of place and size for each object (default: 5)")
+    parser.add_argument("--out", metavar="DIR", required=True, help="results folder; finished pairs in it are kept")
+    add_workers(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the subcommand."""
+    place = Path(arguments.out, ROWS_FILE)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    rows = {(row.object, row.draw): row for row in _read(place)}
+    objects = [(name, text) for name in SETS[arguments.half] for text in OBJECT_SETS[name]]
+    pairs = [Pair(text, draw, arguments.planner) for draw in range(arguments.draws) for _, text in objects]
+    left = [pair for pair in pairs if (pair.object, pair.draw) not in rows]
+    progress = ProgressLine(len(left), "pairs")
+    with contextlib.closing(in_workers(compare, left, arguments.workers)) as results:
+        for number, row in enumerate(results, start=1):
+            rows[row.object, row.draw] = row
+            write_whole(place, _as_csv(rows.values()))
+            progress.show(number, "")
+    if left:
+        progress.end()
+    for name in SETS[arguments.half]:
+        print(summary(name, [row for row in rows.values() if row.object in OBJECT_SETS[name]]))
+    print(summary("all", list(rows.values())))
+    for row in rows.values():
+        if row.failed:
+            print(f"failed: {row}")
+    return 1 if any(row.failed for row in rows.values()) else 0
+
+
+def summary(name: str, rows: Sequence[PairRow]) -> str:
+    """Mean numbers of views, their ratio with its interval over objects, approaches and failures."""
+    known, unknown = (np.array([getattr(row, which) for row in rows], dtype=float) for which in ("known", "unknown"))
+    with_approaches = unknown + [row.approaches for row in rows]
+    # Of the ratio of means: that of the residuals u - q k, which are 0 on average, over the mean of k.
+    ratio = unknown.mean() / known.mean()
+    rest = {(row.object, row.draw): (row.unknown - ratio * row.known) / known.mean() for row in rows}
+    interval, each = object_interval(rest), np.mean(unknown / known)
+    return (
+        f"{name}: {len(rows)} pairs, views known {known.mean():.2f}, unknown {unknown.mean():.2f}, ratio {ratio:.3f} "
+        f"[{ratio + interval.low:.3f}, {ratio + interval.high:.3f}], mean of ratios {each:.3f}; with approaches "
+        f"{with_approaches.mean():.2f}, ratio {with_approaches.mean() / known.mean():.3f}; "
+        f"{sum(row.failed for row in rows)} failed (known {sum(row.known_coverage < FULL_ENOUGH for row in rows)})"
+    )
+
+
+def _as_csv(rows: Iterable[PairRow]) -> str:
+    text = io.StringIO()
+    names = [field.name for field in dataclasses.fields(PairRow)]
+    writer = csv.DictWriter(text, names, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(dataclasses.asdict(row) for row in rows)
+    return text.getvalue()
+
+
+def _read(place: Path) -> list[PairRow]:
+    if not place.exists():
+        return []
+    kinds = {field.name: {"str": str, "int": int, "float": float}[str(field.type)] for field in
+             dataclasses.fields(PairRow)}
+    with place.open(encoding="utf-8", newline="") as lines:
+        return [PairRow(**{name: kinds[name](value) for name, value in row.items()}) for row in csv.DictReader(lines)]

@@ -1,0 +1,140 @@
+"""Whole episodes in which place and size of the object are not known, without ROS."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+
+import numpy as np
+import pytest
+from episodes import end_of
+
+from nbv_planner.episode.parameters import EpisodeConfig
+from nbv_planner.episode.simulation import Simulation
+from nbv_planner.errors import SettingError
+from nbv_planner.geometry import TWO_PI
+from nbv_planner.mapping.object_search import SearchSettings
+from nbv_planner.planning.planners import PlannerSettings
+from nbv_planner.planning.termination import TerminationReason
+from nbv_planner.world.objects import parse_object
+from nbv_planner.world.pose import CameraPose
+from nbv_planner.world.scale import scaled
+from nbv_planner.world.simulated_camera import SensorSettings, WorldSettings
+
+PLAIN = PlannerSettings(planner="greedy", objective="U")
+
+
+def unknown(text: str, stated: float, world: WorldSettings, **changes) -> EpisodeConfig:
+    return EpisodeConfig(
+        object=text, search=SearchSettings(scene="unknown", rough_radius=stated), world=world, stop_at_coverage=0.95,
+        planner=PLAIN, sensor=SensorSettings(noise_std=0.05), **changes,
+    )
+
+
+def depth_inside(simulation: Simulation) -> float:
+    """How far within the object the camera has been at most, metres; negative outside."""
+    world, shape = simulation.config.world, parse_object(simulation.config.object, simulation.config.scene)
+    poses = [pose.relative_to(world.object_x, world.object_y) for pose in simulation.poses]
+    return max(float(shape.radius(pose.view_angle)) - math.hypot(pose.x, pose.y) for pose in poses)
+
+
+@pytest.mark.parametrize("text", ["ellipse:a=6,b=4", "square:width=6", "flower:frequency=3,amplitude=1"])
+@pytest.mark.parametrize("factor", [0.5, 1.0, 2.0])
+def test_a_wrong_centre_and_a_wrong_size_are_found_out(text, factor):
+    world = WorldSettings(object_x=1.2, object_y=-1.0)
+    simulation = Simulation(unknown(text, factor * 6.0, world))
+    assert end_of(simulation).reason is TerminationReason.COMPLETE
+    assert depth_inside(simulation) < 0.0
+    assert len(simulation.poses) == len(simulation.judge.steps) + len(simulation.approaches)
+    found = simulation.found
+    assert found is not None
+    assert found.radius_max > 0.9 * np.max(simulation.judge.shape.radius(np.linspace(0.0, TWO_PI, 360)))
+
+
+def test_the_belief_is_compared_with_the_object_about_the_centre_found():
+    world = WorldSettings(object_x=1.2, object_y=-1.0)
+    simulation = Simulation(unknown("ellipse:a=6,b=4", 6.0, world))
+    end_of(simulation)
+    assert simulation.judge.steps[-1].belief.centre != (0.0, 0.0)
+    assert simulation.judge.views[-1].rmse is not None
+    assert simulation.judge.views[-1].iou > 0.9
+
+
+@pytest.mark.parametrize("size", [0.01, 100.0])
+def test_the_same_world_at_another_size_takes_the_same_views(size):
+    """Lengths follow from the scene; only rounding differs."""
+    scene = {"radius_max": 8.0 * size}
+    scene |= {"radius_min": 2.0 * size, "view_distance": 10.0 * size}
+    classes = {one.name: type(getattr(EpisodeConfig(), one.name)) for one in dataclasses.fields(EpisodeConfig)}
+    groups = {
+        name: cls(**{k: v for k, v in {**scaled(scene, [cls]), **scene}.items() if k in names(cls)})
+        for name, cls in classes.items() if dataclasses.is_dataclass(cls) and name not in ("search", "world")
+    }
+    world = WorldSettings(object_x=1.2, object_y=-1.0)
+    usual = Simulation(EpisodeConfig(
+        object="square:width=6", search=SearchSettings("unknown", 8.0), world=world, planner=PLAIN, stop_at_coverage=0.9
+    ))
+    groups["planner"] = dataclasses.replace(groups["planner"], planner="greedy", objective="U")
+    other = Simulation(EpisodeConfig(
+        object=f"square:width={6 * size}", search=SearchSettings("unknown", 8.0 * size), stop_at_coverage=0.9,
+        world=WorldSettings(object_x=1.2 * size, object_y=-1.0 * size), **groups,
+    ))
+    assert end_of(usual).reason is end_of(other).reason is TerminationReason.COMPLETE
+    for one, theirs in zip(usual.poses[:4], other.poses[:4], strict=True):
+        assert (theirs.x / size, theirs.y / size) == pytest.approx((one.x, one.y), abs=0.02)
+
+
+def names(cls: type) -> set[str]:
+    return {field.name for field in dataclasses.fields(cls)}
+
+
+def test_another_object_in_view_is_no_part_of_it():
+    world = WorldSettings(1.0, -0.8, other_x=10.5, other_y=0.0, other_radius=2.0)
+    simulation = Simulation(unknown("ellipse:a=5,b=3", 6.0, world))
+    assert end_of(simulation).reason is TerminationReason.COMPLETE
+    assert simulation.found is not None
+    assert simulation.found.radius_max < 8.0
+    assert math.hypot(simulation.found.x - 1.0, simulation.found.y + 0.8) < 1.5
+
+
+def test_one_end_of_a_long_object_is_not_taken_for_the_whole():
+    simulation = Simulation(unknown("flower:frequency=2,amplitude=2.8", 12.0, WorldSettings(object_x=-0.5)))
+    assert end_of(simulation).reason is TerminationReason.COMPLETE
+    assert depth_inside(simulation) < 0.0
+
+
+def test_where_there_is_nothing_the_search_ends_with_words():
+    simulation = Simulation(unknown("square:width=4", 3.0, WorldSettings(object_x=500.0)))
+    ended = end_of(simulation)
+    assert ended.reason is TerminationReason.FAILED
+    assert "40 scans" in ended.detail
+    assert not simulation.judge.steps
+    assert len({(round(pose.x, 3), round(pose.y, 3)) for pose in simulation.approaches}) > 3
+
+
+def test_each_step_of_the_approach_stays_within_what_the_last_scan_showed_to_be_free():
+    simulation = Simulation(unknown("ellipse:a=3,b=2", 6.0, WorldSettings(object_x=0.5)))
+    end_of(simulation)
+    poses = [*simulation.approaches, simulation.poses[len(simulation.approaches)]]
+    assert len(poses) > 1
+    for before, after in itertools.pairwise(poses):
+        assert after.view_angle == pytest.approx(before.view_angle)
+        assert 0.0 < math.hypot(before.x, before.y) - math.hypot(after.x, after.y) < simulation.config.scene.range_max
+
+
+def test_the_thesis_protocol_knows_the_scene():
+    with pytest.raises(SettingError, match="thesis protocol"):
+        Simulation(EpisodeConfig(protocol="thesis", search=SearchSettings(scene="unknown")))
+
+
+def test_a_known_scene_is_not_searched():
+    simulation = Simulation(EpisodeConfig(planner=PLAIN, stop_at_coverage=0.3))
+    end_of(simulation)
+    assert simulation.found is None
+    assert all(step.belief.centre == (0.0, 0.0) for step in simulation.judge.steps)
+
+
+def test_a_pose_in_a_shifted_frame_sees_the_same():
+    pose = CameraPose(3.0, 4.0, 0.5, height=0.2).relative_to(1.0, -1.0)
+    assert (pose.x, pose.y, pose.yaw, pose.height) == (2.0, 5.0, 0.5, 0.2)

@@ -1,0 +1,241 @@
+"""An object of unknown place and size is found from scans, told from others, and mapped as if it had been known."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nbv_planner.episode.parameters import EpisodeConfig
+from nbv_planner.errors import MeasurementError, SettingError
+from nbv_planner.geometry import TWO_PI, polar_to_cartesian
+from nbv_planner.mapping.belief import SurfaceBelief
+from nbv_planner.mapping.matching import MatchedScan
+from nbv_planner.mapping.object_search import SearchingMapping, SearchSettings, fitted_circle, view_distance
+from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
+from nbv_planner.planning.planners import PlannerSettings
+from nbv_planner.report.take_home import OCCUPIED, MapGrid, Outline
+from nbv_planner.world.objects import parse_object
+from nbv_planner.world.pose import CameraPose
+from nbv_planner.world.scale import at_found, rescaled
+from nbv_planner.world.scan import Scan
+from nbv_planner.world.scene import FoundScene, Scene
+from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera, WorldSettings
+
+SCENE = Scene()
+FIELDS = ("angle", "mean", "std", "lower", "upper", "hits")
+ROUND = (0.4, 1.6, 2.8, 4.0, 5.2)
+
+
+def config(stated: float = 8.0, scene: Scene = SCENE) -> EpisodeConfig:
+    return EpisodeConfig(scene=scene, search=SearchSettings(scene="unknown", rough_radius=stated))
+
+
+def looks(world: WorldSettings, angles=ROUND, text: str = "ellipse:a=6,b=4", scene: Scene = SCENE) -> list[MatchedScan]:
+    """Scans from around the place where the object truly is."""
+    camera = SimulatedCamera(parse_object(text, scene), scene, SensorSettings(noise_std=0.05), world)
+    found = []
+    for number, angle in enumerate(angles, start=1):
+        x, y = polar_to_cartesian(angle, scene.view_distance)
+        pose = CameraPose(float(x) + world.object_x, float(y) + world.object_y, angle + math.pi)
+        found.append(MatchedScan(number, camera.scan(pose, number), pose, view=number))
+    return found
+
+
+def mapped(scans: list[MatchedScan], stated: float = 8.0, scene: Scene = SCENE) -> SearchingMapping:
+    mapping = config(stated, scene).scan_mapping()
+    assert isinstance(mapping, SearchingMapping)
+    for number, scan in enumerate(scans):
+        mapping.add([scan], number)
+    return mapping
+
+
+def assert_equal(one: SurfaceBelief, other: SurfaceBelief, tolerance: float = 1e-9) -> None:
+    for name in FIELDS:
+        np.testing.assert_allclose(getattr(one, name), getattr(other, name), atol=tolerance, err_msg=name)
+
+
+places = st.tuples(st.floats(-1.8, 1.8), st.floats(-1.8, 1.8))
+
+
+@settings(max_examples=12, deadline=None)
+@given(place=places, stated=st.floats(3.0, 12.0), count=st.integers(1, 5))
+def test_the_belief_is_that_of_a_mapping_that_knew_the_centre_from_the_start(place, stated, count):
+    scans = looks(WorldSettings(*place), ROUND[:count])
+    mapping = mapped(scans, stated)
+    found = mapping.found
+    known = dataclasses.replace(config(stated), search=SearchSettings()).at(found).scan_mapping()
+    for number, (scan, beside) in enumerate(zip(scans, mapping.background, strict=True)):
+        pose = scan.pose.relative_to(found.x, found.y)
+        known.add([dataclasses.replace(scan, pose=pose, background=beside)], number)
+    assert_equal(mapping.belief(), known.belief())
+    assert mapping.belief().centre == (found.x, found.y)
+
+
+@settings(max_examples=10, deadline=None)
+@given(place=places, stated=st.floats(3.0, 12.0))
+def test_no_view_is_lost_when_the_centre_moves(place, stated):
+    mapping, scans = mapped([], stated), looks(WorldSettings(*place))
+    for number, scan in enumerate(scans, start=1):
+        new = mapping.add([scan], number - 1)
+        assert new.views == 1
+        assert mapping.found.views == number
+        assert not new.dropped.get("outside_bounds", 0) + new.dropped.get("inside_bounds", 0)
+    hits = sum(int(np.isfinite(scan.scan.ranges).sum()) for scan in scans)
+    assert int(mapping.belief().hits.sum()) == hits
+
+
+def test_views_all_around_give_centre_and_bounds():
+    world = WorldSettings(object_x=1.5, object_y=-1.0)
+    found = mapped(looks(world, np.arange(12) * (TWO_PI / 12)), stated=9.0).found
+    assert math.hypot(found.x - 1.5, found.y + 1.0) < 0.3
+    assert 6.0 < found.radius_max < 7.5
+    assert 0.0 < found.radius_min < 4.0
+    assert (found.arc_start, found.arc_end) == (0.0, TWO_PI)
+
+
+@pytest.mark.parametrize("size", [0.01, 1.0, 100.0])
+def test_a_circle_is_found_at_any_scale(size):
+    angle = np.linspace(0.0, TWO_PI, 400, endpoint=False)
+    x, y = polar_to_cartesian(angle, 5.0 * size)
+    centre_x, centre_y, mean = fitted_circle(x + 0.4 * size, y - 0.3 * size, 7.0 * size)
+    assert math.hypot(centre_x - 0.4 * size, centre_y + 0.3 * size) < 0.15 * size  # drawn to the given point
+    assert mean == pytest.approx(5.0 * size, rel=0.01)
+
+
+def test_one_view_leaves_the_far_side_closed():
+    found = mapped(looks(WorldSettings(), ROUND[:1])).found
+    assert found.arc_end - found.arc_start == pytest.approx(math.radians(150.0))
+    assert found.arc_start < ROUND[0] < found.arc_end
+
+
+def test_nothing_hit_comes_closer_on_the_same_ray_by_less_than_is_free():
+    mapping = mapped([])
+    before = mapping.found
+    assert before.views == 0
+    pose = CameraPose(before.view_distance, 0.0, math.pi)
+    empty = Scan(-0.3, 0.01, np.full(61, np.inf), 0.05, 10.0)
+    new = mapping.add([MatchedScan(1, empty, pose, view=1)], 0)
+    assert new.views == 0
+    assert 0.0 < before.view_distance - mapping.found.view_distance < 10.0
+    assert mapping.found.arc_start == mapping.found.arc_end == pytest.approx(0.0)
+
+
+def test_past_the_given_point_the_search_goes_on_from_another_side():
+    mapping = mapped([])
+    empty = Scan(-0.3, 0.01, np.full(61, np.inf), 0.05, 10.0)
+    mapping.add([MatchedScan(1, empty, CameraPose(4.0, 0.0, math.pi), view=1)], 0)
+    assert mapping.found.view_distance == mapped([]).found.view_distance
+    assert mapping.found.arc_start == pytest.approx(TWO_PI / 3.0)
+
+
+def test_the_object_nearest_to_the_given_point_is_chosen():
+    world, wide = WorldSettings(0.5, 0.0, other_x=7.0, other_y=0.0, other_radius=0.8), Scene(field_of_view=1.6)
+    scans = looks(world, 0.2 + np.arange(12) * (TWO_PI / 12), "ellipse:a=4,b=3", wide)
+    mapping = mapped(scans, 6.0, wide)
+    beside = 0
+    for scan, background in zip(scans, mapping.background, strict=True):
+        met = np.isfinite(scan.scan.ranges)
+        x, y = scan.pose.to_world(scan.scan.bearings, np.where(met, scan.scan.ranges, 0.0))
+        other = met & (np.abs(np.hypot(x - 7.0, y) - 0.8) < 0.5)
+        np.testing.assert_array_equal(background, other)
+        beside += int(other.sum())
+    assert beside > 50
+    assert mapping.found.radius_max < 5.5
+
+
+def test_background_is_free_before_it_and_nothing_behind_it():
+    ranges = np.array([np.inf, 7.0, 7.0, 7.0, 3.0])
+    scan, background = Scan(-0.2, 0.1, ranges, 0.05, 10.0), np.array([False, False, True, True, False])
+    found = scan_to_measurements(
+        scan, CameraPose(10.0, 0.0, math.pi), SCENE, MeasurementSettings(noise_std=0.1), background=background
+    )
+    assert found.dropped["background"] == 2
+    assert len(found.measurements) == 1 + int(np.hypot(*scan_point(scan, 4)) <= 9.0)
+    np.testing.assert_allclose(found.free.length[2:4], 7.0 - 0.3)
+    assert not found.free.of_hit[2:4].any()
+
+
+def scan_point(scan: Scan, beam: int) -> tuple[float, float]:
+    x, y = CameraPose(10.0, 0.0, math.pi).to_world(scan.bearings[beam], scan.ranges[beam])
+    return float(x), float(y)
+
+
+def test_saved_and_restored_it_goes_on_bit_for_bit():
+    scans = looks(WorldSettings(object_x=1.0))
+    one, twin = mapped(scans[:3]), mapped([])
+    twin.restore(one.state())
+    assert twin.found == one.found
+    for mapping in (one, twin):
+        mapping.add([scans[3]], 3)
+        mapping.add([scans[4]], 4)
+    assert twin.found == one.found
+    assert_equal(twin.belief(), one.belief(), tolerance=0.0)
+
+
+@pytest.mark.parametrize("spoil", ["found", "scan_0"])
+def test_a_state_that_is_none_changes_nothing(spoil):
+    one, twin = mapped(looks(WorldSettings(), ROUND[:2])), mapped([])
+    before = twin.found
+    for spoilt in (np.full(8, np.nan), np.empty(0)):
+        with pytest.raises(MeasurementError):
+            twin.restore({**one.state(), spoil: spoilt})
+    assert twin.found == before
+    assert not twin.belief().hits.any()
+
+
+def test_a_copy_is_independent():
+    scans = looks(WorldSettings(object_x=1.0))
+    one = mapped(scans[:2])
+    twin, found, hits = one.copy(), one.found, one.belief().hits.sum()
+    twin.add(scans[2:], 2)
+    assert one.found == found
+    assert one.belief().hits.sum() == hits
+    one.reset()
+    assert not one.belief().hits.any()
+    assert twin.found.views == 5
+
+
+@settings(max_examples=50, deadline=None)
+@given(radius=st.floats(0.01, 100.0), near=st.floats(0.0, 1.0), reach=st.floats(0.1, 200.0))
+def test_views_are_taken_from_outside_of_the_bound(radius, near, reach):
+    scene = Scene(radius_min=1e-3, radius_max=1e-2, view_distance=2e-2, range_min=1e-3, range_max=reach)
+    distance = view_distance(radius, near * radius, scene)
+    assert distance > 1.04 * radius
+    assert distance <= max(1.06 * radius, reach + 0.41 * near * radius)
+
+
+def test_lengths_of_the_object_follow_what_was_found_and_those_of_the_sensor_stay():
+    found = FoundScene(1.0, 2.0, 1.0, 4.0, 9.0)
+    scene = at_found(SCENE, found)
+    assert (scene.radius_max, scene.view_distance, scene.pixel_size) == (4.0, 9.0, 0.05)
+    assert scene.sensor == SCENE.sensor
+    measurement = rescaled(MeasurementSettings(), SCENE, scene)
+    assert (measurement.radius_margin, measurement.noise_std) == (0.5, 0.2)
+    assert rescaled(PlannerSettings(), SCENE, scene).prior_kernel_stds == (0.25, 0.5, 1.0)
+
+
+@pytest.mark.parametrize("numbers", [
+    (0.0, 0.0, 2.0, 1.0, 3.0), (0.0, 0.0, 1.0, 2.0, 1.5), (math.nan, 0.0, 1.0, 2.0, 3.0), (0.0, 0.0, 0.0, 2.0, 3.0),
+])
+def test_a_scene_that_cannot_be_is_refused(numbers):
+    with pytest.raises(SettingError, match="no scene"):
+        FoundScene(*numbers)
+
+
+def test_the_outline_and_the_map_are_in_the_frame_of_the_object():
+    mapping = mapped(looks(WorldSettings(object_x=1.5, object_y=-1.0), np.arange(12) * (TWO_PI / 12)))
+    belief = mapping.belief()
+    outline = Outline.of(belief, SCENE)
+    x, y = np.array(outline.points(outline.radius)).T
+    np.testing.assert_allclose((np.mean(x), np.mean(y)), (1.5, -1.0), atol=0.4)
+    grid = MapGrid(SCENE)
+    cells = grid.occupancy(belief, np.zeros(grid.centres[0].shape, dtype=bool))
+    met = cells == OCCUPIED
+    from_true = np.hypot((grid.centres[0][met] - 1.5) / 6.0, (grid.centres[1][met] + 1.0) / 4.0)
+    assert met.sum() > 50
+    assert np.abs(from_true - 1.0).max() < 0.3

@@ -1,0 +1,152 @@
+"""A session whose scene is being found: nothing moves in the world when the centre does, and no view is lost."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from test_session import ENDLESS, SECOND, band, feed
+
+from nbv_planner.errors import StateFileError
+from nbv_planner.mapping.matching import ArrivalSettings
+from nbv_planner.planning.episode_memory import found_from_state
+from nbv_planner.planning.planners import PlannerSettings, planner_named
+from nbv_planner.planning.session import PlanningSession, SessionSettings, State
+from nbv_planner.planning.termination import MOST_APPROACHES, TerminationMonitor, TerminationReason, TerminationSettings
+from nbv_planner.planning.view_space import Exclusion, FoundViewSpace, ViewSpaceSettings
+from nbv_planner.world.pose import CameraPose, View, Views
+from nbv_planner.world.scale import at_found
+from nbv_planner.world.scene import FoundScene, Scene
+
+FOUND = FoundScene(1.0, -0.5, 2.0, 8.0, 10.0, views=1)
+SEARCHING = FoundScene(0.0, 0.0, 2.0, 8.0, 10.0)
+
+
+def deciders(found: FoundScene):
+    views = FoundViewSpace(ViewSpaceSettings(num_views=8), found)
+    planner = planner_named(PlannerSettings(planner="greedy", objective="UP"), at_found(Scene(), found), views)
+    return planner, TerminationMonitor(TerminationSettings(certify=False, **ENDLESS))
+
+
+def session(found: FoundScene = FOUND) -> PlanningSession:
+    run = PlanningSession(*deciders(found), ArrivalSettings(), SessionSettings())
+    run.refer(found, *deciders(found))
+    run.inputs.subscribers = 2
+    feed(run, belief=band(math.pi), belief_stamp=0, pose_angle=0.0, pose_stamp=0)
+    return run
+
+
+def in_the_world(run: PlanningSession, pose: CameraPose) -> tuple[float, float, float]:
+    there = pose.relative_to(-run.found.x, -run.found.y)
+    return there.x, there.y, math.cos(there.yaw)
+
+
+def take(run: PlanningSession, now: int) -> None:
+    run.inputs.pose, run.inputs.pose_stamp = run.goal.pose, now
+    run.update(now)
+    feed(run, belief=band(math.pi), belief_stamp=now)
+    run.update(now + SECOND // 2)
+
+
+@given(x=st.floats(-3.0, 3.0), y=st.floats(-3.0, 3.0), distance=st.floats(8.5, 14.0))
+def test_views_goal_and_pose_stay_where_they_are_in_the_world(x, y, distance):
+    run = session()
+    run.update(SECOND)
+    take(run, 2 * SECOND)
+    run.inputs.pose_stamp, before = 2 * SECOND, [*(view.pose for view in run.visited), run.goal.pose, run.inputs.pose]
+    known = [in_the_world(run, pose) for pose in before]
+    found = FoundScene(x, y, 2.0, 8.0, distance, views=2)
+    run.refer(found, *deciders(found))
+    after = [*(view.pose for view in run.visited), run.goal.pose, run.inputs.pose]
+    assert [in_the_world(run, pose) for pose in after] == [pytest.approx(place, abs=1e-9) for place in known]
+    assert View.of(run.goal.pose).view_angle == pytest.approx(run.goal.decision.view_angle)
+    assert len(run.visited) == 1
+
+
+def test_a_decision_about_the_old_centre_is_not_followed():
+    run = session()
+    question = run.question(SECOND)
+    run.refer(dataclasses.replace(FOUND, x=2.0), *deciders(FOUND))
+    assert run.answer(question, question.decide(), SECOND) is None
+    assert run.state is State.PLANNING
+
+
+def test_a_view_that_was_not_reached_is_left_out_about_the_new_centre():
+    run = session()
+    view = run.planner.views.candidates[2]
+    run.planner.views.mark_unreachable(view, 100.0)
+    found = dataclasses.replace(FOUND, x=1.3, y=-0.2)
+    run.refer(found, *deciders(found))
+    assert run.planner.views.unreachable == {2: 100.0}
+
+
+def test_an_approach_is_no_view():
+    run = session(SEARCHING)
+    run.update(SECOND)
+    take(run, 2 * SECOND)
+    assert (run.approaches, run.visited) == (1, [])
+    assert run.goal is not None
+    run.refer(FOUND, *deciders(FOUND))
+    run.update(3 * SECOND)
+    take(run, 4 * SECOND)
+    assert (run.approaches, len(run.visited)) == (1, 1)
+
+
+def test_an_endless_approach_ends_with_words():
+    run = session(SEARCHING)
+    for step in range(1, MOST_APPROACHES + 1):
+        run.update((2 * step - 1) * SECOND)
+        take(run, 2 * step * SECOND)
+    assert run.termination.reason is TerminationReason.FAILED
+    assert "rough_radius" in run.termination.detail
+
+
+def test_views_beside_the_circle_survive_a_restart():
+    run = session()
+    run.update(SECOND)
+    take(run, 2 * SECOND)
+    found = dataclasses.replace(FOUND, x=2.3, view_distance=11.0)
+    run.refer(found, *deciders(found))
+    values, arrays = run.saved()
+    values = json.loads(json.dumps(values))
+    twin = session(found_from_state(values["found"]))
+    twin.restore(values, arrays)
+    assert twin.found == found
+    assert twin.visited == run.visited
+    assert twin.visited[0].distance != 11.0
+
+
+@pytest.mark.parametrize("values", [
+    {"x": 1.0}, {**dataclasses.asdict(FOUND), "x": math.nan}, {**dataclasses.asdict(FOUND), "radius_max": 50.0},
+    {**dataclasses.asdict(FOUND), "more": 1.0}, [1.0],
+])
+def test_a_saved_scene_that_cannot_be_is_refused(values):
+    with pytest.raises(StateFileError):
+        found_from_state(values)
+
+
+def excluded(found: FoundScene, **settings) -> list[int]:
+    space = FoundViewSpace(ViewSpaceSettings(num_views=8, **settings), found)
+    return [index for index, reason in enumerate(space.excluded(0.0)) if reason & Exclusion.ARC]
+
+
+def test_views_outside_of_the_arc_that_is_known_to_be_safe_are_left_out():
+    assert excluded(FOUND) == []
+    assert excluded(dataclasses.replace(FOUND, arc_start=-0.8, arc_end=0.8)) == [2, 3, 4, 5, 6]
+    assert excluded(dataclasses.replace(FOUND, arc_start=0.8, arc_end=0.8)) == [0, 2, 3, 4, 5, 6, 7]
+
+
+def test_arcs_of_the_settings_win_where_no_view_is_left():
+    blocked = {"blocked_arcs": (-0.1, 1.6)}
+    assert excluded(dataclasses.replace(FOUND, arc_start=0.8, arc_end=0.8), **blocked) == [0, 1, 2]
+
+
+def test_packed_views_hold_all_numbers():
+    space = FoundViewSpace(ViewSpaceSettings(num_views=8), FOUND)
+    views = Views.of([View(1.0, 9.0, 0.1), View(2.0, 11.0, -0.2)])
+    again = space.unpacked(space.packed(views))
+    assert [again[0], again[1]] == [views[0], views[1]]
