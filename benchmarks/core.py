@@ -43,6 +43,7 @@ from nbv_planner.planning.planners import Planner, PlannerSettings, Prior, plann
 from nbv_planner.planning.shapes.learned_shapes import shape_sampler
 from nbv_planner.planning.shapes.sampler import Shapes
 from nbv_planner.planning.shapes.shape_coverage import REACH_HIDDEN, REACH_SEEN, measured_parts
+from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.planning.view_space import CircleViewSpace, ViewSpaceSettings
 from nbv_planner.system import python_command
 from nbv_planner.world import simulated_camera
@@ -507,7 +508,8 @@ def thesis_planners() -> dict[str, PlannerSettings]:
 
 
 def _episode_row(label: str, planner: PlannerSettings, rounds: int) -> dict[str, Any]:
-    config = EpisodeConfig(planner=planner)
+    plain, limits = RobustSettings(robust=False), TerminationSettings(certify=False)  # as the reference
+    config = EpisodeConfig(planner=planner, robust=plain, termination=limits)
     measured: list[dict[str, float]] = []
     for _ in range(rounds + 1):
         times = timed_episode(config)

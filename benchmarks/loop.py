@@ -260,10 +260,10 @@ def _parameters(rate_hz: float, objective: str, num_beams: int) -> dict[str, dic
     """Parameters of an endless loop."""
     return {
         "depth_camera": {"scan_rate": float(rate_hz), "num_beams": num_beams, "angular_speed": _ANGULAR_SPEED},
-        "surface_mapper": {"integrate": "always"},
+        "surface_mapper": {"integrate": "always", "robust": False},
         "nbv_planner": {
-            "objective": objective, "max_views": 0, "stall_views": 0, "revisit_radius": 0.0, "band_tolerance": 1e-9,
-            "max_duration": 0.0, "goal_subscribers": 3,
+            "objective": objective, "certify": False, "max_views": 0, "stall_views": 0, "revisit_radius": 0.0,
+            "band_tolerance": 1e-9, "max_duration": 0.0, "goal_subscribers": 3,
         },
     }
 

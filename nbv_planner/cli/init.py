@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from nbv_planner.cli.options import one_of
 from nbv_planner.cli.output import say
 from nbv_planner.episode.parameter_files import load_parameters, shared_file
-from nbv_planner.episode.parameters import NODE_SETTINGS, config_from_parameters, derived
+from nbv_planner.episode.parameters import BESIDE, NODE_SETTINGS, config_from_parameters, derived
 from nbv_planner.episode.records import write_whole
 from nbv_planner.errors import ResultsError, SettingError, reason
 from nbv_planner.mapping.matching import ArrivalSettings
@@ -66,8 +66,8 @@ QUESTIONS = (
     Question("radius_max", "greatest distance of the object's surface from its centre, m", needed=True),
     Question("radius_min", "least distance of the surface from the centre, m"),
     Question("view_distance", "distance of the camera from the centre, m"),
-    Question("field_of_view", "opening angle of the sensor, degrees", unit=math.pi / 180.0),
-    Question("range_max", "greatest range of the sensor, m"),
+    Question("field_of_view", "opening angle of the sensor, degrees, if scans do not say it", unit=math.pi / 180.0),
+    Question("range_max", "greatest range of the sensor, m, if scans do not say it"),
     Question("noise_std", "standard deviation of a range, m"),
     Question("position_tolerance", "how near the camera comes to a goal, m", kinds=_MOVING),
     Question("heading_tolerance", "how exactly it is turned there, degrees", kinds=_MOVING, unit=math.pi / 180.0),
@@ -75,11 +75,13 @@ QUESTIONS = (
     Question("object", "true object, for example ellipse:a=6,b=4 or file:contour.csv,unit=mm", "depth_camera",
              ("simulation",)),
     Question("pose_source", "where poses come from, topic (camera_pose) or tf", kinds=("robot", "simulator")),
-    Question("camera_frame", "frame of the camera in TF, for pose_source tf", "nbv_planner", ("robot", "nav2")),
+    Question("camera_frame", "frame of the camera in TF, for pose_source tf", kinds=("robot", "nav2")),
+    Question("base_frame", "frame of what drives to goals, if the mount is to be looked up in TF", kinds=("robot",)),
+    Question("scan_source", "what the sensor sends: laser_scan, multi_echo, depth_image or point_cloud", kinds=_MOVING),
 )
 """All questions, in order."""
 _SETTINGS: dict[str, tuple[Any, Setting]] = {
-    name: (default, meta) for classes in NODE_SETTINGS.values() for cls in classes
+    name: (default, meta) for classes in (*NODE_SETTINGS.values(), *BESIDE.values()) for cls in classes
     for name, default, meta in settings_of(cls)
 }
 

@@ -20,7 +20,8 @@ from nbv_planner.system import python_command
 BRACKET = "x,y\n40,-30\n40,20\n0,50\n-40,20\n-40,-30\n"
 OPTIONS = {
     "simulation": ["--radius-max", "0.1", "--object", "file:bracket.csv,unit=mm"],
-    "robot": ["--radius-max", "0.4", "--noise-std", "0.005", "--pose-source", "tf", "--camera-frame", "lidar"],
+    "robot": ["--radius-max", "0.4", "--noise-std", "0.005", "--pose-source", "tf", "--camera-frame", "lidar",
+              "--base-frame", "base_link", "--scan-source", "multi_echo"],
     "nav2": ["--radius-max", "1.5", "--range-max", "8"],
     "turntable": ["--radius-max", "0.05", "--view-distance", "0.3", "--field-of-view", "50", "--range-max", "0.5",
                   "--position-tolerance", "0.002"],

@@ -24,6 +24,7 @@ from rclpy.executors import SingleThreadedExecutor
 from ros_world import PATIENCE, World, header, malformed_poses, malformed_scans, pose_msg, view_pose
 from sensor_msgs.msg import LaserScan
 
+from nbv_planner.cli.main import main
 from nbv_planner.episode.messages import status_values
 from nbv_planner.episode.parameter_files import dump_parameters, load_parameters, shared_file
 from nbv_planner.episode.parameters import EpisodeConfig, config_from_parameters
@@ -297,10 +298,17 @@ def test_three_nodes_in_one_process_take_the_same_decisions_too(changes):
     assert angles == views(expected)
 
 
-def test_with_the_robots_file_an_episode_ends_as_its_comment_says(world):
-    arguments = ["--ros-args", "--params-file", str(shared_file("config/robot.yaml"))]
+@pytest.mark.parametrize("written", [False, True], ids=["robot.yaml", "init"])
+def test_with_the_robots_file_an_episode_ends_as_its_comment_says(world, written, tmp_path):
+    """Also with what `nbv-planner init` has written over it, without a change."""
+    files, robot = [str(shared_file("config/robot.yaml"))], {}
+    if written:
+        files.append(str(tmp_path / "mine.yaml"))
+        robot = {"radius_max": 0.4, "object": "ellipse:a=0.35,b=0.2"}
+        assert main(["init", files[-1], "--for", "robot", "--radius-max", "0.4"]) == 0
+    arguments = ["--ros-args", *(word for file in files for word in ("--params-file", file))]
     statuses = world.listen(DiagnosticStatus, "nbv_planner/status", qos.latched(100))
-    world.start(DepthCamera, scan_rate=50.0)  # the robot
+    world.start(DepthCamera, scan_rate=50.0, **robot)  # the robot
     world.start(SurfaceMapperNode, cli_args=arguments)
     world.start(NbvPlannerNode, cli_args=arguments, wait_for_start=False)
     world.spin_until(
