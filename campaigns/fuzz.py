@@ -177,12 +177,14 @@ def is_sound(msg: Any, frame: str) -> bool:
 
 
 def _sound_scan(msg: LaserScan) -> bool:
-    numbers = (msg.angle_min, msg.angle_max, msg.angle_increment, msg.range_min, msg.range_max)
+    numbers = (msg.angle_min, msg.angle_max, msg.angle_increment, msg.range_min)
     if not all(math.isfinite(number) for number in numbers) or len(msg.ranges) == 0:
         return False
-    if msg.angle_increment == 0.0 or not 0.0 <= msg.range_min < msg.range_max:
+    if msg.angle_increment == 0.0 or not 0.0 <= msg.range_min < (msg.range_max or math.inf):
         return False
-    return abs((msg.angle_max - msg.angle_min) / msg.angle_increment + 1.0 - len(msg.ranges)) < 1.6
+    turns = (0.0, 2.0 * math.pi, -2.0 * math.pi)  # the angles may end a turn later or earlier
+    spans = ((msg.angle_max - msg.angle_min + turn) / msg.angle_increment for turn in turns)
+    return any(abs(span + 1.0 - len(msg.ranges)) < 1.6 for span in spans)
 
 
 def _sound_pose(msg: PoseStamped) -> bool:

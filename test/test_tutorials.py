@@ -25,7 +25,7 @@ def blocks(page: Path) -> list[tuple[str, str]]:
 
 def commands(text: str) -> list[list[str]]:
     """The commands of a block, comments left out."""
-    lines = (shlex.split(line, comments=True) for line in text.splitlines())
+    lines = (shlex.split(line, comments=True) for line in text.replace("\\\n", " ").splitlines())
     return [line for line in lines if line]
 
 

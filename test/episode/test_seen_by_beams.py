@@ -27,7 +27,7 @@ BY_BAND = {**LIMITS, "certify": False}
 def outcome(monkeypatch, true: Scene, text: str, limits, planner=None, sensor=None, scene: Scene = SCENE, **kernel):
     """Why an episode ended whose camera has the cone and range of `true`, what it had seen, and its hits."""
     monkeypatch.setattr(
-        simulation, "SimulatedCamera", lambda shape, declared, settings: SimulatedCamera(shape, true, settings)
+        simulation, "SimulatedCamera", lambda shape, declared, *more: SimulatedCamera(shape, true, *more)
     )
     config = EpisodeConfig(
         object=text, scene=scene, sensor=sensor or SensorSettings(), kernel=KernelSettings(**kernel),

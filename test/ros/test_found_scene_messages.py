@@ -24,7 +24,7 @@ FOUND = FoundScene(1.5, -2.0, 1.0, 4.0, 6.0, 0.3, 2.5, views=2)
 def message(found: FoundScene | None):
     belief = belief_of(5.0, lambda grid: np.full(len(grid), 6.0), size=100)
     x, y = (0.0, 0.0) if found is None else (found.x, found.y)
-    return belief_to_msg(belief.seen_from(-x, -y), header("object", 7), PriorSettings(), found)
+    return belief_to_msg(belief.seen_from(-x, -y), header("object", 7), PriorSettings(), found=found)
 
 
 def test_the_scene_and_the_centre_come_back():
