@@ -257,7 +257,8 @@ class TerminationMonitor:
         return Termination(
             TerminationReason.STALLED,
             {"stall_views": float(s.stall_views), "coverage_rise": rise, "stall_change": s.stall_change},
-            f"the last {s.stall_views} views raised the estimated coverage by {rise:.2%}",
+            f"the last {s.stall_views} views raised the part of the circle whose band is narrower than "
+            f"{s.band_tolerance:g} m by {rise:.2%}",
         )
 
     def _used_up(self, elapsed: float) -> Termination | None:

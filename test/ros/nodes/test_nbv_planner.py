@@ -267,7 +267,7 @@ def test_a_surface_that_comes_before_the_arrival_is_used_once_there(world):
         ({"max_views": 1}, None, "MAX_VIEWS", "1 views taken", {"views"}, 1),
         ({"max_duration": 1e-9}, None, "MAX_DURATION", "s passed", {"seconds"}, 0),
         (
-            {"stall_views": 1}, lambda _: PRIOR, "STALLED", "the last 1 views raised the estimated coverage by",
+            {"stall_views": 1}, lambda _: PRIOR, "STALLED", "the last 1 views raised the part of the circle",
             {"stall_views", "coverage_rise", "stall_change"}, 2,
         ),
         ({"num_views": 1}, None, "NO_REACHABLE_VIEW", "no candidate view may be chosen", set(), 1),
