@@ -17,6 +17,8 @@ import numpy as np
 from nbv_planner.errors import SettingError, UnknownNameError
 
 T = TypeVar("T")
+_GIVEN = {str: "text", float: "a number with a fraction", int: "an integer", bool: "true or false", list: "a list",
+          tuple: "a list", type(None): "empty", dict: "a section"}
 _KEY = "nbv_planner.setting"
 _TYPE_NAMES = {float: "a number", int: "an integer", str: "a string", bool: "true or false", tuple: "a list of numbers"}
 
@@ -96,7 +98,8 @@ def check_value(name: str, value: Any, default: Any, meta: Setting) -> Any:
     if kind is tuple and isinstance(value, (list, tuple)):
         return tuple(check_value(f"{name}[{i}]", v, 0.0, meta) for i, v in enumerate(value))
     if type(value) is not kind:
-        raise SettingError(f"{name}: {value!r} is a {type(value).__name__}, expected {_TYPE_NAMES[kind]}")
+        given = _GIVEN.get(type(value), "no plain value")
+        raise SettingError(f"{name}: {value!r} is {given}, expected {_TYPE_NAMES[kind]}")
     if kind is str and meta.choices and value not in meta.choices:
         raise SettingError(f"{name}: {value!r} is not known; must be {meta.allowed()}")
     if kind is float and not math.isfinite(value):

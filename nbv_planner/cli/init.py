@@ -73,7 +73,7 @@ QUESTIONS = (
     Question("heading_tolerance", "how exactly it is turned there, degrees", kinds=_MOVING, unit=math.pi / 180.0),
     Question("num_views", "number of candidate views on the circle", "nbv_planner"),
     Question("object", "true object, for example ellipse:a=6,b=4 or file:contour.csv,unit=mm", "depth_camera",
-             ("simulation",)),
+             ("simulation",), needed=True),
     Question("pose_source", "where poses come from, topic (camera_pose) or tf", kinds=("robot", "simulator")),
     Question("camera_frame", "frame of the camera in TF, for pose_source tf", kinds=("robot", "nav2")),
     Question("base_frame", "frame of what drives to goals, if the mount is to be looked up in TF", kinds=("robot",)),
@@ -101,19 +101,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Ask for what the options leave open if somebody is there to answer, check everything, and write the file."""
     path = Path(arguments.file)
-    if path.exists() and not arguments.force:
-        raise ResultsError(f"{path} exists; --force replaces it")
+    if path.is_dir() or (path.exists() and not arguments.force):
+        raise ResultsError(f"{path} is a folder" if path.is_dir() else f"{path} exists; --force replaces it")
     asks = sys.stdin.isatty() and sys.stdout.isatty()
-    kind = arguments.kind or (_ask_kind() if asks else "robot")
-    answers = {}
-    for one in QUESTIONS:
-        text = getattr(arguments, one.parameter)
-        if text is not None and kind not in one.kinds:
-            raise SettingError(f"--{one.parameter.replace('_', '-')} is only for {', '.join(one.kinds)}, not {kind}")
-        if kind in one.kinds and (text := _asked(one) if text is None and asks else text):
-            answers[one] = checked(one, text)
-        elif one.needed:
-            raise SettingError(f"--{one.parameter.replace('_', '-')} is needed: {one.text}")
+    try:
+        kind = arguments.kind or (_ask_kind() if asks else "robot")
+        answers = _answers(arguments, kind, asks)
+    except EOFError as error:
+        raise SettingError("the questions have not been answered to the end; nothing is written") from error
     say(_what_follows(kind, answers))
     try:
         write_whole(path, document(path, kind, answers))
@@ -121,6 +116,28 @@ def run(arguments: argparse.Namespace) -> int:
         raise ResultsError(f"cannot write {path}: {reason(error)}") from error
     say(f"written: {path}\nrun it: {KINDS[kind].run.format(path)}")
     return 0
+
+
+def _answers(arguments: argparse.Namespace, kind: str, asks: bool) -> dict[Question, Any]:
+    """Values by question: of the options, or if somebody `asks` of who answers."""
+    answers: dict[Question, Any] = {}
+    for one in QUESTIONS:
+        text, option = getattr(arguments, one.parameter), f"--{one.parameter.replace('_', '-')}"
+        if kind not in one.kinds:
+            if text is not None:
+                raise SettingError(f"{option} is only for {', '.join(one.kinds)}, not {kind}")
+            continue
+        if text := _asked(one) if text is None and asks else text:
+            answers[one] = checked(one, text)
+        elif one.needed:
+            raise SettingError(f"{option} is needed: {one.text}")
+    given = {one.parameter: value for one, value in answers.items()}
+    moves_by_tf = kind == "nav2" or given.get("pose_source") == "tf"
+    if given.get("pose_source") == "tf" and "camera_frame" not in given:
+        raise SettingError("--camera-frame is needed with pose_source tf: the frame of the scans")
+    if "base_frame" in given and not moves_by_tf:
+        raise SettingError("--base-frame is looked up with --pose-source tf only")
+    return answers
 
 
 def checked(question: Question, text: str) -> Any:
@@ -137,7 +154,11 @@ def checked(question: Question, text: str) -> Any:
     except ValueError as error:
         expected = "a whole number" if isinstance(default, int) else "a number"
         raise SettingError(f"{question.parameter}: {text!r} is not {expected}") from error
-    return check_value(question.parameter, value, default, meta)
+    try:
+        return check_value(question.parameter, value, default, meta)
+    except SettingError as error:
+        unit = f"; {text} degrees were given" if question.unit != 1.0 else ""
+        raise SettingError(f"{error}{unit}") from error
 
 
 def document(path: Path, kind: str, answers: dict[Question, Any]) -> str:

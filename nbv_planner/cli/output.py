@@ -83,7 +83,9 @@ def finish(
     record = judge.record(config.as_dict(), config.sensor.seed, termination)
     write_record(results.folder, record)
     write_beliefs(results.folder, judge.steps)
-    outline = written_outline(results, judge.steps[-1].belief if judge.steps else None, config.scene)
+    x, y = config.world.placed  # steps are as seen from the true centre
+    belief = judge.steps[-1].belief.seen_from(-x, -y) if judge.steps else None
+    outline = written_outline(results, belief, config.scene)
     drawn(figures, lambda: _write_pictures(results, config, judge, record), None)
     results.commit()
     metrics, regret = record.metrics, record.metrics["mean_individual_regret"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import select
 import signal
 import subprocess
 import threading
@@ -64,7 +63,8 @@ def _serve(live: LiveEpisode, arguments: argparse.Namespace, heard: AbstractCont
     from nbv_planner.view.server import serving
 
     with serving(live, arguments.host, arguments.port) as server:
-        print(f"watch at {server.url} (Ctrl-C ends)", flush=True)
+        begins = "; begins when the page is open" if arguments.open else ""
+        print(f"watch at {server.url} (Ctrl-C ends{begins})", flush=True)
         if arguments.open:
             webbrowser.open(server.url)
             while not server.watched.wait(0.5):
@@ -123,12 +123,20 @@ def viewer(kind: str, domain: int, came: Sequence[int]) -> Iterator[str]:
 
 
 def _wait_until_open(process: subprocess.Popen[str], came: Sequence[int]) -> None:
-    line, output = "", process.stdout
-    assert output is not None
-    while not came and _OPENED not in line:
-        if select.select([output], [], [], 0.2)[0]:
-            last, line = line, output.readline()
-            if not line and not came:
-                why = last.rpartition("error: ")[2].strip() or "it has ended"
-                raise NbvPlannerError(f"nothing to watch with: {why}")
-            say(line.rstrip())
+    """Print what the viewer says until it is open; a thread reads all of it, so that it never waits for a reader."""
+    opened, said = threading.Event(), [""]
+
+    def read() -> None:
+        for line in process.stdout or ():
+            said.append(line)
+            if not opened.is_set():
+                say(line.rstrip())
+            if _OPENED in line:
+                opened.set()
+
+    reader = threading.Thread(target=read, daemon=True)
+    reader.start()
+    while not came and not opened.wait(0.2):
+        if not reader.is_alive() and not opened.is_set():
+            why = said[-1].rpartition("error: ")[2].strip() or "it has ended"
+            raise NbvPlannerError(f"nothing to watch with: {why}")

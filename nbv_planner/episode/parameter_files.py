@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 from nbv_planner.episode.parameters import BESIDE, IGNORED, NODE_SETTINGS
-from nbv_planner.errors import ConfigFileError, SettingError, UnknownNameError, did_you_mean
+from nbv_planner.errors import ConfigFileError, SettingError, UnknownNameError, did_you_mean, reason
 from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.planners.planner import PLANNER_CHOICE, named_choice
 from nbv_planner.settings import Setting, check_value, settings_of
@@ -172,9 +172,9 @@ def _content(path: str | Path) -> Mapping[str, Any]:
     try:
         content = yaml.load(read_regular(path).decode("utf-8"), Loader=YamlLoader)
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ConfigFileError(f"cannot read {path}: {' '.join(str(error).split())}") from error
+        raise ConfigFileError(f"cannot read {path}: {' '.join(reason(error).split())}") from error
     if not isinstance(content, Mapping):
-        raise ConfigFileError(f"{path}: must be a mapping of node names")
+        raise ConfigFileError(f"{path}: must be a mapping of the names of nodes, each with 'ros__parameters:' below it")
     return content
 
 

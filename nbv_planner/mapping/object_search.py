@@ -315,13 +315,17 @@ class Search:
         return FoundScene(centre_x, centre_y, low, high, view_distance(high, float(near), self.scene))
 
     def _closer(self, found: FoundScene, last: MatchedScan) -> FoundScene:
-        """Nothing was hit yet: closer on the ray of the `last` scan, by a part of what it shows to be free."""
+        """Nothing was hit yet: closer on the ray of the `last` scan, by a part of what it shows to be free.
+
+        A scan of which no beam tells anything, or one that something is too close, shows nothing to be free.
+        """
         stated, sensor = self.settings.stated(self.scene), self.scene.sensor
         ranges = np.asarray(last.scan.ranges, dtype=float)
+        blind = not (ranges > 0.0).any() or bool(np.isneginf(ranges).any())
         free = min(float(np.min(ranges, where=ranges > 0.0, initial=np.inf)), sensor.range_max, last.scan.range_max)
         angle = last.pose.view_angle
         distance = math.hypot(last.pose.x, last.pose.y) - _CLOSER * free
-        if distance < _NEAREST * stated:  # past the given point without a hit: from another side
+        if blind or distance < _NEAREST * stated:  # nothing is known, or past the given point: from another side
             angle, distance = angle + TWO_PI / _RAYS, first_guess(self.settings, self.scene).view_distance
         high = min(found.radius_max, distance / _ASIDE)
         return FoundScene(0.0, 0.0, _INSIDE * high, high, distance, angle, angle)

@@ -322,8 +322,9 @@ class EpisodeMemory:
             if self._home is not None:
                 self._home = dataclasses.replace(self._home, pose=self._home.pose.relative_to(x, y))
         planner.account = self.planner.account
+        if found is None or self.found is None or not found.same_as(self.found):
+            self._episode = object()  # a decision under way is about the old centre
         self.planner, self.monitor, self.found = planner, monitor.after(self.monitor), found
-        self._episode = object()  # a decision under way is about the old centre
 
     def take_surface(self, belief: SurfaceBelief, stamp: int, origin: SurfaceOrigin | None = None) -> int:
         """Process a belief whose newest scan is from `stamp` (nanoseconds); returns the number of views that are lost.

@@ -355,7 +355,7 @@ class FoundViewSpace(CircleViewSpace):
         super().__init__(settings, found.view_distance)
         start, end = found.arc_start, found.arc_end
         if start == end:
-            start = round(start / self.spacing) * self.spacing
+            start = float(self.angles[self.nearest(View(start, found.view_distance))])
             start, end = start - _SLACK, start + _SLACK
         inside = self._allowed & _in_arcs(self.angles, (start, end))
         if inside.any():

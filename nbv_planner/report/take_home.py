@@ -73,6 +73,8 @@ class Outline:
         """Number of points, part that was measured, and median width of the band there."""
         width = (self.upper - self.lower)[self.measured]
         said = f", its band {np.median(width):.3g} m wide there (median)" if len(width) else ""
+        if self.centre != (0.0, 0.0):
+            said += f", about x {self.centre[0]:.4g} m, y {self.centre[1]:.4g} m"
         return f"{len(self.angle)} points, {self.measured.mean():.1%} of them measured{said}"
 
     @property

@@ -87,6 +87,10 @@ class Scene(Settings):
         return np.asarray(self.sensor.in_field(bearing) & (np.asarray(distance) <= self.sensor.range_max))
 
 
+# Metres, between which any length of a scene lies.
+_LEAST, _MOST = 1e-6, 1e6
+
+
 @dataclass(frozen=True)
 class FoundScene:
     """Where an object of unknown place and size is thought to be, and the circle from which to look at it.
@@ -108,11 +112,12 @@ class FoundScene:
         """Check the values.
 
         Raises:
-            SettingError: one is not finite, or the object's bound is not inside of the view circle.
+            SettingError: one is not finite or no length of any scene, or the object's bound is not inside of the
+                view circle.
         """
         numbers = astuple(self)
-        inside = 0.0 < self.radius_min < self.radius_max < self.view_distance
-        if not all(math.isfinite(number) for number in numbers) or not inside or self.views < 0:
+        inside = _LEAST < self.radius_min < self.radius_max < self.view_distance
+        if not all(abs(number) < _MOST for number in numbers) or not inside or self.views < 0:
             raise SettingError(f"no scene is found with the numbers {numbers}")
 
     @classmethod

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import pty
@@ -82,6 +83,10 @@ def test_two_options_are_enough_for_an_object_of_any_size(text, radius, folder):
         (["--radius-max", "1", "--noise-std", "0.9"], ["noise_std: 0.9 m is out of proportion"]),
         (["--radius-max", "1", "--object", "star"], ["--object is only for simulation, not robot"]),
         (["--radius-max", "1", "--for", "drone"], ["unknown kind 'drone'", "nav2"]),
+        (["--radius-max", "1", "--for", "simulation"], ["--object is needed", "file:contour.csv"]),
+        (["--radius-max", "1", "--field-of-view", "200"], ["field_of_view", "200 degrees were given"]),
+        (["--radius-max", "1", "--pose-source", "tf"], ["--camera-frame is needed"]),
+        (["--radius-max", "1", "--base-frame", "base_link"], ["--pose-source tf only"]),
         (["--radius-max", "1", "--pose-source", "gps"], ["pose_source: 'gps' is not known; must be one of topic, tf"]),
     ],
 )
@@ -98,8 +103,19 @@ def test_an_older_file_is_kept_unless_forced(folder, capsys):
     assert "nbv.yaml exists; --force replaces it" in capsys.readouterr().err
     assert (folder / "nbv.yaml").read_text(encoding="utf-8") == "old"
     assert main(["init", "--radius-max", "1", "--force"]) == 0
+    assert main(["init", "--radius-max", "1", "--force", "."]) == 2
+    assert ". is a folder" in capsys.readouterr().err
     assert main(["init", "none/such.yaml", "--radius-max", "1"]) == 2
     assert "cannot write" in capsys.readouterr().err
+
+
+def test_questions_that_are_not_answered_to_the_end_write_nothing(folder, monkeypatch, capsys):
+    monkeypatch.setattr("sys.stdin", io.StringIO("robot\n0.4\n"))
+    monkeypatch.setattr("nbv_planner.cli.init.sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("nbv_planner.cli.init.sys.stdout.isatty", lambda: True, raising=False)
+    assert main(["init"]) == 2
+    assert "not been answered to the end" in capsys.readouterr().err
+    assert not (folder / "nbv.yaml").exists()
 
 
 def test_on_a_terminal_it_asks_and_asks_again(folder):

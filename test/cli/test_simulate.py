@@ -232,6 +232,17 @@ def test_shipped_file_gives_way_to_the_file_that_to_set_and_that_to_the_other_op
     assert found("--set", "planner=random", "--object", "diamond") == [0, None, "random", None, "diamond"]
 
 
+def test_the_outline_of_an_unknown_scene_is_where_the_object_is(here, capsys):
+    changes = ["scene=unknown", "object_x=1.5", "object_y=-0.8", "max_views=8"]
+    arguments = ["simulate", "--no-figures", "--object", "ellipse:a=5,b=4", "--out", "a"]
+    assert main([*arguments, *(word for change in changes for word in ("--set", change))]) == 0
+    lines = (here / "a" / "outline.csv").read_text().splitlines()
+    rows = [line.split(",") for line in lines if line[0] in "-0123456789"]
+    x, y = np.array([[float(row[0]), float(row[1])] for row in rows]).T
+    assert [0.5 * (x.min() + x.max()), 0.5 * (y.min() + y.max())] == pytest.approx([1.5, -0.8], abs=0.4)
+    assert re.search(r"about x [\d.]+ m, y -[\d.]+ m", capsys.readouterr().out)
+
+
 def test_a_file_of_one_line_takes_the_views_of_the_shipped_planner(here, capsys):
     (here / "p.yaml").write_text("nbv_planner: {ros__parameters: {max_views: 2}}\n")
     assert main(["simulate", "--no-figures", "--params-file", "p.yaml", "--out", "a"]) == 0

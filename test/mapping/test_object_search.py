@@ -20,7 +20,7 @@ from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
 from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.report.take_home import OCCUPIED, MapGrid, Outline
 from nbv_planner.world.objects import parse_object
-from nbv_planner.world.pose import CameraPose
+from nbv_planner.world.pose import CameraPose, View
 from nbv_planner.world.scale import at_found, rescaled
 from nbv_planner.world.scan import Scan
 from nbv_planner.world.scene import FoundScene, Scene
@@ -125,6 +125,19 @@ def test_nothing_hit_comes_closer_on_the_same_ray_by_less_than_is_free():
     assert mapping.found.arc_start == mapping.found.arc_end == pytest.approx(0.0)
 
 
+@pytest.mark.parametrize("ranges", [
+    np.full(61, math.nan), np.full(61, -math.inf), np.zeros(61), np.r_[np.full(60, math.inf), -math.inf],
+], ids=["invalid", "too close", "zero", "one too close"])
+def test_a_scan_that_tells_nothing_brings_the_camera_no_closer(ranges):
+    mapping, count = mapped([]), 0
+    outer = mapping.found.view_distance
+    for count in range(1, 5):
+        pose = View(mapping.found.arc_start, mapping.found.view_distance).pose
+        mapping.add([MatchedScan(count, Scan(-0.3, 0.01, ranges, 0.05, 10.0), pose, view=count)], count - 1)
+        assert mapping.found.view_distance == outer
+        assert mapping.found.arc_start == pytest.approx(count * TWO_PI / 3.0)
+
+
 def test_past_the_given_point_the_search_goes_on_from_another_side():
     mapping = mapped([])
     empty = Scan(-0.3, 0.01, np.full(61, np.inf), 0.05, 10.0)
@@ -221,6 +234,7 @@ def test_lengths_of_the_object_follow_what_was_found_and_those_of_the_sensor_sta
 
 @pytest.mark.parametrize("numbers", [
     (0.0, 0.0, 2.0, 1.0, 3.0), (0.0, 0.0, 1.0, 2.0, 1.5), (math.nan, 0.0, 1.0, 2.0, 3.0), (0.0, 0.0, 0.0, 2.0, 3.0),
+    (0.0, 0.0, 1.0, 1e300, 2e300), (0.0, 0.0, 1e-323, 2.0, 3.0), (1e9, 0.0, 1.0, 2.0, 3.0),
 ])
 def test_a_scene_that_cannot_be_is_refused(numbers):
     with pytest.raises(SettingError, match="no scene"):

@@ -75,6 +75,16 @@ def test_a_decision_about_the_old_centre_is_not_followed():
     assert run.state is State.PLANNING
 
 
+def test_a_decision_is_followed_where_only_more_scans_have_hit():
+    """With `integrate: always` every scan on the way is one more."""
+    run = session()
+    question = run.question(SECOND)
+    more = dataclasses.replace(FOUND, views=5, arc_start=0.1)
+    run.refer(more, *deciders(more))
+    assert run.answer(question, question.decide(), SECOND) is not None
+    assert run.found == more
+
+
 def test_a_view_that_was_not_reached_is_left_out_about_the_new_centre():
     run = session()
     view = run.planner.views.candidates[2]
@@ -138,6 +148,11 @@ def test_views_outside_of_the_arc_that_is_known_to_be_safe_are_left_out():
     assert excluded(FOUND) == []
     assert excluded(dataclasses.replace(FOUND, arc_start=-0.8, arc_end=0.8)) == [2, 3, 4, 5, 6]
     assert excluded(dataclasses.replace(FOUND, arc_start=0.8, arc_end=0.8)) == [0, 2, 3, 4, 5, 6, 7]
+
+
+def test_of_a_list_of_views_the_nearest_to_the_safe_ray_is_the_one():
+    angles = (0.3, 1.0, 2.5, 4.0)
+    assert excluded(dataclasses.replace(FOUND, arc_start=2.4, arc_end=2.4), view_angles=angles) == [0, 1, 3]
 
 
 def test_arcs_of_the_settings_win_where_no_view_is_left():

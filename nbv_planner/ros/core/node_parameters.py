@@ -47,7 +47,7 @@ def declare_settings(node: Node, classes: Sequence[type], ignored: Iterable[str]
             if name.startswith(qos.OVERRIDES):
                 qos.check_override(name, given[name])
             elif type(given[name]) is not bool:
-                raise SettingError(f"{name}: {given[name]!r} is a {type(given[name]).__name__}, expected true or false")
+                raise SettingError(f"{name}: {given[name]!r} is not allowed; must be true or false")
         follow = derived(given, classes)
         for cls in classes:
             for name, default, meta in settings_of(cls):

@@ -180,8 +180,9 @@ class NbvPlannerNode(BaseNode):
 
     def _on_saved(self, goal: Goal | None, error: StateFileError | None) -> None:
         self._keeper.took(error)
-        if self.active and goal is not None and goal is self.session.goal:
-            self._send(goal)
+        now = self.session.goal  # it may have been referred to another centre meanwhile
+        if self.active and goal is not None and now is not None and now.stamp == goal.stamp:
+            self._send(now)
             self.advance()
 
     def _deciders(self, found: FoundScene | None = None) -> tuple[Planner, TerminationMonitor]:
@@ -193,14 +194,20 @@ class NbvPlannerNode(BaseNode):
         scene = self.scene if found is None else at_found(self.scene, found)
         circle = CircleViewSpace(self._views, scene.view_distance)
         views = circle if found is None else FoundViewSpace(self._views, found)
-        settings, limits = (
-            rescaled(read_settings(self, cls), self.scene, scene) for cls in (PlannerSettings, TerminationSettings)
-        )
+        settings, limits = self._in_proportion(scene)
         try:
             planner = planner_named(settings, scene, views, prior=self._prior.prior())
         except SettingError as error:
             raise SettingError(f"{self.get_name()}: {error}") from error
         return planner, termination_monitor(limits, planner.settings, scene, self._prior.prior())
+
+    def _in_proportion(
+        self, scene: Scene, changes: Sequence[Parameter] = ()
+    ) -> tuple[PlannerSettings, TerminationSettings]:
+        """Settings by the parameters, with `changes`; their lengths, of the declared scene, as in `scene`."""
+        given = (changed_settings(read_settings(self, cls), changes) for cls in (PlannerSettings, TerminationSettings))
+        planner, limits = (rescaled(one, self.scene, scene) for one in given)
+        return planner, limits
 
     def _refer(self, found: FoundScene | None) -> None:
         """Continue about the centre of what was found."""
@@ -434,10 +441,10 @@ class NbvPlannerNode(BaseNode):
 
         The list of views is that of a whole episode, so that a bag of it holds one.
         """
-        monitor = changed_settings(self.session.monitor.settings, parameters)
+        found = self.session.found
+        planner, monitor = self._in_proportion(self.scene if found is None else at_found(self.scene, found), parameters)
         own = changed_settings(self.parameters, parameters)
         session = changed_settings(self.session.settings, parameters)
-        planner = changed_settings(self.session.planner.settings, parameters)
         views = changed_settings(self._views, parameters)
         known = self.session
         if views != self._views and known.termination is None and (known.visited or known.goal or self._deciding):

@@ -25,7 +25,7 @@ from nbv_planner.mapping.checks import CheckSettings, Level
 from nbv_planner.mapping.checks.model_checks import ModelChecks
 from nbv_planner.mapping.mapper import MapperSettings
 from nbv_planner.mapping.matching import ArrivalSettings, MatchedScan, MatchingSettings, ScanMatcher
-from nbv_planner.mapping.object_search import Search, SearchingMapping, SearchSettings
+from nbv_planner.mapping.object_search import Search, SearchingMapping, SearchSettings, first_guess
 from nbv_planner.mapping.robust_fit import RobustSettings
 from nbv_planner.mapping.saved import KIND, SavedState, SurfaceMap, map_from_state
 from nbv_planner.mapping.scans import MeasurementSettings, ScanMapping
@@ -210,7 +210,8 @@ class SurfaceMapperNode(BaseNode):
             return
         self._header_read = True
         searching = isinstance(self.mapper, SearchingMapping)
-        found, unknown = said_by(scan, at_found(self.scene, self.mapper.found) if searching else self.scene)
+        outer = at_found(self.scene, first_guess(self._search, self.scene)) if searching else self.scene
+        found, unknown = said_by(scan, outer)
         self.scene = self.derive(self.scene, self.not_given(found), "not given, so as the scans say")
         if searching and not self._known.scans:  # from how far it looks depends on the sensor
             self._begin()

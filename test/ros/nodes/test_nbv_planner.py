@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import threading
 from collections.abc import Callable
 from functools import partial
 
@@ -37,11 +38,12 @@ from nbv_planner.planning.shapes.sampler import PriorSettings
 from nbv_planner.planning.view_space import ViewSpaceSettings
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.node import NodeFinished
+from nbv_planner.ros.core.saved_state import StateKeeper
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.nodes.depth_camera import DepthCamera
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
 from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
-from nbv_planner.world.scene import Scene
+from nbv_planner.world.scene import FoundScene, Scene
 
 SMALL = {"objective": "U", "certify": False, "num_views": 20, "band_tolerance": 0.01}
 ENDLESS = {**SMALL, "max_views": 0, "stall_views": 0}
@@ -736,3 +738,43 @@ def test_views_that_come_fast_are_not_a_line_each(world, monkeypatch):
         now[0] = 1e9 + later
         node._report._log(state, f"{state.value} after {later}")
     assert lines == ["MOVING after 0.0", "MOVING after 0.6", "DONE after 0.7"]
+
+
+def found_surface(found: FoundScene) -> PointCloud2:
+    belief = dataclasses.replace(PRIOR, centre=(found.x, found.y))
+    return conversions.belief_to_msg(belief, header("object", 0), PriorSettings(), found=found)
+
+
+def test_a_goal_is_sent_though_the_centre_moved_while_it_was_saved(world, tmp_path, monkeypatch):
+    saving, written = threading.Event(), StateKeeper.write
+
+    def slowly(keeper, state):
+        saving.wait(30.0)
+        return written(keeper, state)
+
+    monkeypatch.setattr(StateKeeper, "write", slowly)
+    planner = world.start(NbvPlannerNode, **{**SMALL, "goal_subscribers": 0}, state_file=str(tmp_path / "s.npz"))
+    robot, found = Robot(world, drives=False), FoundScene(0.0, 0.0, 2.0, 8.0, 10.0, views=1)
+    robot.send_pose(pose_msg(view_pose(0.0), robot.now()))
+    robot.send_surface(found_surface(found))
+    world.spin_until(lambda: planner.session.goal, "the goal")
+    robot.send_surface(found_surface(dataclasses.replace(found, x=1.0, views=2)))
+    world.spin_until(lambda: planner.session.found.x == 1.0, "the other centre")
+    assert not robot.goals
+    saving.set()
+    world.spin_until(lambda: robot.goals, "the goal")
+
+
+def test_a_length_that_is_changed_in_a_found_scene_stays_in_proportion(world):
+    """Its parameter is that of the declared scene, whose object is twice as large."""
+    planner = world.start(NbvPlannerNode, **{**SMALL, "goal_subscribers": 0})
+    robot, found = Robot(world, drives=False), FoundScene(0.0, 0.0, 1.0, 4.0, 5.0, views=1)
+    robot.send_pose(pose_msg(view_pose(0.0), robot.now()))
+    robot.send_surface(found_surface(found))
+    world.spin_until(lambda: planner.session.found, "the scene")
+    assert planner.session.monitor.settings.band_tolerance == pytest.approx(0.005)
+    assert planner.set_parameters([rclpy.parameter.Parameter("band_tolerance", value=0.6)])[0].successful
+    assert planner.session.monitor.settings.band_tolerance == pytest.approx(0.3)
+    robot.send_surface(found_surface(dataclasses.replace(found, x=1.0)))
+    world.spin_until(lambda: planner.session.found.x == 1.0, "the other centre")
+    assert planner.session.monitor.settings.band_tolerance == pytest.approx(0.3)
