@@ -143,6 +143,7 @@ class MapGrid:
     """Square cells around the centre, up to the view circle, their side that of a world pixel unless too many."""
 
     scene: Scene
+    centre: tuple[float, float] = (0.0, 0.0)  #: in the frame of the map, metres.
 
     @property
     def resolution(self) -> float:
@@ -155,24 +156,28 @@ class MapGrid:
         return math.ceil(2.0 * self.scene.view_distance / self.resolution)
 
     @property
-    def origin(self) -> float:
-        """Both coordinates of the lower left corner, metres."""
-        return -0.5 * self.size * self.resolution
+    def origin(self) -> tuple[float, float]:
+        """Coordinates x and y of the lower left corner, metres."""
+        half = 0.5 * self.size * self.resolution
+        return self.centre[0] - half, self.centre[1] - half
 
     @cached_property
     def centres(self) -> tuple[FloatArray, FloatArray]:
         """Coordinates x and y of the centres of the cells, shape (size, size), metres; rows by rising y."""
-        along = self.origin + (np.arange(self.size) + 0.5) * self.resolution
-        x, y = np.meshgrid(along, along)
+        along = (np.arange(self.size) + 0.5) * self.resolution
+        x, y = np.meshgrid(*(corner + along for corner in self.origin))
         return x, y
 
     def swept(self, rays: FreeRays, increment: float) -> BoolArray:
-        """Cells whose centre lies on the free stretch of a ray, or within half an `increment` (radians) beside it."""
-        eye_x, eye_y = polar_to_cartesian(np.array(rays.view_angle), np.array(rays.distance))
-        x, y = self.centres
-        direction, distance = cartesian_to_polar(x - eye_x, y - eye_y)
+        """Cells whose centre lies on the free stretch of a ray, or within half an `increment` (radians) beside it.
+
+        The view of the rays is about the centre of the map.
+        """
+        eye = polar_to_cartesian(np.array(rays.view_angle), np.array(rays.distance))
+        away = (v - c - e for v, c, e in zip(self.centres, self.centre, eye, strict=True))
+        direction, distance = cartesian_to_polar(*away)
         if not len(rays.bearing):
-            return np.zeros(x.shape, dtype=bool)
+            return np.zeros(direction.shape, dtype=bool)
         bearing = angle_difference(direction, rays.view_angle + math.pi)
         order = np.argsort(rays.bearing)
         known, length = rays.bearing[order], rays.length[order]
@@ -203,9 +208,10 @@ class MapGrid:
         image = np.full(cells.shape, 205, dtype=np.uint8)
         image[cells == FREE], image[cells == OCCUPIED] = 254, 0
         write_whole(folder / "map.pgm", b"P5\n%d %d\n255\n" % cells.shape[::-1] + image[::-1].tobytes())
+        x, y = self.origin
         write_whole(folder / "map.yaml", (
             f"image: map.pgm\nmode: trinary\nresolution: {self.resolution:.9g}  # metres per cell\n"
-            f"origin: [{self.origin:.9g}, {self.origin:.9g}, 0.0]  # metres, metres, radians; of the lower left cell\n"
+            f"origin: [{x:.9g}, {y:.9g}, 0.0]  # metres, metres, radians; of the lower left cell\n"
             "negate: 0\noccupied_thresh: 0.65\nfree_thresh: 0.196\n"
         ))
         return [folder / "map.yaml", folder / "map.pgm"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 
@@ -195,7 +196,7 @@ def test_occupied_is_the_band_that_was_seen_free_what_was_swept_and_the_rest_unk
     assert set(np.unique(cells)) == {FREE, OCCUPIED, UNKNOWN}
 
     def at(angle: float, radius: float) -> int:
-        column, row = (int((v - GRID.origin) / GRID.resolution) for v in polar_to_cartesian(angle, radius))
+        column, row = (int((v - GRID.origin[0]) / GRID.resolution) for v in polar_to_cartesian(angle, radius))
         return int(cells[row, column])
 
     assert at(0.3, 5.0) == OCCUPIED
@@ -209,7 +210,7 @@ def test_a_band_narrower_than_a_cell_leaves_no_hole():
     belief = belief_of(4.999, 5.001, size=2000, hits=1)
     cells = GRID.occupancy(belief, np.zeros((GRID.size, GRID.size), dtype=bool))
     for angle in np.linspace(0.0, 2 * math.pi, 3000):
-        column, row = (int((v - GRID.origin) / GRID.resolution) for v in polar_to_cartesian(angle, 5.0))
+        column, row = (int((v - GRID.origin[0]) / GRID.resolution) for v in polar_to_cartesian(angle, 5.0))
         assert cells[row, column] == OCCUPIED
 
 
@@ -217,6 +218,18 @@ def test_no_ray_sweeps_nothing():
     free, increment = rays_at(0.3)
     none = type(free)(free.view_angle, free.distance, free.bearing[:0], free.length[:0])
     assert not GRID.swept(none, increment).any()
+
+
+def test_a_map_about_another_centre_is_the_same_map_moved():
+    """Beams of a view about the centre, and a belief about it, fill the same cells; the corner moves with it."""
+    moved, rays = MapGrid(SCENE, (3.5, -40.0)), rays_at(0.3)
+    belief = belief_of(4.8, 5.2, size=400, hits=1)
+    for there, here, by in zip(moved.centres, GRID.centres, moved.centre, strict=True):
+        np.testing.assert_allclose(there - here, by)
+    assert moved.origin == pytest.approx((GRID.origin[0] + 3.5, GRID.origin[1] - 40.0))
+    assert (moved.swept(*rays) != GRID.swept(*rays)).sum() <= 20  # rounding, on the border
+    cells = moved.occupancy(dataclasses.replace(belief, centre=moved.centre), moved.swept(*rays))
+    assert (cells != GRID.occupancy(belief, GRID.swept(*rays))).sum() <= 20
 
 
 @pytest.mark.parametrize("pixel", [0.1, 1e-4])
@@ -238,10 +251,11 @@ def loaded(folder) -> tuple[dict, np.ndarray]:
 
 
 def test_the_map_file_loads_to_the_same_cells(tmp_path):
-    cells = np.random.default_rng(0).choice([FREE, OCCUPIED, UNKNOWN], size=(GRID.size, GRID.size)).astype(np.int8)
-    assert [file.name for file in GRID.write(tmp_path, cells)] == ["map.yaml", "map.pgm"]
+    grid = MapGrid(SCENE, (1.5, -2.0))
+    cells = np.random.default_rng(0).choice([FREE, OCCUPIED, UNKNOWN], size=(grid.size, grid.size)).astype(np.int8)
+    assert [file.name for file in grid.write(tmp_path, cells)] == ["map.yaml", "map.pgm"]
     known, again = loaded(tmp_path)
     np.testing.assert_array_equal(again, cells)
-    assert known["resolution"] == GRID.resolution
-    assert known["origin"] == [GRID.origin, GRID.origin, 0.0]
+    assert known["resolution"] == grid.resolution
+    assert known["origin"] == pytest.approx([*grid.origin, 0.0])
     assert (known["mode"], known["negate"]) == ("trinary", 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from std_msgs.msg import Header
 
 from nbv_planner.episode.messages import STATUS, status_from_msg
 from nbv_planner.errors import reason
+from nbv_planner.geometry import BoolArray
 from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.mapping.matching import MatchedScan
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
@@ -21,6 +23,7 @@ from nbv_planner.planning.session import State
 from nbv_planner.report.take_home import MapGrid, Outline
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.node import BaseNode
+from nbv_planner.world.scale import rescaled
 from nbv_planner.world.scene import Scene
 
 try:
@@ -42,14 +45,15 @@ def map_to_msg(cells: NDArray[np.int8], grid: MapGrid, header: Header) -> Occupa
     msg.info.map_load_time = header.stamp
     msg.info.resolution = grid.resolution
     msg.info.height, msg.info.width = cells.shape
-    msg.info.origin.position.x = msg.info.origin.position.y = grid.origin
+    msg.info.origin.position.x, msg.info.origin.position.y = grid.origin
     msg.info.origin.orientation.w = 1.0
     msg.data = array.array("b", cells.tobytes())
     return msg
 
 
-# Seconds between two looks for something new to publish, and scans whose free space is added at each.
-_PERIOD, _SCANS = 1.0, 20
+# Seconds between two looks for something new to publish, and scans whose free space is added at each; more where those
+# of before may have to be added anew.
+_PERIOD, _SCANS, _SCANS_ANEW = 1.0, 20, 100
 
 
 class OutlineOutput:
@@ -57,11 +61,15 @@ class OutlineOutput:
 
     The files are written when the planner says that the episode is done, on request, and when the node ends with a
     surface that is not in them. What is free is collected from the scans since the node was started or reset: it is
-    not in the saved map.
+    not in the saved map. The map is about the centre of the belief; when that, the scene, or what is background
+    changes, what is free is collected anew.
     """
 
     def __init__(self, node: BaseNode, scene: Scene, measurement: MeasurementSettings, frame: str, folder: str) -> None:
-        """Open the topics of `node`; outline and map are given in `frame`, files written to `folder` unless empty."""
+        """Open the topics of `node`; outline and map are given in `frame`, files written to `folder` unless empty.
+
+        The lengths of `measurement` are in proportion to the object of `scene`.
+        """
         self._node, self._scene, self._measurement, self._frame = node, scene, measurement, frame
         self.folder = Path(folder).expanduser() if folder else None  #: where files are written, None for nowhere.
         self._grid = MapGrid(scene)
@@ -82,13 +90,40 @@ class OutlineOutput:
         self._written: SurfaceBelief | None = None
         self._stamp = 0
         self._scans: list[MatchedScan] = []
-        self._swept = np.zeros((self._grid.size, self._grid.size), dtype=bool)
+        self._begin(self._grid)
         self._sent: dict[str, tuple[object, int]] = {}
 
-    def show(self, belief: SurfaceBelief, stamp: int, scans: Sequence[MatchedScan] = ()) -> None:
-        """Take over the newest belief, the time of its newest scan (nanoseconds), and the scans that are new in it."""
+    def _begin(self, grid: MapGrid) -> None:
+        """Start a map of which no cell has been swept."""
+        self._grid, self._next = grid, 0
+        self._swept = np.zeros((grid.size, grid.size), dtype=bool)
+
+    def show(
+        self, belief: SurfaceBelief, stamp: int, scans: Sequence[MatchedScan], scene: Scene,
+        background: Sequence[BoolArray] | None = None,
+    ) -> None:
+        """Take over the newest belief.
+
+        Args:
+            belief: about its centre.
+            stamp: time of its newest scan, nanoseconds.
+            scans: those that are new in it, in the frame of the outline.
+            scene: the one about its centre.
+            background: which beams of each scan up to the newest have met something else, shape (B,) each; None if
+                the centre and the object are known, so that no scan is needed twice.
+        """
         self._belief, self._stamp = belief, stamp
-        self._scans.extend(scans)
+        before, grid = self._scans, MapGrid(scene, belief.centre)
+        self._scans = [*before, *scans]
+        if background is not None:
+            masks = background[len(background) - len(self._scans) :]
+            self._scans = [
+                dataclasses.replace(match, background=mask) for match, mask in zip(self._scans, masks, strict=True)
+            ]
+        self._again = background is not None
+        pairs = zip(before, self._scans, strict=False)
+        if grid != self._grid or not all(np.array_equal(old.background, now.background) for old, now in pairs):
+            self._begin(grid)
 
     def publish(self) -> None:
         """Publish what is new to each topic's subscribers, or to new ones; an inactive node publishes nothing."""
@@ -105,15 +140,20 @@ class OutlineOutput:
     def _message(self, name: str) -> PolygonStamped | OccupancyGrid:
         header = self._node.header(self._frame, self._stamp)
         if name == "outline":
-            return outline_to_msg(Outline.of(self._belief, self._scene, self._frame), header)
+            return outline_to_msg(Outline.of(self._belief, self._grid.scene, self._frame), header)
         return map_to_msg(self._grid.occupancy(self._belief, self._swept), self._grid, header)
 
     def _sweep(self) -> None:
         """Add the free space of the scans that have come since the last time; of many, that of every second, ..."""
-        for match in self._scans[:: 1 + len(self._scans) // _SCANS]:
-            found = scan_to_measurements(match.scan, match.pose, self._scene, self._measurement)
+        scene, new = self._grid.scene, self._scans[self._next :]
+        measurement = rescaled(self._measurement, self._scene, scene)
+        for match in new[:: 1 + len(new) // (_SCANS_ANEW if self._again else _SCANS)]:
+            pose = match.pose.relative_to(*self._grid.centre)
+            found = scan_to_measurements(match.scan, pose, scene, measurement, background=match.background)
             self._swept |= self._grid.swept(found.free, match.scan.angle_increment)
-        self._scans.clear()
+        if not self._again:
+            self._scans = []
+        self._next = len(self._scans)
 
     def _on_status(self, msg: DiagnosticStatus) -> None:
         """Write the files once each time that an episode ends."""
@@ -142,7 +182,7 @@ class OutlineOutput:
         if self._belief is None:
             raise ValueError("no surface yet: no scan has been mapped")
         self._sweep()
-        outline = Outline.of(self._belief, self._scene, self._frame)
+        outline = Outline.of(self._belief, self._grid.scene, self._frame)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             files = outline.write(self.folder)

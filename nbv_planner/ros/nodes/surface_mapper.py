@@ -394,13 +394,15 @@ class SurfaceMapperNode(BaseNode):
             return
         update, self._unpublished = self._unpublished, None
         header, prior, found = self.header(self.parameters.object_frame, update.known.stamp), self._prior, None
+        scene, background = self.scene, None
         if isinstance(update.known.mapper, SearchingMapping):
-            found = update.known.mapper.found
-            prior = rescaled(prior, self.scene, at_found(self.scene, found))
+            found, background = update.known.mapper.found, update.known.mapper.background
+            scene = at_found(self.scene, found)
+            prior = rescaled(prior, self.scene, scene)
             self._say(found, update.dropped.get("background", 0))
         self._surface.publish(conversions.belief_to_msg(update.belief, header, prior, self.scene, found))
         self.markers.show(belief=update.belief)
-        self.outline.show(update.belief, update.known.stamp, update.scans)
+        self.outline.show(update.belief, update.known.stamp, update.scans, scene, background)
 
     def _say(self, found: FoundScene, background: int) -> None:
         """Log what was found if it has changed, and that something else is in view."""

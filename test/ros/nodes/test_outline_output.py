@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 
 import numpy as np
 import pytest
@@ -18,11 +19,17 @@ from std_srvs.srv import Trigger
 from test_surface_mapper import GRID, HERE, MS, SCENE, THERE, Feed, stamp_of
 
 from nbv_planner.episode.messages import belief_from_msg
+from nbv_planner.geometry import polar_to_cartesian
 from nbv_planner.report.take_home import FREE, OCCUPIED, UNKNOWN, Outline
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.io import conversions, outline_output
 from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
+from nbv_planner.world.objects import parse_object
 from nbv_planner.world.objects.true_shapes import load_contour
+from nbv_planner.world.pose import CameraPose
+from nbv_planner.world.scan import Scan
+from nbv_planner.world.scene import Scene
+from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera, WorldSettings
 
 FILES = {"outline.csv", "outline.geojson", "outline.dxf", "map.yaml", "map.pgm"}
 
@@ -156,3 +163,86 @@ def test_an_unusable_status_is_counted_and_writes_nothing(world, tmp_path):
     send(DiagnosticStatus(message="nonsense"))
     world.spin_until(lambda: world.drops(mapper).get("nbv_planner/status.status"), "the drop")
     assert list(tmp_path.iterdir()) == []
+
+
+def place_of(msg: OccupancyGrid) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Values of the cells, and coordinates x and y of their centres, metres."""
+    info, corner = msg.info, msg.info.origin.position
+    x, y = np.meshgrid(*(v + (np.arange(info.width) + 0.5) * info.resolution for v in (corner.x, corner.y)))
+    return np.array(msg.data).reshape(info.height, info.width), x, y
+
+
+# Half axes and place of an object that reaches to x = 8.7 m, and one that stands beside it.
+LONG, AT, BESIDE = (7.5, 5.0), (1.2, 0.0), (4.0, -11.0, 1.5)
+FOUND = {"scene": "unknown", "radius_max": 4.0, "noise_std": 0.1, "range_max": 20.0, "field_of_view": 1.2}
+
+
+def look(feed: Feed, number: int, angle: float) -> None:
+    """Have the mapper map a scan of the long object, from 14 m off its centre."""
+    scene = Scene(range_max=20.0, field_of_view=1.2, view_distance=14.0)
+    world = WorldSettings(*AT, *BESIDE)
+    camera = SimulatedCamera(parse_object(f"ellipse:a={LONG[0]},b={LONG[1]}", scene), scene, SensorSettings(), world)
+    x, y = (float(v) + at for v, at in zip(polar_to_cartesian(angle, 14.0), AT, strict=True))
+    pose, stamp = CameraPose(x, y, angle + math.pi), number * 1000 * MS
+    feed.goal(stamp, pose)
+    feed.pose(stamp + MS, pose)
+    feed.scan(stamp + MS, camera.scan(pose, number))
+    feed.world.spin_until(lambda: feed.surfaces and stamp_of(feed.surfaces[-1]) == stamp + MS, "the surface")
+
+
+def test_the_map_of_an_unknown_scene_holds_all_of_the_object_about_its_found_centre(world, tmp_path):
+    folder, file = tmp_path / "out", str(tmp_path / "map.npz")
+    parameters = {**FOUND, "outline_folder": str(folder), "map_file": file, "autosave": False, "grid_size": 360}
+    mapper, feed = world.start(SurfaceMapperNode, **parameters), Feed(world)
+    maps = world.listen(OccupancyGrid, "surface_mapper/map", qos.latched())
+
+    def newest(number: int) -> np.ndarray:
+        """Cells of the map of that view, after a comparison with the truth."""
+        world.spin_until(lambda: maps and stamp_of(maps[-1]) == number * 1000 * MS + MS, "the map", timeout=10)
+        cells, x, y = place_of(maps[-1])
+        radius = np.hypot((x - AT[0]) / LONG[0], (y - AT[1]) / LONG[1])
+        other = np.hypot(x - BESIDE[0], y - BESIDE[1]) < BESIDE[2] - 0.5
+        assert np.abs(radius[cells == OCCUPIED] - 1.0).max() < 0.2
+        assert not (cells == FREE)[(radius < 0.9) | other].any()
+        return cells
+
+    for number in range(1, 9):
+        look(feed, number, number * math.pi / 4)
+    cells = newest(8)
+    _, x, y = place_of(maps[-1])
+    met = cells == OCCUPIED
+    assert (x[met].min(), x[met].max(), y[met].min(), y[met].max()) == pytest.approx((-6.3, 8.7, -5.0, 5.0), abs=0.4)
+    around = np.hypot((x - AT[0]) / LONG[0], (y - AT[1]) / LONG[1])
+    near = (around > 1.15) & (around < 1.35)
+    assert (cells[near] == FREE).mean() > 0.95
+    found = mapper.mapper.found
+    info = maps[-1].info
+    middle = info.origin.position.x + 0.5 * info.width * info.resolution
+    assert (middle, info.width * info.resolution) == pytest.approx((found.x, 2 * found.view_distance), abs=0.2)
+    assert world.call(Trigger, "surface_mapper/write_outline").success
+    known = yaml.safe_load((folder / "map.yaml").read_text())
+    assert known["origin"] == pytest.approx([info.origin.position.x, info.origin.position.y, 0.0])
+    assert world.call(Trigger, "surface_mapper/save").success
+    assert world.call(Trigger, "surface_mapper/reset").success
+    world.spin_until(lambda: stamp_of(maps[-1]) == 0, "the map of the prior")
+    assert set(maps[-1].data) == {UNKNOWN}
+    look(feed, 9, 0.0)
+    assert (newest(9) == OCCUPIED).sum() < 0.5 * met.sum()
+    assert world.call(Trigger, "surface_mapper/load").success
+    look(feed, 10, 0.3)
+    again = newest(10)
+    assert (again == OCCUPIED).sum() > 0.8 * met.sum()  # the surface of before, and what is free since
+    assert 0 < (again == FREE).sum() < 0.6 * (cells == FREE).sum()
+
+
+def test_the_map_has_the_range_that_the_header_of_the_scans_says(world):
+    world.start(SurfaceMapperNode, grid_size=GRID)
+    feed = Feed(world)
+    maps = world.listen(OccupancyGrid, "surface_mapper/map", qos.latched())
+    feed.goal(100 * MS, HERE)
+    feed.pose(110 * MS, HERE)
+    feed.scan(110 * MS, Scan(-0.3, 0.01, np.full(61, np.inf), 0.05, 15.0))
+    world.spin_until(lambda: maps and stamp_of(maps[-1]) == 110 * MS, "the map")
+    cells, x, y = place_of(maps[-1])
+    distance = np.hypot(x - HERE.x, y - HERE.y)[cells == FREE]
+    assert distance.max() == pytest.approx(15.0 - 3 * 0.2, abs=0.15)
