@@ -15,6 +15,7 @@ from nbv_planner.episode.parameters import NODE_SETTINGS, NbvPlannerParameters, 
 from nbv_planner.episode.run_info import RunParameters
 from nbv_planner.errors import InputRejectedError
 from nbv_planner.mapping.matching import ArrivalSettings, MatchingSettings, PoseTrack
+from nbv_planner.mapping.object_search import SearchSettings
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
 from nbv_planner.planning.session import SessionSettings
 from nbv_planner.planning.view_space import CircleViewSpace, ViewSpaceSettings
@@ -205,6 +206,7 @@ def rows_of(system: System, parameters: RunParameters) -> list[Row]:
         return from_mapping(kind, {**derived(values, NODE_SETTINGS[node]), **values})
 
     scene, arrival, session = settings(Scene), settings(ArrivalSettings), settings(SessionSettings)
+    known = not settings(SearchSettings, "surface_mapper").unknown
     mapper, by_tf = settings(SurfaceMapperParameters, "surface_mapper"), settings(PoseSettings).pose_source == "tf"
     poses = "surface_mapper publishes them from transforms" if by_tf else "the robot, or its topic name"
     rows = [
@@ -233,20 +235,27 @@ def rows_of(system: System, parameters: RunParameters) -> list[Row]:
         rows += [refused_row(topic, len(heard), refused)] if heard or refused else []
         rows += [frame_row(topic, [one[2] for one in heard], frame)] if heard else []
         rows += [age_row(topic, [one[1] for one in heard], session)] if heard else []
-    rows += pose_rows([pose for _, _, _, pose in system.poses], scene, settings(ViewSpaceSettings), arrival)
+    stood = [pose for _, _, _, pose in system.poses]
+    rows += pose_rows(stood, scene, settings(ViewSpaceSettings), arrival, known=known)
     if system.scans and system.poses:
         pairs, row = paired(
             [(stamp, scan) for stamp, _, _, scan in system.scans], [(one[0], one[3]) for one in system.poses],
             settings(MatchingSettings, "surface_mapper"),
         )
         rows.append(row)
-        rows += [hits_row(pairs, scene, settings(MeasurementSettings, "surface_mapper"))] if pairs else []
+        measurement = settings(MeasurementSettings, "surface_mapper")
+        rows += [hits_row(pairs, scene, measurement)] if pairs and known else []
     return rows
 
 
 def pose_rows(
-    poses: Sequence[CameraPose], scene: Scene, views: ViewSpaceSettings, arrival: ArrivalSettings
+    poses: Sequence[CameraPose], scene: Scene, views: ViewSpaceSettings, arrival: ArrivalSettings, *,
+    known: bool = True,
 ) -> list[Row]:
-    """The checks that need the poses of the camera only; without any, those that need none."""
-    rows = [distance_row(poses, scene), spread_row(poses, arrival)] if poses else []
+    """The checks that need the poses of the camera only; without any, those that need none.
+
+    Distances mean nothing unless the scene is `known`.
+    """
+    rows = [distance_row(poses, scene)] if poses and known else []
+    rows += [spread_row(poses, arrival)] if poses else []
     return [*rows, spacing_row(CircleViewSpace(views, scene.view_distance), arrival)]

@@ -178,3 +178,17 @@ def test_a_good_system_passes_everything():
     rows = rows_of(system, RunParameters({}))
     assert [str(row) for row in rows if row.verdict is not PASS] == []
     assert len(rows) == 16
+
+
+def test_an_unknown_scene_is_not_judged_by_the_stated_one():
+    """Stated ten times too large, so that the camera would be inside of the least radius: the mapper finds out."""
+    nodes = {name: {"radius_max": 80.0} for name in ("surface_mapper", "nbv_planner")}
+    system = System(
+        scans=[(k * 100 * MS, 0.01, "camera", CAMERA.scan(HERE, 1, k)) for k in range(20)],
+        poses=[(k * 100 * MS, 0.01, "object", HERE) for k in range(20)],
+    )
+    judged = {"distance of the camera", "beams on the object"}
+    known = {row.name: row.verdict for row in rows_of(system, RunParameters(nodes))}
+    assert {known[name] for name in judged} == {FAIL}
+    nodes["surface_mapper"]["scene"] = "unknown"
+    assert known.keys() - {row.name for row in rows_of(system, RunParameters(nodes))} == judged
