@@ -7,6 +7,7 @@ import json
 import pytest
 
 from nbv_planner.episode.parameters import EpisodeConfig, config_from_parameters
+from nbv_planner.episode.run_info import RunParameters
 from nbv_planner.errors import SettingError
 from nbv_planner.mapping.mapper import MapperSettings
 from nbv_planner.world.scene import Scene
@@ -76,5 +77,26 @@ def test_wrong_parameter_is_refused_by_name():
 
 def test_nodes_that_disagree_about_the_shared_geometry_are_refused():
     """`Shared geometry given once`: two different values cannot both be meant."""
-    with pytest.raises(SettingError, match="radius_max"):
-        config_from_parameters({"depth_camera": {"radius_max": 8.0}, "nbv_planner": {"radius_max": 7.0}})
+    given = {"depth_camera": {"radius_max": 8.0, "pixel_size": 0.1}, "nbv_planner": {"radius_max": 7.0}}
+    with pytest.raises(SettingError) as caught:
+        config_from_parameters({**given, "surface_mapper": {"radius_max": 8.0}})
+    assert str(caught.value) == (
+        "radius_max: 8.0 m of depth_camera, 7.0 m of nbv_planner; "
+        "pixel_size: 0.1 m of depth_camera, 0.0875 m of nbv_planner; must be the same"
+    )
+
+
+@pytest.mark.parametrize("values", [{"range_max": 30.0}, {"range_min": 0.2}, {"field_of_view": 0.785398163}])
+def test_a_recorded_camera_may_have_another_sensor_than_the_header_told_the_mapper(values):
+    """Nodes read six digits of what the header says, and no range beyond the object: the mapper's values count."""
+    read = {"range_max": 18.0, "field_of_view": 0.785398}
+    nodes = {"surface_mapper": read, "nbv_planner": read}
+    assert RunParameters({"depth_camera": values, **nodes}).config().scene == Scene(**read)
+    nodes = {"depth_camera": {**values, "radius_max": 7.0}, "surface_mapper": {**read, "radius_max": 8.0}}
+    with pytest.raises(SettingError, match=r"radius_max: 7\.0 m of depth_camera, 8\.0 m of surface_mapper"):
+        RunParameters(nodes).config()
+
+
+def test_geometry_may_differ_by_rounding():
+    given = {"depth_camera": {"radius_max": 8.00001}, "surface_mapper": {"radius_max": 8.0}, "nbv_planner": {}}
+    assert config_from_parameters(given).scene == Scene()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -279,6 +280,22 @@ def derived(given: Mapping[str, Any], classes: Iterable[type]) -> dict[str, Any]
     return {**scaled(given, classes), **{name: value for name, value in choice.items() if name not in given}}
 
 
+# Headers of scans give some values to six digits.
+_ROUNDING = 1e-5
+
+
+def _check_alike(names: Collection[str], **scenes: Scene) -> None:
+    """Refuse scenes of two nodes that differ in parameters of these names."""
+    one, other = scenes.values()
+    differ = [
+        f"{name}: " + ", ".join(f"{getattr(scene, name)} {meta.unit} of {node}" for node, scene in scenes.items())
+        for name, _, meta in settings_of(Scene)
+        if name in names and not math.isclose(getattr(one, name), getattr(other, name), rel_tol=_ROUNDING)
+    ]
+    if differ:
+        raise SettingError(f"{'; '.join(differ)}; must be the same")
+
+
 def config_from_parameters(parameters: Mapping[str, Mapping[str, Any]], **top: Any) -> EpisodeConfig:
     """Build the configuration from node parameters, so that one YAML file serves nodes and simulation.
 
@@ -290,11 +307,10 @@ def config_from_parameters(parameters: Mapping[str, Mapping[str, Any]], **top: A
     """
     given = {node: parameters.get(node, {}) for node in NODE_SETTINGS}
     complete = {node: {**given[node], **derived(given[node], classes)} for node, classes in NODE_SETTINGS.items()}
-    scenes = {node: from_mapping(Scene, values) for node, values in complete.items()}
-    first, *others = scenes
+    first, *others = NODE_SETTINGS
     for node in others:
-        if scenes[node] != scenes[first]:
-            raise SettingError(f"{first} and {node} differ in geometry: {scenes[first]}, {scenes[node]}")
+        names = given[first].keys() | given[node].keys()
+        _check_alike(names, **{each: from_mapping(Scene, complete[each]) for each in (first, node)})
     groups = {
         name: from_mapping(cls, complete[node])
         for node, classes in NODE_SETTINGS.items() for name, cls in GROUPS.items() if cls in classes

@@ -14,8 +14,8 @@ from nbv_planner.episode.messages import CAMERA_POSE, GOAL_POSE, SCAN
 from nbv_planner.episode.parameters import NODE_SETTINGS, NbvPlannerParameters, SurfaceMapperParameters, derived
 from nbv_planner.episode.run_info import RunParameters
 from nbv_planner.errors import InputRejectedError
-from nbv_planner.geometry import angle_difference
 from nbv_planner.mapping.matching import ArrivalSettings, MatchingSettings, PoseTrack
+from nbv_planner.mapping.object_search import SearchSettings
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
 from nbv_planner.planning.session import SessionSettings
 from nbv_planner.planning.view_space import CircleViewSpace, ViewSpaceSettings
@@ -77,14 +77,19 @@ def spread_row(poses: Sequence[CameraPose], arrival: ArrivalSettings) -> Row:
     name, advice = "spread of the poses", "the robot's accuracy: larger tolerances, or better localisation"
     if len(poses) < _FEWEST_POSES:
         return Row(name, f"{len(poses)} poses", asked, Verdict.WARN, "too few to judge")
-    table = np.array([(pose.x, pose.y, float(angle_difference(pose.yaw, poses[0].yaw))) for pose in poses])
+    table = np.column_stack([[(pose.x, pose.y) for pose in poses], np.unwrap([pose.yaw for pose in poses])])
     halves = np.array_split(table, 2)
     middles = np.array([half.mean(axis=0) for half in halves])
     squares = np.concatenate([(half - middle) ** 2 for half, middle in zip(halves, middles, strict=True)])
     place, turn = math.sqrt(squares[:, :2].sum(axis=1).mean()), math.sqrt(squares[:, 2].mean())
-    moved = float(np.hypot(*(middles[1] - middles[0])[:2]))
-    if moved > 2.0 * place and moved > 0.5 * arrival.position_tolerance:
-        return Row(name, f"moves by {moved:.3g} m meanwhile", asked, Verdict.WARN, "to be judged while it stands")
+    change = middles[1] - middles[0]
+    for verb, unit, way, spread, tolerance in (
+        ("moves", "m", math.hypot(*change[:2]), place, arrival.position_tolerance),
+        ("turns", "rad", abs(float(change[2])), turn, arrival.heading_tolerance),
+    ):
+        if way > 2.0 * spread and way > 0.5 * tolerance:
+            found = f"{verb} by {way:.3g} {unit} meanwhile"
+            return Row(name, found, asked, Verdict.WARN, "to be judged while it stands")
     parts = place / arrival.position_tolerance, turn / arrival.heading_tolerance
     found = f"{place:.2g} m, {turn:.2g} rad"
     return Row(name, found, asked, _verdict(max(parts) > 1.0, max(parts) > 0.5), advice)
@@ -201,6 +206,7 @@ def rows_of(system: System, parameters: RunParameters) -> list[Row]:
         return from_mapping(kind, {**derived(values, NODE_SETTINGS[node]), **values})
 
     scene, arrival, session = settings(Scene), settings(ArrivalSettings), settings(SessionSettings)
+    known = not settings(SearchSettings, "surface_mapper").unknown
     mapper, by_tf = settings(SurfaceMapperParameters, "surface_mapper"), settings(PoseSettings).pose_source == "tf"
     poses = "surface_mapper publishes them from transforms" if by_tf else "the robot, or its topic name"
     rows = [
@@ -229,20 +235,27 @@ def rows_of(system: System, parameters: RunParameters) -> list[Row]:
         rows += [refused_row(topic, len(heard), refused)] if heard or refused else []
         rows += [frame_row(topic, [one[2] for one in heard], frame)] if heard else []
         rows += [age_row(topic, [one[1] for one in heard], session)] if heard else []
-    rows += pose_rows([pose for _, _, _, pose in system.poses], scene, settings(ViewSpaceSettings), arrival)
+    stood = [pose for _, _, _, pose in system.poses]
+    rows += pose_rows(stood, scene, settings(ViewSpaceSettings), arrival, known=known)
     if system.scans and system.poses:
         pairs, row = paired(
             [(stamp, scan) for stamp, _, _, scan in system.scans], [(one[0], one[3]) for one in system.poses],
             settings(MatchingSettings, "surface_mapper"),
         )
         rows.append(row)
-        rows += [hits_row(pairs, scene, settings(MeasurementSettings, "surface_mapper"))] if pairs else []
+        measurement = settings(MeasurementSettings, "surface_mapper")
+        rows += [hits_row(pairs, scene, measurement)] if pairs and known else []
     return rows
 
 
 def pose_rows(
-    poses: Sequence[CameraPose], scene: Scene, views: ViewSpaceSettings, arrival: ArrivalSettings
+    poses: Sequence[CameraPose], scene: Scene, views: ViewSpaceSettings, arrival: ArrivalSettings, *,
+    known: bool = True,
 ) -> list[Row]:
-    """The checks that need the poses of the camera only; without any, those that need none."""
-    rows = [distance_row(poses, scene), spread_row(poses, arrival)] if poses else []
+    """The checks that need the poses of the camera only; without any, those that need none.
+
+    Distances mean nothing unless the scene is `known`.
+    """
+    rows = [distance_row(poses, scene)] if poses and known else []
+    rows += [spread_row(poses, arrival)] if poses else []
     return [*rows, spacing_row(CircleViewSpace(views, scene.view_distance), arrival)]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import yaml
 
-from nbv_planner.episode.messages import MOST_CONTOUR_POINTS
+from nbv_planner.episode.messages import MOST_CONTOUR_POINTS, SENSOR_NAMES
 from nbv_planner.episode.parameter_files import Parameters, load_parameters
 from nbv_planner.episode.parameters import IGNORED, NODE_SETTINGS, EpisodeConfig, config_from_parameters
 from nbv_planner.errors import InputRejectedError, NbvPlannerError, SettingError
@@ -50,13 +50,16 @@ class RunParameters:
         return " · ".join(filter(None, parts))
 
     def config(self) -> EpisodeConfig:
-        """Configuration of the episode.
+        """Configuration of the episode; of the sensor the mapper's values count, also where the camera has others.
 
         Raises:
             SettingError: a value is not allowed (by this version of the package).
         """
         scene_of_all = next((self.nodes[name] for name in NODE_SETTINGS if self.nodes.get(name)), {})
         nodes = {name: self.nodes.get(name) or scene_of_all for name in NODE_SETTINGS}
+        camera = {name: value for name, value in nodes["depth_camera"].items() if name not in SENSOR_NAMES}
+        told = {name: value for name, value in nodes["surface_mapper"].items() if name in SENSOR_NAMES}
+        nodes["depth_camera"] = {**camera, **told}
         return config_from_parameters(nodes, object=self.object or "unknown", protocol="sensor")
 
 

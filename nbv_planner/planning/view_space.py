@@ -55,6 +55,8 @@ _WIDEST = math.pi / 6
 _SLACK = 1e-9
 # Listed views nearer to each other than this are one, radians.
 _CLOSEST = 1e-3
+# No more views are listed.
+_MOST_LISTED = 1000
 # What stands for no list: ROS has no empty list of numbers.
 _NO_LIST = (-1.0,)
 
@@ -100,8 +102,10 @@ def check_view_angles(name: str, angles: Sequence[float]) -> FloatArray:
     """Return view angles (radians) that a user lists as `name`.
 
     Raises:
-        SettingError: there is none, one is not finite or out of range, or two are too close to each other.
+        SettingError: there is none or too many, one is not finite or out of range, or two are too close to each other.
     """
+    if len(angles) > _MOST_LISTED:
+        raise SettingError(f"{name}: has {len(angles)} angles, must be {_MOST_LISTED} or fewer")
     if not len(angles):
         raise SettingError(f"{name}: is empty, must hold at least one angle from 0 to 2 pi rad")
     for number, angle in enumerate(angles):

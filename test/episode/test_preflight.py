@@ -65,6 +65,13 @@ def test_a_moving_robot_is_not_taken_for_an_inaccurate_one():
     assert preflight.spread_row(standing(0.0, 0.0, 3), ARRIVAL).found == "3 poses"
 
 
+@pytest.mark.parametrize(("rate", "found"), [(0.3, "0.45"), (-0.01, "0.015"), (2.5, "3.75")])
+def test_a_robot_that_turns_on_the_spot_is_not_taken_for_an_inaccurate_one(rate, found):
+    poses = [CameraPose(10.0, 0.0, math.remainder(math.pi + rate * t, 2 * math.pi)) for t in np.arange(0.0, 3.0, 0.1)]
+    row = preflight.spread_row(poses, ARRIVAL)
+    assert (row.verdict, row.found) == (WARN, f"turns by {found} rad meanwhile")
+
+
 @given(st.floats(-math.pi, math.pi))
 def test_the_spread_of_headings_does_not_depend_on_where_they_are(turn):
     poses = [CameraPose(10.0, 0.0, math.remainder(turn + k * 0.001, 2 * math.pi)) for k in (-1, 1, -1, 1, -1, 1)]
@@ -171,3 +178,17 @@ def test_a_good_system_passes_everything():
     rows = rows_of(system, RunParameters({}))
     assert [str(row) for row in rows if row.verdict is not PASS] == []
     assert len(rows) == 16
+
+
+def test_an_unknown_scene_is_not_judged_by_the_stated_one():
+    """Stated ten times too large, so that the camera would be inside of the least radius: the mapper finds out."""
+    nodes = {name: {"radius_max": 80.0} for name in ("surface_mapper", "nbv_planner")}
+    system = System(
+        scans=[(k * 100 * MS, 0.01, "camera", CAMERA.scan(HERE, 1, k)) for k in range(20)],
+        poses=[(k * 100 * MS, 0.01, "object", HERE) for k in range(20)],
+    )
+    judged = {"distance of the camera", "beams on the object"}
+    known = {row.name: row.verdict for row in rows_of(system, RunParameters(nodes))}
+    assert {known[name] for name in judged} == {FAIL}
+    nodes["surface_mapper"]["scene"] = "unknown"
+    assert known.keys() - {row.name for row in rows_of(system, RunParameters(nodes))} == judged

@@ -41,7 +41,7 @@ def on_circle(angles) -> Views:
         ((-0.5,), "view_angles[0]: -0.5 is no view angle"), ((-1.0, 1.0), "view_angles[0]: -1.0 is no view angle"),
         ((1.0, 7.0), "view_angles[1]: 7.0 is no view angle; must be >= 0 and <= 6.28319 rad"),
         ((1.0, 2.0, 1.0005), "1 and 1.0005 rad are too close"), ((0.0, 3.0, TWO_PI), "are too close"),
-        (("a",), "is text"),
+        (("a",), "is text"), (tuple(range(1001)), "view_angles: has 1001 angles, must be 1000 or fewer"),
     ],
 )  # fmt: skip
 def test_a_list_that_is_none_is_refused_with_the_reason(angles, words):

@@ -82,7 +82,8 @@ def test_ranking_during_an_episode_leaves_it_as_it_is(world):
 
 @pytest.mark.parametrize(
     ("angles", "words"),
-    [([], "is empty"), ([1.0, math.nan], "rank[1]: nan"), ([9.0], "must be >= 0 and <= 6.28319 rad"),
+    [([], "is empty"), ([1.0] * 1001, "rank: has 1001 angles, must be 1000 or fewer"),
+     ([1.0, math.nan], "rank[1]: nan"), ([9.0], "must be >= 0 and <= 6.28319 rad"),
      ([1.0, 1.0], "too close")],
 )  # fmt: skip
 def test_angles_that_are_none_are_answered_with_the_reason_and_counted(world, angles, words):
