@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import yaml
+
 from nbv_planner.cli.options import one_of
 from nbv_planner.cli.output import say
 from nbv_planner.episode.parameter_files import load_parameters, shared_file
@@ -181,7 +183,8 @@ def document(path: Path, kind: str, answers: dict[Question, Any]) -> str:
 
 
 def _plain(value: Any) -> str:
-    return f'"{value}"' if isinstance(value, str) else repr(value)
+    style = '"' if isinstance(value, str) else None
+    return str(yaml.safe_dump(value, default_style=style, width=math.inf, allow_unicode=True)).split("\n")[0]
 
 
 def _what_follows(kind: str, answers: dict[Question, Any]) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from nbv_planner.geometry import TWO_PI
 from nbv_planner.settings import Setting, settings_of
 from nbv_planner.world.scan import Scan
 from nbv_planner.world.scene import FoundScene, Scene
@@ -64,11 +65,14 @@ def said_by(scan: Scan, scene: Scene) -> tuple[dict[str, float], tuple[str, ...]
     :math:`2 \arcsin(r_{max} / d_{cam})`, the range :math:`d_{cam} + r_{max}`.
 
     Returns:
-        The values, and the names of those that the header does not tell: no beam ahead, or a range of 0 or `+inf`.
+        The values, and the names of those that the header does not tell: no beam ahead, or a range of 0 or `+inf`. A
+        whole turn without limits of the range tells no field of view: a cloud is laid out so, wherever its points are.
     """
     far = scene.view_distance + scene.radius_max
+    cone = 2.0 * math.asin(scene.radius_max / scene.view_distance)
+    laid_out = scan.field_ahead == TWO_PI and (scan.range_min, scan.range_max) == (0.0, math.inf)
     found = {
-        "field_of_view": min(scan.field_ahead, 2.0 * math.asin(scene.radius_max / scene.view_distance)),
+        "field_of_view": 0.0 if laid_out else min(scan.field_ahead, cone),
         "range_min": scan.range_min, "range_max": 0.0 if scan.range_max == math.inf else min(scan.range_max, far),
     }
     differ = {

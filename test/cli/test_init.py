@@ -53,6 +53,17 @@ def test_the_file_is_an_overlay_that_nodes_and_simulation_take(kind, folder, cap
     assert all(len(line) <= 120 for line in text.splitlines())
 
 
+def test_any_text_and_any_number_is_read_back_as_it_was_given(folder):
+    name = 'a "big" one\\2.csv'
+    (folder / name).write_text(BRACKET, encoding="utf-8")
+    options = ["--object", f"file:{name},unit=mm", "--radius-max", "0.1", "--noise-std", "5e-05"]
+    assert main(["init", "mine.yaml", "--for", "simulation", *options]) == 0
+    sections = yaml.safe_load((folder / "mine.yaml").read_bytes())
+    shared, camera = (sections[name]["ros__parameters"] for name in ("/**", "depth_camera"))
+    assert shared == {"radius_max": 0.1, "noise_std": 5e-05}
+    assert camera == {"object": f"file:{name},unit=mm"}
+
+
 def test_the_file_for_a_simulation_is_simulated(folder, capsys):
     assert main(["init", "mine.yaml", "--for", "simulation", *OPTIONS["simulation"]]) == 0
     assert main(["simulate", "--params-file", "mine.yaml", "--no-figures", "--out", "out"]) == 0

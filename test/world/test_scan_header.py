@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from nbv_planner.world.scale import said_by
 from nbv_planner.world.scan import Scan
+from nbv_planner.world.scan_making import ScanMakerSettings, scan_of_points
 from nbv_planner.world.scene import Scene
 
 SCENE = Scene(radius_min=0.5, radius_max=1.0, view_distance=2.0, range_max=2.0, pixel_size=0.02)
@@ -50,6 +51,16 @@ def test_a_range_that_is_not_stated_is_not_said():
     said, unknown = said_by(scan(-0.4, 0.4, range_min=0.0, range_max=math.inf), SCENE)
     assert set(said) == {"field_of_view"}
     assert unknown == ("range_min", "range_max")
+
+
+@pytest.mark.parametrize(("given", "field"), [({}, None), ({"scan_field": 0.8}, 0.79)])
+def test_a_cloud_does_not_say_the_field_of_view_unless_scan_field_is_given(given, field):
+    """Bearings all around hold no point where the sensor does not look."""
+    bearings = np.linspace(-0.3, 0.3, 100)
+    points = np.column_stack([np.cos(bearings), np.sin(bearings), np.zeros(100)])
+    said, unknown = said_by(scan_of_points(points, ScanMakerSettings(**given), optical=False), SCENE)
+    assert said == ({"field_of_view": pytest.approx(field)} if field else {})
+    assert unknown == (*(() if field else ("field_of_view",)), "range_min", "range_max")
 
 
 @given(
