@@ -104,7 +104,9 @@ def test_the_command_checks_real_processes_and_nothing(tmp_path):
             if found.returncode == 0:
                 break
     assert found.returncode == 0, found.stdout + found.stderr
-    for name in ("surface_mapper", "distance of the camera", "spread of the poses", "tolerances", "age of scan",
+    # A mapper of a moment ago on the same domain may still be listed.
+    assert re.search(r"^(pass|warn) +surface_mapper +mapping", found.stdout, re.MULTILINE), found.stdout
+    for name in ("distance of the camera", "spread of the poses", "tolerances", "age of scan",
                  "scans with a pose", "beams on the object"):
         assert re.search(rf"^pass +{name} ", found.stdout, re.MULTILINE), found.stdout
     assert "0 failed" in found.stdout
