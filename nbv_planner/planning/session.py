@@ -442,7 +442,8 @@ class PlanningSession(EpisodeMemory):
         may have taken a scan before the first pose seen here.
         """
         stamp = self.inputs.belief_stamp
-        return (self._arrived and stamp > self._away) or any(one < stamp < other for one, other in self._stood)
+        here = (self._arrived and stamp > self._away) or any(one < stamp < other for one, other in self._stood)
+        return self.goal is not None and here
 
     def travel(self, goal: Goal) -> float:
         """Distance from the newest pose to a goal, metres; NaN if no pose is known."""
