@@ -127,6 +127,10 @@ class NbvPlannerParameters(Settings):
     run_info_nodes: str = setting(
         "depth_camera,surface_mapper", "Nodes whose parameters run_info shows, comma-separated."
     )
+    noise_std: float = setting(
+        0.2, "Standard deviation of a range measurement, as surface_mapper has it: completeness_tau follows from it.",
+        unit="m", ge=0.0, scale="view_distance",
+    )
     preflight: str = setting(
         "refuse", "What ~/start does if its checks fail: refuse, warn (start all the same), or off (no check).",
         choices=("refuse", "warn", "off"), read_only=False,
@@ -207,6 +211,9 @@ class EpisodeConfig:
     stop_at_coverage: float = setting(
         0.0, "True coverage at which the episode ends (COMPLETE), 0 for none: what happens after T95 is not simulated "
         "where only T95 is needed. A robot cannot stop by it.", ge=0.0, le=1.0,
+    )
+    stop_at_completeness: float = setting(
+        0.0, "The same by the true completeness; with both, the episode ends once both are reached.", ge=0.0, le=1.0
     )
 
     def __post_init__(self) -> None:

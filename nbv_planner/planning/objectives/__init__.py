@@ -19,6 +19,7 @@ from nbv_planner.planning.objectives.observed import (
     ObservedConfidenceUpper,
     ObservedSurface,
     ObservedSurfaceMarginal,
+    TrueOutline,
     TrueSurface,
 )
 from nbv_planner.planning.objectives.pixels import ConfidenceSimpleNumber, IntersectionOcclusionAware
@@ -72,5 +73,5 @@ def objective_named(
 
 __all__ = [
     "EXPECTED", "OBJECTIVES", "OBJECTIVE_INFO", "OMNISCIENT", "REQUIREMENTS", "TRUTH_OBJECTIVES",
-    "ExpectedMarginalCoverage", "Objective", "ObjectiveInfo", "TrueSurface", "objective_named", "values_of",
+    "ExpectedMarginalCoverage", "Objective", "ObjectiveInfo", "TrueOutline", "TrueSurface", "objective_named", "values_of",
 ]
