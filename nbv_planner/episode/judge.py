@@ -197,10 +197,11 @@ class EpisodeJudge:
             travelled += float(self.space.travel(self._last, Views.of([view]))[0])
         greedy_gain = int((self._visible & ~self.seen).sum(axis=1).max())
         self.seen = self.seen | new
+        errors = {} if belief is None else {**asdict(self._compared(belief).error_of(belief)), **self._resolved(belief)}
         record = ViewRecord(
             angle=view.view_angle, new_points=int(new.sum()), coverage=self.coverage,
             greedy_gain=max(greedy_gain, int(new.sum())), objective_value=objective_value, milliseconds=milliseconds,
-            travelled=travelled, **({} if belief is None else {**asdict(self._compared(belief).error_of(belief)), **self._resolved(belief)}),
+            travelled=travelled, **errors,
         )
         self._belief, self._last = belief, view
         self.views.append(record)

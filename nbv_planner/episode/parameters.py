@@ -22,6 +22,7 @@ from nbv_planner.mapping.surface_model import mapper_for
 from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.planners.planner import PLANNER_CHOICE, named_choice
 from nbv_planner.planning.session import SessionSettings
+from nbv_planner.planning.shapes.completeness import CoverageTarget
 from nbv_planner.planning.shapes.sampler import PriorSettings
 from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.planning.view_space import ViewSpaceSettings
@@ -219,6 +220,12 @@ class EpisodeConfig:
     def __post_init__(self) -> None:
         check_settings(self)
         check_prior_mean(self.mapper, self.scene)
+
+    @property
+    def target(self) -> CoverageTarget:
+        """What is to be covered: in the thesis protocol the surface points."""
+        thesis = self.protocol == "thesis"
+        return CoverageTarget.of(dataclasses.replace(self.planner, target="points") if thesis else self.planner)
 
     def at(self, found: FoundScene) -> EpisodeConfig:
         """The same about the centre of what was found, its lengths in proportion to the object."""

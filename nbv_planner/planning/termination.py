@@ -225,14 +225,15 @@ class TerminationMonitor:
         target = self.certificate.target
         if found.probability < 1.0 - s.certificate_delta:
             return None
-        figures = {"probability": found.probability, "target_coverage": target, "certificate_delta": s.certificate_delta}
+        resolution = {"completeness_tau": found.tau} if found.tau else {}
+        covered = "the surface has been seen"
         if found.tau:
-            figures["completeness_tau"] = found.tau
-        covered = f"the outline is within {found.tau:g} m of the measured surface" if found.tau else (
-            "the surface has been seen"
-        )
+            covered = f"the outline is within {found.tau:g} m of the measured surface"
         return Termination(
-            TerminationReason.COVERED, figures,
+            TerminationReason.COVERED, {
+                "probability": found.probability, "target_coverage": target, "certificate_delta": s.certificate_delta,
+                **resolution,
+            },
             f"at least {target:.1%} of {covered} by {found.probability:.1%} of the posterior shapes",
         )
 

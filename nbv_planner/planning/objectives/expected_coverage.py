@@ -10,7 +10,7 @@ import numpy as np
 from nbv_planner.geometry import FloatArray
 from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.planning.objectives.objective import Objective, ObjectiveInfo
-from nbv_planner.planning.shapes.completeness import CoverageTarget
+from nbv_planner.planning.shapes.completeness import POINTS, CoverageTarget
 from nbv_planner.planning.shapes.sampler import ShapeSampler
 from nbv_planner.planning.shapes.shape_coverage import ShapeCoverage
 from nbv_planner.world.pose import View, Views
@@ -28,11 +28,11 @@ class ExpectedMarginalCoverage:
     info = ObjectiveInfo("EMC", "expected_marginal_coverage", "nnyyyy", "not attempted")
 
     def __init__(
-        self, sampler: ShapeSampler, target: CoverageTarget | None = None, taken: Sequence[View] = ()
+        self, sampler: ShapeSampler, target: CoverageTarget = POINTS, taken: Sequence[View] = ()
     ) -> None:
         """Take the source of shapes, what is to be covered (by default surface points) and the views so far."""
         self._sampler = sampler
-        self._target = target or CoverageTarget()
+        self._target = target
         self._taken = Views.of(taken).view_angle
         self._newest: list[tuple[SurfaceBelief, Scene, bytes, ShapeCoverage]] = []
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from nbv_planner.geometry import FloatArray
 from nbv_planner.mapping.belief import SurfaceBelief
-from nbv_planner.planning.shapes.completeness import CoverageTarget
+from nbv_planner.planning.shapes.completeness import POINTS, CoverageTarget
 from nbv_planner.planning.shapes.sampler import ShapeSampler
 from nbv_planner.planning.shapes.shape_coverage import (
     REACH_HIDDEN,
@@ -37,9 +37,9 @@ class CoverageEstimate:
     tau: float = 0.0  #: resolution of the completeness that it is about, metres; 0 for surface points.
 
     @property
-    def target(self) -> str:
-        """What it is about: points or completeness."""
-        return "completeness" if self.tau else "points"
+    def target(self) -> CoverageTarget:
+        """What it is about."""
+        return CoverageTarget(tau=self.tau)
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +61,8 @@ class CoverageCertificate:
     What lies beside the outermost measurement of a stretch
     (:func:`nbv_planner.planning.shapes.shape_coverage.unseen_fraction`) has not been covered though it is within reach.
 
-    With a resolution (`aim`) it judges the completeness of the shapes instead: the part of each within τ of the measured
-    surface, however views see it.
+    With a resolution (`aim`) it judges the completeness of the shapes instead: the part of each that lies within τ of
+    the measured surface, however views see it.
 
     The probability is as good as the prior of the shapes: how often it holds is to be measured.
     """
@@ -70,7 +70,7 @@ class CoverageCertificate:
     sampler: ShapeSampler  #: draws the shapes.
     scene: Scene  #: geometry.
     target: float  #: required coverage, in (0, 1].
-    aim: CoverageTarget = CoverageTarget()  #: what is to be covered.
+    aim: CoverageTarget = POINTS  #: what is to be covered.
 
     def coverages(self, belief: SurfaceBelief, taken: FloatArray) -> FloatArray:
         """Coverage of each drawn shape, shape (S,), in [0, 1], after the views `taken`, shape (T,), radians.

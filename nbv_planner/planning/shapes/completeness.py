@@ -30,7 +30,7 @@ SAMPLES = 10
 """Samples of a contour per τ: a distance of τ is then off by 0.2 % at most."""
 # Steps of the radius per τ in which the rays of posterior shapes are divided.
 _STEPS = 8
-# Part of what the views taken should have covered, without a measurement near it, that is left to be covered.
+# Part of what a view taken should have covered, without a measurement near it, that is left to be covered.
 _DOUBT = 0.5
 
 
@@ -119,6 +119,16 @@ class CoverageTarget:
             return cls(settings.point_density)
         return cls("length", settings.completeness_tau)
 
+    @property
+    def name(self) -> str:
+        """What its part is called."""
+        return "completeness" if self.tau else "coverage"
+
+    @property
+    def words(self) -> str:
+        """What is to be covered, in words."""
+        return f"the outline within {self.tau:g} m of the measured surface" if self.tau else "the surface points"
+
     def coverage(
         self, shapes: Shapes, taken: FloatArray, views: FloatArray, scene: Scene, belief: SurfaceBelief
     ) -> ShapeCoverage:
@@ -135,7 +145,7 @@ class CoverageTarget:
             return ShapeCoverage.of(shapes, taken, views, scene, belief, self.density)
         near = near_part(shapes, belief, scene, self.tau)
         seen, visible = (covered_cells(visible_cells(shapes, at, scene), shapes, self.tau) for at in (taken, views))
-        part = np.where(seen.any(axis=1), 1.0 - _DOUBT * (1.0 - near), near)
+        part = 1.0 - (1.0 - near) * _DOUBT ** seen.sum(axis=1)
         return ShapeCoverage.left(surface_density(shapes, scene.pixel_size, self.density), part, visible, taken, views)
 
     def parts(self, shapes: Shapes, belief: SurfaceBelief, scene: Scene) -> FloatArray:
@@ -143,3 +153,7 @@ class CoverageTarget:
         length = surface_density(shapes, scene.pixel_size, self.density)
         near = near_part(shapes, belief, scene, self.tau)
         return np.asarray((length * near).sum(axis=1) / length.sum(axis=1))
+
+
+POINTS = CoverageTarget()
+"""The surface points of the thesis."""

@@ -56,7 +56,7 @@ class ShapeSettings(LearnedPriorSettings):
         scale="view_distance",
     )
     point_density: str = setting(
-        "crossings", "target points: what counts as surface points: crossings of pixel edges, or length of the contour.",
+        "crossings", "target points: what counts as points: crossings of pixel edges, or length of the contour.",
         choices=("crossings", "length"),
     )
     free_space: bool = setting(True, "EMC, rollout: let beams that met nothing bound the shapes.")
