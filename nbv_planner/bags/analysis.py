@@ -246,9 +246,9 @@ _VIEW_COLUMNS = (
     Column("hausdorff", "Hausdorff, m", 4),
     Column("iou", "IoU", 4),
     Column("band_coverage", "inside the band", 4),
+    Column("travelled", "travelled, m", 2),
     Column("completeness", "true completeness", 4),
     Column("accuracy", "accuracy", 4),
-    Column("travelled", "travelled, m", 2),
 )
 
 

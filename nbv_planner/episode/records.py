@@ -127,10 +127,10 @@ class ViewRecord:
     hausdorff: float = math.nan
     iou: float = math.nan
     band_coverage: float = math.nan
+    travelled: float = math.nan  #: distance travelled so far, on the view circle along it, metres.
     #: part of the true outline within τ of the surface measured so far, and part of that within τ of the outline.
     completeness: float = math.nan
     accuracy: float = math.nan
-    travelled: float = math.nan  #: distance travelled so far, on the view circle along it, metres.
 
 
 @dataclass(frozen=True)

@@ -30,8 +30,6 @@ _CELLS: tuple[tuple[Column, Callable[[Group], Cell]], ...] = (
     (Column("rank_nbv", "#NBV", 1), lambda g: average(g.cases, lambda c: c.rank_nbv)),
     (Column("avg_individual_regret", "mean individual regret", 2), lambda g: average(g.cases, lambda c: c.regret)),
     (NOT_REACHED, lambda g: g.not_reached),
-    (Column("c95_rel_percent", "C95 / C95* (%)", 1), lambda g: average(g.cases, lambda c: c.c95_percent)),
-    (Column("completeness", "completeness", 3), lambda g: average(g.cases, lambda c: c.completeness)),
 )
 TABLE_7_1 = tuple(pair for pair in _CELLS if pair[0].name != "object_class")
 TABLE_7_2 = tuple(pair for pair in _CELLS if pair[0].name not in ("t_rel_percent", "rec_percent"))

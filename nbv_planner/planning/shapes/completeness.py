@@ -22,6 +22,7 @@ from nbv_planner.planning.shapes.shape_coverage import (
     ShapeCoverage,
     seen_stretches,
     surface_density,
+    unseen_fraction,
 )
 from nbv_planner.planning.shapes.shape_visibility import visible_cells
 from nbv_planner.world.scene import Scene
@@ -135,8 +136,9 @@ class CoverageTarget:
         """What is to be seen of the shapes, see :meth:`nbv_planner.planning.shapes.shape_coverage.ShapeCoverage.of`.
 
         With a resolution it counts the outline's length in pixel sides. Covered is what lies within τ of the measured
-        surface, and half of the rest that the views `taken` (T,), radians, should have covered, where it is as likely
-        that the shape is wrong; a view will cover what lies within τ of what it sees.
+        surface, but not in a gap of it: shapes cross gaps smoothly, and what is hidden there may be long. Of the rest
+        each of the views `taken` (T,), radians, that should have covered it takes half: it is as likely that the shape
+        is wrong. A view will cover what lies within τ of what it sees.
 
         Raises:
             SettingError: the belief carries no evidence.
@@ -144,6 +146,7 @@ class CoverageTarget:
         if not self.tau:
             return ShapeCoverage.of(shapes, taken, views, scene, belief, self.density)
         near = near_part(shapes, belief, scene, self.tau)
+        near = np.minimum(near, 1.0 - unseen_fraction(belief, shapes.angle, scene.pixel_size))
         seen, visible = (covered_cells(visible_cells(shapes, at, scene), shapes, self.tau) for at in (taken, views))
         part = 1.0 - (1.0 - near) * _DOUBT ** seen.sum(axis=1)
         return ShapeCoverage.left(surface_density(shapes, scene.pixel_size, self.density), part, visible, taken, views)
