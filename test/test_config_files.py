@@ -141,7 +141,7 @@ def test_a_change_goes_to_every_node_that_has_the_parameter(changes, expected):
 def test_a_change_leaves_out_nodes_that_are_not_there():
     parameters = {"surface_mapper": {}, "nbv_planner": {}}
     set_parameters(parameters, ["radius_max=7", "noise_std=1"])
-    assert parameters == dict.fromkeys(parameters, {"radius_max": 7.0, "noise_std": 1.0})
+    assert parameters == {node: {"radius_max": 7.0, "noise_std": 1.0} for node in parameters}
     with pytest.raises(ConfigFileError, match="unknown parameter 'num_beams'"):
         set_parameters(parameters, ["num_beams=3"])
 

@@ -115,7 +115,9 @@ def test_record_is_plain_json_with_the_keys_of_the_issue(judge):
             "rmse", "max_error", "hausdorff", "iou", "band_coverage", "travelled", "completeness", "accuracy",
         }  # fmt: skip
     assert content["views"][1]["objective_value"] is None
-    assert set(content["metrics"]) == {"T", "T95", "rec", "mean_individual_regret", "surface_points"}
+    assert set(content["metrics"]) == {
+        "T", "T95", "C95", "completeness", "accuracy", "rec", "mean_individual_regret", "surface_points",
+    }
     assert content["metrics"]["T"] == 2
     assert content["versions"]["note"] == "x"
 
