@@ -43,9 +43,8 @@ def say(text: str) -> None:
 def print_header(config: EpisodeConfig) -> None:
     """Print the header of the episode."""
     say(f"object {config.object}, planner {config.planner.planner}, objective {config.planner.used_objectives[-1]}, "
-        f"protocol {config.protocol}, seed {config.sensor.seed}")
+        f"protocol {config.protocol}, seed {config.sensor.seed}, target {config.target.words}")
     name = config.target.name
-    say(f"target: {config.planner.target_coverage:.0%} of {config.target.words}")
     say(f"view    angle   new points   true {name}    estimated {name}   decision")
 
 

@@ -253,10 +253,11 @@ def _until_covered(episode: Episode, coverage: float, completeness: float) -> Ep
             return termination
         yield record
         if record.coverage >= coverage and record.completeness >= completeness:
-            return Termination(
-                TerminationReason.COMPLETE, {"coverage": record.coverage, "completeness": record.completeness},
-                f"{record.coverage:.1%} of the surface points have been seen, completeness {record.completeness:.1%}",
-            )
+            figures, more = {"coverage": record.coverage}, ""
+            if completeness:
+                figures["completeness"], more = record.completeness, f", completeness {record.completeness:.1%}"
+            detail = f"{record.coverage:.1%} of the surface points have been seen{more}"
+            return Termination(TerminationReason.COMPLETE, figures, detail)
 
 
 def _no_reachable_view() -> Termination:

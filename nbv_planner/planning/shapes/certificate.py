@@ -61,8 +61,8 @@ class CoverageCertificate:
     What lies beside the outermost measurement of a stretch
     (:func:`nbv_planner.planning.shapes.shape_coverage.unseen_fraction`) has not been covered though it is within reach.
 
-    With a resolution (`aim`) it judges the completeness of the shapes instead: the part of each that lies within τ of
-    the measured surface, however views see it.
+    With a resolution (`aim`) it judges the completeness of the shapes instead, however views see them:
+    :meth:`nbv_planner.planning.shapes.completeness.CoverageTarget.parts`.
 
     The probability is as good as the prior of the shapes: how often it holds is to be measured.
     """
