@@ -14,6 +14,7 @@ from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.mapping.checks import failed
 from nbv_planner.planning.planners import PlannerSettings, Prior
 from nbv_planner.planning.shapes.certificate import CoverageCertificate, CoverageEstimate
+from nbv_planner.planning.shapes.completeness import CoverageTarget
 from nbv_planner.planning.shapes.learned_shapes import shape_sampler
 from nbv_planner.planning.shapes.shape_coverage import way_to_measurement
 from nbv_planner.settings import Settings, setting
@@ -224,10 +225,16 @@ class TerminationMonitor:
         target = self.certificate.target
         if found.probability < 1.0 - s.certificate_delta:
             return None
+        resolution = {"completeness_tau": found.tau} if found.tau else {}
+        covered = "the surface has been seen"
+        if found.tau:
+            covered = f"the outline is within {found.tau:g} m of the measured surface"
         return Termination(
-            TerminationReason.COVERED,
-            {"probability": found.probability, "target_coverage": target, "certificate_delta": s.certificate_delta},
-            f"at least {target:.1%} of the surface has been seen by {found.probability:.1%} of the posterior shapes",
+            TerminationReason.COVERED, {
+                "probability": found.probability, "target_coverage": target, "certificate_delta": s.certificate_delta,
+                **resolution,
+            },
+            f"at least {target:.1%} of {covered} by {found.probability:.1%} of the posterior shapes",
         )
 
     def before_view(self, predicted_gain: float, belief: SurfaceBelief, way: float = 0.0) -> Termination | None:
@@ -301,5 +308,5 @@ def termination_monitor(
         return TerminationMonitor(settings)
     shapes = dataclasses.replace(planner, shapes=settings.certificate_shapes, edge_probability=0.0)
     sampler = shape_sampler(shapes, prior, planner.planner_seed + 1)
-    certificate = CoverageCertificate(sampler, scene, planner.target_coverage, planner.point_density)
+    certificate = CoverageCertificate(sampler, scene, planner.target_coverage, CoverageTarget.of(planner))
     return TerminationMonitor(settings, certificate)

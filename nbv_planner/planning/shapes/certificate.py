@@ -8,6 +8,7 @@ import numpy as np
 
 from nbv_planner.geometry import FloatArray
 from nbv_planner.mapping.belief import SurfaceBelief
+from nbv_planner.planning.shapes.completeness import POINTS, CoverageTarget
 from nbv_planner.planning.shapes.sampler import ShapeSampler
 from nbv_planner.planning.shapes.shape_coverage import (
     REACH_HIDDEN,
@@ -33,6 +34,12 @@ class CoverageEstimate:
     lower: float  #: its lower bound at the required confidence.
     upper: float  #: its upper bound.
     probability: float  #: posterior probability that it is at least the target, and the margin beyond it.
+    tau: float = 0.0  #: resolution of the completeness that it is about, metres; 0 for surface points.
+
+    @property
+    def target(self) -> CoverageTarget:
+        """What it is about."""
+        return CoverageTarget(tau=self.tau)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,13 +61,16 @@ class CoverageCertificate:
     What lies beside the outermost measurement of a stretch
     (:func:`nbv_planner.planning.shapes.shape_coverage.unseen_fraction`) has not been covered though it is within reach.
 
+    With a resolution (`aim`) it judges the completeness of the shapes instead, however views see them:
+    :meth:`nbv_planner.planning.shapes.completeness.CoverageTarget.parts`.
+
     The probability is as good as the prior of the shapes: how often it holds is to be measured.
     """
 
     sampler: ShapeSampler  #: draws the shapes.
     scene: Scene  #: geometry.
     target: float  #: required coverage, in (0, 1].
-    density: str = "crossings"  #: see :func:`nbv_planner.planning.shapes.shape_coverage.surface_density`.
+    aim: CoverageTarget = POINTS  #: what is to be covered.
 
     def coverages(self, belief: SurfaceBelief, taken: FloatArray) -> FloatArray:
         """Coverage of each drawn shape, shape (S,), in [0, 1], after the views `taken`, shape (T,), radians.
@@ -69,7 +79,9 @@ class CoverageCertificate:
             SettingError: the belief carries no evidence.
         """
         shapes = self.sampler.draw(belief, self.scene)
-        points = surface_density(shapes, self.scene.pixel_size, self.density)
+        if self.aim.tau:
+            return self.aim.parts(shapes, belief, self.scene)
+        points = surface_density(shapes, self.scene.pixel_size, self.aim.density)
         parts = measured_parts(shapes, belief, self.scene, (REACH_HIDDEN, _GRAZED, REACH_SEEN))
         covered = np.choose(grades_of_sight(shapes, taken, self.scene, _GRAZING), parts)
         covered = np.minimum(covered, 1.0 - unseen_fraction(belief, shapes.angle, self.scene.pixel_size))
@@ -89,4 +101,4 @@ class CoverageCertificate:
         covered = self.coverages(belief, taken)
         lower, upper = np.quantile(covered, [0.5 * delta, 1.0 - 0.5 * delta])
         enough = covered >= min(self.target + margin, 1.0 - 1e-9)
-        return CoverageEstimate(float(covered.mean()), float(lower), float(upper), float(enough.mean()))
+        return CoverageEstimate(float(covered.mean()), float(lower), float(upper), float(enough.mean()), self.aim.tau)

@@ -13,14 +13,14 @@ const sections = {};
 const byId = (id) => document.getElementById(id);
 
 /** Write the status line. */
-function say({ title, state, message, reason, doubt, views, elapsed, estimate, interval, waits_for: waits }) {
+function say({ title, state, message, reason, doubt, views, elapsed, estimate, interval, target, waits_for: waits }) {
   byId("title").textContent = title || "nbv_planner";
   document.title = state ? `${state} · nbv_planner` : "nbv_planner";
   byId("state").textContent = reason ? `${state}: ${reason}` : state || "no planner found yet";
   byId("message").textContent = reason ? message.replace(`${reason}: `, "") : message;
   const figures = [`${views} views taken`];
   const between = interval ? ` (${interval.map((bound) => (100 * bound).toFixed(0)).join(" to ")})` : "";
-  if (estimate !== null) figures.push(`estimated coverage ${(100 * estimate).toFixed(1)} %${between}`);
+  if (estimate !== null) figures.push(`estimated ${target} ${(100 * estimate).toFixed(1)} %${between}`);
   if (elapsed !== null) figures.push(`${elapsed.toFixed(1)} s since the start`);
   byId("figures").textContent = state ? figures.join(" · ") : "";
   byId("state").className = doubt ? "doubt" : "";
