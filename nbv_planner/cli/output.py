@@ -44,7 +44,7 @@ def print_header(config: EpisodeConfig) -> None:
     """Print the header of the episode."""
     say(f"object {config.object}, planner {config.planner.planner}, objective {config.planner.used_objectives[-1]}, "
         f"protocol {config.protocol}, seed {config.sensor.seed}")
-    say("view    angle   new points   true coverage    estimated coverage   decision")
+    say("view    angle   new points   true coverage    estimated coverage        decision")
 
 
 def print_view(judge: EpisodeJudge, config: EpisodeConfig, estimate: CoverageEstimate | None) -> None:
@@ -59,10 +59,10 @@ def print_view(judge: EpisodeJudge, config: EpisodeConfig, estimate: CoverageEst
     if estimate is None:
         said = f"{coverage_estimate(judge.steps[-1].belief, config.termination.band_tolerance):.1%}"
     else:
-        said = f"{estimate.mean:.1%} ({100 * estimate.lower:.0f} to {100 * estimate.upper:.0f})"
+        said = estimate.words
     say(
         f"{len(judge.views):4d}  {math.degrees(view.angle):6.1f}°   {view.new_points:10d}   {view.coverage:13.1%}"
-        f"   {said:>19}   {view.milliseconds:5.0f} ms"
+        f"   {said:>24}   {view.milliseconds:5.0f} ms"
     )
     before = {check.name for step in judge.steps[-2:-1] for check in step.belief.checks if check.level}
     for check in judge.steps[-1].belief.checks:

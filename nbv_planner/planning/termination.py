@@ -13,6 +13,7 @@ from nbv_planner.geometry import BoolArray, polar_to_cartesian
 from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.mapping.checks import failed
 from nbv_planner.planning.planners import PlannerSettings, Prior
+from nbv_planner.planning.shapes.calibrated import calibration_for
 from nbv_planner.planning.shapes.certificate import CoverageCertificate, CoverageEstimate
 from nbv_planner.planning.shapes.learned_shapes import shape_sampler
 from nbv_planner.planning.shapes.shape_coverage import way_to_measurement
@@ -97,12 +98,15 @@ class TerminationSettings(Settings):
     certify: bool = setting(
         True, "COVERED: end when the posterior shapes show that target_coverage has been reached."
     )
+    calibrate: bool = setting(
+        True, "COVERED: correct the estimate of the shapes by how far it was from the truth in recorded episodes."
+    )
     certificate_delta: float = setting(
         0.05, "COVERED: probability that is left for less than target_coverage.", gt=0.0, lt=1.0, read_only=False
     )
     certificate_margin: float = setting(
-        0.0075, "COVERED: coverage required of the shapes beyond target_coverage, for what they do not model.",
-        ge=0.0, lt=1.0, read_only=False,
+        0.0075, "COVERED without calibrate: coverage required of the shapes beyond target_coverage, for what they do "
+        "not model.", ge=0.0, lt=1.0, read_only=False,
     )
     certificate_shapes: int = setting(
         200, "COVERED: number of posterior shapes.", ge=20, le=100_000
@@ -199,7 +203,13 @@ class TerminationMonitor:
         if success and failed(belief.checks):
             self.doubted += 1
             success = doubtful(success, belief) if self.doubted > self.settings.doubt_views else None
-        return success or self._stalled() or self._used_up(elapsed)
+        return success or self._with_estimate(self._stalled() or self._used_up(elapsed))
+
+    def _with_estimate(self, ended: Termination | None) -> Termination | None:
+        """The end with what is known of the coverage, where shapes estimate it."""
+        if ended is None or self.estimate is None:
+            return ended
+        return dataclasses.replace(ended, detail=f"{ended.detail}; estimated coverage {self.estimate.words}")
 
     def _band_narrow(self, belief: SurfaceBelief) -> Termination | None:
         s = self.settings
@@ -227,7 +237,10 @@ class TerminationMonitor:
         return Termination(
             TerminationReason.COVERED,
             {"probability": found.probability, "target_coverage": target, "certificate_delta": s.certificate_delta},
-            f"at least {target:.1%} of the surface has been seen by {found.probability:.1%} of the posterior shapes",
+            f"at least {target:.1%} of the surface has been seen by {found.probability:.1%} of the posterior shapes"
+            if self.certificate.calibration is None else
+            f"at least {target:.1%} of the surface has been seen, as such a claim held in {found.probability:.1%} of "
+            f"the tuning episodes; estimated coverage {found.words}",
         )
 
     def before_view(self, predicted_gain: float, belief: SurfaceBelief, way: float = 0.0) -> Termination | None:
@@ -245,7 +258,7 @@ class TerminationMonitor:
             {"predicted_gain": predicted_gain, "min_gain": self.settings.min_gain},
             f"the best view promises {predicted_gain:g}, less than {self.settings.min_gain:g}",
         )
-        return doubtful(ended, belief) if failed(belief.checks) else ended
+        return doubtful(ended, belief) if failed(belief.checks) else self._with_estimate(ended)
 
     def _stalled(self) -> Termination | None:
         s = self.settings
@@ -301,5 +314,6 @@ def termination_monitor(
         return TerminationMonitor(settings)
     shapes = dataclasses.replace(planner, shapes=settings.certificate_shapes, edge_probability=0.0)
     sampler = shape_sampler(shapes, prior, planner.planner_seed + 1)
-    certificate = CoverageCertificate(sampler, scene, planner.target_coverage, planner.point_density)
+    calibration = calibration_for("points") if settings.calibrate else None
+    certificate = CoverageCertificate(sampler, scene, planner.target_coverage, planner.point_density, calibration)
     return TerminationMonitor(settings, certificate)

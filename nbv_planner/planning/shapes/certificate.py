@@ -8,6 +8,7 @@ import numpy as np
 
 from nbv_planner.geometry import FloatArray
 from nbv_planner.mapping.belief import SurfaceBelief
+from nbv_planner.planning.shapes.calibrated import Calibration, evidence
 from nbv_planner.planning.shapes.sampler import ShapeSampler
 from nbv_planner.planning.shapes.shape_coverage import (
     REACH_HIDDEN,
@@ -27,12 +28,19 @@ _GRAZED = 1.5
 
 @dataclass(frozen=True)
 class CoverageEstimate:
-    """Posterior of the coverage."""
+    """How much of the surface has been seen."""
 
-    mean: float  #: its mean, in [0, 1].
-    lower: float  #: its lower bound at the required confidence.
-    upper: float  #: its upper bound.
-    probability: float  #: posterior probability that it is at least the target, and the margin beyond it.
+    mean: float  #: mean over the shapes, or the median where it is calibrated, in [0, 1].
+    lower: float  #: lower bound of its interval.
+    upper: float  #: upper bound.
+    #: that it is at least the target: part of the shapes, or of the tuning episodes in which such a claim held.
+    probability: float
+    level: float = 0.95  #: probability of the interval.
+
+    @property
+    def words(self) -> str:
+        """The estimate with its interval, and the level of that."""
+        return f"{self.mean:.1%} ({self.level:.0%}: {100 * self.lower:.0f} to {100 * self.upper:.0f})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +62,8 @@ class CoverageCertificate:
     What lies beside the outermost measurement of a stretch
     (:func:`nbv_planner.planning.shapes.shape_coverage.unseen_fraction`) has not been covered though it is within reach.
 
-    The probability is as good as the prior of the shapes: how often it holds is to be measured.
+    The probability is as good as the prior of the shapes: how often it holds is measured, and where there is a
+    `calibration`, corrected by that.
     """
 
     sampler: ShapeSampler  #: draws the shapes.
@@ -62,8 +71,19 @@ class CoverageCertificate:
     target: float  #: required coverage, in (0, 1].
     density: str = "crossings"  #: see :func:`nbv_planner.planning.shapes.shape_coverage.surface_density`.
 
+    #: corrects the estimate by what was measured of it; None: as the shapes say.
+    calibration: Calibration | None = None
+
     def coverages(self, belief: SurfaceBelief, taken: FloatArray) -> FloatArray:
         """Coverage of each drawn shape, shape (S,), in [0, 1], after the views `taken`, shape (T,), radians.
+
+        Raises:
+            SettingError: the belief carries no evidence.
+        """
+        return self.judged(belief, taken)[0]
+
+    def judged(self, belief: SurfaceBelief, taken: FloatArray) -> tuple[FloatArray, dict[str, float]]:
+        """The :meth:`coverages`, and the :func:`~nbv_planner.planning.shapes.calibrated.evidence` of how good they are.
 
         Raises:
             SettingError: the belief carries no evidence.
@@ -71,9 +91,11 @@ class CoverageCertificate:
         shapes = self.sampler.draw(belief, self.scene)
         points = surface_density(shapes, self.scene.pixel_size, self.density)
         parts = measured_parts(shapes, belief, self.scene, (REACH_HIDDEN, _GRAZED, REACH_SEEN))
-        covered = np.choose(grades_of_sight(shapes, taken, self.scene, _GRAZING), parts)
-        covered = np.minimum(covered, 1.0 - unseen_fraction(belief, shapes.angle, self.scene.pixel_size))
-        return np.asarray((points * covered).sum(axis=1) / points.sum(axis=1))
+        grades = grades_of_sight(shapes, taken, self.scene, _GRAZING)
+        closed = 1.0 - unseen_fraction(belief, shapes.angle, self.scene.pixel_size)
+        covered = np.minimum(np.choose(grades, parts), closed)
+        found = evidence(shapes, points, self.scene.pixel_size, grades, np.minimum(parts[1], closed), covered)
+        return np.asarray((points * covered).sum(axis=1) / points.sum(axis=1)), found
 
     def estimate(
         self, belief: SurfaceBelief, taken: FloatArray, delta: float, margin: float = 0.0
@@ -83,10 +105,13 @@ class CoverageCertificate:
         Args:
             belief: the belief, with its evidence.
             taken: views taken so far, shape (T,), radians.
-            delta: probability left outside the interval [lower, upper], half of it on either side.
-            margin: coverage required beyond the target, as far as possible.
+            delta: probability left outside the interval [lower, upper], half of it on either side; a calibrated one
+                has the level of its calibration.
+            margin: coverage required beyond the target, as far as possible; a calibrated claim has none.
         """
-        covered = self.coverages(belief, taken)
+        covered, found = self.judged(belief, taken)
+        if self.calibration is not None:
+            return CoverageEstimate(*self.calibration.estimate(found, self.target), self.calibration.level)
         lower, upper = np.quantile(covered, [0.5 * delta, 1.0 - 0.5 * delta])
         enough = covered >= min(self.target + margin, 1.0 - 1e-9)
-        return CoverageEstimate(float(covered.mean()), float(lower), float(upper), float(enough.mean()))
+        return CoverageEstimate(float(covered.mean()), float(lower), float(upper), float(enough.mean()), 1.0 - delta)
