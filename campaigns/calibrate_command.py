@@ -46,6 +46,7 @@ TRUTHS: dict[str, Callable[[Simulation, ViewRecord], float]] = {
 }
 """True coverage after a view, by target."""
 TABLE = Path(shipped.__file__).with_name("calibration.json")
+_REAL = ("file:", "real:")
 _SEEN, _PAST, _VIEWS = 0.995, 5, 30
 _SHAPES = tuple(f"q{1000 * level:g}" for level in QUANTILES)
 _NUMBERS = ("noise", "seed", "view", "truth", "mean", *_SHAPES, "probability", *shipped.FEATURES)
@@ -212,7 +213,7 @@ def as_rows(rows: Sequence[Row]) -> Rows:
     number = {name: np.array([float(row[name]) for row in rows]) for name in _NUMBERS}
     return Rows(
         _numbered([_key(row) for row in rows]), _numbered([row["object"] for row in rows]),
-        [row["class"] for row in rows], number["truth"],
+        [row["class"] for row in rows], np.array([row["object"].startswith(_REAL) for row in rows]), number["truth"],
         np.column_stack([number[name] for name in ("mean", *_SHAPES, "probability")]),
         {name: number[name] for name in shipped.FEATURES},
     )

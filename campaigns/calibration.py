@@ -30,7 +30,7 @@ QUANTILES = (0.025, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.975)
 # Quantile of each curve.
 _CURVE = dict(zip(CURVES, (0.5 - 0.5 * LEVEL, 0.5, 0.5 + 0.5 * LEVEL, 0.05), strict=True))
 # Parts of the rows, by rising fine structure, between which the classes of evidence change.
-_CLASSES = (0.5, 0.8)
+_CLASSES = (0.25, 0.6)
 _FOLDS = 5
 # Probabilities at which the score of a claim is tabulated, and the least confidence in them.
 _CLAIMS = (0.5, 0.8, 0.9, 0.925, 0.95, 0.96, 0.97, 0.98)
@@ -45,12 +45,20 @@ class Rows:
     episode: IntArray  #: number of the episode of each, shape (n,).
     object: IntArray  #: number of its object, shape (n,).
     kind: Sequence[str]  #: class of the object of each row, n.
+    #: whether it is an outline of something real, shape (n,); made-up objects are easier, and more of them are at hand.
+    real: BoolArray
     truth: FloatArray  #: true coverage, shape (n,).
     raw: FloatArray  #: mean of the shapes' coverages, their :data:`QUANTILES`, and the probability, shape (n, 11).
     evidence: Mapping[str, FloatArray]  #: by name, shape (n,) each.
 
     def __len__(self) -> int:
         return len(self.truth)
+
+    @cached_property
+    def weight(self) -> FloatArray:
+        """Weight of each row, shape (n,): those of real outlines weigh together as much as the others; 1 on average."""
+        part = np.where(self.real, self.real.mean(), 1.0 - self.real.mean())
+        return np.asarray(1.0 / (part * len(np.unique(self.real))))
 
     @cached_property
     def wanted(self) -> FloatArray:
@@ -70,7 +78,9 @@ class Rows:
         """The rows for which `mask`, shape (n,), is true."""
         kind = [one for one, there in zip(self.kind, mask, strict=True) if there]
         evidence = {name: values[mask] for name, values in self.evidence.items()}
-        return Rows(self.episode[mask], self.object[mask], kind, self.truth[mask], self.raw[mask], evidence)
+        return Rows(
+            self.episode[mask], self.object[mask], kind, self.real[mask], self.truth[mask], self.raw[mask], evidence
+        )
 
     def episodes(self) -> Iterator[IntArray]:
         """Indices of the rows of each episode."""
@@ -78,10 +88,10 @@ class Rows:
         yield from np.split(np.arange(len(self)), starts[1:])
 
 
-def quantile_regression(design: FloatArray, wanted: FloatArray, quantile: float) -> FloatArray:
-    r"""Coefficients b that minimise :math:`\sum_i ρ_τ(y_i - x_i^\top b)` (Koenker and Bassett 1978), shape (F + 1,).
+def quantile_regression(design: FloatArray, wanted: FloatArray, quantile: float, weight: FloatArray) -> FloatArray:
+    r"""Coefficients b, shape (F + 1,), that minimise :math:`\sum_i w_i ρ_τ(y_i - x_i^\top b)` (Koenker, Bassett 1978).
 
-    :math:`ρ_τ(u) = u\,(τ - [u < 0])`. It is the linear programme :math:`\min τ 1^\top u + (1 - τ) 1^\top v` with
+    :math:`ρ_τ(u) = u\,(τ - [u < 0])`. It is the linear programme :math:`\min τ w^\top u + (1 - τ) w^\top v` with
     :math:`X b + u - v = y` and u, v not negative. The coefficient of the first feature, the estimate of the shapes, is
     not negative.
 
@@ -89,12 +99,13 @@ def quantile_regression(design: FloatArray, wanted: FloatArray, quantile: float)
         design: X, shape (n, F + 1), its first column ones.
         wanted: y, shape (n,).
         quantile: τ.
+        weight: w, shape (n,), positive.
     """
     count, size = design.shape
     # In standard units the solver is at ease.
     centre, spread = design[:, 1:].mean(axis=0), design[:, 1:].std(axis=0) + 1e-9
     scaled = np.column_stack([np.ones(count), (design[:, 1:] - centre) / spread])
-    cost = np.concatenate([np.zeros(size), np.full(count, quantile), np.full(count, 1.0 - quantile)])
+    cost = np.concatenate([np.zeros(size), quantile * weight, (1.0 - quantile) * weight])
     equal = hstack([csr_matrix(scaled), eye(count), -eye(count)]).tocsr()
     bounds = [(0.0 if column == 1 else None, None) for column in range(size)] + [(0.0, None)] * (2 * count)
     found = linprog(cost, A_eq=equal, b_eq=wanted, bounds=bounds, method="highs").x[:size]
@@ -110,7 +121,8 @@ def _bounds(rows: Rows, features: Sequence[str], chosen: BoolArray) -> list[list
 def curves(rows: Rows, features: Sequence[str], chosen: BoolArray, quantiles: Sequence[float]) -> list[FloatArray]:
     """Quantiles of every row by regressions on the chosen ones, each of shape (n,)."""
     design = rows.design(features, _bounds(rows, features, chosen))
-    return [design @ quantile_regression(design[chosen], rows.wanted[chosen], one) for one in quantiles]
+    known = design[chosen], rows.wanted[chosen], rows.weight[chosen]
+    return [design @ quantile_regression(*known[:2], one, known[2]) for one in quantiles]
 
 
 def folds(rows: Rows) -> IntArray:
@@ -127,17 +139,22 @@ def crossed(rows: Rows, features: Sequence[str], quantiles: Sequence[float]) -> 
     return list(found)
 
 
-def moved_by(short: FloatArray, level: float) -> float:
-    """By how much an end must move outwards for `level` of n scores, shape (n,), to be within: a conformal quantile."""
-    rank = min(int(np.ceil(level * (len(short) + 1))), len(short)) - 1
-    return float(np.sort(short)[rank])
+def moved_by(short: FloatArray, weight: FloatArray, level: float) -> float:
+    """By how much an end must move outwards for `level` of n scores, shape (n,), to be within: a conformal quantile.
+
+    The scores have weights, shape (n,).
+    """
+    order = np.argsort(short, kind="stable")
+    reached = np.cumsum(weight[order]) >= level * (1.0 + 1.0 / len(short)) * weight.sum() * (1.0 - 1e-12)
+    return float(short[order[np.argmax(reached)]] if reached.any() else short.max())
 
 
 def claims_held(rows: Rows, score: FloatArray, chosen: BoolArray, target: float) -> list[list[float]]:
     """Scores from which on claims hold with each tabulated probability, as pairs; none where no score reaches one.
 
     A claim is made at the first chosen row of an episode whose score is great enough. Episodes of one object count as
-    one, by their mean. A probability is the lower bound of Clopper and Pearson for the part of objects that held.
+    one, by their mean, and real outlines together as much as other objects. A probability is the lower bound of Clopper
+    and Pearson for the part that held, of as many objects as the weights leave (Kish's effective size).
     """
     held = [_probability(rows, score, chosen, target, least) for least in _SCORES]
     best = np.maximum.accumulate(held)
@@ -146,13 +163,20 @@ def claims_held(rows: Rows, score: FloatArray, chosen: BoolArray, target: float)
 
 
 def _probability(rows: Rows, score: FloatArray, chosen: BoolArray, target: float, least: float) -> float:
-    found: dict[int, list[bool]] = defaultdict(list)
+    found: dict[tuple[bool, int], list[bool]] = defaultdict(list)
     for index in rows.episodes():
         claiming = index[chosen[index] & (score[index] >= least)]
         if len(claiming):
-            found[int(rows.object[claiming[0]])].append(bool(rows.truth[claiming[0]] >= target))
-    held = sum(float(np.mean(each)) for each in found.values())
-    return float(beta.ppf(1.0 - _CONFIDENCE, held, len(found) - held + 1.0)) if held else 0.0
+            first = claiming[0]
+            found[bool(rows.real[first]), int(rows.object[first])].append(bool(rows.truth[first] >= target))
+    if not found:
+        return 0.0
+    real = np.array([key[0] for key in found])
+    whole = max(len(np.unique(rows.object[rows.real])), 1), max(len(np.unique(rows.object[~rows.real])), 1)
+    weight = np.where(real, 1.0 / whole[0], 1.0 / whole[1])
+    size = weight.sum() ** 2 / (weight**2).sum()
+    held = size * float(np.average([np.mean(each) for each in found.values()], weights=weight))
+    return float(beta.ppf(1.0 - _CONFIDENCE, held, size - held + 1.0)) if held else 0.0
 
 
 def fitted(rows: Rows, features: Sequence[str], target: float = 0.95) -> tuple[Calibration, dict[str, Any]]:
@@ -165,17 +189,21 @@ def fitted(rows: Rows, features: Sequence[str], target: float = 0.95) -> tuple[C
     within = _bounds(rows, features, everything)
     design = rows.design(features, within)
     coefficients = {
-        name: quantile_regression(design, rows.wanted, one).round(5).tolist() for name, one in _CURVE.items()
+        name: quantile_regression(design, rows.wanted, one, rows.weight).round(5).tolist()
+        for name, one in _CURVE.items()
     }
-    edges = np.quantile(rows.evidence["fine"], _CLASSES).round(4).tolist()
+    order = np.argsort(rows.evidence["fine"])
+    below = np.cumsum(rows.weight[order]) / rows.weight.sum()
+    edges = rows.evidence["fine"][order][np.searchsorted(below, _CLASSES)].round(4).tolist()
     group = np.searchsorted(edges, rows.evidence["fine"], side="right")
     lower, _, upper, claim = crossed(rows, features, list(_CURVE.values()))
-    groups, level, score = range(len(edges) + 1), 0.5 + 0.5 * LEVEL, claim - logit(target)
+    groups, score = [group == one for one in range(len(edges) + 1)], claim - logit(target)
+    below, above = lower - rows.wanted, rows.wanted - upper
     table = {
         "level": LEVEL, "features": list(features), "within": within, "coefficients": coefficients, "edges": edges,
-        "lowered": [round(moved_by((lower - rows.wanted)[group == one], level), 4) for one in groups],
-        "raised": [round(moved_by((rows.wanted - upper)[group == one], level), 4) for one in groups],
-        "claims": [claims_held(rows, score, group == one, target) for one in groups],
+        "lowered": [round(moved_by(below[one], rows.weight[one], _CURVE["upper"]), 4) for one in groups],
+        "raised": [round(moved_by(above[one], rows.weight[one], _CURVE["upper"]), 4) for one in groups],
+        "claims": [claims_held(rows, score, one, target) for one in groups],
     }
     made = {"rows": len(rows), "episodes": sum(1 for _ in rows.episodes()), "objects": len(np.unique(rows.object))}
     return Calibration(**{**table, "features": tuple(features)}), {**table, "fitted": made}

@@ -19,7 +19,10 @@ from nbv_planner.planning.shapes.calibrated import FEATURES, logit
 
 def pinball(design, wanted, quantile, coefficients) -> float:
     rest = wanted - design @ coefficients
-    return float(np.where(rest > 0.0, quantile * rest, (quantile - 1.0) * rest).sum())
+    return float((WEIGHT * np.where(rest > 0.0, quantile * rest, (quantile - 1.0) * rest)).sum())
+
+
+WEIGHT = np.repeat([0.5, 1.5], 30)
 
 
 @settings(max_examples=20, deadline=None)
@@ -28,7 +31,7 @@ def test_no_other_coefficients_have_a_smaller_loss(seed, quantile):
     rng = np.random.default_rng(seed)
     design = np.column_stack([np.ones(60), rng.normal(3.0, 2.0, 60), rng.normal(size=60)])
     wanted = design @ [0.3, 0.8, -0.5] + rng.standard_t(3, 60)
-    found = quantile_regression(design, wanted, quantile)
+    found = quantile_regression(design, wanted, quantile, WEIGHT)
     assert found[1] >= 0.0
     least = pinball(design, wanted, quantile, found)
     for _ in range(30):
@@ -39,14 +42,16 @@ def test_no_other_coefficients_have_a_smaller_loss(seed, quantile):
 
 def test_what_falls_with_the_shapes_coverage_is_taken_for_independent_of_it():
     x = np.linspace(0.0, 1.0, 50)
-    assert quantile_regression(np.column_stack([np.ones(50), x]), -x, 0.5)[1] == pytest.approx(0.0, abs=1e-9)
+    found = quantile_regression(np.column_stack([np.ones(50), x]), -x, 0.5, np.ones(50))
+    assert found[1] == pytest.approx(0.0, abs=1e-9)
 
 
 @given(st.lists(st.floats(-5.0, 5.0), min_size=40, max_size=200), st.sampled_from([0.8, 0.95]))
 def test_a_moved_end_leaves_no_more_outside_than_it_may(short, level):
-    moved = moved_by(np.array(short), level)
-    assert np.mean(np.array(short) <= moved) >= min(level, 1.0)
-    assert moved in short
+    for weight in (np.ones(len(short)), np.linspace(0.5, 1.5, len(short))):
+        moved = moved_by(np.array(short), weight, level)
+        assert np.average(np.array(short) <= moved, weights=weight) >= level - 1e-9
+        assert moved in short
 
 
 def episodes(number: int, seed: int = 0, views: int = 12, wrong: float = 0.0) -> Rows:
@@ -59,7 +64,13 @@ def episodes(number: int, seed: int = 0, views: int = 12, wrong: float = 0.0) ->
     evidence["coverage"] = logit(truth) + wrong + 0.3 * rng.normal(size=len(truth))
     said = 1.0 / (1.0 + np.exp(-evidence["coverage"]))
     raw = np.column_stack([said, *[said] * 9, np.where(said > 0.9575, 1.0, 0.0)])
-    return Rows(object_, object_, ["one"] * len(truth), truth, raw, evidence)
+    return Rows(object_, object_, ["one"] * len(truth), object_ % 3 == 0, truth, raw, evidence)
+
+
+def test_real_outlines_weigh_as_much_as_all_others():
+    rows = episodes(9)
+    assert rows.weight[rows.real].sum() == pytest.approx(rows.weight[~rows.real].sum()) == pytest.approx(54.0)
+    assert (rows.chosen(rows.real).weight == 1.0).all()
 
 
 def test_claims_hold_as_often_as_the_table_says():

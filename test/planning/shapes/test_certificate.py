@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 from beliefs import belief_of, with_evidence
@@ -16,7 +18,8 @@ from nbv_planner.errors import SettingError
 from nbv_planner.geometry import TWO_PI
 from nbv_planner.mapping.belief import uniform_grid
 from nbv_planner.planning.planners import PlannerSettings, Prior
-from nbv_planner.planning.shapes.certificate import CoverageCertificate
+from nbv_planner.planning.shapes.calibrated import calibration_for
+from nbv_planner.planning.shapes.certificate import CoverageCertificate, CoverageEstimate
 from nbv_planner.planning.shapes.learned_shapes import shape_sampler
 from nbv_planner.planning.shapes.sampler import Shapes
 from nbv_planner.planning.shapes.shape_coverage import surface_density
@@ -200,6 +203,34 @@ def test_the_estimate_is_that_after_the_last_view_whatever_ended_the_episode():
     ended = monitor.after_view(EVERYWHERE, 1.0, all_at(TURN))
     assert ended.reason is TerminationReason.BAND_NARROW
     assert monitor.estimate.mean == 1.0
+
+
+def test_a_calibrated_estimate_is_that_of_its_table():
+    plain = CoverageCertificate(Circles(4.9, 5.1), SCENE, 0.95)
+    found = plain.judged(EVERYWHERE, TURN)[1]
+    calibration = dataclasses.replace(calibration_for("points"), level=0.9)
+    certificate = dataclasses.replace(plain, calibration=calibration)
+    estimate = certificate.estimate(EVERYWHERE, TURN, 0.05)
+    median, lower, upper, probability = calibration.estimate(found, 0.95)
+    assert estimate == CoverageEstimate(median, lower, upper, probability, 0.9)
+    assert f"(90%: {100 * lower:.0f} to {100 * upper:.0f})" in estimate.words
+
+
+def test_an_end_without_a_claim_says_what_is_known():
+    limits = TerminationSettings(certify=True, band_tolerance=1e-9, max_views=1)
+    withheld = dataclasses.replace(calibration_for("points"), claims=[[]] * len(calibration_for("points").claims))
+    certificate = CoverageCertificate(Circles(*[5.0] * 20), SCENE, 0.95, calibration=withheld)
+    monitor = TerminationMonitor(limits, certificate)
+    ended = monitor.after_view(EVERYWHERE, 1.0, all_at(TURN))
+    assert ended.reason is TerminationReason.MAX_VIEWS
+    assert ended.detail == f"1 views taken; estimated coverage {monitor.estimate.words}"
+
+
+@pytest.mark.parametrize("calibrate", [True, False])
+def test_calibration_can_be_switched_off(calibrate):
+    limits = TerminationSettings(certify=True, calibrate=calibrate)
+    certificate = termination_monitor(limits, PlannerSettings(), SCENE, Prior()).certificate
+    assert (certificate.calibration is calibration_for("points")) == calibrate
 
 
 def test_shapes_of_the_certificate_are_others_than_the_planners_and_repeat():
