@@ -121,7 +121,7 @@ def compared(name: str, rows: Rows, found: Estimates) -> str:
 
 def pictured(rows: Rows, before: Estimates, after: Estimates, place: Path) -> None:
     """Draw the reliability by class of objects: estimate against truth, intervals, and claims that held."""
-    figure = Figure(figsize=(11.0, 3.6), layout="constrained")
+    figure = Figure(figsize=(11.0, 4.2), layout="constrained")
     axes = figure.subplots(1, 3, width_ratios=[0.9, 1.2, 1.2])
     for found, (color, label) in zip((before, after), _DRAWN, strict=True):
         said, true = _binned(found.mean, rows.truth)
@@ -132,8 +132,8 @@ def pictured(rows: Rows, before: Estimates, after: Estimates, place: Path) -> No
     axes[0].legend(fontsize=style.TICK_SIZE, frameon=False)
     pairs = [(summarised(rows, found), *drawn) for found, drawn in zip((before, after), _DRAWN, strict=True)]
     for axis, held, label in (
-        (axes[1], lambda one: (one.inside, one.lines), "truth inside the 95 % interval, part of views"),
-        (axes[2], lambda one: (one.held, one.claimed), "claims of COVERED that held, part"),
+        (axes[1], lambda one: (one.inside, one.lines), "truth inside the interval, part of views"),
+        (axes[2], lambda one: (one.held, one.claimed), "part of the claims that held"),
     ):
         for shift, (summaries_, color, _) in zip((-0.17, 0.17), pairs, strict=True):
             _draw_parts(axis, [held(one) for one in summaries_], shift, color)

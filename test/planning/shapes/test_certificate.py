@@ -268,7 +268,7 @@ def test_shapes_of_the_certificate_are_smooth():
 def test_a_simulated_episode_ends_covered(planner):
     config = EpisodeConfig(
         object="square:width=4", planner=PlannerSettings(**planner),
-        termination=TerminationSettings(certify=True, band_tolerance=0.01, max_views=20),
+        termination=TerminationSettings(certify=True, band_tolerance=0.01, stall_views=0, max_views=20),
     )
     simulation = Simulation(config)
     assert end_of(simulation).reason is TerminationReason.COVERED
