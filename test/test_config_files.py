@@ -42,6 +42,7 @@ DELIBERATE = {
         "surface_mapper": {"scans_per_view": 3, "settle_time": 0.5},
         "nbv_planner": {
             "wait_for_start": True, "max_duration": 1800.0, "run_info_nodes": "surface_mapper", "settle_time": 0.5,
+            "target_fraction": 1.0,
         },
     },
 }

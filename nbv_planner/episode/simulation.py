@@ -230,7 +230,7 @@ def thesis_planner_settings(config: EpisodeConfig) -> PlannerSettings:
         first = PUBLISHED_FIRST_CANDIDATE.get(settings.label, -1)
     return dataclasses.replace(
         settings, first_candidate=first, tie_tolerance=config.thesis_tie_tolerance, travel_weight=0.0,
-        revisit_radius=0.0, refine=False,
+        revisit_radius=0.0, refine=settings.refine and settings.draws_shapes,
     )
 
 

@@ -286,6 +286,8 @@ class EpisodeMemory:
         self._since: int | None = None
         self._arrived = False
         self._away = 0
+        #: times, both excluded, between which the camera stood at its goal before it was away again.
+        self._stood: list[tuple[int, int]] = []
         self._sent = 0
         self._tries = 0
         self._waiting_since: int | None = None
@@ -367,7 +369,7 @@ class EpisodeMemory:
         views.unreachable = {index: until + jump for index, until in views.unreachable.items()}
         if self.goal is not None:
             self.goal = dataclasses.replace(self.goal, stamp=now)
-            self._arrived, self._since, self._away = False, None, now - 1
+            self._arrived, self._since, self._away, self._stood = False, None, now - 1, []
         return self.goal
 
     @property

@@ -127,7 +127,7 @@ class PlanningSession(EpisodeMemory):
     and passes in the :meth:`answer`; :meth:`update` is the three at once. Reports of the robot about its motion, if
     any, go to :meth:`failed` and :meth:`interrupted`; whether it has arrived is judged by its poses alone, by
     each of them again: an arrival is lost with the first pose outside the tolerances, and may be regained until
-    `goal_timeout`.
+    `goal_timeout`. A scan from before it was lost still counts when its surface comes later.
 
     Times are integers in nanoseconds of one clock, passed in by the caller.
     """
@@ -260,7 +260,8 @@ class PlanningSession(EpisodeMemory):
             self._waiting_since = None
         if state not in (State.MOVING, State.MEASURING):
             return None
-        target = self._move(now) if state is State.MOVING else self._measure(now)
+        measuring = state is State.MEASURING or self._scanned
+        target = self._measure(now) if measuring else self._move(now)
         late = None if self.ending else self.monitor.out_of_time(self.elapsed(now))
         if late:
             self._end(late)
@@ -345,6 +346,7 @@ class PlanningSession(EpisodeMemory):
     def _drop_goal(self) -> None:
         """Clear the goal."""
         self.goal, self._arrived, self._since, self._waiting_since = None, False, None, None
+        self._stood = []
 
     def _move(self, now: int) -> Target | None:
         """Set out for home, or wait for the arrival; send the target again, or give it up, after the timeout."""
@@ -373,6 +375,8 @@ class PlanningSession(EpisodeMemory):
             settled = (stamp - self._since) * 1e-9 >= self._arrival.settle_time
             self._arrived = self._arrived or (settled and self._stands(stamp))
         else:
+            if self._arrived:
+                self._stood.append((self._away, stamp))
             self._arrived, self._since, self._away = False, None, stamp
 
     def _stands(self, stamp: int) -> bool:
@@ -410,14 +414,10 @@ class PlanningSession(EpisodeMemory):
         self._drop_goal()
 
     def _measure(self, now: int) -> Goal | None:
-        """Wait for a surface with a scan taken at this goal; then the view counts.
-
-        Judged by the last pose before the arrival (or the goal's own stamp), not by the first one after it: the mapper
-        may have taken a scan before the first pose seen here.
-        """
+        """Wait for a surface with a scan taken at this goal; then the view counts."""
         assert self.goal is not None
         inputs = self.inputs
-        if inputs.belief is None or inputs.belief_stamp <= self._away:
+        if inputs.belief is None or not self._scanned:
             return None
         if self.found is not None and not self.found.views:
             self.approaches += 1
@@ -433,6 +433,17 @@ class PlanningSession(EpisodeMemory):
         if ended:
             self._end(ended)
         return None
+
+    @property
+    def _scanned(self) -> bool:
+        """Whether the newest scan in the surface was taken while the camera stood at its goal.
+
+        Judged by the last pose before the arrival (or the goal's own stamp), not by the first one after it: the mapper
+        may have taken a scan before the first pose seen here.
+        """
+        stamp = self.inputs.belief_stamp
+        here = (self._arrived and stamp > self._away) or any(one < stamp < other for one, other in self._stood)
+        return self.goal is not None and here
 
     def travel(self, goal: Goal) -> float:
         """Distance from the newest pose to a goal, metres; NaN if no pose is known."""

@@ -199,7 +199,7 @@ class TerminationMonitor:
         """
         self.history.append(self.coverage(belief))
         covered = self._covered_enough(belief, taken)  # estimates the coverage for any termination
-        success = self._with_estimate(self._band_narrow(belief)) or covered
+        success = covered or self._with_estimate(self._band_narrow(belief))  # where both hold, what says more
         if success and failed(belief.checks):
             self.doubted += 1
             success = doubtful(success, belief) if self.doubted > self.settings.doubt_views else None

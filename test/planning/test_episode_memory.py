@@ -30,6 +30,7 @@ NOT_KEPT = {
     "_waiting_since": "the wait begins anew",
     "_home": "the way home begins anew",
     "_since": "the time for which the camera stands at its goal is measured anew",
+    "_stood": "a surface that comes after the camera has left again counts within a process only",
     "_track": "the speed of the camera is judged by newer poses",
     "_set_out": "only narrows what a miss is taken to tell",
     "last_miss": "only words and numbers for the status",

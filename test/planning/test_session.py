@@ -138,12 +138,40 @@ def test_an_arrival_is_lost_when_the_camera_leaves_and_regained_when_it_comes_ba
     assert [stand(run, ahead, now) for now, ahead in enumerate((0.0, 0.06, 0.0), 1)] == [
         State.MEASURING, State.MOVING, State.MEASURING,
     ]
-    feed(run, belief=band(0.0), belief_stamp=2 * SECOND)  # scanned before the camera was last away
+    feed(run, belief=band(0.0), belief_stamp=2 * SECOND)  # scanned while the camera was away
     run.update(4 * SECOND)
     assert run.visited == []
     feed(run, belief=band(0.0), belief_stamp=3 * SECOND)
     run.update(5 * SECOND)
     assert len(run.visited) == 1
+
+
+def test_a_scan_taken_at_the_goal_counts_though_its_surface_comes_when_the_camera_is_away_again():
+    """As with a localisation that jumps now and then, or a robot that goes on too early."""
+    run = ready(goal_timeout=10.0)
+    goal = run.update(1)
+    assert [stand(run, ahead, now) for now, ahead in enumerate((0.06, 0.0, 0.06, 0.0, 0.06), 1)] == [
+        State.MOVING, State.MEASURING, State.MOVING, State.MEASURING, State.MOVING,
+    ]
+    for passing in (1 * SECOND, 3 * SECOND):  # scanned on the way there, and after it had left
+        feed(run, belief=band(0.0), belief_stamp=passing)
+        run.update(4 * SECOND)
+        assert run.visited == []
+    feed(run, belief=band(0.0), belief_stamp=3 * SECOND - 1)
+    following = run.update(4 * SECOND)
+    assert run.visited == [goal.decision.view]
+    feed(run, belief=band(0.0), belief_stamp=3 * SECOND - 1)  # it counts once
+    assert run.update(5 * SECOND) is None
+    assert run.goal is following
+
+
+def test_a_camera_that_only_passed_through_its_goal_has_not_stood_there():
+    run = ready(goal_timeout=10.0, arrival={"settle_time": 2.0})
+    run.update(1)
+    assert [stand(run, ahead, now) for ahead, now in ((0.0, 2.0), (0.06, 3.0))] == [State.MOVING, State.MOVING]
+    feed(run, belief=band(0.0), belief_stamp=3 * SECOND - 1)
+    run.update(4 * SECOND)
+    assert run.visited == []
 
 
 def test_a_camera_that_passed_through_its_goal_and_settles_beside_it_is_given_up_with_the_numbers():

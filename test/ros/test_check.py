@@ -98,14 +98,13 @@ def test_the_command_checks_real_processes_and_nothing(tmp_path):
     file = tmp_path / "parameters.yaml"
     file.write_text(dump_parameters(parameters), encoding="utf-8")
     with NodeProcesses(file, tmp_path / "logs", isolated_environment(domain)) as nodes:
-        for _ in range(5):  # the nodes take their time to start on a busy machine
+        for _ in range(6):  # nodes take their time to start, and earlier ones on this domain to be forgotten
             nodes.check()
             found = command(domain, "--seconds", "6")
-            if found.returncode == 0:
+            if found.returncode == 0 and "is called" not in found.stdout:
                 break
     assert found.returncode == 0, found.stdout + found.stderr
-    # A mapper of a moment ago on the same domain may still be listed.
-    assert re.search(r"^(pass|warn) +surface_mapper +mapping", found.stdout, re.MULTILINE), found.stdout
+    assert re.search(r"^pass +surface_mapper +mapping", found.stdout, re.MULTILINE), found.stdout
     for name in ("distance of the camera", "spread of the poses", "tolerances", "age of scan",
                  "scans with a pose", "beams on the object"):
         assert re.search(rf"^pass +{name} ", found.stdout, re.MULTILINE), found.stdout

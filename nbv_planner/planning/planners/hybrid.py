@@ -41,6 +41,7 @@ class HybridPlanner(RolloutPlanner):
     The utilities reported are those of the rollout, EMC, also where U decides.
     """
 
+    refinable = False
     _bound = Uncertainty()
 
     def __init__(

@@ -69,7 +69,7 @@ class PlannerSettings(ShapeSettings):
         read_only=False,
     )
     refine: bool = setting(
-        False, "Refine the best candidate of greedy or two_phase between its neighbours.", read_only=False
+        False, "Refine the best candidate of greedy, two_phase or rollout between its neighbours.", read_only=False
     )
     tie_tolerance: float = setting(
         1e-9, "Relative difference below which two utilities count as equal; the first candidate wins.",
@@ -173,7 +173,7 @@ class Planner(ABC):
     """Rank the candidate views and choose the first of the best feasible ones."""
 
     refinable: ClassVar[bool] = True
-    """Whether a view between two candidates can be better than both: where scores are maximised."""
+    """Whether a view between two candidates can be better than both, and may be chosen."""
 
     heeds_objective: ClassVar[bool] = True
     """Whether the choice depends on the objective."""
@@ -224,8 +224,10 @@ class Planner(ABC):
             return None
         utilities, costs = self.evaluate(belief, candidates, current_view=current_view, visited=visited)
         scores, scene = utilities - costs, as_found(self._scene, belief.checks)
-        ranks, decided_by = self._rank(Situation(belief, scene, scores, costs, feasible, visited)), s.label
-        if self._promises_nothing(utilities[feasible]):
+        situation = Situation(belief, scene, scores, costs, feasible, visited)
+        ranks, decided_by = self._rank(situation), s.label
+        nothing = self._promises_nothing(utilities[feasible])
+        if nothing:
             bounds = Uncertainty().evaluate(belief, scene, candidates.view_angle)
             ranks, decided_by = bounds - costs, Uncertainty.info.id
         ranks = np.where(feasible, ranks, -np.inf)
@@ -234,10 +236,10 @@ class Planner(ABC):
             best, decided_by = s.first_candidate, "first_candidate"
         runner_up, margin = _runner_up(ranks, scores, best, candidates.view_angle)
         view, utility, score = candidates[best], float(utilities[best]), float(scores[best])
-        if s.refine and self.refinable:
+        if s.refine and self.refinable and not nothing:
             views = self.views.around(best)
             views = views.chosen(self.views.allowed(views) & self.views.apart(views, visited, s.revisit_radius))
-            view, utility, score = self._refined(belief, views, current_view, visited, (view, utility, score))
+            view, utility, score = self._refined(situation, views, current_view, (view, utility, score))
         return Decision(view, utility, score, runner_up, margin, candidates, utilities, costs, excluded, decided_by)
 
     def evaluate(
@@ -264,13 +266,14 @@ class Planner(ABC):
         return int(np.argmax(ranks >= best - self.settings.tie_tolerance * abs(best)))
 
     def _refined(
-        self, belief: SurfaceBelief, views: Views, current_view: View | None, visited: Sequence[View],
-        coarse: tuple[View, float, float],
+        self, situation: Situation, views: Views, current_view: View | None, coarse: tuple[View, float, float]
     ) -> tuple[View, float, float]:
         """View, utility and score of the best of `views`, if better than those of the best candidate, `coarse`."""
         if len(views) == 0:
             return coarse
-        utilities, costs = self.evaluate(belief, views, current_view=current_view, visited=visited)
+        utilities, costs = self.evaluate(
+            situation.belief, views, current_view=current_view, visited=situation.visited
+        )
         scores = utilities - costs
         top = self._first_best(scores)
         fine = views[top], float(utilities[top]), float(scores[top])

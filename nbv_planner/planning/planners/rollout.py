@@ -54,8 +54,11 @@ def _part_of_view(needed: FloatArray, gain: FloatArray) -> FloatArray:
 
 # Shapes that are processed between two checks of the clock.
 _SHAPES_AT_A_TIME = 4
+# Of the views around the best candidate every so manieth is compared with it.
+_OF_VIEWS_AROUND = 2
 # Means that differ by rounding alone are equal.
 _DECIMALS = 9
+_NO_ANGLES = np.zeros(0)
 
 
 class RolloutPlanner(Planner):
@@ -64,10 +67,10 @@ class RolloutPlanner(Planner):
     For each of the `first_views` feasible candidates of largest score and each shape the cover is completed greedily
     on that shape until `target_coverage`. The candidate with the smallest mean number of views wins, the one of larger
     score among equals. At the `deadline` the mean is taken over the shapes done so far (those of a first block at
-    least); only then does a decision depend on the speed of the machine.
+    least); only then does a decision depend on the speed of the machine. With `refine` the views around the winner are
+    compared with it in the same way, if there is time.
     """
 
-    refinable = False
     _objective: ExpectedMarginalCoverage
 
     def _rank(self, situation: Situation) -> FloatArray:
@@ -90,15 +93,38 @@ class RolloutPlanner(Planner):
 
     def _views_to_go(self, situation: Situation, first: IntArray) -> FloatArray:
         """Mean number of views to go from each of the views `first` (K,) on, shape (K,)."""
+        return self._mean_views(self._coverage(situation), first, situation.feasible)
+
+    def _coverage(self, situation: Situation, others: FloatArray = _NO_ANGLES) -> ShapeCoverage:
+        """What is to be seen from the candidates, and after them from `others`, view angles in radians."""
+        angles = np.concatenate([self.views.candidates.view_angle, others])
         expected = self._objective.after(situation.visited)
-        coverage = expected.coverage(situation.belief, situation.scene, self.views.candidates.view_angle)
+        return expected.coverage(situation.belief, situation.scene, angles)
+
+    def _mean_views(self, coverage: ShapeCoverage, first: IntArray, allowed: BoolArray) -> FloatArray:
+        """Mean over the shapes of :func:`views_to_go`, or over those done in time, shape (K,)."""
         total, done = np.zeros(len(first)), 0
         for part in coverage.blocks(_SHAPES_AT_A_TIME):
-            total += views_to_go(part, first, situation.feasible, self.settings.target_coverage).sum(axis=0)
+            total += views_to_go(part, first, allowed, self.settings.target_coverage).sum(axis=0)
             done += len(part.points)
             if time.perf_counter() > self._until:
                 break
         return total / done
+
+    def _refined(
+        self, situation: Situation, views: Views, current_view: View | None, coarse: tuple[View, float, float]
+    ) -> tuple[View, float, float]:
+        """View, utility and score of the first of the best candidate, `coarse`, and `views` with the fewest to go."""
+        if time.perf_counter() > self._until:
+            return coarse
+        fine = Views.of([coarse[0], *(views[number] for number in range(0, len(views), _OF_VIEWS_AROUND))])
+        coverage = self._coverage(situation, fine.view_angle)
+        first = len(situation.scores) + np.arange(len(fine))
+        allowed = np.append(situation.feasible, np.zeros(len(fine), dtype=bool))  # candidates alone follow
+        best = int(np.argmin(np.round(self._mean_views(coverage, first, allowed), _DECIMALS)))
+        utility = float(coverage.gains()[:, first[best]].mean(dtype=float))
+        cost = float(self._costs(fine, current_view)[best])
+        return coarse if best == 0 else (fine[best], utility, utility - cost)
 
 
 # Weight of the part that is seen beside the number of views: below 1, so that it only chooses among equal numbers.

@@ -132,10 +132,11 @@ def test_settings_changed_at_run_time_hold_from_the_next_decision(name):
 
 @EVERY
 def test_refinement_stays_near_the_candidate_and_never_loses_score(name):
+    """The rollout refines what it minimises, which is no score."""
     coarse, fine = checked(planner(name)), checked(planner(name, refine=True))
     assert abs(oracles.signed(fine.view_angle - coarse.view_angle)) <= 0.5 * TWO_PI / 24 + 1e-9
-    assert fine.score >= coarse.score
-    if name in ("uniform", "random"):
+    assert fine.score >= coarse.score or name == "rollout"
+    if name in ("uniform", "random", "hybrid", "horizon"):
         assert fine.view_angle == coarse.view_angle
 
 

@@ -109,6 +109,41 @@ def test_at_the_deadline_the_shapes_done_so_far_decide(monkeypatch):
     assert mean[chosen] == pytest.approx(min(mean), abs=1e-6)
 
 
+def drawn(**changes) -> RolloutPlanner:
+    chosen = PlannerSettings(**{"planner": "rollout", "shapes": 6, "deadline": 600.0, "revisit_radius": 0.0, **changes})
+    return planner_named(chosen, SCENE, circle(ViewSpaceSettings(num_views=24)))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_refined_view_leaves_the_fewest_views_among_those_around_the_best_candidate(seed):
+    """Each of them as a 25th candidate: once taken it adds nothing, so that the others complete the cover."""
+    belief = with_evidence(wavy_belief(seed, size=200))
+    coarse, fine = drawn().decide(belief), drawn(refine=True).decide(belief)
+    around = coarse.view_angle + np.linspace(-0.5, 0.5, 11) * 2 * np.pi / 24
+
+    def to_go(angle):
+        objective = drawn()._objective
+        coverage = objective.coverage(belief, SCENE, np.append(coarse.candidates.view_angle, angle % (2 * np.pi)))
+        return [
+            oracles.greedy_views(
+                [np.flatnonzero(view) for view in visible], unseen, sum(unseen) - 0.05 * points, 24
+            ) for visible, unseen, points in zip(coverage.visible, coverage.unseen, coverage.points, strict=True)
+        ]
+
+    mean = [np.mean(to_go(angle)) for angle in (coarse.view_angle, *around)]
+    chosen = [coarse.view_angle, *around][int(np.argmin(np.round(mean, 6)))]
+    assert abs(oracles.signed(fine.view_angle - chosen)) < 1e-9
+    values = drawn()._objective.evaluate(belief, SCENE, np.array([fine.view_angle]))
+    assert fine.utility == pytest.approx(values[0])
+
+
+def test_refinement_waits_for_nothing_after_the_deadline(monkeypatch):
+    ticks = iter(range(1000))
+    coarse = drawn(shapes=4).decide(BELIEF)
+    monkeypatch.setattr("nbv_planner.planning.planners.rollout.time.perf_counter", lambda: float(next(ticks)))
+    assert drawn(shapes=4, refine=True, deadline=0.5).decide(BELIEF).view_angle == coarse.view_angle
+
+
 @pytest.mark.parametrize("changes", [{"planner": "rollout"}, {"objective": "EMC"}])
 def test_the_seed_alone_decides_and_is_part_of_the_settings(changes):
     views = ViewSpaceSettings(num_views=40)

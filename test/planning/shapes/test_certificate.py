@@ -198,11 +198,21 @@ def test_covered_is_reported_rather_than_a_limit_reached_by_the_same_view():
 
 
 def test_the_estimate_is_that_after_the_last_view_whatever_ended_the_episode():
-    limits = TerminationSettings(certify=True, band_tolerance=1.0)
+    limits = TerminationSettings(certify=True, certificate_margin=0.04, band_tolerance=1.0)
     monitor = TerminationMonitor(limits, CoverageCertificate(Circles(*[5.0] * 20), SCENE, 0.95))
-    ended = monitor.after_view(EVERYWHERE, 1.0, all_at(TURN))
+    ended = monitor.after_view(measured(5.0, hits=(0.96 * TWO_PI > GRID).astype(int)), 1.0, all_at(TURN))
     assert ended.reason is TerminationReason.BAND_NARROW
-    assert monitor.estimate.mean == 1.0
+    assert 0.95 < monitor.estimate.mean < 0.99
+    assert monitor.estimate.probability == 0.0
+
+
+def test_where_the_band_is_narrow_too_covered_is_the_reason():
+    """It says more: what was seen, and by how many shapes."""
+    limits = TerminationSettings(certify=True, band_tolerance=1.0)
+    covered = TerminationMonitor(limits, CoverageCertificate(Circles(*[5.0] * 20), SCENE, 0.95))
+    assert covered.after_view(EVERYWHERE, 1.0, all_at(TURN)).reason is TerminationReason.COVERED
+    alone = TerminationMonitor(TerminationSettings(certify=False, band_tolerance=1.0))
+    assert alone.after_view(EVERYWHERE, 1.0, all_at(TURN)).reason is TerminationReason.BAND_NARROW
 
 
 def test_a_calibrated_estimate_is_that_of_its_table():
