@@ -151,8 +151,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seeds", type=whole_number(1), default=1, metavar="N", help="seeds 0 ... N - 1 (default: 1)")
     parser.add_argument("--rows", metavar="FILE", required=True, help="rows; episodes in it are kept")
     parser.add_argument("--fit", action="store_true", help="make the table of the package of the rows")
-    parser.add_argument("--form", type=one_of("form", tuple(FORMS)), default="seen", metavar="NAME",
-                        help=f"evidence that --fit uses, of {', '.join(FORMS)} (default: seen)")
+    parser.add_argument("--form", type=one_of("form", tuple(FORMS)), default="all", metavar="NAME",
+                        help=f"evidence that --fit uses, of {', '.join(FORMS)} (default: all)")
     parser.add_argument("--compare", action="store_true", help="cross-validate each form on the rows")
     parser.add_argument("--judge", action="store_true", help="judge the table of the package by the rows")
     parser.add_argument("--picture", metavar="FILE", help="reliability diagram of what --fit or --judge found, PNG")
