@@ -240,8 +240,8 @@ _TAKEN = (0, 1, 3)
 _CANDIDATES = (100, 360, 1000, 3600)
 # Without a deadline: whole decisions are timed.
 _PLANNERS = {
-    "EMC": PlannerSettings(planner="greedy", objective="EMC"),
-    "rollout": PlannerSettings(planner="rollout", deadline=3600.0),
+    "EMC": PlannerSettings(planner="greedy", objective="EMC", target="points"),
+    "rollout": PlannerSettings(planner="rollout", target="points", deadline=3600.0),
 }
 # The reference takes the same time for every candidate and every shape: this many are timed and scaled up to all.
 _SHAPES_REFERENCE_VIEWS, _REFERENCE_SHAPES = 5, 2

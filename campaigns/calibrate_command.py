@@ -41,8 +41,9 @@ from nbv_planner.planning.termination import termination_monitor
 from nbv_planner.world.objects import OBJECT_SETS
 from nbv_planner.world.pose import Views
 
-TRUTHS: dict[str, Callable[[Simulation, ViewRecord], float]] = {
-    "points": lambda simulation, record: record.coverage,
+TRUTHS: dict[str, Callable[[ViewRecord], float]] = {
+    "points": lambda record: record.coverage,
+    "completeness": lambda record: record.completeness,
 }
 """True coverage after a view, by target."""
 TABLE = Path(shipped.__file__).with_name("calibration.json")
@@ -74,7 +75,9 @@ class Case:
         base = config_from_parameters(parameters, object=self.object, protocol="sensor")
         return dataclasses.replace(
             base, sensor=dataclasses.replace(base.sensor, noise_std=self.noise, seed=self.seed),
-            planner=dataclasses.replace(base.planner, planner_seed=self.seed, **PLANNERS["rollout"]),
+            planner=dataclasses.replace(
+                base.planner, planner_seed=self.seed, **{**PLANNERS["rollout"], "target": self.target}
+            ),
             termination=dataclasses.replace(
                 base.termination, certify=False, calibrate=False, band_tolerance=1e-9, stall_views=0, max_views=_VIEWS
             ),
@@ -90,7 +93,7 @@ def record(case: Case) -> list[Row]:
     for view in simulation.run():
         taken = Views.of([step.view for step in simulation.judge.steps]).view_angle
         covered, found = certificate.judged(simulation.judge.steps[-1].belief, taken)
-        truth = TRUTHS[case.target](simulation, view)
+        truth = TRUTHS[case.target](view)
         enough = certificate.target + config.termination.certificate_margin
         numbers = (
             case.noise, case.seed, len(rows) + 1, truth, covered.mean(), *np.quantile(covered, QUANTILES),

@@ -22,19 +22,19 @@ FORMS = {
     "coverage": FEATURES[:1],
     "rough": ("coverage", "fine", "hidden"),
     "seen": ("coverage", "fine", "hidden", "slope"),
-    "all": FEATURES,
+    "all": FEATURES[:-1],
 }
 """Forms of the model that are compared, by the evidence that they use."""
 QUANTILES = (0.025, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.975)
 """Those of the drawn shapes' coverages that are recorded."""
 # Quantile of each curve.
-_CURVE = dict(zip(CURVES, (0.5 - 0.5 * LEVEL, 0.5, 0.5 + 0.5 * LEVEL, 0.05), strict=True))
+_CURVE = dict(zip(CURVES, (0.5 - 0.5 * LEVEL, 0.5, 0.5 + 0.5 * LEVEL), strict=True))
 # Parts of the rows, by rising fine structure, between which the classes of evidence change.
 _CLASSES = (0.25, 0.6)
 _FOLDS = 5
 # Probabilities at which the score of a claim is tabulated, and the least confidence in them.
 _CLAIMS = (0.5, 0.8, 0.9, 0.925, 0.95, 0.96, 0.97, 0.98)
-_CONFIDENCE = 0.7
+_CONFIDENCE = 0.8
 _SCORES = np.arange(-2.0, 3.0, 0.02)
 
 
@@ -149,23 +149,23 @@ def moved_by(short: FloatArray, weight: FloatArray, level: float) -> float:
     return float(short[order[np.argmax(reached)]] if reached.any() else short.max())
 
 
-def claims_held(rows: Rows, score: FloatArray, chosen: BoolArray, target: float) -> list[list[float]]:
+def claims_held(rows: Rows, score: FloatArray, target: float) -> list[list[float]]:
     """Scores from which on claims hold with each tabulated probability, as pairs; none where no score reaches one.
 
-    A claim is made at the first chosen row of an episode whose score is great enough. Episodes of one object count as
+    A claim is made at the first row of an episode whose score is great enough. Episodes of one object count as
     one, by their mean, and real outlines together as much as other objects. A probability is the lower bound of Clopper
     and Pearson for the part that held, of as many objects as the weights leave (Kish's effective size).
     """
-    held = [_probability(rows, score, chosen, target, least) for least in _SCORES]
+    held = [_probability(rows, score, target, least) for least in _SCORES]
     best = np.maximum.accumulate(held)
     pairs = [[round(float(_SCORES[np.argmax(best >= p)]), 2), p] for p in _CLAIMS if best[-1] >= p]
     return [pair for number, pair in enumerate(pairs) if number == len(pairs) - 1 or pairs[number + 1][0] > pair[0]]
 
 
-def _probability(rows: Rows, score: FloatArray, chosen: BoolArray, target: float, least: float) -> float:
+def _probability(rows: Rows, score: FloatArray, target: float, least: float) -> float:
     found: dict[tuple[bool, int], list[bool]] = defaultdict(list)
     for index in rows.episodes():
-        claiming = index[chosen[index] & (score[index] >= least)]
+        claiming = index[score[index] >= least]
         if len(claiming):
             first = claiming[0]
             found[bool(rows.real[first]), int(rows.object[first])].append(bool(rows.truth[first] >= target))
@@ -182,8 +182,8 @@ def _probability(rows: Rows, score: FloatArray, chosen: BoolArray, target: float
 def fitted(rows: Rows, features: Sequence[str], target: float = 0.95) -> tuple[Calibration, dict[str, Any]]:
     """Fit a calibration; also as what the table of the package holds.
 
-    The ends of the interval and the claims are calibrated on quantiles of each object by regressions on the others, so
-    that the data serve both; the regressions that are shipped use all.
+    The ends of the interval are calibrated on quantiles of each object by regressions on the others, so that the data
+    serve both; the regressions that are shipped use all.
     """
     everything = np.ones(len(rows), dtype=bool)
     within = _bounds(rows, features, everything)
@@ -196,14 +196,14 @@ def fitted(rows: Rows, features: Sequence[str], target: float = 0.95) -> tuple[C
     below = np.cumsum(rows.weight[order]) / rows.weight.sum()
     edges = rows.evidence["fine"][order][np.searchsorted(below, _CLASSES)].round(4).tolist()
     group = np.searchsorted(edges, rows.evidence["fine"], side="right")
-    lower, _, upper, claim = crossed(rows, features, list(_CURVE.values()))
-    groups, score = [group == one for one in range(len(edges) + 1)], claim - logit(target)
+    lower, _, upper = crossed(rows, features, list(_CURVE.values()))
+    groups = [group == one for one in range(len(edges) + 1)]
     below, above = lower - rows.wanted, rows.wanted - upper
     table = {
         "level": LEVEL, "features": list(features), "within": within, "coefficients": coefficients, "edges": edges,
         "lowered": [round(moved_by(below[one], rows.weight[one], _CURVE["upper"]), 4) for one in groups],
         "raised": [round(moved_by(above[one], rows.weight[one], _CURVE["upper"]), 4) for one in groups],
-        "claims": [claims_held(rows, score, one, target) for one in groups],
+        "claims": claims_held(rows, rows.evidence["sure"] - logit(target), target),
     }
     made = {"rows": len(rows), "episodes": sum(1 for _ in rows.episodes()), "objects": len(np.unique(rows.object))}
     return Calibration(**{**table, "features": tuple(features)}), {**table, "fitted": made}

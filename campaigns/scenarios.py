@@ -32,9 +32,9 @@ from nbv_planner.world.simulated_camera import sampled_contour
 HALVES = ("tuning", "test")
 """Parameters of the checks may be chosen by the scenarios of the first half; the second is for reported results."""
 PLANNERS: dict[str, dict[str, Any]] = {
-    "rollout": {"planner": "rollout", "deadline": 60.0},
+    "rollout": {"planner": "rollout", "target": "points", "deadline": 60.0},
     "U": {"planner": "greedy", "objective": "U"},
-    "EMC": {"planner": "greedy", "objective": "EMC"},
+    "EMC": {"planner": "greedy", "objective": "EMC", "target": "points"},
     "uniform": {"planner": "uniform"},
 }
 """Settings of the planners by label; on a busy machine the usual deadline of a decision would change it."""

@@ -24,6 +24,7 @@ from nbv_planner.errors import ConfigFileError
 from nbv_planner.mapping.matching import ArrivalSettings
 from nbv_planner.mapping.robust_fit import RobustSettings
 from nbv_planner.planning.planners import PlannerSettings
+from nbv_planner.planning.planners.planner import ON_SHAPES
 from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.planning.view_space import CircleViewSpace, ViewSpaceSettings
 from nbv_planner.settings import settings_of
@@ -82,7 +83,7 @@ def test_shared_section_may_hold_what_only_some_nodes_have(write):
     names = {"num_beams": 9, "planner": "hybrid", "noise_std": 0.1, TABLE: 0.1, "misfit_limit": 2.0}
     assert load_parameters(write(yaml.safe_dump({"/**": {"ros__parameters": names}}))) == {
         "depth_camera": {"num_beams": 9, "noise_std": 0.1}, "surface_mapper": {"noise_std": 0.1},
-        "nbv_planner": {"planner": "hybrid"},
+        "nbv_planner": {"planner": "hybrid", "noise_std": 0.1},
     }  # fmt: skip
 
 
@@ -93,7 +94,8 @@ def shipped() -> dict:
 def test_a_file_laid_over_the_shipped_one_changes_what_it_names_and_nothing_else(write):
     parameters, expected = shipped(), shipped()
     lay_over(parameters, load_parameters(write("/**: {ros__parameters: {noise_std: 0.1, max_views: 3}}\n")))
-    expected["depth_camera"]["noise_std"] = expected["surface_mapper"]["noise_std"] = 0.1
+    for values in expected.values():
+        values["noise_std"] = 0.1
     expected["nbv_planner"]["max_views"] = 3
     assert parameters == expected
 
@@ -119,7 +121,7 @@ def test_an_objective_without_a_planner_chooses_the_planner_that_has_one(given, 
 
 @pytest.mark.parametrize(("changes", "expected"), [
     (["num_beams=9"], {"depth_camera": {"num_beams": 9}}),
-    (["noise_std=1e-3"], {"depth_camera": {"noise_std": 0.001}, "surface_mapper": {"noise_std": 0.001}}),
+    (["noise_std=1e-3"], {node: {"noise_std": 0.001} for node in NODE_SETTINGS}),
     (["surface_mapper.noise_std=1"], {"surface_mapper": {"noise_std": 1.0}}),
     (["max_views=3", "max_views=4"], {"nbv_planner": {"max_views": 4}}),
     (["smoothness=5/2", "robust=false"], {"surface_mapper": {"smoothness": "5/2", "robust": False}}),
@@ -140,7 +142,7 @@ def test_a_change_goes_to_every_node_that_has_the_parameter(changes, expected):
 def test_a_change_leaves_out_nodes_that_are_not_there():
     parameters = {"surface_mapper": {}, "nbv_planner": {}}
     set_parameters(parameters, ["radius_max=7", "noise_std=1"])
-    assert parameters == {"surface_mapper": {"radius_max": 7.0, "noise_std": 1.0}, "nbv_planner": {"radius_max": 7.0}}
+    assert parameters == {node: {"radius_max": 7.0, "noise_std": 1.0} for node in parameters}
     with pytest.raises(ConfigFileError, match="unknown parameter 'num_beams'"):
         set_parameters(parameters, ["num_beams=3"])
 
@@ -405,3 +407,14 @@ def test_numbers_are_read_as_ros_reads_them(tmp_path, text):
     file = tmp_path / "numbers.yaml"
     file.write_text(f"nbv_planner:\n  ros__parameters:\n    stall_change: {text}\n")
     assert load_parameters(file)["nbv_planner"]["stall_change"] == 0.001
+
+
+EXPERIMENTS = sorted((CONFIG / "experiments").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.stem)
+def test_every_sweep_names_the_target_of_planners_that_have_one(path):
+    """So that no published figure depends on the default."""
+    for label, planner in yaml.safe_load(path.read_text(encoding="utf-8"))["planners"].items():
+        has_one = planner.get("planner") in ON_SHAPES or planner.get("objective") in ("EMC", "OS", "OSM")
+        assert not has_one or planner.get("target") in ("points", "completeness"), label

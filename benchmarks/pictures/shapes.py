@@ -27,7 +27,7 @@ VIEWS = 3
 
 def draw_object(axes: Sequence[Axes], text: str) -> None:
     """Shapes after the first views of the rollout, a panel for each kind."""
-    config = EpisodeConfig(object=text, planner=PlannerSettings(planner="rollout", deadline=60.0))
+    config = EpisodeConfig(object=text, planner=PlannerSettings(planner="rollout", target="points", deadline=60.0))
     simulation = Simulation(config)
     collections.deque(itertools.islice(simulation.run(), VIEWS))
     taken = simulation.judge.steps

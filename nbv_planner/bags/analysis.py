@@ -195,8 +195,8 @@ def _judge(
     if config.views.num_views * len(truth.points) > _LARGEST:
         return None, f"{config.views.num_views} candidates and {len(truth.points)} points are too many to judge"
     try:
-        space = CircleViewSpace(config.views, config.scene.view_distance)
-        return EpisodeJudge(truth.points, config.scene, space, truth.shape, _start(recording, config)), ""
+        space, tau = CircleViewSpace(config.views, config.scene.view_distance), config.planner.completeness_tau
+        return EpisodeJudge(truth.points, config.scene, space, truth.shape, _start(recording, config), tau), ""
     except NbvPlannerError as error:
         return None, str(error)
 
@@ -255,6 +255,8 @@ _VIEW_COLUMNS = (
     Column("iou", "IoU", 4),
     Column("band_coverage", "inside the band", 4),
     Column("travelled", "travelled, m", 2),
+    Column("completeness", "true completeness", 4),
+    Column("accuracy", "accuracy", 4),
 )
 
 
@@ -312,6 +314,8 @@ def _summary(analysis: Analysis) -> Table:
         ("true object", analysis.truth.source if analysis.truth else None),
         ("planner", analysis.config.planner.label if analysis.config else None),
         ("episode", f"{recording.episode} of {recording.episodes}" if recording.episodes > 1 else "the only one"),
+        ("target", analysis.config.target.words if analysis.config else None),
+        ("resolution τ", f"{analysis.config.planner.completeness_tau:g} m" if analysis.config else None),
         ("views", str(len(analysis.views))),
         ("coverage at the end", f"{analysis.coverage[-1]:.4f}" if analysis.coverage else None),
         ("ended", f"{ended.reason.value}: {ended.detail}"),
@@ -329,7 +333,10 @@ def _summary(analysis: Analysis) -> Table:
 _METRICS = {
     "T": "T (views)",
     "T95": "T95 (views to 95 % of the surface points)",
+    "C95": "C95 (views to 95 % completeness)",
     "rec": "rec (coverage at the end)",
+    "completeness": "completeness at the end, at τ",
+    "accuracy": "accuracy at the end, at τ",
     "mean_individual_regret": "mean individual regret, surface points per view",
     "surface_points": "surface points",
 }
@@ -358,9 +365,11 @@ def _checks(analysis: Analysis) -> Table:
 def _views(analysis: Analysis) -> Table:
     levels = sorted({f"{view.interval.level:.0%}" for view in analysis.views if view.interval})
     note = (
-        f"Coverage: {_KINDS[analysis.coverage_kind]}. Level of the interval: {', '.join(levels) or 'none'}. "
+        f"Coverage: {_KINDS[analysis.coverage_kind]}. Estimated: part of the target (see summary) as the planner said "
+        f"it, by the width of the band where it said nothing. Level of the interval: {', '.join(levels) or 'none'}. "
         "Regret: new points of the best candidate less those of the view. "
-        "Errors are those of the belief with the view's measurements. Travelled: along the view circle."
+        "Errors are those of the belief with the view's measurements. Completeness: part of the true outline within τ "
+        "of the measured surface; accuracy: part of that within τ of the outline. Travelled: along the view circle."
     )
     rows: list[tuple[Cell, ...]] = []
     for number, view in enumerate(analysis.views, start=1):
@@ -374,6 +383,6 @@ def _views(analysis: Analysis) -> Table:
             (decision.goal_stamp - analysis.views[0].evidence.decision.goal_stamp) * 1e-9,
             None if stamp is None else (stamp - decision.goal_stamp) * 1e-9,
             *seen, view.estimate, *bounds, decision.utility, decision.milliseconds,
-            *(None if judged is None else float(getattr(judged, column.name)) for column in _VIEW_COLUMNS[-6:]),
+            *(None if judged is None else float(getattr(judged, column.name)) for column in _VIEW_COLUMNS[-8:]),
         ))
     return _table("views", "View by view", rows, *_VIEW_COLUMNS, note=note)

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from nbv_planner.episode.judge import EpisodeJudge
 from nbv_planner.episode.parameters import EpisodeConfig
-from nbv_planner.episode.records import EpisodeRecord, ResultsFolder, ViewRecord, write_beliefs, write_record
+from nbv_planner.episode.records import EpisodeRecord, ResultsFolder, write_beliefs, write_record
 from nbv_planner.errors import remedy
 from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.mapping.checks import Level
@@ -43,8 +43,9 @@ def say(text: str) -> None:
 def print_header(config: EpisodeConfig) -> None:
     """Print the header of the episode."""
     say(f"object {config.object}, planner {config.planner.planner}, objective {config.planner.used_objectives[-1]}, "
-        f"protocol {config.protocol}, seed {config.sensor.seed}")
-    say("view    angle   new points   true coverage    estimated coverage        decision")
+        f"protocol {config.protocol}, seed {config.sensor.seed}, target {config.target.words}")
+    name = config.target.name
+    say(f"view    angle   new points   true {name}   {f'estimated {name}':>25}   decision")
 
 
 def print_view(judge: EpisodeJudge, config: EpisodeConfig, estimate: CoverageEstimate | None) -> None:
@@ -55,14 +56,14 @@ def print_view(judge: EpisodeJudge, config: EpisodeConfig, estimate: CoverageEst
         config: the band's tolerance.
         estimate: coverage by the posterior shapes; without it that by the width of the band is shown.
     """
-    view: ViewRecord = judge.views[-1]
+    view, name = judge.views[-1], config.target.name
     if estimate is None:
         said = f"{coverage_estimate(judge.steps[-1].belief, config.termination.band_tolerance):.1%}"
     else:
         said = estimate.words
     say(
-        f"{len(judge.views):4d}  {math.degrees(view.angle):6.1f}°   {view.new_points:10d}   {view.coverage:13.1%}"
-        f"   {said:>24}   {view.milliseconds:5.0f} ms"
+        f"{len(judge.views):4d}  {math.degrees(view.angle):6.1f}°   {view.new_points:10d}"
+        f"   {getattr(view, name):{5 + len(name)}.1%}   {said:>25}   {view.milliseconds:5.0f} ms"
     )
     before = {check.name for step in judge.steps[-2:-1] for check in step.belief.checks if check.level}
     for check in judge.steps[-1].belief.checks:
@@ -93,6 +94,7 @@ def finish(
     say(
         f"{metrics['T']} views, true coverage {metrics['rec']:.1%} of {metrics['surface_points']} surface points, "
         f"95 % after {metrics['T95'] or 'N/A'} views, "
+        f"completeness {metrics['completeness']:.1%} at {judge.tau:g} m, 95 % after {metrics['C95'] or 'N/A'} views, "
         f"mean individual regret {'N/A' if regret is None else format(regret, '.2f')}"
     )
     say(outline)

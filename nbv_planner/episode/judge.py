@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -12,6 +13,8 @@ from scipy.spatial.distance import directed_hausdorff
 from nbv_planner.episode.records import EpisodeRecord, Step, ViewRecord, calibration, episode_metrics
 from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, polar_to_cartesian, wrap_angle
 from nbv_planner.mapping.belief import SurfaceBelief, once_around
+from nbv_planner.planning.planners import PlannerSettings
+from nbv_planner.planning.shapes.completeness import SAMPLES, MeasuredContour, within
 from nbv_planner.planning.termination import Termination
 from nbv_planner.planning.view_space import ViewSpace
 from nbv_planner.versions import versions
@@ -33,24 +36,27 @@ class SampledContour:
     spacing: float  #: distance between neighbours along the contour, metres.
 
     @classmethod
-    def of_polar(cls, angle: FloatArray, radius: FloatArray, samples: int = _SAMPLES) -> SampledContour:
+    def of_polar(
+        cls, angle: FloatArray, radius: FloatArray, samples: int = _SAMPLES, spacing: float = math.inf
+    ) -> SampledContour:
         """Sample the closed polygon through points given in polar coordinates, rising in angle, shape (n,) each."""
-        return cls.of_vertices(np.stack(polar_to_cartesian(angle, radius), axis=1), samples)
+        return cls.of_vertices(np.stack(polar_to_cartesian(angle, radius), axis=1), samples, spacing)
 
     @classmethod
-    def of_vertices(cls, vertices: FloatArray, samples: int) -> SampledContour:
-        """Sample the closed polygon through points, shape (n, 2), metres."""
+    def of_vertices(cls, vertices: FloatArray, samples: int, spacing: float = math.inf) -> SampledContour:
+        """Sample the closed polygon through points, shape (n, 2), metres, with at most `spacing` (metres) between."""
         closed = np.concatenate([vertices, vertices[:1]])
         way = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(closed, axis=0).T))])
+        samples = max(samples, math.ceil(float(way[-1]) / spacing))
         spacing = float(way[-1]) / samples
         at = np.arange(samples) * spacing
         return cls(np.stack([np.interp(at, way, closed[:, axis]) for axis in (0, 1)], axis=1), spacing)
 
     @classmethod
-    def of_shape(cls, shape: PolarObject, samples: int = _SAMPLES) -> SampledContour:
-        """Sample a true object, its corners included in the samples."""
+    def of_shape(cls, shape: PolarObject, samples: int = _SAMPLES, spacing: float = math.inf) -> SampledContour:
+        """Sample a true object, its corners included in the polygon."""
         angle = np.union1d(np.arange(_WALK) * (TWO_PI / _WALK), shape.corners())
-        return cls.of_polar(angle, shape.radius(angle), samples)
+        return cls.of_polar(angle, shape.radius(angle), samples, spacing)
 
 
 def hausdorff_distance(first: SampledContour, second: SampledContour) -> float:
@@ -152,6 +158,7 @@ class EpisodeJudge:
     space: ViewSpace  #: its candidates are those among which the greedy gain is sought.
     shape: PolarObject  #: the true object.
     start: View | None = None  #: where the camera is before the first view; None if travel to that costs nothing.
+    tau: float = PlannerSettings.completeness_tau  #: resolution of completeness and accuracy, metres.
     steps: list[Step] = field(default_factory=list)
     views: list[ViewRecord] = field(default_factory=list)
 
@@ -159,6 +166,9 @@ class EpisodeJudge:
         self._visible = self._observe(self.space.candidates)
         #: which surface points have been seen, shape (P,).
         self.seen: BoolArray = np.zeros(len(self.points), dtype=bool)
+        #: the true outline, and which of its points lie within `tau` of the surface measured so far, shape (N,).
+        self.outline = SampledContour.of_shape(self.shape, spacing=self.tau / SAMPLES)
+        self.complete: BoolArray = np.zeros(len(self.outline.points), dtype=bool)
         self._comparison, self._about = TrueSurfaceComparison(self.shape), (0.0, 0.0)
         self._belief: SurfaceBelief | None = None
         self._last = self.start
@@ -187,10 +197,11 @@ class EpisodeJudge:
             travelled += float(self.space.travel(self._last, Views.of([view]))[0])
         greedy_gain = int((self._visible & ~self.seen).sum(axis=1).max())
         self.seen = self.seen | new
+        errors = {} if belief is None else {**asdict(self._compared(belief).error_of(belief)), **self._resolved(belief)}
         record = ViewRecord(
             angle=view.view_angle, new_points=int(new.sum()), coverage=self.coverage,
             greedy_gain=max(greedy_gain, int(new.sum())), objective_value=objective_value, milliseconds=milliseconds,
-            travelled=travelled, **({} if belief is None else asdict(self._compared(belief).error_of(belief))),
+            travelled=travelled, **errors,
         )
         self._belief, self._last = belief, view
         self.views.append(record)
@@ -215,6 +226,13 @@ class EpisodeJudge:
             shape = self.shape if belief.centre == (0.0, 0.0) else SeenFrom(self.shape, *belief.centre)
             self._comparison, self._about = TrueSurfaceComparison(shape), belief.centre
         return self._comparison
+
+    def _resolved(self, belief: SurfaceBelief) -> dict[str, float]:
+        """Completeness and accuracy of a belief at the resolution."""
+        measured = MeasuredContour.of(belief, self.scene.pixel_size, self.tau)
+        self.complete = within(self.outline.points, measured.points, self.tau)
+        accuracy = measured.accuracy(self.outline.points, self.tau)
+        return {"completeness": float(self.complete.mean()), "accuracy": accuracy}
 
     def _observe(self, views: Views) -> BoolArray:
         return observe(self.points.angle, self.points.radius, views, self.scene)

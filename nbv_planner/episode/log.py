@@ -10,12 +10,14 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from nbv_planner.episode import messages
+from nbv_planner.episode.judge import SampledContour
 from nbv_planner.episode.messages import Candidates, PlannerStatus, RecordedDecision
 from nbv_planner.episode.records import Step
 from nbv_planner.episode.run_info import RunParameters, parameters_from_msg
@@ -24,6 +26,7 @@ from nbv_planner.geometry import cartesian_to_polar, polar_to_cartesian
 from nbv_planner.mapping.belief import Measurements, SurfaceBelief
 from nbv_planner.mapping.matching import MatchedScan, MatchingSettings, PoseTrack
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
+from nbv_planner.planning.shapes.completeness import POINTS, SAMPLES, CoverageTarget, MeasuredContour, within
 from nbv_planner.planning.termination import Termination
 from nbv_planner.settings import from_mapping
 from nbv_planner.world.objects import SurfacePoints
@@ -496,6 +499,17 @@ def estimated_coverage(view: LiveView) -> Series:
     return [(number, value) for number, value in sorted(known.items()) if math.isfinite(value)]
 
 
+def target_of(view: LiveView) -> CoverageTarget:
+    """What the planner estimates: coverage of the surface points, or completeness at a resolution."""
+    return view.status.estimate.target if view.status and view.status.estimate else POINTS
+
+
+def target_words(view: LiveView) -> str:
+    """What is estimated, in words."""
+    target = target_of(view)
+    return f"{target.name} at {target.tau:g} m" if target.tau else target.name
+
+
 def taken_views(view: LiveView) -> Views:
     """The views taken, in order; none unless all of them are known."""
     number, circle = 0 if view.status is None else view.status.views, view.scene.view_distance
@@ -504,10 +518,19 @@ def taken_views(view: LiveView) -> Views:
 
 
 def true_coverage(view: LiveView) -> Series:
-    """Fraction of the true surface points seen by the views so far; empty where the truth is not known."""
-    views = taken_views(view)
+    """True coverage after the views so far, or completeness if that is estimated; empty where it is not known."""
+    views, tau = taken_views(view), target_of(view).tau
     if view.truth is None or not len(views):
         return []
+    if tau:
+        known = [(logged.decision.round, logged.belief) for logged in view.views[: len(views)] if logged.belief]
+        return [(0, 0.0), *((n, _completeness(belief, view.truth, view.scene, tau)) for n, belief in known)]
     seen = observe(view.truth.angle, view.truth.radius, views, view.scene)
     fraction = np.logical_or.accumulate(seen, axis=0).mean(axis=1)
     return [(0, 0.0), *((number, float(value)) for number, value in enumerate(fraction, start=1))]
+
+
+@lru_cache(maxsize=64)
+def _completeness(belief: SurfaceBelief, truth: SurfacePoints, scene: Scene, tau: float) -> float:
+    outline = SampledContour.of_polar(truth.angle, truth.radius, spacing=tau / SAMPLES).points
+    return float(within(outline, MeasuredContour.of(belief, scene.pixel_size, tau).points, tau).mean())

@@ -381,6 +381,8 @@ STATUS_KEYS = {
 }
 """What every status holds, besides the numbers of a termination."""
 _CERTIFIED = ("coverage_mean", "coverage_lower", "coverage_upper", "coverage_probability", "coverage_level")
+# What the estimate is about; older versions do not say it, and mean surface points.
+_TAU, _TARGET = "coverage_tau", "coverage_target"
 
 
 @dataclass(frozen=True)
@@ -497,7 +499,8 @@ def termination_from_values(values: Mapping[str, str]) -> Termination | None:
     if "reason" not in values:
         return None
     with _usable("status", "the status has no usable value"):
-        figures = {key: float(value) for key, value in values.items() if key not in {*STATUS_KEYS, *_CERTIFIED}}
+        known = {*STATUS_KEYS, *_CERTIFIED, _TAU, _TARGET}
+        figures = {key: float(value) for key, value in values.items() if key not in known}
         reason = TerminationReason(values["reason"])
         if reason in (TerminationReason.MAX_VIEWS, TerminationReason.STOPPED):
             figures["views"] = float(values["views"])  # in every status, but a number of these two only
@@ -514,10 +517,13 @@ def estimate_from_values(values: Mapping[str, str]) -> CoverageEstimate | None:
         return None
     with _usable("status", "the estimated coverage is not usable"):
         given = {"coverage_level": "0.95", **values}  # which earlier versions did not say
-        figures = [float(given[name]) for name in _CERTIFIED]
+        figures, tau = [float(given[name]) for name in _CERTIFIED], float(values.get(_TAU, 0.0))
+    if not 0.0 <= tau < math.inf:
+        raise InputRejectedError("status", f"{_TAU} is {tau}, must be >= 0")
     if not all(0.0 <= value <= 1.0 for value in figures):
         raise InputRejectedError("status", f"the estimated coverage holds {figures}, must be from 0 to 1")
-    return CoverageEstimate(*figures)
+    mean, lower, upper, probability, level = figures
+    return CoverageEstimate(mean, lower, upper, probability, level, tau)
 
 
 SCAN = "scan"

@@ -22,6 +22,7 @@ from nbv_planner.mapping.surface_model import mapper_for
 from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.planners.planner import PLANNER_CHOICE, named_choice
 from nbv_planner.planning.session import SessionSettings
+from nbv_planner.planning.shapes.completeness import CoverageTarget
 from nbv_planner.planning.shapes.sampler import PriorSettings
 from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.planning.view_space import ViewSpaceSettings
@@ -127,6 +128,10 @@ class NbvPlannerParameters(Settings):
     run_info_nodes: str = setting(
         "depth_camera,surface_mapper", "Nodes whose parameters run_info shows, comma-separated."
     )
+    noise_std: float = setting(
+        0.2, "Standard deviation of a range measurement, as surface_mapper has it: completeness_tau follows from it.",
+        unit="m", ge=0.0, scale="view_distance",
+    )
     preflight: str = setting(
         "refuse", "What ~/start does if its checks fail: refuse, warn (start all the same), or off (no check).",
         choices=("refuse", "warn", "off"), read_only=False,
@@ -208,10 +213,19 @@ class EpisodeConfig:
         0.0, "True coverage at which the episode ends (COMPLETE), 0 for none: what happens after T95 is not simulated "
         "where only T95 is needed. A robot cannot stop by it.", ge=0.0, le=1.0,
     )
+    stop_at_completeness: float = setting(
+        0.0, "The same by the true completeness; with both, the episode ends once both are reached.", ge=0.0, le=1.0
+    )
 
     def __post_init__(self) -> None:
         check_settings(self)
         check_prior_mean(self.mapper, self.scene)
+
+    @property
+    def target(self) -> CoverageTarget:
+        """What is to be covered: in the thesis protocol the surface points."""
+        thesis = self.protocol == "thesis"
+        return CoverageTarget.of(dataclasses.replace(self.planner, target="points") if thesis else self.planner)
 
     def at(self, found: FoundScene) -> EpisodeConfig:
         """The same about the centre of what was found, its lengths in proportion to the object."""

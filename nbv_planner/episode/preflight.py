@@ -131,6 +131,14 @@ def frame_row(topic: str, found: Iterable[str], asked: str) -> Row:
     )
 
 
+def noise_row(assumed: float, planned: float) -> Row:
+    """Noise that the mapper assumes against that from which the planner's resolution follows, metres."""
+    return Row(
+        "noise_std", f"{planned:g} m", f"{assumed:g} m, as surface_mapper assumes it",
+        _verdict(False, not math.isclose(assumed, planned)), "noise_std under /**: completeness_tau follows from it",
+    )
+
+
 def refused_row(topic: str, used: int, reasons: Sequence[str]) -> Row:
     """Messages of a topic that cannot be used, with the last reason."""
     found = f"{len(reasons)} of {used + len(reasons)}: {reasons[-1]}" if reasons else "0"
@@ -207,6 +215,7 @@ def rows_of(system: System, parameters: RunParameters) -> list[Row]:
 
     scene, arrival, session = settings(Scene), settings(ArrivalSettings), settings(SessionSettings)
     known = not settings(SearchSettings, "surface_mapper").unknown
+    measurement = settings(MeasurementSettings, "surface_mapper")
     mapper, by_tf = settings(SurfaceMapperParameters, "surface_mapper"), settings(PoseSettings).pose_source == "tf"
     poses = "surface_mapper publishes them from transforms" if by_tf else "the robot, or its topic name"
     rows = [
@@ -235,6 +244,8 @@ def rows_of(system: System, parameters: RunParameters) -> list[Row]:
         rows += [refused_row(topic, len(heard), refused)] if heard or refused else []
         rows += [frame_row(topic, [one[2] for one in heard], frame)] if heard else []
         rows += [age_row(topic, [one[1] for one in heard], session)] if heard else []
+    if all(given.values()):
+        rows.append(noise_row(measurement.noise_std, settings(NbvPlannerParameters).noise_std))
     stood = [pose for _, _, _, pose in system.poses]
     rows += pose_rows(stood, scene, settings(ViewSpaceSettings), arrival, known=known)
     if system.scans and system.poses:
@@ -243,7 +254,6 @@ def rows_of(system: System, parameters: RunParameters) -> list[Row]:
             settings(MatchingSettings, "surface_mapper"),
         )
         rows.append(row)
-        measurement = settings(MeasurementSettings, "surface_mapper")
         rows += [hits_row(pairs, scene, measurement)] if pairs and known else []
     return rows
 

@@ -34,16 +34,20 @@ def views_to(coverage: Iterable[float], fraction: float = FULL_ENOUGH) -> int | 
 
 
 def episode_metrics(views: Sequence[ViewRecord], surface_points: int) -> dict[str, float | int | None]:
-    r"""Compute `T`, `T95`, `rec`, `mean_individual_regret` and `surface_points`.
+    r"""Compute `T`, `T95`, `C95`, `rec`, `completeness`, `accuracy`, `mean_individual_regret` and `surface_points`.
 
-    `T95` is the number of views until the coverage reaches 95 %, None if it never does;
+    `T95` is the number of views until the coverage reaches 95 %, None if it never does, `C95` that until the
+    completeness does;
     :math:`\bar r = \frac1T \sum_t (F(θ^*_t|θ_{1:t-1}) - F(θ_t|θ_{1:t-1}))`, None without views.
     """
     regrets = [view.greedy_gain - view.new_points for view in views]
     return {
         "T": len(views),
         "T95": views_to(view.coverage for view in views),
+        "C95": views_to(view.completeness for view in views),
         "rec": views[-1].coverage if views else 0.0,
+        "completeness": views[-1].completeness if views else 0.0,
+        "accuracy": views[-1].accuracy if views else math.nan,
         "mean_individual_regret": float(np.mean(regrets)) if regrets else None,
         "surface_points": surface_points,
     }
@@ -124,6 +128,9 @@ class ViewRecord:
     iou: float = math.nan
     band_coverage: float = math.nan
     travelled: float = math.nan  #: distance travelled so far, on the view circle along it, metres.
+    #: part of the true outline within τ of the surface measured so far, and part of that within τ of the outline.
+    completeness: float = math.nan
+    accuracy: float = math.nan
 
 
 @dataclass(frozen=True)
@@ -135,7 +142,7 @@ class EpisodeRecord:
     seed: int  #: seed of the sensor noise.
     views: tuple[ViewRecord, ...]  #: one record per view.
     termination: Termination  #: why it ended.
-    metrics: dict[str, float | int | None]  #: `T`, `T95` (or None), `rec`, `mean_individual_regret`, `surface_points`.
+    metrics: dict[str, float | int | None]  #: see :func:`episode_metrics`.
     #: how often the last belief's intervals hold the true radius, None without a view.
     calibration: Calibration | None = None
     #: of the last belief; empty where nobody checked, as in files of earlier versions.

@@ -14,13 +14,13 @@ from nbv_planner.episode.judge import EpisodeJudge
 from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.records import Step, ViewRecord
 from nbv_planner.errors import SettingError
-from nbv_planner.geometry import TWO_PI
+from nbv_planner.geometry import TWO_PI, cartesian_to_polar
 from nbv_planner.mapping.belief import Measurements, SurfaceBelief
 from nbv_planner.mapping.matching import MatchedScan
 from nbv_planner.mapping.object_search import SearchingMapping
 from nbv_planner.mapping.robust_fit import RobustSettings
 from nbv_planner.mapping.surface_model import SurfaceModel
-from nbv_planner.planning.objectives import TrueSurface
+from nbv_planner.planning.objectives import TrueOutline, TrueSurface
 from nbv_planner.planning.planners import Decision, PlannerSettings, Prior, planner_named
 from nbv_planner.planning.shapes.certificate import CoverageEstimate
 from nbv_planner.planning.termination import (
@@ -79,9 +79,12 @@ class Simulation:
         grid = np.linspace(0.0, TWO_PI, _THESIS_GRID) if thesis else None
         views = CircleViewSpace(config.views, scene.view_distance, angles=angles)
         self._start = None if thesis else views.at_angle(config.motion.initial_view_angle)
-        self.judge = EpisodeJudge(self._points, scene, views, self._shape, self._start)
-        self._truth = TrueSurface(self._points.angle, self._points.radius)
         settings = thesis_planner_settings(config) if thesis else config.planner
+        self.judge = EpisodeJudge(self._points, scene, views, self._shape, self._start, settings.completeness_tau)
+        self._by_points = settings.target == "points"
+        self._truth = TrueSurface(self._points.angle, self._points.radius) if self._by_points else TrueOutline(
+            *cartesian_to_polar(*self.judge.outline.points.T), settings.completeness_tau
+        )
         self._prior = Prior(config.kernel.build(), config.mapper.prior_mean)
         self._planner = planner_named(settings, scene, views, self._truth, self._prior)
         #: what was found of an unknown scene; None where it is known.
@@ -98,7 +101,8 @@ class Simulation:
     def run(self) -> Episode:
         """Run the episode in the configured protocol."""
         episode = self._thesis() if self.config.protocol == "thesis" else self._sensor()
-        return _until_coverage(episode, self.config.stop_at_coverage) if self.config.stop_at_coverage else episode
+        enough = self.config.stop_at_coverage, self.config.stop_at_completeness
+        return _until_covered(episode, *enough) if any(enough) else episode
 
     def _thesis(self) -> Episode:
         """Observe the surface points themselves, without noise, until nothing new is seen."""
@@ -198,7 +202,7 @@ class Simulation:
 
     def _decide(self, current_view: View | None) -> Decision | None:
         """Let the planner choose, from the belief in the precision that the protocol passes on."""
-        self._truth.seen = self.judge.seen
+        self._truth.seen = self.judge.seen if self._by_points else self.judge.complete
         return self._planner.decide(self._newest_belief(), current_view=current_view, visited=self._visited())
 
     def _newest_belief(self) -> SurfaceBelief:
@@ -220,7 +224,7 @@ class Simulation:
 
 
 def thesis_planner_settings(config: EpisodeConfig) -> PlannerSettings:
-    """Return settings as in the thesis: no cost of travel, revisits allowed, the published first view unless set.
+    """Return settings as in the thesis: points, no cost of travel, revisits allowed, published first view unless set.
 
     With another number of candidates than the published one the planner chooses its first view itself.
     """
@@ -229,7 +233,7 @@ def thesis_planner_settings(config: EpisodeConfig) -> PlannerSettings:
     if first < 0 and _published_views(config):
         first = PUBLISHED_FIRST_CANDIDATE.get(settings.label, -1)
     return dataclasses.replace(
-        settings, first_candidate=first, tie_tolerance=config.thesis_tie_tolerance, travel_weight=0.0,
+        settings, target="points", first_candidate=first, tie_tolerance=config.thesis_tie_tolerance, travel_weight=0.0,
         revisit_radius=0.0, refine=settings.refine and settings.draws_shapes,
     )
 
@@ -239,8 +243,8 @@ def _published_views(config: EpisodeConfig) -> bool:
     return config.views.num_views == _THESIS_VIEWS and not config.views.listed
 
 
-def _until_coverage(episode: Episode, coverage: float) -> Episode:
-    """End an episode at the first view after which this part of the surface points has been seen."""
+def _until_covered(episode: Episode, coverage: float, completeness: float) -> Episode:
+    """End an episode at the first view after which coverage and completeness have reached these values."""
     while True:
         try:
             record = next(episode)
@@ -248,11 +252,12 @@ def _until_coverage(episode: Episode, coverage: float) -> Episode:
             termination: Termination = end.value
             return termination
         yield record
-        if record.coverage >= coverage:
-            return Termination(
-                TerminationReason.COMPLETE, {"coverage": record.coverage},
-                f"{record.coverage:.1%} of the surface points have been seen",
-            )
+        if record.coverage >= coverage and record.completeness >= completeness:
+            figures, more = {"coverage": record.coverage}, ""
+            if completeness:
+                figures["completeness"], more = record.completeness, f", completeness {record.completeness:.1%}"
+            detail = f"{record.coverage:.1%} of the surface points have been seen{more}"
+            return Termination(TerminationReason.COMPLETE, figures, detail)
 
 
 def _no_reachable_view() -> Termination:

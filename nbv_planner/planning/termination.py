@@ -15,6 +15,7 @@ from nbv_planner.mapping.checks import failed
 from nbv_planner.planning.planners import PlannerSettings, Prior
 from nbv_planner.planning.shapes.calibrated import calibration_for
 from nbv_planner.planning.shapes.certificate import CoverageCertificate, CoverageEstimate
+from nbv_planner.planning.shapes.completeness import CoverageTarget
 from nbv_planner.planning.shapes.learned_shapes import shape_sampler
 from nbv_planner.planning.shapes.shape_coverage import way_to_measurement
 from nbv_planner.settings import Settings, setting
@@ -209,19 +210,24 @@ class TerminationMonitor:
         """The end with what is known of the coverage, where shapes estimate it."""
         if ended is None or self.estimate is None:
             return ended
-        return dataclasses.replace(ended, detail=f"{ended.detail}; estimated coverage {self.estimate.words}")
+        said = f"estimated {self.estimate.target.name} {self.estimate.words}"
+        return dataclasses.replace(ended, detail=f"{ended.detail}; {said}")
 
     def _band_narrow(self, belief: SurfaceBelief) -> Termination | None:
         s = self.settings
         fraction = narrow_fraction(belief, s.band_tolerance)
         if fraction < s.target_fraction or s.band_tolerance > _OF_RADIUS * float(np.median(belief.mean)):
             return None
-        if self.certificate is not None and self.estimate and self.estimate.mean < self.certificate.target:
-            return None  # narrow, but too little of the surface has been met by beams
+        withheld = ""
+        if self.certificate is not None and self.estimate:
+            target = self.certificate.target
+            if self.estimate.mean < target or self.estimate.lower < 2.0 * target - 1.0:
+                return None  # narrow, but too little of the surface may have been met by beams
+            withheld = f"; at least {target:.1%} cannot be claimed"
         return Termination(
             TerminationReason.BAND_NARROW,
             {"narrow_fraction": fraction, "band_tolerance": s.band_tolerance, "target_fraction": s.target_fraction},
-            f"the band is narrower than {s.band_tolerance:g} m on {fraction:.1%} of the circle",
+            f"the band is narrower than {s.band_tolerance:g} m on {fraction:.1%} of the circle{withheld}",
         )
 
     def _covered_enough(self, belief: SurfaceBelief, taken: Sequence[View]) -> Termination | None:
@@ -234,13 +240,20 @@ class TerminationMonitor:
         target = self.certificate.target
         if found.probability < 1.0 - s.certificate_delta:
             return None
+        resolution = {"completeness_tau": found.tau} if found.tau else {}
+        covered = "the surface has been seen"
+        if found.tau:
+            covered = f"the outline is within {found.tau:g} m of the measured surface"
+        held = f"by {found.probability:.1%} of the posterior shapes"
+        if self.certificate.calibration is not None:
+            held = (f"as such a claim held in {found.probability:.1%} of the tuning episodes; "
+                    f"estimated {found.target.name} {found.words}")
         return Termination(
-            TerminationReason.COVERED,
-            {"probability": found.probability, "target_coverage": target, "certificate_delta": s.certificate_delta},
-            f"at least {target:.1%} of the surface has been seen by {found.probability:.1%} of the posterior shapes"
-            if self.certificate.calibration is None else
-            f"at least {target:.1%} of the surface has been seen, as such a claim held in {found.probability:.1%} of "
-            f"the tuning episodes; estimated coverage {found.words}",
+            TerminationReason.COVERED, {
+                "probability": found.probability, "target_coverage": target, "certificate_delta": s.certificate_delta,
+                **resolution,
+            },
+            f"at least {target:.1%} of {covered} {held}",
         )
 
     def before_view(self, predicted_gain: float, belief: SurfaceBelief, way: float = 0.0) -> Termination | None:
@@ -314,6 +327,6 @@ def termination_monitor(
         return TerminationMonitor(settings)
     shapes = dataclasses.replace(planner, shapes=settings.certificate_shapes, edge_probability=0.0)
     sampler = shape_sampler(shapes, prior, planner.planner_seed + 1)
-    calibration = calibration_for("points") if settings.calibrate else None
-    certificate = CoverageCertificate(sampler, scene, planner.target_coverage, planner.point_density, calibration)
+    calibration = calibration_for(planner.target) if settings.calibrate else None
+    certificate = CoverageCertificate(sampler, scene, planner.target_coverage, CoverageTarget.of(planner), calibration)
     return TerminationMonitor(settings, certificate)

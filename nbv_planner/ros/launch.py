@@ -190,7 +190,7 @@ _SCENE = {"radius_max": float, "view_distance": float}
 _OVERRIDES: dict[str, dict[str, type]] = {
     "depth_camera": {"object": str, "seed": int, "noise_std": float, **_SCENE},
     "surface_mapper": {"noise_std": float, **_SCENE},
-    "nbv_planner": {"objective": str, "planner": str, "max_views": int, **_SCENE},
+    "nbv_planner": {"objective": str, "planner": str, "max_views": int, "noise_std": float, **_SCENE},
     "turntable": _SCENE,
     "scan_maker": {"scan_source": str, **_SCENE},
 }

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from nbv_planner.episode.log import SECTIONS, LiveEpisode, LiveView, estimated_coverage, true_coverage
+from nbv_planner.episode.log import SECTIONS, LiveEpisode, LiveView, estimated_coverage, target_words, true_coverage
 from nbv_planner.episode.messages import PlannerStatus
 from nbv_planner.episode.records import FULL_ENOUGH
 from nbv_planner.errors import SettingError, reason
@@ -49,6 +49,7 @@ def _status(view: LiveView) -> Data:
         "reason": ended.reason.value if ended else "", "doubt": status.in_doubt,
         "views": status.views, "elapsed": _number(status.elapsed), "estimate": _number(status.coverage_estimate),
         "interval": [estimate.lower, estimate.upper, estimate.level] if estimate else None,
+        "target": target_words(view),
         "waits_for": list(view.waits_for),
     }
 
@@ -94,7 +95,7 @@ def _coverage(view: LiveView) -> Data:
     return {
         "estimate": [list(point) for point in estimated_coverage(view)],
         "true": [list(point) for point in true_coverage(view)],
-        "target": FULL_ENOUGH,
+        "target": FULL_ENOUGH, "label": f"{target_words(view)} (%)",
     }
 
 

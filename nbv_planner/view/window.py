@@ -12,7 +12,14 @@ import numpy as np
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
-from nbv_planner.episode.log import LiveEpisode, LiveView, LoggedView, estimated_coverage, true_coverage
+from nbv_planner.episode.log import (
+    LiveEpisode,
+    LiveView,
+    LoggedView,
+    estimated_coverage,
+    target_words,
+    true_coverage,
+)
 from nbv_planner.episode.records import Step
 from nbv_planner.episode.run_info import polygon_through
 from nbv_planner.errors import DependencyError
@@ -111,7 +118,7 @@ def _title(live: LiveView) -> str:
     status = live.status
     said = f"{status.state}: {status.message}" if status else ""
     estimate = status.estimate if status else None
-    seen = f"estimated coverage {estimate.words}" if estimate else ""
+    seen = f"estimated {target_words(live)} {estimate.words}" if estimate else ""
     waits = "waiting for " + "; ".join(live.waits_for) if live.waits_for else ""
     return " · ".join(part for part in (live.title, said, seen, waits) if part)
 

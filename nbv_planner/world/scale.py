@@ -19,6 +19,8 @@ from nbv_planner.world.scene import FoundScene, Scene
 
 T = TypeVar("T")
 _ROOT = "radius_max"
+# Their sum is the resolution at which a surface can be measured.
+_RESOLVED = ("noise_std", "pixel_size")
 _DEFAULTS = {name: default for name, default, _ in settings_of(Scene)}
 
 
@@ -32,7 +34,8 @@ def scaled(given: Mapping[str, Any], classes: Iterable[type]) -> dict[str, Any]:
 
     The value is :math:`v\,l/l_0` to twelve digits: its default v times the ratio of a length of the scene to the same
     one of the default scene. Where `radius_min` and `view_distance` are not given, they follow from `radius_max`. With
-    a given `noise_std`, `radius_margin` is at least three times as large. Values `given` that are no positive numbers
+    a given `noise_std`, `radius_margin` is at least three times as large; `completeness_tau` is
+    `noise_std` + `pixel_size`. Values `given` that are no positive numbers
     are left to the checks of the settings.
     """
     scene = dict(_DEFAULTS)
@@ -47,6 +50,10 @@ def scaled(given: Mapping[str, Any], classes: Iterable[type]) -> dict[str, Any]:
     }
     if "radius_margin" in derived and _is_length(given.get("noise_std")):
         derived["radius_margin"] = max(derived["radius_margin"], 3.0 * given["noise_std"])
+    if "completeness_tau" in derived:
+        known = {**derived, **given}
+        if all(type(known.get(name)) in (int, float) for name in _RESOLVED):
+            derived["completeness_tau"] = float(f"{sum(known[name] for name in _RESOLVED):.12g}")
     return derived
 
 

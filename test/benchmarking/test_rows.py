@@ -42,7 +42,7 @@ def test_quick_shape_rows_are_of_both_planners_with_consistent_figures():
 def test_the_obvious_way_on_shapes_gives_the_same_utilities_and_numbers_of_views(taken):
     """What is compared with computes the same; the planner counts points in parts of 1/256."""
     visited, scene = VISITED[:taken], Scene()
-    settings = PlannerSettings(planner="rollout", shapes=3, first_views=5, deadline=3600.0)
+    settings = PlannerSettings(planner="rollout", target="points", shapes=3, first_views=5, deadline=3600.0)
     belief, space = belief_after(visited, 200), circle(ViewSpaceSettings(num_views=20))
     shapes = shape_sampler(settings, Prior()).draw(belief, scene)
     planner = planner_named(settings, scene, space)

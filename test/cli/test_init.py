@@ -77,7 +77,7 @@ def test_two_options_are_enough_for_an_object_of_any_size(text, radius, folder):
     arguments = ["--object", text, "--set", f"radius_max={radius}", "--no-figures", "--out", "out"]
     assert main(["simulate", *arguments]) == 0
     record = json.loads((folder / "out" / "episode.json").read_text(encoding="utf-8"))
-    assert record["views"][-1]["coverage"] >= 0.95
+    assert record["views"][-1]["completeness"] >= 0.95
 
 
 @pytest.mark.parametrize(

@@ -29,13 +29,13 @@ FILES = {
 TOP = {"checks", "config", "versions", "seed", "views", "termination", "metrics", "calibration"}
 VIEW = [
     "angle", "new_points", "coverage", "greedy_gain", "objective_value", "milliseconds", "rmse", "max_error",
-    "hausdorff", "iou", "band_coverage", "travelled",
+    "hausdorff", "iou", "band_coverage", "travelled", "completeness", "accuracy",
 ]  # fmt: skip
 SLOW = """\
 /**/surface_mapper: {ros__parameters: {grid_size: 1000}}
 /**/nbv_planner: {ros__parameters: {num_views: 2000, stall_views: 0}}
 """
-METRICS = {"T", "T95", "rec", "mean_individual_regret", "surface_points"}
+METRICS = {"T", "T95", "C95", "completeness", "accuracy", "rec", "mean_individual_regret", "surface_points"}
 
 
 def record(folder) -> dict:
@@ -138,7 +138,9 @@ def test_progress_is_shown_per_view(here, fast_file, capsys):
     for number, (line, view) in enumerate(zip(lines[3:6], record(here / "a")["views"], strict=True), start=1):
         assert line.split()[0] == str(number)
         assert f"{math.degrees(view['angle']):.1f}°" in line
-        assert f"{view['coverage']:.1%}" in line
+        assert f"{view['completeness']:.1%}" in line
+    assert lines[1].endswith("target the outline within 0.3 m of the measured surface")
+    assert "true completeness" in lines[2]
     assert any("MAX_VIEWS" in line for line in lines[6:])
     assert "a/" in lines[-1]
 

@@ -31,7 +31,7 @@ def outcome(monkeypatch, true: Scene, text: str, limits, planner=None, sensor=No
     )
     config = EpisodeConfig(
         object=text, scene=scene, sensor=sensor or SensorSettings(), kernel=KernelSettings(**kernel),
-        planner=PlannerSettings(**{"objective": "U", "deadline": 60.0, **(planner or {})}),
+        planner=PlannerSettings(**{"objective": "U", "target": "points", "deadline": 60.0, **(planner or {})}),
         termination=TerminationSettings(**limits),
     )
     run = simulation.Simulation(config)
@@ -39,6 +39,8 @@ def outcome(monkeypatch, true: Scene, text: str, limits, planner=None, sensor=No
     points, steps = run.judge.points, run.judge.steps
     views = np.array([step.view_angle for step in steps])
     seen = observe(points.angle, points.radius, views, true).any(axis=0).mean()
+    if config.planner.target == "completeness":
+        seen = run.judge.views[-1].completeness
     return ended.reason, seen, int(steps[-1].belief.hits.sum())
 
 
@@ -66,6 +68,13 @@ ROLLOUT = {"objective": "EMC", "planner": "rollout", "shapes": 8}
 def test_a_camera_that_sees_less_than_declared_ends_no_episode_early(monkeypatch, true, text, planner, limits):
     reason, seen, _ = outcome(monkeypatch, true, text, limits, planner)
     assert seen >= 0.9 or reason not in {TerminationReason.COVERED, TerminationReason.BAND_NARROW}
+
+
+@pytest.mark.parametrize(("degrees", "text"), [(5.0, "ellipse:a=6,b=4"), (10.0, "square:width=4"), (10.0, "star")])
+def test_nor_is_the_completeness_claimed_early(monkeypatch, degrees, text):
+    planner = {**ROLLOUT, "target": "completeness"}
+    reason, complete, _ = outcome(monkeypatch, with_cone(degrees), text, CERTIFIED, planner)
+    assert complete >= 0.95 or reason is not TerminationReason.COVERED
 
 
 # In the last two the prior's own band, 6 m and 1.2 m wide, is or is not wider than the tolerance.

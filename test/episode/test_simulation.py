@@ -16,6 +16,7 @@ from nbv_planner.episode.simulation import Simulation
 from nbv_planner.errors import ContourError, NbvPlannerError, SettingError, UnknownNameError
 from nbv_planner.mapping.mapper import MapperSettings
 from nbv_planner.planning.planners import PlannerSettings
+from nbv_planner.planning.shapes.completeness import POINTS
 from nbv_planner.planning.termination import TerminationReason, TerminationSettings
 from nbv_planner.planning.view_space import ViewSpaceSettings
 from nbv_planner.world.objects import bisected_surface_points, parse_object
@@ -75,7 +76,7 @@ def test_thesis_episode_is_that_of_a_plain_program(text, objective):
 
 @pytest.mark.parametrize("protocol", ["thesis", "sensor"])
 def test_stop_at_coverage_cuts_the_same_episode_off(protocol):
-    greedy = PlannerSettings(planner="greedy", objective="U")
+    greedy = PlannerSettings(planner="greedy", objective="U", target="points")
     config = EpisodeConfig(object="ellipse:a=6,b=4", protocol=protocol, planner=greedy)
     whole, cut = played(config)[0].judge.views, dataclasses.replace(config, stop_at_coverage=0.9)
     simulation, ended = played(cut)
@@ -83,6 +84,40 @@ def test_stop_at_coverage_cuts_the_same_episode_off(protocol):
     assert [record.angle for record in simulation.judge.views] == [record.angle for record in whole[:views]]
     assert views < len(whole)
     assert (ended.reason, ended.figures) == (TerminationReason.COMPLETE, {"coverage": simulation.judge.coverage})
+
+
+def test_stop_at_completeness_waits_for_both():
+    greedy = PlannerSettings(planner="greedy", objective="U")
+    off = TerminationSettings(certify=False, stall_views=0)
+    config = EpisodeConfig(object="ellipse:a=6,b=4", planner=greedy, termination=off)
+    records = played(config)[0].judge.views
+    for covered, complete in ((0.0, 0.9), (0.9, 0.9), (0.9, 0.5)):
+        simulation, ended = played(
+            dataclasses.replace(config, stop_at_coverage=covered, stop_at_completeness=complete)
+        )
+        enough = [v.coverage >= covered and v.completeness >= complete for v in records]
+        assert len(simulation.judge.views) == enough.index(True) + 1 < len(records)
+        assert (ended.reason, ended.figures["completeness"]) == (
+            TerminationReason.COMPLETE, records[enough.index(True)].completeness,
+        )
+
+
+def test_the_planner_that_knows_the_object_completes_it_in_fewer_views_than_one_that_counts_points():
+    views = {}
+    for target in ("points", "completeness"):
+        planner = PlannerSettings(planner="greedy", objective="OSM", target=target)
+        off = TerminationSettings(certify=False, stall_views=0, band_tolerance=1e-6)
+        config = EpisodeConfig(object="polygon:star", planner=planner, termination=off, stop_at_completeness=0.95)
+        views[target] = len(played(config)[0].judge.views)
+    assert views["completeness"] <= views["points"]
+
+
+def test_the_thesis_protocol_counts_points_whatever_the_target():
+    config = thesis("ellipse:a=6,b=4", "OSM")
+    named = dataclasses.replace(config, planner=dataclasses.replace(config.planner, target="points"))
+    (found, _), (wanted, _) = played(config), played(named)
+    assert [view.angle for view in found.judge.views] == [view.angle for view in wanted.judge.views]
+    assert config.target == POINTS
 
 
 def test_an_episode_that_ends_before_its_stop_at_coverage_says_why():

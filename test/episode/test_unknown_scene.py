@@ -22,7 +22,7 @@ from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scale import scaled
 from nbv_planner.world.simulated_camera import SensorSettings, WorldSettings
 
-PLAIN = PlannerSettings(planner="greedy", objective="U")
+PLAIN = PlannerSettings(planner="greedy", objective="U", target="points")
 
 
 def unknown(text: str, stated: float, world: WorldSettings, **changes) -> EpisodeConfig:

@@ -112,9 +112,47 @@ def test_record_is_plain_json_with_the_keys_of_the_issue(judge):
     for view in content["views"]:
         assert set(view) == {
             "angle", "new_points", "coverage", "greedy_gain", "objective_value", "milliseconds",
-            "rmse", "max_error", "hausdorff", "iou", "band_coverage", "travelled",
+            "rmse", "max_error", "hausdorff", "iou", "band_coverage", "travelled", "completeness", "accuracy",
         }  # fmt: skip
     assert content["views"][1]["objective_value"] is None
-    assert set(content["metrics"]) == {"T", "T95", "rec", "mean_individual_regret", "surface_points"}
+    assert set(content["metrics"]) == {
+        "T", "T95", "C95", "completeness", "accuracy", "rec", "mean_individual_regret", "surface_points",
+    }
     assert content["metrics"]["T"] == 2
     assert content["versions"]["note"] == "x"
+
+
+def test_each_belief_is_judged_at_the_resolution(judge):
+    """A measured circle of 5 m about a square: a plain search over all pairs of points is the oracle."""
+    belief = belief_of(4.9, 5.1, hits=lambda angle: (angle < 4.0).astype(int))
+    record = judge.add(dataclasses.replace(step(0.0), belief=belief))
+    angle = np.linspace(0.0, belief.angle[belief.hits > 0][-1], 2000)
+    arc = np.stack([5.0 * np.cos(angle), 5.0 * np.sin(angle)], axis=1)
+    distance = np.hypot(*(judge.outline.points[:, None] - arc).T)
+    assert judge.outline.spacing <= judge.tau / 10.0
+    assert 0.02 < record.completeness < 0.9
+    assert record.completeness == pytest.approx(np.mean(distance.min(axis=0) <= judge.tau), abs=0.005)
+    assert record.accuracy == pytest.approx(np.mean(distance.min(axis=1) <= judge.tau), abs=0.01)
+    np.testing.assert_array_equal(judge.complete.mean(), record.completeness)
+    assert judge.metrics()["completeness"] == record.completeness
+    assert judge.metrics()["C95"] is None
+
+
+def test_nothing_is_complete_that_was_not_measured(judge):
+    record = judge.add(step(0.0))
+    assert record.completeness == 0.0
+    assert math.isnan(record.accuracy)
+    assert judge.record({}, 0, Termination(TerminationReason.STOPPED)).to_json()["metrics"]["accuracy"] is None
+
+
+def test_an_object_elsewhere_is_judged_where_it_stands():
+    """What was measured about another centre counts in the frame of the object."""
+    shape = parse_object("ellipse:a=5,b=5", SCENE)
+    judge = EpisodeJudge(surface_points(shape, 0.25), SCENE, circle(angles=CANDIDATES), shape)
+    angle = np.arange(400) * (2 * math.pi / 400)
+    # The circle of 5 m about the origin, as seen from (1, 0).
+    radius = -np.cos(angle) + np.sqrt(25.0 - np.sin(angle) ** 2)
+    there = dataclasses.replace(belief_of(lambda _: radius, lambda _: radius, hits=1), centre=(1.0, 0.0))
+    assert judge.add(dataclasses.replace(step(0.0), belief=there)).completeness == 1.0
+    here = dataclasses.replace(there, centre=(0.0, 0.0))
+    assert judge.add(dataclasses.replace(step(0.0), belief=here)).completeness < 0.5

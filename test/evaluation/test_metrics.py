@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import pytest
@@ -16,14 +17,19 @@ class View:
     coverage: float
     new_points: int
     greedy_gain: int
+    completeness: float = 0.0
+    accuracy: float = 1.0
 
 
 def test_metrics_of_a_hand_computed_episode():
-    views = [View(0.5, 50, 60), View(0.9, 40, 40), View(0.95, 5, 8), View(0.96, 1, 5)]
+    views = [View(0.5, 50, 60), View(0.9, 40, 40, 0.95), View(0.95, 5, 8, 0.97), View(0.96, 1, 5, 0.98, 0.9)]
     assert episode_metrics(views, 100) == {
         "T": 4,
         "T95": 3,
+        "C95": 2,
         "rec": pytest.approx(0.96),
+        "completeness": 0.98,
+        "accuracy": 0.9,
         "mean_individual_regret": pytest.approx((10 + 0 + 3 + 4) / 4),
         "surface_points": 100,
     }
@@ -42,8 +48,11 @@ def test_95_percent_itself_counts():
 
 
 def test_an_episode_without_views_has_no_mean():
-    assert episode_metrics([], 100) == {
-        "T": 0, "T95": None, "rec": 0.0, "mean_individual_regret": None, "surface_points": 100,
+    metrics = episode_metrics([], 100)
+    assert math.isnan(metrics.pop("accuracy"))
+    assert metrics == {
+        "T": 0, "T95": None, "C95": None, "rec": 0.0, "completeness": 0.0, "mean_individual_regret": None,
+        "surface_points": 100,
     }  # fmt: skip
 
 

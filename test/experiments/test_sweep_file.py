@@ -198,13 +198,16 @@ def test_shipped_sweep_runs_on_a_set_of_objects_and_says_how_to_run_it(path):
         "covered": "random_tuning", "covered_test": "random_test", "blind_first_view_test": "random_test",
         "random_test_effort": "random_test", "covered_real": "real", "refined_tuning": "random_tuning",
         "dwell_tuning": "random_tuning",
+        "completeness_test": "random_test",
+        "completeness_real": "real",
     }
     assert sweep.objects == OBJECT_SETS[others.get(path.stem, named)]
     omniscient = [
         label for label, planner in sweep.planners.items()
         if planner.used_objectives == (OMNISCIENT,) and planner.first_candidate < 0
     ]
-    assert omniscient == ([] if path.stem in VARIANTS_ONLY else ["greedy_oracle"])
+    of_points = ["greedy_oracle, points"] if path.stem.startswith("completeness") else []
+    assert omniscient == ([] if path.stem in VARIANTS_ONLY else ["greedy_oracle", *of_points])
     assert f"nbv-planner experiment {path.stem} " in path.read_text()
 
 

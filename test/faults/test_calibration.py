@@ -62,6 +62,7 @@ def episodes(number: int, seed: int = 0, views: int = 12, wrong: float = 0.0) ->
     evidence = {name: rng.normal(size=len(truth)) for name in FEATURES}
     evidence["fine"] = np.repeat(rng.normal(size=number), views)
     evidence["coverage"] = logit(truth) + wrong + 0.3 * rng.normal(size=len(truth))
+    evidence["sure"] = evidence["coverage"]
     said = 1.0 / (1.0 + np.exp(-evidence["coverage"]))
     raw = np.column_stack([said, *[said] * 9, np.where(said > 0.9575, 1.0, 0.0)])
     return Rows(object_, object_, ["one"] * len(truth), object_ % 3 == 0, truth, raw, evidence)
@@ -75,20 +76,20 @@ def test_real_outlines_weigh_as_much_as_all_others():
 
 def test_claims_hold_as_often_as_the_table_says():
     rows = episodes(60, wrong=1.0)
-    score, chosen = rows.evidence["coverage"] - logit(0.95), np.ones(len(rows), dtype=bool)
-    pairs = claims_held(rows, score, chosen, 0.95)
+    score = rows.evidence["coverage"] - logit(0.95)
+    pairs = claims_held(rows, score, 0.95)
     assert pairs[-1][1] >= 0.95
     for least, probability in pairs:
         first = [index[score[index] >= least][:1] for index in rows.episodes()]
         held = [rows.truth[one[0]] >= 0.95 for one in first if len(one)]
         assert np.mean(held) >= probability
-    assert claims_held(rows, score, ~chosen, 0.95) == []
+    assert claims_held(rows, score - 99.0, 0.95) == []
 
 
 def test_few_episodes_claim_nothing():
     rows = episodes(5)
     score = rows.evidence["coverage"] - logit(0.95)
-    pairs = claims_held(rows, score, np.ones(len(rows), dtype=bool), 0.95)
+    pairs = claims_held(rows, score, 0.95)
     assert all(probability < 0.95 for _, probability in pairs), "five of five are no proof of 95 %"
 
 

@@ -69,6 +69,18 @@ def test_what_is_given_stays():
     assert found["radius_margin"] == 0.06, "three times the noise, which is more than a sixth of the span"
 
 
+def test_the_resolution_is_what_noise_and_pixels_allow():
+    assert PlannerSettings().completeness_tau == scaled({}, EVERY)["completeness_tau"] == 0.3
+    planner = NODE_SETTINGS["nbv_planner"]
+    assert scaled({"noise_std": 0.02, "radius_max": 2.0}, planner)["completeness_tau"] == 0.02 + 0.025
+    assert scaled({"noise_std": 0.0}, planner)["completeness_tau"] == 0.1
+    assert "completeness_tau" not in scaled({"noise_std": 0.02, "completeness_tau": 1.0}, planner)
+    found = config_from_parameters({node: {"radius_max": 0.8} for node in NODE_SETTINGS}, object="square:width=1")
+    assert found.planner.completeness_tau == found.measurement.noise_std + found.scene.pixel_size == 0.03
+    words = derived_words(scaled({"noise_std": 0.05}, planner), planner)
+    assert "completeness_tau 0.15 m" in words
+
+
 @pytest.mark.parametrize("wrong", ["large", True, None, -1.0, 0.0, math.inf, math.nan, [1.0]])
 def test_what_is_no_length_is_left_to_the_checks_of_the_settings(wrong):
     assert scaled({"radius_max": wrong}, EVERY) == {**LENGTHS}

@@ -25,7 +25,7 @@ Case = tuple[str, int]
 class ComparedEpisode:
     """One episode: coverage after each view, 0 to 1, and whether that is the true one, not the estimated one.
 
-    The figures are those that are known of `T`, `T95`, `rec`, `mean_individual_regret` and `travelled`.
+    The figures are those that are known of the columns of :func:`runs_table`.
     """
 
     coverage: Sequence[float]
@@ -117,7 +117,10 @@ def _of_record(episode: Mapping[str, Any], path: Path) -> ComparedEpisode:
 _COLUMNS = (
     Column("T", "T, views", 2, interval=True),
     Column("T95", "T95, views", 2, interval=True),
+    Column("C95", "C95, views", 2, interval=True),
     Column("rec", "coverage at the end", 4, interval=True),
+    Column("completeness", "completeness at the end", 4, interval=True),
+    Column("accuracy", "accuracy at the end", 4, interval=True),
     Column("mean_individual_regret", "mean individual regret, points", 2, interval=True),
     Column("travelled", "travelled, m", 2, interval=True),
 )
@@ -129,7 +132,7 @@ def runs_table(runs: Sequence[ComparedRun]) -> Table:
     columns = (Column("run", "run"), Column("episodes", "episodes"), Column("coverage", "coverage"), *_COLUMNS)
     note = (
         "Means with 95 % confidence intervals over the seeds; without interval there is one seed. Episodes that never "
-        "reach 95 % count in no T95."
+        "reach 95 % count in no T95, those that never reach 95 % completeness in no C95."
     )
     rows: list[tuple[Cell, ...]] = []
     for run in runs:

@@ -37,6 +37,10 @@ class ComparedCase:
     regret: float | None  #: mean individual regret, surface points per view; None without views.
     t95_percent: float | None  #: T95/T95*, per cent; None where one of both is missing.
     t_percent: float | None  #: T/T*, likewise.
+    views_c95: int | None  #: number of views to 95 % completeness, None if never reached, or not measured.
+    completeness: float | None  #: completeness at the end, 0 to 1; None in results of versions before it.
+    accuracy: float | None  #: accuracy at the end, likewise, and None if nothing was measured.
+    c95_percent: float | None  #: C95/C95*, per cent, to the planner that knows the object and has that target.
     #: `#REC` among all planners, see :mod:`nbv_planner.experiments.statistics`; None below 95 %, or where a planner
     #: that has run elsewhere has no episode.
     rank_rec: int | None
@@ -64,10 +68,13 @@ def distinct(values: Iterable[Any]) -> list[Any]:
     return list(dict.fromkeys(values))
 
 
-def compare_cases(episodes: Sequence[Episode], reference: str | None) -> list[ComparedCase]:
+def compare_cases(
+    episodes: Sequence[Episode], reference: str | None, complete: str | None = None
+) -> list[ComparedCase]:
     """Compare each of the `episodes` with those on the same trial, in their order.
 
-    The `reference` is the label of the omniscient greedy planner, None if the sweep has none.
+    The `reference` is the label of the omniscient greedy planner, None if the sweep has none; `complete` that for the
+    completeness.
     """
     trials: dict[Trial, dict[str, Mapping[str, Any]]] = defaultdict(dict)
     planners: dict[str, dict[str, None]] = defaultdict(dict)
@@ -83,19 +90,23 @@ def compare_cases(episodes: Sequence[Episode], reference: str | None) -> list[Co
             found = zip(reconstruction_ranks(own), decision_ranks(own), strict=True)
             ranks |= {(trial, planner): both for planner, both in zip(order, found, strict=True)}
     return [
-        _compared(episode, trials[trial_of(episode)].get(reference or "", {}), ranks)
+        _compared(episode, ranks, *(trials[trial_of(episode)].get(label or "", {}) for label in (reference, complete)))
         for episode in episodes
     ]
 
 
-def _compared(episode: Episode, reference: Mapping[str, Any], ranks: Ranks) -> ComparedCase:
+def _compared(
+    episode: Episode, ranks: Ranks, reference: Mapping[str, Any], complete: Mapping[str, Any]
+) -> ComparedCase:
     metrics, planner = episode["metrics"], episode["case"]["planner"]
     rank_rec, rank_nbv = ranks.get((trial_of(episode), planner), (None, None))
     last = episode["views"][-1] if episode["views"] else {}
     return ComparedCase(
         trial=trial_of(episode), planner=planner, views=metrics["T"], views_95=metrics["T95"], coverage=metrics["rec"],
         regret=metrics["mean_individual_regret"], t95_percent=_percent(metrics["T95"], reference.get("T95")),
-        t_percent=_percent(metrics["T"], reference.get("T")), rank_rec=rank_rec, rank_nbv=rank_nbv,
+        t_percent=_percent(metrics["T"], reference.get("T")), views_c95=metrics.get("C95"),
+        completeness=metrics.get("completeness"), accuracy=metrics.get("accuracy"),
+        c95_percent=_percent(metrics.get("C95"), complete.get("C95")), rank_rec=rank_rec, rank_nbv=rank_nbv,
         **{name: last.get(name) for name in ("rmse", "hausdorff", "iou", "band_coverage", "travelled")},
     )
 
@@ -132,6 +143,12 @@ class Group(NamedTuple):
     def not_reached(self) -> int:
         """Number of cases in which the planner itself stays below 95 %."""
         return sum(c.views_95 is None for c in self.cases)
+
+    @property
+    def not_complete(self) -> int | None:
+        """The same of the completeness; None where it was not measured."""
+        known = [c for c in self.cases if c.completeness is not None]
+        return sum(c.views_c95 is None for c in known) if known else None
 
 
 def by_planner(cases: Sequence[ComparedCase]) -> list[Group]:
@@ -199,11 +216,20 @@ def sweep_report(results: SweepResults) -> SweepReport:
         return protocols[case["protocol"]], objects[case["object"]], case["seed"], planners[case["planner"]]
 
     episodes = sorted(results.episodes, key=place)
-    reference = next((
-        label for label, settings in sweep["planners"].items()
-        if settings.get("objective") == OMNISCIENT and settings.get("planner", "greedy") == "greedy"
-    ), None)
+    reference, complete = (_omniscient(sweep["planners"], target) for target in ("points", "completeness"))
     finished = sum(len(records) for records in results.measured.values())
     theory = [row for measure in THEORY_MEASURES for row in results.measured.get(measure, [])]
-    cases = compare_cases(episodes, reference)
+    cases = compare_cases(episodes, reference, complete)
     return SweepReport(results.manifest, episodes, theory, results.failures, finished, cases, reference)
+
+
+def _omniscient(planners: Mapping[str, Mapping[str, Any]], target: str) -> str | None:
+    """Label of the greedy planner that knows the object, with this target if there is one; None if there is none.
+
+    In results of versions without targets it is that of the points.
+    """
+    known = {
+        label: settings.get("target", "points") for label, settings in planners.items()
+        if settings.get("objective") == OMNISCIENT and settings.get("planner", "greedy") == "greedy"
+    }
+    return next((label for label, its in known.items() if its == target), next(iter(known), None))

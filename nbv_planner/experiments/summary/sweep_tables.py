@@ -42,10 +42,17 @@ class Merit(NamedTuple):
     of: Figure
 
 
+def _times_100(part: float | None) -> float | None:
+    return None if part is None else 100.0 * part
+
+
 MERITS = (
     Merit("t95_rel_percent", "T95 / T95* (%)", 1, lambda c: c.t95_percent),
     Merit("regret", "mean individual regret", 2, lambda c: c.regret),
     Merit("rec_percent", "coverage (%)", 1, lambda c: 100.0 * c.coverage),
+    Merit("c95_rel_percent", "C95 / C95* (%)", 1, lambda c: c.c95_percent),
+    Merit("completeness_percent", "completeness (%)", 1, lambda c: _times_100(c.completeness)),
+    Merit("accuracy_percent", "accuracy (%)", 1, lambda c: _times_100(c.accuracy)),
     Merit("rmse", "RMSE (m)", 3, lambda c: c.rmse),
     Merit("hausdorff", "Hausdorff distance (m)", 3, lambda c: c.hausdorff),
     Merit("iou", "IoU", 4, lambda c: c.iou),
@@ -53,9 +60,11 @@ MERITS = (
     Merit("travelled", "way travelled (m)", 1, lambda c: c.travelled),
 )
 """The figures of merit of the comparison."""
-T95, REGRET = MERITS[:2]
+T95, REGRET, _, C95, COMPLETENESS = MERITS[:5]
 _PROTOCOL, _PLANNER = Column("protocol", "protocol"), Column("algorithm", "planner")
 _T95 = Column("t95_rel_percent", "T95 / T95* (%)", 1, interval=True)
+_C95, _COMPLETENESS = (Column(m.name, m.title, m.digits, interval=True) for m in (C95, COMPLETENESS))
+_NO_C95 = Column("c95_not_reached", "N/A: completeness below 95 %")
 _NOTE = (
     "Means over objects of the means over seeds, N/A left out. Intervals: 95 %, Student's, over the seeds; the objects "
     "are a fixed set, so an interval says nothing about other objects."
@@ -77,7 +86,8 @@ def planner_table(cases: Sequence[ComparedCase]) -> Table:
 
     columns: Columns = [
         (_PROTOCOL, lambda g: g.cases[0].trial.protocol), (_PLANNER, lambda g: g.planner),
-        (Column("episodes", "episodes"), lambda g: len(g.cases)), (NOT_REACHED, lambda g: g.not_reached),
+        (Column("episodes", "episodes"), lambda g: len(g.cases)),
+        (NOT_REACHED, lambda g: g.not_reached), (_NO_C95, lambda g: g.not_complete),
         *((Column(merit.name, merit.title, merit.digits, interval=True), mean(merit.of)) for merit in MERITS),
     ]
     groups = [group for within in _by_protocol(cases) for group in by_planner(within)]
@@ -131,6 +141,8 @@ def object_table(cases: Sequence[ComparedCase], optimum: OptimumPercent, name: s
          lambda g: object_interval(figures(g.cases, lambda c: optimum.get((c.planner, c.trial))))),
         (Column("regret", "mean individual regret", 2, interval=True),
          lambda g: object_interval(figures(g.cases, REGRET.of))),
+        (_NO_C95, lambda g: g.not_complete), (_C95, lambda g: object_interval(figures(g.cases, C95.of))),
+        (_COMPLETENESS, lambda g: object_interval(figures(g.cases, COMPLETENESS.of))),
     ]  # fmt: skip
     if not optimum:
         del columns[5]
@@ -149,6 +161,7 @@ def paired_object_table(cases: Sequence[ComparedCase], name: str) -> Table:
         _PLANNER, Column("other", "minus"),
         Column("t95_rel_percent", "difference in T95 / T95* (%)", 1, interval=True), Column("pairs", "pairs"),
         Column("unpaired", "left out"), Column("regret", "difference in regret", 2, interval=True),
+        Column("c95_rel_percent", "difference in C95 / C95* (%)", 1, interval=True),
     )
     note = (
         f"{_OBJECT_NOTE} Not corrected for the number of comparisons. Left out: object and seed for which only one of "
@@ -156,12 +169,12 @@ def paired_object_table(cases: Sequence[ComparedCase], name: str) -> Table:
     )
     rows: list[tuple[Cell, ...]] = []
     for first, second in itertools.combinations(by_planner(cases), 2):
-        t95, regret = (
+        t95, regret, c95 = (
             paired_difference(figures(first.cases, merit.of), figures(second.cases, merit.of), interval=object_interval)
-            for merit in (T95, REGRET)
+            for merit in (T95, REGRET, C95)
         )
         counts = (t95.difference.cases, t95.unpaired)
-        rows.append((first.planner, second.planner, t95.difference, *counts, regret.difference))
+        rows.append((first.planner, second.planner, t95.difference, *counts, regret.difference, c95.difference))
     return Table(name, "Paired differences over the objects", _note(note, cases, "object"), columns, tuple(rows))
 
 
@@ -183,7 +196,7 @@ def timing_table(episodes: Sequence[Episode], cases: Sequence[ComparedCase]) -> 
         group += [view["milliseconds"] for view in episode["views"]]
     columns = (
         _PROTOCOL, _PLANNER, Column("decisions", "decisions"), Column("median_ms", "median (ms)", 2),
-        Column("p95_ms", "95 % below (ms)", 2), Column("max_ms", "longest (ms)", 2), _T95, NOT_REACHED,
+        Column("p95_ms", "95 % below (ms)", 2), Column("max_ms", "longest (ms)", 2), _T95, NOT_REACHED, _C95, _NO_C95,
     )
     note = (
         "Processor time of a decision on the machine that ran the sweep: the only values that differ from run to "
@@ -193,8 +206,8 @@ def timing_table(episodes: Sequence[Episode], cases: Sequence[ComparedCase]) -> 
     for (protocol, planner), values in times.items():
         own = Group(planner, "all", [c for c in cases if (c.trial.protocol, c.planner) == (protocol, planner)])
         quantiles = np.quantile(values, [0.5, 0.95, 1.0]).tolist() if values else [None] * 3
-        quality = object_interval(figures(own.cases, T95.of))
-        rows.append((protocol, planner, len(values), *quantiles, quality, own.not_reached))
+        t95, c95 = (object_interval(figures(own.cases, merit.of)) for merit in (T95, C95))
+        rows.append((protocol, planner, len(values), *quantiles, t95, own.not_reached, c95, own.not_complete))
     return Table("timing", "Time per decision", _note(note, cases, "object"), columns, tuple(rows))
 
 
@@ -229,7 +242,8 @@ def _parameters(planner: Mapping[str, Any]) -> Iterator[str]:
 
 
 _CERTIFICATE_NOTE = (
-    "Held: the coverage at the end was the one claimed. Views late: those taken after the first view at which it was; "
+    "Held: the coverage (or completeness) at the end was the one claimed. Views late: those taken after the first view "
+    "at which it was; "
     "where a claim did not hold, that view never came. Intervals: 95 %, Wilson's for the part that held, Student's "
     "over the episodes for the views, as if these were independent."
 )
@@ -250,7 +264,8 @@ def certificate_table(episodes: Sequence[Episode]) -> Table | None:
         for group in ((case["protocol"], case["planner"], family) for family in ("all", case["object_class"])):
             number[group] += 1
             if ended["reason"] == TerminationReason.COVERED.value:
-                reached = views_to((view["coverage"] for view in views), ended["target_coverage"])
+                claimed = "completeness" if "completeness_tau" in ended else "coverage"
+                reached = views_to((view[claimed] for view in views), ended["target_coverage"])
                 late[group].append(None if reached is None else len(views) - reached)
     rows: list[tuple[Cell, ...]] = []
     for certified in distinct(group[:2] for group in late):

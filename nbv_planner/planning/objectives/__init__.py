@@ -19,9 +19,11 @@ from nbv_planner.planning.objectives.observed import (
     ObservedConfidenceUpper,
     ObservedSurface,
     ObservedSurfaceMarginal,
+    TrueOutline,
     TrueSurface,
 )
 from nbv_planner.planning.objectives.pixels import ConfidenceSimpleNumber, IntersectionOcclusionAware
+from nbv_planner.planning.shapes.completeness import CoverageTarget
 from nbv_planner.planning.shapes.learned_shapes import shape_sampler
 from nbv_planner.planning.shapes.sampler import Prior, ShapeSettings
 
@@ -62,7 +64,8 @@ def objective_named(
     if name in OBJECTIVES:
         return OBJECTIVES[name]()
     if name == EXPECTED:
-        return expected or ExpectedMarginalCoverage(shape_sampler(ShapeSettings(), Prior()))
+        default = ShapeSettings()
+        return expected or ExpectedMarginalCoverage(shape_sampler(default, Prior()), CoverageTarget.of(default))
     if name not in TRUTH_OBJECTIVES:
         raise UnknownNameError("objective", name, OBJECTIVE_INFO)
     if truth is None:
@@ -72,5 +75,6 @@ def objective_named(
 
 __all__ = [
     "EXPECTED", "OBJECTIVES", "OBJECTIVE_INFO", "OMNISCIENT", "REQUIREMENTS", "TRUTH_OBJECTIVES",
-    "ExpectedMarginalCoverage", "Objective", "ObjectiveInfo", "TrueSurface", "objective_named", "values_of",
+    "ExpectedMarginalCoverage", "Objective", "ObjectiveInfo", "TrueOutline", "TrueSurface", "objective_named",
+    "values_of",
 ]

@@ -10,6 +10,7 @@ import numpy as np
 from nbv_planner.geometry import FloatArray
 from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.planning.objectives.objective import Objective, ObjectiveInfo
+from nbv_planner.planning.shapes.completeness import POINTS, CoverageTarget
 from nbv_planner.planning.shapes.sampler import ShapeSampler
 from nbv_planner.planning.shapes.shape_coverage import ShapeCoverage
 from nbv_planner.world.pose import View, Views
@@ -20,15 +21,18 @@ class ExpectedMarginalCoverage:
     r"""EMC: :math:`\frac1S \sum_s |o_s(θ) \setminus o(θ_{1:t-1})|` over S posterior shapes s.
 
     :math:`o_s(θ)` are the surface points that would be observed from θ if the object had shape s. It estimates the
-    expectation of the marginal utility, which the other objectives bound.
+    expectation of the marginal utility, which the other objectives bound. With the target completeness they are
+    stretches of the outline, a pixel side long each.
     """
 
     info = ObjectiveInfo("EMC", "expected_marginal_coverage", "nnyyyy", "not attempted")
 
-    def __init__(self, sampler: ShapeSampler, density: str = "crossings", taken: Sequence[View] = ()) -> None:
-        """Take the source of shapes; `density` says what counts as surface points, `taken` are the views so far."""
+    def __init__(
+        self, sampler: ShapeSampler, target: CoverageTarget = POINTS, taken: Sequence[View] = ()
+    ) -> None:
+        """Take the source of shapes, what is to be covered (by default surface points) and the views so far."""
         self._sampler = sampler
-        self._density = density
+        self._target = target
         self._taken = Views.of(taken).view_angle
         self._newest: list[tuple[SurfaceBelief, Scene, bytes, ShapeCoverage]] = []
 
@@ -48,12 +52,12 @@ class ExpectedMarginalCoverage:
             if known is belief and (of_scene, question) == (scene, asked):
                 return coverage
         shapes = self._sampler.draw(belief, scene)
-        coverage = ShapeCoverage.of(shapes, self._taken, views, scene, belief, self._density)
+        coverage = self._target.coverage(shapes, self._taken, views, scene, belief)
         self._newest[:] = [(belief, scene, asked, coverage)]
         return coverage
 
     def evaluate(self, belief: SurfaceBelief, scene: Scene, views: FloatArray) -> FloatArray:
-        """Value per candidate view, in surface points.
+        """Value per candidate view, in surface points or pixel sides.
 
         Raises:
             SettingError: the belief carries no evidence.

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+from scipy.sparse import csr_matrix
+from scipy.spatial import cKDTree
 
-from nbv_planner.geometry import BoolArray, FloatArray
+from nbv_planner.geometry import BoolArray, FloatArray, polar_to_cartesian
 from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.planning.objectives.objective import ObjectiveInfo
 from nbv_planner.world.scene import Scene
@@ -59,6 +61,21 @@ class TrueSurface:
     def observed(self, views: FloatArray, scene: Scene) -> BoolArray:
         """Which points each view sees, shape (V, P)."""
         return observe(self.angle, self.radius, views, scene)
+
+
+class TrueOutline(TrueSurface):
+    """Points at equal distances along the true outline; a view covers those within `tau`, metres, of one it sees."""
+
+    def __init__(self, angle: FloatArray, radius: FloatArray, tau: float) -> None:
+        super().__init__(angle, radius)
+        pairs = cKDTree(np.stack(polar_to_cartesian(angle, radius), axis=1)).query_pairs(tau, output_type="ndarray")
+        itself = np.arange(len(angle))
+        rows, columns = (np.concatenate([itself, *pair]) for pair in (pairs.T, pairs.T[::-1]))
+        self._near = csr_matrix((np.ones(len(rows), np.float32), (rows, columns)), shape=2 * (len(angle),))
+
+    def observed(self, views: FloatArray, scene: Scene) -> BoolArray:
+        """Which points each view covers, shape (V, P)."""
+        return np.asarray((self._near @ super().observed(views, scene).T.astype(np.float32)).T > 0.0)
 
 
 class ObservedSurface:

@@ -7,6 +7,7 @@ from nbv_planner.planning.planners.hybrid import HybridPlanner
 from nbv_planner.planning.planners.planner import PLANNERS, Decision, Planner, PlannerSettings
 from nbv_planner.planning.planners.rollout import HorizonPlanner, RolloutPlanner
 from nbv_planner.planning.planners.simple import GreedyPlanner, RandomPlanner, TwoPhasePlanner, UniformPlanner
+from nbv_planner.planning.shapes.completeness import CoverageTarget
 from nbv_planner.planning.shapes.learned_shapes import shape_sampler
 from nbv_planner.planning.shapes.sampler import Prior
 from nbv_planner.planning.view_space import ViewSpace
@@ -32,7 +33,7 @@ def planner_named(
         SettingError: an objective needs the true surface and there is none, or `first_candidate` is no candidate.
     """
     sampler = shape_sampler(settings, prior or Prior(), settings.planner_seed)
-    expected = ExpectedMarginalCoverage(sampler, settings.point_density)
+    expected = ExpectedMarginalCoverage(sampler, CoverageTarget.of(settings))
     if settings.planner in _ON_SHAPES:
         return _ON_SHAPES[settings.planner](expected, scene, views, settings)
     objective = objective_named(settings.objective, truth, expected=expected)

@@ -12,6 +12,7 @@ from nbv_planner.mapping.belief import SurfaceBelief, uniform_grid
 from nbv_planner.planning.integer_programme import cover_programme, milp_solver
 from nbv_planner.planning.objectives.expected_coverage import ExpectedMarginalCoverage
 from nbv_planner.planning.planners.planner import Decision, Planner, PlannerSettings, Situation
+from nbv_planner.planning.shapes.completeness import CoverageTarget
 from nbv_planner.planning.shapes.sampler import Shapes
 from nbv_planner.planning.shapes.shape_coverage import ShapeCoverage
 from nbv_planner.planning.view_space import ViewSpace
@@ -194,7 +195,7 @@ class HorizonPlanner(Planner):
         """What is to be seen of the mean shape, as the one shape, once the views so far have been taken."""
         belief, scene, grid = situation.belief, situation.scene, uniform_grid(self.settings.shape_grid)
         mean = np.clip(belief.interpolate(belief.mean, grid), scene.radius_min, scene.radius_max)
-        return ShapeCoverage.of(
+        return CoverageTarget.of(self.settings).coverage(
             Shapes(grid, mean[None]), Views.of(situation.visited).view_angle, self.views.candidates.view_angle, scene,
-            belief, self.settings.point_density,
+            belief,
         )

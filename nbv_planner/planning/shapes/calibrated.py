@@ -5,12 +5,12 @@ rougher the object is. What that depends on can be seen without the truth (:func
 `calibration.json` holds, for each target, what was fitted to episodes on tuning objects, with :math:`x` the evidence
 and :math:`y` the logit of the true coverage:
 
-* linear quantile regressions :math:`q_τ(x)` of y (Koenker and Bassett 1978), for the median, both ends of the interval
-  and a low quantile by which COVERED is claimed;
+* linear quantile regressions :math:`q_p(x)` of y (Koenker and Bassett 1978), for the median and both ends of the
+  interval;
 * by how much both ends had to be moved outwards so that the interval holds in each class of evidence: conformalised
   quantile regression (Romano, Patterson and Candès 2019), within classes (Vovk's Mondrian conformal prediction);
-* the part of the tuning episodes in which a claim held that was made at the first view at which the low quantile
-  exceeded logit(target) by some score, in each class.
+* the part of the tuning episodes in which a claim held that was made at the first view at which the coverage of 95 %
+  of the shapes exceeded the target by some score, in logits.
 """
 
 from __future__ import annotations
@@ -28,10 +28,12 @@ from nbv_planner.geometry import FloatArray, IntArray
 from nbv_planner.planning.shapes.sampler import Shapes
 from nbv_planner.planning.shapes.shape_coverage import surface_density
 
-FEATURES = ("coverage", "fine", "hidden", "grazed", "slope", "near")
+FEATURES = ("coverage", "fine", "hidden", "grazed", "slope", "near", "sure")
 """Evidence that the true coverage depends on, see :func:`evidence`."""
-CURVES = ("lower", "median", "upper", "claim")
-"""Quantiles that are fitted: both ends of the interval, the median, and the one by which COVERED is claimed."""
+CURVES = ("lower", "median", "upper")
+"""Quantiles that are fitted: both ends of the interval, and the median."""
+# Part of the shapes that covers less than what a claim is judged by.
+_UNSURE = 0.05
 # Coverages nearer to 0 or 1 are all alike: half a surface point of some hundreds.
 _LEAST = 0.002
 # Angles of the coarse contour, with which the length on the grid is compared.
@@ -59,7 +61,9 @@ def evidence(
     * hidden, grazed: :math:`\log(p + 0.002)` of the part that no view taken sees, and that none sees but at a grazing
       angle;
     * slope: mean relative slope :math:`|r'|/r`, each at most 5 1/rad;
-    * near: logit of the part with a measurement nearer than that which counts where shapes are seen well.
+    * near: logit of the part with a measurement nearer than that which counts where shapes are seen well; of the
+      completeness of that within τ of the measured surface and in no gap of it;
+    * sure: logit of the coverage that 95 % of the shapes exceed; COVERED is claimed by it.
 
     Args:
         shapes: the shapes, radii of shape (S, M).
@@ -70,6 +74,7 @@ def evidence(
         covered: part around each grid angle that was covered, shape (S, M).
     """
     part = points / points.sum(axis=1, keepdims=True) / len(points)
+    sure = len(points) * float(np.quantile((part * covered).sum(axis=1), _UNSURE))
     step = max(1, round(points.shape[1] / _COARSE))
     length = surface_density(shapes, pixel_size).sum(axis=1)
     coarse = surface_density(Shapes(shapes.angle[::step], shapes.radius[:, ::step]), pixel_size).sum(axis=1)
@@ -79,7 +84,7 @@ def evidence(
     values = (
         logit(float((part * covered).sum())), np.log(max(excess, 0.0) + 0.005),
         np.log(float(part[grades == 0].sum()) + 0.002), np.log(float(part[grades == 1].sum()) + 0.002),
-        (part * np.minimum(slope, _STEEP)).sum(), logit(float((part * near).sum())),
+        (part * np.minimum(slope, _STEEP)).sum(), logit(float((part * near).sum())), logit(sure),
     )
     return {name: float(value) for name, value in zip(FEATURES, values, strict=True)}
 
@@ -95,8 +100,8 @@ class Calibration:
     edges: Sequence[float]  #: values of `fine` between the C classes of evidence, rising, C - 1 of them.
     lowered: Sequence[float]  #: by how much the lower end is moved down in each class, logits.
     raised: Sequence[float]  #: by how much the upper end is moved up in each class, logits.
-    #: for each class pairs of a score and the part of claims at it that held, both rising; none: nothing is claimed.
-    claims: Sequence[Sequence[Sequence[float]]]
+    #: pairs of a score and the part of claims at it that held, both rising; none: nothing is claimed.
+    claims: Sequence[Sequence[float]]
 
     def curve(self, name: str, found: Mapping[str, float]) -> float:
         """The quantile `name` of :data:`CURVES` before it is moved, logit of a coverage.
@@ -121,15 +126,15 @@ class Calibration:
         # As far as coverages are told apart.
         bounds = [0.0 if value <= logit(0.0) else 1.0 if value >= logit(1.0) else 1.0 / (1.0 + np.exp(-value))
                   for value in (median, lower, upper)]
-        score = self.curve("claim", found) - float(logit(target))
-        scores, held = np.array(self.claims[group], dtype=float).reshape(-1, 2).T
+        score = found["sure"] - float(logit(target))
+        scores, held = np.array(self.claims, dtype=float).reshape(-1, 2).T
         probability = np.interp(score, scores, held, left=0.0) if len(scores) else 0.0
         return float(bounds[0]), float(bounds[1]), float(bounds[2]), float(probability)
 
 
 @lru_cache(maxsize=8)
 def calibration_for(target: str) -> Calibration:
-    """The calibration that is shipped for a `target`: `points`.
+    """The calibration that is shipped for a `target`: `points` or `completeness`.
 
     Raises:
         SettingError: there is none.

@@ -9,6 +9,7 @@ import numpy as np
 from nbv_planner.geometry import FloatArray
 from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.planning.shapes.calibrated import Calibration, evidence
+from nbv_planner.planning.shapes.completeness import POINTS, CoverageTarget
 from nbv_planner.planning.shapes.sampler import ShapeSampler
 from nbv_planner.planning.shapes.shape_coverage import (
     REACH_HIDDEN,
@@ -36,6 +37,12 @@ class CoverageEstimate:
     #: that it is at least the target: part of the shapes, or of the tuning episodes in which such a claim held.
     probability: float
     level: float = 0.95  #: probability of the interval.
+    tau: float = 0.0  #: resolution of the completeness that it is about, metres; 0 for surface points.
+
+    @property
+    def target(self) -> CoverageTarget:
+        """What it is about."""
+        return CoverageTarget(tau=self.tau)
 
     @property
     def words(self) -> str:
@@ -62,6 +69,9 @@ class CoverageCertificate:
     What lies beside the outermost measurement of a stretch
     (:func:`nbv_planner.planning.shapes.shape_coverage.unseen_fraction`) has not been covered though it is within reach.
 
+    With a resolution (`aim`) it judges the completeness of the shapes instead, however views see them:
+    :meth:`nbv_planner.planning.shapes.completeness.CoverageTarget.near`.
+
     The probability is as good as the prior of the shapes: how often it holds is measured, and where there is a
     `calibration`, corrected by that.
     """
@@ -69,8 +79,7 @@ class CoverageCertificate:
     sampler: ShapeSampler  #: draws the shapes.
     scene: Scene  #: geometry.
     target: float  #: required coverage, in (0, 1].
-    density: str = "crossings"  #: see :func:`nbv_planner.planning.shapes.shape_coverage.surface_density`.
-
+    aim: CoverageTarget = POINTS  #: what is to be covered.
     #: corrects the estimate by what was measured of it; None: as the shapes say.
     calibration: Calibration | None = None
 
@@ -89,12 +98,15 @@ class CoverageCertificate:
             SettingError: the belief carries no evidence.
         """
         shapes = self.sampler.draw(belief, self.scene)
-        points = surface_density(shapes, self.scene.pixel_size, self.density)
-        parts = measured_parts(shapes, belief, self.scene, (REACH_HIDDEN, _GRAZED, REACH_SEEN))
+        points = surface_density(shapes, self.scene.pixel_size, self.aim.density)
         grades = grades_of_sight(shapes, taken, self.scene, _GRAZING)
         closed = 1.0 - unseen_fraction(belief, shapes.angle, self.scene.pixel_size)
-        covered = np.minimum(np.choose(grades, parts), closed)
-        found = evidence(shapes, points, self.scene.pixel_size, grades, np.minimum(parts[1], closed), covered)
+        if self.aim.tau:
+            near, covered = self.aim.near(shapes, belief, self.scene)
+        else:
+            parts = measured_parts(shapes, belief, self.scene, (REACH_HIDDEN, _GRAZED, REACH_SEEN))
+            near, covered = parts[1], np.minimum(np.choose(grades, parts), closed)
+        found = evidence(shapes, points, self.scene.pixel_size, grades, np.minimum(near, closed), covered)
         return np.asarray((points * covered).sum(axis=1) / points.sum(axis=1)), found
 
     def estimate(
@@ -111,7 +123,10 @@ class CoverageCertificate:
         """
         covered, found = self.judged(belief, taken)
         if self.calibration is not None:
-            return CoverageEstimate(*self.calibration.estimate(found, self.target), self.calibration.level)
+            figures = self.calibration.estimate(found, self.target)
+            return CoverageEstimate(*figures, self.calibration.level, self.aim.tau)
         lower, upper = np.quantile(covered, [0.5 * delta, 1.0 - 0.5 * delta])
         enough = covered >= min(self.target + margin, 1.0 - 1e-9)
-        return CoverageEstimate(float(covered.mean()), float(lower), float(upper), float(enough.mean()), 1.0 - delta)
+        return CoverageEstimate(
+            float(covered.mean()), float(lower), float(upper), float(enough.mean()), 1.0 - delta, self.aim.tau
+        )

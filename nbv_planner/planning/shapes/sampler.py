@@ -47,14 +47,22 @@ class ShapeSettings(LearnedPriorSettings):
         1.0, "learned: least length of a measured stretch that counts as a straight edge.", unit="m", gt=0.0,
         scale="span",
     )
+    target: str = setting(
+        "completeness", "EMC, rollout, OSM, COVERED: what is to be covered: surface points, or the outline within "
+        "completeness_tau of the measured surface.", choices=("points", "completeness"),
+    )
+    completeness_tau: float = setting(
+        0.3, "Resolution of the completeness; if not given, noise_std + pixel_size.", unit="m", gt=0.0,
+        scale="view_distance",
+    )
     point_density: str = setting(
-        "crossings", "EMC, rollout: what counts as surface points: crossings of pixel edges, or length of the contour.",
+        "crossings", "target points: what counts as points: crossings of pixel edges, or length of the contour.",
         choices=("crossings", "length"),
     )
     free_space: bool = setting(True, "EMC, rollout: let beams that met nothing bound the shapes.")
     first_views: int = setting(12, "rollout: number of views of largest EMC that are looked ahead from.", ge=1)
     target_coverage: float = setting(
-        0.95, "rollout, COVERED: part of the surface that is to be seen.", gt=0.0, le=1.0
+        0.95, "rollout, COVERED: part of the target that is to be covered.", gt=0.0, le=1.0
     )
     deadline: float = setting(
         1.0, "rollout: time for a decision, after which the best answer so far is taken.", unit="s", gt=0.0,

@@ -64,10 +64,19 @@ class ShapeCoverage:
         What has been seen is given by :func:`seen_part`. A view that repeats one of those taken adds nothing: beams
         that did not come would not come again.
         """
-        points = np.rint(surface_density(shapes, scene.pixel_size, density) / _PART)
-        unseen = np.rint(points * (1.0 - seen_part(shapes, taken, scene, belief)))
+        seen = seen_part(shapes, taken, scene, belief)
+        points, visible = surface_density(shapes, scene.pixel_size, density), visible_cells(shapes, views, scene)
+        return cls.left(points, seen, visible, taken, views)
+
+    @classmethod
+    def left(
+        cls, points: FloatArray, seen: FloatArray, visible: BoolArray, taken: FloatArray, views: FloatArray
+    ) -> ShapeCoverage:
+        """What is left of the `points`, shape (S, M), of which the parts `seen` are; V views see them as `visible`."""
+        points = np.rint(points / _PART)
+        unseen = np.rint(points * (1.0 - seen))
         left = np.flatnonzero(unseen.any(axis=0))  # the rest adds nothing to any view
-        visible = visible_cells(shapes, views, scene)[:, :, left]
+        visible = visible[:, :, left]
         visible[:, (np.abs(angle_difference(views[:, None], taken)) < _SAME_VIEW).any(axis=1)] = False
         return cls(
             visible.astype(np.float32), (_PART * unseen[:, left]).astype(np.float32), _PART * points.sum(axis=1)

@@ -135,7 +135,7 @@ def summary(session: PlanningSession, keeper: StateKeeper, now: int) -> str:
     found = session.monitor.estimate
     said = f"{_coverage(session, session.inputs.belief):.1%} by the width of the band"
     if found is not None:
-        said = f"{found.words} by the posterior shapes"
+        said = f"{found.words} of {found.target.words} by the posterior shapes"
     kept = "its state is not saved: ~/save needs state_file, that of the mapper map_file"
     if keeper.path is not None:
         kept = f"saved to {keeper.path}" if keeper.autosave else f"~/save saves it to {keeper.path}"
@@ -156,7 +156,10 @@ def _coverage(session: PlanningSession, belief: SurfaceBelief | None) -> float:
 
 def _certified(session: PlanningSession) -> dict[str, object]:
     found = session.monitor.estimate
-    return {f"coverage_{name}": value for name, value in dataclasses.asdict(found).items()} if found else {}
+    if found is None:
+        return {}
+    figures = {f"coverage_{name}": value for name, value in dataclasses.asdict(found).items()}
+    return {**figures, "coverage_target": found.target.name}
 
 
 def iteration_values(session: PlanningSession, goal: Goal, view_distance: float) -> dict[str, object]:

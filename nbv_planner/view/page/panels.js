@@ -119,7 +119,7 @@ export function drawCoverage(svg, { coverage }) {
   const all = [...coverage.estimate, ...coverage.true];
   const most = Math.max(1, ...all.map(([number]) => number));
   const plot = new Plot(svg, {
-    ...WIDE, x: [0, 1.03 * most], y: [0, 104], xlabel: "number of views", ylabel: "coverage (%)",
+    ...WIDE, x: [0, 1.03 * most], y: [0, 104], xlabel: "number of views", ylabel: coverage.label,
   });
   plot.xticks(ticks(0, most, Math.min(10, most)).filter(Number.isInteger));
   plot.yticks([0, 25, 50, 75, 100]);

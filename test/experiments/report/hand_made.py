@@ -13,7 +13,7 @@ REFERENCE = "greedy_oracle"
 
 def episode(
     planner: str, shape: str = "one", *, views: int = 4, views_95: int | None = 3, rec: float = 1.0,
-    regret: float = 0.0, protocol: str = "thesis", seed: int = 0, **last: float,
+    regret: float = 0.0, protocol: str = "thesis", seed: int = 0, more: dict[str, Any] | None = None, **last: float,
 ) -> dict[str, Any]:
     """Content of an episode's file, as far as the report reads it."""
     view = {"angle": 0.5, "new_points": 10, "coverage": rec, "milliseconds": 2.0, "rmse": 0.1, **last}
@@ -22,7 +22,7 @@ def episode(
             "planner": planner, "object": shape, "object_class": shape.partition(":")[0], "protocol": protocol,
             "seed": seed,
         },
-        "metrics": {"T": views, "T95": views_95, "rec": rec, "mean_individual_regret": regret},
+        "metrics": {"T": views, "T95": views_95, "rec": rec, "mean_individual_regret": regret, **(more or {})},
         "views": [dict(view) for _ in range(views)],
         "termination": {"reason": "MAX_VIEWS"},
     }

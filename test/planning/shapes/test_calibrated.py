@@ -29,7 +29,7 @@ def wavy(size: float, waves: int, height: float) -> Shapes:
 def evidence_of_walk(shapes, pixel_size, grades, near, covered):
     """The same, grid angle by grid angle."""
     total, count = dict.fromkeys(("covered", "hidden", "grazed", "slope", "near"), 0.0), len(shapes.radius)
-    ratios = []
+    ratios, shares = [], []
     for s, radius in enumerate(shapes.radius):
         corner = [(r * math.cos(a), r * math.sin(a)) for a, r in zip(shapes.angle, radius, strict=True)]
 
@@ -37,10 +37,12 @@ def evidence_of_walk(shapes, pixel_size, grades, near, covered):
             return [abs(x - points[i - 1][0]) + abs(y - points[i - 1][1]) for i, (x, y) in enumerate(points)]
 
         steps = length(corner)
+        shares.append(0.0)
         ratios.append(sum(steps) / sum(length(corner[::6])))
         for i, r in enumerate(radius):
             part = 0.5 * (steps[i] + steps[(i + 1) % len(steps)]) / sum(steps) / count
             rise = abs(radius[(i + 1) % len(radius)] - radius[i - 1]) / (2.0 * TWO_PI / len(radius))
+            shares[-1] += part * count * covered[s, i]
             total["covered"] += part * covered[s, i]
             total["near"] += part * near[s, i]
             total["hidden"] += part * (grades[s, i] == 0)
@@ -50,6 +52,7 @@ def evidence_of_walk(shapes, pixel_size, grades, near, covered):
         "coverage": float(logit(total["covered"])), "fine": math.log(np.mean(ratios) - 1.0 + 0.005),
         "hidden": math.log(total["hidden"] + 0.002), "grazed": math.log(total["grazed"] + 0.002),
         "slope": total["slope"], "near": float(logit(total["near"])),
+        "sure": float(logit(np.quantile(shares, 0.05))),
     }
 
 
@@ -91,7 +94,7 @@ def test_an_interval_holds_its_estimate(found, target):
 
 @given(EVIDENCE, st.floats(0.0, 10.0), st.floats(0.0, 0.4))
 def test_more_covered_shapes_and_a_lower_target_never_say_less(found, more, less):
-    better = {**found, "coverage": found["coverage"] + more}
+    better = {**found, "coverage": found["coverage"] + more, "sure": found["sure"] + more}
     (median, *_, low), (raised, *_, high) = SHIPPED.estimate(found, 0.95), SHIPPED.estimate(better, 0.95 - less)
     assert raised >= median
     assert high >= low
@@ -100,15 +103,15 @@ def test_more_covered_shapes_and_a_lower_target_never_say_less(found, more, less
 def table(**changed) -> Calibration:
     known = {
         "level": 0.95, "features": ("coverage",), "within": [[-6.0, 6.0]],
-        "coefficients": {"lower": [-1.0, 1.0], "median": [0.0, 1.0], "upper": [1.0, 1.0], "claim": [-0.5, 1.0]},
+        "coefficients": {"lower": [-1.0, 1.0], "median": [0.0, 1.0], "upper": [1.0, 1.0]},
         "edges": [0.0], "lowered": [0.0, 2.0], "raised": [0.0, 2.0],
-        "claims": [[[0.0, 0.8], [1.0, 0.96]], []],
+        "claims": [[0.0, 0.8], [1.0, 0.96]],
     }
     return Calibration(**{**known, **changed})
 
 
 def test_ends_move_by_the_class_of_the_evidence():
-    smooth, rough = ({"coverage": 1.0, "fine": fine} for fine in (-1.0, 1.0))
+    smooth, rough = ({"coverage": 1.0, "fine": fine, "sure": 1.0} for fine in (-1.0, 1.0))
     expected = [1.0 / (1.0 + math.exp(-value)) for value in (1.0, 0.0, 2.0, -2.0, 4.0)]
     assert table().estimate(smooth, 0.9)[:3] == pytest.approx(expected[:3])
     assert table().estimate(rough, 0.9)[1:3] == pytest.approx(expected[3:])
@@ -116,9 +119,9 @@ def test_ends_move_by_the_class_of_the_evidence():
 
 def test_a_claim_is_as_probable_as_such_claims_have_held():
     for score, held in ((-0.01, 0.0), (0.0, 0.8), (0.5, 0.88), (1.0, 0.96), (2.0, 0.96)):
-        found = {"coverage": float(logit(0.9)) + 0.5 + score, "fine": -1.0}
+        found = {"coverage": 0.0, "fine": -1.0, "sure": float(logit(0.9)) + score}
         assert table().estimate(found, 0.9)[3] == pytest.approx(held)
-        assert table().estimate({**found, "fine": 1.0}, 0.9)[3] == 0.0, "nothing is claimed in this class"
+        assert table(claims=[]).estimate(found, 0.9)[3] == 0.0, "nothing is claimed"
 
 
 def test_evidence_beyond_that_of_the_episodes_counts_as_at_its_bounds():
@@ -126,18 +129,20 @@ def test_evidence_beyond_that_of_the_episodes_counts_as_at_its_bounds():
     assert table().curve("median", at) == table().curve("median", beyond)
 
 
-def test_the_shipped_table_is_whole():
-    assert SHIPPED.features[0] == "coverage"
-    assert set(SHIPPED.features) <= set(FEATURES)
-    assert set(SHIPPED.coefficients) == set(CURVES)
-    assert all(len(values) == len(SHIPPED.features) + 1 for values in SHIPPED.coefficients.values())
-    assert all(values[1] >= 0.0 for values in SHIPPED.coefficients.values()), "an estimate rises with the shapes'"
-    assert len({len(SHIPPED.edges) + 1, *map(len, (SHIPPED.lowered, SHIPPED.raised, SHIPPED.claims))}) == 1
-    for pairs in SHIPPED.claims:
-        assert [*pairs] == sorted(pairs, key=lambda pair: pair[0]) == sorted(pairs, key=lambda pair: pair[1])
-    assert dataclasses.replace(SHIPPED, level=0.9) != SHIPPED
+@pytest.mark.parametrize("target", ["points", "completeness"])
+def test_the_shipped_table_is_whole(target):
+    shipped = calibration_for(target)
+    assert shipped.features[0] == "coverage"
+    assert set(shipped.features) <= set(FEATURES)
+    assert set(shipped.coefficients) == set(CURVES)
+    assert all(len(values) == len(shipped.features) + 1 for values in shipped.coefficients.values())
+    assert all(values[1] >= 0.0 for values in shipped.coefficients.values()), "an estimate rises with the shapes'"
+    assert len({len(shipped.edges) + 1, *map(len, (shipped.lowered, shipped.raised))}) == 1
+    pairs = [*shipped.claims]
+    assert pairs == sorted(pairs, key=lambda pair: pair[0]) == sorted(pairs, key=lambda pair: pair[1])
+    assert dataclasses.replace(shipped, level=0.9) != shipped
 
 
 def test_a_target_without_calibration_is_refused():
-    with pytest.raises(SettingError, match="there is no calibration for hulls, of points"):
+    with pytest.raises(SettingError, match="there is no calibration for hulls, of completeness, points"):
         calibration_for("hulls")

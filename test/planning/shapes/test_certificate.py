@@ -228,7 +228,7 @@ def test_a_calibrated_estimate_is_that_of_its_table():
 
 def test_an_end_without_a_claim_says_what_is_known():
     limits = TerminationSettings(certify=True, band_tolerance=1e-9, max_views=1)
-    withheld = dataclasses.replace(calibration_for("points"), claims=[[]] * len(calibration_for("points").claims))
+    withheld = dataclasses.replace(calibration_for("points"), claims=[])
     certificate = CoverageCertificate(Circles(*[5.0] * 20), SCENE, 0.95, calibration=withheld)
     monitor = TerminationMonitor(limits, certificate)
     ended = monitor.after_view(EVERYWHERE, 1.0, all_at(TURN))
@@ -239,8 +239,9 @@ def test_an_end_without_a_claim_says_what_is_known():
 @pytest.mark.parametrize("calibrate", [True, False])
 def test_calibration_can_be_switched_off(calibrate):
     limits = TerminationSettings(certify=True, calibrate=calibrate)
-    certificate = termination_monitor(limits, PlannerSettings(), SCENE, Prior()).certificate
-    assert (certificate.calibration is calibration_for("points")) == calibrate
+    for target in ("points", "completeness"):
+        certificate = termination_monitor(limits, PlannerSettings(target=target), SCENE, Prior()).certificate
+        assert (certificate.calibration is calibration_for(target)) == calibrate
 
 
 def test_shapes_of_the_certificate_are_others_than_the_planners_and_repeat():

@@ -1,0 +1,166 @@
+r"""Completeness at a resolution τ: the part of an outline that lies within τ of the measured surface.
+
+As reconstruction benchmarks do (recall and precision of Knapitsch et al. 2017, Tanks and Temples; completeness and
+accuracy of Schöps et al. 2017, ETH3D), but with lengths of contours in place of numbers of points. The measured surface
+is the mean contour of the belief between neighbouring measurements that are close enough,
+:func:`nbv_planner.planning.shapes.shape_coverage.seen_stretches`: what no beam has met is no part of it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, polar_to_cartesian
+from nbv_planner.mapping.belief import SurfaceBelief
+from nbv_planner.planning.shapes.sampler import Shapes, ShapeSettings
+from nbv_planner.planning.shapes.shape_coverage import (
+    MeasuredSurface,
+    ShapeCoverage,
+    seen_stretches,
+    surface_density,
+    unseen_fraction,
+)
+from nbv_planner.planning.shapes.shape_visibility import visible_cells
+from nbv_planner.world.scene import Scene
+
+SAMPLES = 10
+"""Samples of a contour per τ: a distance of τ is then off by 0.2 % at most."""
+# Steps of the radius per τ in which the rays of posterior shapes are divided.
+_STEPS = 8
+# Part of what a view taken should have covered, without a measurement near it, that is left to be covered.
+_DOUBT = 0.5
+# Part of τ within which a shape must lie for a claim: the object is off the shapes, too, and winds in gaps that these
+# cross smoothly. Chosen on outlines for tuning.
+_SURE = 0.5
+
+
+def within(places: FloatArray, points: FloatArray, tau: float) -> BoolArray:
+    """Which `places`, shape (n, 2), lie within `tau` of one of the `points`, shape (m, 2); metres."""
+    if not len(points) or not len(places):
+        return np.zeros(len(places), dtype=bool)
+    # Beyond the bound a distance is infinite; a bound itself is not within it.
+    distance = cKDTree(points).query(places, distance_upper_bound=np.nextafter(tau, np.inf))[0]
+    return np.asarray(distance <= tau)
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredContour:
+    """The measured surface as points at small distances along it."""
+
+    points: FloatArray  #: in the object frame, shape (n, 2), metres.
+    length: FloatArray  #: of the contour that each stands for, shape (n,), metres; 0 at the ends of stretches.
+
+    @classmethod
+    def of(cls, belief: SurfaceBelief, pixel_size: float, tau: float) -> MeasuredContour:
+        """The mean contour of `belief` where it has been seen, as finely as a resolution of `tau` (metres) needs."""
+        seen = seen_stretches(belief, pixel_size)
+        corners = np.stack(polar_to_cartesian(belief.angle, np.maximum(belief.mean, 0.0)), axis=1) + belief.centre
+        first = np.flatnonzero(seen & np.roll(seen, -1))
+        start, way = corners[first], corners[(first + 1) % len(corners)] - corners[first]
+        length = np.hypot(*way.T)
+        number = np.maximum(np.ceil(length * (SAMPLES / tau)), 1.0).astype(np.intp)
+        piece = np.repeat(np.arange(len(first)), number)
+        place = np.arange(len(piece)) - np.repeat(np.cumsum(number) - number, number)
+        middles = start[piece] + way[piece] * ((place + 0.5) / number[piece])[:, None]
+        return cls(
+            np.concatenate([middles, corners[seen]]),
+            np.concatenate([(length / number)[piece], np.zeros(np.count_nonzero(seen))]),
+        )
+
+    def accuracy(self, outline: FloatArray, tau: float) -> float:
+        """Part of its length within `tau` of the points of an outline, shape (n, 2), metres; NaN without length."""
+        whole = float(self.length.sum())
+        return float(self.length[within(self.points, outline, tau)].sum()) / whole if whole else math.nan
+
+
+def near_part(shapes: Shapes, belief: SurfaceBelief, scene: Scene, tau: float) -> FloatArray:
+    """Part of the contour around each grid angle of each shape within `tau` of the measured surface, shape (S, M)."""
+    measured = MeasuredContour.of(belief, scene.pixel_size, tau).points - belief.centre
+    step = tau / _STEPS
+    bins = math.ceil(scene.radius_max / step) + 1
+    lowest = int(shapes.radius.min() / step)
+    reach = (np.arange(lowest, bins) + 0.5) * step
+    lattice = np.stack(polar_to_cartesian(shapes.angle[:, None], reach), axis=2)
+    near = np.zeros((len(shapes.angle), bins + 1), dtype=np.intp)
+    close = within(lattice.reshape(-1, 2), measured, tau).reshape(lattice.shape[:2])
+    np.cumsum(close, axis=1, out=near[:, lowest + 1 :])
+    return MeasuredSurface(near, step).part(shapes.radius)
+
+
+def covered_cells(visible: BoolArray, shapes: Shapes, tau: float) -> BoolArray:
+    """Which grid angles of which shape lie within `tau` (metres) of one that a view sees, shape (S, V, M).
+
+    Views see the grid angles `visible`, shape (S, V, M). Each grid angle stands for the contour around it.
+    """
+    seen = np.packbits(visible, axis=1)  # eight views at once
+    found = seen.copy()
+    x, y = polar_to_cartesian(shapes.angle, shapes.radius)
+    size = shapes.radius.shape[1]
+    furthest = min(int(tau / (TWO_PI / size * float(shapes.radius.min()))), (size - 1) // 2)
+    for offset in range(1, furthest + 1):
+        chord = np.hypot(np.roll(x, -offset, axis=1) - x, np.roll(y, -offset, axis=1) - y)
+        close = np.where(chord <= tau, np.uint8(255), np.uint8(0))[:, None]
+        found |= np.roll(seen, -offset, axis=2) & close
+        found |= np.roll(seen & close, offset, axis=2)
+    return np.unpackbits(found, axis=1, count=visible.shape[1]).astype(bool)
+
+
+@dataclass(frozen=True)
+class CoverageTarget:
+    """What is to be covered: surface points of the `density`, or with `tau` > 0 (metres) the outline within it."""
+
+    density: str = "crossings"  #: see :func:`nbv_planner.planning.shapes.shape_coverage.surface_density`.
+    tau: float = 0.0  #: resolution, metres; 0 for surface points.
+
+    @classmethod
+    def of(cls, settings: ShapeSettings) -> CoverageTarget:
+        """That of the settings of a planner."""
+        if settings.target == "points":
+            return cls(settings.point_density)
+        return cls("length", settings.completeness_tau)
+
+    @property
+    def name(self) -> str:
+        """What its part is called."""
+        return "completeness" if self.tau else "coverage"
+
+    @property
+    def words(self) -> str:
+        """What is to be covered, in words."""
+        return f"the outline within {self.tau:g} m of the measured surface" if self.tau else "the surface points"
+
+    def coverage(
+        self, shapes: Shapes, taken: FloatArray, views: FloatArray, scene: Scene, belief: SurfaceBelief
+    ) -> ShapeCoverage:
+        """What is to be seen of the shapes, see :meth:`nbv_planner.planning.shapes.shape_coverage.ShapeCoverage.of`.
+
+        With a resolution it counts the outline's length in pixel sides. Covered is what lies within τ of the measured
+        surface, but not in a gap of it: shapes cross gaps smoothly, and what is hidden there may be long. Of the rest
+        each of the views `taken` (T,), radians, that should have covered it takes half: it is as likely that the shape
+        is wrong. A view will cover what lies within τ of what it sees.
+
+        Raises:
+            SettingError: the belief carries no evidence.
+        """
+        if not self.tau:
+            return ShapeCoverage.of(shapes, taken, views, scene, belief, self.density)
+        near = near_part(shapes, belief, scene, self.tau)
+        near = np.minimum(near, 1.0 - unseen_fraction(belief, shapes.angle, scene.pixel_size))
+        seen, visible = (covered_cells(visible_cells(shapes, at, scene), shapes, self.tau) for at in (taken, views))
+        part = 1.0 - (1.0 - near) * _DOUBT ** seen.sum(axis=1)
+        return ShapeCoverage.left(surface_density(shapes, scene.pixel_size, self.density), part, visible, taken, views)
+
+    def near(self, shapes: Shapes, belief: SurfaceBelief, scene: Scene) -> tuple[FloatArray, FloatArray]:
+        """Part around each grid angle of each shape within τ of the measured surface, and within τ/2, shape (S, M).
+
+        The latter can be vouched for if the object is like one of the shapes, for it is not exactly like any of them.
+        """
+        return near_part(shapes, belief, scene, self.tau), near_part(shapes, belief, scene, _SURE * self.tau)
+
+
+POINTS = CoverageTarget()
+"""The surface points of the thesis."""

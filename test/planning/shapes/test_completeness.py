@@ -1,0 +1,233 @@
+"""Completeness at a resolution: against all pairs of points, and what it must be on shapes whose distance is known."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from beliefs import belief_of, with_evidence
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nbv_planner.geometry import TWO_PI, polar_to_cartesian
+from nbv_planner.mapping.belief import uniform_grid
+from nbv_planner.planning.objectives import TrueOutline, TrueSurface
+from nbv_planner.planning.planners import PlannerSettings, Prior
+from nbv_planner.planning.shapes.certificate import CoverageCertificate
+from nbv_planner.planning.shapes.completeness import (
+    POINTS,
+    SAMPLES,
+    CoverageTarget,
+    MeasuredContour,
+    covered_cells,
+    near_part,
+    within,
+)
+from nbv_planner.planning.shapes.learned_shapes import shape_sampler
+from nbv_planner.planning.shapes.sampler import Shapes
+from nbv_planner.planning.shapes.shape_coverage import ShapeCoverage
+from nbv_planner.planning.shapes.shape_visibility import visible_cells
+from nbv_planner.planning.termination import TerminationMonitor, TerminationReason, TerminationSettings
+from nbv_planner.world.scene import Scene
+
+SCENE = Scene()
+PIXEL = SCENE.pixel_size
+GRID = uniform_grid(360)
+
+
+def measured(radius, hits=1, size=1000, half=0.0):
+    """Belief in a contour (metres, or a function of the angle), which was measured where there are hits."""
+    contour = radius if callable(radius) else lambda _: radius
+    band = (lambda angle: contour(angle) - half), (lambda angle: contour(angle) + half)
+    return with_evidence(belief_of(*band, size=size, hits=hits))
+
+
+def on_circle(radius, count=2000):
+    return np.stack(polar_to_cartesian(uniform_grid(count), np.full(count, radius)), axis=1)
+
+
+def wavy(seed, count=1, size=360):
+    rng = np.random.default_rng(seed)
+    waves = rng.normal(size=(count, 6, 1)) * np.cos(np.arange(1, 7)[:, None] * uniform_grid(size) + rng.uniform(0, 6))
+    return np.clip(5.0 + 0.5 * waves.sum(axis=1), 2.0, 8.0)
+
+
+def some(seed):
+    """A wavy belief with measurements on a few stretches."""
+    hits = np.convolve(np.random.default_rng(seed).normal(size=1000), np.ones(60), "same") > 0.0
+    return measured(lambda _: wavy(seed, size=1000)[0], hits=hits.astype(int))
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 1000), st.floats(0.02, 2.0))
+def test_all_pairs_of_points_give_the_same(seed, tau):
+    rng = np.random.default_rng(seed)
+    places, points = rng.uniform(-2, 2, (40, 2)), rng.uniform(-2, 2, (seed % 30, 2))
+    distance = np.hypot(*(places[:, None] - points).T).min(axis=0, initial=np.inf)
+    np.testing.assert_array_equal(within(places, points, tau), distance <= tau)
+
+
+def test_a_distance_of_the_resolution_itself_is_within_it():
+    assert within(np.array([[0.25, 0.0]]), np.zeros((1, 2)), 0.25).tolist() == [True]
+
+
+def test_concentric_circles_agree_from_the_difference_of_their_radii_on():
+    belief, outer = measured(5.0), on_circle(5.3)
+    for tau, wanted in ((0.29, 0.0), (0.31, 1.0)):
+        contour = MeasuredContour.of(belief, PIXEL, tau)
+        assert within(outer, contour.points, tau).mean() == wanted
+        assert contour.accuracy(outer, tau) == wanted
+
+
+def test_what_is_measured_without_error_is_complete_at_any_resolution():
+    angle = uniform_grid(1000)
+    belief = measured(lambda _: wavy(3, size=1000)[0])
+    outline = np.stack(polar_to_cartesian(angle, wavy(3, size=1000)[0]), axis=1)
+    for tau in (0.001, 0.05, 1.0):
+        contour = MeasuredContour.of(belief, PIXEL, tau)
+        assert within(outline, contour.points, tau).all()
+        assert contour.accuracy(outline, max(tau, 0.05)) == 1.0
+
+
+def test_nothing_is_complete_without_a_measurement():
+    contour = MeasuredContour.of(measured(5.0, hits=0), PIXEL, 0.3)
+    assert len(contour.points) == 0
+    assert not within(on_circle(5.0), contour.points, 0.3).any()
+    assert np.isnan(contour.accuracy(on_circle(5.0), 0.3))
+
+
+def test_half_a_circle_is_complete_up_to_the_resolution_beyond_its_ends():
+    half = measured(5.0, hits=lambda angle: (angle < np.pi).astype(int))
+    for tau in (0.1, 0.3, 1.0):
+        contour = MeasuredContour.of(half, PIXEL, tau)
+        beyond = 2.0 * 2.0 * np.arcsin(tau / 10.0) / TWO_PI
+        assert within(on_circle(5.0), contour.points, tau).mean() == pytest.approx(0.5 + beyond, abs=0.002)
+        assert contour.length.sum() == pytest.approx(5.0 * np.pi, rel=0.01)
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 1000), st.integers(1, 999))
+def test_turning_everything_changes_nothing_and_a_coarser_resolution_never_takes_away(seed, turn):
+    belief, outline = some(seed), wavy(seed + 1, size=1000)[0]
+    turned = dataclasses.replace(
+        belief, mean=np.roll(belief.mean, turn), hits=np.roll(belief.hits, turn), evidence=None
+    )
+    before = (0.0, 0.0)
+    for tau in (0.1, 0.3, 0.6):
+        found = []
+        for each, radius in ((belief, outline), (turned, np.roll(outline, turn))):
+            points = np.stack(polar_to_cartesian(belief.angle, radius), axis=1)
+            contour = MeasuredContour.of(each, PIXEL, tau)
+            found.append((within(points, contour.points, tau).mean(), contour.accuracy(points, tau)))
+        np.testing.assert_allclose(*found, atol=2e-3)
+        assert np.isnan(found[0][1]) or (np.array(found[0]) >= np.array(before) - 2e-3).all()
+        before = found[0]
+
+
+def test_a_gap_that_no_beam_has_met_is_no_part_of_the_measured_surface():
+    """Its ends are 1 m apart: with the contour drawn across it the middle would be complete."""
+    belief = measured(5.0, hits=lambda angle: (np.abs(angle - np.pi) > 0.1).astype(int))
+    middle = np.array([[-5.0, 0.0]])
+    assert not within(middle, MeasuredContour.of(belief, PIXEL, 0.3).points, 0.3).any()
+    assert within(middle, MeasuredContour.of(measured(5.0), PIXEL, 0.3).points, 0.3).all()
+
+
+def test_the_points_are_where_the_belief_is_in_the_object_frame():
+    there = dataclasses.replace(measured(5.0), centre=(1.0, -2.0))
+    assert within(on_circle(5.0) + np.array([1.0, -2.0]), MeasuredContour.of(there, PIXEL, 0.1).points, 0.1).all()
+
+
+@settings(max_examples=15)
+@given(st.integers(0, 1000), st.sampled_from([0.15, 0.3, 0.8]))
+def test_a_plain_search_finds_the_same_part_of_each_shape(seed, tau):
+    belief, shapes = some(seed), Shapes(GRID, wavy(seed + 1, count=3))
+    found = near_part(shapes, belief, SCENE, tau)
+    points = MeasuredContour.of(belief, PIXEL, tau).points
+    for k in np.random.default_rng(seed).integers(0, 360, 12):
+        for s in range(3):
+            r = shapes.radius[s]
+            ends = 0.5 * (r[k] + r[k - 1]), r[k], 0.5 * (r[k] + r[(k + 1) % 360])
+            along = np.linspace(min(ends), max(ends), 50)
+            places = np.stack(polar_to_cartesian(GRID[k], along), axis=1)
+            close = [within(places, points, reach).mean() for reach in (tau * 0.85, tau * 1.15)]
+            if close[0] == close[1] and close[0] in (0.0, 1.0):  # else the steps of the radius decide
+                assert found[s, k] == close[0]
+
+
+@settings(max_examples=15)
+@given(st.integers(0, 1000), st.floats(0.05, 1.0), st.integers(1, 20))
+def test_a_view_covers_what_is_near_to_what_it_sees(seed, tau, views):
+    shapes = Shapes(GRID, wavy(seed, count=2))
+    visible = visible_cells(shapes, np.arange(views) * 0.3, SCENE)
+    found = covered_cells(visible, shapes, tau)
+    for s in range(2):
+        points = np.stack(polar_to_cartesian(GRID, shapes.radius[s]), axis=1)
+        for v in range(views):
+            # Along the contour: what is near across a gap further around the circle may count, too.
+            wanted = within(points, points[visible[s, v]], tau)
+            np.testing.assert_array_equal(found[s, v], wanted)
+
+
+def test_points_are_covered_as_before():
+    belief, shapes = some(5), Shapes(GRID, wavy(6, count=4))
+    taken, views = np.array([0.3, 2.0]), np.arange(10) * 0.6
+    for density in ("crossings", "length"):
+        wanted = ShapeCoverage.of(shapes, taken, views, SCENE, belief, density)
+        found = CoverageTarget(density).coverage(shapes, taken, views, SCENE, belief)
+        for name in ("visible", "unseen", "points"):
+            np.testing.assert_array_equal(getattr(found, name), getattr(wanted, name))
+
+
+def test_the_settings_name_the_target():
+    assert CoverageTarget.of(PlannerSettings(target="points")) == POINTS
+    assert CoverageTarget.of(PlannerSettings(completeness_tau=0.5)) == CoverageTarget("length", 0.5)
+    assert CoverageTarget("length", 0.3).words == "the outline within 0.3 m of the measured surface"
+
+
+class Circle:
+    """Sampler of one circle, many times."""
+
+    def draw(self, belief, scene) -> Shapes:
+        return Shapes(GRID, np.full((20, 360), 5.0))
+
+
+def test_the_certificate_judges_the_completeness_whatever_the_views():
+    half = measured(5.0, hits=lambda angle: (angle < np.pi).astype(int))
+    certificate = CoverageCertificate(Circle(), SCENE, 0.95, CoverageTarget("length", 0.3))
+    everywhere = np.arange(20) * TWO_PI / 20
+    for views in (everywhere, everywhere[:0]):
+        estimate = certificate.estimate(half, views, 0.05)
+        assert estimate.mean == pytest.approx(0.5 + 4.0 * np.arcsin(0.015) / TWO_PI, abs=0.005)  # half of τ
+        assert (estimate.tau, estimate.target.name) == (0.3, "completeness")
+    assert certificate.coverages(measured(5.0, hits=0), everywhere) == pytest.approx(np.zeros(20))
+
+
+def test_a_covered_outline_is_claimed_in_its_own_words():
+    certificate = CoverageCertificate(Circle(), SCENE, 0.95, CoverageTarget("length", 0.3))
+    ended = TerminationMonitor(TerminationSettings(), certificate).after_view(measured(5.0, half=1.0), 0.0)
+    assert ended is not None
+    assert ended.reason is TerminationReason.COVERED
+    assert ended.detail == (
+        "at least 95.0% of the outline is within 0.3 m of the measured surface by 100.0% of the posterior shapes"
+    )
+    assert ended.figures["completeness_tau"] == 0.3
+
+
+def test_the_planner_that_knows_the_object_covers_what_is_near_to_what_it_sees():
+    angle, radius, views = uniform_grid(500), wavy(2, size=500)[0], np.arange(7) * 0.9
+    points = np.stack(polar_to_cartesian(angle, radius), axis=1)
+    seen, covered = (
+        truth.observed(views, SCENE) for truth in (TrueSurface(angle, radius), TrueOutline(angle, radius, 0.4))
+    )
+    for v in range(7):
+        np.testing.assert_array_equal(covered[v], within(points, points[seen[v]], 0.4))
+
+
+def test_drawn_shapes_that_were_measured_all_around_are_complete():
+    belief = measured(5.0)
+    sampler = shape_sampler(PlannerSettings(shapes=10), Prior(), 0)
+    near, sure = CoverageTarget("length", 0.3).near(sampler.draw(belief, SCENE), belief, SCENE)
+    assert (sure <= near).all()
+    assert sure.mean(axis=1).min() > 0.99
+    assert SAMPLES >= 4  # a sample is at most a quarter of the resolution from the next
