@@ -16,6 +16,9 @@ SUBCOMMANDS = {
     "calibrate": Subcommand(
         "campaigns", "record how good the estimated coverage is, and calibrate it", "campaigns.calibrate_command"
     ),
+    "bounds": Subcommand(
+        "campaigns", "tell the rollout part of the truth: what limits its number of views", "campaigns.bounds_command"
+    ),
     "unknown": Subcommand(
         "campaigns", "compare unknown place and size with the known scene", "campaigns.unknown_command"
     ),

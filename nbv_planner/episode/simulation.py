@@ -21,7 +21,7 @@ from nbv_planner.mapping.object_search import SearchingMapping
 from nbv_planner.mapping.robust_fit import RobustSettings
 from nbv_planner.mapping.surface_model import SurfaceModel
 from nbv_planner.planning.objectives import TrueOutline, TrueSurface
-from nbv_planner.planning.planners import Decision, PlannerSettings, Prior, planner_named
+from nbv_planner.planning.planners import Decision, Planner, PlannerSettings, Prior, planner_named
 from nbv_planner.planning.shapes.certificate import CoverageEstimate
 from nbv_planner.planning.termination import (
     MOST_APPROACHES,
@@ -58,6 +58,8 @@ class Simulation:
     config: EpisodeConfig  #: the configuration it was built from.
     judge: EpisodeJudge = dataclasses.field(init=False)  #: keeps the steps and judges them against the true object.
     mapper: SurfaceModel = dataclasses.field(init=False)  #: the surface model.
+    #: chooses the views; a study may put another one in its place before the run.
+    planner: Planner = dataclasses.field(init=False)
     #: coverage by the posterior shapes after the newest view; None without `certify`.
     estimate: CoverageEstimate | None = dataclasses.field(init=False, default=None)
 
@@ -86,7 +88,7 @@ class Simulation:
             *cartesian_to_polar(*self.judge.outline.points.T), settings.completeness_tau
         )
         self._prior = Prior(config.kernel.build(), config.mapper.prior_mean)
-        self._planner = planner_named(settings, scene, views, self._truth, self._prior)
+        self.planner = planner_named(settings, scene, views, self._truth, self._prior)
         #: what was found of an unknown scene; None where it is known.
         self.found: FoundScene | None = None
         self.approaches = list[CameraPose]()  #: poses in the object frame at which scans had not hit anything yet.
@@ -139,7 +141,7 @@ class Simulation:
             decision = self._decide(current)
             if decision is None:
                 return _no_reachable_view()
-            way = self._planner.views.way([*self._visited(), decision.view])
+            way = self.planner.views.way([*self._visited(), decision.view])
             ended = self._monitor.before_view(decision.utility, self._newest_belief(), way)
             if ended:
                 return ended
@@ -188,7 +190,7 @@ class Simulation:
             self.found, here = found, self.config.at(found)
             self._prior = Prior(here.kernel.build(), here.mapper.prior_mean)
             views = FoundViewSpace(here.views, found)
-            self._planner = planner_named(here.planner, here.scene, views, None, self._prior)
+            self.planner = planner_named(here.planner, here.scene, views, None, self._prior)
             self._monitor = termination_monitor(here.termination, here.planner, here.scene, self._prior).after(
                 self._monitor
             )
@@ -203,7 +205,7 @@ class Simulation:
     def _decide(self, current_view: View | None) -> Decision | None:
         """Let the planner choose, from the belief in the precision that the protocol passes on."""
         self._truth.seen = self.judge.seen if self._by_points else self.judge.complete
-        return self._planner.decide(self._newest_belief(), current_view=current_view, visited=self._visited())
+        return self.planner.decide(self._newest_belief(), current_view=current_view, visited=self._visited())
 
     def _newest_belief(self) -> SurfaceBelief:
         if self.judge.steps:

@@ -196,7 +196,7 @@ def test_shipped_sweep_runs_on_a_set_of_objects_and_says_how_to_run_it(path):
     named = path.stem.replace("_sensor", "") if path.stem.startswith(("random", "real")) else "thesis"
     others = {
         "covered": "random_tuning", "covered_test": "random_test", "blind_first_view_test": "random_test",
-        "random_test_effort": "random_test", "covered_real": "real", "refined_tuning": "random_tuning",
+        "random_test_effort": "random_test", "covered_real": "real", "refined_test": "random_test",
         "dwell_tuning": "random_tuning",
         "completeness_test": "random_test",
         "completeness_real": "real",

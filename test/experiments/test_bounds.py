@@ -1,0 +1,63 @@
+"""The rollout that is told parts of the truth."""
+
+import numpy as np
+import pytest
+
+from campaigns.bounds_command import STEPS, Case, ToldTarget, objects_of
+from nbv_planner.episode.parameters import EpisodeConfig
+from nbv_planner.episode.simulation import Simulation
+from nbv_planner.geometry import TWO_PI
+from nbv_planner.mapping.belief import SurfaceBelief
+from nbv_planner.planning.planners import PlannerSettings
+from nbv_planner.planning.shapes.completeness import POINTS
+from nbv_planner.planning.shapes.sampler import Shapes
+from nbv_planner.world.objects import OBJECT_SETS
+from nbv_planner.world.visibility import observe
+
+
+@pytest.fixture(scope="module")
+def halfway() -> tuple[Simulation, SurfaceBelief, np.ndarray]:
+    """An episode after three views, its belief and the views taken."""
+    config = EpisodeConfig(object="polygon:star", planner=PlannerSettings(target="points"))
+    simulation = Simulation(config)
+    for _, _ in zip(range(3), simulation.run(), strict=False):
+        pass
+    steps = simulation.judge.steps
+    return simulation, steps[-1].belief, np.array([step.view.view_angle for step in steps])
+
+
+def drawn(simulation: Simulation) -> Shapes:
+    angle = np.arange(360) * (TWO_PI / 360)
+    return Shapes(angle, np.stack([np.full(360, radius) for radius in (3.0, 4.0)]))
+
+
+def test_who_is_told_nothing_counts_as_the_rollout_does(halfway):
+    simulation, belief, taken = halfway
+    scene, views = simulation.config.scene, simulation.planner.views.candidates.view_angle
+    told = ToldTarget(simulation=simulation).coverage(drawn(simulation), taken, views, scene, belief)
+    plain = POINTS.coverage(drawn(simulation), taken, views, scene, belief)
+    np.testing.assert_array_equal(told.gains(), plain.gains())
+    np.testing.assert_array_equal(told.points, plain.points)
+
+
+def test_who_is_told_all_predicts_the_true_number_of_new_points_whatever_the_shapes(halfway):
+    simulation, belief, taken = halfway
+    scene, judge, candidates = simulation.config.scene, simulation.judge, simulation.planner.views.candidates
+    told = ToldTarget(simulation=simulation, told=STEPS["all three"])
+    gains = told.coverage(drawn(simulation), taken, candidates.view_angle, scene, belief).gains()
+    new = observe(judge.points.angle, judge.points.radius, candidates, scene) & ~judge.seen
+    there = np.abs(gains - new.sum(axis=1)).max(axis=0) < 0.05 * len(judge.points)  # parts of an angle are independent
+    assert np.mean(there) > 0.95
+    assert np.ptp(gains, axis=0).max() == 0.0
+
+
+@pytest.mark.parametrize("step", ["nothing", "all three"])
+def test_an_episode_ends_with_the_view_that_reaches_95_percent(step):
+    assert 3 <= Case("ellipse:a=6,b=4", 0, step).views() <= 40
+
+
+def test_objects_are_sets_folders_or_single_ones(tmp_path):
+    (tmp_path / "b.csv").write_text("")
+    (tmp_path / "a.csv").write_text("")
+    assert objects_of([str(tmp_path)]) == [f"file:{tmp_path}/a.csv", f"file:{tmp_path}/b.csv"]
+    assert objects_of(["real", "ellipse:a=6,b=4"]) == [*OBJECT_SETS["real"], "ellipse:a=6,b=4"]
