@@ -244,16 +244,16 @@ class TerminationMonitor:
         covered = "the surface has been seen"
         if found.tau:
             covered = f"the outline is within {found.tau:g} m of the measured surface"
-        held = f"by {found.probability:.1%} of the posterior shapes"
+        held = f" by {found.probability:.1%} of the posterior shapes"
         if self.certificate.calibration is not None:
-            held = (f"as such a claim held in {found.probability:.1%} of the tuning episodes; "
+            held = (f", as such a claim held in {found.probability:.1%} of the tuning episodes; "
                     f"estimated {found.target.name} {found.words}")
         return Termination(
             TerminationReason.COVERED, {
                 "probability": found.probability, "target_coverage": target, "certificate_delta": s.certificate_delta,
                 **resolution,
             },
-            f"at least {target:.1%} of {covered} {held}",
+            f"at least {target:.1%} of {covered}{held}",
         )
 
     def before_view(self, predicted_gain: float, belief: SurfaceBelief, way: float = 0.0) -> Termination | None:

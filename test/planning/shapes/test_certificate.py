@@ -18,7 +18,7 @@ from nbv_planner.errors import SettingError
 from nbv_planner.geometry import TWO_PI
 from nbv_planner.mapping.belief import uniform_grid
 from nbv_planner.planning.planners import PlannerSettings, Prior
-from nbv_planner.planning.shapes.calibrated import calibration_for
+from nbv_planner.planning.shapes.calibrated import CURVES, Calibration, calibration_for, logit
 from nbv_planner.planning.shapes.certificate import CoverageCertificate, CoverageEstimate
 from nbv_planner.planning.shapes.learned_shapes import shape_sampler
 from nbv_planner.planning.shapes.sampler import Shapes
@@ -234,6 +234,20 @@ def test_an_end_without_a_claim_says_what_is_known():
     ended = monitor.after_view(EVERYWHERE, 1.0, all_at(TURN))
     assert ended.reason is TerminationReason.MAX_VIEWS
     assert ended.detail == f"1 views taken; estimated coverage {monitor.estimate.words}"
+
+
+@pytest.mark.parametrize(("lower", "ends"), [(0.85, False), (0.95, True)])
+def test_a_narrow_band_ends_nothing_where_much_may_be_missing(lower, ends):
+    """At most twice what the target leaves: the lower end of the interval is at least 90 % for 95 %."""
+    coefficients = {name: [float(logit(part))] for name, part in zip(CURVES, (lower, 0.97, 0.99), strict=True)}
+    table = Calibration(0.95, (), (), coefficients, (), (0.0,), (0.0,), ())
+    certificate = CoverageCertificate(Circles(*[5.0] * 20), SCENE, 0.95, calibration=table)
+    monitor = TerminationMonitor(TerminationSettings(certify=True, band_tolerance=1.0), certificate)
+    ended = monitor.after_view(EVERYWHERE, 1.0, all_at(TURN))
+    assert (ended is not None) == ends
+    if ended is not None:
+        assert ended.reason is TerminationReason.BAND_NARROW
+        assert ended.detail.endswith("at least 95.0% cannot be claimed; estimated coverage 97.0% (95%: 95 to 99)")
 
 
 @pytest.mark.parametrize("calibrate", [True, False])
