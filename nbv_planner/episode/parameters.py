@@ -256,15 +256,20 @@ GROUPS: dict[str, Any] = {
 """Settings classes by the name of their group in the configuration of an episode."""
 
 
+OLD_TARGET = {"target": "points"}
+"""What planners of versions without a target covered."""
+
+
 def recorded_config(values: Mapping[str, Any]) -> EpisodeConfig:
     """Rebuild a configuration from what :meth:`EpisodeConfig.as_dict` gave, also after a round trip through JSON.
 
-    A group that an older version did not have yet has its default values.
+    A group that an older version did not have yet has its default values; without a target it is :data:`OLD_TARGET`.
 
     Raises:
         SettingError: a value is not allowed (any more).
     """
     known = {one.name for one in dataclasses.fields(EpisodeConfig)} & values.keys()
+    values = {**values, "planner": {**OLD_TARGET, **values.get("planner", {})}}
     return EpisodeConfig(
         **{name: from_mapping(GROUPS[name], values[name]) if name in GROUPS else values[name] for name in known}
     )

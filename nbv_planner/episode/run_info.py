@@ -12,7 +12,13 @@ import yaml
 
 from nbv_planner.episode.messages import MOST_CONTOUR_POINTS, SENSOR_NAMES
 from nbv_planner.episode.parameter_files import Parameters, load_parameters
-from nbv_planner.episode.parameters import IGNORED, NODE_SETTINGS, EpisodeConfig, config_from_parameters
+from nbv_planner.episode.parameters import (
+    IGNORED,
+    NODE_SETTINGS,
+    OLD_TARGET,
+    EpisodeConfig,
+    config_from_parameters,
+)
 from nbv_planner.errors import InputRejectedError, NbvPlannerError, SettingError
 from nbv_planner.geometry import TWO_PI
 from nbv_planner.planning.planners import PlannerSettings
@@ -79,6 +85,9 @@ def parameters_from_msg(msg: Any) -> RunParameters:
             # Parameters of ROS itself are left out; what is ignored now had an effect in older versions.
             names = {name for cls in NODE_SETTINGS[node] for name, _, _ in settings_of(cls)} | {*IGNORED.get(node, ())}
             known[node] = {name: value for name, value in nodes[node].items() if name in names}
+        if known.get("nbv_planner"):
+            noise = {name: value for name, value in known.get("surface_mapper", {}).items() if name == "noise_std"}
+            known["nbv_planner"] = {**OLD_TARGET, **noise, **known["nbv_planner"]}
         return RunParameters(known, _texts(versions), _texts(content.get("topics", {})))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError, yaml.YAMLError) as error:
         raise InputRejectedError("run_info", f"run_info cannot be read: {' '.join(str(error).split())}") from error

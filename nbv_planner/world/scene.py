@@ -151,7 +151,8 @@ _SLACK = 1e-5
 _PROPORTIONS = {
     "band_tolerance": (0.0, 0.5, "mean radius"), "pixel_size": (0.0, 0.2, "mean radius"),
     "noise_std": (0.0, 0.5, "mean radius"), "radius_margin": (0.0, 1.0, "mean radius"),
-    "edge_length": (0.0, 1.0, "mean radius"), "kernel_std": (0.05, 1.0, "span of the radius"),
+    "completeness_tau": (1e-4, 1.0, "mean radius"), "edge_length": (0.0, 1.0, "mean radius"),
+    "kernel_std": (0.05, 1.0, "span of the radius"),
 }
 
 

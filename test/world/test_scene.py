@@ -126,7 +126,8 @@ def test_lengths_in_proportion_are_taken_at_any_scale(factor):
         range_min=0.0, pixel_size=0.1 * factor,
     )
     check_proportions(
-        scene, KernelSettings(kernel_std=1.5 * factor), PlannerSettings(edge_length=factor),
+        scene, KernelSettings(kernel_std=1.5 * factor),
+        PlannerSettings(edge_length=factor, completeness_tau=0.3 * factor),
         MeasurementSettings(noise_std=0.2 * factor, radius_margin=factor),
         TerminationSettings(band_tolerance=0.7 * factor),
     )
@@ -137,6 +138,8 @@ def test_lengths_in_proportion_are_taken_at_any_scale(factor):
     (MeasurementSettings(noise_std=3.0), "noise_std", 2.5),
     (MeasurementSettings(radius_margin=5.1), "radius_margin", 5.0),
     (PlannerSettings(edge_length=6.0), "edge_length", 5.0),
+    (PlannerSettings(completeness_tau=30.0), "completeness_tau", 5.0),
+    (PlannerSettings(completeness_tau=0.0003), "completeness_tau", 0.0005),
     (KernelSettings(kernel_std=0.29), "kernel_std", 0.3), (KernelSettings(kernel_std=7.0), "kernel_std", 6.0),
     (Scene(pixel_size=1.1), "pixel_size", 1.0),
 ])  # fmt: skip

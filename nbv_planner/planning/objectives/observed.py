@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -68,10 +69,16 @@ class TrueOutline(TrueSurface):
 
     def __init__(self, angle: FloatArray, radius: FloatArray, tau: float) -> None:
         super().__init__(angle, radius)
-        pairs = cKDTree(np.stack(polar_to_cartesian(angle, radius), axis=1)).query_pairs(tau, output_type="ndarray")
-        itself = np.arange(len(angle))
+        self._tau = tau
+
+    @cached_property
+    def _near(self) -> csr_matrix:
+        """1 where two points are within `tau`, shape (P, P); most planners never ask."""
+        points = np.stack(polar_to_cartesian(self.angle, self.radius), axis=1)
+        pairs = cKDTree(points).query_pairs(self._tau, output_type="ndarray")
+        itself = np.arange(len(points))
         rows, columns = (np.concatenate([itself, *pair]) for pair in (pairs.T, pairs.T[::-1]))
-        self._near = csr_matrix((np.ones(len(rows), np.float32), (rows, columns)), shape=2 * (len(angle),))
+        return csr_matrix((np.ones(len(rows), np.float32), (rows, columns)), shape=2 * (len(points),))
 
     def observed(self, views: FloatArray, scene: Scene) -> BoolArray:
         """Which points each view covers, shape (V, P)."""

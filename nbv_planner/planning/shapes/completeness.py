@@ -29,8 +29,9 @@ from nbv_planner.world.scene import Scene
 
 SAMPLES = 10
 """Samples of a contour per τ: a distance of τ is then off by 0.2 % at most."""
-# Steps of the radius per τ in which the rays of posterior shapes are divided.
+# Steps of the radius per τ in which the rays of posterior shapes are divided, and most of them on a ray.
 _STEPS = 8
+_MOST_STEPS = 4096
 # Part of what a view taken should have covered, without a measurement near it, that is left to be covered.
 _DOUBT = 0.5
 # Part of τ within which a shape must lie for a claim: the object is off the shapes, too, and winds in gaps that these
@@ -80,7 +81,7 @@ class MeasuredContour:
 def near_part(shapes: Shapes, belief: SurfaceBelief, scene: Scene, tau: float) -> FloatArray:
     """Part of the contour around each grid angle of each shape within `tau` of the measured surface, shape (S, M)."""
     measured = MeasuredContour.of(belief, scene.pixel_size, tau).points - belief.centre
-    step = tau / _STEPS
+    step = max(tau / _STEPS, scene.radius_max / _MOST_STEPS)
     bins = math.ceil(scene.radius_max / step) + 1
     lowest = int(shapes.radius.min() / step)
     reach = (np.arange(lowest, bins) + 0.5) * step

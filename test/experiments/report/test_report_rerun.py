@@ -57,6 +57,13 @@ def test_group_that_an_older_version_did_not_record_has_its_defaults():
     assert recorded_config(values) == config
 
 
+def test_episode_of_a_version_without_targets_was_about_surface_points():
+    values = EpisodeConfig().as_dict()
+    del values["planner"]["target"], values["planner"]["completeness_tau"]
+    assert recorded_config(values).planner.target == "points"
+    assert recorded_config(EpisodeConfig().as_dict()).planner.target == "completeness"
+
+
 def test_episode_runs_again_to_the_same_views(episodes):
     judge = rerun(episodes[1]).judge
     assert [view.angle for view in judge.views] == [view["angle"] for view in episodes[1]["views"]]
