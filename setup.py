@@ -50,7 +50,7 @@ def data_files():
 
 def package_data():
     """Return the files inside the package that are not Python (old setuptools do not know '**')."""
-    kinds = ("csv", "css", "html", "js")
+    kinds = ("csv", "css", "html", "js", "json")
     paths = [Path(NAME) / "py.typed", *sorted(path for kind in kinds for path in Path(NAME).glob(f"**/*.{kind}"))]
     return {NAME: [str(path.relative_to(NAME)) for path in paths]}
 

@@ -13,6 +13,9 @@ SUBCOMMANDS = {
     "fuzz": Subcommand("campaigns", "send malformed and hostile messages to the nodes", "campaigns.fuzz_command"),
     "lies": Subcommand("campaigns", "run episodes in worlds other than declared", "campaigns.lies_command"),
     "honest": Subcommand("campaigns", "count false alarms in worlds as declared", "campaigns.honest_command"),
+    "calibrate": Subcommand(
+        "campaigns", "record how good the estimated coverage is, and calibrate it", "campaigns.calibrate_command"
+    ),
     "bounds": Subcommand(
         "campaigns", "tell the rollout part of the truth: what limits its number of views", "campaigns.bounds_command"
     ),

@@ -93,7 +93,7 @@ class Scenario:
         base = scaled(_shipped(), self.scale)
         groups: dict[str, Mapping[str, Any]] = {
             "sensor": {"seed": seed}, "planner": {**PLANNERS[planner], "planner_seed": seed},
-            "robust": {"robust": robust},
+            "robust": {"robust": robust}, "termination": {"calibrate": False},  # as in the published results
         }
         for group, values in self.declared.items():
             groups[group] = {**groups.get(group, {}), **values}

@@ -184,7 +184,8 @@ def test_every_module_and_data_file_of_the_package_is_installed(distribution):
     folders = {path.parent for path in PACKAGE.rglob("*.py")}
     assert {".".join(folder.relative_to(ROOT).parts) for folder in folders} == set(distribution.packages)
     data = {
-        str(path.relative_to(PACKAGE)) for path in PACKAGE.rglob("*") if path.suffix in {".csv", ".css", ".html", ".js"}
+        str(path.relative_to(PACKAGE)) for path in PACKAGE.rglob("*")
+        if path.suffix in {".csv", ".css", ".html", ".js", ".json"}
     }
     assert data | {"py.typed"} == set(distribution.package_data["nbv_planner"])
 

@@ -22,6 +22,7 @@ from nbv_planner.episode.records import EpisodeRecord, Step, ViewRecord
 from nbv_planner.episode.run_info import GroundTruth, RunParameters, ground_truth, parameters_from_msg, usable_config
 from nbv_planner.errors import InputRejectedError, NbvPlannerError
 from nbv_planner.mapping.checks import Check, Level
+from nbv_planner.planning.shapes.certificate import CoverageEstimate
 from nbv_planner.planning.termination import Termination, TerminationReason, coverage_estimate
 from nbv_planner.planning.view_space import CircleViewSpace
 from nbv_planner.report.tables import Cell, Column, Table
@@ -34,7 +35,8 @@ class AnalysedView:
 
     evidence: LoggedView
     judged: ViewRecord | None
-    estimate: float | None
+    estimate: float | None  #: as the planner said it; by the width of the band where it said nothing.
+    interval: CoverageEstimate | None = None  #: the same with its interval; None if the planner did not say that.
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,16 +214,21 @@ def _analysed(recording: Recording, config: EpisodeConfig | None, judge: Episode
     views = recording.log.views
     if views and views[-1].belief is None and any(view.belief is not None for view in views):
         views = views[:-1]
+    said = {view.decision.round - 1: view.decision.estimate for view in recording.log.views}
+    if recording.log.status is not None:
+        said[recording.log.status.views] = recording.log.status.estimate
     for view in views:
-        decision, estimate = view.decision, None
+        decision, estimate, interval = view.decision, None, said.get(view.decision.round)
         if judge is not None:
             x, y = (0.0, 0.0) if config is None else config.world.placed
             taken = decision.view(judge.scene.view_distance, (x, y))
             belief = view.belief and view.belief.seen_from(x, y)
             judge.add_view(taken, decision.utility, decision.milliseconds, belief)
-        if view.belief is not None and config is not None:
+        if interval is not None:
+            estimate = interval.mean
+        elif view.belief is not None and config is not None:
             estimate = coverage_estimate(view.belief, config.termination.band_tolerance)
-        yield AnalysedView(view, None if judge is None else judge.views[-1], estimate)
+        yield AnalysedView(view, None if judge is None else judge.views[-1], estimate, interval)
 
 
 _KINDS = {
@@ -238,7 +245,8 @@ _VIEW_COLUMNS = (
     Column("regret", "regret, points"),
     Column("coverage", "true coverage", 4),
     Column("coverage_estimate", "estimated coverage", 4),
-    Column("planner_estimate", "as the planner estimated", 4),
+    Column("coverage_lower", "its interval from", 4),
+    Column("coverage_upper", "to", 4),
     Column("utility", "predicted utility", 4),
     Column("milliseconds", "decision, ms", 2),
     Column("rmse", "RMSE, m", 4),
@@ -355,26 +363,26 @@ def _checks(analysis: Analysis) -> Table:
 
 
 def _views(analysis: Analysis) -> Table:
+    levels = sorted({f"{view.interval.level:.0%}" for view in analysis.views if view.interval})
     note = (
-        f"Coverage: {_KINDS[analysis.coverage_kind]}. Regret: new points of the best candidate less those of the view. "
-        "Errors are those of the belief with the view's measurements. As the planner estimated: part of its target (see"
-        " summary). Completeness: part of the true outline within τ of the measured surface; accuracy: part of that "
-        "within τ of the outline. Travelled: along the view circle."
+        f"Coverage: {_KINDS[analysis.coverage_kind]}. Estimated: part of the target (see summary) as the planner said "
+        f"it, by the width of the band where it said nothing. Level of the interval: {', '.join(levels) or 'none'}. "
+        "Regret: new points of the best candidate less those of the view. "
+        "Errors are those of the belief with the view's measurements. Completeness: part of the true outline within τ "
+        "of the measured surface; accuracy: part of that within τ of the outline. Travelled: along the view circle."
     )
-    log, rows = analysis.recording.log, list[tuple[Cell, ...]]()
-    known = {view.evidence.decision.round - 1: view.evidence.decision.coverage_estimate for view in analysis.views}
-    if log.status is not None:
-        known[log.status.views] = log.status.coverage_estimate
+    rows: list[tuple[Cell, ...]] = []
     for number, view in enumerate(analysis.views, start=1):
         decision, judged, stamp = view.evidence.decision, view.judged, view.evidence.belief_stamp
         seen = (None, None, None) if judged is None else (
             judged.new_points, judged.greedy_gain - judged.new_points, judged.coverage
         )
+        bounds = (view.interval.lower, view.interval.upper) if view.interval else (None, None)
         rows.append((
             number, math.degrees(decision.view_angle),
             (decision.goal_stamp - analysis.views[0].evidence.decision.goal_stamp) * 1e-9,
             None if stamp is None else (stamp - decision.goal_stamp) * 1e-9,
-            *seen, view.estimate, known.get(number), decision.utility, decision.milliseconds,
+            *seen, view.estimate, *bounds, decision.utility, decision.milliseconds,
             *(None if judged is None else float(getattr(judged, column.name)) for column in _VIEW_COLUMNS[-8:]),
         ))
     return _table("views", "View by view", rows, *_VIEW_COLUMNS, note=note)

@@ -29,7 +29,7 @@ def draw_pictures(analysis: Analysis) -> Iterator[Picture]:
     }
     known = {label: coverage for label, coverage in curves.items() if np.isfinite(coverage).any()}
     if known:
-        caption = "True: of the surface points of the object. Estimated: by the width of the band, as the planner does."
+        caption = "True: of the surface points of the object. Estimated: as the planner said, else by the band's width."
         yield picture("coverage", "Coverage over the number of views", caption, draw_coverage_overlay(known))
     if analysis.judge is not None and analysis.judge.views:
         caption = "Left: after each view. Right: regret is what is missing to the best candidate."

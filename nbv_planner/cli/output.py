@@ -45,7 +45,7 @@ def print_header(config: EpisodeConfig) -> None:
     say(f"object {config.object}, planner {config.planner.planner}, objective {config.planner.used_objectives[-1]}, "
         f"protocol {config.protocol}, seed {config.sensor.seed}, target {config.target.words}")
     name = config.target.name
-    say(f"view    angle   new points   true {name}    estimated {name}   decision")
+    say(f"view    angle   new points   true {name}   {f'estimated {name}':>25}   decision")
 
 
 def print_view(judge: EpisodeJudge, config: EpisodeConfig, estimate: CoverageEstimate | None) -> None:
@@ -60,10 +60,10 @@ def print_view(judge: EpisodeJudge, config: EpisodeConfig, estimate: CoverageEst
     if estimate is None:
         said = f"{coverage_estimate(judge.steps[-1].belief, config.termination.band_tolerance):.1%}"
     else:
-        said = f"{estimate.mean:.1%} ({100 * estimate.lower:.0f} to {100 * estimate.upper:.0f})"
+        said = estimate.words
     say(
         f"{len(judge.views):4d}  {math.degrees(view.angle):6.1f}°   {view.new_points:10d}"
-        f"   {getattr(view, name):{5 + len(name)}.1%}   {said:>{11 + len(name)}}   {view.milliseconds:5.0f} ms"
+        f"   {getattr(view, name):{5 + len(name)}.1%}   {said:>25}   {view.milliseconds:5.0f} ms"
     )
     before = {check.name for step in judge.steps[-2:-1] for check in step.belief.checks if check.level}
     for check in judge.steps[-1].belief.checks:

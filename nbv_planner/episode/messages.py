@@ -380,7 +380,7 @@ STATUS_KEYS = {
     "reason", "detail",
 }
 """What every status holds, besides the numbers of a termination."""
-_CERTIFIED = ("coverage_mean", "coverage_lower", "coverage_upper", "coverage_probability")
+_CERTIFIED = ("coverage_mean", "coverage_lower", "coverage_upper", "coverage_probability", "coverage_level")
 # What the estimate is about; older versions do not say it, and mean surface points.
 _TAU, _TARGET = "coverage_tau", "coverage_target"
 
@@ -403,6 +403,7 @@ class RecordedDecision:
     view_turn: float = 0.0  #: its line of sight against the direction to the centre, radians.
     centre: tuple[float, float] = (0.0, 0.0)  #: about which the view was planned, in the object frame, metres.
     decided_by: str = ""  #: the rule that chose, as :attr:`~nbv_planner.planning.planners.Decision.decided_by`.
+    estimate: CoverageEstimate | None = None  #: coverage before this view by the posterior shapes; None if not given.
 
     def view(self, circle: float, about: tuple[float, float] = (0.0, 0.0)) -> View:
         """The view, where the view circle has the radius `circle`, as seen from the point `about`, metres."""
@@ -418,7 +419,7 @@ def decision_from_values(values: Mapping[str, str]) -> RecordedDecision:
         InputRejectedError: reason `iteration`: a value is missing or is no number.
     """
     with _usable("iteration", "the iteration has no usable value"):
-        surface = values.get("surface_stamp")
+        surface, (coverage, estimate) = values.get("surface_stamp"), _coverage(values)
         names = ("view_angle", "view_distance", "view_turn", "centre_x", "centre_y")
         place = {name: float(values[name]) for name in names if name in values}
         for name, number in place.items():
@@ -427,9 +428,9 @@ def decision_from_values(values: Mapping[str, str]) -> RecordedDecision:
         return RecordedDecision(
             int(values["round"]), int(values["goal_stamp"]), place.pop("view_angle"), float(values["utility"]),
             float(values["planning_milliseconds"]), None if surface is None else int(surface),
-            _optional(values, "runner_up"), _optional(values, "margin"), _coverage(values)[0],
+            _optional(values, "runner_up"), _optional(values, "margin"), coverage,
             centre=(place.pop("centre_x", 0.0), place.pop("centre_y", 0.0)), **place,
-            decided_by=values.get("decided_by", ""),
+            decided_by=values.get("decided_by", ""), estimate=estimate,
         )
 
 
@@ -515,13 +516,14 @@ def estimate_from_values(values: Mapping[str, str]) -> CoverageEstimate | None:
     if not any(name in values for name in _CERTIFIED):
         return None
     with _usable("status", "the estimated coverage is not usable"):
-        figures, tau = [float(values[name]) for name in _CERTIFIED], float(values.get(_TAU, 0.0))
+        given = {"coverage_level": "0.95", **values}  # which earlier versions did not say
+        figures, tau = [float(given[name]) for name in _CERTIFIED], float(values.get(_TAU, 0.0))
     if not 0.0 <= tau < math.inf:
         raise InputRejectedError("status", f"{_TAU} is {tau}, must be >= 0")
     if not all(0.0 <= value <= 1.0 for value in figures):
         raise InputRejectedError("status", f"the estimated coverage holds {figures}, must be from 0 to 1")
-    mean, lower, upper, probability = figures
-    return CoverageEstimate(mean, lower, upper, probability, tau)
+    mean, lower, upper, probability, level = figures
+    return CoverageEstimate(mean, lower, upper, probability, level, tau)
 
 
 SCAN = "scan"

@@ -13,6 +13,7 @@ from nbv_planner.geometry import BoolArray, polar_to_cartesian
 from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.mapping.checks import failed
 from nbv_planner.planning.planners import PlannerSettings, Prior
+from nbv_planner.planning.shapes.calibrated import calibration_for
 from nbv_planner.planning.shapes.certificate import CoverageCertificate, CoverageEstimate
 from nbv_planner.planning.shapes.completeness import CoverageTarget
 from nbv_planner.planning.shapes.learned_shapes import shape_sampler
@@ -98,12 +99,15 @@ class TerminationSettings(Settings):
     certify: bool = setting(
         True, "COVERED: end when the posterior shapes show that target_coverage has been reached."
     )
+    calibrate: bool = setting(
+        True, "COVERED: correct the estimate of the shapes by how far it was from the truth in recorded episodes."
+    )
     certificate_delta: float = setting(
         0.05, "COVERED: probability that is left for less than target_coverage.", gt=0.0, lt=1.0, read_only=False
     )
     certificate_margin: float = setting(
-        0.0075, "COVERED: coverage required of the shapes beyond target_coverage, for what they do not model.",
-        ge=0.0, lt=1.0, read_only=False,
+        0.0075, "COVERED without calibrate: coverage required of the shapes beyond target_coverage, for what they do "
+        "not model.", ge=0.0, lt=1.0, read_only=False,
     )
     certificate_shapes: int = setting(
         200, "COVERED: number of posterior shapes.", ge=20, le=100_000
@@ -196,23 +200,34 @@ class TerminationMonitor:
         """
         self.history.append(self.coverage(belief))
         covered = self._covered_enough(belief, taken)  # estimates the coverage for any termination
-        success = covered or self._band_narrow(belief)  # where both hold, what says more
+        success = covered or self._with_estimate(self._band_narrow(belief))  # where both hold, what says more
         if success and failed(belief.checks):
             self.doubted += 1
             success = doubtful(success, belief) if self.doubted > self.settings.doubt_views else None
-        return success or self._stalled() or self._used_up(elapsed)
+        return success or self._with_estimate(self._stalled() or self._used_up(elapsed))
+
+    def _with_estimate(self, ended: Termination | None) -> Termination | None:
+        """The end with what is known of the coverage, where shapes estimate it."""
+        if ended is None or self.estimate is None:
+            return ended
+        said = f"estimated {self.estimate.target.name} {self.estimate.words}"
+        return dataclasses.replace(ended, detail=f"{ended.detail}; {said}")
 
     def _band_narrow(self, belief: SurfaceBelief) -> Termination | None:
         s = self.settings
         fraction = narrow_fraction(belief, s.band_tolerance)
         if fraction < s.target_fraction or s.band_tolerance > _OF_RADIUS * float(np.median(belief.mean)):
             return None
-        if self.certificate is not None and self.estimate and self.estimate.mean < self.certificate.target:
-            return None  # narrow, but too little of the surface has been met by beams
+        withheld = ""
+        if self.certificate is not None and self.estimate:
+            target = self.certificate.target
+            if self.estimate.mean < target or self.estimate.lower < 2.0 * target - 1.0:
+                return None  # narrow, but too little of the surface may have been met by beams
+            withheld = f"; at least {target:.1%} cannot be claimed"
         return Termination(
             TerminationReason.BAND_NARROW,
             {"narrow_fraction": fraction, "band_tolerance": s.band_tolerance, "target_fraction": s.target_fraction},
-            f"the band is narrower than {s.band_tolerance:g} m on {fraction:.1%} of the circle",
+            f"the band is narrower than {s.band_tolerance:g} m on {fraction:.1%} of the circle{withheld}",
         )
 
     def _covered_enough(self, belief: SurfaceBelief, taken: Sequence[View]) -> Termination | None:
@@ -229,12 +244,16 @@ class TerminationMonitor:
         covered = "the surface has been seen"
         if found.tau:
             covered = f"the outline is within {found.tau:g} m of the measured surface"
+        held = f" by {found.probability:.1%} of the posterior shapes"
+        if self.certificate.calibration is not None:
+            held = (f", as such a claim held in {found.probability:.1%} of the tuning episodes; "
+                    f"estimated {found.target.name} {found.words}")
         return Termination(
             TerminationReason.COVERED, {
                 "probability": found.probability, "target_coverage": target, "certificate_delta": s.certificate_delta,
                 **resolution,
             },
-            f"at least {target:.1%} of {covered} by {found.probability:.1%} of the posterior shapes",
+            f"at least {target:.1%} of {covered}{held}",
         )
 
     def before_view(self, predicted_gain: float, belief: SurfaceBelief, way: float = 0.0) -> Termination | None:
@@ -252,7 +271,7 @@ class TerminationMonitor:
             {"predicted_gain": predicted_gain, "min_gain": self.settings.min_gain},
             f"the best view promises {predicted_gain:g}, less than {self.settings.min_gain:g}",
         )
-        return doubtful(ended, belief) if failed(belief.checks) else ended
+        return doubtful(ended, belief) if failed(belief.checks) else self._with_estimate(ended)
 
     def _stalled(self) -> Termination | None:
         s = self.settings
@@ -308,5 +327,6 @@ def termination_monitor(
         return TerminationMonitor(settings)
     shapes = dataclasses.replace(planner, shapes=settings.certificate_shapes, edge_probability=0.0)
     sampler = shape_sampler(shapes, prior, planner.planner_seed + 1)
-    certificate = CoverageCertificate(sampler, scene, planner.target_coverage, CoverageTarget.of(planner))
+    calibration = calibration_for(planner.target) if settings.calibrate else None
+    certificate = CoverageCertificate(sampler, scene, planner.target_coverage, CoverageTarget.of(planner), calibration)
     return TerminationMonitor(settings, certificate)

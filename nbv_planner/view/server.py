@@ -48,7 +48,8 @@ def _status(view: LiveView) -> Data:
         "title": view.title, "state": status.state, "message": status.message,
         "reason": ended.reason.value if ended else "", "doubt": status.in_doubt,
         "views": status.views, "elapsed": _number(status.elapsed), "estimate": _number(status.coverage_estimate),
-        "interval": [estimate.lower, estimate.upper] if estimate else None, "target": target_words(view),
+        "interval": [estimate.lower, estimate.upper, estimate.level] if estimate else None,
+        "target": target_words(view),
         "waits_for": list(view.waits_for),
     }
 

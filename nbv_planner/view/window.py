@@ -118,7 +118,7 @@ def _title(live: LiveView) -> str:
     status = live.status
     said = f"{status.state}: {status.message}" if status else ""
     estimate = status.estimate if status else None
-    seen = f"estimated {target_words(live)} {estimate.lower:.0%} to {estimate.upper:.0%}" if estimate else ""
+    seen = f"estimated {target_words(live)} {estimate.words}" if estimate else ""
     waits = "waiting for " + "; ".join(live.waits_for) if live.waits_for else ""
     return " · ".join(part for part in (live.title, said, seen, waits) if part)
 

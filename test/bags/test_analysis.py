@@ -13,13 +13,14 @@ import yaml
 pytest.importorskip("rosbags", reason="rosbags is not installed (pip install '.[analysis]')")
 
 from recorded import CONFIG, finished, messages, write
-from simulated_bags import Pace, Timeline, text_bytes
+from simulated_bags import Pace, Timeline, status_bytes, text_bytes
 
 from nbv_planner.bags.analysis import analyse, analysis_tables
 from nbv_planner.bags.reader import Bag, decode
 from nbv_planner.episode.parameters import NODE_SETTINGS
 from nbv_planner.episode.run_info import RunParameters
 from nbv_planner.mapping.checks import Check, Level
+from nbv_planner.planning.shapes.certificate import CoverageEstimate
 
 SIMULATION, TERMINATION = finished()
 
@@ -193,6 +194,23 @@ def test_without_true_object_coverage_is_estimated_as_the_planner_does(tmp_path)
     assert analysis.coverage == [view.estimate for view in analysis.views]
     assert all(0.0 < value <= 1.0 for value in analysis.coverage)
     assert any("the bag carries no true object" in gap for gap in analysis.gaps)
+
+
+def test_the_estimate_is_the_one_that_the_planner_said(tmp_path):
+    said = CoverageEstimate(0.91, 0.84, 0.97, 0.3, 0.9)
+    values = {f"coverage_{name}": value for name, value in dataclasses.asdict(said).items()}
+    last = {"state": "DONE", "views": 4, "coverage_estimate": said.mean, "elapsed": 1.0, **values}
+    recorded = [
+        m._replace(data=status_bytes("nbv_planner: status", last)) if m.topic.name.endswith("/status") else m
+        for m in messages()
+    ]
+    analysis = analysed(tmp_path, recorded)
+    assert [view.interval for view in analysis.views] == [None, None, None, said]
+    assert analysis.views[-1].estimate == said.mean
+    (table,) = (table for table in analysis_tables(analysis) if table.name == "views")
+    row = table.to_json()[-1]
+    assert [row[f"coverage_{name}"] for name in ("estimate", "lower", "upper")] == [0.91, 0.84, 0.97]
+    assert "Level of the interval: 90%" in table.note
 
 
 def test_the_topic_gives_the_true_object_where_the_text_does_not(tmp_path):

@@ -180,7 +180,14 @@ def test_coverage_is_that_of_the_posterior_shapes_where_they_are_asked(more, est
         "round": 1, "goal_stamp": 5, "view_angle": 1.0, "utility": 2.0, "runner_up": 0.0, "margin": 0.1,
         "planning_milliseconds": 1.0, "coverage_estimate": 0.25, **more,
     }  # fmt: skip
-    assert decision_from_values({key: str(value) for key, value in values.items()}).coverage_estimate == estimate
+    decided = decision_from_values({key: str(value) for key, value in values.items()})
+    assert (decided.coverage_estimate, decided.estimate) == (estimate, found.estimate)
+
+
+@pytest.mark.parametrize(("said", "level"), [({}, 0.95), ({"coverage_level": 0.8}, 0.8)], ids=["not given", "given"])
+def test_the_level_of_the_interval_is_that_of_the_message(said, level):
+    found = status_from_msg(conversions.status_message("s", DiagnosticStatus.OK, "m", {**SAID, **CERTIFIED, **said}))
+    assert found.estimate.words == f"50.0% ({level:.0%}: 40 to 75)"
 
 
 @pytest.mark.parametrize("value", ["x", float("nan"), 1.5])

@@ -8,6 +8,7 @@ import numpy as np
 
 from nbv_planner.geometry import FloatArray
 from nbv_planner.mapping.belief import SurfaceBelief
+from nbv_planner.planning.shapes.calibrated import Calibration, evidence
 from nbv_planner.planning.shapes.completeness import POINTS, CoverageTarget
 from nbv_planner.planning.shapes.sampler import ShapeSampler
 from nbv_planner.planning.shapes.shape_coverage import (
@@ -28,18 +29,25 @@ _GRAZED = 1.5
 
 @dataclass(frozen=True)
 class CoverageEstimate:
-    """Posterior of the coverage."""
+    """How much of the surface has been seen."""
 
-    mean: float  #: its mean, in [0, 1].
-    lower: float  #: its lower bound at the required confidence.
-    upper: float  #: its upper bound.
-    probability: float  #: posterior probability that it is at least the target, and the margin beyond it.
+    mean: float  #: mean over the shapes, or the median where it is calibrated, in [0, 1].
+    lower: float  #: lower bound of its interval.
+    upper: float  #: upper bound.
+    #: that it is at least the target: part of the shapes, or of the tuning episodes in which such a claim held.
+    probability: float
+    level: float = 0.95  #: probability of the interval.
     tau: float = 0.0  #: resolution of the completeness that it is about, metres; 0 for surface points.
 
     @property
     def target(self) -> CoverageTarget:
         """What it is about."""
         return CoverageTarget(tau=self.tau)
+
+    @property
+    def words(self) -> str:
+        """The estimate with its interval, and the level of that."""
+        return f"{self.mean:.1%} ({self.level:.0%}: {100 * self.lower:.0f} to {100 * self.upper:.0f})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,15 +70,18 @@ class CoverageCertificate:
     (:func:`nbv_planner.planning.shapes.shape_coverage.unseen_fraction`) has not been covered though it is within reach.
 
     With a resolution (`aim`) it judges the completeness of the shapes instead, however views see them:
-    :meth:`nbv_planner.planning.shapes.completeness.CoverageTarget.parts`.
+    :meth:`nbv_planner.planning.shapes.completeness.CoverageTarget.near`.
 
-    The probability is as good as the prior of the shapes: how often it holds is to be measured.
+    The probability is as good as the prior of the shapes: how often it holds is measured, and where there is a
+    `calibration`, corrected by that.
     """
 
     sampler: ShapeSampler  #: draws the shapes.
     scene: Scene  #: geometry.
     target: float  #: required coverage, in (0, 1].
     aim: CoverageTarget = POINTS  #: what is to be covered.
+    #: corrects the estimate by what was measured of it; None: as the shapes say.
+    calibration: Calibration | None = None
 
     def coverages(self, belief: SurfaceBelief, taken: FloatArray) -> FloatArray:
         """Coverage of each drawn shape, shape (S,), in [0, 1], after the views `taken`, shape (T,), radians.
@@ -78,14 +89,25 @@ class CoverageCertificate:
         Raises:
             SettingError: the belief carries no evidence.
         """
+        return self.judged(belief, taken)[0]
+
+    def judged(self, belief: SurfaceBelief, taken: FloatArray) -> tuple[FloatArray, dict[str, float]]:
+        """The :meth:`coverages`, and the :func:`~nbv_planner.planning.shapes.calibrated.evidence` of how good they are.
+
+        Raises:
+            SettingError: the belief carries no evidence.
+        """
         shapes = self.sampler.draw(belief, self.scene)
-        if self.aim.tau:
-            return self.aim.parts(shapes, belief, self.scene)
         points = surface_density(shapes, self.scene.pixel_size, self.aim.density)
-        parts = measured_parts(shapes, belief, self.scene, (REACH_HIDDEN, _GRAZED, REACH_SEEN))
-        covered = np.choose(grades_of_sight(shapes, taken, self.scene, _GRAZING), parts)
-        covered = np.minimum(covered, 1.0 - unseen_fraction(belief, shapes.angle, self.scene.pixel_size))
-        return np.asarray((points * covered).sum(axis=1) / points.sum(axis=1))
+        grades = grades_of_sight(shapes, taken, self.scene, _GRAZING)
+        closed = 1.0 - unseen_fraction(belief, shapes.angle, self.scene.pixel_size)
+        if self.aim.tau:
+            near, covered = self.aim.near(shapes, belief, self.scene)
+        else:
+            parts = measured_parts(shapes, belief, self.scene, (REACH_HIDDEN, _GRAZED, REACH_SEEN))
+            near, covered = parts[1], np.minimum(np.choose(grades, parts), closed)
+        found = evidence(shapes, points, self.scene.pixel_size, grades, np.minimum(near, closed), covered)
+        return np.asarray((points * covered).sum(axis=1) / points.sum(axis=1)), found
 
     def estimate(
         self, belief: SurfaceBelief, taken: FloatArray, delta: float, margin: float = 0.0
@@ -95,10 +117,16 @@ class CoverageCertificate:
         Args:
             belief: the belief, with its evidence.
             taken: views taken so far, shape (T,), radians.
-            delta: probability left outside the interval [lower, upper], half of it on either side.
-            margin: coverage required beyond the target, as far as possible.
+            delta: probability left outside the interval [lower, upper], half of it on either side; a calibrated one
+                has the level of its calibration.
+            margin: coverage required beyond the target, as far as possible; a calibrated claim has none.
         """
-        covered = self.coverages(belief, taken)
+        covered, found = self.judged(belief, taken)
+        if self.calibration is not None:
+            figures = self.calibration.estimate(found, self.target)
+            return CoverageEstimate(*figures, self.calibration.level, self.aim.tau)
         lower, upper = np.quantile(covered, [0.5 * delta, 1.0 - 0.5 * delta])
         enough = covered >= min(self.target + margin, 1.0 - 1e-9)
-        return CoverageEstimate(float(covered.mean()), float(lower), float(upper), float(enough.mean()), self.aim.tau)
+        return CoverageEstimate(
+            float(covered.mean()), float(lower), float(upper), float(enough.mean()), 1.0 - delta, self.aim.tau
+        )

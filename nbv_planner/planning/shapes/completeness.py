@@ -155,14 +155,12 @@ class CoverageTarget:
         part = 1.0 - (1.0 - near) * _DOUBT ** seen.sum(axis=1)
         return ShapeCoverage.left(surface_density(shapes, scene.pixel_size, self.density), part, visible, taken, views)
 
-    def parts(self, shapes: Shapes, belief: SurfaceBelief, scene: Scene) -> FloatArray:
-        """Completeness that can be vouched for if the object is like one of the shapes, shape (S,), in [0, 1].
+    def near(self, shapes: Shapes, belief: SurfaceBelief, scene: Scene) -> tuple[FloatArray, FloatArray]:
+        """Part around each grid angle of each shape within τ of the measured surface, and within τ/2, shape (S, M).
 
-        It is the part of the shape within τ/2 of the measured surface, for the object is not exactly like any of them.
+        The latter can be vouched for if the object is like one of the shapes, for it is not exactly like any of them.
         """
-        length = surface_density(shapes, scene.pixel_size, self.density)
-        near = near_part(shapes, belief, scene, _SURE * self.tau)
-        return np.asarray((length * near).sum(axis=1) / length.sum(axis=1))
+        return near_part(shapes, belief, scene, self.tau), near_part(shapes, belief, scene, _SURE * self.tau)
 
 
 POINTS = CoverageTarget()

@@ -135,8 +135,7 @@ def summary(session: PlanningSession, keeper: StateKeeper, now: int) -> str:
     found = session.monitor.estimate
     said = f"{_coverage(session, session.inputs.belief):.1%} by the width of the band"
     if found is not None:
-        between = f"{found.lower:.1%} to {found.upper:.1%}"
-        said = f"{found.mean:.1%} ({between}) of {found.target.words} by the posterior shapes"
+        said = f"{found.words} of {found.target.words} by the posterior shapes"
     kept = "its state is not saved: ~/save needs state_file, that of the mapper map_file"
     if keeper.path is not None:
         kept = f"saved to {keeper.path}" if keeper.autosave else f"~/save saves it to {keeper.path}"

@@ -19,7 +19,8 @@ function say({ title, state, message, reason, doubt, views, elapsed, estimate, i
   byId("state").textContent = reason ? `${state}: ${reason}` : state || "no planner found yet";
   byId("message").textContent = reason ? message.replace(`${reason}: `, "") : message;
   const figures = [`${views} views taken`];
-  const between = interval ? ` (${interval.map((bound) => (100 * bound).toFixed(0)).join(" to ")})` : "";
+  const [low, high, level] = (interval ?? []).map((part) => (100 * part).toFixed(0));
+  const between = interval ? ` (${level} %: ${low} to ${high})` : "";
   if (estimate !== null) figures.push(`estimated ${target} ${(100 * estimate).toFixed(1)} %${between}`);
   if (elapsed !== null) figures.push(`${elapsed.toFixed(1)} s since the start`);
   byId("figures").textContent = state ? figures.join(" · ") : "";

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 from beliefs import belief_of, with_evidence
@@ -16,7 +18,8 @@ from nbv_planner.errors import SettingError
 from nbv_planner.geometry import TWO_PI
 from nbv_planner.mapping.belief import uniform_grid
 from nbv_planner.planning.planners import PlannerSettings, Prior
-from nbv_planner.planning.shapes.certificate import CoverageCertificate
+from nbv_planner.planning.shapes.calibrated import CURVES, Calibration, calibration_for, logit
+from nbv_planner.planning.shapes.certificate import CoverageCertificate, CoverageEstimate
 from nbv_planner.planning.shapes.learned_shapes import shape_sampler
 from nbv_planner.planning.shapes.sampler import Shapes
 from nbv_planner.planning.shapes.shape_coverage import surface_density
@@ -212,6 +215,49 @@ def test_where_the_band_is_narrow_too_covered_is_the_reason():
     assert alone.after_view(EVERYWHERE, 1.0, all_at(TURN)).reason is TerminationReason.BAND_NARROW
 
 
+def test_a_calibrated_estimate_is_that_of_its_table():
+    plain = CoverageCertificate(Circles(4.9, 5.1), SCENE, 0.95)
+    found = plain.judged(EVERYWHERE, TURN)[1]
+    calibration = dataclasses.replace(calibration_for("points"), level=0.9)
+    certificate = dataclasses.replace(plain, calibration=calibration)
+    estimate = certificate.estimate(EVERYWHERE, TURN, 0.05)
+    median, lower, upper, probability = calibration.estimate(found, 0.95)
+    assert estimate == CoverageEstimate(median, lower, upper, probability, 0.9)
+    assert f"(90%: {100 * lower:.0f} to {100 * upper:.0f})" in estimate.words
+
+
+def test_an_end_without_a_claim_says_what_is_known():
+    limits = TerminationSettings(certify=True, band_tolerance=1e-9, max_views=1)
+    withheld = dataclasses.replace(calibration_for("points"), claims=[])
+    certificate = CoverageCertificate(Circles(*[5.0] * 20), SCENE, 0.95, calibration=withheld)
+    monitor = TerminationMonitor(limits, certificate)
+    ended = monitor.after_view(EVERYWHERE, 1.0, all_at(TURN))
+    assert ended.reason is TerminationReason.MAX_VIEWS
+    assert ended.detail == f"1 views taken; estimated coverage {monitor.estimate.words}"
+
+
+@pytest.mark.parametrize(("lower", "ends"), [(0.85, False), (0.95, True)])
+def test_a_narrow_band_ends_nothing_where_much_may_be_missing(lower, ends):
+    """At most twice what the target leaves: the lower end of the interval is at least 90 % for 95 %."""
+    coefficients = {name: [float(logit(part))] for name, part in zip(CURVES, (lower, 0.97, 0.99), strict=True)}
+    table = Calibration(0.95, (), (), coefficients, (), (0.0,), (0.0,), ())
+    certificate = CoverageCertificate(Circles(*[5.0] * 20), SCENE, 0.95, calibration=table)
+    monitor = TerminationMonitor(TerminationSettings(certify=True, band_tolerance=1.0), certificate)
+    ended = monitor.after_view(EVERYWHERE, 1.0, all_at(TURN))
+    assert (ended is not None) == ends
+    if ended is not None:
+        assert ended.reason is TerminationReason.BAND_NARROW
+        assert ended.detail.endswith("at least 95.0% cannot be claimed; estimated coverage 97.0% (95%: 95 to 99)")
+
+
+@pytest.mark.parametrize("calibrate", [True, False])
+def test_calibration_can_be_switched_off(calibrate):
+    limits = TerminationSettings(certify=True, calibrate=calibrate)
+    for target in ("points", "completeness"):
+        certificate = termination_monitor(limits, PlannerSettings(target=target), SCENE, Prior()).certificate
+        assert (certificate.calibration is calibration_for(target)) == calibrate
+
+
 def test_shapes_of_the_certificate_are_others_than_the_planners_and_repeat():
     planner = PlannerSettings(planner="greedy", objective="EMC", shapes=20)
     limits = TerminationSettings(certify=True, certificate_shapes=20)
@@ -247,7 +293,7 @@ def test_shapes_of_the_certificate_are_smooth():
 def test_a_simulated_episode_ends_covered(planner):
     config = EpisodeConfig(
         object="square:width=4", planner=PlannerSettings(**planner),
-        termination=TerminationSettings(certify=True, band_tolerance=0.01, max_views=20),
+        termination=TerminationSettings(certify=True, band_tolerance=0.01, stall_views=0, max_views=20),
     )
     simulation = Simulation(config)
     assert end_of(simulation).reason is TerminationReason.COVERED

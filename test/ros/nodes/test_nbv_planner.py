@@ -276,7 +276,10 @@ def test_a_surface_that_comes_before_the_arrival_is_used_once_there(world):
             {"narrow_fraction", "band_tolerance", "target_fraction"}, 1,
         ),
         (
-            {"certify": True, "certificate_shapes": 20, "target_coverage": 0.02, "certificate_margin": 0.0},
+            {
+                "certify": True, "calibrate": False, "certificate_shapes": 20, "target_coverage": 0.02,
+                "certificate_margin": 0.0,
+            },
             lambda _: MEASURED, "COVERED", "at least 2.0% of the outline is within 0.3 m of the measured surface by",
             {"probability", "target_coverage", "certificate_delta"}, 1,
         ),
