@@ -23,6 +23,7 @@ from nbv_planner.cli.output import ProgressLine
 from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.records import FULL_ENOUGH
 from nbv_planner.episode.simulation import Simulation
+from nbv_planner.errors import SettingError
 from nbv_planner.experiments.cases import prepare_worker
 from nbv_planner.experiments.runner import in_workers
 from nbv_planner.experiments.statistics import object_interval
@@ -134,11 +135,17 @@ def run_case(case: Case) -> tuple[Case, int]:
 
 
 def objects_of(names: Iterable[str]) -> list[str]:
-    """Objects of the sets, of the folders of contour files, or as they are given."""
+    """Objects of the sets, of the folders of contour files, or as they are given.
+
+    Raises:
+        SettingError: a folder without contour files.
+    """
     found: list[str] = []
     for name in names:
         folder = Path(name)
         files = sorted(f"file:{path}" for path in folder.glob("*.csv")) if folder.is_dir() else [name]
+        if not files:
+            raise SettingError(f"--objects: {name} holds no contour files (*.csv)")
         found += OBJECT_SETS.get(name, files)
     return found
 

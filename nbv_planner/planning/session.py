@@ -364,13 +364,18 @@ class PlanningSession(EpisodeMemory):
         return self._try_again(now) if late else None
 
     def _judge_arrival(self) -> None:
-        """Judge by the newest pose since the target was given; the last one outside the tolerances is kept."""
+        """Judge by the newest pose since the target was given; the last one outside the tolerances is kept.
+
+        In a pause the camera does not arrive, but may be driven away.
+        """
         target, pose, stamp = self.target, self.inputs.pose, self.inputs.pose_stamp
         if self._arrival.must_stand and pose is not None:
             self._track.add(stamp, pose)
-        if self.paused or target is None or pose is None or stamp < target.stamp:
+        if target is None or pose is None or stamp < target.stamp:
             return
         if self._arrival.reached(pose, target.pose):
+            if self.paused:
+                return
             self._since = stamp if self._since is None else self._since
             settled = (stamp - self._since) * 1e-9 >= self._arrival.settle_time
             self._arrived = self._arrived or (settled and self._stands(stamp))

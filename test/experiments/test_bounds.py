@@ -6,6 +6,7 @@ import pytest
 from campaigns.bounds_command import STEPS, Case, ToldTarget, objects_of
 from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.simulation import Simulation
+from nbv_planner.errors import SettingError
 from nbv_planner.geometry import TWO_PI
 from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.planning.planners import PlannerSettings
@@ -61,3 +62,8 @@ def test_objects_are_sets_folders_or_single_ones(tmp_path):
     (tmp_path / "a.csv").write_text("")
     assert objects_of([str(tmp_path)]) == [f"file:{tmp_path}/a.csv", f"file:{tmp_path}/b.csv"]
     assert objects_of(["real", "ellipse:a=6,b=4"]) == [*OBJECT_SETS["real"], "ellipse:a=6,b=4"]
+
+
+def test_a_folder_without_contours_is_refused(tmp_path):
+    with pytest.raises(SettingError, match=r"--objects: .* holds no contour files \(\*\.csv\)"):
+        objects_of([str(tmp_path)])

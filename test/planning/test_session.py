@@ -165,6 +165,22 @@ def test_a_scan_taken_at_the_goal_counts_though_its_surface_comes_when_the_camer
     assert run.goal is following
 
 
+@pytest.mark.parametrize("ahead", [3.0, 0.0])  # where the camera is when the pause ends, metres
+def test_a_scan_taken_where_the_camera_was_driven_in_a_pause_does_not_count(ahead):
+    run = ready(goal_timeout=10.0)
+    run.update(1)
+    assert stand(run, 0.0, 2.0) is State.MEASURING
+    run.pause(True, 2 * SECOND)
+    assert [stand(run, 3.0, now) for now in (3.0, 6.0)] == [State.PAUSED, State.PAUSED]
+    run.pause(False, 7 * SECOND)
+    feed(run, belief=band(0.0), belief_stamp=5 * SECOND)
+    stand(run, ahead, 7.0)
+    assert run.visited == []
+    feed(run, belief=band(0.0), belief_stamp=3 * SECOND - 1)  # before it was driven away
+    run.update(8 * SECOND)
+    assert len(run.visited) == 1
+
+
 def test_a_camera_that_only_passed_through_its_goal_has_not_stood_there():
     run = ready(goal_timeout=10.0, arrival={"settle_time": 2.0})
     run.update(1)

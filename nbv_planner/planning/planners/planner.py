@@ -232,11 +232,12 @@ class Planner(ABC):
             ranks, decided_by = bounds - costs, Uncertainty.info.id
         ranks = np.where(feasible, ranks, -np.inf)
         best = self._first_best(ranks)
-        if not visited and s.first_candidate >= 0 and feasible[s.first_candidate]:
+        told = not visited and s.first_candidate >= 0 and bool(feasible[s.first_candidate])
+        if told:
             best, decided_by = s.first_candidate, "first_candidate"
         runner_up, margin = _runner_up(ranks, scores, best, candidates.view_angle)
         view, utility, score = candidates[best], float(utilities[best]), float(scores[best])
-        if s.refine and self.refinable and not nothing:
+        if s.refine and self.refinable and not (nothing or told):
             views = self.views.around(best)
             views = views.chosen(self.views.allowed(views) & self.views.apart(views, visited, s.revisit_radius))
             view, utility, score = self._refined(situation, views, current_view, (view, utility, score))

@@ -137,6 +137,15 @@ def test_a_refined_view_leaves_the_fewest_views_among_those_around_the_best_cand
     assert fine.utility == pytest.approx(values[0])
 
 
+@pytest.mark.parametrize("planner", ["rollout", "greedy"])
+def test_a_first_candidate_that_was_asked_for_is_not_refined(planner):
+    """For some of the candidates there would be a better view nearby."""
+    belief = with_evidence(wavy_belief(0, size=200))
+    for number in range(0, 24, 3):
+        told = drawn(planner=planner, objective="EMC", shapes=12, refine=True, first_candidate=number).decide(belief)
+        assert told.view_angle == told.candidates.view_angle[number]
+
+
 def test_refinement_waits_for_nothing_after_the_deadline(monkeypatch):
     ticks = iter(range(1000))
     coarse = drawn(shapes=4).decide(BELIEF)
