@@ -107,7 +107,7 @@ def test_arguments_reach_the_nodes_they_are_for():
         },
         "nbv_planner": {
             "use_sim_time": True, "objective": "U", "planner": "greedy", "exit_when_done": True, "radius_max": 0.1,
-            "max_views": 7,
+            "max_views": 7, "noise_std": 0.001,
         },
     }
     assert all(node.node_name == f"/arm/{executable}" for executable, node in found.items())

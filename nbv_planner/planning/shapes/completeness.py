@@ -63,7 +63,7 @@ class MeasuredContour:
         first = np.flatnonzero(seen & np.roll(seen, -1))
         start, way = corners[first], corners[(first + 1) % len(corners)] - corners[first]
         length = np.hypot(*way.T)
-        number = np.maximum(np.ceil(length * (SAMPLES / tau)), 1.0).astype(np.intp)
+        number = np.clip(np.ceil(length * (SAMPLES / tau)), 1.0, _MOST_STEPS).astype(np.intp)
         piece = np.repeat(np.arange(len(first)), number)
         place = np.arange(len(piece)) - np.repeat(np.cumsum(number) - number, number)
         middles = start[piece] + way[piece] * ((place + 0.5) / number[piece])[:, None]
