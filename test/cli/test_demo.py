@@ -99,7 +99,7 @@ def test_demo_runs_to_its_end_and_takes_the_views_of_the_simulation(tmp_path, mo
         assert (a["angle"], a["new_points"]) == (pytest.approx(b["angle"], abs=1e-12), b["new_points"])
         assert a["objective_value"] == pytest.approx(b["objective_value"], rel=1e-6)
     for number, view in enumerate(real["views"], start=1):
-        assert re.search(rf"^ +{number} .*{view['coverage']:.1%}", said, re.MULTILINE), said
+        assert re.search(rf"^ +{number} .*{view['completeness']:.1%}", said, re.MULTILINE), said
 
 
 @needs_ros

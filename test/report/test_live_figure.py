@@ -204,4 +204,4 @@ def test_the_title_says_between_what_the_coverage_is_estimated(judged):
     live = told(LiveEpisode(), judged)
     assert "coverage" not in live_content(live.view()).title
     live.add(STATUS, status(3, estimate=CoverageEstimate(0.3, 0.21, 0.474, 0.0)))
-    assert "estimated coverage 21% to 47%" in live_content(live.view()).title
+    assert "estimated coverage 30.0% (95%: 21 to 47)" in live_content(live.view()).title

@@ -93,10 +93,10 @@ def test_the_star_is_reconstructed_from_scans_of_another_simulator(episode):
         return values if values.get("state") == "DONE" else None
 
     ended = episode.spin_until(end, "the end of the episode", timeout=240.0)
-    assert ended["reason"] == "BAND_NARROW"
+    assert ended["reason"] == "COVERED"
     views = [POSES.camera(pose_from_msg(goal)).view_angle for goal in goals]
     assert len(views) == int(ended["views"]) <= 25
-    assert coverage(views) >= 0.95
+    assert coverage(views) >= 0.9  # of the surface points: the target is the outline within 0.15 m
     belief = belief_from_msg(surfaces[-1])
     truth = STAR.radius(belief.angle)
     held = (truth >= belief.lower) & (truth <= belief.upper)

@@ -69,7 +69,7 @@ def test_episode_is_drawn_while_it_happens(page, live, judged):
     assert "estimated coverage 30.0 %" in page.text("#figures")
     assert " to " not in page.text("#figures")
     live.add(STATUS, status(3, estimate=CoverageEstimate(0.3, 0.21, 0.474, 0.0)))
-    page.wait_for("document.querySelector('#figures').innerText.includes('estimated coverage 30.0 % (21 to 47)')")
+    page.wait_for("document.querySelector('#figures').innerText.includes('estimated coverage 30.0 % (95 %: 21 to 47)')")
 
     ended = Termination(TerminationReason.BAND_NARROW, {}, "narrow enough")
     live.add(STATUS, status(3, state="DONE", message="BAND_NARROW: narrow enough", termination=ended))

@@ -278,7 +278,7 @@ def test_with_the_certificate_every_number_of_the_coverage_is_its_mean(world, lo
     assert done["coverage_estimate"] == done["coverage_mean"]
     mean, lower, upper = (float(done[f"coverage_{name}"]) for name in ("mean", "lower", "upper"))
     words = f"{mean:.1%} (95%: {100 * lower:.0f} to {100 * upper:.0f})"
-    logged.line("INFO", f"1 views, coverage {words} by the posterior shapes")
+    logged.line("INFO", f"1 views, coverage {words} of the outline within ")
 
 
 @pytest.mark.parametrize("autosave", [False, True])
