@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from nbv_planner.episode.records import FULL_ENOUGH, views_to
 from nbv_planner.errors import ResultsError, reason
-from nbv_planner.geometry import BoolArray
+from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray
 from nbv_planner.planning.integer_programme import cover_programme
 
 IntArray = NDArray[np.int64]
@@ -53,31 +54,42 @@ def plain_problem(visible: BoolArray) -> CoverageProblem:
     return CoverageProblem(visible, np.ones(points, dtype=np.int64), np.arange(views))
 
 
-def reduced_problem(visible: BoolArray) -> CoverageProblem:
+def reduced_problem(visible: BoolArray, place: FloatArray | None = None) -> CoverageProblem:
     """State the problem with fewer views and classes and the same best coverage by any number of views.
 
     Removes points that no view (row of `visible`) sees and views that see nothing beyond what another one does, of
-    equal views all but the first; then merges points that the same views see.
+    equal views all but the first; then merges points that the same views see. Where the `place` of a view counts too,
+    shape (V,), only views at one place are compared.
     """
-    counts = visible.astype(float)  # exact, and BLAS multiplies it
-    common = counts @ counts.T
-    part_of = common == np.diag(common)[:, None]
-    equal = part_of & part_of.T
-    kept = np.flatnonzero(~((part_of & ~equal).any(axis=1) | np.tril(equal, -1).any(axis=1)))
+    _, first = np.unique(visible if place is None else np.column_stack([visible, place]), axis=0, return_index=True)
+    distinct = np.sort(first)
+    kept = distinct[_undominated(visible[distinct], None if place is None else place[distinct])]
     columns = visible[np.ix_(kept, np.flatnonzero(visible.any(axis=0)))]
     classes, member = np.unique(columns, axis=1, return_inverse=True)
     weights = np.bincount(member.ravel(), minlength=classes.shape[1])
     return CoverageProblem(classes, weights.astype(np.int64), kept)
 
 
-def greedy_views(problem: CoverageProblem) -> list[int]:
-    r"""Rows that the omniscient greedy planner takes, :math:`θ^*_t = \arg\max F(θ | θ_{1:t-1})`, while any is new.
+def _undominated(visible: BoolArray, place: FloatArray | None) -> BoolArray:
+    """Which of distinct views see something beyond what any other one at their place does, shape (V,)."""
+    counts = visible.astype(np.float32)  # exact, and BLAS multiplies it
+    common = counts @ counts.T
+    part_of = common == np.diag(common)[:, None]
+    if place is not None:
+        part_of &= place[:, None] == place
+    return np.asarray(part_of.sum(axis=1) == 1)  # of itself
+
+
+def greedy_views(problem: CoverageProblem, points: int | None = None) -> list[int]:
+    r"""Rows that the omniscient greedy planner takes, :math:`θ^*_t = \arg\max F(θ | θ_{1:t-1})`.
+
+    It ends when so many `points` have been seen, or all that can be.
 
     The first of equals wins. Its coverage by T views is at least :math:`(1 - 1/e) F(Θ^*_T)` (thesis ch. 4.1; Nemhauser,
     Wolsey and Fisher 1978).
     """
     taken: list[int] = []
-    while problem.coverage(taken) < problem.reachable:
+    while problem.coverage(taken) < (problem.reachable if points is None else min(points, problem.reachable)):
         taken.append(int(problem.gains(taken).argmax()))
     return taken
 
@@ -119,6 +131,160 @@ def maximum_coverage(problem: CoverageProblem, views: int, *, time_limit: float)
     )
     bound = problem.reachable if lowest is None else math.floor(_ROUNDING - lowest)
     return BestSet(chosen or (), problem.coverage(chosen or ()), min(bound, problem.reachable))
+
+
+@dataclass(frozen=True)
+class Cheapest:
+    """The cheapest set of views that was found, rows of the problem; its cost, and a proved bound of any such set's."""
+
+    views: tuple[int, ...]
+    cost: float  #: number of views, or seconds.
+    bound: float
+
+    @property
+    def proved(self) -> bool:
+        """Whether there is no cheaper one."""
+        return self.bound >= self.cost - _ROUNDING
+
+    def among(self, candidates: IntArray) -> Cheapest:
+        """The same with the indices of the views among all, of which the rows of the problem are `candidates`."""
+        return replace(self, views=tuple(int(candidates[view]) for view in self.views))
+
+
+def points_for_95(points: int) -> int:
+    """Least number of surface points that are 95 % of all, as :func:`~nbv_planner.episode.records.views_to` counts."""
+    return next(number for number in range(int(FULL_ENOUGH * points), points + 1) if number / points >= FULL_ENOUGH)
+
+
+def least_views(problem: CoverageProblem, points: int, *, time_limit: float) -> Cheapest | None:
+    r"""Find the fewest views that see so many `points`, :math:`\min |Θ|, F(Θ) \ge n`; None if all see fewer.
+
+    After `time_limit` (seconds) the best set found so far is taken, the greedy one if there is none.
+
+    Raises:
+        DependencyError: SciPy is older than 1.9.
+    """
+    if problem.reachable < points:
+        return None
+    views, classes = problem.visible.shape
+    cost = np.concatenate([np.ones(views), np.zeros(classes)])
+    enough = np.concatenate([np.zeros(views), problem.weights.astype(float)])
+    chosen, lowest = cover_programme(
+        "the optimum", problem.visible, cost, (enough, points, np.inf), time_limit=time_limit, mip_rel_gap=0.0
+    )
+    best = min([found for found in (chosen, tuple(greedy_views(problem, points))) if found is not None], key=len)
+    return Cheapest(best, len(best), max(0, math.ceil((lowest or 0.0) - _ROUNDING)))
+
+
+def least_time(
+    problem: CoverageProblem, offset: FloatArray, seconds_per_radian: float, dwell: float, points: int, *,
+    time_limit: float,
+) -> Cheapest | None:
+    r"""Find the tour on a circle that has seen so many `points` first; None if all views see fewer.
+
+    The camera starts at the offset 0 and needs `seconds_per_radian` to drive along the circle to views at the `offset`,
+    shape (V,), radians counter-clockwise in [0, 2π), and `dwell` seconds at each. A tour that goes b counter-clockwise
+    and a clockwise takes :math:`s \min(2a + b, a + 2b) + d |Θ|`, so that there are two integer programmes, one for each
+    first direction, in which steps from one place to the next are chosen together with the views:
+
+    .. math:: \min s \sum_i (2 δ_i u_i + ε_i v_i) + d \sum_θ x_θ, \quad x_θ \le u_{i(θ)} + v_{i(θ)}, \quad
+        u_{i+1} \le u_i, \; v_i \le v_{i+1}, \quad \sum_p w_p z_p \ge n
+
+    with the steps δ to the place i from the one before and ε from the one behind; u and v say that the camera goes so
+    far counter-clockwise and clockwise. Views that are passed need not be taken.
+
+    Returns:
+        The views in the order of the tour, its seconds and their bound; each of the two programmes may take half of
+        `time_limit`, seconds.
+
+    Raises:
+        DependencyError: SciPy is older than 1.9.
+    """
+    if problem.reachable < points:
+        return None
+    views, classes = problem.visible.shape
+    place, at = np.unique(offset[problem.candidates], return_inverse=True)
+    visible = np.concatenate([problem.visible, np.zeros((2 * len(place), classes), dtype=bool)])
+    enough = np.concatenate([np.zeros(len(visible)), problem.weights.astype(float)])
+    found, bounds = [greedy_tour(problem, offset, seconds_per_radian, dwell, points)], []
+    for times_u, times_v in ((2.0, 1.0), (1.0, 2.0)):
+        drive = seconds_per_radian * np.concatenate(
+            [times_u * np.diff(place, prepend=0.0), times_v * np.diff(place, append=TWO_PI)]
+        )
+        unused = np.concatenate([(place > math.pi) & (times_u > times_v), (place < math.pi) & (times_v > times_u)])
+        order = _tour_order(problem.visible, at, unused)
+        chosen, lowest = cover_programme(
+            "the optimum", visible, np.concatenate([np.full(views, dwell), drive, np.zeros(classes)]),
+            (enough, points, np.inf), order, time_limit=0.5 * time_limit, mip_rel_gap=0.0,
+        )
+        bounds.append(max(0.0, lowest or 0.0))
+        if chosen is not None:
+            taken = np.array([view for view in chosen if view < views])
+            ordered, radians = shortest_tour(offset[problem.candidates[taken]])
+            route = tuple(int(view) for view in taken[ordered])
+            found.append(Cheapest(route, seconds_per_radian * radians + dwell * len(route), 0.0))
+    best = min(found, key=lambda tour: tour.cost)
+    return Cheapest(best.views, best.cost, min(*bounds, best.cost))
+
+
+def _tour_order(visible: BoolArray, at: IntArray, unused: BoolArray) -> sparse.csr_matrix:
+    r"""Rows of :func:`least_time` for views at the places `at`, shape (V,), over x, u, v and z.
+
+    Besides those that define u and v: what is driven twice does not go beyond half a turn, for there the other order is
+    shorter (`unused` of u and v, shape (2 I,)); and a point seen from places i to j only is seen only if one end is
+    reached, :math:`z \le u_i + v_j`, which follows for whole numbers but not in the relaxation.
+    """
+    (views, classes), count = visible.shape, len(unused) // 2
+    sees = np.zeros((count, classes), dtype=bool)
+    np.logical_or.at(sees, at, visible)
+    one = sparse.identity(count, format="csr")
+    steps = sparse.eye(count, k=1, format="csr")[:-1] - one[:-1]
+    left, right = sparse.csr_matrix(unused[None, :count]), sparse.csr_matrix(unused[None, count:])
+    from_first, from_last = one[sees.argmax(axis=0)], one[count - 1 - sees[::-1].argmax(axis=0)]
+    return sparse.bmat([
+        [sparse.identity(views), -one[at], -one[at], None],
+        [None, steps, None, None],
+        [None, None, -steps, None],
+        [None, left.astype(float), right.astype(float), None],
+        [None, -from_first, -from_last, sparse.identity(classes)],
+    ]).tocsr()  # fmt: skip
+
+
+def shortest_tour(offset: FloatArray) -> tuple[IntArray, float]:
+    """Order in which to visit places on a circle from the offset 0, radians in [0, 2π), and how far that is, radians.
+
+    The first places are visited counter-clockwise and the others clockwise, or the other way round.
+    """
+    rising = np.argsort(offset, kind="stable")
+    ahead = np.concatenate([[0.0], offset[rising]])
+    behind = np.concatenate([TWO_PI - offset[rising], [0.0]])
+    far = ahead + behind + np.minimum(ahead, behind)
+    split = int(far.argmin())
+    parts = rising[:split], rising[split:][::-1]
+    return np.concatenate(parts if ahead[split] <= behind[split] else parts[::-1]), float(far[split])
+
+
+def greedy_tour(
+    problem: CoverageProblem, offset: FloatArray, seconds_per_radian: float, dwell: float, points: int
+) -> Cheapest:
+    r"""The tour of an omniscient planner that takes the view with most new points per second, the first of equals.
+
+    .. math:: θ_t = \arg\max_θ \frac{F(θ | θ_{1:t-1})}{s |θ - θ_{t-1}| + d}
+
+    until so many `points`, which some views see together, have been seen; it drives by the shorter arc. Arguments as in
+    :func:`least_time`; nothing is proved, the bound is 0.
+    """
+    taken: list[int] = []
+    here, seconds = 0.0, 0.0
+    while problem.coverage(taken) < points:
+        apart = np.abs(offset[problem.candidates] - here)
+        cost = seconds_per_radian * np.minimum(apart, TWO_PI - apart) + dwell
+        gains = problem.gains(taken)
+        # A view at no cost comes first if it shows anything.
+        best = int(np.where(gains > 0, gains / np.maximum(cost, 1e-12), -1.0).argmax())
+        taken.append(best)
+        here, seconds = float(offset[problem.candidates[best]]), seconds + float(cost[best])
+    return Cheapest(tuple(taken), seconds, 0.0)
 
 
 @dataclass(frozen=True)
