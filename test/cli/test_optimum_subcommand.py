@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 from pathlib import Path
@@ -73,6 +74,43 @@ def test_objects_that_the_candidates_cannot_see_whole_are_marked(tmp_path, monke
     assert line[5:] == ["1", "1.000"]
 
 
+@needs_milp
+@pytest.mark.parametrize(
+    ("options", "name", "methods"),
+    [
+        (["--poses", "annulus", "--set", "annulus_angles=12"], "poses", ["circle", "poses"]),
+        (["--time", "--speed", "0.5,2", "--dwell", "1"], "time", ["0.5 m/s", "2 m/s"]),
+    ],
+)
+def test_poses_and_time_have_a_table_of_means_and_one_of_objects(tmp_path, monkeypatch, capsys, options, name, methods):
+    monkeypatch.chdir(tmp_path)
+    assert main(["optimum", *FEW, "--candidates", "20,36", *options, "--out", "out"]) == 0
+    assert (tmp_path / "out" / "optimum.md").read_text() == capsys.readouterr().out
+    rows = json.loads((tmp_path / "out" / "optimum.json").read_text())["rows"]
+    assert len(rows) == 4
+    for number, count in enumerate((20, 36)):
+        own = rows[2 * number : 2 * number + 2]
+        with (tmp_path / "out" / f"{name}_{count}.csv").open() as file:
+            means = list(csv.DictReader(file))
+        assert [line["method"] for line in means] == [f"{m}, {how}" for m in methods for how in ("greedy", "least")]
+        for line in means:
+            costs = [row["costs"][line["method"]]["cost"] for row in own]
+            assert float(line["views" if name == "poses" else "seconds"]) == pytest.approx(sum(costs) / 2)
+            assert line["proved"] == ("2" if "least" in line["method"] else "")
+        with (tmp_path / "out" / f"{name}_{count}_objects.csv").open() as file:
+            assert [line["object"] for line in csv.DictReader(file)] == FEW[1:3]
+
+
+@needs_milp
+def test_poses_of_a_file_that_see_too_little_count_nothing(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "poses.csv").write_text("x,y,yaw\n10,0,3.14159\n0,10,-1.5708\n")
+    options = ["--candidates", "20", "--poses", "file", "--set", "view_file=poses.csv"]
+    assert main(["optimum", *FEW, *options]) == 0
+    said = capsys.readouterr().out
+    assert [line for line in said.splitlines() if line.startswith("| poses, least | N/A | N/A | N/A | 0 |")]
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -88,6 +126,15 @@ def test_objects_that_the_candidates_cannot_see_whole_are_marked(tmp_path, monke
         (["--workers", "0"], ["--workers", "0", ">= 1"]),
         (["--time-limit", "0"], ["--time-limit", "> 0"]),
         (["--time-limit", "nan"], ["--time-limit", "nan", "> 0"]),
+        (["--poses", "ring"], ["--poses", "ring", "annulus", "file"]),
+        (["--poses", "annulus", "--time"], ["--time", "not allowed with", "--poses"]),
+        (["--poses", "file"], ["view_file", "view_space"]),
+        (["--poses", "annulus", "--set", "annulus_radius=3"], ["annulus_radius", "annulus_radii"]),
+        (["--poses", "annulus", "--set", "annulus_min=7"], ["annulus_min", "7", "radius_max"]),
+        (["--poses", "annulus", "--set", "revisit_radius=0"], ["--set", "revisit_radius"]),
+        (["--set", "annulus_radii=3"], ["--set", "annulus_radii=3", "--poses"]),
+        (["--time", "--speed", "0"], ["--speed", "> 0"]),
+        (["--time", "--dwell", "-1"], ["--dwell", "> 0"]),
         (["--out", "."], ["current folder"]),
         (["--out", "file"], ["file", "not a folder"]),
     ],
