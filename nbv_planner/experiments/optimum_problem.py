@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from nbv_planner.episode.records import FULL_ENOUGH, views_to
 from nbv_planner.errors import ResultsError, reason
@@ -96,6 +96,7 @@ def greedy_views(problem: CoverageProblem, points: int | None = None) -> list[in
 
 # Largest rounding error of the solver's bound on an integer number of points.
 _ROUNDING = 1e-3
+_SHORTEST = 1e-3  # seconds that the solver is given at least
 
 
 @dataclass(frozen=True)
@@ -183,71 +184,76 @@ def least_time(
     r"""Find the tour on a circle that has seen so many `points` first; None if all views see fewer.
 
     The camera starts at the offset 0 and needs `seconds_per_radian` to drive along the circle to views at the `offset`,
-    shape (V,), radians counter-clockwise in [0, 2π), and `dwell` seconds at each. A tour that goes b counter-clockwise
-    and a clockwise takes :math:`s \min(2a + b, a + 2b) + d |Θ|`, so that there are two integer programmes, one for each
-    first direction, in which steps from one place to the next are chosen together with the views:
+    shape (V,), radians counter-clockwise in [0, 2π), and `dwell` seconds at each. A tour that gets as far as b
+    counter-clockwise and a clockwise takes at least
 
-    .. math:: \min s \sum_i (2 δ_i u_i + ε_i v_i) + d \sum_θ x_θ, \quad x_θ \le u_{i(θ)} + v_{i(θ)}, \quad
-        u_{i+1} \le u_i, \; v_i \le v_{i+1}, \quad \sum_p w_p z_p \ge n
+    .. math:: s \min(2a + b, a + 2b) + d N(a, b)
 
-    with the steps δ to the place i from the one before and ε from the one behind; u and v say that the camera goes so
-    far counter-clockwise and clockwise. Views that are passed need not be taken.
+    with the fewest views N among those passed, which one integer programme gives; views that are passed need not be
+    taken. A shorter stretch needs no fewer views, so that one programme bounds the tours of every stretch within its
+    own: the stretch of the least bound is widened as far as it could still be better than the best tour known, until
+    no bound is below that.
 
     Returns:
-        The views in the order of the tour, its seconds and their bound; each of the two programmes may take half of
-        `time_limit`, seconds.
+        The views in the order of the tour, its seconds and their bound, which is lower than those if the `time_limit`,
+        seconds, was too short.
 
     Raises:
         DependencyError: SciPy is older than 1.9.
     """
-    if problem.reachable < points:
+    end = time.monotonic() + time_limit
+    fewest = least_views(problem, points, time_limit=time_limit)
+    if fewest is None:
         return None
-    views, classes = problem.visible.shape
+
+    def tour(rows: IntArray) -> Cheapest:
+        order, radians = shortest_tour(offset[problem.candidates[rows]])
+        return Cheapest(tuple(rows[order].tolist()), seconds_per_radian * radians + dwell * len(rows), 0.0)
+
+    greedy = greedy_tour(problem, offset, seconds_per_radian, dwell, points)
+    best = min((tour(np.array(views, dtype=int)) for views in (fewest.views, greedy.views)), key=lambda t: t.cost)
     place, at = np.unique(offset[problem.candidates], return_inverse=True)
-    visible = np.concatenate([problem.visible, np.zeros((2 * len(place), classes), dtype=bool)])
-    enough = np.concatenate([np.zeros(len(visible)), problem.weights.astype(float)])
-    found, bounds = [greedy_tour(problem, offset, seconds_per_radian, dwell, points)], []
-    for times_u, times_v in ((2.0, 1.0), (1.0, 2.0)):
-        drive = seconds_per_radian * np.concatenate(
-            [times_u * np.diff(place, prepend=0.0), times_v * np.diff(place, append=TWO_PI)]
-        )
-        unused = np.concatenate([(place > math.pi) & (times_u > times_v), (place < math.pi) & (times_v > times_u)])
-        order = _tour_order(problem.visible, at, unused)
-        chosen, lowest = cover_programme(
-            "the optimum", visible, np.concatenate([np.full(views, dwell), drive, np.zeros(classes)]),
-            (enough, points, np.inf), order, time_limit=0.5 * time_limit, mip_rel_gap=0.0,
-        )
-        bounds.append(max(0.0, lowest or 0.0))
-        if chosen is not None:
-            taken = np.array([view for view in chosen if view < views])
-            ordered, radians = shortest_tour(offset[problem.candidates[taken]])
-            route = tuple(int(view) for view in taken[ordered])
-            found.append(Cheapest(route, seconds_per_radian * radians + dwell * len(route), 0.0))
-    best = min(found, key=lambda tour: tour.cost)
-    return Cheapest(best.views, best.cost, min(*bounds, best.cost))
+    ahead, behind, radians = _stretches(problem, place, at, points)
+    least = seconds_per_radian * radians + dwell * fewest.bound
+    unsolved = np.ones(len(least), dtype=bool)
+    while time.monotonic() < end:
+        better = unsolved & (least < best.cost - _ROUNDING)
+        if not better.any():
+            break
+        first = int(np.where(better, least, np.inf).argmin())
+        allowance = least[first] - seconds_per_radian * radians[first]  # the dwelling in its bound
+        within = better & (ahead >= ahead[first]) & (behind <= behind[first])
+        within &= seconds_per_radian * radians + allowance < best.cost - _ROUNDING
+        widest = int(np.where(within, radians, -1.0).argmax())
+        rows = np.flatnonzero((at < ahead[widest]) | (at >= behind[widest]))
+        part = CoverageProblem(problem.visible[rows], problem.weights, rows)
+        found = least_views(part, points, time_limit=max(end - time.monotonic(), _SHORTEST))
+        if found is not None:
+            best = min(best, tour(rows[list(found.views)]), key=lambda t: t.cost)
+            inside = (ahead <= ahead[widest]) & (behind >= behind[widest])
+            least[inside] = np.maximum(least, seconds_per_radian * radians + dwell * found.bound)[inside]
+        unsolved[widest] = False
+    return replace(best, bound=float(min(best.cost, least.min(initial=best.cost))))
 
 
-def _tour_order(visible: BoolArray, at: IntArray, unused: BoolArray) -> sparse.csr_matrix:
-    r"""Rows of :func:`least_time` for views at the places `at`, shape (V,), over x, u, v and z.
+def _stretches(
+    problem: CoverageProblem, place: FloatArray, at: IntArray, points: int
+) -> tuple[IntArray, IntArray, FloatArray]:
+    """Stretches of a circle whose views see so many `points`, and how far it is to drive through each, radians.
 
-    Besides those that define u and v: what is driven twice does not go beyond half a turn, for there the other order is
-    shorter (`unused` of u and v, shape (2 I,)); and a point seen from places i to j only is seen only if one end is
-    reached, :math:`z \le u_i + v_j`, which follows for whole numbers but not in the relaxation.
+    They go from the start counter-clockwise through the first places (their number) and clockwise through those from an
+    index on, shape (N,) each; the views are `at` those of the rising offsets `place`.
     """
-    (views, classes), count = visible.shape, len(unused) // 2
-    sees = np.zeros((count, classes), dtype=bool)
-    np.logical_or.at(sees, at, visible)
-    one = sparse.identity(count, format="csr")
-    steps = sparse.eye(count, k=1, format="csr")[:-1] - one[:-1]
-    left, right = sparse.csr_matrix(unused[None, :count]), sparse.csr_matrix(unused[None, count:])
-    from_first, from_last = one[sees.argmax(axis=0)], one[count - 1 - sees[::-1].argmax(axis=0)]
-    return sparse.bmat([
-        [sparse.identity(views), -one[at], -one[at], None],
-        [None, steps, None, None],
-        [None, None, -steps, None],
-        [None, left.astype(float), right.astype(float), None],
-        [None, -from_first, -from_last, sparse.identity(classes)],
-    ]).tocsr()  # fmt: skip
+    sees = np.zeros((len(place), problem.visible.shape[1]), dtype=bool)
+    np.logical_or.at(sees, at, problem.visible)
+    none = np.zeros((1, sees.shape[1]), dtype=bool)
+    up = np.concatenate([none, np.logical_or.accumulate(sees)])
+    down = np.concatenate([np.logical_or.accumulate(sees[::-1])[::-1], none])
+    ahead, behind = np.triu_indices(len(place) + 1)
+    seen = np.array([(first | down) @ problem.weights for first in up])[ahead, behind]
+    left, right = np.concatenate([[0.0], place])[ahead], np.concatenate([TWO_PI - place, [0.0]])[behind]
+    enough = seen >= points
+    return ahead[enough], behind[enough], (left + right + np.minimum(left, right))[enough]
 
 
 def shortest_tour(offset: FloatArray) -> tuple[IntArray, float]:

@@ -29,15 +29,14 @@ def milp_solver(who: str) -> Callable[..., Any]:
 
 
 def cover_programme(
-    who: str, visible: BoolArray, cost: FloatArray, row: tuple[FloatArray, float, float],
-    order: sparse.csr_matrix | None = None, **options: float,
+    who: str, visible: BoolArray, cost: FloatArray, row: tuple[FloatArray, float, float], **options: float
 ) -> tuple[tuple[int, ...] | None, float | None]:
     r"""Choose views, of which a point counts as seen only if one sees it.
 
     .. math:: \min c^T [x; z], \quad z_p \le \sum_{θ\,\text{sees}\,p} x_θ, \quad l \le a^T [x; z] \le u, \quad
-        B [x; z] \le 0, \quad x_θ \in \{0, 1\},\; 0 \le z_p \le 1
+        x_θ \in \{0, 1\},\; 0 \le z_p \le 1
 
-    for views that see points as in `visible`, shape (V, P), `row` (a, l, u) and, if any, `order` B, shape (R, V + P).
+    for views that see points as in `visible`, shape (V, P), and `row` (a, l, u).
 
     Returns:
         Indices of the views, rising, and the proved lower bound of the minimum; None where there is none in time.
@@ -47,12 +46,9 @@ def cover_programme(
     """
     views, points = visible.shape
     seen = sparse.hstack([sparse.csr_matrix(-visible.T.astype(float)), sparse.eye(points)]).tocsr()
-    constraints = [(seen, -np.inf, 0.0), (sparse.csr_matrix(row[0][None]), *row[1:])]
-    if order is not None:
-        constraints.append((order, -np.inf, 0.0))
     found = milp_solver(who)(
         cost, integrality=np.concatenate([np.ones(views), np.zeros(points)]), bounds=(0.0, 1.0),
-        constraints=constraints, options=options,
+        constraints=[(seen, -np.inf, 0.0), (sparse.csr_matrix(row[0][None]), *row[1:])], options=options,
     )
     bound = found.mip_dual_bound
     chosen = None if found.x is None else tuple(np.flatnonzero(found.x[:views] > 0.5).tolist())

@@ -86,13 +86,15 @@ def test_least_time_is_that_of_trying_all_sets_and_orders(world, seconds_per_rad
     if visible.any(axis=0).sum() < points:
         assert found is None
         return
-    assert found.cost == pytest.approx(quickest_by_trying_all(visible, offset, seconds_per_radian, dwell, points))
+    quickest = quickest_by_trying_all(visible, offset, seconds_per_radian, dwell, points)
+    assert found.cost == pytest.approx(quickest, abs=1e-3)
     assert found.proved
     route = problem.candidates[list(found.views)]
     assert visible[route].any(axis=0).sum() >= points
     assert drive(offset[route]) * seconds_per_radian + dwell * len(route) <= found.cost + 1e-9
     greedy = greedy_tour(problem, offset, seconds_per_radian, dwell, points)
     assert found.cost <= greedy.cost + 1e-9
+    assert found.bound <= quickest + 1e-9
     route = problem.candidates[list(greedy.views)]
     assert drive(offset[route]) * seconds_per_radian + dwell * len(route) == pytest.approx(greedy.cost)
 
@@ -173,5 +175,6 @@ def test_without_time_the_greedy_sets_are_left_and_the_bounds_say_so(monkeypatch
     found = least_views(problem, points, time_limit=1.0)
     assert (list(found.views), found.bound, found.proved) == (greedy_views(problem, points), 0, False)
     tour = least_time(problem, offset, 20.0, 2.0, points, time_limit=1.0)
-    assert tour.cost == greedy_tour(problem, offset, 20.0, 2.0, points).cost
-    assert (tour.bound, tour.proved) == (0.0, False)
+    assert tour.cost <= greedy_tour(problem, offset, 20.0, 2.0, points).cost
+    assert 0.0 < tour.bound < tour.cost
+    assert not tour.proved
