@@ -53,12 +53,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--candidates", type=comma_separated(whole_number(1, 100_000)), default="100,360", metavar="N,M",
         help="numbers of candidate views on the circle (default: %(default)s)",
     )
-    instead = parser.add_mutually_exclusive_group()
-    instead.add_argument(
+    parser.add_argument(
         "--poses", type=one_of("view space", ("annulus", "file")), metavar="SPACE",
         help="the fewest views to 95 %% on the circle and among the poses of an annulus or a file, as --set gives it",
     )
-    instead.add_argument("--time", action="store_true", help="the least time to 95 %% on the circle")
+    parser.add_argument(
+        "--time", action="store_true", help="the least time to 95 %% on the circle, with --poses also bounds among those"
+    )
     add_set(parser)
     parser.add_argument(
         "--speed", type=comma_separated(positive_number), default="0.1,0.5,2", metavar="V,W",
@@ -112,12 +113,12 @@ def _results(
     poses = view_space_for(_pose_settings(arguments), scene).candidates if arguments.poses else None
     for count in arguments.candidates:
         circle = view_space_for(ViewSpaceSettings(num_views=count), scene).candidates
-        if poses is None:
+        if arguments.time:
             start, speeds = MotionSettings().initial_view_angle, tuple(arguments.speed)
-            tours = [LeastTimeCase(text, circle, start, speeds, arguments.dwell, limit) for text in objects]
+            tours = [LeastTimeCase(text, circle, start, speeds, arguments.dwell, limit, poses) for text in objects]
             found = _computed(tours, arguments.workers)
-            tables += least_tables(found, f"time_{count}", "seconds", 1, lambda m: m.replace("least", "greedy"))
-        else:
+            tables += least_tables(found, f"time_{count}", "seconds", 1, lambda m: f"{m.partition(',')[0]}, greedy")
+        elif poses is not None:
             sets = [LeastViewsCase(text, circle, poses, limit) for text in objects]
             found = _computed(sets, arguments.workers)
             tables += least_tables(found, f"poses_{count}", "views", 0, lambda _: "circle, greedy")

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -300,29 +300,55 @@ class LeastViewsCase:
 
 @dataclass(frozen=True, eq=False)
 class LeastTimeCase:
-    """What to compute: the quickest tour on the circle from a view angle, at several speeds, in the thesis's scene."""
+    """What to compute: the quickest tour from a view of the circle, at several speeds, in the thesis's scene."""
 
     object: str
     circle: Views
     start: float  #: view angle, radians.
-    speeds: tuple[float, ...]  #: m/s along the circle.
+    speeds: tuple[float, ...]  #: m/s.
     dwell_time: float  #: seconds at each view.
     time_limit: float  #: seconds for each tour.
+    poses: Views | None = None  #: other poses, see :meth:`_among_poses`.
 
     def run(self) -> LeastRow:
         """Compute them, and the tours of the omniscient planner that is greedy by time."""
-        scene = Scene()
         surface, needed = _surface(self.object)
-        offset = wrap_angle(self.circle.view_angle - self.start)
-        problem = reduced_problem(observe(surface.angle, surface.radius, self.circle, scene), offset)
+        distance = Scene().view_distance
         costs: dict[str, Cheapest | None] = {}
         for speed in self.speeds:
-            pace = scene.view_distance / speed
-            least = least_time(problem, offset, pace, self.dwell_time, needed, time_limit=self.time_limit)
-            greedy = None if least is None else greedy_tour(problem, offset, pace, self.dwell_time, needed)
-            costs[f"{speed:g} m/s, greedy"] = greedy and greedy.among(problem.candidates)
-            costs[f"{speed:g} m/s, least"] = least and least.among(problem.candidates)
+            for name, planner in (("greedy", greedy_tour), ("least", self._least)):
+                costs[f"{speed:g} m/s, {name}"] = self._tour(surface, needed, self.circle, distance / speed, planner)
+            if self.poses is not None:
+                costs[f"{speed:g} m/s, poses"] = self._among_poses(surface, needed, self.poses, speed)
         return LeastRow(self.object, len(surface), costs)
+
+    def _among_poses(self, surface: SurfacePoints, needed: int, poses: Views, speed: float) -> Cheapest | None:
+        r"""The best tour on one ring of the poses, :math:`|d - d_{cam}|` away, and a bound of all tours among them.
+
+        A path that keeps out of the object's bound is no shorter than its projection on that disc, so that the tours on
+        the disc bound those of all paths. Time to turn is not counted.
+        """
+        scene, rings = Scene(), list[Cheapest]()
+        for distance in np.unique(poses.distance):
+            ring = np.flatnonzero(poses.distance == distance)
+            if (tour := self._tour(surface, needed, poses.chosen(ring), distance / speed, self._least)) is not None:
+                seconds = tour.cost + abs(float(distance) - scene.view_distance) / speed
+                rings.append(replace(tour.among(ring), cost=seconds))
+        disc = min(scene.radius_max, float(poses.distance.min()))
+        bound = self._tour(surface, needed, poses, disc / speed, self._least) if rings else None
+        return bound and replace(min(rings, key=lambda tour: tour.cost), bound=bound.bound)
+
+    def _tour(
+        self, surface: SurfacePoints, needed: int, views: Views, pace: float, planner: Callable[..., Cheapest | None]
+    ) -> Cheapest | None:
+        """Tour of one planner on a circle at a pace in seconds per radian; None if its views do not see enough."""
+        offset = wrap_angle(views.view_angle - self.start)
+        problem = reduced_problem(observe(surface.angle, surface.radius, views, Scene()), offset)
+        found = None if problem.reachable < needed else planner(problem, offset, pace, self.dwell_time, needed)
+        return found and found.among(problem.candidates)
+
+    def _least(self, *problem: Any) -> Cheapest | None:
+        return least_time(*problem, time_limit=self.time_limit)
 
 
 def _surface(text: str) -> tuple[SurfacePoints, int]:
