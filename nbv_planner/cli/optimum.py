@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the fewest views to 95 %% on the circle and among the poses of an annulus or a file, as --set gives it",
     )
     parser.add_argument(
-        "--time", action="store_true", help="the least time to 95 %% on the circle, with --poses also bounds among those"
+        "--time", action="store_true", help="the least time to 95 %% on the circle, and bounds among --poses"
     )
     add_set(parser)
     parser.add_argument(
