@@ -117,11 +117,11 @@ def _results(
             start, speeds = MotionSettings().initial_view_angle, tuple(arguments.speed)
             tours = [LeastTimeCase(text, circle, start, speeds, arguments.dwell, limit, poses) for text in objects]
             found = _computed(tours, arguments.workers)
-            tables += least_tables(found, f"time_{count}", "seconds", 1, lambda m: f"{m.partition(',')[0]}, greedy")
+            tables += least_tables(found, f"time_{count}", "seconds", 1, "sweep")
         elif poses is not None:
             sets = [LeastViewsCase(text, circle, poses, limit) for text in objects]
             found = _computed(sets, arguments.workers)
-            tables += least_tables(found, f"poses_{count}", "views", 0, lambda _: "circle, greedy")
+            tables += least_tables(found, f"poses_{count}", "views", 0, "circle, greedy")
         rows += found
     return rows, "\n\n".join(table.to_markdown().strip() for table in tables), tables
 

@@ -24,6 +24,7 @@ from nbv_planner.experiments.optimum_problem import (
     Cheapest,
     CoverageProblem,
     Optimum,
+    best_sweep,
     greedy_tour,
     greedy_views,
     least_time,
@@ -311,12 +312,12 @@ class LeastTimeCase:
     poses: Views | None = None  #: other poses, see :meth:`_among_poses`.
 
     def run(self) -> LeastRow:
-        """Compute them, and the tours of the omniscient planner that is greedy by time."""
+        """Compute them, the best sweeps in hindsight, and the tours of an omniscient planner that is greedy by time."""
         surface, needed = _surface(self.object)
         distance = Scene().view_distance
         costs: dict[str, Cheapest | None] = {}
         for speed in self.speeds:
-            for name, planner in (("greedy", greedy_tour), ("least", self._least)):
+            for name, planner in (("sweep", best_sweep), ("greedy", greedy_tour), ("least", self._least)):
                 costs[f"{speed:g} m/s, {name}"] = self._tour(surface, needed, self.circle, distance / speed, planner)
             if self.poses is not None:
                 costs[f"{speed:g} m/s, poses"] = self._among_poses(surface, needed, self.poses, speed)
@@ -357,20 +358,26 @@ def _surface(text: str) -> tuple[SurfacePoints, int]:
     return points, points_for_95(len(points))
 
 
-def least_tables(
-    rows: Sequence[LeastRow], name: str, unit: str, digits: int, reference: Callable[[str], str]
-) -> list[Table]:
-    """The mean of each method over the objects, and the objects; `reference` gives the method to compare one with.
+def least_tables(rows: Sequence[LeastRow], name: str, unit: str, digits: int, reference: str) -> list[Table]:
+    """The mean of each method over the objects, and the objects.
 
-    The intervals take the objects for a sample of their kind, see :func:`object_interval`.
+    The `reference` is the method to compare with, or that method at the same speed. The intervals take the objects for
+    a sample of their kind, see :func:`object_interval`.
     """
     methods = list(rows[0].costs)
 
-    def mean(values: Callable[[LeastRow], float | None]) -> Cell:
-        return object_interval({(row.object, 0): value for row in rows if (value := values(row)) is not None})
+    def percents(method: str) -> list[float | None]:
+        other = reference if reference in methods else f"{method.partition(',')[0]}, {reference}"
+        return [row.percent(method, other) for row in rows]
+
+    def mean(values: Sequence[float | None]) -> Cell:
+        return object_interval({(number, 0): value for number, value in enumerate(values) if value is not None})
 
     def cost(method: str) -> Callable[[LeastRow], float | None]:
         return lambda row: None if (own := row.costs[method]) is None else float(own.cost)
+
+    def bounds(method: str) -> list[float | None]:
+        return [float(own.bound) if (own := row.costs[method]) is not None and own.bound else None for row in rows]
 
     def proved(method: str) -> int | None:
         found = [own for row in rows if (own := row.costs[method]) is not None]
@@ -378,14 +385,13 @@ def least_tables(
 
     means: list[tuple[Column, Callable[[str], Cell]]] = [
         (Column("method", "method"), lambda m: m),
-        (Column(unit, f"{unit} to 95 %", 2, interval=True), lambda m: mean(cost(m))),
-        (Column("percent", "% of greedy", 1, interval=True), lambda m: mean(lambda row: row.percent(m, reference(m)))),
-        (Column("least_percent", "least %", 1),
-         lambda m: min((p for row in rows if (p := row.percent(m, reference(m))) is not None), default=None)),
+        (Column(unit, f"{unit} to 95 %", 2, interval=True), lambda m: mean([cost(m)(row) for row in rows])),
+        (Column("percent", f"% of {reference}", 1, interval=True), lambda m: mean(percents(m))),
+        (Column("greatest_percent", "greatest %", 1),
+         lambda m: max((percent for percent in percents(m) if percent is not None), default=None)),
         (Column("objects", "objects"), lambda m: sum(row.costs[m] is not None for row in rows)),
         (Column("proved", "proved"), proved),
-        (Column("bound", "proved bound", 2, interval=True),
-         lambda m: mean(lambda row: None if (own := row.costs[m]) is None or not own.bound else float(own.bound))),
+        (Column("bound", "proved bound", 2, interval=True), lambda m: mean(bounds(m))),
     ]  # fmt: skip
     single: list[tuple[Column, Callable[[LeastRow], Cell]]] = [
         (Column("object", "object"), lambda row: row.object),

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from nbv_planner.episode.records import FULL_ENOUGH, views_to
 from nbv_planner.errors import ResultsError, reason
-from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray
+from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, angle_difference
 from nbv_planner.planning.integer_programme import cover_programme
 
 IntArray = NDArray[np.int64]
@@ -291,6 +291,29 @@ def greedy_tour(
         taken.append(best)
         here, seconds = float(offset[problem.candidates[best]]), seconds + float(cost[best])
     return Cheapest(tuple(taken), seconds, 0.0)
+
+
+def best_sweep(
+    problem: CoverageProblem, offset: FloatArray, seconds_per_radian: float, dwell: float, points: int
+) -> Cheapest | None:
+    """The quickest sweep of one counter-clockwise turn in equal steps, their number chosen in hindsight.
+
+    It begins at the view nearest to the start; each further view is the one nearest to its step. None if no sweep sees
+    so many `points`. Arguments as in :func:`least_time`; the bound is 0.
+    """
+    place = offset[problem.candidates]
+    first = place[np.minimum(place, TWO_PI - place).argmin()]
+    sweeps = []
+    for steps in range(1, len(place) + 1):
+        goals = first + np.arange(steps) * (TWO_PI / steps)
+        views = np.abs(angle_difference(place[:, None], goals)).argmin(axis=0)
+        enough = np.logical_or.accumulate(problem.visible[views]) @ problem.weights >= points
+        if enough.any():
+            views = views[: int(enough.argmax()) + 1]
+            radians = np.abs(angle_difference(place[views], np.concatenate([[0.0], place[views[:-1]]]))).sum()
+            seconds = seconds_per_radian * float(radians) + dwell * len(views)
+            sweeps.append(Cheapest(tuple(views.tolist()), seconds, 0.0))
+    return min(sweeps, key=lambda sweep: sweep.cost, default=None)
 
 
 @dataclass(frozen=True)

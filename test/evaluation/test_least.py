@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nbv_planner.experiments.optimum_problem import (
+    best_sweep,
     greedy_tour,
     greedy_views,
     least_time,
@@ -144,6 +145,7 @@ def test_no_sweep_is_quicker_and_more_speed_takes_no_more_time():
         found = least_time(reduced_problem(visible, offset), offset, 10.0 / speed, 2.0, points, time_limit=30.0)
         assert found.proved
         seconds.append(found.cost)
+        quickest = math.inf
         for step in range(1, 16):
             for direction in (1, -1):
                 sweep = [(direction * number * step) % 30 for number in range(31)]
@@ -151,6 +153,14 @@ def test_no_sweep_is_quicker_and_more_speed_takes_no_more_time():
                 if needed is not None:
                     taken = drive(offset[sweep[:needed]]) * 10.0 / speed + 2.0 * needed
                     assert found.cost <= taken + 1e-6
+                    one_turn = direction == 1 and 30 % step == 0 and needed <= 30 // step
+                    quickest = min(quickest, taken) if one_turn else quickest
+        chosen = best_sweep(plain_problem(visible), offset, 10.0 / speed, 2.0, points)
+        # Among its numbers of steps are those that divide 30.
+        assert found.cost <= chosen.cost + 1e-6
+        assert chosen.cost <= quickest + 1e-6
+        assert visible[list(chosen.views)].any(axis=0).sum() >= points
+        assert drive(offset[list(chosen.views)]) * 10.0 / speed + 2.0 * len(chosen.views) == pytest.approx(chosen.cost)
     assert seconds == sorted(seconds, reverse=True)
 
 
