@@ -57,6 +57,21 @@ def test_figures_in_the_documentation_are_those_of_the_command(tmp_path, monkeyp
         assert set(rows) <= set(documented.splitlines())
 
 
+@needs_milp
+@pytest.mark.parametrize(
+    ("options", "section"), [(["--poses", "annulus"], "## Free poses"), (["--time"], "## Least time")]
+)
+def test_poses_and_times_in_the_documentation_are_those_of_the_command(tmp_path, monkeypatch, capsys, options, section):
+    written = (Path(__file__).parents[2] / "docs" / "results" / "optimum.md").read_text(encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    objects = ["square:width=6", "polygon:star"]
+    assert main(["optimum", "--objects", *objects, "--workers", "1", "--candidates", "100", *options]) == 0
+    said = capsys.readouterr().out.splitlines()
+    rows = [line for line in said if line.startswith(tuple(f"| {name} |" for name in objects))]
+    assert len(rows) == 2
+    assert set(rows) <= set(written.split(section)[1].splitlines())
+
+
 def halves(text):
     """The tables for 100 and for 360 candidates."""
     first, second = text.split("### 100 candidate views")[1].split("### 360 candidate views")
