@@ -128,10 +128,6 @@ class NbvPlannerParameters(Settings):
     run_info_nodes: str = setting(
         "depth_camera,surface_mapper", "Nodes whose parameters run_info shows, comma-separated."
     )
-    noise_std: float = setting(
-        0.2, "Standard deviation of a range measurement, as surface_mapper has it: completeness_tau follows from it.",
-        unit="m", ge=0.0, scale="view_distance",
-    )
     preflight: str = setting(
         "refuse", "What ~/start does if its checks fail: refuse, warn (start all the same), or off (no check).",
         choices=("refuse", "warn", "off"), read_only=False,

@@ -17,6 +17,7 @@ from nbv_planner.errors import InputRejectedError
 from nbv_planner.mapping.matching import ArrivalSettings, MatchingSettings, PoseTrack
 from nbv_planner.mapping.object_search import SearchSettings
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
+from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.session import SessionSettings
 from nbv_planner.planning.view_space import CircleViewSpace, ViewSpaceSettings
 from nbv_planner.settings import from_mapping
@@ -245,7 +246,7 @@ def rows_of(system: System, parameters: RunParameters) -> list[Row]:
         rows += [frame_row(topic, [one[2] for one in heard], frame)] if heard else []
         rows += [age_row(topic, [one[1] for one in heard], session)] if heard else []
     if all(given.values()):
-        rows.append(noise_row(measurement.noise_std, settings(NbvPlannerParameters).noise_std))
+        rows.append(noise_row(measurement.noise_std, settings(PlannerSettings).noise_std))
     stood = [pose for _, _, _, pose in system.poses]
     rows += pose_rows(stood, scene, settings(ViewSpaceSettings), arrival, known=known)
     if system.scans and system.poses:

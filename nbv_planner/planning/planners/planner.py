@@ -115,6 +115,26 @@ def named_choice(given: Mapping[str, str], planner: str) -> dict[str, str]:
 _LEAST_PROMISE = 1.0
 
 
+# Objectives that can leave out what is seen with too much noise.
+_COUNT_NOISE = (EXPECTED, Uncertainty.info.id)
+
+
+def _within_noise(scene: Scene, settings: PlannerSettings) -> Scene:
+    """The scene with the range up to which a look head-on fixes the surface.
+
+    Raises:
+        SettingError: there is none.
+    """
+    if not settings.seen_std:
+        return scene
+    ranges = np.linspace(scene.range_min, scene.range_max, 1001)
+    fixing = scene.sensor.range_std(settings.noise, ranges, np.zeros(len(ranges))) <= settings.seen_std
+    last = int(np.argmin(fixing)) - 1 if not fixing.all() else len(ranges) - 1
+    if last < 1:
+        raise SettingError(f"seen_std: {settings.seen_std:g} m is less than the noise at any range")
+    return dataclasses.replace(scene, range_max=float(ranges[last]))
+
+
 @dataclass(frozen=True, eq=False)
 class Decision:
     """A next best view, and why."""
@@ -188,10 +208,12 @@ class Planner(ABC):
         number = len(views.candidates)
         if settings.first_candidate >= number:
             raise SettingError(f"first_candidate: {settings.first_candidate} must be < {number} (num_views)")
+        if settings.seen_std and objective.info.id not in _COUNT_NOISE:
+            raise SettingError(f"seen_std: objective {objective.info.id} takes no account of noise; must be 0")
         if objective.info.needs_circle:
             views.check_circle(f"objective {objective.info.id}", scene.view_distance)
         self._objective = objective
-        self._scene = scene
+        self._scene = _within_noise(scene, settings) if objective.info.id == Uncertainty.info.id else scene
         self.settings = settings  #: criteria besides the objective.
         self.views = views  #: candidate views.
         #: regret ledger of earlier rounds, None if its decisions do not depend on them.
