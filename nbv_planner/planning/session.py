@@ -253,6 +253,7 @@ class PlanningSession(EpisodeMemory):
         Returns the present target if it is to be sent again, after `goal_timeout`, or the home view; else None.
         """
         self._judge_arrival()
+        self._judge_goal()
         state = self.state
         if state in (State.WAITING, State.MEASURING):
             self._waiting_since = now if self._waiting_since is None else self._waiting_since
@@ -285,6 +286,7 @@ class PlanningSession(EpisodeMemory):
         if inputs.belief is None:
             raise ValueError("no surface received yet")
         current = View.of(inputs.pose) if inputs.pose else None
+        self.planner.believe(inputs.belief, current)
         return Question(
             self.planner.snapshot(), inputs.belief, inputs.belief_stamp, current, tuple(self.visited), now,
             self._episode,
@@ -321,6 +323,8 @@ class PlanningSession(EpisodeMemory):
         excluded = planner.views.excluded(question.now * 1e-9, question.visited, planner.settings.revisit_radius)
         figures = {name: float(number) for name, number in excluded_numbers(excluded).items()}
         detail = f"no candidate view may be chosen: {excluded_words(excluded)}"
+        if blamed := planner.views.blame():
+            detail += f"; {blamed}"
         if self.last_miss is not None:
             figures |= self.last_miss.figures()
             detail += f"; {self.unreached_views} goals given up, the last one {self.last_miss}"
@@ -342,6 +346,26 @@ class PlanningSession(EpisodeMemory):
             raise ValueError("no goal is under way")
         self._end_home("the return home was skipped")
         return "skipped the return home"
+
+    def _judge_goal(self) -> None:
+        """Withdraw the goal that the camera is going to if belief or ground have changed so that it must not go there.
+
+        A camera that has arrived stays for its view.
+        """
+        belief, pose = self.inputs.belief, self.inputs.pose
+        if self.goal is None or self._arrived or belief is None:
+            return
+        if not self.planner.believe(belief, None if pose is None else View.of(pose)):
+            return
+        view = self.goal.decision.view
+        (reasons,) = self.planner.views.off_ground(Views.of([view]))
+        if reasons:
+            self.withdrawn_views += 1
+            self.withdrawal = (
+                f"withdrew the view at x {view.pose.x:.4g} m, y {view.pose.y:.4g} m: it is now "
+                f"{excluded_words(np.array([reasons]))[2:]}"
+            )
+            self._drop_goal()
 
     def _drop_goal(self) -> None:
         """Clear the goal."""
@@ -455,7 +479,7 @@ class PlanningSession(EpisodeMemory):
         pose = self.inputs.pose
         if pose is None:
             return math.nan
-        return float(self.planner.views.travel(View.of(pose), Views.of([goal.decision.view]))[0])
+        return float(self.planner.views.drive(View.of(pose), Views.of([goal.decision.view]))[0])
 
     @property
     def travelled(self) -> float:
