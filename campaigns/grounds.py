@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
 from nbv_planner.geometry import TWO_PI, FloatArray
-from nbv_planner.world.ground.grid_ground import ground_of
+from nbv_planner.world.ground.grid_ground import GridGround, ground_of
 from nbv_planner.world.ground.occupancy_map import OccupancyMap
 from nbv_planner.world.ground.zones import Ground, GroundSettings, path_length
 
@@ -170,7 +171,7 @@ def judged(case: Case, rng: np.random.Generator) -> Outcome:
     free = zones == 0
     outcome.goals, outcome.barred = int(free.sum()), int((~free).sum())
     faults = _too_near(truth, "goal", x[free], y[free])
-    side = 0.05 if case.map is None and not case.settings.no_go_polygons else math.sqrt(8.0) * _side(ground)
+    side = 0.05 if not isinstance(ground, GridGround) else math.sqrt(8.0) * ground.map.resolution
     step = TWO_PI / len(case.upper)
     # The outline is a step wider than the belief, and its chords bulge.
     generous = side + (1.0 / math.cos(0.5 * step) - 1.0) * 9.0 + 1e-6
@@ -191,10 +192,6 @@ def judged(case: Case, rng: np.random.Generator) -> Outcome:
     return outcome
 
 
-def _side(ground: Ground) -> float:
-    return float(getattr(ground, "map").resolution)  # noqa: B009: a ground of cells has one
-
-
 def _too_near(truth: Truth, what: str, x: FloatArray, y: FloatArray) -> list[str]:
     return [
         f"{what} at {x[i]:.4f}, {y[i]:.4f} is {-value[i]:.2g} m too near to the {name}"
@@ -209,9 +206,9 @@ def _bad_path(
         return [f"no path to {goal}, which is reachable"]
     out = ground.way_out(case.start)
     inside = path[1:] if out != case.start else path  # the way out of a zone is in it
-    side = _side(ground) if hasattr(ground, "map") else 0.3
+    side = ground.map.resolution if isinstance(ground, GridGround) else 0.3
     places = [
-        a + (b - a) * part for a, b in zip(inside[:-1], inside[1:], strict=True)
+        a + (b - a) * part for a, b in pairwise(inside)
         for part in np.linspace(0.0, 1.0, int(_PER_CELL * math.dist(a, b) / side) + 2)[:, None]
     ]
     faults = _too_near(truth, "path", *np.concatenate(places).reshape(-1, 2).T) if places else []

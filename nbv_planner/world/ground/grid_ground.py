@@ -16,7 +16,16 @@ from scipy.sparse.csgraph import dijkstra
 
 from nbv_planner.geometry import BoolArray, FloatArray, IntArray
 from nbv_planner.world.ground.occupancy_map import UNKNOWN, OccupancyMap, load_map
-from nbv_planner.world.ground.zones import ZONE_WORDS, Ground, GroundSettings, OpenGround, Outline, Zone, ZoneArray, on_edges
+from nbv_planner.world.ground.zones import (
+    ZONE_WORDS,
+    Ground,
+    GroundSettings,
+    OpenGround,
+    Outline,
+    Zone,
+    ZoneArray,
+    on_edges,
+)
 
 # Nodes between which paths are looked for, and cells of a ground without a map.
 _MOST_NODES, _BLANK_SIDE = 40_000, 400
