@@ -16,7 +16,7 @@ from nbv_planner.world.ground.zones import Ground, GroundSettings, path_length
 # Rounding, metres.
 _SLACK = 1e-7
 # Places on a path per cell.
-_PER_CELL = 8
+_PER_CELL = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +54,7 @@ def random_case(rng: np.random.Generator) -> Case:
     )
     angle = rng.uniform(0.0, TWO_PI)
     start = 11.0 * math.cos(angle), 11.0 * math.sin(angle)
-    return Case(settings, _random_map(rng) if rng.random() < 0.8 else None, _random_upper(rng), start)
+    return Case(settings, _random_map(rng) if rng.random() < 0.95 else None, _random_upper(rng), start)
 
 
 def _random_map(rng: np.random.Generator) -> OccupancyMap:

@@ -27,6 +27,7 @@ from nbv_planner.planning.shapes.sampler import PriorSettings
 from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.planning.view_space import ViewSpaceSettings
 from nbv_planner.settings import Settings, check_settings, from_mapping, setting, settings_of
+from nbv_planner.world.ground.zones import GroundSettings
 from nbv_planner.world.pose import PoseSettings, TurntableSettings
 from nbv_planner.world.scale import at_found, rescaled, scaled
 from nbv_planner.world.scan_making import ScanMakerSettings
@@ -141,8 +142,8 @@ class NbvPlannerParameters(Settings):
 
 NODE_SETTINGS: dict[str, tuple[type, ...]] = {
     "depth_camera": (
-        Scene, CommonParameters, SavingSettings, SensorSettings, MotionSettings, WorldSettings, DepthCameraParameters,
-        StateFile,
+        Scene, CommonParameters, SavingSettings, SensorSettings, MotionSettings, WorldSettings, GroundSettings,
+        DepthCameraParameters, StateFile,
     ),
     "surface_mapper": (
         Scene, SearchSettings, CommonParameters, SavingSettings, KernelSettings, MapperSettings, MeasurementSettings,
@@ -150,8 +151,8 @@ NODE_SETTINGS: dict[str, tuple[type, ...]] = {
         MapFile,
     ),
     "nbv_planner": (
-        Scene, CommonParameters, SavingSettings, PlannerSettings, ViewSpaceSettings, TerminationSettings,
-        PoseSettings, ArrivalSettings, SessionSettings, NbvPlannerParameters, StateFile,
+        Scene, CommonParameters, SavingSettings, PlannerSettings, ViewSpaceSettings, GroundSettings,
+        TerminationSettings, PoseSettings, ArrivalSettings, SessionSettings, NbvPlannerParameters, StateFile,
     ),
 }
 """Settings classes that each node declares as parameters."""
@@ -204,6 +205,7 @@ class EpisodeConfig:
     checks: CheckSettings = field(default_factory=CheckSettings)
     planner: PlannerSettings = field(default_factory=PlannerSettings)
     views: ViewSpaceSettings = field(default_factory=ViewSpaceSettings)
+    ground: GroundSettings = field(default_factory=GroundSettings)
     termination: TerminationSettings = field(default_factory=TerminationSettings)
     thesis_tie_tolerance: float = setting(
         0.0, "Replaces tie_tolerance in the thesis protocol. With 0 the plain maximum decides among candidates that "

@@ -24,6 +24,7 @@ from nbv_planner.planning.termination import (
 )
 from nbv_planner.planning.view_space import ExclusionArray, excluded_numbers, excluded_words
 from nbv_planner.settings import Settings, setting
+from nbv_planner.world.ground.zones import Ground
 from nbv_planner.world.pose import View, Views
 
 # Terminations after which the camera stays where it is.
@@ -136,6 +137,7 @@ class PlanningSession(EpisodeMemory):
         self, planner: Planner, monitor: TerminationMonitor, arrival: ArrivalSettings, settings: SessionSettings
     ) -> None:
         super().__init__(planner, monitor)
+        self._judged: tuple[SurfaceBelief, Ground | None] | None = None
         self._arrival, self._track = arrival, PoseTrack(REMEMBERED, 0, 0)
         self.settings = settings  #: its timeouts and retries.
         self.reset()
@@ -355,7 +357,9 @@ class PlanningSession(EpisodeMemory):
         belief, pose = self.inputs.belief, self.inputs.pose
         if self.goal is None or self._arrived or belief is None:
             return
-        if not self.planner.believe(belief, None if pose is None else View.of(pose)):
+        self.planner.believe(belief, None if pose is None else View.of(pose))
+        judged, self._judged = self._judged, (belief, self.planner.views.ground)
+        if judged is not None and all(one is other for one, other in zip(judged, self._judged, strict=True)):
             return
         view = self.goal.decision.view
         (reasons,) = self.planner.views.off_ground(Views.of([view]))

@@ -20,7 +20,8 @@ from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, angle_difference
 from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.mapping.matching import ArrivalSettings
 from nbv_planner.settings import Settings, setting
-from nbv_planner.world.ground.zones import ZONE_WORDS, Ground
+from nbv_planner.world.ground.grid_ground import ground_of
+from nbv_planner.world.ground.zones import ZONE_WORDS, Ground, GroundSettings
 from nbv_planner.world.pose import CameraPose, View, Views
 from nbv_planner.world.scene import FoundScene, Scene
 
@@ -210,19 +211,14 @@ class ViewSpace(ABC):
             for leg, (start, end) in zip(legs, pairwise(views), strict=True)
         )
 
-    def believe(self, belief: SurfaceBelief, stands: View | None, most: float) -> bool:
-        """Keep off what the object may occupy, `most` metres at most, and go on from where the camera stands.
-
-        Returns whether belief or ground have changed since the last time.
-        """
+    def believe(self, belief: SurfaceBelief, stands: View | None, most: float) -> None:
+        """Keep off what the object may occupy, `most` metres at most, and go on from where the camera stands."""
         if self.ground is None:
-            return False
+            return
         self._stands, before = stands, self._believed
-        if before is not None and before[0] is belief and before[1] is self.ground:
-            return False
-        self.ground = self.ground.with_object(belief.angle, belief.upper, most)
-        self._believed = belief, self.ground
-        return True
+        if before is None or before[0] is not belief or before[1] is not self.ground:
+            self.ground = self.ground.with_object(belief.angle, belief.upper, most)
+            self._believed = belief, self.ground
 
     def off_ground(self, views: Views) -> ExclusionArray:
         """Why the camera cannot go to any `views` on the ground, shape (V,)."""
@@ -582,6 +578,17 @@ def view_space_for(settings: ViewSpaceSettings, scene: Scene) -> ViewSpace:
     if settings.view_space == "annulus":
         return FreeViewSpace.annulus(settings, scene)
     return FreeViewSpace.listed(settings, scene)
+
+
+def put_on_ground(views: ViewSpace, settings: GroundSettings, centre: tuple[float, float] = (0.0, 0.0)) -> None:
+    """Let a view space about a `centre`, metres, use the ground of the settings; the circle only if there is any.
+
+    Raises:
+        ConfigFileError: the map cannot be read.
+    """
+    if settings.given or not isinstance(views, CircleViewSpace):
+        reach = float(views.candidates.distance.max()) + math.hypot(*centre)
+        views.ground = ground_of(settings, reach).seen_from(*centre)
 
 
 class FoundViewSpace(CircleViewSpace):

@@ -205,9 +205,9 @@ class Planner(ABC):
         twin.views = copy.copy(self.views)
         return twin
 
-    def believe(self, belief: SurfaceBelief, stands: View | None) -> bool:
-        """Let the ground hold what the object may occupy; see :meth:`ViewSpace.believe`."""
-        return self.views.believe(belief, stands, self._scene.radius_max)
+    def believe(self, belief: SurfaceBelief, stands: View | None) -> None:
+        """Let the ground hold what the object may occupy, and the camera stand somewhere, None if not known."""
+        self.views.believe(belief, stands, self._scene.radius_max)
 
     @abstractmethod
     def _rank(self, situation: Situation) -> FloatArray:

@@ -296,7 +296,7 @@ class OpenGround(Ground):
         apart = np.abs(angle_difference(angle, own))
         first, second = max(float(here), disc), np.maximum(away, disc)
         turn = apart - _tangent_angle(disc, np.array(first)) - _tangent_angle(disc, second)
-        tangents = math.sqrt(first**2 - disc**2) + np.sqrt(second**2 - disc**2)
+        tangents = sum(np.sqrt(np.maximum(far**2 - disc**2, 0.0)) for far in (first, second))
         straight = np.sqrt(np.maximum(first**2 + second**2 - 2.0 * first * second * np.cos(apart), 0.0))
         radial = first - here + second - away
         length = np.where(turn > 0.0, tangents + disc * turn, straight) + radial
