@@ -81,6 +81,9 @@ def scan_to_measurements(
     `outside_bounds` and `inside_bounds` (radius above or below the bounds by more than `radius_margin`),
     `background`, and `no_return` (`+inf`) where a miss of the sensor tells nothing; else a miss is no drop.
 
+    A beam that has passed the object and ends outside of the bounds behind it, on a wall, is free up to there if it is
+    one of three neighbours that have: one alone is an outlier. One that ends before the object tells nothing.
+
     Args:
         scan: what the sensor returned.
         pose: where it stood.
@@ -108,6 +111,8 @@ def scan_to_measurements(
     angle, radius = cartesian_to_polar(*pose.to_world(bearings, ranges[kept]))
     tilt = angle_difference(pose.yaw + bearings, angle)
     reasons["outside_bounds"] = radius > scene.radius_max + margin
+    passed = miss | beside
+    passed[kept] |= reasons["outside_bounds"] & (np.cos(tilt) > 0.0)
     reasons["inside_bounds"] = radius < scene.radius_min - margin
     inside = ~(reasons["outside_bounds"] | reasons["inside_bounds"])
     dropped = {reason: int(mask.sum()) for reason, mask in reasons.items()}
@@ -122,11 +127,19 @@ def scan_to_measurements(
         ),
         misses=scan.bearings[miss],
         free=_free_rays(
-            pose, scan.bearings, np.where(miss, high, ranges), miss | beside, _at(kept[inside], ranges),
+            pose, scan.bearings, np.where(miss, high, ranges), miss | beside | _in_threes(passed),
+            _at(kept[inside], ranges),
             lambda chosen, length: noise_factor * sensor.range_std(settings.noise, length, incidence[chosen]),
         ),
         dropped={reason: number for reason, number in dropped.items() if number},
     )
+
+
+def _in_threes(passed: BoolArray) -> BoolArray:
+    """Which beams have passed the object as one of three neighbours that have; beside the scan all have."""
+    around = np.concatenate([[True, True], passed, [True, True]])
+    three = around[:-2] & around[1:-1] & around[2:]
+    return np.asarray(three[:-2] | three[1:-1] | three[2:])
 
 
 def _at(index: NDArray[np.intp], like: FloatArray) -> BoolArray:

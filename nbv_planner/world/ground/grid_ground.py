@@ -110,7 +110,7 @@ def _filled(x: FloatArray, y: FloatArray, column: FloatArray, row: FloatArray) -
 
 @dataclass(frozen=True, eq=False)
 class GridGround(Ground):
-    """A ground in cells; a cell that touches a zone belongs to it as a whole."""
+    """A ground in cells; one that a polygon or the object comes near to is barred as a whole, with its neighbours."""
 
     settings: GroundSettings
     map: OccupancyMap
@@ -324,7 +324,8 @@ class GridGround(Ground):
             str(number) for number, corners in self.polygons.items()
             if (there & _around(self.map, corners, cells)[row, column]).any()
         ]
-        return f"in polygon {', '.join(within)}" if within else ZONE_WORDS[Zone.POLYGON]
+        several = "s" if len(within) > 1 else ""
+        return f"in polygon{several} {', '.join(within)}" if within else ZONE_WORDS[Zone.POLYGON]
 
     @cached_property
     def _open_sight(self) -> FloatArray:

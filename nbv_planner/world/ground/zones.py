@@ -297,7 +297,7 @@ class OpenGround(Ground):
         first, second = max(float(here), disc), np.maximum(away, disc)
         turn = apart - _tangent_angle(disc, np.array(first)) - _tangent_angle(disc, second)
         tangents = sum(np.sqrt(np.maximum(far**2 - disc**2, 0.0)) for far in (first, second))
-        straight = np.sqrt(np.maximum(first**2 + second**2 - 2.0 * first * second * np.cos(apart), 0.0))
+        straight = np.hypot(first - second, 2.0 * np.sqrt(first * second) * np.sin(0.5 * apart))
         radial = first - here + second - away
         length = np.where(turn > 0.0, tangents + disc * turn, straight) + radial
         return np.where(self.zones(x, y) == 0, length, np.inf)
