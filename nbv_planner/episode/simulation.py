@@ -72,7 +72,7 @@ class Simulation:
         config, scene = self.config, self.config.scene
         thesis = config.protocol == "thesis"
         if thesis and config.ground.given:
-            raise SettingError("map_file, no_go_polygons, robot_radius: the thesis protocol has no robot")
+            raise SettingError("ground_map, no_go_polygons, robot_radius: the thesis protocol has no robot")
         if thesis and (config.search.unknown or config.world != WorldSettings()):
             raise SettingError("scene, object_x, object_y, other_radius: the thesis protocol knows the scene")
         if not thesis:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
+from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.errors import ConfigFileError
+from nbv_planner.mapping.matching import MatchedScan
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
 from nbv_planner.world.ground.zones import GroundSettings, path_length
 from nbv_planner.world.objects import parse_object
@@ -157,3 +160,32 @@ def test_to_a_goal_in_the_object_it_drives_straight():
     path = Drive(ROUND, GroundSettings(), WorldSettings(), 10.0).set_out(View(0.0, 10.0), View(math.pi, 3.0))
     np.testing.assert_allclose(path, [[10.0, 0.0], [-3.0, 0.0]], atol=1e-9)
     assert camera().collides(path, 0.0)
+
+
+def test_beams_that_end_on_an_obstacle_of_the_map_within_the_margin_of_the_bounds_are_not_taken_for_the_object(
+    room, tmp_path
+):
+    """An obstacle at 8.5 m: the returns count up to 9 m, radius_max and its margin."""
+    config = EpisodeConfig(object="ellipse:a=4,b=4", scene=SCENE, sensor=CLEAN)
+    world = room("room:\n- polygon: [[8.3, 0.5], [8.7, 0.5], [8.7, 2], [8.3, 2]]\n")
+    cells = np.zeros((400, 400), dtype=np.uint8)
+    cells[210:240, 366:374] = 100  # the same obstacle
+    cells[160:240, 160:240] = 100  # and the object, as a map has it, too
+    (tmp_path / "map.pgm").write_bytes(b"P5 400 400 255\n" + cells[::-1].tobytes())
+    (tmp_path / "map.yaml").write_text(
+        "image: map.pgm\nresolution: 0.05\norigin: [-10, -10, 0]\nnegate: 0\noccupied_thresh: 0.65\nfree_thresh: 0.2\n"
+        "mode: raw\n", encoding="utf-8",
+    )
+    view = View(0.0, 10.0).pose
+    match = MatchedScan(1, camera(world).scan(view, 1), view, view=1)
+
+    def mapped(**ground):
+        mapping = dataclasses.replace(config, ground=GroundSettings(**ground)).scan_mapping()
+        return mapping.add([match], 0)
+
+    without, known = mapped(), mapped(ground_map=str(tmp_path / "map.yaml"))
+    on_obstacle = without.measurements.radius > 8.0
+    assert on_obstacle.sum() > 3
+    assert (known.measurements.radius < 4.1).all()
+    np.testing.assert_array_equal(known.measurements.radius, without.measurements.radius[~on_obstacle])
+    assert known.dropped["background"] == on_obstacle.sum() + without.dropped.get("background", 0)

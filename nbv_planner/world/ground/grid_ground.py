@@ -41,8 +41,8 @@ def ground_of(settings: GroundSettings, reach: float, map: OccupancyMap | None =
     Raises:
         ConfigFileError: the file of the map cannot be read.
     """
-    if map is None and settings.map_file:
-        map = load_map(settings.map_file)
+    if map is None and settings.ground_map:
+        map = load_map(settings.ground_map)
     polygons = settings.polygons()
     if map is not None:
         return _on_map(settings, map, polygons)
@@ -52,6 +52,31 @@ def ground_of(settings: GroundSettings, reach: float, map: OccupancyMap | None =
     half = 1.2 * farthest + 2.0 * settings.robot_radius
     cells = np.zeros((_BLANK_SIDE, _BLANK_SIDE), np.int8)
     return _on_map(settings, OccupancyMap(cells, 2.0 * half / _BLANK_SIDE, -half, -half), polygons)
+
+
+class KnownObstacles:
+    """What the map says to be occupied outside of the bound of the object: a beam that ends there has met no object."""
+
+    def __init__(self, map: OccupancyMap, settings: GroundSettings, radius_max: float) -> None:
+        """Take the cells that are `radius_max` metres away from the centre, or farther."""
+        rows, columns = np.indices(map.cells.shape)
+        away = np.hypot(*np.moveaxis(map.to_metres(columns + 0.5, rows + 0.5), -1, 0))
+        self._map = map
+        self._away = _apart((map.cells >= settings.occupied_threshold) & (away > radius_max)) * map.resolution
+
+    def hold(self, x: FloatArray, y: FloatArray, within: FloatArray) -> BoolArray:
+        """Whether places lie `within` a distance of an obstacle, all in metres; by cells."""
+        there, column, row = self._map.inside(*self._map.to_cells(x, y))
+        return there & (self._away[row, column] <= within)
+
+
+def known_obstacles(settings: GroundSettings, radius_max: float) -> KnownObstacles | None:
+    """The obstacles in the map of the settings; None without a map.
+
+    Raises:
+        ConfigFileError: the file of the map cannot be read.
+    """
+    return KnownObstacles(load_map(settings.ground_map), settings, radius_max) if settings.ground_map else None
 
 
 def _on_map(

@@ -50,7 +50,7 @@ class GroundSettings(Settings):
         SettingError: a value is out of range, or the text of the polygons is none.
     """
 
-    map_file: str = setting(
+    ground_map: str = setting(
         "", "Map of the ground in object_frame: YAML of a map_server with a PGM image; empty: none.", start_only=True
     )
     robot_radius: float = setting(
@@ -72,7 +72,7 @@ class GroundSettings(Settings):
     @property
     def given(self) -> bool:
         """Whether anything is known about the ground."""
-        return bool(self.map_file or self.no_go_polygons.strip() or self.robot_radius > 0.0)
+        return bool(self.ground_map or self.no_go_polygons.strip() or self.robot_radius > 0.0)
 
     def polygons(self) -> dict[int, FloatArray]:
         """Corners of each polygon by its number, from 1, shape (n, 2), metres."""
