@@ -237,6 +237,10 @@ class ViewSpace(ABC):
         """Where the camera stands, metres; None if that is not known."""
         return None if self._stands is None else (self._stands.pose.x, self._stands.pose.y)
 
+    def standing(self) -> str:
+        """Words for a camera that stands in a zone of the ground; empty if it does not, or nothing is known of that."""
+        return "" if self.ground is None or self._start is None else self.ground.standing(self._start)
+
     def blame(self) -> str:
         """Which zones of the ground keep the camera from the candidates, in words; empty if none does."""
         if self.ground is None or not self.off_ground(self.candidates).any():

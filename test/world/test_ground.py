@@ -227,6 +227,8 @@ def test_obstacles_hide_what_is_behind_them_and_the_object_hides_itself_nothing(
     expected = [[3.9, math.inf, 3.9 * math.sqrt(2.0)], [14.0, math.inf, 14.0 / math.cos(0.5)]]
     np.testing.assert_allclose(found, expected, atol=0.12)
     assert np.isinf(ground_of(GroundSettings(), 10.0).sight(x, y, direction)).all()
+    contour = np.array([0.0, math.pi]), np.array([0.8, 0.8])
+    assert ground.hidden(x, y, *contour).tolist() == [[True, True], [False, False]]
 
 
 def test_an_outline_holds_the_radius_between_its_angles_and_is_not_much_wider():

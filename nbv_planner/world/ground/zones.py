@@ -199,6 +199,12 @@ class Ground(ABC):
         """
         return np.full(direction.shape, np.inf)
 
+    def hidden(self, x: FloatArray, y: FloatArray, angle: FloatArray, radius: FloatArray) -> BoolArray:
+        """Which points of a contour, polar angles and radii (m,), lie behind an obstacle as seen from places, (n, m)."""
+        across, along = polar_to_cartesian(angle, radius)
+        dx, dy = across - x[:, None], along - y[:, None]
+        return np.asarray(self.sight(x, y, np.arctan2(dy, dx)) < np.hypot(dx, dy))
+
     def reachable(self, start: Sequence[float] | None, x: FloatArray, y: FloatArray) -> ZoneArray:
         """The zones of places, CUT_OFF for those without a path from `start` that are in no other one, shape (n,)."""
         zones = self.zones(x, y)
