@@ -72,9 +72,9 @@ class MotionSettings(Settings):
 
     initial_view_angle: float = setting(0.0314, "View angle at which the camera starts.", unit="rad")
     angular_speed: float = setting(0.0, "Speed along the view circle; 0 moves at once.", unit="rad/s", ge=0.0)
-    linear_speed: float = setting(
-        0.0, "Speed along straight lines and arcs around the object and what is on the ground, in place of "
-        "angular_speed; 0: not so.", unit="m/s", ge=0.0,
+    drive_speed: float = setting(
+        0.0, "Speed of the simulated camera along straight lines and arcs around the object and what bars the ground, "
+        "in place of angular_speed; 0: not so.", unit="m/s", ge=0.0,
     )
     scan_rate: float = setting(10.0, "Scans per second.", unit="Hz", gt=0.0, le=1000.0)
 

@@ -52,7 +52,7 @@ class DepthCamera(BaseNode):
         world = read_settings(self, WorldSettings)
         self.camera = SimulatedCamera(shape, self.scene, read_settings(self, SensorSettings), world)
         ground = read_settings(self, GroundSettings)
-        self._drive = Drive(shape, ground, world, self.scene.view_distance) if self.motion.linear_speed else None
+        self._drive = Drive(shape, ground, world, self.scene.view_distance) if self.motion.drive_speed else None
         self._robot_radius, self.collisions = ground.robot_radius, 0
         self._stand_at_start()
         self._keeper = StateKeeper(self, "simulated camera", StateFile, self.scene)
@@ -154,7 +154,7 @@ class DepthCamera(BaseNode):
         self._set_out = self.view
         self._depart()
         self._keep()
-        if self.motion.angular_speed == self.motion.linear_speed == 0.0:
+        if self.motion.angular_speed == self.motion.drive_speed == 0.0:
             self.on_timer()
 
     def on_timer(self) -> None:
@@ -180,7 +180,7 @@ class DepthCamera(BaseNode):
     def _move(self, now: int) -> None:
         """Move along the path, or around the object by the shorter way and evenly to the goal's distance and turn."""
         if self._drive is not None:
-            self._driven += self.motion.linear_speed * max(now - self._moved_at, 0) * 1e-9
+            self._driven += self.motion.drive_speed * max(now - self._moved_at, 0) * 1e-9
             self._moved_at, self.view = now, self._drive.view(self._driven)
             return
         view, goal = self.view, self.goal

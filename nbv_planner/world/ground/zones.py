@@ -200,7 +200,7 @@ class Ground(ABC):
         return np.full(direction.shape, np.inf)
 
     def hidden(self, x: FloatArray, y: FloatArray, angle: FloatArray, radius: FloatArray) -> BoolArray:
-        """Which points of a contour, polar angles and radii (m,), lie behind an obstacle as seen from places, (n, m)."""
+        """Which points of a contour, polar angles and radii (m,), lie behind an obstacle from places, (n, m)."""
         across, along = polar_to_cartesian(angle, radius)
         dx, dy = across - x[:, None], along - y[:, None]
         return np.asarray(self.sight(x, y, np.arctan2(dy, dx)) < np.hypot(dx, dy))

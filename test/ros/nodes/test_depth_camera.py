@@ -161,10 +161,10 @@ def test_it_goes_to_a_goal_off_the_view_circle_and_stands_there_again_after_a_re
     assert world.start(DepthCamera, **settings).goal == camera.goal
 
 
-def test_with_a_linear_speed_it_drives_along_the_path_around_the_object(world, tmp_path):
+def test_with_a_drive_speed_it_drives_along_the_path_around_the_object(world, tmp_path):
     speed = 40.0
     settings = {
-        **SMALL, "object": "ellipse:a=4,b=4", "linear_speed": speed, "robot_radius": 0.5, "clearance": 0.5,
+        **SMALL, "object": "ellipse:a=4,b=4", "drive_speed": speed, "robot_radius": 0.5, "clearance": 0.5,
         "state_file": str(tmp_path / "camera.state"),
     }
     camera = world.start(DepthCamera, **settings)
@@ -194,7 +194,7 @@ def test_with_a_linear_speed_it_drives_along_the_path_around_the_object(world, t
 def test_a_drive_through_a_wall_is_counted_and_said(world, tmp_path):
     room = tmp_path / "room.yaml"
     room.write_text("room:\n- wall: [[0, 5], [0, 30]]\n", encoding="utf-8")
-    camera = world.start(DepthCamera, linear_speed=1e3, room_file=str(room), **SMALL)
+    camera = world.start(DepthCamera, drive_speed=1e3, room_file=str(room), **SMALL)
     hears = Listener(world)
     hears.go(1.0, SECOND)
     assert camera.collisions == 0
