@@ -27,7 +27,7 @@ from nbv_planner.mapping.matching import ArrivalSettings, MatchedScan, MatchingS
 from nbv_planner.planning.planners import Decision, planner_named
 from nbv_planner.planning.session import SessionSettings
 from nbv_planner.planning.shapes.sampler import PriorSettings
-from nbv_planner.planning.view_space import CircleViewSpace, Exclusion, ViewSpace
+from nbv_planner.planning.view_space import CircleViewSpace, Exclusion, ViewSpace, put_on_ground
 from nbv_planner.report.tables import Column, Table
 from nbv_planner.settings import from_mapping
 from nbv_planner.world.pose import CameraPose, PoseSettings, View
@@ -77,6 +77,7 @@ class Lane:
         self._mapper = config.scan_mapping()
         settings = dataclasses.replace(config.planner, deadline=_PATIENCE)
         views = CircleViewSpace(config.views, self.scene.view_distance)
+        put_on_ground(views, config.ground)
         # Earlier versions of the planner had their own parameters for the prior.
         prior = from_mapping(PriorSettings, {**mapper, **planner}).prior()
         self.planner = planner_named(settings, self.scene, views, prior=prior)
@@ -137,6 +138,7 @@ class Lane:
         for view, stamp in given_up.items():
             self.planner.views.mark_unreachable(view, stamp * 1e-9 + self._unreachable_seconds)
         current = None if self._pose is None else View.of(self._pose)
+        self.planner.believe(update.belief, current)
         return self.planner.decide(update.belief, current_view=current, visited=visited, now=now), update
 
     def send(self, decision: RecordedDecision) -> None:

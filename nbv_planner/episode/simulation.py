@@ -30,10 +30,10 @@ from nbv_planner.planning.termination import (
     nothing_found,
     termination_monitor,
 )
-from nbv_planner.planning.view_space import CircleViewSpace, FoundViewSpace, view_space_for
+from nbv_planner.planning.view_space import CircleViewSpace, FoundViewSpace, put_on_ground, view_space_for
 from nbv_planner.world.objects import bisected_surface_points, parse_object, surface_points
 from nbv_planner.world.pose import CameraPose, View, Views
-from nbv_planner.world.scene import FoundScene, check_proportions
+from nbv_planner.world.scene import FoundScene, centre_of, check_proportions
 from nbv_planner.world.simulated_camera import SimulatedCamera, WorldSettings
 from nbv_planner.world.visibility import observe, unseen_beyond
 
@@ -71,6 +71,8 @@ class Simulation:
         """
         config, scene = self.config, self.config.scene
         thesis = config.protocol == "thesis"
+        if thesis and config.ground.given:
+            raise SettingError("ground_map, no_go_polygons, robot_radius: the thesis protocol has no robot")
         if thesis and (config.search.unknown or config.world != WorldSettings()):
             raise SettingError("scene, object_x, object_y, other_radius: the thesis protocol knows the scene")
         if not thesis:
@@ -82,6 +84,7 @@ class Simulation:
         views = view_space_for(config.views, scene)
         if angles is not None:
             views = CircleViewSpace(config.views, scene.view_distance, angles=angles)
+        put_on_ground(views, config.ground)
         self._start = None if thesis else views.at_angle(config.motion.initial_view_angle)
         settings = thesis_planner_settings(config) if thesis else config.planner
         self.judge = EpisodeJudge(self._points, scene, views, self._shape, self._start, settings.completeness_tau)
@@ -115,7 +118,7 @@ class Simulation:
             started = time.process_time()
             decision = self._decide(None)
             if decision is None:
-                return _no_reachable_view()
+                return _no_reachable_view(self.planner.views.blame())
             milliseconds = 1e3 * (time.process_time() - started)
             if not self.judge.new_points(decision.view).any():
                 return Termination(
@@ -142,7 +145,7 @@ class Simulation:
             started = time.process_time()
             decision = self._decide(current)
             if decision is None:
-                return _no_reachable_view()
+                return _no_reachable_view(self.planner.views.blame())
             way = self.planner.views.way([*self._visited(), decision.view])
             ended = self._monitor.before_view(decision.utility, self._newest_belief(), way)
             if ended:
@@ -192,6 +195,7 @@ class Simulation:
             self.found, here = found, self.config.at(found)
             self._prior = Prior(here.kernel.build(), here.mapper.prior_mean)
             views = FoundViewSpace(here.views, found)
+            put_on_ground(views, here.ground, centre_of(found))
             self.planner = planner_named(here.planner, here.scene, views, None, self._prior)
             self._monitor = termination_monitor(here.termination, here.planner, here.scene, self._prior).after(
                 self._monitor
@@ -207,7 +211,9 @@ class Simulation:
     def _decide(self, current_view: View | None) -> Decision | None:
         """Let the planner choose, from the belief in the precision that the protocol passes on."""
         self._truth.seen = self.judge.seen if self._by_points else self.judge.complete
-        return self.planner.decide(self._newest_belief(), current_view=current_view, visited=self._visited())
+        belief = self._newest_belief()
+        self.planner.believe(belief, current_view)
+        return self.planner.decide(belief, current_view=current_view, visited=self._visited())
 
     def _newest_belief(self) -> SurfaceBelief:
         if self.judge.steps:
@@ -264,5 +270,6 @@ def _until_covered(episode: Episode, coverage: float, completeness: float) -> Ep
             return Termination(TerminationReason.COMPLETE, figures, detail)
 
 
-def _no_reachable_view() -> Termination:
-    return Termination(TerminationReason.NO_REACHABLE_VIEW, {}, "no candidate view may be chosen")
+def _no_reachable_view(blamed: str) -> Termination:
+    detail = "no candidate view may be chosen" + (f": {blamed}" if blamed else "")
+    return Termination(TerminationReason.NO_REACHABLE_VIEW, {}, detail)

@@ -17,8 +17,11 @@ from numpy.typing import NDArray
 
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, angle_difference, wrap_angle
+from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.mapping.matching import ArrivalSettings
 from nbv_planner.settings import Settings, setting
+from nbv_planner.world.ground.grid_ground import ground_of
+from nbv_planner.world.ground.zones import ZONE_WORDS, Ground, GroundSettings
 from nbv_planner.world.pose import CameraPose, View, Views
 from nbv_planner.world.scene import FoundScene, Scene
 
@@ -32,24 +35,39 @@ class Exclusion(enum.IntFlag):
     ARC = 1
     REVISIT = 2
     UNREACHABLE = 4
+    MAP = 8
+    POLYGON = 16
+    OBJECT = 32
+    CUT_OFF = 64
 
 
+# The zones of a ground are the reasons from MAP on.
+_ZONES = 8
 _NAMES = {
     Exclusion.ARC: ("excluded_arc", "outside the allowed arcs"),
     Exclusion.REVISIT: ("excluded_revisit", "near a view already taken"),
     Exclusion.UNREACHABLE: ("excluded_unreachable", "near a view not reached, or skipped"),
+    **{
+        Exclusion(_ZONES * zone): (f"excluded_{zone.name.lower()}", words)  # type: ignore[union-attr]
+        for zone, words in ZONE_WORDS.items()
+    },
 }
 
 
 def excluded_numbers(exclusion: ExclusionArray) -> dict[str, int]:
-    """How many candidates each reason holds against; one with several reasons counts under each of them."""
-    return {name: int(np.count_nonzero(exclusion & np.uint8(reason))) for reason, (name, _) in _NAMES.items()}
+    """How many candidates each reason holds against; one with several reasons counts under each of them.
+
+    Zones of the ground in which there is none are left out.
+    """
+    numbers = {name: int(np.count_nonzero(exclusion & np.uint8(reason))) for reason, (name, _) in _NAMES.items()}
+    return {name: number for (name, number), reason in zip(numbers.items(), _NAMES, strict=True)
+            if number or reason < _ZONES}
 
 
 def excluded_words(exclusion: ExclusionArray) -> str:
     """The same numbers in words; reasons that hold against none are left out."""
     numbers = excluded_numbers(exclusion)
-    return ", ".join(f"{numbers[name]} {words}" for name, words in _NAMES.values() if numbers[name])
+    return ", ".join(f"{numbers[name]} {words}" for name, words in _NAMES.values() if numbers.get(name))
 
 
 # Nothing farther than this from a view that was not reached is left out for it, radians.
@@ -163,14 +181,71 @@ class ViewSpace(ABC):
         self._allowed = self.allowed(candidates)
         # Replaced as a whole, never changed: a copy of this object keeps what it has.
         self._unreachable_until: Mapping[int, float] = {}
+        #: where the camera may go; None where nothing is known of that. Replaced as a whole, too.
+        self.ground: Ground | None = None
+        self._stands: View | None = None
+        self._believed: tuple[SurfaceBelief, Ground] | None = None
+        self._judged: tuple[Ground, View | None, ExclusionArray] | None = None
 
     @abstractmethod
     def travel(self, start: View, ends: Views) -> FloatArray:
-        """Distance that the camera travels from a view to each of others, shape (V,), metres."""
+        """Distance that the camera travels from a view to each of others, shape (V,), metres.
+
+        It is that of the space itself, whatever the ground; :meth:`drive` goes around obstacles.
+        """
+
+    def drive(self, start: View, ends: Views) -> FloatArray:
+        """Length of the camera's path on the ground from a view to others, shape (V,), metres; inf without a path."""
+        if self.ground is None:
+            return self.travel(start, ends)
+        return self.ground.lengths((start.pose.x, start.pose.y), *ends.position)
 
     def way(self, views: Sequence[View]) -> float:
-        """Distance that the camera travels from the first of `views` through all of them, metres."""
-        return sum(float(self.travel(start, Views.of([end]))[0]) for start, end in pairwise(views))
+        """Distance that the camera travels from the first of `views` through all of them, metres.
+
+        Between views of which one is in a zone by now, it is that of the space itself.
+        """
+        legs = (float(self.drive(start, Views.of([end]))[0]) for start, end in pairwise(views))
+        return sum(
+            leg if math.isfinite(leg) else float(self.travel(start, Views.of([end]))[0])
+            for leg, (start, end) in zip(legs, pairwise(views), strict=True)
+        )
+
+    def believe(self, belief: SurfaceBelief, stands: View | None, most: float) -> None:
+        """Keep off what the object may occupy, `most` metres at most, and go on from where the camera stands."""
+        if self.ground is None:
+            return
+        self._stands, before = stands, self._believed
+        if before is None or before[0] is not belief or before[1] is not self.ground:
+            self.ground = self.ground.with_object(belief.angle, belief.upper, most)
+            self._believed = belief, self.ground
+
+    def off_ground(self, views: Views) -> ExclusionArray:
+        """Why the camera cannot go to any `views` on the ground, shape (V,)."""
+        if self.ground is None:
+            return np.zeros(len(views), dtype=np.uint8)
+        known = self._judged
+        if views is self.candidates and known and known[0] is self.ground and known[1] == self._stands:
+            return known[2]
+        zones = self.ground.reachable(self._start, *views.position) * np.uint8(_ZONES)
+        if views is self.candidates:
+            self._judged = self.ground, self._stands, zones
+        return zones
+
+    @property
+    def _start(self) -> tuple[float, float] | None:
+        """Where the camera stands, metres; None if that is not known."""
+        return None if self._stands is None else (self._stands.pose.x, self._stands.pose.y)
+
+    def standing(self) -> str:
+        """Words for a camera that stands in a zone of the ground; empty if it does not, or nothing is known of that."""
+        return "" if self.ground is None or self._start is None else self.ground.standing(self._start)
+
+    def blame(self) -> str:
+        """Which zones of the ground keep the camera from the candidates, in words; empty if none does."""
+        if self.ground is None or not self.off_ground(self.candidates).any():
+            return ""
+        return f"of {len(self.candidates)} candidates {self.ground.blame(self._start, *self.candidates.position)}"
 
     def allowed(self, views: Views) -> BoolArray:
         """Which of any `views` the camera may ever take, shape (V,)."""
@@ -262,7 +337,7 @@ class ViewSpace(ABC):
         unreachable = np.zeros(len(self.candidates), dtype=bool)
         for index, until in self._unreachable_until.items():
             unreachable[index] = now < until
-        allowed = self._allowed
+        allowed, off_ground = self._allowed, self.off_ground(self.candidates if views is None else views)
         if views is not None:
             allowed = self.allowed(views)
             unreachable = unreachable[[self.nearest(views[index]) for index in range(len(views))]]
@@ -271,7 +346,7 @@ class ViewSpace(ABC):
             + Exclusion.REVISIT * ~self.apart(self.candidates if views is None else views, visited, revisit_radius)
             + Exclusion.UNREACHABLE * unreachable
         )
-        return np.asarray(reasons, dtype=np.uint8)
+        return np.asarray(reasons, dtype=np.uint8) | off_ground
 
 
 class CircleViewSpace(ViewSpace):
@@ -507,6 +582,17 @@ def view_space_for(settings: ViewSpaceSettings, scene: Scene) -> ViewSpace:
     if settings.view_space == "annulus":
         return FreeViewSpace.annulus(settings, scene)
     return FreeViewSpace.listed(settings, scene)
+
+
+def put_on_ground(views: ViewSpace, settings: GroundSettings, centre: tuple[float, float] = (0.0, 0.0)) -> None:
+    """Let a view space about a `centre`, metres, use the ground of the settings; the circle only if there is any.
+
+    Raises:
+        ConfigFileError: the map cannot be read.
+    """
+    if settings.given or not isinstance(views, CircleViewSpace):
+        reach = float(views.candidates.distance.max()) + math.hypot(*centre)
+        views.ground = ground_of(settings, reach).seen_from(*centre)
 
 
 class FoundViewSpace(CircleViewSpace):

@@ -113,6 +113,8 @@ def named_choice(given: Mapping[str, str], planner: str) -> dict[str, str]:
 # Surface points. Where no view is expected to add as many, the posterior shapes hold no more information: if points
 # are unseen nevertheless, the shapes are smoother than the object, and their differences between views are chance.
 _LEAST_PROMISE = 1.0
+# Stands for the length of a path that does not exist, metres: costs stay finite.
+_FARTHEST = 1e9
 
 
 # Objectives that can leave out what is seen with too much noise.
@@ -225,6 +227,10 @@ class Planner(ABC):
         twin.views = copy.copy(self.views)
         return twin
 
+    def believe(self, belief: SurfaceBelief, stands: View | None) -> None:
+        """Let the ground hold what the object may occupy, and the camera stand somewhere, None if not known."""
+        self.views.believe(belief, stands, self._scene.radius_max)
+
     @abstractmethod
     def _rank(self, situation: Situation) -> FloatArray:
         """Return what is maximised over the feasible candidates, shape (V,); -inf leaves a candidate out."""
@@ -261,7 +267,8 @@ class Planner(ABC):
         view, utility, score = candidates[best], float(utilities[best]), float(scores[best])
         if s.refine and self.refinable and not (nothing or told):
             views = self.views.around(best)
-            views = views.chosen(self.views.allowed(views) & self.views.apart(views, visited, s.revisit_radius))
+            apart = self.views.apart(views, visited, s.revisit_radius)
+            views = views.chosen(self.views.allowed(views) & apart & (self.views.off_ground(views) == 0))
             view, utility, score = self._refined(situation, views, current_view, (view, utility, score))
         return Decision(view, utility, score, runner_up, margin, candidates, utilities, costs, excluded, decided_by)
 
@@ -281,7 +288,7 @@ class Planner(ABC):
         """Cost of travel to each view, λ times its distance; on the view circle λ·|Δθ|·d_cam."""
         if current_view is None or self.settings.travel_weight == 0.0:
             return np.zeros(len(views))
-        return self.settings.travel_weight * self.views.travel(current_view, views)
+        return self.settings.travel_weight * np.minimum(self.views.drive(current_view, views), _FARTHEST)
 
     def _first_best(self, ranks: FloatArray) -> int:
         """First candidate whose rank is the largest up to the tie tolerance."""

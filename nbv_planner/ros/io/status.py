@@ -105,6 +105,8 @@ def _troubles(session: PlanningSession, inputs: Inputs) -> list[str]:
     found = [*inputs.clock(), *inputs.problems(inputs.name, *_PARTNERS), *filter(None, [session.indistinct])]
     if session.refused is not None:
         found.append(f"{session.refused[-1]}; ~/reset starts again with it")
+    if session.state is not State.MOVING and (standing := session.planner.views.standing()):
+        found.append(standing)
     found += inputs.lost("camera_pose")
     found += inputs.gone("surface") or inputs.lost("mapper")
     miss, target = session.last_miss, session.target
@@ -218,7 +220,7 @@ class StatusReport:
         self._publisher = node.advertise(DiagnosticStatus, "~/status", qos.latched())
         self._last: tuple[State, str] | None = None
         self._line_at = -math.inf
-        self._unreached = 0
+        self._unreached = self._withdrawn = 0
 
     def words(self) -> tuple[bytes, str]:
         """Level and message."""
@@ -263,12 +265,15 @@ class StatusReport:
             self._node.get_logger().info(line)
 
     def _log_missed_view(self) -> None:
-        """Log that a view was not reached; during a retry the status reports it."""
+        """Log that a view was not reached, or withdrawn; during a retry the status reports it."""
         session = self._node.session
         before, self._unreached = self._unreached, session.unreached_views if session else 0
         if self._unreached > before and session.last_miss is not None:
             left_out = f"left out for {session.settings.unreachable_duration:g} s, with those beside it"
             self._node.get_logger().warning(f"view {len(session.visited) + 1} {session.last_miss}; {left_out}")
+        before, self._withdrawn = self._withdrawn, session.withdrawn_views if session else 0
+        if self._withdrawn > before:
+            self._node.get_logger().warning(session.withdrawal)
 
 
 class RunInfo:

@@ -37,7 +37,13 @@ from nbv_planner.planning.planners import Planner, PlannerSettings, planner_name
 from nbv_planner.planning.session import Answer, PlanningSession, Question, Ranking, SessionSettings
 from nbv_planner.planning.shapes.sampler import PriorSettings
 from nbv_planner.planning.termination import TerminationMonitor, TerminationSettings, termination_monitor
-from nbv_planner.planning.view_space import CircleViewSpace, FoundViewSpace, ViewSpaceSettings, check_view_angles
+from nbv_planner.planning.view_space import (
+    CircleViewSpace,
+    FoundViewSpace,
+    ViewSpaceSettings,
+    check_view_angles,
+    put_on_ground,
+)
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.node import BaseNode, finish
 from nbv_planner.ros.core.node_parameters import changed_settings, read_settings
@@ -45,6 +51,7 @@ from nbv_planner.ros.core.saved_state import StateKeeper
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.io.robot import ACTION, GoalAction, TransformPoses, navigate_to_pose
 from nbv_planner.ros.io.status import RunInfo, StatusReport, iteration_values, plotted_values, ranking_words, summary
+from nbv_planner.world.ground.zones import GroundSettings
 from nbv_planner.world.pose import CameraPose, PoseSettings, Views
 from nbv_planner.world.scale import at_found, rescaled
 from nbv_planner.world.scene import FoundScene, Scene, centre_of, check_proportions
@@ -194,6 +201,7 @@ class NbvPlannerNode(BaseNode):
         scene = self.scene if found is None else at_found(self.scene, found)
         circle = CircleViewSpace(self._views, scene.view_distance)
         views = circle if found is None else FoundViewSpace(self._views, found)
+        put_on_ground(views, read_settings(self, GroundSettings), centre_of(found))
         settings, limits = self._in_proportion(scene)
         try:
             planner = planner_named(settings, scene, views, prior=self._prior.prior())
