@@ -16,6 +16,7 @@ from nbv_planner.errors import SettingError
 from nbv_planner.geometry import BoolArray, FloatArray
 from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.mapping.checks import Check, Level
+from nbv_planner.planning.motion import TimeSettings
 from nbv_planner.planning.objectives import EXPECTED, OBJECTIVE_INFO, Objective, values_of
 from nbv_planner.planning.objectives.area import Uncertainty
 from nbv_planner.planning.objectives.expected_coverage import ExpectedMarginalCoverage, after_views
@@ -37,7 +38,7 @@ PLANNER_CHOICE = ("planner", "objective", "phase_one_objective")
 
 
 @dataclass(frozen=True)
-class PlannerSettings(ShapeSettings):
+class PlannerSettings(TimeSettings, ShapeSettings):
     """Which planner, which objective, and further criteria."""
 
     planner: str = setting("rollout", "Planner.", choices=PLANNERS)
