@@ -372,8 +372,8 @@ def _views(analysis: Analysis) -> Table:
         f"it, by the width of the band where it said nothing. Level of the interval: {', '.join(levels) or 'none'}. "
         "Regret: new points of the best candidate less those of the view. "
         "Errors are those of the belief with the view's measurements. Completeness: part of the true outline within τ "
-        "of the measured surface; accuracy: part of that within τ of the outline. Travelled: along the view circle; with linear_speed, "
-        "turn_speed and dwell_time it gives the time by the cost model."
+        "of the measured surface; accuracy: part of that within τ of the outline. Travelled: along the view circle. "
+        "By the cost model: time of travel and views with linear_speed, turn_speed and dwell_time."
     )
     rows: list[tuple[Cell, ...]] = []
     for number, view in enumerate(analysis.views, start=1):

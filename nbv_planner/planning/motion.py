@@ -1,4 +1,4 @@
-"""How long a robot takes: the cost model of an episode, from how far it drives, how far it turns and how often it looks.
+"""How long a robot takes: a cost model of how far it drives, how far it turns and how often it looks.
 
 Time to a view is that of driving and turning at once, and of standing still for the scan, see :func:`leg_time`. What a
 robot really takes depends on its navigation; the model is what planners compare and what tables report as seconds.
@@ -33,8 +33,8 @@ class TimeSettings(Settings):
         scale="view_distance", read_only=False,
     )
     turn_speed: float = setting(
-        1.0, "Cost model: rate at which the robot turns its heading while it drives (depth_camera's angular_speed is "
-        "that of the simulated camera along the view circle).", unit="rad/s", gt=0.0, read_only=False,
+        1.0, "Cost model: rate at which the robot turns its heading while it drives; angular_speed of depth_camera is "
+        "another one: how fast the simulated camera moves.", unit="rad/s", gt=0.0, read_only=False,
     )
     dwell_time: float = setting(
         2.0, "Cost model: time that a view takes once the robot is there.", unit="s", ge=0.0, read_only=False

@@ -65,7 +65,10 @@ class MotionSettings(Settings):
     """
 
     initial_view_angle: float = setting(0.0314, "View angle at which the camera starts.", unit="rad")
-    angular_speed: float = setting(0.0, "Speed along the view circle; 0 moves at once.", unit="rad/s", ge=0.0)
+    angular_speed: float = setting(
+        0.0, "Speed of the simulated camera along the view circle; 0 moves at once (planners expect linear_speed and "
+        "turn_speed of nbv_planner).", unit="rad/s", ge=0.0,
+    )
     scan_rate: float = setting(10.0, "Scans per second.", unit="Hz", gt=0.0, le=1000.0)
 
 

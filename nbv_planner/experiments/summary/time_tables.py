@@ -108,14 +108,14 @@ def races(report: SweepReport, protocol: str) -> Iterator[Race]:
     """Rate the planners of a sweep by the cost model of each of its tours; none without a tour."""
     planners = report.sweep["planners"]
     own = {label: from_mapping(TimeSettings, settings) for label, settings in planners.items()}
-    tours = [label for label, settings in planners.items() if settings["planner"] == _TOUR]
+    tours = [label for label, settings in planners.items() if settings.get("planner") == _TOUR]
     episodes: dict[str, list[Episode]] = defaultdict(list)
     for episode in report.episodes_of(protocol):
         episodes[episode["case"]["planner"]].append(episode)
     for pace in distinct(own[label] for label in tours):
         entered = [label for label in episodes if label not in tours or own[label] == pace]
         found = {label: tally(episodes[label], pace) for label in entered}
-        kind = {label: planners[label]["planner"] for label in found}
+        kind = {label: planners[label].get("planner") for label in found}
         sweeps = [found[label] for label in found if kind[label] == _UNIFORM]
         if sweeps:
             found[HINDSIGHT] = hindsight(sweeps)
@@ -125,9 +125,9 @@ def races(report: SweepReport, protocol: str) -> Iterator[Race]:
 
 
 _NOTE = (
-    "By the cost model; planners that do not depend on it are rated by that of each tour. Relative: to the mean time of "
-    "the better of the rollout and the best sweep of each object, which is known in hindsight only. Intervals: 95 %, "
-    "Student's, over the seeds, N/A left out. Worst object: the greatest mean over its seeds."
+    "By the cost model; planners that do not depend on it are rated by that of each tour. Relative: to the mean time "
+    "of the better of the rollout and the best sweep of each object, which is known in hindsight only. Intervals: "
+    "95 %, Student's, over the seeds, N/A left out. Worst object: the greatest mean over its seeds."
 )
 
 

@@ -128,7 +128,8 @@ def _reach(places: IntArray, open_: FloatArray, rest: FloatArray, owed: FloatArr
     job = np.arange(shapes * count).reshape(shapes, count, 1) * (size + 1)
     seen = np.bincount((job + places).ravel(), open_.ravel(), minlength=shapes * count * (size + 1))
     behind = (rest.sum(axis=2, dtype=float) - open_.sum(axis=2, dtype=float))[..., None]
-    enough = behind + np.cumsum(seen.reshape(shapes, count, size + 1), axis=2)[..., :size] >= owed[..., None] - _ROUNDING
+    reached = behind + np.cumsum(seen.reshape(shapes, count, size + 1), axis=2)[..., :size]
+    enough = reached >= owed[..., None] - _ROUNDING
     return np.where(enough.any(axis=2), enough.argmax(axis=2), size - 1)
 
 
