@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import permutations
+from itertools import pairwise, permutations
 
 import numpy as np
 import pytest
@@ -46,7 +46,7 @@ def best_tour(visible, weight, needed: float, times, first: int) -> float:
         for order in permutations(others, number):
             route = [first, *order]
             if weight[visible[route].any(axis=0)].sum() >= needed - 1e-6:
-                legs = sum(times[a, b] for a, b in zip(route[:-1], route[1:], strict=True))
+                legs = sum(times[a, b] for a, b in pairwise(route))
                 best = min(best, legs + DWELL * len(route))
     return best
 
