@@ -39,7 +39,7 @@ def time_to_95(coverage: Iterable[float], seconds: Iterable[float]) -> float | N
 
 
 def episode_metrics(views: Sequence[ViewRecord], surface_points: int) -> dict[str, float | int | None]:
-    r"""Compute `T`, `T95`, `time95`, `C95`, `rec`, `completeness`, `accuracy`, `mean_individual_regret`, `surface_points`.
+    r"""Compute `T`, `T95`, `time95`, `C95`, `rec`, `completeness`, `accuracy` and others, by the keys of the result.
 
     `T95` is the number of views until the coverage reaches 95 %, None if it never does, `C95` that until the
     completeness does; `time95` are the seconds by the cost model until the coverage does;
