@@ -37,10 +37,11 @@ from nbv_planner.planning.planners.rollout import RolloutPlanner
 from nbv_planner.planning.shapes.completeness import CoverageTarget
 from nbv_planner.planning.shapes.learned_shapes import shape_sampler
 from nbv_planner.planning.shapes.sampler import Shapes
-from nbv_planner.planning.shapes.shape_coverage import ShapeCoverage, seen_part, surface_density
+from nbv_planner.planning.shapes.shape_coverage import ShapeCoverage, repeats, seen_part, surface_density
 from nbv_planner.planning.shapes.shape_visibility import visible_cells
 from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.world.objects import OBJECT_SETS
+from nbv_planner.world.pose import Views
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import SensorSettings
 from nbv_planner.world.visibility import observe
@@ -68,7 +69,7 @@ class ToldTarget(CoverageTarget):
     told: tuple[str, ...] = ()
 
     def coverage(
-        self, shapes: Shapes, taken: FloatArray, views: FloatArray, scene: Scene, belief: SurfaceBelief
+        self, shapes: Shapes, taken: Views | FloatArray, views: Views | FloatArray, scene: Scene, belief: SurfaceBelief
     ) -> ShapeCoverage:
         """What is to be seen of the shapes, see :class:`nbv_planner.planning.shapes.completeness.CoverageTarget`."""
         assert self.simulation is not None
@@ -94,7 +95,7 @@ class ToldTarget(CoverageTarget):
             observed = observe(judge.points.angle, judge.points.radius, candidates, scene)
             sight = np.stack([part(row.astype(float)) for row in observed])
             visible = np.broadcast_to(sight, visible.shape).copy()
-        return ShapeCoverage.left(points, seen, visible, taken, views)
+        return ShapeCoverage.left(points, seen, visible, repeats(views, taken, scene))
 
 
 @dataclass(frozen=True)

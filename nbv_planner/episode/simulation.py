@@ -30,7 +30,7 @@ from nbv_planner.planning.termination import (
     nothing_found,
     termination_monitor,
 )
-from nbv_planner.planning.view_space import CircleViewSpace, FoundViewSpace
+from nbv_planner.planning.view_space import CircleViewSpace, FoundViewSpace, view_space_for
 from nbv_planner.world.objects import bisected_surface_points, parse_object, surface_points
 from nbv_planner.world.pose import CameraPose, View, Views
 from nbv_planner.world.scene import FoundScene, check_proportions
@@ -79,7 +79,9 @@ class Simulation:
         self._points = (bisected_surface_points if thesis else surface_points)(self._shape, scene.pixel_size)
         angles = np.linspace(0.0, TWO_PI, _THESIS_VIEWS) if thesis and _published_views(config) else None
         grid = np.linspace(0.0, TWO_PI, _THESIS_GRID) if thesis else None
-        views = CircleViewSpace(config.views, scene.view_distance, angles=angles)
+        views = view_space_for(config.views, scene)
+        if angles is not None:
+            views = CircleViewSpace(config.views, scene.view_distance, angles=angles)
         self._start = None if thesis else views.at_angle(config.motion.initial_view_angle)
         settings = thesis_planner_settings(config) if thesis else config.planner
         self.judge = EpisodeJudge(

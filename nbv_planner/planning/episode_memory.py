@@ -240,13 +240,7 @@ class EpisodeMemory:
     """Everything that is known about the episode."""
 
     def __init__(self, planner: Planner, monitor: TerminationMonitor) -> None:
-        """Start without any input.
-
-        Raises:
-            SettingError: the coverage is to be certified, and the planner has views off the view circle.
-        """
-        if monitor.certificate is not None:
-            planner.views.check_circle("certify", monitor.certificate.scene.view_distance)
+        """Start without any input."""
         #: decides; knows which views could not be reached, and may keep a regret ledger of the rounds.
         self.planner = planner
         self.monitor = monitor  #: ends the episode; knows the coverage after each view.

@@ -235,7 +235,7 @@ class TerminationMonitor:
         if self.certificate is None:
             return None
         self.estimate = found = self.certificate.estimate(
-            belief, Views.of(taken).view_angle, s.certificate_delta, s.certificate_margin
+            belief, Views.of(taken), s.certificate_delta, s.certificate_margin
         )
         target = self.certificate.target
         if found.probability < 1.0 - s.certificate_delta:

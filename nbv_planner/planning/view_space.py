@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import csv
 import enum
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
+import yaml
 from numpy.typing import NDArray
 
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, angle_difference, wrap_angle
 from nbv_planner.mapping.matching import ArrivalSettings
 from nbv_planner.settings import Settings, setting
-from nbv_planner.world.pose import View, Views
-from nbv_planner.world.scene import FoundScene
+from nbv_planner.world.pose import CameraPose, View, Views
+from nbv_planner.world.scene import FoundScene, Scene
 
 ExclusionArray = NDArray[np.uint8]
 """Sum of the reasons against each candidate, 0 for one that may be chosen, shape (V,)."""
@@ -57,6 +60,10 @@ _SLACK = 1e-9
 _CLOSEST = 1e-3
 # No more views are listed.
 _MOST_LISTED = 1000
+# Poses lie within so many metres of the centre.
+_FARTHEST = 1e4
+# No more free poses are allowed: a decision would take minutes.
+_MOST_POSES = 100_000
 # What stands for no list: ROS has no empty list of numbers.
 _NO_LIST = (-1.0,)
 
@@ -68,10 +75,26 @@ class ViewSpaceSettings(Settings):
     An arc is a pair of angles, counter-clockwise from the first to the second; a list holds one arc after another.
 
     Raises:
-        SettingError: a value is out of range, an arc is not a pair, or listed views are too close.
+        SettingError: a value is out of range, an arc is not a pair, listed views are too close, there are too many
+            poses in the annulus, or none, or a file without `view_space: file` or the other way round.
     """
 
-    num_views: int = setting(100, "Number of candidate views on the circle.", ge=1, le=100_000)
+    view_space: str = setting(
+        "circle", "Where the camera may stand: on the view circle, in an annulus (radii x angles x headings), or at "
+        "the poses of view_file.", choices=("circle", "annulus", "file"),
+    )
+    annulus_min: float = setting(8.5, "annulus: least radius.", unit="m", gt=0.0, scale="radius_max")
+    annulus_max: float = setting(16.0, "annulus: greatest radius.", unit="m", gt=0.0, scale="radius_max")
+    annulus_radii: int = setting(6, "annulus: number of radii, equally spaced.", ge=1, le=1000)
+    annulus_angles: int = setting(48, "annulus: number of view angles, equally spaced.", ge=1, le=10_000)
+    annulus_headings: int = setting(
+        7, "annulus: number of headings at each position, from that at which one edge of the cone touches the bound of "
+        "the object to the same on the other side.", ge=1, le=1000,
+    )
+    view_file: str = setting(
+        "", "file: the candidate poses in the object frame: CSV with the columns x, y, yaw, or YAML with a list."
+    )
+    num_views: int = setting(100, "circle: number of candidate views.", ge=1, le=100_000)
     view_angles: tuple[float, ...] = setting(
         _NO_LIST, "List of the candidate views, angles from 0 to 2 pi, in place of num_views equally spaced ones; "
         "-1 alone: no list.", unit="rad", read_only=False,
@@ -91,6 +114,15 @@ class ViewSpaceSettings(Settings):
                 raise SettingError(f"{name}: has {len(getattr(self, name))} angles, must be pairs start, end")
         if self.listed:
             check_view_angles("view_angles", self.view_angles)
+        if self.annulus_min > self.annulus_max:
+            raise SettingError(f"annulus_min: {self.annulus_min} must be <= {self.annulus_max} (annulus_max)")
+        number = self.annulus_radii * self.annulus_angles * self.annulus_headings
+        if number > _MOST_POSES:
+            raise SettingError(
+                f"annulus_radii, annulus_angles, annulus_headings: are {number} poses, must be {_MOST_POSES} or fewer"
+            )
+        if bool(self.view_file) != (self.view_space == "file"):
+            raise SettingError(f"view_file: {self.view_file!r} does not go with view_space: {self.view_space}")
 
     @property
     def listed(self) -> bool:
@@ -169,7 +201,7 @@ class ViewSpace(ABC):
 
     def packed(self, views: Views) -> FloatArray:
         """Views of this space as numbers to be saved: view angle, distance and turn of each, shape (V, 3)."""
-        return np.stack([views.view_angle, views.distance, views.turn], axis=1)
+        return views.numbers
 
     def unpacked(self, numbers: FloatArray) -> Views:
         """The views that :meth:`packed` describes; a ValueError if they are none."""
@@ -274,8 +306,7 @@ class CircleViewSpace(ViewSpace):
 
     def allowed(self, views: Views) -> BoolArray:
         """Which of any `views` lie on an allowed arc and on no blocked one, shape (V,)."""
-        arcs = self._settings
-        return _in_arcs(views.view_angle, arcs.allowed_arcs) & ~_in_arcs(views.view_angle, arcs.blocked_arcs)
+        return _on_arcs(views, self._settings)
 
     def apart(self, views: Views, visited: Sequence[View], revisit_radius: float) -> BoolArray:
         """Which of any `views` are at least `revisit_radius` (radians) away from all `visited`, shape (V,)."""
@@ -347,6 +378,137 @@ class CircleViewSpace(ViewSpace):
         self._unreachable_until = {**self._unreachable_until, **dict.fromkeys(arc.tolist(), until)}
 
 
+class FreeViewSpace(ViewSpace):
+    """Poses anywhere around the object, which a camera goes around at the distance of `keep_out` from the centre."""
+
+    def __init__(self, candidates: Views, settings: ViewSpaceSettings, keep_out: float) -> None:
+        """Set up the candidates; `keep_out` is the radius about the centre that no path enters, metres.
+
+        Raises:
+            SettingError: the arcs leave no view.
+        """
+        self._settings, self._keep_out = settings, keep_out
+        super().__init__(candidates)
+        if not self._allowed.any():
+            raise SettingError("allowed_arcs, blocked_arcs: leave none of the candidate views")
+
+    @classmethod
+    def annulus(cls, settings: ViewSpaceSettings, scene: Scene) -> FreeViewSpace:
+        r"""Poses at radii × angles × headings.
+
+        At the distance d the turns against the centre go up to :math:`\arcsin(d_{max}/d) - α/2`, where the edge of the
+        cone touches the bound of the object.
+
+        Raises:
+            SettingError: the annulus reaches into the bound of the object.
+        """
+        if settings.annulus_min <= scene.radius_max:
+            raise SettingError(
+                f"annulus_min: {settings.annulus_min:g} must be > {scene.radius_max:g} (radius_max): the object may "
+                "reach there"
+            )
+        radii = np.linspace(settings.annulus_min, settings.annulus_max, settings.annulus_radii)
+        angles = np.arange(settings.annulus_angles) * (TWO_PI / settings.annulus_angles)
+        part = np.linspace(-1.0, 1.0, settings.annulus_headings) if settings.annulus_headings > 1 else np.zeros(1)
+        distance, angle, part = (values.ravel() for values in np.meshgrid(radii, angles, part, indexing="ij"))
+        widest = np.maximum(np.arcsin(scene.radius_max / distance) - scene.half_field, 0.0)
+        turn = part * widest
+        _, kept = np.unique(np.stack([distance, angle, turn], axis=1), axis=0, return_index=True)
+        return cls(Views(angle, distance, turn).chosen(np.sort(kept)), settings, scene.radius_max)
+
+    @classmethod
+    def listed(cls, settings: ViewSpaceSettings, scene: Scene) -> FreeViewSpace:
+        """The poses of the file of the settings; see :func:`poses_from_file`."""
+        views = Views.of([View.of(pose) for pose in poses_from_file(settings.view_file)])
+        return cls(views, settings, min(scene.radius_max, float(views.distance.min())))
+
+    def travel(self, start: View, ends: Views) -> FloatArray:
+        """Length of the shortest path around the object's bound, shape (V,), metres."""
+        return path_around(start, ends, self._keep_out)
+
+    def allowed(self, views: Views) -> BoolArray:
+        """Which of any `views` lie at angles on an allowed arc and on no blocked one, shape (V,)."""
+        return _on_arcs(views, self._settings)
+
+    def apart(self, views: Views, visited: Sequence[View], revisit_radius: float) -> BoolArray:
+        """Which of any `views` lie away from all `visited`, or look elsewhere by `revisit_radius` at least, (V,)."""
+        far = np.ones(len(views), dtype=bool)
+        x, y = views.position
+        for taken in visited if revisit_radius > 0.0 else ():
+            near = np.hypot(x - taken.pose.x, y - taken.pose.y) < revisit_radius * views.distance
+            heading = angle_difference(views.view_angle + views.turn, taken.view_angle + taken.turn)
+            far &= ~(near & (np.abs(heading) < revisit_radius))
+        return far
+
+    def mark_missed(
+        self, goal: View, set_out: View | None, halt: View | None, tolerance: float, now: float, until: float
+    ) -> None:
+        """Leave out all headings where the goal is: a robot that does not get there may not get there at all."""
+        x, y = self.candidates.position
+        here = np.flatnonzero(np.hypot(x - goal.pose.x, y - goal.pose.y) <= tolerance)
+        self.mark_unreachable(goal, until)
+        self._unreachable_until = {**self._unreachable_until, **dict.fromkeys(here.tolist(), until)}
+
+
+def path_around(start: View, ends: Views, radius: float) -> FloatArray:
+    """Length of the shortest path from a view to each of others around a disc about the centre, shape (V,), metres.
+
+    It is straight, or two tangents of the disc with an arc between them. A view inside of the disc counts as on it.
+    """
+    apart = np.abs(angle_difference(ends.view_angle, start.view_angle))
+    near, far = max(start.distance, radius), np.maximum(ends.distance, radius)
+    bend = apart - np.arccos(radius / near) - np.arccos(radius / far)
+    straight = np.sqrt(np.maximum(near**2 + far**2 - 2.0 * near * far * np.cos(apart), 0.0))
+    tangents = math.sqrt(near**2 - radius**2) + np.sqrt(far**2 - radius**2)
+    return np.where(bend <= 0.0, straight, tangents + radius * bend)
+
+
+def poses_from_file(path: str) -> list[CameraPose]:
+    """Read poses x, y (metres, object frame), yaw (radians): CSV with a header, or YAML with a list of mappings.
+
+    Raises:
+        SettingError: the file cannot be read, or a pose is not complete, not finite or out of range; names the line or
+            the number of the pose.
+    """
+    file = Path(path).expanduser()
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+        if file.suffix.lower() in (".yaml", ".yml"):
+            rows = [(f"pose {number}", row) for number, row in enumerate(yaml.safe_load(text) or [], start=1)]
+        else:
+            rows = [(f"line {number}", row) for number, row in enumerate(csv.DictReader(text.splitlines()), start=2)]
+    except (OSError, UnicodeDecodeError, TypeError, csv.Error, yaml.YAMLError) as error:
+        raise SettingError(f"view_file: {path}: {error}") from error
+    poses = [_pose(f"view_file: {path}, {place}", row) for place, row in rows]
+    if not 0 < len(poses) <= _MOST_POSES:
+        raise SettingError(f"view_file: {path}: has {len(poses)} poses, must be 1 to {_MOST_POSES}")
+    return poses
+
+
+def _pose(place: str, row: object) -> CameraPose:
+    """The pose of one row; the error names its `place`."""
+    try:
+        x, y, yaw = (float(row[name]) for name in ("x", "y", "yaw"))  # type: ignore[index]
+    except (KeyError, TypeError, ValueError) as error:
+        raise SettingError(f"{place}: must have the numbers x, y (m), yaw (rad), not {row}") from error
+    if not math.hypot(x, y) <= _FARTHEST or not math.isfinite(yaw):  # false for NaN
+        raise SettingError(f"{place}: x {x}, y {y}, yaw {yaw} is no pose within {_FARTHEST:g} m")
+    return CameraPose(x, y, yaw)
+
+
+def view_space_for(settings: ViewSpaceSettings, scene: Scene) -> ViewSpace:
+    """The view space of the settings about a scene.
+
+    Raises:
+        SettingError: they do not fit.
+    """
+    if settings.view_space == "circle":
+        return CircleViewSpace(settings, scene.view_distance)
+    if settings.view_space == "annulus":
+        return FreeViewSpace.annulus(settings, scene)
+    return FreeViewSpace.listed(settings, scene)
+
+
 class FoundViewSpace(CircleViewSpace):
     """Views on the circle around an object whose place is being found; those taken lie beside the circle of the moment.
 
@@ -376,6 +538,12 @@ class FoundViewSpace(CircleViewSpace):
     def unpacked(self, numbers: FloatArray) -> Views:
         """The views with these numbers."""
         return ViewSpace.unpacked(self, numbers)
+
+
+def _on_arcs(views: Views, settings: ViewSpaceSettings) -> BoolArray:
+    """Which views lie on an allowed arc and on no blocked one, shape (V,)."""
+    allowed, blocked = settings.allowed_arcs, settings.blocked_arcs
+    return _in_arcs(views.view_angle, allowed) & ~_in_arcs(views.view_angle, blocked)
 
 
 def _in_arcs(angles: FloatArray, arcs: tuple[float, ...]) -> BoolArray:

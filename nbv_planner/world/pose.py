@@ -11,13 +11,23 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from nbv_planner.errors import InputRejectedError, SettingError
-from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, IntArray, polar_to_cartesian, wrap_angle
+from nbv_planner.geometry import (
+    TWO_PI,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    angle_difference,
+    polar_to_cartesian,
+    wrap_angle,
+)
 from nbv_planner.settings import Settings, setting
 
 # A covariance from another program may be negative in some direction by rounding, in parts of its trace.
 _ROUNDING = 1e-6
 # A pose of the view circle that has been in a message is off it by rounding only: metres, and radians.
 _ON_CIRCLE = 1e-9
+# Views that differ by less are the same: radians, and parts of the distance.
+_SAME = 1e-6
 
 
 @dataclass(frozen=True)
@@ -183,6 +193,11 @@ class Views:
         return cls(angle, np.full(len(angle), view_distance), np.zeros(len(angle)))
 
     @classmethod
+    def given(cls, views: ArrayLike | Views, view_distance: float) -> Views:
+        """Views as they are, or those on the circle that angles, shape (V,), radians, stand for."""
+        return views if isinstance(views, Views) else cls.on_circle(views, view_distance)
+
+    @classmethod
     def of(cls, views: Sequence[View]) -> Views:
         """The same views as arrays."""
         return cls(*np.array([astuple(view) for view in views], dtype=float).reshape(-1, 3).T.copy())
@@ -202,9 +217,34 @@ class Views:
         """Positions `(x, y)`, shape (V,) each, metres."""
         return polar_to_cartesian(self.view_angle, self.distance)
 
+    @property
+    def numbers(self) -> FloatArray:
+        """View angle, distance and turn of each, shape (V, 3)."""
+        return np.stack([self.view_angle, self.distance, self.turn], axis=1)
+
+    def places(self) -> tuple[Views, IntArray]:
+        """The P distinct positions, as views that look at the centre, and the index of that of each view, (V,)."""
+        stands, which = np.unique(self.numbers[:, :2], axis=0, return_inverse=True)
+        return Views(stands[:, 0], stands[:, 1], np.zeros(len(stands))), which.reshape(-1)
+
+    def joined(self, others: Views) -> Views:
+        """These views and then the `others`."""
+        return Views(*np.concatenate([self.numbers, others.numbers]).T.copy())
+
+    def circle_ones(self, view_distance: float) -> BoolArray:
+        """Which lie on the circle of this radius and look at its centre, shape (V,)."""
+        return np.asarray((self.distance == view_distance) & (self.turn == 0.0))
+
     def are_on_circle(self, view_distance: float) -> bool:
         """Whether all lie on the circle of this radius and look at its centre."""
-        return bool((self.distance == view_distance).all() and not self.turn.any())
+        return bool(self.circle_ones(view_distance).all())
+
+    def repeat(self, taken: Views) -> BoolArray:
+        """Which are the same as one of those `taken` but for rounding, shape (V,)."""
+        turned = np.abs(angle_difference(self.view_angle[:, None], taken.view_angle))
+        headed = np.abs(angle_difference(self.turn[:, None], taken.turn))
+        nearer = np.abs(self.distance[:, None] - taken.distance)
+        return np.asarray(((turned < _SAME) & (headed < _SAME) & (nearer < _SAME * taken.distance)).any(axis=1))
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,9 @@
 
 Noise-free and purely geometric: on either side of the direction to the centre
 the contour is walked outwards from the camera's own angle; a point is seen if its bearing lies outside the
-range of bearings already swept on that walk, and inside the cone.
+range of bearings already swept on that walk, and inside the cone. Such a walk is exact at any distance and whatever
+the heading, also inside of a concavity. On the view circle a walk ends where the surface is out of range, as in the
+thesis; from anywhere else it passes what is out of range, as beams do.
 """
 
 from __future__ import annotations
@@ -61,22 +63,18 @@ def observe(
     angles alone, radians, are those of views on the view circle. Points beyond `range_max` are out of sight with
     `limit_range` only.
     """
-    views = _as_views(views, scene)
+    views = Views.given(views, scene.view_distance)
     seen = np.zeros((len(views), len(angle)), dtype=bool)
     found = sightings(angle, radius, views, scene, limit_range=limit_range)
     seen[found.view, found.point] = True
     return seen
 
 
-def _as_views(views: ArrayLike | Views, scene: Scene) -> Views:
-    return views if isinstance(views, Views) else Views.on_circle(views, scene.view_distance)
-
-
 def sightings(
     angle: FloatArray, radius: FloatArray, views: ArrayLike | Views, scene: Scene, *, limit_range: bool = True
 ) -> Sightings:
     """List what :func:`observe` finds, with bearings and ranges."""
-    views = _as_views(views, scene)
+    views = Views.given(views, scene.view_distance)
     views = Views(wrap_angle(views.view_angle), views.distance, views.turn)
     start = np.searchsorted(angle, views.view_angle)
     pairs: list[IntArray] = [np.empty((2, 0), dtype=np.intp)]
@@ -91,9 +89,12 @@ def sightings(
     view, point = np.concatenate(pairs, axis=1)
     bearing, distance = world_to_camera(angle[point], radius[point], views.view_angle[view], views.distance[view])
     sensor = scene.sensor
-    if views.turn.any() or not (isinstance(sensor, ConeSensor) and sensor.in_field(0.0)):
+    free = ~views.circle_ones(scene.view_distance)
+    if free.any() or not (isinstance(sensor, ConeSensor) and sensor.in_field(0.0)):
         # A walk ends at an edge of the field of view, but may begin outside of it and pass gaps.
         inside = sensor.in_field(bearing - views.turn[view])
+        if limit_range:
+            inside &= (distance <= sensor.range_max) | ~free[view]
         view, point, bearing, distance = view[inside], point[inside], bearing[inside], distance[inside]
     return Sightings(view, point, bearing, distance)
 
@@ -101,7 +102,8 @@ def sightings(
 class _Walks:
     """Walks along P points, all by rising or all by falling angle.
 
-    Bearings are compared by their tangents: in the cone one rises with the other.
+    Bearings are compared by their tangents, where the camera is farther away than all points: ahead of it one rises
+    with the other.
     """
 
     def __init__(
@@ -109,7 +111,7 @@ class _Walks:
     ) -> None:
         """Lay the points out in walking order, twice, so that a walk across 0 is in one piece."""
         self._scene, self._falling, self._limit_range = scene, falling, limit_range
-        self._count = len(angle)
+        self._count, self._furthest = len(angle), float(radius.max())
         x, y = (values[:: -1 if falling else 1] for values in polar_to_cartesian(angle, radius))
         self._x, self._y = two_turns(x), two_turns(y)
 
@@ -126,7 +128,8 @@ class _Walks:
             tangent, inside = self._tangents(views.chosen(going), place[going], steps)
             length = np.where(inside.all(axis=1), steps, inside.argmin(axis=1))
             ended = (length < steps) | np.full(len(going), steps == limit)
-            walk, step = _outside_swept(tangent, length, ended)
+            free = ~views.chosen(going).circle_ones(self._scene.view_distance)
+            walk, step = _outside_swept(tangent, length, ended, free)
             view = going[walk]
             point = (place[view] + step) % self._count
             pairs.append(np.stack([view, self._count - 1 - point if self._falling else point]))
@@ -136,20 +139,24 @@ class _Walks:
         return np.concatenate(pairs, axis=1)
 
     def _tangents(self, views: Views, place: IntArray, steps: int) -> tuple[FloatArray, BoolArray]:
-        """Tangent of the bearing at each step of each walk, and whether the walk continues there, (v, steps) each."""
+        """Measure of the bearing at each step of each walk, and whether the walk continues there, (v, steps) each."""
         x, y = (windows_of(values, place, steps) for values in (self._x, self._y))
         cos, sin = np.cos(views.view_angle)[:, None], np.sin(views.view_angle)[:, None]
         ahead, aside = views.distance[:, None] - (cos * x + sin * y), sin * x - cos * y
-        widest = np.tan(np.clip(self._widest(views), 0.0, 0.5 * np.pi))
-        # The slack lets a point exactly on the line to the centre belong to both sides, whatever the rounding.
-        if self._falling:
-            inside = (aside <= widest * ahead) & (aside >= -_SLACK)
+        side = 1.0 if self._falling else -1.0
+        if (views.distance <= self._furthest).any():  # points may lie beside the camera
+            measure = np.arctan2(aside, ahead)
+            inside = side * measure <= self._widest(views)
         else:
-            inside = (aside >= -widest * ahead) & (aside <= _SLACK)
-        inside &= ahead > 0.0
+            inside = side * aside <= np.tan(np.clip(self._widest(views), 0.0, 0.5 * np.pi)) * ahead
+            inside &= ahead > 0.0
+            measure = np.divide(aside, ahead, out=aside.copy(), where=inside)
+        # The slack lets a point exactly on the line to the centre belong to both sides, whatever the rounding.
+        inside &= side * aside >= -_SLACK
         if self._limit_range:
-            inside &= ahead**2 + aside**2 <= self._scene.sensor.range_max**2
-        return np.divide(aside, ahead, out=aside, where=inside), inside
+            in_range = ahead**2 + aside**2 <= self._scene.sensor.range_max**2
+            inside &= in_range | ~views.circle_ones(self._scene.view_distance)[:, None]
+        return measure, inside
 
     def _widest(self, views: Views) -> float | FloatArray:
         """Angle from the direction to the centre to the edge of each field of view on this side, radians."""
@@ -159,10 +166,14 @@ class _Walks:
         return (edge + views.turn if self._falling else edge - views.turn)[:, None]
 
 
-def _outside_swept(tangent: FloatArray, length: IntArray, chosen: BoolArray) -> tuple[IntArray, IntArray]:
+def _outside_swept(
+    tangent: FloatArray, length: IntArray, chosen: BoolArray, free: BoolArray
+) -> tuple[IntArray, IntArray]:
     """Walk and step where a tangent, in walking order, shape (v, steps), lies outside the range of those before it.
 
-    Each walk has its `length` in steps, shape (v,); only the `chosen` ones are looked at, shape (v,).
+    Each walk has its `length` in steps, shape (v,); only the `chosen` ones are looked at, shape (v,). Those of `free`
+    views, (v,), begin at the direction to the centre: what lies behind the centre is not seen between it and the first
+    point.
     """
     walks = np.flatnonzero(chosen)
     longest = int(length[walks].max(initial=0))
@@ -170,6 +181,9 @@ def _outside_swept(tangent: FloatArray, length: IntArray, chosen: BoolArray) -> 
     values = np.ascontiguousarray(tangent[walks, :longest].T)
     new = np.arange(longest)[:, None] < length[walks]
     lowest, highest = (extreme.accumulate(values, axis=0)[:-1] for extreme in (np.minimum, np.maximum))
+    if free.any():
+        lowest[:, free[walks]] = np.minimum(lowest[:, free[walks]], -_SLACK)
+        highest[:, free[walks]] = np.maximum(highest[:, free[walks]], _SLACK)
     new[1:] &= (values[1:] < lowest) | (values[1:] > highest)
     step, walk = np.divmod(np.flatnonzero(new), len(walks))  # three times faster than np.nonzero
     return walks[walk], step

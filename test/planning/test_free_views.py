@@ -23,7 +23,6 @@ from nbv_planner.planning.objectives import ObjectiveInfo, objective_named
 from nbv_planner.planning.planners import (
     GreedyPlanner,
     PlannerSettings,
-    Prior,
     RandomPlanner,
     UniformPlanner,
     planner_named,
@@ -34,7 +33,6 @@ from nbv_planner.planning.termination import (
     TerminationMonitor,
     TerminationReason,
     TerminationSettings,
-    termination_monitor,
 )
 from nbv_planner.planning.view_space import Exclusion, ViewSpace
 from nbv_planner.world.objects import parse_object, surface_points
@@ -171,17 +169,12 @@ def test_what_needs_the_circle_is_refused_elsewhere():
     space, scene = FreePoses(POSES), SCENE
     with pytest.raises(SettingError, match="objective IOA: needs candidate views on the view circle of 10 m"):
         planner_named(PlannerSettings(planner="greedy"), scene, space)
-    with pytest.raises(SettingError, match="objective EMC: needs"):
-        planner_named(PlannerSettings(planner="rollout"), scene, space)
+    with pytest.raises(SettingError, match="planner hybrid: needs"):
+        planner_named(PlannerSettings(planner="hybrid"), scene, space)
     with pytest.raises(SettingError, match="planner two_phase: needs"):
         TwoPhasePlanner(objective_named("CS"), WidestAhead(), scene, space, PlannerSettings())
-    with pytest.raises(SettingError, match="objective U: needs candidate views on the view circle of 12 m"):
-        planner_named(PlannerSettings(planner="greedy", objective="U"), Scene(view_distance=12.0), circle())
-    planner = GreedyPlanner(WidestAhead(), scene, space, PlannerSettings())
-    settings = TerminationSettings(certify=True)
-    monitor = termination_monitor(settings, planner.settings, scene, Prior())
-    with pytest.raises(SettingError, match="certify: needs"):
-        PlanningSession(planner, monitor, ArrivalSettings(), SessionSettings())
+    with pytest.raises(SettingError, match="objective I: needs candidate views on the view circle of 12 m"):
+        planner_named(PlannerSettings(planner="greedy", objective="I"), Scene(view_distance=12.0), circle())
 
 
 def test_a_revisit_is_judged_by_the_way_to_it():

@@ -28,6 +28,7 @@ from nbv_planner.geometry import (
 )
 from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.planning.objectives.objective import ObjectiveInfo
+from nbv_planner.world.pose import Views
 from nbv_planner.world.scene import Scene
 
 # Entries (view, grid angle) of one block: 1 MB, so that its rows stay in the processor's cache while they are summed.
@@ -219,14 +220,22 @@ def _up_to_crossings(block: BoundaryBlock, lower: FloatArray) -> tuple[IntArray,
 
 
 class Uncertainty:
-    r"""U: :math:`h^{-2}\,\tfrac12 |Φ_S| (u(θ)^2 - l(θ)^2)` (thesis eq. objective-u)."""
+    r"""U: :math:`h^{-2}\,\tfrac12 |Φ_S| (u(θ)^2 - l(θ)^2)` (thesis eq. objective-u).
 
-    info = ObjectiveInfo("U", "uncertainty", "yyyynn", "sublinear regret proved")
+    Off the view circle :math:`Φ_S` is the interval of polar angles between the ends of the cone's edges, and θ its
+    middle; what is proved is about views on the circle.
+    """
 
-    def evaluate(self, belief: SurfaceBelief, scene: Scene, views: FloatArray) -> FloatArray:
-        """Value per candidate view, in pixels."""
-        lower, upper = _bounds(belief, views)
-        return _interval_length(scene, views) * (0.5 * (upper**2 - lower**2)) / scene.pixel_size**2
+    info = ObjectiveInfo("U", "uncertainty", "yyyynn", "sublinear regret proved", needs_circle=False)
+
+    def evaluate(self, belief: SurfaceBelief, scene: Scene, views: Views | FloatArray) -> FloatArray:
+        """Value per candidate view, in pixels; angles alone, radians, are those of views on the view circle."""
+        views = Views.given(views, scene.view_distance)
+        middle, length = views.view_angle, _interval_length(scene, views.view_angle)
+        if not views.are_on_circle(scene.view_distance):
+            middle, length = _between_edges(scene, views)
+        lower, upper = _bounds(belief, middle)
+        return length * (0.5 * (upper**2 - lower**2)) / scene.pixel_size**2
 
 
 class UncertaintyPolar:
@@ -248,6 +257,18 @@ def _interval_length(scene: Scene, views: FloatArray) -> FloatArray:
     """
     half = scene.simple_half_width
     return (views + half) - (views - half)
+
+
+def _between_edges(scene: Scene, views: Views) -> tuple[FloatArray, FloatArray]:
+    """Middle and length of the polar angles between the ends of the edges of each view's cone, shape (V,), radians."""
+    sensor = scene.sensor
+    ends = []
+    for edge in (sensor.bearing_min, sensor.bearing_max):
+        bearing = views.turn + edge
+        ahead, aside = views.distance - sensor.range_max * np.cos(bearing), sensor.range_max * np.sin(bearing)
+        ends.append(-np.arctan2(aside, ahead))
+    late, early = ends
+    return views.view_angle + 0.5 * (late + early), wrap_angle(late - early)
 
 
 def _bounds(belief: SurfaceBelief, views: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -25,7 +25,7 @@ class ExpectedMarginalCoverage:
     stretches of the outline, a pixel side long each.
     """
 
-    info = ObjectiveInfo("EMC", "expected_marginal_coverage", "nnyyyy", "not attempted")
+    info = ObjectiveInfo("EMC", "expected_marginal_coverage", "nnyyyy", "not attempted", needs_circle=False)
 
     def __init__(
         self, sampler: ShapeSampler, target: CoverageTarget = POINTS, taken: Sequence[View] = ()
@@ -33,21 +33,22 @@ class ExpectedMarginalCoverage:
         """Take the source of shapes, what is to be covered (by default surface points) and the views so far."""
         self._sampler = sampler
         self._target = target
-        self._taken = Views.of(taken).view_angle
+        self._taken = Views.of(taken)
         self._newest: list[tuple[SurfaceBelief, Scene, bytes, ShapeCoverage]] = []
 
     def after(self, taken: Sequence[View]) -> ExpectedMarginalCoverage:
         """Return the same objective once these views have been taken."""
         twin = copy.copy(self)
-        twin._taken = Views.of(taken).view_angle
+        twin._taken = Views.of(taken)
         return twin
 
-    def coverage(self, belief: SurfaceBelief, scene: Scene, views: FloatArray) -> ShapeCoverage:
-        """Draw shapes and evaluate what each of `views`, shape (V,), sees of them.
+    def coverage(self, belief: SurfaceBelief, scene: Scene, views: Views | FloatArray) -> ShapeCoverage:
+        """Draw shapes and evaluate what each of `views` (V,) sees of them.
 
         The newest result is kept: planners that rank the views by more than their value call it twice.
         """
-        asked = views.tobytes() + b"after" + self._taken.tobytes()
+        views = Views.given(views, scene.view_distance)
+        asked = views.numbers.tobytes() + b"after" + self._taken.numbers.tobytes()
         for known, of_scene, question, coverage in self._newest:
             if known is belief and (of_scene, question) == (scene, asked):
                 return coverage
@@ -56,7 +57,7 @@ class ExpectedMarginalCoverage:
         self._newest[:] = [(belief, scene, asked, coverage)]
         return coverage
 
-    def evaluate(self, belief: SurfaceBelief, scene: Scene, views: FloatArray) -> FloatArray:
+    def evaluate(self, belief: SurfaceBelief, scene: Scene, views: Views | FloatArray) -> FloatArray:
         """Value per candidate view, in surface points or pixel sides.
 
         Raises:

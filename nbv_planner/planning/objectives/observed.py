@@ -12,6 +12,7 @@ from scipy.spatial import cKDTree
 from nbv_planner.geometry import BoolArray, FloatArray, polar_to_cartesian
 from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.planning.objectives.objective import ObjectiveInfo
+from nbv_planner.world.pose import Views
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.visibility import discretise, observe
 
@@ -19,9 +20,9 @@ from nbv_planner.world.visibility import discretise, observe
 class ObservedConfidenceLower:
     """OCL: number of points of the lower bound, one per world pixel, that are observed from θ."""
 
-    info = ObjectiveInfo("OCL", "observed_confidence_lower", "nnynyy", "not attempted")
+    info = ObjectiveInfo("OCL", "observed_confidence_lower", "nnynyy", "not attempted", needs_circle=False)
 
-    def evaluate(self, belief: SurfaceBelief, scene: Scene, views: FloatArray) -> FloatArray:
+    def evaluate(self, belief: SurfaceBelief, scene: Scene, views: Views | FloatArray) -> FloatArray:
         """Value per candidate view, in points."""
         return _observed_points(belief.angle, belief.lower, scene, views)
 
@@ -32,14 +33,14 @@ class ObservedConfidenceUpper:
     Meant by the thesis as a lower bound of what a view reveals; neither it nor OCL is a bound in every case.
     """
 
-    info = ObjectiveInfo("OCU", "observed_confidence_upper", "nnynyy", "not attempted")
+    info = ObjectiveInfo("OCU", "observed_confidence_upper", "nnynyy", "not attempted", needs_circle=False)
 
-    def evaluate(self, belief: SurfaceBelief, scene: Scene, views: FloatArray) -> FloatArray:
+    def evaluate(self, belief: SurfaceBelief, scene: Scene, views: Views | FloatArray) -> FloatArray:
         """Value per candidate view, in points."""
         return _observed_points(belief.angle, belief.upper, scene, views)
 
 
-def _observed_points(angle: FloatArray, radius: FloatArray, scene: Scene, views: FloatArray) -> FloatArray:
+def _observed_points(angle: FloatArray, radius: FloatArray, scene: Scene, views: Views | FloatArray) -> FloatArray:
     """Count the points of a contour on the grid, one per world pixel, that each view observes, shape (V,)."""
     points = discretise(angle, radius, scene.pixel_size)
     return np.asarray(observe(angle[points], radius[points], views, scene).sum(axis=1), dtype=float)
@@ -59,7 +60,7 @@ class TrueSurface:
     def __post_init__(self) -> None:
         self.seen = np.zeros(len(self.angle), dtype=bool)
 
-    def observed(self, views: FloatArray, scene: Scene) -> BoolArray:
+    def observed(self, views: Views | FloatArray, scene: Scene) -> BoolArray:
         """Which points each view sees, shape (V, P)."""
         return observe(self.angle, self.radius, views, scene)
 
@@ -80,7 +81,7 @@ class TrueOutline(TrueSurface):
         rows, columns = (np.concatenate([itself, *pair]) for pair in (pairs.T, pairs.T[::-1]))
         return csr_matrix((np.ones(len(rows), np.float32), (rows, columns)), shape=2 * (len(points),))
 
-    def observed(self, views: FloatArray, scene: Scene) -> BoolArray:
+    def observed(self, views: Views | FloatArray, scene: Scene) -> BoolArray:
         """Which points each view covers, shape (V, P)."""
         return np.asarray((self._near @ super().observed(views, scene).T.astype(np.float32)).T > 0.0)
 
@@ -88,12 +89,13 @@ class TrueOutline(TrueSurface):
 class ObservedSurface:
     r"""OS: :math:`|o(θ)|`, surface points that a view sees, known ones included."""
 
-    info = ObjectiveInfo("OS", "observed_surface", "ynynyy", "not attempted", needs_truth=True)
+    info = ObjectiveInfo("OS", "observed_surface", "ynynyy", "not attempted", needs_truth=True,
+                         needs_circle=False)
 
     def __init__(self, truth: TrueSurface) -> None:
         self._truth = truth
 
-    def evaluate(self, belief: SurfaceBelief | None, scene: Scene, views: FloatArray) -> FloatArray:
+    def evaluate(self, belief: SurfaceBelief | None, scene: Scene, views: Views | FloatArray) -> FloatArray:
         """Count surface points per candidate view."""
         return np.asarray(self._truth.observed(views, scene).sum(axis=1), dtype=float)
 
@@ -101,9 +103,10 @@ class ObservedSurface:
 class ObservedSurfaceMarginal(ObservedSurface):
     r"""OSM: :math:`|o(θ) \setminus o(θ_{1:t-1})|`, surface points not seen before."""
 
-    info = ObjectiveInfo("OSM", "observed_surface_marginal", "ynyyyy", "greedy with full knowledge", needs_truth=True)
+    info = ObjectiveInfo("OSM", "observed_surface_marginal", "ynyyyy", "greedy with full knowledge", needs_truth=True,
+                         needs_circle=False)
 
-    def evaluate(self, belief: SurfaceBelief | None, scene: Scene, views: FloatArray) -> FloatArray:
+    def evaluate(self, belief: SurfaceBelief | None, scene: Scene, views: Views | FloatArray) -> FloatArray:
         """Count unseen surface points per candidate view."""
         new = self._truth.observed(views, scene) & ~self._truth.seen
         return np.asarray(new.sum(axis=1), dtype=float)

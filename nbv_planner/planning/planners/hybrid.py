@@ -48,6 +48,7 @@ class HybridPlanner(RolloutPlanner):
         self, objective: ExpectedMarginalCoverage, scene: Scene, views: ViewSpace, settings: PlannerSettings
     ) -> None:
         super().__init__(objective, scene, views, settings)
+        views.check_circle("planner hybrid", scene.view_distance)
         self.account: Account = Account()
 
     def decide(

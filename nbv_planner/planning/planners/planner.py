@@ -231,7 +231,7 @@ class Planner(ABC):
         ranks, decided_by = self._rank(situation), s.label
         nothing = self._promises_nothing(utilities[feasible])
         if nothing:
-            bounds = Uncertainty().evaluate(belief, scene, candidates.view_angle)
+            bounds = Uncertainty().evaluate(belief, scene, candidates)
             ranks, decided_by = self._by_bounds(bounds, situation), Uncertainty.info.id
         ranks = np.where(feasible, ranks, -np.inf)
         best = self._first_best(ranks)

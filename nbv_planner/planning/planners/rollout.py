@@ -59,7 +59,6 @@ _SHAPES_AT_A_TIME = 4
 _OF_VIEWS_AROUND = 2
 # Means that differ by rounding alone are equal.
 _DECIMALS = 9
-_NO_ANGLES = np.zeros(0)
 
 
 class RolloutPlanner(Planner):
@@ -96,11 +95,11 @@ class RolloutPlanner(Planner):
         """Mean number of views to go from each of the views `first` (K,) on, shape (K,)."""
         return self._mean_views(self._coverage(situation), first, situation.feasible)
 
-    def _coverage(self, situation: Situation, others: FloatArray = _NO_ANGLES) -> ShapeCoverage:
-        """What is to be seen from the candidates, and after them from `others`, view angles in radians."""
-        angles = np.concatenate([self.views.candidates.view_angle, others])
+    def _coverage(self, situation: Situation, others: Views | None = None) -> ShapeCoverage:
+        """What is to be seen from the candidates, and after them from `others`."""
+        views = self.views.candidates if others is None else self.views.candidates.joined(others)
         expected = self._objective.after(situation.visited)
-        return expected.coverage(situation.belief, situation.scene, angles)
+        return expected.coverage(situation.belief, situation.scene, views)
 
     def _mean_views(self, coverage: ShapeCoverage, first: IntArray, allowed: BoolArray) -> FloatArray:
         """Mean over the shapes of :func:`views_to_go`, or over those done in time, shape (K,)."""
@@ -119,7 +118,7 @@ class RolloutPlanner(Planner):
         if time.perf_counter() > self._until:
             return coarse
         fine = Views.of([coarse[0], *(views[number] for number in range(0, len(views), _OF_VIEWS_AROUND))])
-        coverage = self._coverage(situation, fine.view_angle)
+        coverage = self._coverage(situation, fine)
         first = len(situation.scores) + np.arange(len(fine))
         allowed = np.append(situation.feasible, np.zeros(len(fine), dtype=bool))  # candidates alone follow
         best = int(np.argmin(np.round(self._mean_views(coverage, first, allowed), _DECIMALS)))
@@ -196,6 +195,5 @@ class HorizonPlanner(Planner):
         belief, scene, grid = situation.belief, situation.scene, uniform_grid(self.settings.shape_grid)
         mean = np.clip(belief.interpolate(belief.mean, grid), scene.radius_min, scene.radius_max)
         return CoverageTarget.of(self.settings).coverage(
-            Shapes(grid, mean[None]), Views.of(situation.visited).view_angle, self.views.candidates.view_angle, scene,
-            belief,
+            Shapes(grid, mean[None]), Views.of(situation.visited), self.views.candidates, scene, belief
         )

@@ -19,6 +19,7 @@ from nbv_planner.planning.shapes.shape_coverage import (
     unseen_fraction,
 )
 from nbv_planner.planning.shapes.shape_visibility import grades_of_sight
+from nbv_planner.world.pose import Views
 from nbv_planner.world.scene import Scene
 
 # Sine of the angle between a line of sight and the surface below which a small error of its slope hides it: 12 degrees.
@@ -83,15 +84,15 @@ class CoverageCertificate:
     #: corrects the estimate by what was measured of it; None: as the shapes say.
     calibration: Calibration | None = None
 
-    def coverages(self, belief: SurfaceBelief, taken: FloatArray) -> FloatArray:
-        """Coverage of each drawn shape, shape (S,), in [0, 1], after the views `taken`, shape (T,), radians.
+    def coverages(self, belief: SurfaceBelief, taken: Views | FloatArray) -> FloatArray:
+        """Coverage of each drawn shape, shape (S,), in [0, 1], after the views `taken` (T,).
 
         Raises:
             SettingError: the belief carries no evidence.
         """
         return self.judged(belief, taken)[0]
 
-    def judged(self, belief: SurfaceBelief, taken: FloatArray) -> tuple[FloatArray, dict[str, float]]:
+    def judged(self, belief: SurfaceBelief, taken: Views | FloatArray) -> tuple[FloatArray, dict[str, float]]:
         """The :meth:`coverages`, and the :func:`~nbv_planner.planning.shapes.calibrated.evidence` of how good they are.
 
         Raises:
@@ -110,13 +111,13 @@ class CoverageCertificate:
         return np.asarray((points * covered).sum(axis=1) / points.sum(axis=1)), found
 
     def estimate(
-        self, belief: SurfaceBelief, taken: FloatArray, delta: float, margin: float = 0.0
+        self, belief: SurfaceBelief, taken: Views | FloatArray, delta: float, margin: float = 0.0
     ) -> CoverageEstimate:
         """Estimate the coverage.
 
         Args:
             belief: the belief, with its evidence.
-            taken: views taken so far, shape (T,), radians.
+            taken: views taken so far (T,); angles alone, radians, are those of views on the view circle.
             delta: probability left outside the interval [lower, upper], half of it on either side; a calibrated one
                 has the level of its calibration.
             margin: coverage required beyond the target, as far as possible; a calibrated claim has none.

@@ -20,11 +20,13 @@ from nbv_planner.planning.shapes.sampler import Shapes, ShapeSettings
 from nbv_planner.planning.shapes.shape_coverage import (
     MeasuredSurface,
     ShapeCoverage,
+    repeats,
     seen_stretches,
     surface_density,
     unseen_fraction,
 )
 from nbv_planner.planning.shapes.shape_visibility import visible_cells
+from nbv_planner.world.pose import Views
 from nbv_planner.world.scene import Scene
 
 SAMPLES = 10
@@ -135,13 +137,13 @@ class CoverageTarget:
         return f"the outline within {self.tau:g} m of the measured surface" if self.tau else "the surface points"
 
     def coverage(
-        self, shapes: Shapes, taken: FloatArray, views: FloatArray, scene: Scene, belief: SurfaceBelief
+        self, shapes: Shapes, taken: Views | FloatArray, views: Views | FloatArray, scene: Scene, belief: SurfaceBelief
     ) -> ShapeCoverage:
         """What is to be seen of the shapes, see :meth:`nbv_planner.planning.shapes.shape_coverage.ShapeCoverage.of`.
 
         With a resolution it counts the outline's length in pixel sides. Covered is what lies within τ of the measured
         surface, but not in a gap of it: shapes cross gaps smoothly, and what is hidden there may be long. Of the rest
-        each of the views `taken` (T,), radians, that should have covered it takes half: it is as likely that the shape
+        each of the views `taken` (T,) that should have covered it takes half: it is as likely that the shape
         is wrong. A view will cover what lies within τ of what it sees.
 
         Raises:
@@ -153,7 +155,8 @@ class CoverageTarget:
         near = np.minimum(near, 1.0 - unseen_fraction(belief, shapes.angle, scene.pixel_size))
         seen, visible = (covered_cells(visible_cells(shapes, at, scene), shapes, self.tau) for at in (taken, views))
         part = 1.0 - (1.0 - near) * _DOUBT ** seen.sum(axis=1)
-        return ShapeCoverage.left(surface_density(shapes, scene.pixel_size, self.density), part, visible, taken, views)
+        points = surface_density(shapes, scene.pixel_size, self.density)
+        return ShapeCoverage.left(points, part, visible, repeats(views, taken, scene))
 
     def near(self, shapes: Shapes, belief: SurfaceBelief, scene: Scene) -> tuple[FloatArray, FloatArray]:
         """Part around each grid angle of each shape within τ of the measured surface, and within τ/2, shape (S, M).

@@ -21,6 +21,7 @@ from nbv_planner.geometry import (
 from nbv_planner.mapping.belief import Evidence, SurfaceBelief, nearest_cell
 from nbv_planner.planning.shapes.sampler import Shapes, evidence_of
 from nbv_planner.planning.shapes.shape_visibility import visible_cells
+from nbv_planner.world.pose import Views
 from nbv_planner.world.scene import Scene
 
 # Points are counted in parts of this size: sums of whole parts are exact in single precision, in whatever order a
@@ -39,8 +40,6 @@ _NOISE, _SPACING = 0.5, 0.4
 _CLOSED_PIXELS, _CLOSED_SPACINGS = 2.0 * math.sqrt(2.0), 2.0
 # Pixel sides up to which measurements are taken for neighbours at all.
 _SPARSE = 5.0
-# Angle between two views, radians, below which one repeats the other.
-_SAME_VIEW = 1e-6
 # Places in a cell, in cell widths from its middle, at which it is tested whether it has been seen.
 _IN_CELL = (np.arange(4) - 1.5) / 4.0
 
@@ -56,28 +55,31 @@ class ShapeCoverage:
 
     @classmethod
     def of(
-        cls, shapes: Shapes, taken: FloatArray, views: FloatArray, scene: Scene, belief: SurfaceBelief,
+        cls, shapes: Shapes, taken: Views | FloatArray, views: Views | FloatArray, scene: Scene, belief: SurfaceBelief,
         density: str = "crossings",
     ) -> ShapeCoverage:
-        """Evaluate `shapes` from `views` (V,), radians, once the views `taken` (T,), radians, have been taken.
+        """Evaluate `shapes` from `views` (V,) once the views `taken` (T,) have been taken.
+
+        Angles alone, radians, are those of views on the view circle.
 
         What has been seen is given by :func:`seen_part`. A view that repeats one of those taken adds nothing: beams
         that did not come would not come again.
         """
         seen = seen_part(shapes, taken, scene, belief)
         points, visible = surface_density(shapes, scene.pixel_size, density), visible_cells(shapes, views, scene)
-        return cls.left(points, seen, visible, taken, views)
+        return cls.left(points, seen, visible, repeats(views, taken, scene))
 
     @classmethod
-    def left(
-        cls, points: FloatArray, seen: FloatArray, visible: BoolArray, taken: FloatArray, views: FloatArray
-    ) -> ShapeCoverage:
-        """What is left of the `points`, shape (S, M), of which the parts `seen` are; V views see them as `visible`."""
+    def left(cls, points: FloatArray, seen: FloatArray, visible: BoolArray, repeats: BoolArray) -> ShapeCoverage:
+        """What is left of the `points`, shape (S, M), of which the parts `seen` are; V views see them as `visible`.
+
+        Those that are `repeats`, shape (V,), of views taken add nothing.
+        """
         points = np.rint(points / _PART)
         unseen = np.rint(points * (1.0 - seen))
         left = np.flatnonzero(unseen.any(axis=0))  # the rest adds nothing to any view
         visible = visible[:, :, left]
-        visible[:, (np.abs(angle_difference(views[:, None], taken)) < _SAME_VIEW).any(axis=1)] = False
+        visible[:, repeats] = False
         return cls(
             visible.astype(np.float32), (_PART * unseen[:, left]).astype(np.float32), _PART * points.sum(axis=1)
         )
@@ -93,10 +95,16 @@ class ShapeCoverage:
             yield ShapeCoverage(self.visible[part], self.unseen[part], self.points[part])
 
 
-def seen_part(shapes: Shapes, taken: FloatArray, scene: Scene, belief: SurfaceBelief) -> FloatArray:
+def repeats(views: Views | FloatArray, taken: Views | FloatArray, scene: Scene) -> BoolArray:
+    """Which of the `views` (V,) repeat one of those `taken` (T,), shape (V,)."""
+    distance = scene.view_distance
+    return Views.given(views, distance).repeat(Views.given(taken, distance))
+
+
+def seen_part(shapes: Shapes, taken: Views | FloatArray, scene: Scene, belief: SurfaceBelief) -> FloatArray:
     """Part of the surface around each grid angle of each shape that has been seen, shape (S, M).
 
-    A measurement lies near (:func:`measured_parts`): further away where the views `taken` (T,), radians, would see
+    A measurement lies near (:func:`measured_parts`): further away where the views `taken` (T,) would see
     the shape than where they would not, as noise moves it aside. Beams that did not come have seen nothing, whatever
     the declared cone, but where a view would have seen the shape without a measurement, it is as likely that the shape
     is wrong there: half of that counts as seen.

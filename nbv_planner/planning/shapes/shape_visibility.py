@@ -12,82 +12,127 @@ from numpy.typing import NDArray
 
 from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, IntArray, wrap_angle
 from nbv_planner.planning.shapes.sampler import Shapes
+from nbv_planner.world.pose import Views
 from nbv_planner.world.scene import Scene
 
 # (shape, view, step) entries worked on at a time: such a block stays in the cache.
 _BLOCK_ENTRIES = 1 << 17
 
 
-def visible_cells(shapes: Shapes, views: FloatArray, scene: Scene) -> BoolArray:
+def visible_cells(shapes: Shapes, views: Views | FloatArray, scene: Scene) -> BoolArray:
     r"""Which grid angle of which shape each view sees, shape (S, V, M).
 
-    On either side the walk goes from the view's own angle outwards, as long as the surface is inside the cone. A grid
-    angle is seen if the tangent of its bearing,
+    On either side the walk goes from the view's own angle outwards. A grid angle is seen if the tangent of its bearing,
 
-    .. math:: \tan|α| = \frac{r \sin δ}{d_{cam} - r \cos δ}
+    .. math:: \tan|α| = \frac{r \sin δ}{d - r \cos δ}
 
     at the angle δ from the view, is greater than all before it on the walk: on a star-shaped contour nothing else can
-    hide it. Views are in radians; no radius may reach the view circle.
+    hide it. From the view circle a walk ends at the edge of the cone or of the range; from anywhere else it passes what
+    is out of range, and one walk serves all headings at a place: each sees the bearings inside of its cone. Angles
+    alone, radians, are those of views on the view circle. A view inside of a shape sees nothing of it.
     """
-    return _on_grid(shapes, views, scene, lambda *walks: _sight(*walks)[0], np.bool_)
+    views = Views.given(views, scene.view_distance)
+    if views.are_on_circle(scene.view_distance):
+        return _on_grid(shapes, views, scene, lambda *walks: _sight(*walks)[0], np.bool_)
+    places, stand = views.places()
+    seen = _on_grid(shapes, places, scene, lambda *walks: _sight(*walks)[0], np.bool_)
+    bearing = _bearings(shapes, places)
+    low, high = ((views.turn + edge).astype(np.float32)[:, None] for edge in (
+        scene.sensor.bearing_min, scene.sensor.bearing_max
+    ))
+    visible = np.empty((len(seen), len(views), seen.shape[2]), dtype=bool)
+    for place in range(len(places)):
+        here, at = np.flatnonzero(stand == place), bearing[:, None, place]
+        visible[:, here] = seen[:, None, place] & (at >= low[here]) & (at <= high[here])
+    return visible
 
 
-def grades_of_sight(shapes: Shapes, views: FloatArray, scene: Scene, least_sine: float) -> IntArray:
-    """How each grid angle is seen from the best of the views (V,), radians: 0 not, 1 grazed, 2 well; shape (S, M).
+def grades_of_sight(shapes: Shapes, views: Views | FloatArray, scene: Scene, least_sine: float) -> IntArray:
+    """How each grid angle is seen from the best of the views (V,): 0 not, 1 grazed, 2 well; shape (S, M).
 
     It is seen well if the sine of the angle between the line of sight and the stretch of the surface that leads to it,
     away from the view's own angle, is at least `least_sine`. The first grid angles on either side of that are taken for
     seen well. :func:`visible_cells` defines what is seen at all.
     """
+    views = Views.given(views, scene.view_distance)
     single = Shapes(shapes.angle, shapes.radius.astype(np.float32))  # half the time
     grades = _on_grid(single, views, scene, partial(_graded_walk, least_sine=least_sine), np.uint8)
+    if not views.are_on_circle(scene.view_distance):
+        grades *= visible_cells(single, views, scene)
     return np.asarray(grades.max(axis=1, initial=0))
 
 
+def _bearings(shapes: Shapes, places: Views) -> FloatArray:
+    """Bearing of each grid angle of each shape from P places against the centre's, (S, P, M), single precision."""
+    offset = shapes.angle - places.view_angle[:, None]
+    sin, cos = (wave.astype(np.float32) for wave in (np.sin(offset), np.cos(offset)))
+    radius = shapes.radius.astype(np.float32)[:, None]
+    return np.asarray(np.arctan2(-radius * sin, places.distance.astype(np.float32)[:, None] - radius * cos))
+
+
 def _on_grid(
-    shapes: Shapes, views: FloatArray, scene: Scene, walk: Callable[..., NDArray[Any]], dtype: type[np.generic]
+    shapes: Shapes, views: Views, scene: Scene, walk: Callable[..., NDArray[Any]], dtype: type[np.generic]
 ) -> NDArray[Any]:
     """What `walk` finds on either side of each view, shape (S, V, M)."""
     count, size = shapes.radius.shape
     step = TWO_PI / size
-    views = wrap_angle(views)
-    first = np.ceil(views / step - 1e-9).astype(np.intp)
+    angle, kind = wrap_angle(views.view_angle), shapes.radius.dtype
+    distance, free = views.distance[:, None].astype(kind), ~views.circle_ones(scene.view_distance)[:, None]
+    first = np.ceil(angle / step - 1e-9).astype(np.intp)
     found = np.zeros((count, len(views), size), dtype=dtype)
-    steps = min(size, math.ceil(_widest_offset(shapes.radius, scene) / step) + 1)
+    if not len(views):
+        return found
+    widest = _widest_offset(shapes.radius, float(views.distance.min()), scene.sensor.range_max)
+    steps = min(size, math.ceil(widest / step) + 1)
     rows = max(1, _BLOCK_ENTRIES // max(1, len(views) * steps))
     for turn in (1, -1):
         start = first if turn > 0 else first - 1
         place = (start[:, None] + turn * np.arange(steps)) % size
-        offset = np.maximum(turn * (start * step - views), 0.0)[:, None] + step * np.arange(steps)
-        sin, cos = (wave.astype(shapes.radius.dtype) for wave in (np.sin(offset), np.cos(offset)))
+        offset = np.maximum(turn * (start * step - angle), 0.0)[:, None] + step * np.arange(steps)
+        sin, cos = (wave.astype(kind) for wave in (np.sin(offset), np.cos(offset)))
         for begin in range(0, count, rows):
             part = slice(begin, begin + rows)
-            _lay_out(found[part], walk(shapes.radius[part].take(place, axis=1), sin, cos, scene, turn), start, turn)
+            radius = shapes.radius[part].take(place, axis=1)
+            _lay_out(found[part], walk(radius, sin, cos, distance, free, scene, turn), start, turn)
     return found
 
 
 def _sight(
-    radius: FloatArray, sin: FloatArray, cos: FloatArray, scene: Scene, turn: int
+    radius: FloatArray, sin: FloatArray, cos: FloatArray, distance: FloatArray, free: BoolArray, scene: Scene, turn: int
 ) -> tuple[BoolArray, FloatArray, FloatArray]:
     """Which steps of each walk are seen, the tangent of their bearing, and how far ahead they are (metres).
 
-    Shape (s, V, steps) each; `sin` and `cos` of the offsets are (V, steps). Bearings count from the line of sight
-    outwards; those of a walk by rising angle (`turn` 1) lie to the right.
+    Shape (s, V, steps) each; `sin` and `cos` of the offsets are (V, steps), the `distance` of each view and whether it
+    is `free`, off the view circle, are (V, 1). Bearings count from the direction to the centre outwards; those of a
+    walk by rising angle (`turn` 1) lie to the right. Free views see whatever is hidden by nothing and in range.
     """
-    ahead = scene.view_distance - radius * cos
+    ahead = distance - radius * cos
     aside = radius * sin
     # A walk that continues behind the centre meets nothing visible: there the offset exceeds the widest one.
     inside = aside <= math.tan(-scene.sensor.bearing_min if turn > 0 else scene.sensor.bearing_max) * ahead
-    inside &= ahead * ahead + aside * aside <= scene.sensor.range_max**2
-    tangent = np.divide(aside, ahead, out=aside)
+    in_range = ahead * ahead + aside * aside <= scene.sensor.range_max**2
+    inside &= in_range
+    tangent = _measure(aside, ahead)
+    if free.any():
+        inside = np.where(free, radius[..., :1] < distance, inside)
     seen = np.logical_and.accumulate(inside, axis=-1)
     swept = np.maximum.accumulate(tangent, axis=-1)
     seen[..., 1:] &= tangent[..., 1:] > swept[..., :-1]
+    if free.any():
+        seen &= in_range
     return seen, tangent, ahead
 
 
+def _measure(aside: FloatArray, ahead: FloatArray) -> FloatArray:
+    """What rises with the bearing: its tangent, or where something may lie beside the camera the bearing itself."""
+    if (ahead > 0.0).all():
+        return np.divide(aside, ahead, out=aside)
+    return np.arctan2(aside, ahead)
+
+
 def _graded_walk(
-    radius: FloatArray, sin: FloatArray, cos: FloatArray, scene: Scene, turn: int, least_sine: float
+    radius: FloatArray, sin: FloatArray, cos: FloatArray, distance: FloatArray, free: BoolArray, scene: Scene,
+    turn: int, least_sine: float,
 ) -> NDArray[np.uint8]:
     r"""How each step of each walk is seen (0, 1, 2), shape (s, V, steps).
 
@@ -95,7 +140,7 @@ def _graded_walk(
     :math:`x' Δ\tan α / \sqrt{1 + \tan^2 α}`; x' is how far ahead the first of them is, α the bearing of the other. Its
     length is :math:`\sqrt{Δr^2 + r r' (2 \sin(Δ/2))^2}`. Both are compared by their squares.
     """
-    seen, tangent, ahead = _sight(radius, sin, cos, scene, turn)
+    seen, tangent, ahead = _sight(radius, sin, cos, distance, free, scene, turn)
     before, after = radius[..., :-1], radius[..., 1:]
     chord = np.diff(cos, axis=-1) ** 2 + np.diff(sin, axis=-1) ** 2
     across = np.diff(tangent, axis=-1)
@@ -125,14 +170,14 @@ def _lay_out(seen: NDArray[Any], walk: NDArray[Any], start: IntArray, turn: int)
         seen[:, view, : steps - until] |= row[:, until:]
 
 
-def _widest_offset(radius: FloatArray, scene: Scene) -> float:
+def _widest_offset(radius: FloatArray, distance: float, range_max: float) -> float:
     r"""Greatest angle from a view at which a surface of these radii can be in range, radians.
 
-    :math:`d^2 = d_{cam}^2 + r^2 - 2 d_{cam} r \cos δ \le d_{DOF}^2` bounds δ; the bound is greatest at the least radius
-    or at :math:`r^2 = d_{cam}^2 - d_{DOF}^2`.
+    :math:`d^2 + r^2 - 2 d r \cos δ \le d_{DOF}^2` bounds δ for a view at the distance d; the bound is greatest at the
+    least radius or at :math:`r^2 = d^2 - d_{DOF}^2`, and from the nearest view.
     """
     least, most = max(float(radius.min()), 1e-6), max(float(radius.max()), 1e-6)
-    excess = scene.view_distance**2 - scene.sensor.range_max**2
+    excess = distance**2 - range_max**2
     at = min(max(math.sqrt(max(excess, 0.0)), least), most)
-    cos = (excess + at**2) / (2.0 * scene.view_distance * at)
+    cos = (excess + at**2) / (2.0 * distance * at)
     return math.acos(min(max(cos, -1.0), 1.0))
