@@ -196,7 +196,8 @@ def _judge(
         return None, f"{config.views.num_views} candidates and {len(truth.points)} points are too many to judge"
     try:
         space, tau = CircleViewSpace(config.views, config.scene.view_distance), config.planner.completeness_tau
-        return EpisodeJudge(truth.points, config.scene, space, truth.shape, _start(recording, config), tau), ""
+        start, pace = _start(recording, config), config.planner
+        return EpisodeJudge(truth.points, config.scene, space, truth.shape, start, tau, pace), ""
     except NbvPlannerError as error:
         return None, str(error)
 
@@ -257,6 +258,7 @@ _VIEW_COLUMNS = (
     Column("travelled", "travelled, m", 2),
     Column("completeness", "true completeness", 4),
     Column("accuracy", "accuracy", 4),
+    Column("modelled_seconds", "by the cost model, s", 1),
 )
 
 
@@ -339,6 +341,7 @@ _METRICS = {
     "accuracy": "accuracy at the end, at τ",
     "mean_individual_regret": "mean individual regret, surface points per view",
     "surface_points": "surface points",
+    "time95": "time to 95 % of the surface points by the cost model, s",
 }
 
 
@@ -369,7 +372,8 @@ def _views(analysis: Analysis) -> Table:
         f"it, by the width of the band where it said nothing. Level of the interval: {', '.join(levels) or 'none'}. "
         "Regret: new points of the best candidate less those of the view. "
         "Errors are those of the belief with the view's measurements. Completeness: part of the true outline within τ "
-        "of the measured surface; accuracy: part of that within τ of the outline. Travelled: along the view circle."
+        "of the measured surface; accuracy: part of that within τ of the outline. Travelled: along the view circle. "
+        "By the cost model: time of travel and views with linear_speed, turn_speed and dwell_time."
     )
     rows: list[tuple[Cell, ...]] = []
     for number, view in enumerate(analysis.views, start=1):
@@ -383,6 +387,7 @@ def _views(analysis: Analysis) -> Table:
             (decision.goal_stamp - analysis.views[0].evidence.decision.goal_stamp) * 1e-9,
             None if stamp is None else (stamp - decision.goal_stamp) * 1e-9,
             *seen, view.estimate, *bounds, decision.utility, decision.milliseconds,
-            *(None if judged is None else float(getattr(judged, column.name)) for column in _VIEW_COLUMNS[-8:]),
+            *(None if judged is None else float(getattr(judged, column.name)) for column in _VIEW_COLUMNS[-9:-1]),
+            None if judged is None else judged.seconds,
         ))
     return _table("views", "View by view", rows, *_VIEW_COLUMNS, note=note)

@@ -296,7 +296,7 @@ class _Run:
         self._lane, self._given_up = lane, analysis.recording.log.given_up
         judge = analysis.judge
         self._judge = judge and EpisodeJudge(
-            judge.points, judge.scene, judge.space, judge.shape, judge.start, judge.tau
+            judge.points, judge.scene, judge.space, judge.shape, judge.start, judge.tau, judge.pace
         )
         self._recorded = {view.belief_stamp: view.belief for view in views if view.belief_stamp is not None}
         self._left_out = {view.decision.goal_stamp: _unreachable(view, lane.planner.views) for view in views}

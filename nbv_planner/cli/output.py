@@ -97,6 +97,12 @@ def finish(
         f"completeness {metrics['completeness']:.1%} at {judge.tau:g} m, 95 % after {metrics['C95'] or 'N/A'} views, "
         f"mean individual regret {'N/A' if regret is None else format(regret, '.2f')}"
     )
+    if judge.views:
+        time95, last = metrics["time95"], judge.views[-1]
+        say(
+            f"{last.travelled:.1f} m and {last.seconds:.0f} s by the cost model ({judge.pace.time_words}), 95 % after "
+            f"{'N/A' if time95 is None else format(time95, '.0f')} s"
+        )
     say(outline)
     print_files(results)
 

@@ -33,11 +33,16 @@ def views_to(coverage: Iterable[float], fraction: float = FULL_ENOUGH) -> int | 
     return next((number for number, covered in enumerate(coverage, start=1) if covered >= fraction), None)
 
 
+def time_to_95(coverage: Iterable[float], seconds: Iterable[float]) -> float | None:
+    """Seconds after which the coverage has reached :data:`FULL_ENOUGH`, from both after each view; None if never."""
+    return next((time for covered, time in zip(coverage, seconds, strict=True) if covered >= FULL_ENOUGH), None)
+
+
 def episode_metrics(views: Sequence[ViewRecord], surface_points: int) -> dict[str, float | int | None]:
-    r"""Compute `T`, `T95`, `C95`, `rec`, `completeness`, `accuracy`, `mean_individual_regret` and `surface_points`.
+    r"""Compute `T`, `T95`, `time95`, `C95`, `rec`, `completeness`, `accuracy` and others, by the keys of the result.
 
     `T95` is the number of views until the coverage reaches 95 %, None if it never does, `C95` that until the
-    completeness does;
+    completeness does; `time95` are the seconds by the cost model until the coverage does;
     :math:`\bar r = \frac1T \sum_t (F(θ^*_t|θ_{1:t-1}) - F(θ_t|θ_{1:t-1}))`, None without views.
     """
     regrets = [view.greedy_gain - view.new_points for view in views]
@@ -50,6 +55,7 @@ def episode_metrics(views: Sequence[ViewRecord], surface_points: int) -> dict[st
         "accuracy": views[-1].accuracy if views else math.nan,
         "mean_individual_regret": float(np.mean(regrets)) if regrets else None,
         "surface_points": surface_points,
+        "time95": time_to_95((view.coverage for view in views), (view.seconds for view in views)),
     }
 
 
@@ -131,6 +137,8 @@ class ViewRecord:
     #: part of the true outline within τ of the surface measured so far, and part of that within τ of the outline.
     completeness: float = math.nan
     accuracy: float = math.nan
+    #: time so far by the cost model, :class:`nbv_planner.planning.motion.TimeSettings`: travel and dwell, seconds.
+    seconds: float = math.nan
 
 
 @dataclass(frozen=True)

@@ -87,7 +87,9 @@ class Simulation:
         put_on_ground(views, config.ground)
         self._start = None if thesis else views.at_angle(config.motion.initial_view_angle)
         settings = thesis_planner_settings(config) if thesis else config.planner
-        self.judge = EpisodeJudge(self._points, scene, views, self._shape, self._start, settings.completeness_tau)
+        self.judge = EpisodeJudge(
+            self._points, scene, views, self._shape, self._start, settings.completeness_tau, settings
+        )
         self._by_points = settings.target == "points"
         self._truth = TrueSurface(self._points.angle, self._points.radius) if self._by_points else TrueOutline(
             *cartesian_to_polar(*self.judge.outline.points.T), settings.completeness_tau

@@ -71,7 +71,10 @@ class MotionSettings(Settings):
     """
 
     initial_view_angle: float = setting(0.0314, "View angle at which the camera starts.", unit="rad")
-    angular_speed: float = setting(0.0, "Speed along the view circle; 0 moves at once.", unit="rad/s", ge=0.0)
+    angular_speed: float = setting(
+        0.0, "Speed of the simulated camera along the view circle; 0 moves at once (planners expect linear_speed and "
+        "turn_speed of nbv_planner).", unit="rad/s", ge=0.0,
+    )
     drive_speed: float = setting(
         0.0, "Speed of the simulated camera along straight lines and arcs around the object and what bars the ground, "
         "in place of angular_speed; 0: not so.", unit="m/s", ge=0.0,

@@ -113,10 +113,12 @@ def test_record_is_plain_json_with_the_keys_of_the_issue(judge):
         assert set(view) == {
             "angle", "new_points", "coverage", "greedy_gain", "objective_value", "milliseconds",
             "rmse", "max_error", "hausdorff", "iou", "band_coverage", "travelled", "completeness", "accuracy",
+            "seconds",
         }  # fmt: skip
     assert content["views"][1]["objective_value"] is None
     assert set(content["metrics"]) == {
         "T", "T95", "C95", "completeness", "accuracy", "rec", "mean_individual_regret", "surface_points",
+        "time95",
     }
     assert content["metrics"]["T"] == 2
     assert content["versions"]["note"] == "x"

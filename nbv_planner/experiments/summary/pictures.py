@@ -30,6 +30,7 @@ from nbv_planner.experiments.summary.sweep_report import (
 )
 from nbv_planner.experiments.summary.sweep_tables import REGRET, T95, theory_groups, timing_table
 from nbv_planner.experiments.summary.thesis_tables import published_means
+from nbv_planner.experiments.summary.time_tables import races
 from nbv_planner.geometry import FloatArray
 from nbv_planner.planning.objectives import TRUTH_OBJECTIVES, TrueSurface
 from nbv_planner.planning.planners import PlannerSettings
@@ -305,6 +306,26 @@ def landscape_picture(report: SweepReport, protocol: str) -> Picture | None:
     return picture(f"objectives{report.suffix(protocol)}", title, caption, draw_landscapes(rows))
 
 
+def time_picture(report: SweepReport, protocol: str) -> Picture | None:
+    """Views against seconds to 95 % by the cost model of each tour of a sweep; None without one."""
+    contents = {}
+    for race in races(report, protocol):
+        means = {
+            label: (statistics.mean_interval(own.views), statistics.mean_interval(own.seconds))
+            for label, own in race.tallies.items() if own.seconds
+        }
+        contents[race.pace.time_words] = means
+    labels = distinct(label for means in contents.values() for label in means)
+    if not labels:
+        return None
+    caption = (
+        "Time to 95 % of the surface by the cost model above each panel, over the views that it takes: fewest views to "
+        "the left, least time at the bottom. Bars: 95 % confidence intervals over the seeds, for these objects."
+    )
+    figure = draw.draw_views_and_seconds(contents, planner_styles(labels, report.reference))
+    return picture(f"time{report.suffix(protocol)}", "Views against seconds", caption, figure)
+
+
 _FEWEST = 3
 """Planners that make a series; of two the varied parameter would be ambiguous."""
 """Planners that make a series; of two the varied parameter would be ambiguous."""
@@ -407,6 +428,7 @@ def draw_pictures(report: SweepReport, say: Callable[[str], None]) -> list[Pictu
             paired_picture(report, protocol),
             coverage_picture(report, protocol),
             calibration_picture(report, protocol),
+            time_picture(report, protocol),
             *tradeoff_pictures(report, protocol),
         ]
         try:

@@ -16,6 +16,7 @@ from nbv_planner.errors import SettingError
 from nbv_planner.geometry import BoolArray, FloatArray
 from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.mapping.checks import Check, Level
+from nbv_planner.planning.motion import TimeSettings
 from nbv_planner.planning.objectives import EXPECTED, OBJECTIVE_INFO, Objective, values_of
 from nbv_planner.planning.objectives.area import Uncertainty
 from nbv_planner.planning.objectives.expected_coverage import ExpectedMarginalCoverage, after_views
@@ -26,9 +27,9 @@ from nbv_planner.settings import setting
 from nbv_planner.world.pose import View, Views
 from nbv_planner.world.scene import Scene
 
-PLANNERS = ("greedy", "two_phase", "rollout", "hybrid", "horizon", "uniform", "random")
+PLANNERS = ("greedy", "two_phase", "rollout", "tour", "hybrid", "horizon", "uniform", "random")
 """Names of the planners."""
-ON_SHAPES = ("rollout", "hybrid", "horizon")
+ON_SHAPES = ("rollout", "tour", "hybrid", "horizon")
 """Those that depend on posterior shapes, whatever `objective` is."""
 BLIND = ("uniform", "random")
 """Those that take no account of an objective."""
@@ -37,7 +38,7 @@ PLANNER_CHOICE = ("planner", "objective", "phase_one_objective")
 
 
 @dataclass(frozen=True)
-class PlannerSettings(ShapeSettings):
+class PlannerSettings(TimeSettings, ShapeSettings):
     """Which planner, which objective, and further criteria."""
 
     planner: str = setting("rollout", "Planner.", choices=PLANNERS)
@@ -172,6 +173,7 @@ class Situation:
     """What a planner chooses from: belief, scene, views taken so far, and of each candidate, shape (V,), what follows.
 
     Its score, the value of the objective less the cost of travel; that cost; and whether it may be chosen, as one may.
+    Where the camera is may not be known.
     """
 
     belief: SurfaceBelief
@@ -180,6 +182,7 @@ class Situation:
     costs: FloatArray
     feasible: BoolArray
     visited: Sequence[View]
+    current_view: View | None = None
 
 
 def as_found(scene: Scene, checks: Sequence[Check]) -> Scene:
@@ -252,12 +255,12 @@ class Planner(ABC):
             return None
         utilities, costs = self.evaluate(belief, candidates, current_view=current_view, visited=visited)
         scores, scene = utilities - costs, as_found(self._scene, belief.checks)
-        situation = Situation(belief, scene, scores, costs, feasible, visited)
+        situation = Situation(belief, scene, scores, costs, feasible, visited, current_view)
         ranks, decided_by = self._rank(situation), s.label
         nothing = self._promises_nothing(utilities[feasible])
         if nothing:
             bounds = Uncertainty().evaluate(belief, scene, candidates)
-            ranks, decided_by = bounds - costs, Uncertainty.info.id
+            ranks, decided_by = self._by_bounds(bounds, situation), Uncertainty.info.id
         ranks = np.where(feasible, ranks, -np.inf)
         best = self._first_best(ranks)
         told = not visited and s.first_candidate >= 0 and bool(feasible[s.first_candidate])
@@ -283,6 +286,10 @@ class Planner(ABC):
         """Whether the planner uses EMC and that is next to 0 everywhere; then U decides."""
         expected = isinstance(self._objective, ExpectedMarginalCoverage)
         return self.heeds_objective and expected and bool(utilities.max() < _LEAST_PROMISE)
+
+    def _by_bounds(self, bounds: FloatArray, situation: Situation) -> FloatArray:
+        """Ranks by the bounds of U, shape (V,), where EMC promises nothing."""
+        return bounds - situation.costs
 
     def _costs(self, views: Views, current_view: View | None) -> FloatArray:
         """Cost of travel to each view, λ times its distance; on the view circle λ·|Δθ|·d_cam."""

@@ -72,7 +72,9 @@ class ShapeSettings(LearnedPriorSettings):
         choices=("crossings", "length"),
     )
     free_space: bool = setting(True, "EMC, rollout: let beams that met nothing bound the shapes.")
-    first_views: int = setting(12, "rollout: number of views of largest EMC that are looked ahead from.", ge=1)
+    first_views: int = setting(
+        12, "rollout: number of views of largest EMC that are looked ahead from; tour: of largest EMC per second.", ge=1
+    )
     target_coverage: float = setting(
         0.95, "rollout, COVERED: part of the target that is to be covered.", gt=0.0, le=1.0
     )
