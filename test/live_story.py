@@ -72,7 +72,7 @@ def told(live: LiveEpisode, judge, order: random.Random | None = None) -> LiveEp
         stamp, pose = number * SECOND, View(step.view_angle, SCENE.view_distance).pose
         said = [
             (ITERATION, decision(number, view_angle=step.view_angle, utility=step.objective_value)),
-            (CANDIDATES, candidates(step.candidates, step.utilities), stamp),
+            (CANDIDATES, candidates(step.candidates.view_angle, step.utilities), stamp),
             (GOAL_POSE, pose, stamp),
             (CAMERA_POSE, pose, stamp + 5),
             (SCAN, CAMERA.scan(pose, number, 0), stamp + 5),
