@@ -51,7 +51,7 @@ def test_each_view_is_judged_as_a_plain_set_would(judge):
 
     seen: set[int] = set()
     for view in (0.0, 1.0, 1.05, 4.0, 0.0):
-        greedy = max(len(sees(float(c)) - seen) for c in CANDIDATES)
+        greedy = max(len(sees(float(c)) - seen) for c in CANDIDATES.view_angle)
         new = sees(view) - seen
         assert set(np.flatnonzero(judge.new_points(at(view))).tolist()) == new
         record = judge.add(step(view))
@@ -114,6 +114,7 @@ def test_record_is_plain_json_with_the_keys_of_the_issue(judge):
         assert set(view) == {
             "angle", "new_points", "coverage", "greedy_gain", "objective_value", "milliseconds",
             "rmse", "max_error", "hausdorff", "iou", "band_coverage", "travelled", "completeness", "accuracy",
+            "distance", "turn",
         }  # fmt: skip
     assert content["views"][1]["objective_value"] is None
     assert set(content["metrics"]) == {
