@@ -292,6 +292,7 @@ def test_markers_of_an_episode_and_their_deletion_on_reset(world):
     assert world.call(Trigger, "surface_mapper/reset").success
 
     def forgotten():
-        return {m.ns for m in heard[-1].markers if m.action == Marker.DELETE} == {"hits", "cone", "goal", "candidates", "path"}
+        deleted = {m.ns for m in heard[-1].markers if m.action == Marker.DELETE}
+        return deleted == {"hits", "cone", "goal", "candidates", "path"}
 
     world.spin_until(forgotten, "the deletions")
