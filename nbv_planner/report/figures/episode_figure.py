@@ -289,7 +289,7 @@ def _curve(step: Step, least: float) -> tuple[FloatArray, FloatArray]:
 
 def _value_limits(steps: Sequence[Step]) -> tuple[float, float] | None:
     """Limits that hold every decision, a decade at least; None without a positive value."""
-    values = np.concatenate([[0.0], *(np.append(step.utilities, step.objective_value) for step in steps)])
+    values = np.concatenate([[0.0], *(np.append(_curve(step, 0.0)[1], step.objective_value) for step in steps)])
     values = values[np.isfinite(values) & (values > 0.0)]
     if not len(values):
         return None
