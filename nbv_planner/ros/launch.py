@@ -31,7 +31,7 @@ from nbv_planner.episode.parameters import STATE_FILES
 from nbv_planner.errors import ConfigFileError
 from nbv_planner.planning.objectives import EXPECTED, OBJECTIVES, TRUTH_OBJECTIVES
 from nbv_planner.planning.planners import PLANNERS, PlannerSettings
-from nbv_planner.planning.planners.planner import named_choice
+from nbv_planner.planning.planners.planner import PLANNER_CHOICE, named_choice
 from nbv_planner.planning.session import SessionSettings
 from nbv_planner.planning.view_space import VIEW_SPACES
 from nbv_planner.ros.io.recorder import NAME
@@ -282,7 +282,7 @@ def node(
     chosen = {}
     if name == "nbv_planner":
         chosen["planner"] = planner_parameters(given).get("planner", PlannerSettings().planner)
-        typed = named_choice(typed, chosen["planner"])
+        typed |= named_choice({key: typed[key] for key in PLANNER_CHOICE if key in typed}, chosen["planner"])
     files = [given["params_file"]]
     if given["shipped"] not in ("", *files):
         # Under `/**`: ROS goes by section before it goes by file, and any section of the given file is to win.

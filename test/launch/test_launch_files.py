@@ -113,6 +113,12 @@ def test_arguments_reach_the_nodes_they_are_for():
     assert all(node.node_name == f"/arm/{executable}" for executable, node in found.items())
 
 
+@pytest.mark.parametrize("given", [{"view_space": "annulus"}, {"max_views": "7"}, {"noise_std": "0.1"}])
+def test_an_argument_that_chooses_no_planner_leaves_that_of_the_file(given):
+    assert "planner" not in parameters(nodes("simulation", **given)["nbv_planner"])[1]
+    assert parameters(nodes("simulation", objective="U", **given)["nbv_planner"])[1]["planner"] == "greedy"
+
+
 def test_every_node_gets_an_enclave_of_its_own_when_asked_for():
     def words(node: Node) -> list[str]:
         return ["".join(part.text for part in token) for token in node.cmd if all(hasattr(p, "text") for p in token)]
