@@ -97,7 +97,8 @@ class ViewSpaceSettings(Settings):
         "the object to the same on the other side.", ge=1, le=1000,
     )
     view_file: str = setting(
-        "", "file: the candidate poses in the object frame: CSV with the columns x, y, yaw, or YAML with a list."
+        "", "file: the candidate poses in the object frame: CSV with the columns x, y, yaw, or YAML with a list.",
+        start_only=True,
     )
     num_views: int = setting(100, "circle: number of candidate views.", ge=1, le=100_000)
     view_angles: tuple[float, ...] = setting(
