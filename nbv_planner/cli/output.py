@@ -61,9 +61,10 @@ def print_view(judge: EpisodeJudge, config: EpisodeConfig, estimate: CoverageEst
         said = f"{coverage_estimate(judge.steps[-1].belief, config.termination.band_tolerance):.1%}"
     else:
         said = estimate.words
+    free = "" if config.views.on_circle else f"   from {view.distance:.2f} m, turned by {math.degrees(view.turn):.1f}°"
     say(
         f"{len(judge.views):4d}  {math.degrees(view.angle):6.1f}°   {view.new_points:10d}"
-        f"   {getattr(view, name):{5 + len(name)}.1%}   {said:>25}   {view.milliseconds:5.0f} ms"
+        f"   {getattr(view, name):{5 + len(name)}.1%}   {said:>25}   {view.milliseconds:5.0f} ms{free}"
     )
     before = {check.name for step in judge.steps[-2:-1] for check in step.belief.checks if check.level}
     for check in judge.steps[-1].belief.checks:

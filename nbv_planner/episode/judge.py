@@ -205,7 +205,7 @@ class EpisodeJudge:
         record = ViewRecord(
             angle=view.view_angle, new_points=int(new.sum()), coverage=self.coverage,
             greedy_gain=max(greedy_gain, int(new.sum())), objective_value=objective_value, milliseconds=milliseconds,
-            travelled=travelled, seconds=seconds, **errors,
+            travelled=travelled, seconds=seconds, distance=view.distance, turn=view.turn, **errors,
         )
         self._belief, self._last = belief, view
         self.views.append(record)

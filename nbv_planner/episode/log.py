@@ -95,7 +95,8 @@ class LoggedView:
             return None
         return Step(
             view=self.decision.view(scene.view_distance, placed), objective_value=self.decision.utility,
-            candidates=self.candidates.angle, utilities=self.candidates.utility,
+            candidates=self.candidates.views(scene.view_distance, self.decision.centre),
+            utilities=self.candidates.utility,
             belief=self.belief.seen_from(*placed), measurements=scan_to_measurements(
                 self.scan.scan, self.scan.pose.relative_to(*placed), scene, settings
             ).measurements,

@@ -182,7 +182,8 @@ class EpisodeConfig:
     """Everything that decides how an episode runs: :data:`GROUPS` of settings, and some that belong to none.
 
     Raises:
-        SettingError: unknown protocol, a number out of range, or the prior mean lies outside the radius bounds.
+        SettingError: unknown protocol, a number out of range, the prior mean lies outside the radius bounds, or an
+            unknown scene with views off the circle.
     """
 
     object: str = setting("polygon:star", "The true object, see :data:`nbv_planner.world.objects.OBJECT_FORMS`.")
@@ -219,6 +220,8 @@ class EpisodeConfig:
     def __post_init__(self) -> None:
         check_settings(self)
         check_prior_mean(self.mapper, self.scene)
+        if self.search.unknown and not self.views.on_circle:
+            raise SettingError("view_space: an unknown scene needs circle, and no view_poses")
 
     @property
     def target(self) -> CoverageTarget:

@@ -22,7 +22,7 @@ from nbv_planner.mapping.belief import Measurements, SurfaceBelief, once_around
 from nbv_planner.mapping.checks import Check
 from nbv_planner.planning.termination import Termination
 from nbv_planner.system import held_signals
-from nbv_planner.world.pose import View
+from nbv_planner.world.pose import View, Views
 
 FULL_ENOUGH = 0.95
 """Coverage at which T95 counts an object as reconstructed."""
@@ -102,7 +102,7 @@ class Step:
 
     view: View  #: where it was taken.
     objective_value: float  #: utility that the planner predicted for it.
-    candidates: FloatArray  #: view angles of the candidates of the decision, shape (V,), radians.
+    candidates: Views  #: the V candidate views of the decision.
     utilities: FloatArray  #: value of the objective at each, shape (V,).
     belief: SurfaceBelief  #: belief with this view's measurements.
     measurements: Measurements  #: what was measured from the view.
@@ -139,6 +139,8 @@ class ViewRecord:
     accuracy: float = math.nan
     #: time so far by the cost model, :class:`nbv_planner.planning.motion.TimeSettings`: travel and dwell, seconds.
     seconds: float = math.nan
+    distance: float = math.nan  #: of the camera from the centre, metres.
+    turn: float = 0.0  #: its line of sight against the direction to the centre, radians.
 
 
 @dataclass(frozen=True)
@@ -287,15 +289,20 @@ def write_record(folder: Path, record: EpisodeRecord) -> None:
 
 
 def write_beliefs(folder: Path, steps: Sequence[Step]) -> None:
-    """Write `beliefs.npz`: grid, belief after each view, candidates and objective values, hits; one row per view."""
+    """Write `beliefs.npz`: grid, belief after each view, candidates and objective values, hits; one row per view.
+
+    The candidates are view angles, with distances and turns beside them.
+    """
     if not steps:
         return
     beliefs: dict[str, Any] = {
         name: np.stack([getattr(step.belief, name) for step in steps])
         for name in ("mean", "std", "lower", "upper", "hits")
     }
+    views = steps[0].candidates
     np.savez_compressed(
-        folder / "beliefs.npz", angle=steps[0].belief.angle, candidates=steps[0].candidates,
+        folder / "beliefs.npz", angle=steps[0].belief.angle, candidates=views.view_angle,
+        candidate_distance=views.distance, candidate_turn=views.turn,
         utilities=np.stack([step.utilities for step in steps]),
         measured_angle=np.concatenate([step.measurements.angle for step in steps]),
         measured_radius=np.concatenate([step.measurements.radius for step in steps]),

@@ -85,7 +85,7 @@ class Simulation:
         if angles is not None:
             views = CircleViewSpace(config.views, scene.view_distance, angles=angles)
         put_on_ground(views, config.ground)
-        self._start = None if thesis else views.at_angle(config.motion.initial_view_angle)
+        self._start = None if thesis else View(config.motion.initial_view_angle, scene.view_distance)
         settings = thesis_planner_settings(config) if thesis else config.planner
         self.judge = EpisodeJudge(
             self._points, scene, views, self._shape, self._start, settings.completeness_tau, settings
@@ -230,8 +230,7 @@ class Simulation:
             belief = belief.seen_from(x, y)
             data = data.moved(*belief.centre)
         return self.judge.add(Step(
-            view, decision.utility, decision.candidates.view_angle, decision.utilities, belief, data,
-            milliseconds,
+            view, decision.utility, decision.candidates, decision.utilities, belief, data, milliseconds
         ))
 
 
@@ -252,7 +251,7 @@ def thesis_planner_settings(config: EpisodeConfig) -> PlannerSettings:
 
 def _published_views(config: EpisodeConfig) -> bool:
     """Whether the candidates are as many as those of the published runs, which hold 0 and 2π."""
-    return config.views.num_views == _THESIS_VIEWS and not config.views.listed
+    return config.views.on_circle and config.views.num_views == _THESIS_VIEWS and not config.views.listed
 
 
 def _until_covered(episode: Episode, coverage: float, completeness: float) -> Episode:

@@ -343,7 +343,7 @@ class PlanningSession(EpisodeMemory):
             self.planner.views.mark_unreachable(view, now * 1e-9 + self.settings.unreachable_duration)
             self.skipped_views += 1
             self._drop_goal()
-            return f"skipped the view at {view.view_angle:.6f} rad"
+            return f"skipped the view at {view.words(self.planner.circle, 6)}"
         if self.termination is not None or self.ending is None:
             raise ValueError("no goal is under way")
         self._end_home("the return home was skipped")

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import yaml
 from numpy.typing import NDArray
+from scipy.spatial import cKDTree
 
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, angle_difference, wrap_angle
@@ -72,16 +73,20 @@ def excluded_words(exclusion: ExclusionArray) -> str:
 
 # Nothing farther than this from a view that was not reached is left out for it, radians.
 _WIDEST = math.pi / 6
+# Decimals of a travel in metres below which two candidates are at one place.
+_DIGITS = 6
 # A view at the very end of an arc belongs to it, whatever the rounding.
 _SLACK = 1e-9
 # Listed views nearer to each other than this are one, radians.
 _CLOSEST = 1e-3
-# No more views are listed.
-_MOST_LISTED = 1000
+# No more views are listed, and no more poses.
+_MOST_LISTED, _MOST_LISTED_POSES = 1000, 2000
 # Poses lie within so many metres of the centre.
 _FARTHEST = 1e4
 # No more free poses are allowed: a decision would take minutes.
 _MOST_POSES = 100_000
+VIEW_SPACES = ("circle", "annulus", "file")
+"""Where the camera may stand."""
 # What stands for no list: ROS has no empty list of numbers.
 _NO_LIST = (-1.0,)
 
@@ -99,7 +104,7 @@ class ViewSpaceSettings(Settings):
 
     view_space: str = setting(
         "circle", "Where the camera may stand: on the view circle, in an annulus (radii x angles x headings), or at "
-        "the poses of view_file.", choices=("circle", "annulus", "file"),
+        "the poses of view_file.", choices=VIEW_SPACES,
     )
     annulus_min: float = setting(8.5, "annulus: least radius.", unit="m", gt=0.0, scale="radius_max")
     annulus_max: float = setting(16.0, "annulus: greatest radius.", unit="m", gt=0.0, scale="radius_max")
@@ -110,12 +115,17 @@ class ViewSpaceSettings(Settings):
         "the object to the same on the other side.", ge=1, le=1000,
     )
     view_file: str = setting(
-        "", "file: the candidate poses in the object frame: CSV with the columns x, y, yaw, or YAML with a list."
+        "", "file: the candidate poses in the object frame: CSV with the columns x, y, yaw, or YAML with a list.",
+        start_only=True,
     )
     num_views: int = setting(100, "circle: number of candidate views.", ge=1, le=100_000)
     view_angles: tuple[float, ...] = setting(
         _NO_LIST, "List of the candidate views, angles from 0 to 2 pi, in place of num_views equally spaced ones; "
         "-1 alone: no list.", unit="rad", read_only=False,
+    )
+    view_poses: tuple[float, ...] = setting(
+        _NO_LIST, "List of the candidate poses in the object frame, x, y (m), yaw (rad), x, y, yaw, ..., in place of "
+        "the views of view_space; -1 alone: no list.", read_only=False,
     )
     allowed_arcs: tuple[float, ...] = setting(
         (0.0, TWO_PI), "Arcs of the view circle that the camera may use: start, end, start, end, ...", unit="rad"
@@ -132,6 +142,10 @@ class ViewSpaceSettings(Settings):
                 raise SettingError(f"{name}: has {len(getattr(self, name))} angles, must be pairs start, end")
         if self.listed:
             check_view_angles("view_angles", self.view_angles)
+        if self.posed:
+            check_view_poses("view_poses", self.view_poses)
+        if self.listed and (self.posed or self.view_space != "circle"):
+            raise SettingError("view_angles: are views on the circle; not with view_poses, or another view_space")
         if self.annulus_min > self.annulus_max:
             raise SettingError(f"annulus_min: {self.annulus_min} must be <= {self.annulus_max} (annulus_max)")
         number = self.annulus_radii * self.annulus_angles * self.annulus_headings
@@ -146,6 +160,16 @@ class ViewSpaceSettings(Settings):
     def listed(self) -> bool:
         """Whether the candidates are listed by the user."""
         return self.view_angles != _NO_LIST
+
+    @property
+    def posed(self) -> bool:
+        """Whether the candidates are poses listed by the user."""
+        return self.view_poses != _NO_LIST
+
+    @property
+    def on_circle(self) -> bool:
+        """Whether all candidates lie on the view circle and look at its centre."""
+        return self.view_space == "circle" and not self.posed
 
 
 def check_view_angles(name: str, angles: Sequence[float]) -> FloatArray:
@@ -168,6 +192,23 @@ def check_view_angles(name: str, angles: Sequence[float]) -> FloatArray:
         one, other = (float(angles[order[index % len(order)]]) for index in (first, first + 1))
         raise SettingError(f"{name}: {one:g} and {other:g} rad are too close; must be {_CLOSEST:g} rad apart or more")
     return np.asarray(angles, dtype=float)
+
+
+def check_view_poses(name: str, numbers: Sequence[float]) -> list[CameraPose]:
+    """Return the poses (x, y in metres, yaw in radians, one after another) that a user lists as `name`.
+
+    Raises:
+        SettingError: there is none or too many, the numbers are not three for each, or one is no pose.
+    """
+    if not len(numbers) or len(numbers) % 3:
+        raise SettingError(f"{name}: has {len(numbers)} numbers, must be x, y, yaw for each of one or more poses")
+    if len(numbers) > 3 * _MOST_LISTED_POSES:
+        raise SettingError(f"{name}: has {len(numbers) // 3} poses, must be {_MOST_LISTED_POSES} or fewer")
+    rows = zip(numbers[::3], numbers[1::3], numbers[2::3], strict=True)
+    return [
+        _pose(f"{name}, pose {number}", dict(zip(("x", "y", "yaw"), row, strict=True)))
+        for number, row in enumerate(rows, start=1)
+    ]
 
 
 class ViewSpace(ABC):
@@ -262,9 +303,12 @@ class ViewSpace(ABC):
         return far
 
     def at_angle(self, view_angle: float) -> View:
-        """The view that a polar angle alone stands for, as `home_angle` does: here the candidate nearest to it."""
+        """The view that a polar angle alone stands for, as `home_angle` does: here the candidate nearest to it.
+
+        Of several the first of those that look nearest to the centre.
+        """
         apart = np.abs(angle_difference(self.candidates.view_angle, view_angle))
-        return self.candidates[int(np.argmin(apart))]
+        return self.candidates[int(np.lexsort((np.abs(self.candidates.turn), apart))[0])]
 
     def around(self, index: int) -> Views:
         """Views closer to a candidate than to its neighbours, in which it may be refined; here none."""
@@ -493,13 +537,38 @@ class FreeViewSpace(ViewSpace):
 
     @classmethod
     def listed(cls, settings: ViewSpaceSettings, scene: Scene) -> FreeViewSpace:
-        """The poses of the file of the settings; see :func:`poses_from_file`."""
-        views = Views.of([View.of(pose) for pose in poses_from_file(settings.view_file)])
+        """The poses listed in the settings, or in their file; see :func:`poses_from_file`."""
+        listed = settings.posed and check_view_poses("view_poses", settings.view_poses)
+        views = Views.of([View.of(pose) for pose in listed or poses_from_file(settings.view_file)])
         return cls(views, settings, min(scene.radius_max, float(views.distance.min())))
 
     def travel(self, start: View, ends: Views) -> FloatArray:
         """Length of the shortest path around the object's bound, shape (V,), metres."""
         return path_around(start, ends, self._keep_out)
+
+    def nearest(self, view: View) -> int:
+        """Index of the candidate nearest to `view`; of those at one place the one whose heading is."""
+        turned = np.abs(angle_difference(
+            self.candidates.view_angle + self.candidates.turn, view.view_angle + view.turn
+        ))
+        return int(np.lexsort((turned, np.round(self.travel(view, self.candidates), _DIGITS)))[0])
+
+    def indistinct(self, arrival: ArrivalSettings) -> str:
+        """Message that a pose may count as being at two candidates at once; empty if none does.
+
+        None does if each two are farther apart than twice one of the tolerances.
+        """
+        reach, turn = 2.0 * arrival.position_tolerance, 2.0 * arrival.heading_tolerance
+        pairs = cKDTree(np.column_stack(self.candidates.position)).query_pairs(reach, output_type="ndarray")
+        heading = self.candidates.view_angle + self.candidates.turn
+        alike = np.count_nonzero(np.abs(angle_difference(heading[pairs[:, 0]], heading[pairs[:, 1]])) <= turn)
+        if not alike:
+            return ""
+        return (
+            f"position_tolerance: {arrival.position_tolerance:g} m with heading_tolerance: "
+            f"{arrival.heading_tolerance:g} rad takes {alike} pairs of candidate views for the same; must be less than "
+            "half of their distance, or of the difference of their headings"
+        )
 
     def allowed(self, views: Views) -> BoolArray:
         """Which of any `views` lie at angles on an allowed arc and on no blocked one, shape (V,)."""
@@ -547,6 +616,8 @@ def poses_from_file(path: str) -> list[CameraPose]:
     """
     file = Path(path).expanduser()
     try:
+        if file.exists() and not file.is_file():
+            raise SettingError(f"view_file: {path} is not a file")
         text = file.read_text(encoding="utf-8-sig")
         if file.suffix.lower() in (".yaml", ".yml"):
             rows = [(f"pose {number}", row) for number, row in enumerate(yaml.safe_load(text) or [], start=1)]
@@ -577,8 +648,10 @@ def view_space_for(settings: ViewSpaceSettings, scene: Scene) -> ViewSpace:
     Raises:
         SettingError: they do not fit.
     """
-    if settings.view_space == "circle":
+    if settings.on_circle:
         return CircleViewSpace(settings, scene.view_distance)
+    if settings.posed:
+        return FreeViewSpace.listed(settings, scene)
     if settings.view_space == "annulus":
         return FreeViewSpace.annulus(settings, scene)
     return FreeViewSpace.listed(settings, scene)

@@ -276,7 +276,8 @@ def view_pictures(report: SweepReport, protocol: str) -> Iterator[Picture]:
 
 
 def _map(episode: Episode) -> ViewMap:
-    scene, text, metrics = recorded_config(episode["config"]).scene, episode["case"]["object"], episode["metrics"]
+    config, text, metrics = recorded_config(episode["config"]), episode["case"]["object"], episode["metrics"]
+    scene, views = config.scene, episode["views"]
     try:
         contour = true_contour(parse_object(text, scene), steps=240)  # fewer than for a large picture
     except NbvPlannerError:  # a contour file may have moved since
@@ -284,14 +285,18 @@ def _map(episode: Episode) -> ViewMap:
     half = _LONGEST_NAME // 2
     name = text if len(text) <= _LONGEST_NAME else f"{text[:half]}…{text[-half:]}"
     title = f"{name}\n{metrics['T']} views, {100.0 * metrics['rec']:.1f} %"
-    return ViewMap(title, contour, [view["angle"] for view in episode["views"]], scene.view_distance)
+    distances = () if config.views.on_circle else [view["distance"] for view in views]
+    return ViewMap(title, contour, [view["angle"] for view in views], scene.view_distance, distances)
 
 
 def landscape_picture(report: SweepReport, protocol: str) -> Picture | None:
-    """Values of the objectives at some decisions of one episode, see :func:`rerun`; None if none has two views."""
+    """Values of the objectives at some decisions of one episode, see :func:`rerun`.
+
+    None if no episode has two views, or candidates are not on the view circle: they are no curve over the angle.
+    """
     episode = landscape_episode(report.episodes, report.of_protocol(protocol), report.reference)
     objectives = ranking_objectives(report.sweep["planners"])
-    if episode is None or not objectives:
+    if episode is None or not objectives or not recorded_config(episode["config"]).views.on_circle:
         return None
     rows = episode_landscapes(episode, objectives)
     case = episode["case"]

@@ -62,7 +62,7 @@ class PlannerSettings(TimeSettings, ShapeSettings):
         gt=0.0, le=1.0, read_only=False,
     )
     travel_weight: float = setting(
-        0.0, "Cost of travel: utility lost per metre along the view circle; uniform and random only report it.",
+        0.0, "Cost of travel: utility lost per metre of the way; uniform and random only report it.",
         unit="1/m", ge=0.0, read_only=False,
     )
     revisit_radius: float = setting(
@@ -223,6 +223,11 @@ class Planner(ABC):
         self.views = views  #: candidate views.
         #: regret ledger of earlier rounds, None if its decisions do not depend on them.
         self.account: Account | None = None
+
+    @property
+    def circle(self) -> float:
+        """Radius of the view circle, metres."""
+        return self._scene.view_distance
 
     def snapshot(self) -> Planner:
         """Return a planner that decides as this one does now, independent of later settings of this one."""

@@ -185,7 +185,7 @@ def iteration_values(session: PlanningSession, goal: Goal, view_distance: float)
     }
 
 
-def plotted_values(session: PlanningSession) -> dict[str, object]:
+def plotted_values(session: PlanningSession, view_distance: float) -> dict[str, object]:
     """Numbers for `/diagnostics`, from which plotting tools read them, besides those of every status."""
     belief, goal = session.inputs.belief, session.goal
     values: dict[str, object] = {"travelled": session.travelled}
@@ -194,6 +194,7 @@ def plotted_values(session: PlanningSession) -> dict[str, object]:
         values["narrow_fraction"] = narrow_fraction(belief, session.monitor.settings.band_tolerance)
     if goal is not None:
         values |= {"view_angle": goal.decision.view_angle, "utility": goal.decision.utility}
+        values |= goal.decision.view.off_circle(view_distance)
         values["planning_milliseconds"] = goal.planning_milliseconds
     return values
 
