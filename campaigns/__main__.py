@@ -19,6 +19,9 @@ SUBCOMMANDS = {
     "bounds": Subcommand(
         "campaigns", "tell the rollout part of the truth: what limits its number of views", "campaigns.bounds_command"
     ),
+    "ground": Subcommand(
+        "campaigns", "look for goals and paths in no-go areas of random grounds", "campaigns.ground_command"
+    ),
     "unknown": Subcommand(
         "campaigns", "compare unknown place and size with the known scene", "campaigns.unknown_command"
     ),

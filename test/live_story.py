@@ -23,9 +23,8 @@ from nbv_planner.episode.messages import (
 )
 from nbv_planner.episode.parameters import config_from_parameters
 from nbv_planner.episode.simulation import Simulation
-from nbv_planner.geometry import polar_to_cartesian
 from nbv_planner.world.objects import parse_object, surface_points
-from nbv_planner.world.pose import View
+from nbv_planner.world.pose import Views
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
 
@@ -36,9 +35,9 @@ CAMERA = SimulatedCamera(STAR, SCENE, SensorSettings(num_beams=21))
 SECOND = 10**9
 
 
-def judged_episode(views: int = 3):
+def judged_episode(views: int = 3, **planner):
     """The judge of an episode in one process."""
-    parameters = {"nbv_planner": {"objective": "U"}, "surface_mapper": {"grid_size": 200}}
+    parameters = {"nbv_planner": {"objective": "U", **planner}, "surface_mapper": {"grid_size": 200}}
     run = Simulation(config_from_parameters(parameters, object="polygon:star", protocol="sensor"))
     list(itertools.islice(run.run(), views))
     return run.judge
@@ -53,9 +52,13 @@ def decision(number: int, **changes) -> RecordedDecision:
 
 
 def candidates(angle, utility, feasible=None) -> Candidates:
-    x, y = polar_to_cartesian(angle, SCENE.view_distance)
-    feasible = np.ones(len(angle), dtype=bool) if feasible is None else feasible
-    return Candidates(x, y, angle, utility, 0.0 * angle, feasible)
+    return free_candidates(Views.on_circle(angle, SCENE.view_distance), utility, feasible)
+
+
+def free_candidates(views: Views, utility, feasible=None) -> Candidates:
+    feasible = np.ones(len(views), dtype=bool) if feasible is None else feasible
+    turn = views.turn if views.turn.any() else None
+    return Candidates(*views.position, views.view_angle, utility, 0.0 * utility, feasible, turn=turn)
 
 
 def status(views: int, **changes) -> PlannerStatus:
@@ -69,10 +72,10 @@ def told(live: LiveEpisode, judge, order: random.Random | None = None) -> LiveEp
     """Tell everything the nodes say in an episode; within a view in any order."""
     live.add(GROUND_TRUTH, judge.points)
     for number, step in enumerate(judge.steps, start=1):
-        stamp, pose = number * SECOND, View(step.view_angle, SCENE.view_distance).pose
+        stamp, pose, more = number * SECOND, step.view.pose, step.view.off_circle(SCENE.view_distance)
         said = [
-            (ITERATION, decision(number, view_angle=step.view_angle, utility=step.objective_value)),
-            (CANDIDATES, candidates(step.candidates, step.utilities), stamp),
+            (ITERATION, decision(number, view_angle=step.view_angle, utility=step.objective_value, **more)),
+            (CANDIDATES, free_candidates(step.candidates, step.utilities), stamp),
             (GOAL_POSE, pose, stamp),
             (CAMERA_POSE, pose, stamp + 5),
             (SCAN, CAMERA.scan(pose, number, 0), stamp + 5),

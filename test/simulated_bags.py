@@ -37,6 +37,7 @@ from nbv_planner.episode.messages import (
     STRING,
     SURFACE,
     SURFACE_LAYOUT,
+    TURN_LAYOUT,
 )
 from nbv_planner.episode.parameters import NODE_SETTINGS, EpisodeConfig
 from nbv_planner.episode.records import Step
@@ -48,7 +49,7 @@ from nbv_planner.planning.termination import Termination
 from nbv_planner.settings import settings_of
 from nbv_planner.versions import versions
 from nbv_planner.world.objects import parse_object, surface_points
-from nbv_planner.world.pose import CameraPose, View
+from nbv_planner.world.pose import CameraPose, View, Views
 from nbv_planner.world.scan import Scan
 from nbv_planner.world.simulated_camera import SimulatedCamera
 
@@ -110,11 +111,13 @@ def surface_bytes(belief: SurfaceBelief, stamp: int, prior: PriorSettings | None
     return _cloud(layout, columns, stamp)
 
 
-def candidates_bytes(angle: FloatArray, utility: FloatArray, view_distance: float, stamp: int) -> bytes:
+def candidates_bytes(views: Views, utility: FloatArray, stamp: int) -> bytes:
     """A `nbv_planner/candidates` cloud; costs are 0, and every candidate is feasible."""
-    x, y = polar_to_cartesian(angle, view_distance)
-    columns = {"x": x, "y": y, "angle": angle, "utility": utility, "feasible": np.ones(len(angle))}
-    return _cloud(CANDIDATES_LAYOUT, columns, stamp)
+    x, y = views.position
+    columns = {"x": x, "y": y, "angle": views.view_angle, "utility": utility, "feasible": np.ones(len(views))}
+    if not views.turn.any():
+        return _cloud(CANDIDATES_LAYOUT, columns, stamp)
+    return _cloud(CANDIDATES_LAYOUT + TURN_LAYOUT, {**columns, "turn": views.turn}, stamp)
 
 
 def contour_bytes(angle: FloatArray, radius: FloatArray, stamp: int) -> bytes:
@@ -212,11 +215,12 @@ class Timeline:
         yield self._message(RUN_INFO, now, text_bytes(self._run_info()))
         yield self._message(GROUND_TRUTH, now, contour_bytes(self._points.angle, self._points.radius, now))
         yield self._said(now, "WAITING", 0)
-        yield from self._stands(now, self._config.motion.initial_view_angle, 0)
+        start = View(self._config.motion.initial_view_angle, self._config.scene.view_distance)
+        yield from self._stands(now, start, 0)
         now += round(self._pace.seconds_per_view * 1e9)
         for number, step in enumerate(self._steps, start=1):
             yield from self._decision(now, number, step)
-            yield from self._stands(now + 2 * _MILLISECOND, step.view_angle, number, step)
+            yield from self._stands(now + 2 * _MILLISECOND, step.view, number, step)
             values = {"dropped.beam.outside_bounds": 0, "views": number}
             yield self._message(DIAGNOSTICS, now, diagnostics_bytes(f"{node}surface_mapper", values, now))
             now += round(self._pace.seconds_per_view * 1e9) + 4 * _MILLISECOND
@@ -231,18 +235,18 @@ class Timeline:
         values: dict[str, object] = {
             "round": number, "goal_stamp": now, "view_angle": step.view_angle, "utility": step.objective_value,
             "planning_milliseconds": step.milliseconds, "surface_stamp": self._surface_stamp,
+            **step.view.off_circle(self._config.scene.view_distance),
         }
-        distance = self._config.scene.view_distance
-        candidates = candidates_bytes(step.candidates, step.utilities, distance, now)
-        goal = View(step.view_angle, distance).pose
+        candidates = candidates_bytes(step.candidates, step.utilities, now)
+        goal = step.view.pose
         yield self._message(CANDIDATES, now, candidates)
         yield self._message(ITERATION, now, status_bytes("nbv_planner: iteration", values))
         yield self._message(GOAL_POSE, now, pose_bytes(goal, now))
         yield self._said(now, "MEASURING", number - 1)
 
-    def _stands(self, begin: int, view_angle: float, number: int, step: Step | None = None) -> Iterator[RawMessage]:
+    def _stands(self, begin: int, view: View, number: int, step: Step | None = None) -> Iterator[RawMessage]:
         """Scans and poses of a camera that stands, and the surface after the first scan of a view."""
-        pose = View(view_angle, self._config.scene.view_distance).pose
+        pose = view.pose
         count = max(1, round(self._pace.seconds_per_view * self._pace.scan_rate))
         scans = [self._camera.scan(pose, number, scan) for scan in range(min(count, _DISTINCT_SCANS))]
         for index in range(count):

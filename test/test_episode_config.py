@@ -22,7 +22,7 @@ def test_configuration_is_plain_data():
     assert plain["sensor"]["seed"] == 3
     assert set(plain) == {
         "object", "protocol", "scene", "sensor", "motion", "world", "search", "kernel", "mapper", "measurement",
-        "robust", "checks", "planner", "views", "termination", "thesis_tie_tolerance", "stop_at_coverage",
+        "robust", "checks", "planner", "views", "ground", "termination", "thesis_tie_tolerance", "stop_at_coverage",
         "stop_at_completeness",
     }  # fmt: skip
 

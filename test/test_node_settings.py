@@ -68,3 +68,12 @@ def test_parameters_of_the_nodes_decide_the_whole_episode():
     assert config_from_parameters({}) == EpisodeConfig()
     groups = {type(value) for value in vars(EpisodeConfig()).values() if hasattr(value, "__dataclass_fields__")}
     assert groups <= set(CLASSES)
+
+
+def test_the_cost_model_belongs_to_the_planner_alone():
+    """Its turn_speed is no angular_speed of the simulated camera: giving one sets no other."""
+    for name in ("linear_speed", "turn_speed", "dwell_time"):
+        declared = {node: [own for cls in classes for own, _, _ in settings_of(cls)] for node, classes in ALL.items()}
+        assert [node for node, names in declared.items() if name in names] == ["nbv_planner"]
+    config = config_from_parameters({"nbv_planner": {"turn_speed": 0.25}, "depth_camera": {"angular_speed": 0.75}})
+    assert (config.planner.turn_speed, config.motion.angular_speed) == (0.25, 0.75)

@@ -201,7 +201,7 @@ def test_fresh_folder_counts_up_and_makes_nothing(tmp_path):
 
 def test_record_is_written_as_json_and_table(tmp_path):
     views = (
-        ViewRecord(0.5, 10, 0.25, 12, 3.5, 1.25, 0.5, 1.0, 0.75, 0.9, 0.6, 3.0, 0.8, 0.7),
+        ViewRecord(0.5, 10, 0.25, 12, 3.5, 1.25, 0.5, 1.0, 0.75, 0.9, 0.6, 3.0, 0.8, 0.7, 8.0),
         ViewRecord(2.0, 30, 1.0, 30, float("nan"), 2.0),
     )
     metrics = {"T": 2, "T95": None, "rec": 1.0, "mean_individual_regret": float("nan"), "surface_points": 40}
@@ -213,7 +213,7 @@ def test_record_is_written_as_json_and_table(tmp_path):
     assert found["views"][0] == {
         "angle": 0.5, "new_points": 10, "coverage": 0.25, "greedy_gain": 12, "objective_value": 3.5,
         "milliseconds": 1.25, "rmse": 0.5, "max_error": 1.0, "hausdorff": 0.75, "iou": 0.9, "band_coverage": 0.6,
-        "travelled": 3.0, "completeness": 0.8, "accuracy": 0.7,
+        "travelled": 3.0, "completeness": 0.8, "accuracy": 0.7, "seconds": 8.0, "distance": None, "turn": 0.0,
     }  # fmt: skip
     assert found["views"][1]["objective_value"] is None  # JSON knows no NaN
     assert found["views"][1]["rmse"] is None

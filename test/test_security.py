@@ -91,8 +91,9 @@ def test_paths_of_files_can_be_given_at_start_only():
              for name, _, meta in settings_of(cls) if meta.start_only}  # fmt: skip
     assert paths == {
         ("surface_mapper", "map_file"), ("surface_mapper", "outline_folder"), ("nbv_planner", "state_file"),
-        ("depth_camera", "state_file"),
+        ("depth_camera", "state_file"), ("nbv_planner", "view_file"), ("depth_camera", "room_file"),
+        ("depth_camera", "ground_map"), ("surface_mapper", "ground_map"), ("nbv_planner", "ground_map"),
     }
     named = {(node, name) for node, classes in NODE_SETTINGS.items() for cls in classes
-             for name, _, _ in settings_of(cls) if name.endswith(("file", "folder", "path"))}  # fmt: skip
+             for name, _, _ in settings_of(cls) if name.endswith(("file", "folder", "path", "_map"))}  # fmt: skip
     assert named == paths

@@ -1,6 +1,7 @@
 """Regenerate the pictures of the documents: make pictures.
 
 demo.png, .gif the figure and the animation of a demo episode
+annulus.png    the same episode with free views
 bag/*.png      the figures of the analysis of its bag, and of its comparison with another objective
 live.png       the page of `nbv-planner view --web` in a browser (needs Chromium), while real nodes run
 window.png     the figure of `nbv-planner view` at the same moment
@@ -48,6 +49,9 @@ def demo_pictures(scratch: Path) -> None:
         shutil.copy(demo / f"reconstruction.{kind}", IMAGES / f"demo.{kind}")
     run("analyze", bag, "--out", str(scratch / "analysis"))
     copy_pictures(scratch / "analysis", fresh(IMAGES / "bag"))
+    annulus = scratch / "annulus"
+    run("simulate", *episode, "--set", "view_space=annulus", "--out", str(annulus))
+    shutil.copy(annulus / "reconstruction.png", IMAGES / "annulus.png")
     run("simulate", *episode, "--objective", "U", "--out", str(other))
     run("compare", bag, str(other), "--out", str(scratch / "comparison"))
     shutil.copy(scratch / "comparison" / "figures" / "coverage.png", IMAGES / "bag" / "comparison.png")

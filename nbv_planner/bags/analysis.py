@@ -24,7 +24,7 @@ from nbv_planner.errors import InputRejectedError, NbvPlannerError
 from nbv_planner.mapping.checks import Check, Level
 from nbv_planner.planning.shapes.certificate import CoverageEstimate
 from nbv_planner.planning.termination import Termination, TerminationReason, coverage_estimate
-from nbv_planner.planning.view_space import CircleViewSpace
+from nbv_planner.planning.view_space import view_space_for
 from nbv_planner.report.tables import Cell, Column, Table
 from nbv_planner.world.pose import View
 
@@ -192,11 +192,13 @@ def _judge(
 ) -> tuple[EpisodeJudge | None, str]:
     if config is None or truth is None:
         return None, "the bag carries no true object"
-    if config.views.num_views * len(truth.points) > _LARGEST:
-        return None, f"{config.views.num_views} candidates and {len(truth.points)} points are too many to judge"
     try:
-        space, tau = CircleViewSpace(config.views, config.scene.view_distance), config.planner.completeness_tau
-        return EpisodeJudge(truth.points, config.scene, space, truth.shape, _start(recording, config), tau), ""
+        space, tau = view_space_for(config.views, config.scene), config.planner.completeness_tau
+        number = len(space.candidates)
+        if number * len(truth.points) > _LARGEST:
+            return None, f"{number} candidates and {len(truth.points)} points are too many to judge"
+        start, pace = _start(recording, config), config.planner
+        return EpisodeJudge(truth.points, config.scene, space, truth.shape, start, tau, pace), ""
     except NbvPlannerError as error:
         return None, str(error)
 
@@ -257,7 +259,9 @@ _VIEW_COLUMNS = (
     Column("travelled", "travelled, m", 2),
     Column("completeness", "true completeness", 4),
     Column("accuracy", "accuracy", 4),
+    Column("modelled_seconds", "by the cost model, s", 1),
 )
+_POSE_COLUMNS = (Column("distance", "distance, m", 3), Column("turn_deg", "turn, °", 2))
 
 
 def analysis_tables(analysis: Analysis) -> list[Table]:
@@ -339,6 +343,7 @@ _METRICS = {
     "accuracy": "accuracy at the end, at τ",
     "mean_individual_regret": "mean individual regret, surface points per view",
     "surface_points": "surface points",
+    "time95": "time to 95 % of the surface points by the cost model, s",
 }
 
 
@@ -369,9 +374,13 @@ def _views(analysis: Analysis) -> Table:
         f"it, by the width of the band where it said nothing. Level of the interval: {', '.join(levels) or 'none'}. "
         "Regret: new points of the best candidate less those of the view. "
         "Errors are those of the belief with the view's measurements. Completeness: part of the true outline within τ "
-        "of the measured surface; accuracy: part of that within τ of the outline. Travelled: along the view circle."
+        "of the measured surface; accuracy: part of that within τ of the outline. Travelled: along the view circle, or "
+        "from one pose to the next the shortest way around the object's bound. By the cost model: time of travel and "
+        "views with linear_speed, turn_speed and dwell_time."
     )
     rows: list[tuple[Cell, ...]] = []
+    free = any(view.evidence.decision.view_distance is not None for view in analysis.views)
+    circle = analysis.recording.log.scene.view_distance
     for number, view in enumerate(analysis.views, start=1):
         decision, judged, stamp = view.evidence.decision, view.judged, view.evidence.belief_stamp
         seen = (None, None, None) if judged is None else (
@@ -383,6 +392,8 @@ def _views(analysis: Analysis) -> Table:
             (decision.goal_stamp - analysis.views[0].evidence.decision.goal_stamp) * 1e-9,
             None if stamp is None else (stamp - decision.goal_stamp) * 1e-9,
             *seen, view.estimate, *bounds, decision.utility, decision.milliseconds,
-            *(None if judged is None else float(getattr(judged, column.name)) for column in _VIEW_COLUMNS[-8:]),
+            *(None if judged is None else float(getattr(judged, column.name)) for column in _VIEW_COLUMNS[-9:-1]),
+            None if judged is None else judged.seconds,
+            *((decision.view(circle).distance, math.degrees(decision.view_turn)) if free else ()),
         ))
-    return _table("views", "View by view", rows, *_VIEW_COLUMNS, note=note)
+    return _table("views", "View by view", rows, *_VIEW_COLUMNS, *(_POSE_COLUMNS if free else ()), note=note)

@@ -27,7 +27,7 @@ from nbv_planner.mapping.matching import ArrivalSettings, MatchedScan, MatchingS
 from nbv_planner.planning.planners import Decision, planner_named
 from nbv_planner.planning.session import SessionSettings
 from nbv_planner.planning.shapes.sampler import PriorSettings
-from nbv_planner.planning.view_space import CircleViewSpace, Exclusion, ViewSpace
+from nbv_planner.planning.view_space import CircleViewSpace, Exclusion, ViewSpace, put_on_ground, view_space_for
 from nbv_planner.report.tables import Column, Table
 from nbv_planner.settings import from_mapping
 from nbv_planner.world.pose import CameraPose, PoseSettings, View
@@ -76,7 +76,8 @@ class Lane:
         self._newest_view = -1
         self._mapper = config.scan_mapping()
         settings = dataclasses.replace(config.planner, deadline=_PATIENCE)
-        views = CircleViewSpace(config.views, self.scene.view_distance)
+        views = view_space_for(config.views, self.scene)
+        put_on_ground(views, config.ground)
         # Earlier versions of the planner had their own parameters for the prior.
         prior = from_mapping(PriorSettings, {**mapper, **planner}).prior()
         self.planner = planner_named(settings, self.scene, views, prior=prior)
@@ -137,6 +138,7 @@ class Lane:
         for view, stamp in given_up.items():
             self.planner.views.mark_unreachable(view, stamp * 1e-9 + self._unreachable_seconds)
         current = None if self._pose is None else View.of(self._pose)
+        self.planner.believe(update.belief, current)
         return self.planner.decide(update.belief, current_view=current, visited=visited, now=now), update
 
     def send(self, decision: RecordedDecision) -> None:
@@ -205,11 +207,16 @@ _ANGLE_TOLERANCE = 1e-9
 class Choice:
     """What a planner chose at a recorded decision."""
 
-    view_angle: float | None  #: where it would go, radians; None if nowhere.
+    view: View | None  #: where it would go; None if nowhere.
     utility: float | None  #: value of its objective there.
     differs: bool  #: whether that is another view than the recorded one.
     #: surface points that the view would have seen for the first time; None without true object.
     new_points: int | None
+
+    @property
+    def view_angle(self) -> float | None:
+        """Polar angle of the view, radians; None without one."""
+        return None if self.view is None else self.view.view_angle
 
 
 @dataclass(frozen=True)
@@ -217,6 +224,7 @@ class ReplayedDecision:
     """A recorded decision, made again."""
 
     recorded: RecordedDecision  #: what was recorded.
+    view: View  #: the view of that.
     choice: Choice  #: what was replayed.
     #: greatest difference between the mean contour from which it was made and the recorded one, metres; None for the
     #: prior and where no surface was recorded.
@@ -278,12 +286,15 @@ def with_prior(parameters: RunParameters, bag: Bag, topics: TopicMap) -> RunPara
     return parameters
 
 
-def _unreachable(view: LoggedView, space: ViewSpace) -> Sequence[View]:
+def _unreachable(view: LoggedView, space: ViewSpace, circle: float) -> Sequence[View]:
     """The candidates that were left out since they, or others nearby, had not been reached."""
     if view.candidates is None or view.candidates.excluded is None:
         return ()
-    angles = view.candidates.angle[(view.candidates.excluded & Exclusion.UNREACHABLE) != 0]
-    return [space.at_angle(angle) for angle in angles.tolist()]
+    left_out = np.flatnonzero((view.candidates.excluded & Exclusion.UNREACHABLE) != 0)
+    if isinstance(space, CircleViewSpace):  # the candidates may be others than the recorded ones
+        return [space.at_angle(angle) for angle in view.candidates.angle[left_out].tolist()]
+    known = view.candidates.views(circle, view.decision.centre)
+    return [known[int(index)] for index in left_out]
 
 
 class _Run:
@@ -294,10 +305,11 @@ class _Run:
         self._lane, self._given_up = lane, analysis.recording.log.given_up
         judge = analysis.judge
         self._judge = judge and EpisodeJudge(
-            judge.points, judge.scene, judge.space, judge.shape, judge.start, judge.tau
+            judge.points, judge.scene, judge.space, judge.shape, judge.start, judge.tau, judge.pace
         )
         self._recorded = {view.belief_stamp: view.belief for view in views if view.belief_stamp is not None}
-        self._left_out = {view.decision.goal_stamp: _unreachable(view, lane.planner.views) for view in views}
+        space, circle = lane.planner.views, lane.scene.view_distance
+        self._left_out = {view.decision.goal_stamp: _unreachable(view, space, circle) for view in views}
         self._visited: list[View] = []
         self.decisions: list[ReplayedDecision] = []
 
@@ -308,18 +320,26 @@ class _Run:
         own, update = self._lane.decide(recorded, self._visited, given_up, self._left_out.get(recorded.goal_stamp, ()))
         choice = Choice(None, None, differs=True, new_points=None)
         if own is not None:
-            apart = abs(float(angle_difference(own.view_angle, recorded.view_angle)))
-            choice = Choice(own.view_angle, own.utility, apart > _ANGLE_TOLERANCE, self._new_points(own.view))
+            choice = Choice(own.view, own.utility, _differ(own.view, view), self._new_points(own.view))
         known, gap = self._recorded.get(update.stamp), None
         if known is not None and len(known.mean) == len(update.belief.mean):
             gap = float(np.abs(known.mean - update.belief.mean).max())
-        self.decisions.append(ReplayedDecision(recorded, choice, gap, self._new_points(view)))
+        self.decisions.append(ReplayedDecision(recorded, view, choice, gap, self._new_points(view)))
         self._visited.append(view)
         if self._judge is not None:
             self._judge.add_view(view, recorded.utility, recorded.milliseconds, None)
 
     def _new_points(self, view: View) -> int | None:
         return None if self._judge is None else int(self._judge.new_points(view).sum())
+
+
+def _differ(one: View, other: View) -> bool:
+    """Whether two views differ by more than rounding."""
+    turns = angle_difference([one.view_angle, one.turn], [other.view_angle, other.turn])
+    return bool(
+        np.abs(turns).max() > _ANGLE_TOLERANCE
+        or abs(one.distance - other.distance) > _ANGLE_TOLERANCE * other.distance
+    )
 
 
 _COLUMNS = (
@@ -332,6 +352,12 @@ _COLUMNS = (
     Column("new_points", "new points, recorded"),
     Column("replayed_new_points", "new points, replayed"),
 )
+_POSE_COLUMNS = (
+    Column("distance", "recorded, m", 3),
+    Column("turn_deg", "its turn, °", 2),
+    Column("replayed_distance", "replayed, m", 3),
+    Column("replayed_turn_deg", "its turn, °", 2),
+)
 _NOTE = (
     "Each decision is made again from the belief that the recorded scans give, the views before it being the recorded "
     "ones. "
@@ -342,17 +368,24 @@ _NO_TRUTH = "What a view that was not taken would have seen is not known: the ba
 
 def replay_table(decisions: Sequence[ReplayedDecision], *, changed: bool = False) -> Table:
     """Decision by decision: what was recorded, and what was replayed; with `changed` parameters without utilities."""
+    free = any(one.recorded.view_distance is not None for one in decisions)
     rows = tuple(
         (
             number, math.degrees(one.recorded.view_angle),
             None if one.choice.view_angle is None else math.degrees(one.choice.view_angle),
             "no" if one.choice.differs else "yes", None if changed else one.utility_gap, one.belief_gap, one.new_points,
-            one.choice.new_points,
+            one.choice.new_points, *([*_place(one.view), *_place(one.choice.view)] if free else ()),
         )
         for number, one in enumerate(decisions, start=1)
     )
     known = any(one.new_points is not None for one in decisions)
-    return Table("replay", "Decisions, recorded and replayed", _NOTE + (_TRUTH if known else _NO_TRUTH), _COLUMNS, rows)
+    columns = _COLUMNS + (_POSE_COLUMNS if free else ())
+    return Table("replay", "Decisions, recorded and replayed", _NOTE + (_TRUTH if known else _NO_TRUTH), columns, rows)
+
+
+def _place(view: View | None) -> tuple[float | None, float | None]:
+    """Distance and turn (degrees) of a view."""
+    return (None, None) if view is None else (view.distance, math.degrees(view.turn))
 
 
 def greatest(values: Sequence[float | None]) -> float | None:

@@ -17,7 +17,7 @@ from nbv_planner.episode.parameters import BESIDE, NODE_SETTINGS, config_from_pa
 from nbv_planner.episode.records import write_whole
 from nbv_planner.errors import ResultsError, SettingError, reason
 from nbv_planner.mapping.matching import ArrivalSettings
-from nbv_planner.planning.view_space import CircleViewSpace
+from nbv_planner.planning.view_space import view_space_for
 from nbv_planner.settings import Setting, check_value, from_mapping, settings_of
 from nbv_planner.world.scale import derived_words
 from nbv_planner.world.scene import check_proportions
@@ -203,7 +203,7 @@ def _what_follows(kind: str, answers: dict[Question, Any]) -> str:
     for each, values in parameters.items():
         found.update(derived(values, NODE_SETTINGS[each]))
     arrival = from_mapping(ArrivalSettings, {**found, **parameters[node]})
-    if wrong := CircleViewSpace(config.views, config.scene.view_distance).indistinct(arrival):
+    if wrong := view_space_for(config.views, config.scene).indistinct(arrival):
         raise SettingError(wrong)
     return derived_words(found, [cls for classes in NODE_SETTINGS.values() for cls in classes])
 

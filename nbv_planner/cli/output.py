@@ -61,9 +61,10 @@ def print_view(judge: EpisodeJudge, config: EpisodeConfig, estimate: CoverageEst
         said = f"{coverage_estimate(judge.steps[-1].belief, config.termination.band_tolerance):.1%}"
     else:
         said = estimate.words
+    free = "" if config.views.on_circle else f"   from {view.distance:.2f} m, turned by {math.degrees(view.turn):.1f}°"
     say(
         f"{len(judge.views):4d}  {math.degrees(view.angle):6.1f}°   {view.new_points:10d}"
-        f"   {getattr(view, name):{5 + len(name)}.1%}   {said:>25}   {view.milliseconds:5.0f} ms"
+        f"   {getattr(view, name):{5 + len(name)}.1%}   {said:>25}   {view.milliseconds:5.0f} ms{free}"
     )
     before = {check.name for step in judge.steps[-2:-1] for check in step.belief.checks if check.level}
     for check in judge.steps[-1].belief.checks:
@@ -97,6 +98,12 @@ def finish(
         f"completeness {metrics['completeness']:.1%} at {judge.tau:g} m, 95 % after {metrics['C95'] or 'N/A'} views, "
         f"mean individual regret {'N/A' if regret is None else format(regret, '.2f')}"
     )
+    if judge.views:
+        time95, last = metrics["time95"], judge.views[-1]
+        say(
+            f"{last.travelled:.1f} m and {last.seconds:.0f} s by the cost model ({judge.pace.time_words}), 95 % after "
+            f"{'N/A' if time95 is None else format(time95, '.0f')} s"
+        )
     say(outline)
     print_files(results)
 

@@ -13,6 +13,7 @@ from scipy.spatial.distance import directed_hausdorff
 from nbv_planner.episode.records import EpisodeRecord, Step, ViewRecord, calibration, episode_metrics
 from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, polar_to_cartesian, wrap_angle
 from nbv_planner.mapping.belief import SurfaceBelief, once_around
+from nbv_planner.planning.motion import TimeSettings, leg_time
 from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.shapes.completeness import SAMPLES, MeasuredContour, within
 from nbv_planner.planning.termination import Termination
@@ -159,6 +160,7 @@ class EpisodeJudge:
     shape: PolarObject  #: the true object.
     start: View | None = None  #: where the camera is before the first view; None if travel to that costs nothing.
     tau: float = PlannerSettings.completeness_tau  #: resolution of completeness and accuracy, metres.
+    pace: TimeSettings = field(default_factory=TimeSettings)  #: cost model of the seconds.
     steps: list[Step] = field(default_factory=list)
     views: list[ViewRecord] = field(default_factory=list)
 
@@ -195,13 +197,15 @@ class EpisodeJudge:
         travelled = self.views[-1].travelled if self.views else 0.0
         if self._last is not None:
             travelled += float(self.space.travel(self._last, Views.of([view]))[0])
+        seconds = self.views[-1].seconds if self.views else 0.0
+        seconds += float(leg_time(self.space, self._last, Views.of([view]), self.pace)[0])
         greedy_gain = int((self._visible & ~self.seen).sum(axis=1).max())
         self.seen = self.seen | new
         errors = {} if belief is None else {**asdict(self._compared(belief).error_of(belief)), **self._resolved(belief)}
         record = ViewRecord(
             angle=view.view_angle, new_points=int(new.sum()), coverage=self.coverage,
             greedy_gain=max(greedy_gain, int(new.sum())), objective_value=objective_value, milliseconds=milliseconds,
-            travelled=travelled, **errors,
+            travelled=travelled, seconds=seconds, distance=view.distance, turn=view.turn, **errors,
         )
         self._belief, self._last = belief, view
         self.views.append(record)

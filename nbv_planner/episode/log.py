@@ -60,6 +60,7 @@ READERS: dict[str, Callable[[Any], Any]] = {
 
 # What the rules do that do not take the largest value of the objective shown, by their names.
 _CHOSEN = {
+    "tour": "for the least time to go, not for the most points now",
     **dict.fromkeys(("rollout", "horizon"), "for the fewest views to go, not for the most points now"),
     "U": "by U: the objective promises no more, or hybrid keeps its bound", "uniform": "by equal steps",
     "random": "at random", "first_candidate": "as first_candidate",
@@ -94,7 +95,8 @@ class LoggedView:
             return None
         return Step(
             view=self.decision.view(scene.view_distance, placed), objective_value=self.decision.utility,
-            candidates=self.candidates.angle, utilities=self.candidates.utility,
+            candidates=self.candidates.views(scene.view_distance, self.decision.centre),
+            utilities=self.candidates.utility,
             belief=self.belief.seen_from(*placed), measurements=scan_to_measurements(
                 self.scan.scan, self.scan.pose.relative_to(*placed), scene, settings
             ).measurements,

@@ -23,13 +23,15 @@ from nbv_planner.planning.shapes.sampler import PriorSettings
 from nbv_planner.planning.termination import Termination, TerminationReason
 from nbv_planner.planning.view_space import ExclusionArray
 from nbv_planner.world.objects import SurfacePoints
-from nbv_planner.world.pose import CameraPose, PoseCovariance, View
+from nbv_planner.world.pose import CameraPose, PoseCovariance, View, Views
 from nbv_planner.world.scan import Scan
 from nbv_planner.world.scan_making import Pinhole
 from nbv_planner.world.scene import FoundScene, centre_of
 
 # A unit quaternion sent in single precision is off by less than 1e-6; one left at zero by 1.
 _QUATERNION_TOLERANCE = 1e-3
+# Parts by which a distance differs at most for being computed from positions in single precision.
+_SINGLE = 1e-6
 # A 2D camera is tilted at most this much (radians) out of the plane.
 _TILT_TOLERANCE = 0.1
 FLOAT64, FLOAT32, UINT32 = 8, 7, 6
@@ -51,6 +53,8 @@ CHECKS_LAYOUT = [(name, "f4") for name in ("check_score", "check_limit", "check_
 """Fields of a `surface` cloud: results of the checks at the first points, in the order of
 :data:`nbv_planner.mapping.checks.KINDS`; a level of NaN where a check was not made, and at all other points."""
 CANDIDATES_LAYOUT = [(name, "f4") for name in ("x", "y", "z", "angle", "utility", "cost", "feasible")]
+TURN_LAYOUT = [("turn", "f4")]
+"""Optional field of `nbv_planner/candidates`: line of sight against the direction to the centre; 0 without it."""
 EXCLUDED_LAYOUT = [("excluded", "u4")]
 """Optional field of `nbv_planner/candidates`: sums of :class:`~nbv_planner.planning.view_space.Exclusion`."""
 CONTOUR_LAYOUT = [(name, "f4") for name in ("x", "y", "z", "angle", "radius")]
@@ -171,6 +175,24 @@ def pose_from_msg(msg: Any) -> CameraPose:
         names = {"xx": 0, "xy": 1, "yy": 7, "xyaw": 5, "yyaw": 11, "yawyaw": 35}
         covariance = PoseCovariance(**{name: float(pose.covariance[index]) for name, index in names.items()})
         pose = pose.pose
+    x, y, yaw = _in_plane(pose)
+    return CameraPose(x=x, y=y, yaw=yaw, covariance=covariance, height=pose.position.z)
+
+
+def plane_pose_outside(pose: Any, bound: float) -> tuple[float, float, float]:
+    """Read x, y and yaw of a Pose farther from the origin than `bound`, metres.
+
+    Raises:
+        InputRejectedError: reasons of :func:`pose_from_msg`, and `inside` for one within the bound.
+    """
+    x, y, yaw = _in_plane(pose)
+    if math.hypot(x, y) <= bound:
+        raise InputRejectedError("inside", f"is {math.hypot(x, y):.4g} m from the centre, must be > {bound:g} m")
+    return x, y, yaw
+
+
+def _in_plane(pose: Any) -> tuple[float, float, float]:
+    """Position in the plane and yaw of a Pose; see :func:`pose_from_msg`."""
     p, q = pose.position, pose.orientation
     numbers = (p.x, p.y, p.z, q.x, q.y, q.z, q.w)
     if not all(math.isfinite(n) for n in numbers):
@@ -181,8 +203,7 @@ def pose_from_msg(msg: Any) -> CameraPose:
     tilt = 2.0 * math.asin(min(1.0, math.hypot(q.x, q.y)))
     if tilt > _TILT_TOLERANCE:
         raise InputRejectedError("tilted", f"the camera is tilted {tilt:.3f} rad out of the plane")
-    yaw = math.atan2(2.0 * (q.w * q.z + q.x * q.y), 1.0 - 2.0 * (q.y**2 + q.z**2))
-    return CameraPose(x=p.x, y=p.y, yaw=yaw, covariance=covariance, height=p.z)
+    return p.x, p.y, math.atan2(2.0 * (q.w * q.z + q.x * q.y), 1.0 - 2.0 * (q.y**2 + q.z**2))
 
 
 def joint_from_msg(msg: Any, joint: str) -> float | None:
@@ -304,6 +325,14 @@ class Candidates:
     feasible: BoolArray
     excluded: ExclusionArray | None = None
     """Why they may not be chosen, if the cloud holds the reasons."""
+    turn: FloatArray | None = None
+    """Lines of sight against the direction to the centre, radians; None where all look there."""
+
+    def views(self, circle: float, centre: tuple[float, float] = (0.0, 0.0)) -> Views:
+        """The candidates about a `centre`, metres; on the view circle of radius `circle` up to single precision."""
+        distance = np.hypot(self.x - centre[0], self.y - centre[1])
+        distance = np.where(np.isclose(distance, circle, rtol=_SINGLE), circle, distance)
+        return Views(self.angle, distance, np.zeros(len(distance)) if self.turn is None else self.turn)
 
 
 def candidates_from_msg(msg: Any) -> Candidates:
@@ -314,10 +343,11 @@ def candidates_from_msg(msg: Any) -> Candidates:
     """
     table = _table(msg, CANDIDATES_LAYOUT)
     x, y, angle, utility, cost = _columns(table, "x", "y", "angle", "utility", "cost")
-    if not np.isfinite([x, y, angle]).all():
+    turn = _columns(_table(msg, TURN_LAYOUT), "turn")[0] if _has(msg, TURN_LAYOUT) else None
+    if not np.isfinite([x, y, angle, *([] if turn is None else [turn])]).all():
         raise InputRejectedError("not_finite", "the candidates hold angles that are not finite")
     excluded = _table(msg, EXCLUDED_LAYOUT)["excluded"].astype(np.uint8) if _has(msg, EXCLUDED_LAYOUT) else None
-    return Candidates(x, y, angle, utility, cost, table["feasible"] > 0.5, excluded)
+    return Candidates(x, y, angle, utility, cost, table["feasible"] > 0.5, excluded, turn)
 
 
 def contour_from_msg(msg: Any) -> SurfacePoints:

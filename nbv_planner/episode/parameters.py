@@ -27,6 +27,8 @@ from nbv_planner.planning.shapes.sampler import PriorSettings
 from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.planning.view_space import ViewSpaceSettings
 from nbv_planner.settings import Settings, check_settings, from_mapping, setting, settings_of
+from nbv_planner.world.ground.grid_ground import known_obstacles
+from nbv_planner.world.ground.zones import GroundSettings
 from nbv_planner.world.pose import PoseSettings, TurntableSettings
 from nbv_planner.world.scale import at_found, rescaled, scaled
 from nbv_planner.world.scan_making import ScanMakerSettings
@@ -128,10 +130,6 @@ class NbvPlannerParameters(Settings):
     run_info_nodes: str = setting(
         "depth_camera,surface_mapper", "Nodes whose parameters run_info shows, comma-separated."
     )
-    noise_std: float = setting(
-        0.2, "Standard deviation of a range measurement, as surface_mapper has it: completeness_tau follows from it.",
-        unit="m", ge=0.0, scale="view_distance",
-    )
     preflight: str = setting(
         "refuse", "What ~/start does if its checks fail: refuse, warn (start all the same), or off (no check).",
         choices=("refuse", "warn", "off"), read_only=False,
@@ -141,17 +139,17 @@ class NbvPlannerParameters(Settings):
 
 NODE_SETTINGS: dict[str, tuple[type, ...]] = {
     "depth_camera": (
-        Scene, CommonParameters, SavingSettings, SensorSettings, MotionSettings, WorldSettings, DepthCameraParameters,
-        StateFile,
+        Scene, CommonParameters, SavingSettings, SensorSettings, MotionSettings, WorldSettings, GroundSettings,
+        DepthCameraParameters, StateFile,
     ),
     "surface_mapper": (
         Scene, SearchSettings, CommonParameters, SavingSettings, KernelSettings, MapperSettings, MeasurementSettings,
-        PoseSettings, MatchingSettings, ArrivalSettings, SurfaceMapperParameters, RobustSettings, CheckSettings,
-        MapFile,
+        PoseSettings, MatchingSettings, ArrivalSettings, GroundSettings, SurfaceMapperParameters, RobustSettings,
+        CheckSettings, MapFile,
     ),
     "nbv_planner": (
-        Scene, CommonParameters, SavingSettings, PlannerSettings, ViewSpaceSettings, TerminationSettings,
-        PoseSettings, ArrivalSettings, SessionSettings, NbvPlannerParameters, StateFile,
+        Scene, CommonParameters, SavingSettings, PlannerSettings, ViewSpaceSettings, GroundSettings,
+        TerminationSettings, PoseSettings, ArrivalSettings, SessionSettings, NbvPlannerParameters, StateFile,
     ),
 }
 """Settings classes that each node declares as parameters."""
@@ -184,7 +182,8 @@ class EpisodeConfig:
     """Everything that decides how an episode runs: :data:`GROUPS` of settings, and some that belong to none.
 
     Raises:
-        SettingError: unknown protocol, a number out of range, or the prior mean lies outside the radius bounds.
+        SettingError: unknown protocol, a number out of range, the prior mean lies outside the radius bounds, or an
+            unknown scene with views off the circle.
     """
 
     object: str = setting("polygon:star", "The true object, see :data:`nbv_planner.world.objects.OBJECT_FORMS`.")
@@ -204,6 +203,7 @@ class EpisodeConfig:
     checks: CheckSettings = field(default_factory=CheckSettings)
     planner: PlannerSettings = field(default_factory=PlannerSettings)
     views: ViewSpaceSettings = field(default_factory=ViewSpaceSettings)
+    ground: GroundSettings = field(default_factory=GroundSettings)
     termination: TerminationSettings = field(default_factory=TerminationSettings)
     thesis_tie_tolerance: float = setting(
         0.0, "Replaces tie_tolerance in the thesis protocol. With 0 the plain maximum decides among candidates that "
@@ -220,6 +220,8 @@ class EpisodeConfig:
     def __post_init__(self) -> None:
         check_settings(self)
         check_prior_mean(self.mapper, self.scene)
+        if self.search.unknown and not self.views.on_circle:
+            raise SettingError("view_space: an unknown scene needs circle, and no view_poses")
 
     @property
     def target(self) -> CoverageTarget:
@@ -237,12 +239,13 @@ class EpisodeConfig:
     def scan_mapping(self, grid: FloatArray | None = None) -> ScanMapping:
         """A surface mapping without a scan, on a `grid` of angles, shape (M,), or one of the settings' size."""
         if self.search.unknown:
-            known = dataclasses.replace(self, search=SearchSettings())
+            known = dataclasses.replace(self, search=SearchSettings(), ground=GroundSettings())
             search = Search(self.search, self.scene, self.measurement.noise)
             return SearchingMapping(search, lambda found: known.at(found).scan_mapping(grid))
         model = mapper_for(self.kernel.build(), self.mapper, self.robust, grid=grid)
         checks = ModelChecks(self.scene, self.measurement.noise, self.checks, robust=self.robust.robust)
-        return ScanMapping(model, self.scene, self.measurement, checks)
+        obstacles = known_obstacles(self.ground, self.scene.radius_max)
+        return ScanMapping(model, self.scene, self.measurement, checks, obstacles)
 
     def as_dict(self) -> dict[str, Any]:
         """Nested dictionary of plain values."""

@@ -17,8 +17,9 @@ from nbv_planner.errors import InputRejectedError
 from nbv_planner.mapping.matching import ArrivalSettings, MatchingSettings, PoseTrack
 from nbv_planner.mapping.object_search import SearchSettings
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
+from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.session import SessionSettings
-from nbv_planner.planning.view_space import CircleViewSpace, ViewSpaceSettings
+from nbv_planner.planning.view_space import CircleViewSpace, ViewSpace, ViewSpaceSettings, view_space_for
 from nbv_planner.settings import from_mapping
 from nbv_planner.world.pose import CameraPose, PoseSettings
 from nbv_planner.world.scan import Scan
@@ -60,14 +61,16 @@ def _verdict(fails: bool, warns: bool = False) -> Verdict:
     return Verdict.FAIL if fails else Verdict.WARN if warns else Verdict.PASS
 
 
-def distance_row(poses: Sequence[CameraPose], scene: Scene) -> Row:
-    """Distance of the camera from the centre: inside of the object is impossible, off the view circle a question."""
+def distance_row(poses: Sequence[CameraPose], scene: Scene, views: ViewSpace) -> Row:
+    """Distance of the camera from the centre: inside of the object is impossible, away from all views a question."""
     found = float(np.median([math.hypot(pose.x, pose.y) for pose in poses]))
-    circle = scene.view_distance
+    least, most = float(views.candidates.distance.min()), float(views.candidates.distance.max())
+    asked = f"{least:g} m (view_distance)" if least == most else f"{least:g} to {most:g} m (candidate views)"
+    where = "on the view circle" if least == most else "there"
     return Row(
-        "distance of the camera", f"{found:.3g} m", f"{circle:g} m (view_distance)",
-        _verdict(found < scene.radius_min, abs(found - circle) > _ON_CIRCLE * circle),
-        "unit and frame of the poses: metres, from the centre of the object; the first goal is on the view circle",
+        "distance of the camera", f"{found:.3g} m", asked,
+        _verdict(found < scene.radius_min, found < (1.0 - _ON_CIRCLE) * least or found > (1.0 + _ON_CIRCLE) * most),
+        f"unit and frame of the poses: metres, from the centre of the object; the first goal is {where}",
     )
 
 
@@ -105,14 +108,15 @@ def age_row(topic: str, ages: Sequence[float], session: SessionSettings) -> Row:
     )
 
 
-def spacing_row(views: CircleViewSpace, arrival: ArrivalSettings) -> Row:
+def spacing_row(views: ViewSpace, arrival: ArrivalSettings) -> Row:
     """Tolerances of the arrival against half of what lies between neighbouring candidate views."""
-    half, distance = 0.5 * views.spacing, float(np.median(views.candidates.distance))
-    problem = views.indistinct(arrival)
+    problem, asked = views.indistinct(arrival), "less than"
+    if isinstance(views, CircleViewSpace):
+        half, distance = 0.5 * views.spacing, float(np.median(views.candidates.distance))
+        asked = f"less than {distance * math.sin(half):.3g} m or {half:.3g} rad,"
     return Row(
         "tolerances", f"{arrival.position_tolerance:g} m, {arrival.heading_tolerance:g} rad",
-        f"less than {distance * math.sin(half):.3g} m or {half:.3g} rad, half of the candidates' spacing",
-        _verdict(False, bool(problem)), problem,
+        f"{asked} half of the candidates' spacing", _verdict(False, bool(problem)), problem,
     )
 
 
@@ -245,7 +249,7 @@ def rows_of(system: System, parameters: RunParameters) -> list[Row]:
         rows += [frame_row(topic, [one[2] for one in heard], frame)] if heard else []
         rows += [age_row(topic, [one[1] for one in heard], session)] if heard else []
     if all(given.values()):
-        rows.append(noise_row(measurement.noise_std, settings(NbvPlannerParameters).noise_std))
+        rows.append(noise_row(measurement.noise_std, settings(PlannerSettings).noise_std))
     stood = [pose for _, _, _, pose in system.poses]
     rows += pose_rows(stood, scene, settings(ViewSpaceSettings), arrival, known=known)
     if system.scans and system.poses:
@@ -266,6 +270,7 @@ def pose_rows(
 
     Distances mean nothing unless the scene is `known`.
     """
-    rows = [distance_row(poses, scene)] if poses and known else []
+    space = view_space_for(views, scene)
+    rows = [distance_row(poses, scene, space)] if poses and known else []
     rows += [spread_row(poses, arrival)] if poses else []
-    return [*rows, spacing_row(CircleViewSpace(views, scene.view_distance), arrival)]
+    return [*rows, spacing_row(space, arrival)]

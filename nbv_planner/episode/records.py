@@ -22,7 +22,7 @@ from nbv_planner.mapping.belief import Measurements, SurfaceBelief, once_around
 from nbv_planner.mapping.checks import Check
 from nbv_planner.planning.termination import Termination
 from nbv_planner.system import held_signals
-from nbv_planner.world.pose import View
+from nbv_planner.world.pose import View, Views
 
 FULL_ENOUGH = 0.95
 """Coverage at which T95 counts an object as reconstructed."""
@@ -33,11 +33,16 @@ def views_to(coverage: Iterable[float], fraction: float = FULL_ENOUGH) -> int | 
     return next((number for number, covered in enumerate(coverage, start=1) if covered >= fraction), None)
 
 
+def time_to_95(coverage: Iterable[float], seconds: Iterable[float]) -> float | None:
+    """Seconds after which the coverage has reached :data:`FULL_ENOUGH`, from both after each view; None if never."""
+    return next((time for covered, time in zip(coverage, seconds, strict=True) if covered >= FULL_ENOUGH), None)
+
+
 def episode_metrics(views: Sequence[ViewRecord], surface_points: int) -> dict[str, float | int | None]:
-    r"""Compute `T`, `T95`, `C95`, `rec`, `completeness`, `accuracy`, `mean_individual_regret` and `surface_points`.
+    r"""Compute `T`, `T95`, `time95`, `C95`, `rec`, `completeness`, `accuracy` and others, by the keys of the result.
 
     `T95` is the number of views until the coverage reaches 95 %, None if it never does, `C95` that until the
-    completeness does;
+    completeness does; `time95` are the seconds by the cost model until the coverage does;
     :math:`\bar r = \frac1T \sum_t (F(θ^*_t|θ_{1:t-1}) - F(θ_t|θ_{1:t-1}))`, None without views.
     """
     regrets = [view.greedy_gain - view.new_points for view in views]
@@ -50,6 +55,7 @@ def episode_metrics(views: Sequence[ViewRecord], surface_points: int) -> dict[st
         "accuracy": views[-1].accuracy if views else math.nan,
         "mean_individual_regret": float(np.mean(regrets)) if regrets else None,
         "surface_points": surface_points,
+        "time95": time_to_95((view.coverage for view in views), (view.seconds for view in views)),
     }
 
 
@@ -96,7 +102,7 @@ class Step:
 
     view: View  #: where it was taken.
     objective_value: float  #: utility that the planner predicted for it.
-    candidates: FloatArray  #: view angles of the candidates of the decision, shape (V,), radians.
+    candidates: Views  #: the V candidate views of the decision.
     utilities: FloatArray  #: value of the objective at each, shape (V,).
     belief: SurfaceBelief  #: belief with this view's measurements.
     measurements: Measurements  #: what was measured from the view.
@@ -131,6 +137,10 @@ class ViewRecord:
     #: part of the true outline within τ of the surface measured so far, and part of that within τ of the outline.
     completeness: float = math.nan
     accuracy: float = math.nan
+    #: time so far by the cost model, :class:`nbv_planner.planning.motion.TimeSettings`: travel and dwell, seconds.
+    seconds: float = math.nan
+    distance: float = math.nan  #: of the camera from the centre, metres.
+    turn: float = 0.0  #: its line of sight against the direction to the centre, radians.
 
 
 @dataclass(frozen=True)
@@ -279,15 +289,20 @@ def write_record(folder: Path, record: EpisodeRecord) -> None:
 
 
 def write_beliefs(folder: Path, steps: Sequence[Step]) -> None:
-    """Write `beliefs.npz`: grid, belief after each view, candidates and objective values, hits; one row per view."""
+    """Write `beliefs.npz`: grid, belief after each view, candidates and objective values, hits; one row per view.
+
+    The candidates are view angles, with distances and turns beside them.
+    """
     if not steps:
         return
     beliefs: dict[str, Any] = {
         name: np.stack([getattr(step.belief, name) for step in steps])
         for name in ("mean", "std", "lower", "upper", "hits")
     }
+    views = steps[0].candidates
     np.savez_compressed(
-        folder / "beliefs.npz", angle=steps[0].belief.angle, candidates=steps[0].candidates,
+        folder / "beliefs.npz", angle=steps[0].belief.angle, candidates=views.view_angle,
+        candidate_distance=views.distance, candidate_turn=views.turn,
         utilities=np.stack([step.utilities for step in steps]),
         measured_angle=np.concatenate([step.measurements.angle for step in steps]),
         measured_radius=np.concatenate([step.measurements.radius for step in steps]),

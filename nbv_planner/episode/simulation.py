@@ -30,10 +30,10 @@ from nbv_planner.planning.termination import (
     nothing_found,
     termination_monitor,
 )
-from nbv_planner.planning.view_space import CircleViewSpace, FoundViewSpace, view_space_for
+from nbv_planner.planning.view_space import CircleViewSpace, FoundViewSpace, put_on_ground, view_space_for
 from nbv_planner.world.objects import bisected_surface_points, parse_object, surface_points
 from nbv_planner.world.pose import CameraPose, View, Views
-from nbv_planner.world.scene import FoundScene, check_proportions
+from nbv_planner.world.scene import FoundScene, centre_of, check_proportions
 from nbv_planner.world.simulated_camera import SimulatedCamera, WorldSettings
 from nbv_planner.world.visibility import observe, unseen_beyond
 
@@ -71,6 +71,8 @@ class Simulation:
         """
         config, scene = self.config, self.config.scene
         thesis = config.protocol == "thesis"
+        if thesis and config.ground.given:
+            raise SettingError("ground_map, no_go_polygons, robot_radius: the thesis protocol has no robot")
         if thesis and (config.search.unknown or config.world != WorldSettings()):
             raise SettingError("scene, object_x, object_y, other_radius: the thesis protocol knows the scene")
         if not thesis:
@@ -82,9 +84,12 @@ class Simulation:
         views = view_space_for(config.views, scene)
         if angles is not None:
             views = CircleViewSpace(config.views, scene.view_distance, angles=angles)
-        self._start = None if thesis else views.at_angle(config.motion.initial_view_angle)
+        put_on_ground(views, config.ground)
+        self._start = None if thesis else View(config.motion.initial_view_angle, scene.view_distance)
         settings = thesis_planner_settings(config) if thesis else config.planner
-        self.judge = EpisodeJudge(self._points, scene, views, self._shape, self._start, settings.completeness_tau)
+        self.judge = EpisodeJudge(
+            self._points, scene, views, self._shape, self._start, settings.completeness_tau, settings
+        )
         self._by_points = settings.target == "points"
         self._truth = TrueSurface(self._points.angle, self._points.radius) if self._by_points else TrueOutline(
             *cartesian_to_polar(*self.judge.outline.points.T), settings.completeness_tau
@@ -115,7 +120,7 @@ class Simulation:
             started = time.process_time()
             decision = self._decide(None)
             if decision is None:
-                return _no_reachable_view()
+                return _no_reachable_view(self.planner.views.blame())
             milliseconds = 1e3 * (time.process_time() - started)
             if not self.judge.new_points(decision.view).any():
                 return Termination(
@@ -142,7 +147,7 @@ class Simulation:
             started = time.process_time()
             decision = self._decide(current)
             if decision is None:
-                return _no_reachable_view()
+                return _no_reachable_view(self.planner.views.blame())
             way = self.planner.views.way([*self._visited(), decision.view])
             ended = self._monitor.before_view(decision.utility, self._newest_belief(), way)
             if ended:
@@ -192,6 +197,7 @@ class Simulation:
             self.found, here = found, self.config.at(found)
             self._prior = Prior(here.kernel.build(), here.mapper.prior_mean)
             views = FoundViewSpace(here.views, found)
+            put_on_ground(views, here.ground, centre_of(found))
             self.planner = planner_named(here.planner, here.scene, views, None, self._prior)
             self._monitor = termination_monitor(here.termination, here.planner, here.scene, self._prior).after(
                 self._monitor
@@ -207,7 +213,9 @@ class Simulation:
     def _decide(self, current_view: View | None) -> Decision | None:
         """Let the planner choose, from the belief in the precision that the protocol passes on."""
         self._truth.seen = self.judge.seen if self._by_points else self.judge.complete
-        return self.planner.decide(self._newest_belief(), current_view=current_view, visited=self._visited())
+        belief = self._newest_belief()
+        self.planner.believe(belief, current_view)
+        return self.planner.decide(belief, current_view=current_view, visited=self._visited())
 
     def _newest_belief(self) -> SurfaceBelief:
         if self.judge.steps:
@@ -222,8 +230,7 @@ class Simulation:
             belief = belief.seen_from(x, y)
             data = data.moved(*belief.centre)
         return self.judge.add(Step(
-            view, decision.utility, decision.candidates.view_angle, decision.utilities, belief, data,
-            milliseconds,
+            view, decision.utility, decision.candidates, decision.utilities, belief, data, milliseconds
         ))
 
 
@@ -244,7 +251,7 @@ def thesis_planner_settings(config: EpisodeConfig) -> PlannerSettings:
 
 def _published_views(config: EpisodeConfig) -> bool:
     """Whether the candidates are as many as those of the published runs, which hold 0 and 2π."""
-    return config.views.num_views == _THESIS_VIEWS and not config.views.listed
+    return config.views.on_circle and config.views.num_views == _THESIS_VIEWS and not config.views.listed
 
 
 def _until_covered(episode: Episode, coverage: float, completeness: float) -> Episode:
@@ -264,5 +271,6 @@ def _until_covered(episode: Episode, coverage: float, completeness: float) -> Ep
             return Termination(TerminationReason.COMPLETE, figures, detail)
 
 
-def _no_reachable_view() -> Termination:
-    return Termination(TerminationReason.NO_REACHABLE_VIEW, {}, "no candidate view may be chosen")
+def _no_reachable_view(blamed: str) -> Termination:
+    detail = "no candidate view may be chosen" + (f": {blamed}" if blamed else "")
+    return Termination(TerminationReason.NO_REACHABLE_VIEW, {}, detail)

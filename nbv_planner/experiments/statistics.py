@@ -152,7 +152,7 @@ def objective_landscapes(
     That is 2 to the number of steps, the views of an episode: before the first the belief is flat. `seen` of the truth
     is set to what the earlier views had seen.
     """
-    earlier, candidates = steps[: decision - 1], steps[decision - 1].candidates
+    earlier, candidates = steps[: decision - 1], steps[decision - 1].candidates.view_angle
     belief = earlier[-1].belief
     seen = truth.observed(np.array([step.view_angle for step in earlier]), scene)
     truth.seen = np.asarray(seen.any(axis=0))

@@ -25,7 +25,7 @@ from nbv_planner.gp.kernels import Kernel, PeriodicMatern, fourier_coefficients
 from nbv_planner.mapping.belief import Measurements, SurfaceBelief
 from nbv_planner.mapping.mapper import SurfaceMapper
 from nbv_planner.planning.planners import PlannerSettings, Prior, planner_named, proof_of
-from nbv_planner.planning.view_space import CircleViewSpace
+from nbv_planner.planning.view_space import view_space_for
 from nbv_planner.world.objects import PolarObject, parse_object, surface_points
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.visibility import observe
@@ -90,7 +90,8 @@ class _Run:
         measurement: str,
     ) -> None:
         scene = config.scene
-        views = CircleViewSpace(config.views, scene.view_distance)
+        views = view_space_for(config.views, scene)
+        views.check_circle("the theory", scene.view_distance)
         self._config, self._shape, self._measurement = config, shape, measurement
         self._points = surface_points(shape, scene.pixel_size)
         self.judge = EpisodeJudge(self._points, scene, views, shape)
@@ -112,7 +113,7 @@ class _Run:
         self._belief = self._look()
         self.judge.add(
             Step(
-                decision.view, decision.utility, decision.candidates.view_angle, decision.utilities, self._belief,
+                decision.view, decision.utility, decision.candidates, decision.utilities, self._belief,
                 data, milliseconds=0.0,
             )
         )

@@ -19,6 +19,7 @@ from nbv_planner.mapping.checks.model_checks import ModelChecks
 from nbv_planner.mapping.matching import MatchedScan
 from nbv_planner.mapping.surface_model import SurfaceModel
 from nbv_planner.settings import check_settings, setting
+from nbv_planner.world.ground.grid_ground import KnownObstacles
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import FreeRays, RangeNoise, Scan
 from nbv_planner.world.scene import Scene
@@ -81,6 +82,9 @@ def scan_to_measurements(
     `outside_bounds` and `inside_bounds` (radius above or below the bounds by more than `radius_margin`),
     `background`, and `no_return` (`+inf`) where a miss of the sensor tells nothing; else a miss is no drop.
 
+    A beam that has passed the object and ends outside of the bounds behind it, on a wall, is free up to there if it is
+    one of three neighbours that have: one alone is an outlier. One that ends before the object tells nothing.
+
     Args:
         scan: what the sensor returned.
         pose: where it stood.
@@ -108,6 +112,8 @@ def scan_to_measurements(
     angle, radius = cartesian_to_polar(*pose.to_world(bearings, ranges[kept]))
     tilt = angle_difference(pose.yaw + bearings, angle)
     reasons["outside_bounds"] = radius > scene.radius_max + margin
+    passed = miss | beside
+    passed[kept] |= reasons["outside_bounds"] & (np.cos(tilt) > 0.0)
     reasons["inside_bounds"] = radius < scene.radius_min - margin
     inside = ~(reasons["outside_bounds"] | reasons["inside_bounds"])
     dropped = {reason: int(mask.sum()) for reason, mask in reasons.items()}
@@ -122,11 +128,19 @@ def scan_to_measurements(
         ),
         misses=scan.bearings[miss],
         free=_free_rays(
-            pose, scan.bearings, np.where(miss, high, ranges), miss | beside, _at(kept[inside], ranges),
+            pose, scan.bearings, np.where(miss, high, ranges), miss | beside | _in_threes(passed),
+            _at(kept[inside], ranges),
             lambda chosen, length: noise_factor * sensor.range_std(settings.noise, length, incidence[chosen]),
         ),
         dropped={reason: number for reason, number in dropped.items() if number},
     )
+
+
+def _in_threes(passed: BoolArray) -> BoolArray:
+    """Which beams have passed the object as one of three neighbours that have; beside the scan all have."""
+    around = np.concatenate([[True, True], passed, [True, True]])
+    three = around[:-2] & around[1:-1] & around[2:]
+    return np.asarray(three[:-2] | three[1:-1] | three[2:])
 
 
 def _at(index: NDArray[np.intp], like: FloatArray) -> BoolArray:
@@ -181,7 +195,10 @@ class ScanMapping:
         checks: what is known of its assumptions; they give the noise.
     """
 
-    def __init__(self, model: SurfaceModel, scene: Scene, settings: MeasurementSettings, checks: ModelChecks) -> None:
+    def __init__(
+        self, model: SurfaceModel, scene: Scene, settings: MeasurementSettings, checks: ModelChecks,
+        obstacles: KnownObstacles | None = None,
+    ) -> None:
         """Put the parts together.
 
         Args:
@@ -189,7 +206,9 @@ class ScanMapping:
             scene: bounds of the radius and of the range.
             settings: how returns become measurements.
             checks: collects what the scans say, and changes.
+            obstacles: what else beams may meet; such beams are free as far as it, and tell nothing of what is behind.
         """
+        self._obstacles = obstacles
         self.model, self.checks = model, checks
         self._scene, self._settings = scene, settings
 
@@ -213,6 +232,7 @@ class ScanMapping:
 
     def _measured(self, scans: Sequence[MatchedScan], *, new_view: bool) -> list[ScanMeasurements]:
         """What the scans of a view measure, with the noise that they show; the first one stands for a new view."""
+        scans = [self._before_obstacles(match) for match in scans]
         for number, match in enumerate(scans):
             self.checks.scanned(_before_background(match), match.pose, new_view=new_view and number == 0)
         factor = self.checks.noise_factor
@@ -223,6 +243,19 @@ class ScanMapping:
         if new_view:
             self.checks.mapped(scans[0].pose, found[0].measurements, found[0].free)
         return found
+
+    def _before_obstacles(self, match: MatchedScan) -> MatchedScan:
+        """The scan with its beams that end on known obstacles, within some standard deviations, as background."""
+        if self._obstacles is None:
+            return match
+        ranges = np.asarray(match.scan.ranges, dtype=float)
+        met = np.isfinite(ranges)
+        distance = ranges[met]
+        std = self._scene.sensor.range_std(self._settings.noise, distance, np.zeros(len(distance)))
+        background = np.zeros(len(ranges), dtype=bool) if match.background is None else match.background.copy()
+        places = match.pose.to_world(match.scan.bearings[met], distance)
+        background[met] |= self._obstacles.hold(*places, _NOISE_MARGIN * std)
+        return dataclasses.replace(match, background=background)
 
     def belief(self) -> SurfaceBelief:
         """The model's belief, and whether what it assumes holds."""
@@ -235,7 +268,7 @@ class ScanMapping:
 
     def copy(self) -> ScanMapping:
         """An independent copy."""
-        return ScanMapping(self.model.copy(), self._scene, self._settings, self.checks.copy())
+        return ScanMapping(self.model.copy(), self._scene, self._settings, self.checks.copy(), self._obstacles)
 
     def reset(self) -> None:
         """Forget all scans."""

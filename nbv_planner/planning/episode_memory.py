@@ -270,6 +270,8 @@ class EpisodeMemory:
         #: number of views that had counted and that the mapper has lost; of goals that were skipped on request; of
         #: goals that were given up because they were not reached.
         self.lost_views = self.skipped_views = self.unreached_views = 0
+        self.withdrawn_views = 0  #: number of goals withdrawn because the camera must not go there any more.
+        self.withdrawal = ""  #: which one was withdrawn last, and why.
         self.approaches = 0  #: number of goals at which an object in an unknown place has not been seen yet.
         self._counted: list[int] = []
         self._hits = 0
@@ -288,6 +290,7 @@ class EpisodeMemory:
 
     def use(self, planner: Planner, monitor: TerminationMonitor, *, new_views: bool = False) -> None:
         """Replace planner and monitor; what is known about rounds is kept, and about views unless there are others."""
+        planner.views.ground = planner.views.ground or self.planner.views.ground
         planner.views = planner.views if new_views else self.planner.views
         planner.account = self.planner.account
         monitor.history, monitor.estimate = self.monitor.history, self.monitor.estimate
@@ -307,6 +310,8 @@ class EpisodeMemory:
         for index, until in views.unreachable.items():
             now_out[planner.views.nearest(moved(views.candidates[index]))] = until
         planner.views.unreachable = now_out
+        if views.ground is not None:
+            planner.views.ground = views.ground.seen_from(x, y)
         if (x, y) != (0.0, 0.0):
             self.visited = [moved(view) for view in self.visited]
             self._set_out = None if self._set_out is None else moved(self._set_out)
@@ -387,7 +392,7 @@ class EpisodeMemory:
             "visited": space.packed(Views.of(self.visited)).tolist(), "counted": list(self._counted),
             "began": self._began, "goal": goal, "coverage": list(self.monitor.history),
             "termination": plain(self.termination), "ending": plain(self.ending), "origin": plain(self.origin),
-            "found": plain(self.found), "approaches": self.approaches,
+            "found": plain(self.found), "approaches": self.approaches, "withdrawn_views": self.withdrawn_views,
             "unreachable": [[index, until] for index, until in space.unreachable.items()],
         }
         if self.planner.account is not None:
@@ -429,6 +434,7 @@ class EpisodeMemory:
         self.ending, self._home = termination_from_state(values["ending"]), None
         self.origin = origin_from_state(values.get("origin"))  # none in states of older versions
         self.approaches = checked("approaches", values.get("approaches", 0), int)
+        self.withdrawn_views = checked("withdrawn_views", values.get("withdrawn_views", 0), int)
         self.monitor.history = [checked("coverage", coverage, float) for coverage in values["coverage"]]
         self.planner.views.unreachable = {
             checked("unreachable", index, int): checked("unreachable", until, float)

@@ -24,6 +24,7 @@ from nbv_planner.planning.termination import (
 )
 from nbv_planner.planning.view_space import ExclusionArray, excluded_numbers, excluded_words
 from nbv_planner.settings import Settings, setting
+from nbv_planner.world.ground.zones import Ground
 from nbv_planner.world.pose import View, Views
 
 # Terminations after which the camera stays where it is.
@@ -136,6 +137,7 @@ class PlanningSession(EpisodeMemory):
         self, planner: Planner, monitor: TerminationMonitor, arrival: ArrivalSettings, settings: SessionSettings
     ) -> None:
         super().__init__(planner, monitor)
+        self._judged: tuple[SurfaceBelief, Ground | None] | None = None
         self._arrival, self._track = arrival, PoseTrack(REMEMBERED, 0, 0)
         self.settings = settings  #: its timeouts and retries.
         self.reset()
@@ -253,6 +255,7 @@ class PlanningSession(EpisodeMemory):
         Returns the present target if it is to be sent again, after `goal_timeout`, or the home view; else None.
         """
         self._judge_arrival()
+        self._judge_goal()
         state = self.state
         if state in (State.WAITING, State.MEASURING):
             self._waiting_since = now if self._waiting_since is None else self._waiting_since
@@ -285,6 +288,7 @@ class PlanningSession(EpisodeMemory):
         if inputs.belief is None:
             raise ValueError("no surface received yet")
         current = View.of(inputs.pose) if inputs.pose else None
+        self.planner.believe(inputs.belief, current)
         return Question(
             self.planner.snapshot(), inputs.belief, inputs.belief_stamp, current, tuple(self.visited), now,
             self._episode,
@@ -321,6 +325,8 @@ class PlanningSession(EpisodeMemory):
         excluded = planner.views.excluded(question.now * 1e-9, question.visited, planner.settings.revisit_radius)
         figures = {name: float(number) for name, number in excluded_numbers(excluded).items()}
         detail = f"no candidate view may be chosen: {excluded_words(excluded)}"
+        if blamed := planner.views.blame():
+            detail += f"; {blamed}"
         if self.last_miss is not None:
             figures |= self.last_miss.figures()
             detail += f"; {self.unreached_views} goals given up, the last one {self.last_miss}"
@@ -337,11 +343,33 @@ class PlanningSession(EpisodeMemory):
             self.planner.views.mark_unreachable(view, now * 1e-9 + self.settings.unreachable_duration)
             self.skipped_views += 1
             self._drop_goal()
-            return f"skipped the view at {view.view_angle:.6f} rad"
+            return f"skipped the view at {view.words(self.planner.circle, 6)}"
         if self.termination is not None or self.ending is None:
             raise ValueError("no goal is under way")
         self._end_home("the return home was skipped")
         return "skipped the return home"
+
+    def _judge_goal(self) -> None:
+        """Withdraw the goal that the camera is going to if belief or ground have changed so that it must not go there.
+
+        A camera that has arrived stays for its view.
+        """
+        belief, pose = self.inputs.belief, self.inputs.pose
+        if self.goal is None or self._arrived or belief is None:
+            return
+        self.planner.believe(belief, None if pose is None else View.of(pose))
+        judged, self._judged = self._judged, (belief, self.planner.views.ground)
+        if judged is not None and all(one is other for one, other in zip(judged, self._judged, strict=True)):
+            return
+        view = self.goal.decision.view
+        (reasons,) = self.planner.views.off_ground(Views.of([view]))
+        if reasons:
+            self.withdrawn_views += 1
+            self.withdrawal = (
+                f"withdrew the view at x {view.pose.x:.4g} m, y {view.pose.y:.4g} m: it is now "
+                f"{excluded_words(np.array([reasons]))[2:]}"
+            )
+            self._drop_goal()
 
     def _drop_goal(self) -> None:
         """Clear the goal."""
@@ -455,7 +483,7 @@ class PlanningSession(EpisodeMemory):
         pose = self.inputs.pose
         if pose is None:
             return math.nan
-        return float(self.planner.views.travel(View.of(pose), Views.of([goal.decision.view]))[0])
+        return float(self.planner.views.drive(View.of(pose), Views.of([goal.decision.view]))[0])
 
     @property
     def travelled(self) -> float:

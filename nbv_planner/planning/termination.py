@@ -139,7 +139,7 @@ class TerminationSettings(Settings):
         0.0, "MAX_DURATION: time since the start; 0 switches it off.", unit="s", ge=0.0, read_only=False
     )
     max_travel: float = setting(
-        0.0, "MAX_TRAVEL: distance along the view circle from the first view on, which no next view may exceed; "
+        0.0, "MAX_TRAVEL: distance, on the view circle along it, from the first view on, no next view may exceed; "
         "0 switches it off.", unit="m", ge=0.0, read_only=False,
     )
 

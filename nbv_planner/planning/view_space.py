@@ -14,11 +14,15 @@ from pathlib import Path
 import numpy as np
 import yaml
 from numpy.typing import NDArray
+from scipy.spatial import cKDTree
 
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, angle_difference, wrap_angle
+from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.mapping.matching import ArrivalSettings
 from nbv_planner.settings import Settings, setting
+from nbv_planner.world.ground.grid_ground import ground_of
+from nbv_planner.world.ground.zones import ZONE_WORDS, Ground, GroundSettings
 from nbv_planner.world.pose import CameraPose, View, Views
 from nbv_planner.world.scene import FoundScene, Scene
 
@@ -32,38 +36,57 @@ class Exclusion(enum.IntFlag):
     ARC = 1
     REVISIT = 2
     UNREACHABLE = 4
+    MAP = 8
+    POLYGON = 16
+    OBJECT = 32
+    CUT_OFF = 64
 
 
+# The zones of a ground are the reasons from MAP on.
+_ZONES = 8
 _NAMES = {
     Exclusion.ARC: ("excluded_arc", "outside the allowed arcs"),
     Exclusion.REVISIT: ("excluded_revisit", "near a view already taken"),
     Exclusion.UNREACHABLE: ("excluded_unreachable", "near a view not reached, or skipped"),
+    **{
+        Exclusion(_ZONES * zone): (f"excluded_{zone.name.lower()}", words)  # type: ignore[union-attr]
+        for zone, words in ZONE_WORDS.items()
+    },
 }
 
 
 def excluded_numbers(exclusion: ExclusionArray) -> dict[str, int]:
-    """How many candidates each reason holds against; one with several reasons counts under each of them."""
-    return {name: int(np.count_nonzero(exclusion & np.uint8(reason))) for reason, (name, _) in _NAMES.items()}
+    """How many candidates each reason holds against; one with several reasons counts under each of them.
+
+    Zones of the ground in which there is none are left out.
+    """
+    numbers = {name: int(np.count_nonzero(exclusion & np.uint8(reason))) for reason, (name, _) in _NAMES.items()}
+    return {name: number for (name, number), reason in zip(numbers.items(), _NAMES, strict=True)
+            if number or reason < _ZONES}
 
 
 def excluded_words(exclusion: ExclusionArray) -> str:
     """The same numbers in words; reasons that hold against none are left out."""
     numbers = excluded_numbers(exclusion)
-    return ", ".join(f"{numbers[name]} {words}" for name, words in _NAMES.values() if numbers[name])
+    return ", ".join(f"{numbers[name]} {words}" for name, words in _NAMES.values() if numbers.get(name))
 
 
 # Nothing farther than this from a view that was not reached is left out for it, radians.
 _WIDEST = math.pi / 6
+# Decimals of a travel in metres below which two candidates are at one place.
+_DIGITS = 6
 # A view at the very end of an arc belongs to it, whatever the rounding.
 _SLACK = 1e-9
 # Listed views nearer to each other than this are one, radians.
 _CLOSEST = 1e-3
-# No more views are listed.
-_MOST_LISTED = 1000
+# No more views are listed, and no more poses.
+_MOST_LISTED, _MOST_LISTED_POSES = 1000, 2000
 # Poses lie within so many metres of the centre.
 _FARTHEST = 1e4
 # No more free poses are allowed: a decision would take minutes.
 _MOST_POSES = 100_000
+VIEW_SPACES = ("circle", "annulus", "file")
+"""Where the camera may stand."""
 # What stands for no list: ROS has no empty list of numbers.
 _NO_LIST = (-1.0,)
 
@@ -81,7 +104,7 @@ class ViewSpaceSettings(Settings):
 
     view_space: str = setting(
         "circle", "Where the camera may stand: on the view circle, in an annulus (radii x angles x headings), or at "
-        "the poses of view_file.", choices=("circle", "annulus", "file"),
+        "the poses of view_file.", choices=VIEW_SPACES,
     )
     annulus_min: float = setting(8.5, "annulus: least radius.", unit="m", gt=0.0, scale="radius_max")
     annulus_max: float = setting(16.0, "annulus: greatest radius.", unit="m", gt=0.0, scale="radius_max")
@@ -92,12 +115,17 @@ class ViewSpaceSettings(Settings):
         "the object to the same on the other side.", ge=1, le=1000,
     )
     view_file: str = setting(
-        "", "file: the candidate poses in the object frame: CSV with the columns x, y, yaw, or YAML with a list."
+        "", "file: the candidate poses in the object frame: CSV with the columns x, y, yaw, or YAML with a list.",
+        start_only=True,
     )
     num_views: int = setting(100, "circle: number of candidate views.", ge=1, le=100_000)
     view_angles: tuple[float, ...] = setting(
         _NO_LIST, "List of the candidate views, angles from 0 to 2 pi, in place of num_views equally spaced ones; "
         "-1 alone: no list.", unit="rad", read_only=False,
+    )
+    view_poses: tuple[float, ...] = setting(
+        _NO_LIST, "List of the candidate poses in the object frame, x, y (m), yaw (rad), x, y, yaw, ..., in place of "
+        "the views of view_space; -1 alone: no list.", read_only=False,
     )
     allowed_arcs: tuple[float, ...] = setting(
         (0.0, TWO_PI), "Arcs of the view circle that the camera may use: start, end, start, end, ...", unit="rad"
@@ -114,6 +142,10 @@ class ViewSpaceSettings(Settings):
                 raise SettingError(f"{name}: has {len(getattr(self, name))} angles, must be pairs start, end")
         if self.listed:
             check_view_angles("view_angles", self.view_angles)
+        if self.posed:
+            check_view_poses("view_poses", self.view_poses)
+        if self.listed and (self.posed or self.view_space != "circle"):
+            raise SettingError("view_angles: are views on the circle; not with view_poses, or another view_space")
         if self.annulus_min > self.annulus_max:
             raise SettingError(f"annulus_min: {self.annulus_min} must be <= {self.annulus_max} (annulus_max)")
         number = self.annulus_radii * self.annulus_angles * self.annulus_headings
@@ -128,6 +160,16 @@ class ViewSpaceSettings(Settings):
     def listed(self) -> bool:
         """Whether the candidates are listed by the user."""
         return self.view_angles != _NO_LIST
+
+    @property
+    def posed(self) -> bool:
+        """Whether the candidates are poses listed by the user."""
+        return self.view_poses != _NO_LIST
+
+    @property
+    def on_circle(self) -> bool:
+        """Whether all candidates lie on the view circle and look at its centre."""
+        return self.view_space == "circle" and not self.posed
 
 
 def check_view_angles(name: str, angles: Sequence[float]) -> FloatArray:
@@ -152,6 +194,23 @@ def check_view_angles(name: str, angles: Sequence[float]) -> FloatArray:
     return np.asarray(angles, dtype=float)
 
 
+def check_view_poses(name: str, numbers: Sequence[float]) -> list[CameraPose]:
+    """Return the poses (x, y in metres, yaw in radians, one after another) that a user lists as `name`.
+
+    Raises:
+        SettingError: there is none or too many, the numbers are not three for each, or one is no pose.
+    """
+    if not len(numbers) or len(numbers) % 3:
+        raise SettingError(f"{name}: has {len(numbers)} numbers, must be x, y, yaw for each of one or more poses")
+    if len(numbers) > 3 * _MOST_LISTED_POSES:
+        raise SettingError(f"{name}: has {len(numbers) // 3} poses, must be {_MOST_LISTED_POSES} or fewer")
+    rows = zip(numbers[::3], numbers[1::3], numbers[2::3], strict=True)
+    return [
+        _pose(f"{name}, pose {number}", dict(zip(("x", "y", "yaw"), row, strict=True)))
+        for number, row in enumerate(rows, start=1)
+    ]
+
+
 class ViewSpace(ABC):
     """Candidate views and which of them may be chosen now; where they lie is up to the space.
 
@@ -163,14 +222,71 @@ class ViewSpace(ABC):
         self._allowed = self.allowed(candidates)
         # Replaced as a whole, never changed: a copy of this object keeps what it has.
         self._unreachable_until: Mapping[int, float] = {}
+        #: where the camera may go; None where nothing is known of that. Replaced as a whole, too.
+        self.ground: Ground | None = None
+        self._stands: View | None = None
+        self._believed: tuple[SurfaceBelief, Ground] | None = None
+        self._judged: tuple[Ground, View | None, ExclusionArray] | None = None
 
     @abstractmethod
     def travel(self, start: View, ends: Views) -> FloatArray:
-        """Distance that the camera travels from a view to each of others, shape (V,), metres."""
+        """Distance that the camera travels from a view to each of others, shape (V,), metres.
+
+        It is that of the space itself, whatever the ground; :meth:`drive` goes around obstacles.
+        """
+
+    def drive(self, start: View, ends: Views) -> FloatArray:
+        """Length of the camera's path on the ground from a view to others, shape (V,), metres; inf without a path."""
+        if self.ground is None:
+            return self.travel(start, ends)
+        return self.ground.lengths((start.pose.x, start.pose.y), *ends.position)
 
     def way(self, views: Sequence[View]) -> float:
-        """Distance that the camera travels from the first of `views` through all of them, metres."""
-        return sum(float(self.travel(start, Views.of([end]))[0]) for start, end in pairwise(views))
+        """Distance that the camera travels from the first of `views` through all of them, metres.
+
+        Between views of which one is in a zone by now, it is that of the space itself.
+        """
+        legs = (float(self.drive(start, Views.of([end]))[0]) for start, end in pairwise(views))
+        return sum(
+            leg if math.isfinite(leg) else float(self.travel(start, Views.of([end]))[0])
+            for leg, (start, end) in zip(legs, pairwise(views), strict=True)
+        )
+
+    def believe(self, belief: SurfaceBelief, stands: View | None, most: float) -> None:
+        """Keep off what the object may occupy, `most` metres at most, and go on from where the camera stands."""
+        if self.ground is None:
+            return
+        self._stands, before = stands, self._believed
+        if before is None or before[0] is not belief or before[1] is not self.ground:
+            self.ground = self.ground.with_object(belief.angle, belief.upper, most)
+            self._believed = belief, self.ground
+
+    def off_ground(self, views: Views) -> ExclusionArray:
+        """Why the camera cannot go to any `views` on the ground, shape (V,)."""
+        if self.ground is None:
+            return np.zeros(len(views), dtype=np.uint8)
+        known = self._judged
+        if views is self.candidates and known and known[0] is self.ground and known[1] == self._stands:
+            return known[2]
+        zones = self.ground.reachable(self._start, *views.position) * np.uint8(_ZONES)
+        if views is self.candidates:
+            self._judged = self.ground, self._stands, zones
+        return zones
+
+    @property
+    def _start(self) -> tuple[float, float] | None:
+        """Where the camera stands, metres; None if that is not known."""
+        return None if self._stands is None else (self._stands.pose.x, self._stands.pose.y)
+
+    def standing(self) -> str:
+        """Words for a camera that stands in a zone of the ground; empty if it does not, or nothing is known of that."""
+        return "" if self.ground is None or self._start is None else self.ground.standing(self._start)
+
+    def blame(self) -> str:
+        """Which zones of the ground keep the camera from the candidates, in words; empty if none does."""
+        if self.ground is None or not self.off_ground(self.candidates).any():
+            return ""
+        return f"of {len(self.candidates)} candidates {self.ground.blame(self._start, *self.candidates.position)}"
 
     def allowed(self, views: Views) -> BoolArray:
         """Which of any `views` the camera may ever take, shape (V,)."""
@@ -187,9 +303,12 @@ class ViewSpace(ABC):
         return far
 
     def at_angle(self, view_angle: float) -> View:
-        """The view that a polar angle alone stands for, as `home_angle` does: here the candidate nearest to it."""
+        """The view that a polar angle alone stands for, as `home_angle` does: here the candidate nearest to it.
+
+        Of several the first of those that look nearest to the centre.
+        """
         apart = np.abs(angle_difference(self.candidates.view_angle, view_angle))
-        return self.candidates[int(np.argmin(apart))]
+        return self.candidates[int(np.lexsort((np.abs(self.candidates.turn), apart))[0])]
 
     def around(self, index: int) -> Views:
         """Views closer to a candidate than to its neighbours, in which it may be refined; here none."""
@@ -262,7 +381,7 @@ class ViewSpace(ABC):
         unreachable = np.zeros(len(self.candidates), dtype=bool)
         for index, until in self._unreachable_until.items():
             unreachable[index] = now < until
-        allowed = self._allowed
+        allowed, off_ground = self._allowed, self.off_ground(self.candidates if views is None else views)
         if views is not None:
             allowed = self.allowed(views)
             unreachable = unreachable[[self.nearest(views[index]) for index in range(len(views))]]
@@ -271,7 +390,7 @@ class ViewSpace(ABC):
             + Exclusion.REVISIT * ~self.apart(self.candidates if views is None else views, visited, revisit_radius)
             + Exclusion.UNREACHABLE * unreachable
         )
-        return np.asarray(reasons, dtype=np.uint8)
+        return np.asarray(reasons, dtype=np.uint8) | off_ground
 
 
 class CircleViewSpace(ViewSpace):
@@ -418,13 +537,38 @@ class FreeViewSpace(ViewSpace):
 
     @classmethod
     def listed(cls, settings: ViewSpaceSettings, scene: Scene) -> FreeViewSpace:
-        """The poses of the file of the settings; see :func:`poses_from_file`."""
-        views = Views.of([View.of(pose) for pose in poses_from_file(settings.view_file)])
+        """The poses listed in the settings, or in their file; see :func:`poses_from_file`."""
+        listed = settings.posed and check_view_poses("view_poses", settings.view_poses)
+        views = Views.of([View.of(pose) for pose in listed or poses_from_file(settings.view_file)])
         return cls(views, settings, min(scene.radius_max, float(views.distance.min())))
 
     def travel(self, start: View, ends: Views) -> FloatArray:
         """Length of the shortest path around the object's bound, shape (V,), metres."""
         return path_around(start, ends, self._keep_out)
+
+    def nearest(self, view: View) -> int:
+        """Index of the candidate nearest to `view`; of those at one place the one whose heading is."""
+        turned = np.abs(angle_difference(
+            self.candidates.view_angle + self.candidates.turn, view.view_angle + view.turn
+        ))
+        return int(np.lexsort((turned, np.round(self.travel(view, self.candidates), _DIGITS)))[0])
+
+    def indistinct(self, arrival: ArrivalSettings) -> str:
+        """Message that a pose may count as being at two candidates at once; empty if none does.
+
+        None does if each two are farther apart than twice one of the tolerances.
+        """
+        reach, turn = 2.0 * arrival.position_tolerance, 2.0 * arrival.heading_tolerance
+        pairs = cKDTree(np.column_stack(self.candidates.position)).query_pairs(reach, output_type="ndarray")
+        heading = self.candidates.view_angle + self.candidates.turn
+        alike = np.count_nonzero(np.abs(angle_difference(heading[pairs[:, 0]], heading[pairs[:, 1]])) <= turn)
+        if not alike:
+            return ""
+        return (
+            f"position_tolerance: {arrival.position_tolerance:g} m with heading_tolerance: "
+            f"{arrival.heading_tolerance:g} rad takes {alike} pairs of candidate views for the same; must be less than "
+            "half of their distance, or of the difference of their headings"
+        )
 
     def allowed(self, views: Views) -> BoolArray:
         """Which of any `views` lie at angles on an allowed arc and on no blocked one, shape (V,)."""
@@ -472,6 +616,8 @@ def poses_from_file(path: str) -> list[CameraPose]:
     """
     file = Path(path).expanduser()
     try:
+        if file.exists() and not file.is_file():
+            raise SettingError(f"view_file: {path} is not a file")
         text = file.read_text(encoding="utf-8-sig")
         if file.suffix.lower() in (".yaml", ".yml"):
             rows = [(f"pose {number}", row) for number, row in enumerate(yaml.safe_load(text) or [], start=1)]
@@ -502,11 +648,24 @@ def view_space_for(settings: ViewSpaceSettings, scene: Scene) -> ViewSpace:
     Raises:
         SettingError: they do not fit.
     """
-    if settings.view_space == "circle":
+    if settings.on_circle:
         return CircleViewSpace(settings, scene.view_distance)
+    if settings.posed:
+        return FreeViewSpace.listed(settings, scene)
     if settings.view_space == "annulus":
         return FreeViewSpace.annulus(settings, scene)
     return FreeViewSpace.listed(settings, scene)
+
+
+def put_on_ground(views: ViewSpace, settings: GroundSettings, centre: tuple[float, float] = (0.0, 0.0)) -> None:
+    """Let a view space about a `centre`, metres, use the ground of the settings; the circle only if there is any.
+
+    Raises:
+        ConfigFileError: the map cannot be read.
+    """
+    if settings.given or not isinstance(views, CircleViewSpace):
+        reach = float(views.candidates.distance.max()) + math.hypot(*centre)
+        views.ground = ground_of(settings, reach).seen_from(*centre)
 
 
 class FoundViewSpace(CircleViewSpace):

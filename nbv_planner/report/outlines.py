@@ -7,9 +7,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nbv_planner.geometry import TWO_PI, FloatArray, cartesian_to_polar, polar_to_cartesian
+from nbv_planner.geometry import (
+    TWO_PI,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    angle_difference,
+    cartesian_to_polar,
+    polar_to_cartesian,
+    wrap_angle,
+)
 from nbv_planner.mapping.belief import SurfaceBelief
-from nbv_planner.world.pose import CameraPose
+from nbv_planner.world.pose import CameraPose, View, Views
 from nbv_planner.world.scene import Scene
 
 _CAMERA_LENGTH = 0.045
@@ -55,6 +64,67 @@ def close_belief(belief: SurfaceBelief, *, most: int | None = None) -> ClosedBel
     # A negative radius would show up on the far side of the centre.
     mean, lower, upper = (np.maximum(v, 0.0)[index][kept] for v in (belief.mean, belief.lower, belief.upper))
     return ClosedBelief(turned[kept], mean, lower, upper, belief.centre)
+
+
+# Angles for which the best of more free views is shown, and distinct positions that are shown at most.
+_ANGLES, _PLACES = 120, 1000
+
+
+def are_free(views: Views) -> bool:
+    """Whether views are on no circle, or do not all look at its centre."""
+    return len(views) > 0 and bool(views.turn.any() or np.ptp(views.distance) > 1e-5 * views.distance.max())
+
+
+def best_of(which: IntArray, values: FloatArray) -> FloatArray:
+    """Greatest of the `values` (V,) in each of the groups 0, 1, ... named by `which` (V,); -inf of one without any."""
+    best = np.full(which.max(initial=-1) + 1, -np.inf)
+    np.maximum.at(best, which, np.where(np.isnan(values), -np.inf, values))
+    return best
+
+
+def by_angle(views: Views, values: FloatArray, feasible: BoolArray) -> tuple[FloatArray, FloatArray, BoolArray]:
+    """View angles, the values there, and whether a view may be chosen, (N,) each.
+
+    Of free views that is the best at each of 120 angles at most, whatever its distance and heading: of those that may
+    be chosen, if there are any.
+    """
+    if not are_free(views):
+        return views.view_angle, values, feasible
+    bins = np.floor(wrap_angle(views.view_angle) * (_ANGLES / TWO_PI) + 1e-6).astype(int)
+    _, first, which = np.unique(bins, return_index=True, return_inverse=True)
+    some = best_of(which, feasible.astype(float)) > 0.0
+    best = best_of(which, np.where(feasible | ~some[which], values, -np.inf))
+    return views.view_angle[first], best, some
+
+
+def field_of(views: Views, values: FloatArray, feasible: BoolArray) -> tuple[FloatArray, FloatArray, BoolArray]:
+    """Positions of free views, (N, 2), metres, the best value there, and whether a view may be chosen, (N,).
+
+    Views on a circle have none. Of more than 1000 positions as many are kept, equally spaced in their order.
+    """
+    if not are_free(views):
+        return np.empty((0, 2)), np.empty(0), np.empty(0, dtype=bool)
+    places, which = views.places()
+    some = best_of(which, feasible.astype(float)) > 0.0
+    best = best_of(which, np.where(feasible, values, -np.inf))
+    kept = np.unique(np.linspace(0, len(places) - 1, min(len(places), _PLACES)).astype(int))
+    return np.column_stack(places.chosen(kept).position), best[kept], some[kept]
+
+
+def way_outline(start: View, end: View, radius: float) -> FloatArray:
+    """Corners of the shortest path between two views around a disc about the centre, shape (N, 2), metres.
+
+    Its length is that of :func:`nbv_planner.planning.view_space.path_around` up to the corners of the arc.
+    """
+    turn = float(angle_difference(end.view_angle, start.view_angle))
+    leave, meet = (math.acos(min(radius / max(view.distance, radius), 1.0)) for view in (start, end))
+    ends = [polar_to_cartesian(view.view_angle, max(view.distance, radius)) for view in (start, end)]
+    arc, side = abs(turn) - leave - meet, math.copysign(1.0, turn)
+    between = np.empty((0, 2))
+    if arc > 0.0:
+        angles = start.view_angle + side * (leave + np.linspace(0.0, arc, _ARC_POINTS))
+        between = np.column_stack(polar_to_cartesian(angles, radius))
+    return np.vstack([ends[0], between, ends[1]])
 
 
 def cone_outline(pose: CameraPose, scene: Scene) -> FloatArray:

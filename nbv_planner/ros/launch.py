@@ -31,8 +31,9 @@ from nbv_planner.episode.parameters import STATE_FILES
 from nbv_planner.errors import ConfigFileError
 from nbv_planner.planning.objectives import EXPECTED, OBJECTIVES, TRUTH_OBJECTIVES
 from nbv_planner.planning.planners import PLANNERS, PlannerSettings
-from nbv_planner.planning.planners.planner import named_choice
+from nbv_planner.planning.planners.planner import PLANNER_CHOICE, named_choice
 from nbv_planner.planning.session import SessionSettings
+from nbv_planner.planning.view_space import VIEW_SPACES
 from nbv_planner.ros.io.recorder import NAME
 from nbv_planner.system import python_command
 from nbv_planner.world.scan_making import SCAN_SOURCES
@@ -160,6 +161,8 @@ ARGUMENTS = {
         f"nbv-planner simulate only); of greedy where that planner has none{_FROM_FILE}."
     ),
     "planner": ("", f"Planner: {', '.join(PLANNERS)}{_FROM_FILE}."),
+    "view_space": ("", f"Where the camera may stand: {', '.join(VIEW_SPACES)} (around the object, at distances from "
+                   f"annulus_min to annulus_max, looking past its centre too; the poses of view_file){_FROM_FILE}."),
     "radius_max": ("", f"Greatest radius of the object, m{_FROM_FILE}; lengths that are not there follow from it."),
     "view_distance": ("", f"Distance of the camera from the centre, m{_FROM_FILE}."),
     "noise_std": ("", f"Standard deviation of a range, m{_FROM_FILE}."),
@@ -190,7 +193,9 @@ _SCENE = {"radius_max": float, "view_distance": float}
 _OVERRIDES: dict[str, dict[str, type]] = {
     "depth_camera": {"object": str, "seed": int, "noise_std": float, **_SCENE},
     "surface_mapper": {"noise_std": float, **_SCENE},
-    "nbv_planner": {"objective": str, "planner": str, "max_views": int, "noise_std": float, **_SCENE},
+    "nbv_planner": {
+        "objective": str, "planner": str, "view_space": str, "max_views": int, "noise_std": float, **_SCENE,
+    },
     "turntable": _SCENE,
     "scan_maker": {"scan_source": str, **_SCENE},
 }
@@ -277,7 +282,7 @@ def node(
     chosen = {}
     if name == "nbv_planner":
         chosen["planner"] = planner_parameters(given).get("planner", PlannerSettings().planner)
-        typed = named_choice(typed, chosen["planner"])
+        typed |= named_choice({key: typed[key] for key in PLANNER_CHOICE if key in typed}, chosen["planner"])
     files = [given["params_file"]]
     if given["shipped"] not in ("", *files):
         # Under `/**`: ROS goes by section before it goes by file, and any section of the given file is to win.

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +22,22 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from nbv_planner.episode.log import SECTIONS, LiveEpisode, LiveView, estimated_coverage, target_words, true_coverage
-from nbv_planner.episode.messages import PlannerStatus
+from nbv_planner.episode.messages import Candidates, PlannerStatus
 from nbv_planner.episode.records import FULL_ENOUGH
 from nbv_planner.errors import SettingError, reason
 from nbv_planner.geometry import wrap_angle
 from nbv_planner.mapping.belief import Measurements
-from nbv_planner.report.outlines import camera_outline, close_belief, cone_outline
+from nbv_planner.report.outlines import (
+    are_free,
+    by_angle,
+    camera_outline,
+    close_belief,
+    cone_outline,
+    field_of,
+    way_outline,
+)
 from nbv_planner.world.objects import SurfacePoints
-from nbv_planner.world.pose import CameraPose
+from nbv_planner.world.pose import CameraPose, Views
 
 # Enough for a smooth curve on any screen; bounds the size of an event.
 _CURVE_POINTS = 361
@@ -78,17 +87,37 @@ def _decision(view: LiveView) -> Data:
     decisions = [logged.decision for logged in view.views]
     places = [(decision.round, decision.view(view.scene.view_distance)) for decision in decisions]
     views = [[number, _number(float(wrap_angle(place.view_angle))), place.distance] for number, place in places]
-    data: Data = {"views": views, "taken": taken, "angle": [], "utility": [], "feasible": []}
+    data: Data = {
+        "views": views, "taken": taken, "angle": [], "utility": [], "feasible": [], "places": [], "ways": [],
+        "cameras": [], "free": False,
+    }
     if view.views:
         names = ("round", "view_angle", "utility", "runner_up", "margin", "milliseconds")
         data["chosen"] = {name: _number(getattr(decisions[-1], name)) for name in names}
+        data["chosen"]["place"] = places[-1][1].words(view.scene.view_distance)
         data["choice"] = view.views[-1].choice
         values = view.views[-1].candidates
         if values is not None:
-            data.update(
-                angle=_list(values.angle, 5), utility=_list(values.utility, None), feasible=values.feasible.tolist()
-            )
+            known = values.views(view.scene.view_distance, decisions[-1].centre)
+            angle, utility, feasible = by_angle(known, values.utility, values.feasible)
+            data.update(angle=_list(angle, 5), utility=_list(utility, None), feasible=feasible.tolist())
+            if are_free(known):
+                data.update(_free(view, known, values), free=True)
     return data
+
+
+def _free(view: LiveView, known: Views, values: Candidates) -> Data:
+    """Where cameras may stand, the ways between the views, and the cameras that took them."""
+    circle = view.scene.view_distance
+    taken = [logged.decision.view(circle) for logged in view.views]
+    places, _, _ = field_of(known, values.utility, values.feasible)
+    keep_out = min([view.scene.radius_max, *(one.distance for one in taken)])
+    ways = [way_outline(start, end, keep_out) for start, end in pairwise(taken)]
+    cameras = [camera_outline(one.pose, view.scene) for one in taken]
+    return {
+        "places": [_list(place, 3) for place in places], "ways": [[_list(xy, 3) for xy in way] for way in ways],
+        "cameras": [[_list(xy, 3) for xy in camera] for camera in cameras],
+    }
 
 
 def _coverage(view: LiveView) -> Data:

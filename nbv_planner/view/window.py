@@ -27,6 +27,7 @@ from nbv_planner.mapping.belief import Measurements, SurfaceBelief
 from nbv_planner.report.figures import style
 from nbv_planner.report.figures.episode_figure import SIZE, EpisodeContent, draw_panels
 from nbv_planner.report.outlines import camera_outline
+from nbv_planner.world.pose import Views
 from nbv_planner.world.scene import Scene
 
 
@@ -106,9 +107,10 @@ def draw_live(figure: Figure, live: LiveView) -> None:
 
 def _step(view: LoggedView, belief: SurfaceBelief, scene: Scene) -> Step:
     decision, known = view.decision, view.candidates
+    circle = scene.view_distance
     return Step(
-        view=decision.view(scene.view_distance), objective_value=decision.utility,
-        candidates=np.empty(0) if known is None else known.angle,
+        view=decision.view(circle), objective_value=decision.utility,
+        candidates=Views.of([]) if known is None else known.views(circle, decision.centre),
         utilities=np.empty(0) if known is None else known.utility,
         belief=belief, measurements=Measurements.empty(), milliseconds=decision.milliseconds,
     )

@@ -168,6 +168,11 @@ class View:
             return {}
         return {"view_distance": self.distance, "view_turn": self.turn}
 
+    def words(self, view_distance: float, digits: int = 4) -> str:
+        """Where it is: its angle, and off the view circle of this radius distance and turn too."""
+        free = f", {self.distance:.{digits}g} m, turned by {self.turn:.{digits}f} rad"
+        return f"{self.view_angle:.{digits}f} rad{free if self.off_circle(view_distance) else ''}"
+
     @property
     def pose(self) -> CameraPose:
         """Pose of a camera that takes this view."""

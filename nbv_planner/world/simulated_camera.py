@@ -1,12 +1,15 @@
-"""The simulated 2D depth camera: beams on a true object, with noise, dropout and outliers."""
+"""The simulated 2D depth camera: noisy beams on a true object in a room, and how it moves there."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 
+from nbv_planner.errors import ConfigFileError
 from nbv_planner.geometry import (
     TWO_PI,
     FloatArray,
@@ -16,8 +19,11 @@ from nbv_planner.geometry import (
     wrap_angle,
 )
 from nbv_planner.settings import Settings, setting
+from nbv_planner.world.ground.grid_ground import ground_of
+from nbv_planner.world.ground.occupancy_map import LocatedYaml
+from nbv_planner.world.ground.zones import GroundSettings, along, path_length
 from nbv_planner.world.objects import PolarObject
-from nbv_planner.world.pose import CameraPose
+from nbv_planner.world.pose import CameraPose, View
 from nbv_planner.world.ray_casting import Contour, cast_beams
 from nbv_planner.world.scan import RangeNoise, Scan
 from nbv_planner.world.scene import Scene
@@ -65,7 +71,14 @@ class MotionSettings(Settings):
     """
 
     initial_view_angle: float = setting(0.0314, "View angle at which the camera starts.", unit="rad")
-    angular_speed: float = setting(0.0, "Speed along the view circle; 0 moves at once.", unit="rad/s", ge=0.0)
+    angular_speed: float = setting(
+        0.0, "Speed of the simulated camera along the view circle; 0 moves at once (planners expect linear_speed and "
+        "turn_speed of nbv_planner).", unit="rad/s", ge=0.0,
+    )
+    drive_speed: float = setting(
+        0.0, "Speed of the simulated camera along straight lines and arcs around the object and what bars the ground, "
+        "in place of angular_speed; 0: not so.", unit="m/s", ge=0.0,
+    )
     scan_rate: float = setting(10.0, "Scans per second.", unit="Hz", gt=0.0, le=1000.0)
 
 
@@ -78,18 +91,67 @@ class WorldSettings(Settings):
     other_x: float = setting(0.0, "Position of another object, a round one.", unit="m", ge=-1e4, le=1e4)
     other_y: float = setting(0.0, "Position of another object, a round one.", unit="m", ge=-1e4, le=1e4)
     other_radius: float = setting(0.0, "Radius of the other object; 0: there is none.", unit="m", ge=0.0, le=1e4)
+    room_file: str = setting(
+        "", "YAML file of the room in object_frame: walls and obstacles that end beams; empty: none.", start_only=True
+    )
 
     @property
     def placed(self) -> tuple[float, float]:
         """Position of the simulated object, metres."""
         return self.object_x, self.object_y
 
-    def other(self) -> Contour | None:
-        """Outline of the other object as seen from the simulated one; None if there is none."""
-        if self.other_radius == 0.0:
-            return None
-        x, y = polar_to_cartesian(np.arange(_OTHER_STEPS) * (TWO_PI / _OTHER_STEPS), self.other_radius)
-        return Contour(x + self.other_x - self.object_x, y + self.other_y - self.object_y)
+    def others(self) -> list[Contour]:
+        """Outlines of all but the simulated object, as seen from it.
+
+        Raises:
+            ConfigFileError: the file of the room cannot be read, or holds something that is not allowed.
+        """
+        found = load_room(self.room_file) if self.room_file else []
+        if self.other_radius > 0.0:
+            found.append(_disc(self.other_x, self.other_y, self.other_radius))
+        return [Contour(one.x - self.object_x, one.y - self.object_y) for one in found]
+
+
+def _disc(x: float, y: float, radius: float) -> Contour:
+    across, along = polar_to_cartesian(np.arange(_OTHER_STEPS) * (TWO_PI / _OTHER_STEPS), radius)
+    return Contour(across + x, along + y)
+
+
+_FORMS = {"wall": 2, "polygon": 3, "circle": 0}
+"""Points that a form has at least; a circle is x, y, radius."""
+
+
+def load_room(path: str | Path) -> list[Contour]:
+    """Read a room: under `room` a list of forms, each `wall` or `polygon` (a list of points x, y) or `circle`; metres.
+
+    A wall is the line through its points, a polygon is closed.
+
+    Raises:
+        ConfigFileError: the file cannot be read or holds something that is not allowed; names the file and the line.
+    """
+    content = LocatedYaml(path)
+    if list(content) != ["room"]:
+        raise ConfigFileError(f"{path}: must hold 'room:' with a list of {', '.join(_FORMS)}; holds {list(content)}")
+    return [_form(part) for part in content.parts("room")]
+
+
+def _form(part: LocatedYaml) -> Contour:
+    name = next(iter(part), "")
+    if len(part) != 1 or name not in _FORMS:
+        raise part.error(name, f"a form of a room must be one of {', '.join(_FORMS)}, and one per entry")
+    if name == "circle":
+        x, y, radius = part.numbers(name, 3)
+        if radius <= 0.0:
+            raise part.error(name, f"radius {radius:g} must be > 0 m")
+        return _disc(x, y, radius)
+    try:
+        points = np.array(part[name], dtype=float)
+    except (TypeError, ValueError):
+        points = np.empty(0)
+    if points.ndim != 2 or points.shape[1] != 2 or len(points) < _FORMS[name] or not np.isfinite(points).all():
+        raise part.error(name, f"must be {_FORMS[name]} or more points [x, y] in metres")
+    # A wall is a closed line, too: there and back again.
+    return Contour(*(np.vstack([points, points[-2:0:-1]]) if name == "wall" else points).T.copy())
 
 
 def sampled_contour(shape: PolarObject) -> Contour:
@@ -109,7 +171,7 @@ class SimulatedCamera:
     ) -> None:
         """Sample the contour once; any closed one will do, also one that is not star-shaped."""
         self._world = world or WorldSettings()
-        self._other = self._world.other()
+        self._others = self._world.others()
         self._contour = shape if isinstance(shape, Contour) else sampled_contour(shape)
         x, y = self._contour.x, self._contour.y
         self._vertex = wrap_angle(np.arctan2(y, x))
@@ -133,8 +195,23 @@ class SimulatedCamera:
     def exact_ranges(self, pose: CameraPose) -> FloatArray:
         """Range of each beam without noise and limits, `inf` where it meets nothing, shape (B,), metres."""
         true = self._true(pose)
-        ranges = cast_beams(self._contour, true, self.bearings)
-        return ranges if self._other is None else np.minimum(ranges, cast_beams(self._other, true, self.bearings))
+        every = [self._contour, *self._others]
+        return np.asarray(np.min([cast_beams(contour, true, self.bearings) for contour in every], axis=0))
+
+    def collides(self, path: FloatArray, radius: float) -> bool:
+        """Whether a robot of this `radius` that drives along a `path`, shape (k, 2), meets anything; metres.
+
+        By lines along its middle and both its sides.
+        """
+        x, y = self._world.placed
+        for start, end in pairwise(path - (x, y)):
+            heading, length = math.atan2(*(end - start)[::-1]), math.dist(start, end)
+            for aside in {-radius, 0.0, radius}:
+                pose = CameraPose(float(start[0]), float(start[1]), heading).then(CameraPose(0.0, aside, 0.0))
+                ahead = [cast_beams(contour, pose, np.zeros(1))[0] for contour in (self._contour, *self._others)]
+                if min(ahead) <= length + radius:
+                    return True
+        return False
 
     def _true(self, pose: CameraPose) -> CameraPose:
         """True pose of the sensor, seen from the object, when the camera reports `pose`."""
@@ -176,3 +253,32 @@ class SimulatedCamera:
     def _with_dropout(self, ranges: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Invalid measurements are NaN (REP 117), not misses: a miss would mean that the beam met no surface."""
         return np.where(rng.random(len(ranges)) < self._settings.dropout_probability, np.nan, ranges)
+
+
+class Drive:
+    """The way of a simulated robot from view to view: along paths on the ground, around the true object.
+
+    Where no path leads to a goal, it drives straight there.
+    """
+
+    def __init__(self, shape: PolarObject, settings: GroundSettings, world: WorldSettings, reach: float) -> None:
+        """Take the ground of the settings, for goals up to `reach` from the object, metres."""
+        angle = np.arange(_CONTOUR_STEPS) * (TWO_PI / _CONTOUR_STEPS)
+        self._placed = world.placed
+        self._ground = ground_of(settings, reach).seen_from(*world.placed).with_object(angle, shape.radius(angle))
+
+    def set_out(self, start: View, goal: View) -> FloatArray:
+        """Begin a leg; returns its path, shape (k, 2), metres."""
+        ends = np.array([[view.pose.x, view.pose.y] for view in (start, goal)])
+        found = self._ground.path(*(ends - self._placed)) + self._placed
+        self.path = found if len(found) else ends
+        self._start, self._goal, self._length = start, goal, path_length(self.path)
+        return self.path
+
+    def view(self, distance: float) -> View:
+        """Where the camera is after this `distance`, metres; it turns evenly, against the direction to the centre."""
+        if distance >= self._length:
+            return self._goal
+        x, y = along(self.path, distance)
+        turn = self._start.turn + distance / self._length * (self._goal.turn - self._start.turn)
+        return View(float(wrap_angle(math.atan2(y, x))), math.hypot(x, y), turn)

@@ -30,12 +30,13 @@ TOP = {"checks", "config", "versions", "seed", "views", "termination", "metrics"
 VIEW = [
     "angle", "new_points", "coverage", "greedy_gain", "objective_value", "milliseconds", "rmse", "max_error",
     "hausdorff", "iou", "band_coverage", "travelled", "completeness", "accuracy",
+    "seconds",
 ]  # fmt: skip
 SLOW = """\
 /**/surface_mapper: {ros__parameters: {grid_size: 1000}}
 /**/nbv_planner: {ros__parameters: {num_views: 2000, stall_views: 0}}
 """
-METRICS = {"T", "T95", "C95", "completeness", "accuracy", "rec", "mean_individual_regret", "surface_points"}
+METRICS = {"T", "T95", "C95", "completeness", "accuracy", "rec", "mean_individual_regret", "surface_points", "time95"}
 
 
 def record(folder) -> dict:

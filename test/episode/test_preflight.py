@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -15,7 +16,7 @@ from nbv_planner.episode.run_info import RunParameters
 from nbv_planner.mapping.matching import ArrivalSettings, MatchingSettings
 from nbv_planner.mapping.scans import MeasurementSettings
 from nbv_planner.planning.session import SessionSettings
-from nbv_planner.planning.view_space import CircleViewSpace, ViewSpaceSettings
+from nbv_planner.planning.view_space import CircleViewSpace, ViewSpaceSettings, view_space_for
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.pose import CameraPose, View
 from nbv_planner.world.scene import Scene
@@ -31,11 +32,26 @@ PASS, WARN, FAIL = Verdict.PASS, Verdict.WARN, Verdict.FAIL
     ("distance", "verdict"), [(10.0, PASS), (10.9, PASS), (12.0, WARN), (7.0, WARN), (1.9, FAIL), (10_000.0, WARN)]
 )
 def test_distance_of_the_camera(distance, verdict):
-    row = preflight.distance_row([View(0.3, distance).pose] * 3, SCENE)
+    row = preflight.distance_row([View(0.3, distance).pose] * 3, SCENE, view_space_for(ViewSpaceSettings(), SCENE))
     assert row.verdict is verdict
     assert f"{distance:.3g} m" in str(row)
     assert "10 m" in row.asked
     assert ("metres" in str(row)) == (verdict is not PASS)
+
+
+@pytest.mark.parametrize(
+    ("distance", "verdict"), [(8.0, PASS), (12.0, PASS), (17.0, PASS), (18.0, WARN), (7.0, WARN), (1.9, FAIL)]
+)
+def test_distance_of_a_camera_that_may_stand_in_an_annulus(distance, verdict):
+    annulus = ViewSpaceSettings(view_space="annulus")
+    (row, *_, spacing) = preflight.pose_rows([View(0.3, distance).pose] * 9, SCENE, annulus, ARRIVAL)
+    assert row.verdict is verdict
+    assert row.asked == "8.5 to 16 m (candidate views)"
+    assert spacing.verdict is PASS
+    loose = dataclasses.replace(ARRIVAL, position_tolerance=2.0, heading_tolerance=0.5)
+    *_, spacing = preflight.pose_rows([], SCENE, annulus, loose)
+    assert spacing.verdict is WARN
+    assert "pairs of candidate views for the same" in str(spacing)
 
 
 def standing(position: float, heading: float, count: int = 60, drift: float = 0.0) -> list[CameraPose]:

@@ -155,7 +155,7 @@ def test_thesis_protocol_uses_the_grids_that_count_both_ends():
     simulation = Simulation(thesis("square:width=4", "U"))
     next(simulation.run())
     step = simulation.judge.steps[0]
-    np.testing.assert_allclose(step.candidates, np.linspace(0, 2 * math.pi, 100))
+    np.testing.assert_allclose(step.candidates.view_angle, np.linspace(0, 2 * math.pi, 100))
     np.testing.assert_allclose(step.belief.angle, np.linspace(0, 2 * math.pi, 1000))
 
 
@@ -164,7 +164,7 @@ def test_thesis_protocol_takes_another_number_of_candidates_and_then_chooses_the
     config = dataclasses.replace(thesis("ellipse:a=6,b=4", "IOA"), views=ViewSpaceSettings(num_views=36))
     simulation = Simulation(config)
     first = next(simulation.run())
-    candidates = simulation.judge.steps[0].candidates
+    candidates = simulation.judge.steps[0].candidates.view_angle
     np.testing.assert_allclose(candidates, np.arange(36) * 2 * math.pi / 36)
     assert first.angle in candidates
     simulation = Simulation(dataclasses.replace(config, views=ViewSpaceSettings(num_views=200)))

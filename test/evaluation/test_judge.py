@@ -17,10 +17,11 @@ from nbv_planner.episode.records import Step
 from nbv_planner.mapping.belief import Measurements
 from nbv_planner.planning.termination import Termination, TerminationReason
 from nbv_planner.world.objects import parse_object, surface_points
+from nbv_planner.world.pose import Views
 from nbv_planner.world.scene import Scene
 
 SCENE = Scene(pixel_size=0.25)
-CANDIDATES = np.arange(20) * (2 * math.pi / 20)
+CANDIDATES = Views.on_circle(np.arange(20) * (2 * math.pi / 20), SCENE.view_distance)
 CAMERA = (10.0, SCENE.field_of_view, 10.0)
 
 
@@ -39,7 +40,7 @@ def step(view: float, value: float = 1.5) -> Step:
 @pytest.fixture
 def judge() -> EpisodeJudge:
     shape = parse_object("polygon:concave", SCENE)
-    return EpisodeJudge(surface_points(shape, 0.25), SCENE, circle(angles=CANDIDATES), shape)
+    return EpisodeJudge(surface_points(shape, 0.25), SCENE, circle(angles=CANDIDATES.view_angle), shape)
 
 
 def test_each_view_is_judged_as_a_plain_set_would(judge):
@@ -50,7 +51,7 @@ def test_each_view_is_judged_as_a_plain_set_would(judge):
 
     seen: set[int] = set()
     for view in (0.0, 1.0, 1.05, 4.0, 0.0):
-        greedy = max(len(sees(float(c)) - seen) for c in CANDIDATES)
+        greedy = max(len(sees(float(c)) - seen) for c in CANDIDATES.view_angle)
         new = sees(view) - seen
         assert set(np.flatnonzero(judge.new_points(at(view))).tolist()) == new
         record = judge.add(step(view))
@@ -113,10 +114,12 @@ def test_record_is_plain_json_with_the_keys_of_the_issue(judge):
         assert set(view) == {
             "angle", "new_points", "coverage", "greedy_gain", "objective_value", "milliseconds",
             "rmse", "max_error", "hausdorff", "iou", "band_coverage", "travelled", "completeness", "accuracy",
+             "seconds", "distance", "turn",
         }  # fmt: skip
     assert content["views"][1]["objective_value"] is None
     assert set(content["metrics"]) == {
         "T", "T95", "C95", "completeness", "accuracy", "rec", "mean_individual_regret", "surface_points",
+        "time95",
     }
     assert content["metrics"]["T"] == 2
     assert content["versions"]["note"] == "x"
@@ -148,7 +151,7 @@ def test_nothing_is_complete_that_was_not_measured(judge):
 def test_an_object_elsewhere_is_judged_where_it_stands():
     """What was measured about another centre counts in the frame of the object."""
     shape = parse_object("ellipse:a=5,b=5", SCENE)
-    judge = EpisodeJudge(surface_points(shape, 0.25), SCENE, circle(angles=CANDIDATES), shape)
+    judge = EpisodeJudge(surface_points(shape, 0.25), SCENE, circle(angles=CANDIDATES.view_angle), shape)
     angle = np.arange(400) * (2 * math.pi / 400)
     # The circle of 5 m about the origin, as seen from (1, 0).
     radius = -np.cos(angle) + np.sqrt(25.0 - np.sin(angle) ** 2)

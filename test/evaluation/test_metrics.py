@@ -19,6 +19,7 @@ class View:
     greedy_gain: int
     completeness: float = 0.0
     accuracy: float = 1.0
+    seconds: float = 7.0
 
 
 def test_metrics_of_a_hand_computed_episode():
@@ -32,6 +33,7 @@ def test_metrics_of_a_hand_computed_episode():
         "accuracy": 0.9,
         "mean_individual_regret": pytest.approx((10 + 0 + 3 + 4) / 4),
         "surface_points": 100,
+        "time95": 7.0,
     }
 
 
@@ -52,7 +54,7 @@ def test_an_episode_without_views_has_no_mean():
     assert math.isnan(metrics.pop("accuracy"))
     assert metrics == {
         "T": 0, "T95": None, "C95": None, "rec": 0.0, "completeness": 0.0, "mean_individual_regret": None,
-        "surface_points": 100,
+        "surface_points": 100, "time95": None,
     }  # fmt: skip
 
 

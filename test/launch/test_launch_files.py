@@ -31,7 +31,7 @@ NODES = {
 }
 COMMON = {
     "params_file", "namespace", "use_sim_time", "log_level", "objective", "planner", "exit_when_done", "rviz",
-    "enclave", "radius_max", "view_distance", "noise_std", "max_views",
+    "enclave", "radius_max", "view_distance", "noise_std", "max_views", "view_space",
     "respawn", "state_folder", "episode", "outline_folder",
 }  # fmt: skip
 SIMULATED = {"object", "seed"}
@@ -95,7 +95,7 @@ def test_arguments_reach_the_nodes_they_are_for():
     found = nodes(
         "simulation", namespace="arm", object="ellipse:a=6,b=4", objective="U", planner="greedy", seed="3",
         use_sim_time="true", exit_when_done="true", radius_max="0.1", noise_std="0.001", max_views="7",
-        outline_folder="/tmp/out",
+        view_space="annulus", outline_folder="/tmp/out",
     )  # fmt: skip
     said = {executable: parameters(node)[1] for executable, node in found.items()}
     assert said == {
@@ -107,10 +107,16 @@ def test_arguments_reach_the_nodes_they_are_for():
         },
         "nbv_planner": {
             "use_sim_time": True, "objective": "U", "planner": "greedy", "exit_when_done": True, "radius_max": 0.1,
-            "max_views": 7, "noise_std": 0.001,
+            "max_views": 7, "noise_std": 0.001, "view_space": "annulus",
         },
     }
     assert all(node.node_name == f"/arm/{executable}" for executable, node in found.items())
+
+
+@pytest.mark.parametrize("given", [{"view_space": "annulus"}, {"max_views": "7"}, {"noise_std": "0.1"}])
+def test_an_argument_that_chooses_no_planner_leaves_that_of_the_file(given):
+    assert "planner" not in parameters(nodes("simulation", **given)["nbv_planner"])[1]
+    assert parameters(nodes("simulation", objective="U", **given)["nbv_planner"])[1]["planner"] == "greedy"
 
 
 def test_every_node_gets_an_enclave_of_its_own_when_asked_for():

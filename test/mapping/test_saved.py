@@ -164,4 +164,8 @@ def test_settings_that_may_change_at_run_time_are_not_asked_for():
 
     found = fixed_settings(TerminationSettings(), ViewSpaceSettings(num_views=7))
     assert "max_views" not in found["TerminationSettings"]
-    assert found["ViewSpaceSettings"] == {"num_views": 7, "allowed_arcs": [0.0, 2 * np.pi], "blocked_arcs": [0.0, 0.0]}
+    assert found["ViewSpaceSettings"] == {
+        "view_space": "circle", "annulus_min": 8.5, "annulus_max": 16.0, "annulus_radii": 6, "annulus_angles": 48,
+        "annulus_headings": 7, "view_file": "", "num_views": 7, "allowed_arcs": [0.0, 2 * np.pi],
+        "blocked_arcs": [0.0, 0.0],
+    }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from itertools import pairwise
 
@@ -21,7 +22,7 @@ from nbv_planner.planning.planners import PlannerSettings, planner_named
 from nbv_planner.planning.planners.planner import PLANNERS
 from nbv_planner.planning.session import PlanningSession, SessionSettings
 from nbv_planner.planning.termination import TerminationMonitor, TerminationReason, TerminationSettings
-from nbv_planner.planning.view_space import Exclusion, ViewSpaceSettings, check_view_angles
+from nbv_planner.planning.view_space import Exclusion, ViewSpaceSettings, check_view_angles, view_space_for
 from nbv_planner.world.pose import Views
 from nbv_planner.world.scene import Scene
 
@@ -192,3 +193,68 @@ def test_ranking_changes_nothing_of_the_episode(planner):
     ranked.ask(SECOND).rank(on_circle(np.array([0.5, 1.5])))
     assert (ranked.milestone, ranked.saved()[0]) == before
     assert ranked.goal.decision.view == plain.goal.decision.view
+
+
+# --- poses
+
+
+def posed(*poses: tuple[float, float, float], **more) -> ViewSpaceSettings:
+    return ViewSpaceSettings(view_poses=tuple(number for pose in poses for number in pose), **more)
+
+
+def test_listed_poses_are_the_candidates_in_their_order_whatever_the_view_space():
+    poses = [(12.0, 0.0, 3.0), (0.0, 9.0, -1.5), (-11.0, 2.0, 0.1)]
+    for more in ({}, {"view_space": "annulus"}):
+        space = view_space_for(posed(*poses, **more), Scene())
+        found = [(one.pose.x, one.pose.y, one.pose.yaw) for one in (space.candidates[i] for i in range(3))]
+        for pose, back in zip(poses, found, strict=True):
+            assert back[:2] == pytest.approx(pose[:2])
+            assert math.remainder(back[2] - pose[2], 2 * math.pi) == pytest.approx(0.0, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "words"),
+    [((), "has 0 numbers"), ((1.0, 2.0), "has 2 numbers, must be x, y, yaw"),
+     ((9.0, 0.0, 1.0, 9.0, math.nan, 0.0), "nan"), ((9.0, 0.0, 0.0) * 2001, "has 2001 poses, must be 2000 or fewer"),
+     ((2e4, 0.0, 0.0), "view_poses, pose 1: x 20000.0, y 0.0, yaw 0.0 is no pose within 10000 m")],
+)  # fmt: skip
+def test_a_list_of_poses_that_is_none_is_refused_with_the_reason(numbers, words):
+    with pytest.raises(SettingError, match=words):
+        ViewSpaceSettings(view_poses=numbers)
+
+
+def test_angles_on_the_circle_go_with_no_other_view_space():
+    for more in ({"view_space": "annulus"}, {"view_poses": (9.0, 0.0, 3.0)}):
+        with pytest.raises(SettingError, match="view_angles: are views on the circle"):
+            ViewSpaceSettings(view_angles=(1.0, 2.0), **more)
+
+
+def test_the_candidate_nearest_to_a_free_view_has_its_heading_too():
+    space = view_space_for(ViewSpaceSettings(view_space="annulus"), Scene())
+    for index in range(0, len(space.candidates), 37):
+        assert space.nearest(space.candidates[index]) == index
+    skipped = space.candidates[100]
+    space.mark_unreachable(skipped, 10.0)
+    (left_out,) = np.flatnonzero(space.excluded(0.0))
+    assert space.candidates[int(left_out)] == skipped
+
+
+def test_an_angle_alone_stands_for_a_free_view_that_looks_at_the_centre():
+    space = view_space_for(ViewSpaceSettings(view_space="annulus"), Scene())
+    home = space.at_angle(1.02)
+    assert abs(math.remainder(home.view_angle - 1.02, 2 * math.pi)) <= math.pi / 48
+    assert home.turn == pytest.approx(0.0, abs=1e-12)
+
+
+@given(seed=st.integers(0, 500), place=st.floats(0.01, 2.0), turn=st.floats(0.01, 1.0))
+def test_free_views_are_indistinct_where_a_plain_search_finds_two_alike(seed, place, turn):
+    rng = np.random.default_rng(seed)
+    poses = [(*rng.uniform(9.0, 12.0, 2), rng.uniform(-3.0, 3.0)) for _ in range(8)]
+    space = view_space_for(posed(*poses), Scene())
+    alike = [
+        (a, b) for a, b in itertools.combinations(poses, 2)
+        if math.dist(a[:2], b[:2]) <= 2 * place and abs(math.remainder(a[2] - b[2], 2 * math.pi)) <= 2 * turn
+    ]
+    said = space.indistinct(ArrivalSettings(position_tolerance=place, heading_tolerance=turn))
+    assert bool(said) == bool(alike)
+    assert not alike or f"takes {len(alike)} pairs" in said

@@ -266,8 +266,9 @@ def test_no_text_is_small_and_no_numbers_of_views_overlap(number, three_views):
 
 
 def test_the_last_of_crowded_views_keeps_its_number():
-    assert views_with_label([1.0, 1.01, 2.0, 1.02]) == [2, 3]
-    assert views_with_label([0.01, TWO_PI - 0.01]) == [1]
+    assert views_with_label([(angle, 10.0) for angle in (1.0, 1.01, 2.0, 1.02)]) == [2, 3]
+    assert views_with_label([(0.01, 10.0), (TWO_PI - 0.01, 10.0)]) == [1]
+    assert views_with_label([(1.0, 16.0), (1.01, 9.0), (1.02, 9.2)]) == [0, 2]  # behind each other there is room
     axes = Figure().add_subplot()
     label_views(axes, [])
     assert not axes.texts

@@ -48,6 +48,20 @@ def drawn(live: LiveEpisode, figure: Figure | None = None) -> Figure:
     return figure
 
 
+def test_free_views_are_drawn_at_their_distance_with_candidates_and_the_best_of_each_angle():
+    judged, live = judged_episode(planner="rollout", view_space="annulus"), LiveEpisode()
+    told(live, judged)
+    figure = drawn(live)
+    world, _, objective, _ = figure.axes
+    assert len(artist(world, "candidates").get_offsets()) == 6 * 48
+    assert world.get_xlim()[1] > 16.0
+    assert "best of all distances and headings" in objective.get_xlabel()
+    assert len(artist(objective, "last decision").get_xdata()) == 48 + 1
+    body = artist(world, "last camera").get_paths()[0].vertices[0]
+    last = judged.steps[-1].view.pose
+    assert body == pytest.approx((last.x, last.y))
+
+
 def artist(axes, label):
     found = [a for a in axes.get_children() if a.get_label() == label]
     assert len(found) == 1, (label, [a.get_label() for a in axes.get_children()])

@@ -284,3 +284,14 @@ def test_angles_without_any_grid_point_are_left_white():
     figure.canvas.draw()
     low, high = figure.axes[1].collections[0].get_clim()
     assert np.isfinite([low, high]).all()
+
+
+def test_free_views_are_mapped_at_their_distances_and_numbered_outside_of_all():
+    angles, distances = [0.5, 2.0, 4.0], [8.5, 16.0, 12.0]
+    axes = draw_view_maps([ViewMap("free", None, angles, 10.0, distances)]).axes[0]
+    dots = {line.get_label(): (line.get_xdata()[0], line.get_ydata()[0]) for line in axes.get_lines()}
+    for number, (angle, distance) in enumerate(zip(angles, distances, strict=True), start=1):
+        assert dots[f"view {number}"] == pytest.approx((distance * np.cos(angle), distance * np.sin(angle)))
+    numbers = [text for text in axes.texts if text.get_text() in "123"]
+    assert len(numbers) == 3
+    assert all(np.hypot(*text.get_position()) > 16.0 for text in numbers)

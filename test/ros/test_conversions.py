@@ -489,6 +489,39 @@ def test_candidates_round_trip_in_single_precision(seed, number):
     np.testing.assert_allclose(np.hypot(points["x"], points["y"]), 10.0, rtol=1e-6)
 
 
+@given(seed=st.integers(0, 1000), number=st.integers(1, 200), x=st.floats(-50.0, 50.0), y=st.floats(-50.0, 50.0))
+def test_candidates_off_the_circle_round_trip_with_distance_and_turn(seed, number, x, y):
+    rng = np.random.default_rng(seed)
+    views = Views(rng.uniform(0, TWO_PI, number), rng.uniform(8.5, 16.0, number), rng.uniform(-1.5, 1.5, number))
+    excluded = rng.integers(0, 8, number).astype(np.uint8)
+    decision = conversions.Decision(
+        views[0], 0.0, 0.0, 0.0, 0.0, views, rng.normal(size=number), np.zeros(number), excluded
+    )
+    back = candidates_from_msg(over_the_wire(conversions.candidates_to_msg(decision, HEADER, (x, y))))
+    assert back.views(10.0, (x, y)).numbers == pytest.approx(views.numbers, abs=1e-5)
+    np.testing.assert_array_equal(back.turn, views.turn.astype(np.float32))
+    np.testing.assert_array_equal(back.excluded, excluded)
+
+
+@given(seed=st.integers(0, 1000))
+def test_candidates_on_the_circle_are_exactly_on_it_after_a_message(seed):
+    angle = np.random.default_rng(seed).uniform(0, TWO_PI, 50)
+    decision = conversions.Decision(
+        at(0.0), 0.0, 0.0, 0.0, 0.0, Views.on_circle(angle, 10.0), angle, angle, np.zeros(50, dtype=np.uint8)
+    )
+    back = candidates_from_msg(over_the_wire(conversions.candidates_to_msg(decision, HEADER)))
+    assert back.turn is None
+    assert back.views(10.0).are_on_circle(10.0)
+
+
+def test_a_turn_that_is_no_number_is_refused():
+    views = Views(np.zeros(2), np.full(2, 9.0), np.array([0.1, math.nan]))
+    decision = conversions.Decision(
+        views[0], 0.0, 0.0, 0.0, 0.0, views, np.zeros(2), np.zeros(2), np.zeros(2, dtype=np.uint8)
+    )
+    assert rejected(candidates_from_msg, conversions.candidates_to_msg(decision, HEADER)).reason == "not_finite"
+
+
 def test_candidates_with_a_field_missing_are_refused():
     assert rejected(candidates_from_msg, a_surface()).reason == "layout"
 

@@ -188,6 +188,29 @@ def test_an_unknown_scene_is_found_by_the_processes_as_by_the_simulation(ros_env
     assert "the object is around x" in (tmp_path / "surface_mapper.log").read_text()
 
 
+@pytest.mark.slow
+def test_in_an_annulus_the_processes_cover_the_object_as_the_simulation_does(ros_environment, tmp_path):
+    parameters = {
+        "depth_camera": {"object": "ellipse:a=6,b=4", "seed": 3, "num_beams": 61, "scan_rate": 20.0},
+        "surface_mapper": {"grid_size": 300},
+        "nbv_planner": {
+            "wait_for_start": True, "view_space": "annulus", "annulus_radii": 3, "annulus_angles": 24, "max_views": 15,
+            "deadline": 60.0,
+        },
+    }
+    file = tmp_path / "annulus.yaml"
+    file.write_text(dump_parameters(parameters), encoding="utf-8")
+    config = config_from_parameters(load_parameters(file), object="ellipse:a=6,b=4", protocol="sensor")
+    theirs = simulated_episode(config)
+    run = whole_episode(config, file, tmp_path)
+    assert run.termination.reason is theirs.termination.reason is TerminationReason.COVERED, run.termination
+    for ours, other in zip(run.steps, theirs.steps, strict=True):
+        assert ours.view.distance == pytest.approx(other.view.distance, abs=1e-6)
+        assert (ours.view_angle, ours.view.turn) == pytest.approx((other.view_angle, other.view.turn), abs=1e-6)
+    assert len({round(step.view.distance, 6) for step in run.steps}) > 1
+    assert run.codes == dict.fromkeys(NODES, 0), last_words(run.logs)
+
+
 def test_malformed_scans_and_poses_among_good_ones_change_no_view(episode, config, tmp_path):
     merged = {name: {**values, "allow_several_publishers": True} for name, values in PARAMETERS.items()}
     parameter_file = tmp_path / "merged.yaml"

@@ -19,6 +19,7 @@ from visualization_msgs.msg import Marker
 from nbv_planner.episode.messages import Candidates
 from nbv_planner.geometry import polar_to_cartesian
 from nbv_planner.mapping.belief import Measurements
+from nbv_planner.planning.view_space import FreeViewSpace, ViewSpaceSettings
 from nbv_planner.report import colors
 from nbv_planner.ros.io.markers import PARTS, SceneContent, scene_markers, thinned
 from nbv_planner.world.pose import Views
@@ -33,6 +34,12 @@ CANDIDATES = Candidates(
 )  # fmt: skip
 HITS = Measurements(np.linspace(0.0, 6.0, 30), np.full(30, 5.0), np.full(30, 0.2))
 FULL = SceneContent(SCENE, wavy_belief(1), HITS, POSE, view_pose(2.0), CANDIDATES)
+
+_ANNULUS = FreeViewSpace.annulus(ViewSpaceSettings(view_space="annulus"), SCENE).candidates
+FREE = dataclasses.replace(FULL, candidates=Candidates(
+    *_ANNULUS.position, _ANNULUS.view_angle, np.sin(3.0 * _ANNULUS.view_angle) - _ANNULUS.turn**2,
+    np.zeros(len(_ANNULUS)), np.ones(len(_ANNULUS), dtype=bool), None, _ANNULUS.turn,
+))
 
 
 def markers(content: SceneContent) -> dict[str, Marker]:
@@ -52,7 +59,7 @@ def areas(triangles: np.ndarray) -> np.ndarray:
 
 
 def test_every_part_is_there_once_in_the_object_frame_with_stable_ids():
-    array = scene_markers(FULL, header("object", 7)).markers
+    array = scene_markers(FREE, header("object", 7)).markers
     assert [marker.ns for marker in array] == list(PARTS)
     assert {(marker.id, marker.action, marker.header.frame_id) for marker in array} == {(0, Marker.ADD, "object")}
     assert {marker.pose.orientation.w for marker in array} == {1.0}
@@ -79,8 +86,9 @@ def test_size_does_not_grow_with_the_grid():
 
 @pytest.mark.parametrize("part", [f.name for f in dataclasses.fields(SceneContent)][1:])
 def test_what_is_not_known_is_deleted(part):
-    deleted = {name for name, m in markers(dataclasses.replace(FULL, **{part: None})).items() if m.action == m.DELETE}
-    expected = {"belief": {"band", "mean"}, "pose": {"cone"}}.get(part, {part})
+    deleted = {name for name, m in markers(dataclasses.replace(FREE, **{part: None})).items() if m.action == m.DELETE}
+    expected = {"belief": {"band", "mean"}, "pose": {"cone", "path"}}.get(part, {part})
+    expected |= {"path"} if part in ("goal", "candidates") else set()
     assert deleted == expected
 
 
@@ -117,7 +125,7 @@ def test_negative_lower_bound_fills_to_the_centre_and_not_beyond():
 
 
 def test_every_number_is_finite_also_where_utilities_are_not():
-    for marker in markers(FULL).values():
+    for marker in markers(FREE).values():
         numbers = [(p.x, p.y, p.z) for p in marker.points] + [(c.r, c.g, c.b, c.a) for c in marker.colors]
         assert all(np.isfinite(row).all() for row in numbers)
         assert marker.scale.x > 0.0
@@ -131,6 +139,17 @@ def test_candidates_are_coloured_by_utility_and_grey_where_there_is_none():
     lightness = [0.2126 * r + 0.7152 * g + 0.0722 * b for r, g, b in (found[i] for i in (0, 1, 2, 3, 6))]
     assert lightness == sorted(lightness)
     assert lightness[-1] - lightness[0] > 0.5
+
+
+def test_free_candidates_are_one_sphere_at_each_position_and_a_path_leads_to_the_goal():
+    found = markers(FREE)
+    assert len(found["candidates"].points) == len(found["candidates"].colors) == 6 * 48
+    path = np.array([(p.x, p.y) for p in found["path"].points])
+    assert path[0] == pytest.approx((POSE.x, POSE.y))
+    assert path[-1] == pytest.approx((FREE.goal.x, FREE.goal.y))
+    assert np.hypot(*path.T).min() > 0.99 * SCENE.radius_max
+    assert markers(FULL)["path"].action == Marker.DELETE
+    assert markers(dataclasses.replace(FREE, goal=None))["path"].action == Marker.DELETE
 
 
 def test_cone_stands_at_the_pose_and_goal_at_the_goal():
@@ -257,7 +276,7 @@ def test_markers_of_an_episode_and_their_deletion_on_reset(world):
         )
     }  # fmt: skip
     angle, cost = np.arange(8) * 0.7, np.zeros(8)
-    views, utilities = Views.on_circle(angle, 10.0), np.sin(angle)
+    views, utilities = Views(angle, np.linspace(9.0, 12.0, 8), cost), np.sin(angle)
     decision = conversions.Decision(at(1.0), 0.3, 0.3, 2.0, 0.1, views, utilities, cost, cost != 0.0)
     say["nbv_planner/candidates"](conversions.candidates_to_msg(decision, header("object", 5)))
     say["goal_pose"](pose_msg(POSE, 5))
@@ -273,6 +292,7 @@ def test_markers_of_an_episode_and_their_deletion_on_reset(world):
     assert world.call(Trigger, "surface_mapper/reset").success
 
     def forgotten():
-        return {m.ns for m in heard[-1].markers if m.action == Marker.DELETE} == {"hits", "cone", "goal", "candidates"}
+        deleted = {m.ns for m in heard[-1].markers if m.action == Marker.DELETE}
+        return deleted == {"hits", "cone", "goal", "candidates", "path"}
 
     world.spin_until(forgotten, "the deletions")

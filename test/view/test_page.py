@@ -77,6 +77,20 @@ def test_episode_is_drawn_while_it_happens(page, live, judged):
     assert page.text("#message") == "narrow enough"
 
 
+def test_free_views_are_drawn_where_they_are_with_their_ways_and_the_best_of_each_angle(page, live):
+    told(live, judged_episode(planner="rollout", view_space="annulus"))
+    page.wait_for("document.querySelectorAll('#world .number').length === 3")
+    assert count(page, "#world .way") == 2
+    assert count(page, "#objective .bar") == 48
+    assert count(page, "#objective .bar.chosen") == 1
+    assert "the best of all distances and headings" in page.text("#objective")
+    sent = section(live.view(), "decision")
+    assert len(sent["places"]) == 6 * 48
+    assert [len(camera) for camera in sent["cameras"]] == [3, 3, 3]
+    assert max(distance for _, _, distance in sent["views"]) > 10.0
+    assert " m, turned by " in page.run("document.querySelector('#objective').getAttribute('aria-label')")
+
+
 def test_checks_are_shown_with_each_surface_and_an_end_in_doubt_stands_out(page, live, judged):
     told(live, judged)
     belief = dataclasses.replace(judged.steps[-1].belief, checks=())

@@ -127,7 +127,7 @@ def test_lengths_in_proportion_are_taken_at_any_scale(factor):
     )
     check_proportions(
         scene, KernelSettings(kernel_std=1.5 * factor),
-        PlannerSettings(edge_length=factor, completeness_tau=0.3 * factor),
+        PlannerSettings(edge_length=factor, completeness_tau=0.3 * factor, noise_std=0.2 * factor),
         MeasurementSettings(noise_std=0.2 * factor, radius_margin=factor),
         TerminationSettings(band_tolerance=0.7 * factor),
     )

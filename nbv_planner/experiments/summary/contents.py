@@ -18,6 +18,7 @@ from nbv_planner.experiments.statistics import mean_interval
 from nbv_planner.experiments.summary import sweep_tables
 from nbv_planner.experiments.summary.sweep_report import Episode, SweepReport, Trial, distinct, trial_of
 from nbv_planner.experiments.summary.thesis_tables import NOT_REACHED, compared_with_thesis, table_7_1, table_7_2
+from nbv_planner.experiments.summary.time_tables import time_table
 from nbv_planner.report.page import (
     GENERATOR,
     Block,
@@ -134,6 +135,7 @@ def report_tables(report: SweepReport, optima: Mapping[Place, Optimum] | None = 
         tables += [
             sweep_tables.object_table(cases, percent, f"objects{suffix}"),
             sweep_tables.paired_object_table(cases, f"paired_objects{suffix}"),
+            time_table(report, protocol),
         ]
     return [table for table in tables if table is not None]
 
@@ -174,7 +176,7 @@ def _protocol_section(
     suffix = report.suffix(protocol)
     named = {table.name: table for table in tables}
     drawn = [p for p in pictures if p.name.endswith(suffix) and not p.name.startswith(("theory", "tradeoff"))]
-    shown = [f"table_7_1{suffix}", f"table_7_1_optimum{suffix}"]
+    shown = [f"time{suffix}", f"table_7_1{suffix}", f"table_7_1_optimum{suffix}"]
     folded = [f"table_7_2{suffix}", f"objects{suffix}", f"paired_objects{suffix}"]
     folded += ["compared_with_thesis"] if protocol == "thesis" else []
     blocks: list[Block] = [

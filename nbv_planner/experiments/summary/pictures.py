@@ -30,6 +30,7 @@ from nbv_planner.experiments.summary.sweep_report import (
 )
 from nbv_planner.experiments.summary.sweep_tables import REGRET, T95, theory_groups, timing_table
 from nbv_planner.experiments.summary.thesis_tables import published_means
+from nbv_planner.experiments.summary.time_tables import races
 from nbv_planner.geometry import FloatArray
 from nbv_planner.planning.objectives import TRUTH_OBJECTIVES, TrueSurface
 from nbv_planner.planning.planners import PlannerSettings
@@ -275,7 +276,8 @@ def view_pictures(report: SweepReport, protocol: str) -> Iterator[Picture]:
 
 
 def _map(episode: Episode) -> ViewMap:
-    scene, text, metrics = recorded_config(episode["config"]).scene, episode["case"]["object"], episode["metrics"]
+    config, text, metrics = recorded_config(episode["config"]), episode["case"]["object"], episode["metrics"]
+    scene, views = config.scene, episode["views"]
     try:
         contour = true_contour(parse_object(text, scene), steps=240)  # fewer than for a large picture
     except NbvPlannerError:  # a contour file may have moved since
@@ -283,14 +285,18 @@ def _map(episode: Episode) -> ViewMap:
     half = _LONGEST_NAME // 2
     name = text if len(text) <= _LONGEST_NAME else f"{text[:half]}…{text[-half:]}"
     title = f"{name}\n{metrics['T']} views, {100.0 * metrics['rec']:.1f} %"
-    return ViewMap(title, contour, [view["angle"] for view in episode["views"]], scene.view_distance)
+    distances = () if config.views.on_circle else [view["distance"] for view in views]
+    return ViewMap(title, contour, [view["angle"] for view in views], scene.view_distance, distances)
 
 
 def landscape_picture(report: SweepReport, protocol: str) -> Picture | None:
-    """Values of the objectives at some decisions of one episode, see :func:`rerun`; None if none has two views."""
+    """Values of the objectives at some decisions of one episode, see :func:`rerun`.
+
+    None if no episode has two views, or candidates are not on the view circle: they are no curve over the angle.
+    """
     episode = landscape_episode(report.episodes, report.of_protocol(protocol), report.reference)
     objectives = ranking_objectives(report.sweep["planners"])
-    if episode is None or not objectives:
+    if episode is None or not objectives or not recorded_config(episode["config"]).views.on_circle:
         return None
     rows = episode_landscapes(episode, objectives)
     case = episode["case"]
@@ -303,6 +309,26 @@ def landscape_picture(report: SweepReport, protocol: str) -> Picture | None:
     )
     title = "Objectives over the candidate views"
     return picture(f"objectives{report.suffix(protocol)}", title, caption, draw_landscapes(rows))
+
+
+def time_picture(report: SweepReport, protocol: str) -> Picture | None:
+    """Views against seconds to 95 % by the cost model of each tour of a sweep; None without one."""
+    contents = {}
+    for race in races(report, protocol):
+        means = {
+            label: (statistics.mean_interval(own.views), statistics.mean_interval(own.seconds))
+            for label, own in race.tallies.items() if own.seconds
+        }
+        contents[race.pace.time_words] = means
+    labels = distinct(label for means in contents.values() for label in means)
+    if not labels:
+        return None
+    caption = (
+        "Time to 95 % of the surface by the cost model above each panel, over the views that it takes: fewest views to "
+        "the left, least time at the bottom. Bars: 95 % confidence intervals over the seeds, for these objects."
+    )
+    figure = draw.draw_views_and_seconds(contents, planner_styles(labels, report.reference))
+    return picture(f"time{report.suffix(protocol)}", "Views against seconds", caption, figure)
 
 
 _FEWEST = 3
@@ -407,6 +433,7 @@ def draw_pictures(report: SweepReport, say: Callable[[str], None]) -> list[Pictu
             paired_picture(report, protocol),
             coverage_picture(report, protocol),
             calibration_picture(report, protocol),
+            time_picture(report, protocol),
             *tradeoff_pictures(report, protocol),
         ]
         try:

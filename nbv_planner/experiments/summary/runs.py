@@ -107,8 +107,9 @@ def _of_record(episode: Mapping[str, Any], path: Path) -> ComparedEpisode:
     try:
         views, metrics = episode["views"], episode["metrics"]
         figures = {name: float(value) for name, value in metrics.items() if value is not None}
-        if views and views[-1].get("travelled") is not None:
-            figures["travelled"] = float(views[-1]["travelled"])
+        for name in ("travelled", "seconds"):
+            if views and views[-1].get(name) is not None:
+                figures[name] = float(views[-1][name])
         return ComparedEpisode([float(view["coverage"]) for view in views], True, figures)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ResultsError(f"cannot read {path}: it is not an episode of nbv_planner ({reason(error)})") from error
@@ -123,6 +124,8 @@ _COLUMNS = (
     Column("accuracy", "accuracy at the end", 4, interval=True),
     Column("mean_individual_regret", "mean individual regret, points", 2, interval=True),
     Column("travelled", "travelled, m", 2, interval=True),
+    Column("seconds", "time by the cost model, s", 1, interval=True),
+    Column("time95", "that to 95 %, s", 1, interval=True),
 )
 _MOST_RUNS = 8
 

@@ -50,6 +50,8 @@ class ComparedCase:
     iou: float | None  #: intersection over union of true and reconstructed area at the end.
     band_coverage: float | None  #: fraction of the angles at which the surface lies in the band at the end.
     travelled: float | None  #: distance along the view circle, metres.
+    seconds: float | None  #: time by the cost model, seconds; None in results of versions before it.
+    time_95: float | None  #: that until 95 % of the surface, None if never reached, likewise.
 
 
 Figure = Callable[[ComparedCase], float | None]
@@ -107,7 +109,8 @@ def _compared(
         t_percent=_percent(metrics["T"], reference.get("T")), views_c95=metrics.get("C95"),
         completeness=metrics.get("completeness"), accuracy=metrics.get("accuracy"),
         c95_percent=_percent(metrics.get("C95"), complete.get("C95")), rank_rec=rank_rec, rank_nbv=rank_nbv,
-        **{name: last.get(name) for name in ("rmse", "hausdorff", "iou", "band_coverage", "travelled")},
+        time_95=metrics.get("time95"),
+        **{name: last.get(name) for name in ("rmse", "hausdorff", "iou", "band_coverage", "travelled", "seconds")},
     )
 
 

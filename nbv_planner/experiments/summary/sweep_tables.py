@@ -58,6 +58,8 @@ MERITS = (
     Merit("iou", "IoU", 4, lambda c: c.iou),
     Merit("band_coverage", "in the band (fraction)", 3, lambda c: c.band_coverage),
     Merit("travelled", "way travelled (m)", 1, lambda c: c.travelled),
+    Merit("seconds", "time (s)", 1, lambda c: c.seconds),
+    Merit("time95", "time to 95 % (s)", 1, lambda c: c.time_95),
 )
 """The figures of merit of the comparison."""
 T95, REGRET, _, C95, COMPLETENESS = MERITS[:5]

@@ -7,6 +7,7 @@ from nbv_planner.planning.planners.hybrid import HybridPlanner
 from nbv_planner.planning.planners.planner import PLANNERS, Decision, Planner, PlannerSettings
 from nbv_planner.planning.planners.rollout import HorizonPlanner, RolloutPlanner
 from nbv_planner.planning.planners.simple import GreedyPlanner, RandomPlanner, TwoPhasePlanner, UniformPlanner
+from nbv_planner.planning.planners.tour import TourPlanner
 from nbv_planner.planning.shapes.completeness import CoverageTarget
 from nbv_planner.planning.shapes.learned_shapes import shape_sampler
 from nbv_planner.planning.shapes.sampler import Prior
@@ -16,7 +17,7 @@ from nbv_planner.world.scene import Scene
 _ONE_PHASE: dict[str, type[Planner]] = {"greedy": GreedyPlanner, "uniform": UniformPlanner, "random": RandomPlanner}
 
 _ON_SHAPES: dict[str, type[RolloutPlanner] | type[HorizonPlanner]] = {
-    "rollout": RolloutPlanner, "hybrid": HybridPlanner, "horizon": HorizonPlanner,
+    "rollout": RolloutPlanner, "tour": TourPlanner, "hybrid": HybridPlanner, "horizon": HorizonPlanner,
 }
 
 

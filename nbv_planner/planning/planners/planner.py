@@ -16,6 +16,7 @@ from nbv_planner.errors import SettingError
 from nbv_planner.geometry import BoolArray, FloatArray
 from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.mapping.checks import Check, Level
+from nbv_planner.planning.motion import TimeSettings
 from nbv_planner.planning.objectives import EXPECTED, OBJECTIVE_INFO, Objective, values_of
 from nbv_planner.planning.objectives.area import Uncertainty
 from nbv_planner.planning.objectives.expected_coverage import ExpectedMarginalCoverage, after_views
@@ -26,9 +27,9 @@ from nbv_planner.settings import setting
 from nbv_planner.world.pose import View, Views
 from nbv_planner.world.scene import Scene
 
-PLANNERS = ("greedy", "two_phase", "rollout", "hybrid", "horizon", "uniform", "random")
+PLANNERS = ("greedy", "two_phase", "rollout", "tour", "hybrid", "horizon", "uniform", "random")
 """Names of the planners."""
-ON_SHAPES = ("rollout", "hybrid", "horizon")
+ON_SHAPES = ("rollout", "tour", "hybrid", "horizon")
 """Those that depend on posterior shapes, whatever `objective` is."""
 BLIND = ("uniform", "random")
 """Those that take no account of an objective."""
@@ -37,7 +38,7 @@ PLANNER_CHOICE = ("planner", "objective", "phase_one_objective")
 
 
 @dataclass(frozen=True)
-class PlannerSettings(ShapeSettings):
+class PlannerSettings(TimeSettings, ShapeSettings):
     """Which planner, which objective, and further criteria."""
 
     planner: str = setting("rollout", "Planner.", choices=PLANNERS)
@@ -61,7 +62,7 @@ class PlannerSettings(ShapeSettings):
         gt=0.0, le=1.0, read_only=False,
     )
     travel_weight: float = setting(
-        0.0, "Cost of travel: utility lost per metre along the view circle; uniform and random only report it.",
+        0.0, "Cost of travel: utility lost per metre of the way; uniform and random only report it.",
         unit="1/m", ge=0.0, read_only=False,
     )
     revisit_radius: float = setting(
@@ -113,6 +114,28 @@ def named_choice(given: Mapping[str, str], planner: str) -> dict[str, str]:
 # Surface points. Where no view is expected to add as many, the posterior shapes hold no more information: if points
 # are unseen nevertheless, the shapes are smoother than the object, and their differences between views are chance.
 _LEAST_PROMISE = 1.0
+# Stands for the length of a path that does not exist, metres: costs stay finite.
+_FARTHEST = 1e9
+
+
+# Objectives that can leave out what is seen with too much noise.
+_COUNT_NOISE = (EXPECTED, Uncertainty.info.id)
+
+
+def _within_noise(scene: Scene, settings: PlannerSettings) -> Scene:
+    """The scene with the range up to which a look head-on fixes the surface.
+
+    Raises:
+        SettingError: there is none.
+    """
+    if not settings.seen_std:
+        return scene
+    ranges = np.linspace(scene.range_min, scene.range_max, 1001)
+    fixing = scene.sensor.range_std(settings.noise, ranges, np.zeros(len(ranges))) <= settings.seen_std
+    last = int(np.argmin(fixing)) - 1 if not fixing.all() else len(ranges) - 1
+    if last < 1:
+        raise SettingError(f"seen_std: {settings.seen_std:g} m is less than the noise at any range")
+    return dataclasses.replace(scene, range_max=float(ranges[last]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,6 +173,7 @@ class Situation:
     """What a planner chooses from: belief, scene, views taken so far, and of each candidate, shape (V,), what follows.
 
     Its score, the value of the objective less the cost of travel; that cost; and whether it may be chosen, as one may.
+    Where the camera is may not be known.
     """
 
     belief: SurfaceBelief
@@ -158,6 +182,7 @@ class Situation:
     costs: FloatArray
     feasible: BoolArray
     visited: Sequence[View]
+    current_view: View | None = None
 
 
 def as_found(scene: Scene, checks: Sequence[Check]) -> Scene:
@@ -188,20 +213,31 @@ class Planner(ABC):
         number = len(views.candidates)
         if settings.first_candidate >= number:
             raise SettingError(f"first_candidate: {settings.first_candidate} must be < {number} (num_views)")
+        if settings.seen_std and objective.info.id not in _COUNT_NOISE:
+            raise SettingError(f"seen_std: objective {objective.info.id} takes no account of noise; must be 0")
         if objective.info.needs_circle:
             views.check_circle(f"objective {objective.info.id}", scene.view_distance)
         self._objective = objective
-        self._scene = scene
+        self._scene = _within_noise(scene, settings) if objective.info.id == Uncertainty.info.id else scene
         self.settings = settings  #: criteria besides the objective.
         self.views = views  #: candidate views.
         #: regret ledger of earlier rounds, None if its decisions do not depend on them.
         self.account: Account | None = None
+
+    @property
+    def circle(self) -> float:
+        """Radius of the view circle, metres."""
+        return self._scene.view_distance
 
     def snapshot(self) -> Planner:
         """Return a planner that decides as this one does now, independent of later settings of this one."""
         twin = copy.copy(self)
         twin.views = copy.copy(self.views)
         return twin
+
+    def believe(self, belief: SurfaceBelief, stands: View | None) -> None:
+        """Let the ground hold what the object may occupy, and the camera stand somewhere, None if not known."""
+        self.views.believe(belief, stands, self._scene.radius_max)
 
     @abstractmethod
     def _rank(self, situation: Situation) -> FloatArray:
@@ -224,12 +260,12 @@ class Planner(ABC):
             return None
         utilities, costs = self.evaluate(belief, candidates, current_view=current_view, visited=visited)
         scores, scene = utilities - costs, as_found(self._scene, belief.checks)
-        situation = Situation(belief, scene, scores, costs, feasible, visited)
+        situation = Situation(belief, scene, scores, costs, feasible, visited, current_view)
         ranks, decided_by = self._rank(situation), s.label
         nothing = self._promises_nothing(utilities[feasible])
         if nothing:
             bounds = Uncertainty().evaluate(belief, scene, candidates)
-            ranks, decided_by = bounds - costs, Uncertainty.info.id
+            ranks, decided_by = self._by_bounds(bounds, situation), Uncertainty.info.id
         ranks = np.where(feasible, ranks, -np.inf)
         best = self._first_best(ranks)
         told = not visited and s.first_candidate >= 0 and bool(feasible[s.first_candidate])
@@ -239,7 +275,8 @@ class Planner(ABC):
         view, utility, score = candidates[best], float(utilities[best]), float(scores[best])
         if s.refine and self.refinable and not (nothing or told):
             views = self.views.around(best)
-            views = views.chosen(self.views.allowed(views) & self.views.apart(views, visited, s.revisit_radius))
+            apart = self.views.apart(views, visited, s.revisit_radius)
+            views = views.chosen(self.views.allowed(views) & apart & (self.views.off_ground(views) == 0))
             view, utility, score = self._refined(situation, views, current_view, (view, utility, score))
         return Decision(view, utility, score, runner_up, margin, candidates, utilities, costs, excluded, decided_by)
 
@@ -255,11 +292,15 @@ class Planner(ABC):
         expected = isinstance(self._objective, ExpectedMarginalCoverage)
         return self.heeds_objective and expected and bool(utilities.max() < _LEAST_PROMISE)
 
+    def _by_bounds(self, bounds: FloatArray, situation: Situation) -> FloatArray:
+        """Ranks by the bounds of U, shape (V,), where EMC promises nothing."""
+        return bounds - situation.costs
+
     def _costs(self, views: Views, current_view: View | None) -> FloatArray:
         """Cost of travel to each view, λ times its distance; on the view circle λ·|Δθ|·d_cam."""
         if current_view is None or self.settings.travel_weight == 0.0:
             return np.zeros(len(views))
-        return self.settings.travel_weight * self.views.travel(current_view, views)
+        return self.settings.travel_weight * np.minimum(self.views.drive(current_view, views), _FARTHEST)
 
     def _first_best(self, ranks: FloatArray) -> int:
         """First candidate whose rank is the largest up to the tie tolerance."""

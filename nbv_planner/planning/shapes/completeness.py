@@ -25,8 +25,9 @@ from nbv_planner.planning.shapes.shape_coverage import (
     surface_density,
     unseen_fraction,
 )
-from nbv_planner.planning.shapes.shape_visibility import visible_cells
+from nbv_planner.planning.shapes.shape_visibility import fixed_cells, visible_cells
 from nbv_planner.world.pose import Views
+from nbv_planner.world.scan import RangeNoise
 from nbv_planner.world.scene import Scene
 
 SAMPLES = 10
@@ -39,6 +40,7 @@ _DOUBT = 0.5
 # Part of τ within which a shape must lie for a claim: the object is off the shapes, too, and winds in gaps that these
 # cross smoothly. Chosen on outlines for tuning.
 _SURE = 0.5
+_NOISELESS = RangeNoise(0.0, 0.0)
 
 
 def within(places: FloatArray, points: FloatArray, tau: float) -> BoolArray:
@@ -118,13 +120,16 @@ class CoverageTarget:
 
     density: str = "crossings"  #: see :func:`nbv_planner.planning.shapes.shape_coverage.surface_density`.
     tau: float = 0.0  #: resolution, metres; 0 for surface points.
+    noise: RangeNoise = _NOISELESS  #: of the sensor, as the planner takes it.
+    seen_std: float = 0.0  #: greatest standard deviation of a range that fixes the surface, metres; 0: any.
 
     @classmethod
     def of(cls, settings: ShapeSettings) -> CoverageTarget:
         """That of the settings of a planner."""
+        noise = (settings.noise, settings.seen_std) if settings.seen_std else ()
         if settings.target == "points":
-            return cls(settings.point_density)
-        return cls("length", settings.completeness_tau)
+            return cls(settings.point_density, 0.0, *noise)
+        return cls("length", settings.completeness_tau, *noise)
 
     @property
     def name(self) -> str:
@@ -149,11 +154,16 @@ class CoverageTarget:
         Raises:
             SettingError: the belief carries no evidence.
         """
+        views, fixed = Views.given(views, scene.view_distance), None
+        if self.seen_std:
+            fixed = fixed_cells(shapes, views, scene, self.noise, self.seen_std)
         if not self.tau:
-            return ShapeCoverage.of(shapes, taken, views, scene, belief, self.density)
+            return ShapeCoverage.of(shapes, taken, views, scene, belief, self.density, fixed)
         near = near_part(shapes, belief, scene, self.tau)
         near = np.minimum(near, 1.0 - unseen_fraction(belief, shapes.angle, scene.pixel_size))
-        seen, visible = (covered_cells(visible_cells(shapes, at, scene), shapes, self.tau) for at in (taken, views))
+        sight = visible_cells(shapes, views, scene)
+        sights = visible_cells(shapes, taken, scene), sight if fixed is None else sight & fixed
+        seen, visible = (covered_cells(cells, shapes, self.tau) for cells in sights)
         part = 1.0 - (1.0 - near) * _DOUBT ** seen.sum(axis=1)
         points = surface_density(shapes, scene.pixel_size, self.density)
         return ShapeCoverage.left(points, part, visible, repeats(views, taken, scene))

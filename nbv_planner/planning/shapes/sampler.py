@@ -25,6 +25,7 @@ from nbv_planner.gp.posterior import Posterior, posterior_on, trusted
 from nbv_planner.mapping.belief import Evidence, SurfaceBelief, nearest_cell, uniform_grid
 from nbv_planner.mapping.mapper import MapperSettings
 from nbv_planner.settings import setting
+from nbv_planner.world.scan import RangeNoise
 from nbv_planner.world.scene import Scene
 
 
@@ -55,12 +56,25 @@ class ShapeSettings(LearnedPriorSettings):
         0.3, "Resolution of the completeness; if not given, noise_std + pixel_size.", unit="m", gt=0.0,
         scale="view_distance",
     )
+    noise_std: float = setting(
+        0.2, "Standard deviation of a range measurement, as surface_mapper has it: completeness_tau follows from it.",
+        unit="m", ge=0.0, scale="view_distance",
+    )
+    noise_std_per_metre: float = setting(
+        0.0, "Part of that which grows with range, as surface_mapper has it.", unit="m/m", ge=0.0
+    )
+    seen_std: float = setting(
+        0.0, "U, EMC, rollout, tour: greatest standard deviation of a range at which a look fixes the surface; what is "
+        "seen worse does not count as seen by the next view. 0: any.", unit="m", ge=0.0,
+    )
     point_density: str = setting(
         "crossings", "target points: what counts as points: crossings of pixel edges, or length of the contour.",
         choices=("crossings", "length"),
     )
     free_space: bool = setting(True, "EMC, rollout: let beams that met nothing bound the shapes.")
-    first_views: int = setting(12, "rollout: number of views of largest EMC that are looked ahead from.", ge=1)
+    first_views: int = setting(
+        12, "rollout: number of views of largest EMC that are looked ahead from; tour: of largest EMC per second.", ge=1
+    )
     target_coverage: float = setting(
         0.95, "rollout, COVERED: part of the target that is to be covered.", gt=0.0, le=1.0
     )
@@ -68,6 +82,12 @@ class ShapeSettings(LearnedPriorSettings):
         1.0, "rollout: time for a decision, after which the best answer so far is taken.", unit="s", gt=0.0,
         read_only=False,
     )
+
+
+    @property
+    def noise(self) -> RangeNoise:
+        """Noise of the ranges."""
+        return RangeNoise(self.noise_std, self.noise_std_per_metre)
 
 
 @dataclass(frozen=True, eq=False)

@@ -56,17 +56,18 @@ class ShapeCoverage:
     @classmethod
     def of(
         cls, shapes: Shapes, taken: Views | FloatArray, views: Views | FloatArray, scene: Scene, belief: SurfaceBelief,
-        density: str = "crossings",
+        density: str = "crossings", fixed: BoolArray | None = None,
     ) -> ShapeCoverage:
         """Evaluate `shapes` from `views` (V,) once the views `taken` (T,) have been taken.
 
         Angles alone, radians, are those of views on the view circle.
 
         What has been seen is given by :func:`seen_part`. A view that repeats one of those taken adds nothing: beams
-        that did not come would not come again.
+        that did not come would not come again. Of what they see only what is `fixed` counts, shape (S, V, M).
         """
         seen = seen_part(shapes, taken, scene, belief)
         points, visible = surface_density(shapes, scene.pixel_size, density), visible_cells(shapes, views, scene)
+        visible = visible if fixed is None else visible & fixed
         return cls.left(points, seen, visible, repeats(views, taken, scene))
 
     @classmethod

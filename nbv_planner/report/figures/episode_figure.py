@@ -6,6 +6,7 @@ import os
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -24,9 +25,18 @@ from nbv_planner.episode.records import FULL_ENOUGH, Step, ViewRecord
 from nbv_planner.geometry import TWO_PI, FloatArray, polar_to_cartesian, wrap_angle
 from nbv_planner.mapping.belief import Measurements, SurfaceBelief
 from nbv_planner.mapping.checks import Check, failed
+from nbv_planner.report import colors
 from nbv_planner.report.figures import style
 from nbv_planner.report.figures.style import apply_palette, common_palette, label_views
-from nbv_planner.report.outlines import camera_outline, close_belief, cone_outline
+from nbv_planner.report.outlines import (
+    are_free,
+    by_angle,
+    camera_outline,
+    close_belief,
+    cone_outline,
+    field_of,
+    way_outline,
+)
 from nbv_planner.world.objects import PolarObject
 from nbv_planner.world.pose import View
 from nbv_planner.world.scene import Scene
@@ -52,6 +62,11 @@ class EpisodeContent:
     def progress(self) -> str:
         """Progress of the episode, in words."""
         return f"view {self.shown} of {len(self.steps)}" if self.steps else "no data yet"
+
+    @property
+    def free(self) -> bool:
+        """Whether the candidates are on no circle."""
+        return any(are_free(step.candidates) for step in self.steps)
 
     @property
     def choice(self) -> str:
@@ -104,11 +119,14 @@ def draw_world(axes: Axes, content: EpisodeContent) -> None:
     """Draw the world view."""
     scene = content.scene
     views = [step.view for step in content.shown_steps]
-    limit = _LIMIT * max([scene.view_distance, *(view.distance for view in views)])
+    limit = _LIMIT * max([scene.view_distance, *(float(step.candidates.distance.max(initial=step.view.distance))
+                                                 for step in content.steps)])
     axes.set(xlim=(-limit, limit), ylim=(-limit, limit), aspect="equal")
     style.style_axes(axes, "x (m)", "y (m)")
     for radius, dash in ((scene.radius_min, ":"), (scene.radius_max, ":"), (scene.view_distance, "-")):
         axes.add_patch(Circle((0, 0), radius, fill=False, color=style.FAINT, linewidth=0.8, linestyle=dash, zorder=1))
+    if content.free:
+        _draw_way(axes, content, views)
     if content.shape is not None:
         axes.plot(*polar_to_cartesian(*true_contour(content.shape)), **style.TRUTH_LINE, label="true contour")
     if content.belief is not None:
@@ -126,6 +144,19 @@ def draw_world(axes: Axes, content: EpisodeContent) -> None:
             0.015, 0.95, "\n".join(["checks failed:", *(check.name for check in content.doubts)]), va="top",
             transform=axes.transAxes, fontsize=style.LABEL_SIZE, color=style.LAST, fontweight="bold",
         )
+
+
+def _draw_way(axes: Axes, content: EpisodeContent, views: Sequence[View]) -> None:
+    """Draw where the camera may stand, coloured by the last decision, and its way from view to view."""
+    if not views:
+        return
+    last = content.shown_steps[-1]
+    places, best, some = field_of(last.candidates, last.utilities, np.isfinite(last.utilities))
+    shades = colors.utility_colors(best, some)
+    axes.scatter(places[:, 0], places[:, 1], s=3.0, c=shades, linewidths=0, zorder=1.2, label="candidates")
+    keep_out = min([content.scene.radius_max, *(view.distance for view in views)])
+    for start, end in pairwise(views):
+        axes.plot(*way_outline(start, end, keep_out).T, color=style.CAMERA, linewidth=0.8, alpha=0.7, zorder=1.7)
 
 
 def _band(content: EpisodeContent) -> style.Style:
@@ -213,7 +244,8 @@ def draw_objective(axes: Axes, content: EpisodeContent) -> None:
 
     The axis is logarithmic, since the objective falls by orders of magnitude during an episode.
     """
-    style.style_axes(axes, "view angle θ (rad)", "objective (its own unit)")
+    best = "; the best of all distances and headings" if content.free else ""
+    style.style_axes(axes, f"view angle θ (rad){best}", "objective (its own unit)")
     style.style_angle_axis(axes)
     limits = _value_limits(content.steps)
     if limits is None or not content.shown:
@@ -249,14 +281,15 @@ def _mark_choices(axes: Axes, steps: Sequence[Step], least: float) -> None:
 
 def _curve(step: Step, least: float) -> tuple[FloatArray, FloatArray]:
     """Candidates in rising angle, around the circle, and the objective there, not below `least`."""
-    order = np.argsort(step.candidates)
-    angle, value = step.candidates[order], np.maximum(step.utilities[order], least)
+    angle, value, _ = by_angle(step.candidates, step.utilities, np.ones(len(step.utilities), dtype=bool))
+    order = np.argsort(angle)
+    angle, value = angle[order], np.maximum(value[order], least)
     return np.append(angle, angle[:1] + TWO_PI), np.append(value, value[:1])
 
 
 def _value_limits(steps: Sequence[Step]) -> tuple[float, float] | None:
     """Limits that hold every decision, a decade at least; None without a positive value."""
-    values = np.concatenate([[0.0], *(np.append(step.utilities, step.objective_value) for step in steps)])
+    values = np.concatenate([[0.0], *(np.append(_curve(step, 0.0)[1], step.objective_value) for step in steps)])
     values = values[np.isfinite(values) & (values > 0.0)]
     if not len(values):
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from scipy.spatial import cKDTree
 
-from nbv_planner.geometry import TWO_PI, FloatArray, angle_difference, polar_to_cartesian
+from nbv_planner.geometry import TWO_PI, FloatArray, polar_to_cartesian
 from nbv_planner.report.colors import BAND, CAMERA, FAINT, HIT, LAST, LEVELS, MEAN, TARGET, TRUTH
 from nbv_planner.report.page import Picture
 from nbv_planner.world.pose import View
@@ -129,7 +130,7 @@ _ROOM = 0.085
 def label_views(axes: Axes, views: Sequence[View]) -> None:
     """Write the numbers of the views, from 1 in the order taken, behind each of them."""
     last = len(views) - 1
-    for index in views_with_label([view.view_angle for view in views]):
+    for index in views_with_label([(view.view_angle, view.distance) for view in views]):
         x, y = polar_to_cartesian(views[index].view_angle, views[index].distance)
         color, weight = (LAST, "bold") if index == last else (CAMERA, "normal")
         axes.text(
@@ -138,11 +139,16 @@ def label_views(axes: Axes, views: Sequence[View]) -> None:
         )
 
 
-def views_with_label(angles: Sequence[float]) -> list[int]:
-    """Indices of the views that get a number: the last one, then in order of views those that have room."""
+def views_with_label(places: Sequence[tuple[float, float]]) -> list[int]:
+    """Indices of the views that get a number: the last one, then in order of views those that have room.
+
+    Of each view its angle and distance.
+    """
     chosen: list[int] = []
-    for index in sorted(range(len(angles)), key=lambda i: (i != len(angles) - 1, i)):
-        if all(abs(angle_difference(angles[index], angles[other])) >= _ROOM for other in chosen):
+    places_xy = np.array([polar_to_cartesian(*place) for place in places]).reshape(-1, 2)
+    room = 2.0 * math.sin(0.5 * _ROOM) * max((distance for _, distance in places), default=0.0)
+    for index in sorted(range(len(places)), key=lambda i: (i != len(places) - 1, i)):
+        if (np.hypot(*(places_xy[chosen] - places_xy[index]).T) >= room).all():
             chosen.append(index)
     return sorted(chosen)
 

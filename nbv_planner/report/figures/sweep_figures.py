@@ -20,7 +20,7 @@ from nbv_planner.episode.records import FULL_ENOUGH
 from nbv_planner.geometry import TWO_PI, FloatArray
 from nbv_planner.report.figures import style
 from nbv_planner.report.figures.style import planner_styles
-from nbv_planner.report.tables import CoverageBand
+from nbv_planner.report.tables import CoverageBand, MeanInterval
 
 _LEGEND_COLUMNS, _LEGEND_LINE, _LEGEND_MARGIN = 6, 0.18, 0.14
 
@@ -336,3 +336,26 @@ def _draw_line(axes: Axes, name: str, points: Sequence[TradeOff], look: style.St
         )
     times, values = [point.milliseconds for point in points], [point.value for point in points]
     axes.plot(times, values, **look, linewidth=1.3, markersize=5.0, markeredgewidth=0, label=name)
+
+
+Exchange = Mapping[str, tuple[MeanInterval, MeanInterval]]
+"""Views and seconds by what took them."""
+
+
+def draw_views_and_seconds(contents: Mapping[str, Exchange], styles: Mapping[str, style.Style]) -> Figure:
+    """Draw a panel per cost model, at least one, with seconds over views; the `styles` are by label."""
+    labels = list(dict.fromkeys(label for points in contents.values() for label in points))
+    looks = {label: {**_VALUE, **{key: styles[label][key] for key in ("color", "marker")}} for label in labels}
+    legend = [Line2D([], [], **look, label=plain(label)) for label, look in looks.items()]
+    figure, axes = panels(1, len(contents), width=4.4, height=3.8, legend=legend)
+    for panel, (title, points) in zip(axes, contents.items(), strict=True):
+        style.style_axes(panel, "views to 95 %", "time to 95 % (s)" if panel is axes[0] else "")
+        panel_title(panel, title)
+        for label, (views, seconds) in points.items():
+            color = looks[label]["color"]
+            panel.plot([views.low, views.high], [seconds.mean] * 2, color=color, linewidth=1.2)
+            panel.plot([views.mean] * 2, [seconds.low, seconds.high], color=color, linewidth=1.2)
+            panel.plot([views.mean], [seconds.mean], **looks[label], label=f"value {label}")
+        panel.set_ylim(bottom=0.0)
+        panel.set_xlim(left=0.0)
+    return figure

@@ -39,6 +39,12 @@ class ViewMap:
     contour: tuple[FloatArray, FloatArray] | None
     views: Sequence[float]  #: view angles in the order taken, radians.
     view_distance: float  #: radius of the view circle, metres.
+    distances: Sequence[float] = ()  #: of the views from the centre, metres; empty if all are on the circle.
+
+    @property
+    def radius(self) -> float:
+        """Radius of the circle outside of which the numbers stand, metres."""
+        return max([self.view_distance, *self.distances])
 
 
 def draw_view_maps(maps: Sequence[ViewMap]) -> Figure:
@@ -46,7 +52,7 @@ def draw_view_maps(maps: Sequence[ViewMap]) -> Figure:
     columns = min(_COLUMNS, len(maps))
     height = _SIZE * (1.0 + 0.5 * _TITLE_ROOM / _LIMIT)
     figure, axes = panels(math.ceil(len(maps) / columns), columns, width=_SIZE, height=height)
-    largest = max(content.view_distance for content in maps)
+    largest = max(content.radius for content in maps)
     for panel, content in zip(axes, maps, strict=False):
         _draw_map(panel, content, largest)
     for panel in axes[len(maps):]:
@@ -65,21 +71,24 @@ def _draw_map(axes: Axes, content: ViewMap, largest: float) -> None:
         axes.fill(*polar_to_cartesian(*content.contour), facecolor="#EEF4F8", edgecolor=style.TRUTH, linewidth=0.9,
                   zorder=2, label="true contour")
     numbers = number_places(content.views)
-    for number, (angle, place) in enumerate(zip(content.views, numbers, strict=True), start=1):
-        _draw_view(axes, content.view_distance, number, angle, place)
+    distances = content.distances or [content.view_distance] * len(content.views)
+    for number, (angle, distance, place) in enumerate(zip(content.views, distances, numbers, strict=True), start=1):
+        _draw_view(axes, content.radius, number, polar_to_cartesian(angle, distance), place)
 
 
-def _draw_view(axes: Axes, view_distance: float, number: int, angle: float, place: tuple[float, float] | None) -> None:
-    """Draw a dot on the view circle and its number outside, where it has a place; the first view is emphasised."""
+def _draw_view(
+    axes: Axes, radius: float, number: int, at: tuple[FloatArray, FloatArray], place: tuple[float, float] | None
+) -> None:
+    """Draw a dot for a view and its number outside, where it has a place; the first view is emphasised."""
     color, weight = (style.LAST, "bold") if number == 1 else (style.MEAN, "normal")
-    x, y = polar_to_cartesian(angle, view_distance)
+    x, y = at
     axes.plot(
         [float(x)], [float(y)], color=color, marker="o", markersize=_CAMERA_SIZE, markeredgewidth=0, linestyle="none",
         zorder=4, label=f"view {number}",
     )
     if place is not None:
         axes.text(
-            place[0] * view_distance, place[1] * view_distance, str(number), ha="center", va="center",
+            place[0] * radius, place[1] * radius, str(number), ha="center", va="center",
             fontsize=style.TICK_SIZE, color=color, fontweight=weight, zorder=5,
         )
 

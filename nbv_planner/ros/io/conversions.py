@@ -102,14 +102,20 @@ def _check_columns(belief: SurfaceBelief) -> FloatArray:
 
 
 def candidates_to_msg(decision: Decision, header: Header, centre: tuple[float, float] = (0.0, 0.0)) -> PointCloud2:
-    """Build the `candidates` cloud: one point per candidate view, at its position; their `centre` in metres."""
-    x, y = decision.candidates.position
+    """Build the `candidates` cloud: one point per candidate view, at its position; their `centre` in metres.
+
+    It holds their turns where there are any.
+    """
+    views, layout = decision.candidates, messages.CANDIDATES_LAYOUT + messages.EXCLUDED_LAYOUT
+    x, y = views.position
     columns = {
-        "x": x + centre[0], "y": y + centre[1], "angle": decision.candidates.view_angle,
+        "x": x + centre[0], "y": y + centre[1], "angle": views.view_angle,
         "utility": decision.utilities, "cost": decision.costs,
         "feasible": decision.feasible, "excluded": decision.excluded,
     }
-    return _cloud(messages.CANDIDATES_LAYOUT + messages.EXCLUDED_LAYOUT, columns, header)
+    if views.turn.any():
+        columns["turn"], layout = views.turn, layout + messages.TURN_LAYOUT
+    return _cloud(layout, columns, header)
 
 
 def contour_to_msg(

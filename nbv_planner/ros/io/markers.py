@@ -23,18 +23,26 @@ from nbv_planner.episode.messages import Candidates, candidates_from_msg, check_
 from nbv_planner.geometry import FloatArray, polar_to_cartesian
 from nbv_planner.mapping.belief import Measurements, SurfaceBelief
 from nbv_planner.report import colors
-from nbv_planner.report.outlines import ClosedBelief, camera_outline, close_belief, cone_outline
+from nbv_planner.report.outlines import (
+    ClosedBelief,
+    are_free,
+    camera_outline,
+    close_belief,
+    cone_outline,
+    field_of,
+    way_outline,
+)
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.node import BaseNode
-from nbv_planner.world.pose import CameraPose
+from nbv_planner.world.pose import CameraPose, View
 from nbv_planner.world.scene import Scene
 
-PARTS = ("band", "mean", "hits", "cone", "goal", "candidates")
+PARTS = ("band", "mean", "hits", "cone", "goal", "candidates", "path")
 """Namespaces of the markers, one marker with id 0 each."""
 # Enough for a smooth picture at any grid size; bounds the size of the message.
 _CONTOUR_POINTS = 501
 # Heights in metres that keep the flat parts from fighting for the same pixels.
-_HEIGHT = {"cone": -0.02, "band": -0.01, "mean": 0.0, "hits": 0.01, "goal": 0.02, "candidates": 0.02}
+_HEIGHT = {"cone": -0.02, "band": -0.01, "mean": 0.0, "hits": 0.01, "goal": 0.02, "candidates": 0.02, "path": 0.01}
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +62,7 @@ def scene_markers(content: SceneContent, header: Header) -> MarkerArray:
     curve = close_belief(content.belief, most=_CONTOUR_POINTS) if content.belief else None
     parts = (
         (_band, curve), (_mean, curve), (_hits, content.hits or None), (_cone, content.pose), (_goal, content.goal),
-        (_candidates, content.candidates),
+        (_candidates, content.candidates), (_path, _ends(content)),
     )
     markers = [Marker(action=Marker.DELETE) if what is None else build(what, content.scene) for build, what in parts]
     for name, marker in zip(PARTS, markers, strict=True):
@@ -103,11 +111,30 @@ def _goal(goal: CameraPose, scene: Scene) -> Marker:
     return _marker(Marker.ARROW, size, _color(colors.LAST), np.vstack([[[goal.x, goal.y]], ahead]))
 
 
+def _ends(content: SceneContent) -> tuple[View, View] | None:
+    """Where the camera is and where it is to go, where it is free to take the shortest way; else None."""
+    free = content.candidates is not None and are_free(content.candidates.views(content.scene.view_distance))
+    if not free or content.pose is None or content.goal is None:
+        return None
+    return View.of(content.pose), View.of(content.goal)
+
+
+def _path(ends: tuple[View, View], scene: Scene) -> Marker:
+    """The shortest way around the bound of the object."""
+    keep_out = min(scene.radius_max, *(view.distance for view in ends))
+    width = 0.005 * scene.view_distance
+    return _marker(Marker.LINE_STRIP, (width, 0.0, 0.0), _color(colors.CAMERA), way_outline(*ends, keep_out))
+
+
 def _candidates(candidates: Candidates, scene: Scene) -> Marker:
-    size = 0.022 * scene.view_distance
-    shades = colors.utility_colors(candidates.utility, candidates.feasible)
+    """A sphere at each candidate, by its utility; of free ones at each position, by the best there."""
+    size, known = 0.022 * scene.view_distance, candidates.views(scene.view_distance)
+    places, utility, feasible = field_of(known, candidates.utility, candidates.feasible)
+    if not len(places):
+        places = np.column_stack([candidates.x, candidates.y])
+        utility, feasible = candidates.utility, candidates.feasible
+    shades = colors.utility_colors(utility, feasible)
     shades = [ColorRGBA(r=r, g=g, b=b, a=1.0) for r, g, b in shades.tolist()]
-    places = np.column_stack([candidates.x, candidates.y])
     return _marker(Marker.SPHERE_LIST, (size, size, size), _color(colors.FAINT), places, shades)
 
 

@@ -105,6 +105,8 @@ def _troubles(session: PlanningSession, inputs: Inputs) -> list[str]:
     found = [*inputs.clock(), *inputs.problems(inputs.name, *_PARTNERS), *filter(None, [session.indistinct])]
     if session.refused is not None:
         found.append(f"{session.refused[-1]}; ~/reset starts again with it")
+    if session.state is not State.MOVING and (standing := session.planner.views.standing()):
+        found.append(standing)
     found += inputs.lost("camera_pose")
     found += inputs.gone("surface") or inputs.lost("mapper")
     miss, target = session.last_miss, session.target
@@ -183,7 +185,7 @@ def iteration_values(session: PlanningSession, goal: Goal, view_distance: float)
     }
 
 
-def plotted_values(session: PlanningSession) -> dict[str, object]:
+def plotted_values(session: PlanningSession, view_distance: float) -> dict[str, object]:
     """Numbers for `/diagnostics`, from which plotting tools read them, besides those of every status."""
     belief, goal = session.inputs.belief, session.goal
     values: dict[str, object] = {"travelled": session.travelled}
@@ -192,6 +194,7 @@ def plotted_values(session: PlanningSession) -> dict[str, object]:
         values["narrow_fraction"] = narrow_fraction(belief, session.monitor.settings.band_tolerance)
     if goal is not None:
         values |= {"view_angle": goal.decision.view_angle, "utility": goal.decision.utility}
+        values |= goal.decision.view.off_circle(view_distance)
         values["planning_milliseconds"] = goal.planning_milliseconds
     return values
 
@@ -218,7 +221,7 @@ class StatusReport:
         self._publisher = node.advertise(DiagnosticStatus, "~/status", qos.latched())
         self._last: tuple[State, str] | None = None
         self._line_at = -math.inf
-        self._unreached = 0
+        self._unreached = self._withdrawn = 0
 
     def words(self) -> tuple[bytes, str]:
         """Level and message."""
@@ -263,12 +266,15 @@ class StatusReport:
             self._node.get_logger().info(line)
 
     def _log_missed_view(self) -> None:
-        """Log that a view was not reached; during a retry the status reports it."""
+        """Log that a view was not reached, or withdrawn; during a retry the status reports it."""
         session = self._node.session
         before, self._unreached = self._unreached, session.unreached_views if session else 0
         if self._unreached > before and session.last_miss is not None:
             left_out = f"left out for {session.settings.unreachable_duration:g} s, with those beside it"
             self._node.get_logger().warning(f"view {len(session.visited) + 1} {session.last_miss}; {left_out}")
+        before, self._withdrawn = self._withdrawn, session.withdrawn_views if session else 0
+        if self._withdrawn > before:
+            self._node.get_logger().warning(session.withdrawal)
 
 
 class RunInfo:

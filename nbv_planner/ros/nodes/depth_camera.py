@@ -23,10 +23,11 @@ from nbv_planner.ros.core.node import BaseNode
 from nbv_planner.ros.core.node_parameters import read_settings
 from nbv_planner.ros.core.saved_state import StateKeeper
 from nbv_planner.ros.io import conversions
+from nbv_planner.world.ground.zones import GroundSettings
 from nbv_planner.world.objects import parse_object, surface_points
 from nbv_planner.world.pose import View
 from nbv_planner.world.scene import Scene
-from nbv_planner.world.simulated_camera import MotionSettings, SensorSettings, SimulatedCamera, WorldSettings
+from nbv_planner.world.simulated_camera import Drive, MotionSettings, SensorSettings, SimulatedCamera, WorldSettings
 
 _FILES = ("file", "spline")
 _NO_FILE = "object: an object out of a file can be given at start only, not by a message"
@@ -50,6 +51,9 @@ class DepthCamera(BaseNode):
         shape = parse_object(self.parameters.object, self.scene)
         world = read_settings(self, WorldSettings)
         self.camera = SimulatedCamera(shape, self.scene, read_settings(self, SensorSettings), world)
+        ground = read_settings(self, GroundSettings)
+        self._drive = Drive(shape, ground, world, self.scene.view_distance) if self.motion.drive_speed else None
+        self._robot_radius, self.collisions = ground.robot_radius, 0
         self._stand_at_start()
         self._keeper = StateKeeper(self, "simulated camera", StateFile, self.scene)
         self._keeper.restore(self._resume)
@@ -101,6 +105,7 @@ class DepthCamera(BaseNode):
         self._set_out, self.goal = (View(float(wrap_angle(angle)), *place) for angle, *place in places)
         self._set_out_at, self.view_number, self._goal_stamp = counts
         self.view, self._moved_at = self._set_out, self._set_out_at
+        self._depart()
         self._move(self.now_ns())
 
     def _keep(self) -> None:
@@ -122,6 +127,17 @@ class DepthCamera(BaseNode):
         self._goal_stamp = -1  # number of no goal
         self._moved_at = self._set_out_at = self.now_ns()
         self._set_out = self.view
+        self._depart()
+
+    def _depart(self) -> None:
+        """Begin the way to the goal; a collision on it is counted and said, and stops nobody."""
+        self._driven = 0.0
+        if self._drive is not None and self.camera.collides(
+            self._drive.set_out(self._set_out, self.goal), self._robot_radius
+        ):
+            self.collisions += 1
+            x, y = self.goal.pose.x, self.goal.pose.y
+            self.get_logger().warning(f"collision {self.collisions}: on the way to x {x:.3f} m, y {y:.3f} m")
 
     def on_goal(self, msg: PoseStamped) -> None:
         """Start moving to a goal; a republished goal is no new view."""
@@ -136,8 +152,9 @@ class DepthCamera(BaseNode):
         self._scan_number = 0
         self._moved_at = self._set_out_at = self.now_ns()
         self._set_out = self.view
+        self._depart()
         self._keep()
-        if self.motion.angular_speed == 0.0:
+        if self.motion.angular_speed == self.motion.drive_speed == 0.0:
             self.on_timer()
 
     def on_timer(self) -> None:
@@ -161,7 +178,11 @@ class DepthCamera(BaseNode):
         self._scan.publish(conversions.scan_to_msg(scan, header, 1.0 / self.motion.scan_rate))
 
     def _move(self, now: int) -> None:
-        """Move around the object by the shorter way, and evenly to the distance and the turn of the goal."""
+        """Move along the path, or around the object by the shorter way and evenly to the goal's distance and turn."""
+        if self._drive is not None:
+            self._driven += self.motion.drive_speed * max(now - self._moved_at, 0) * 1e-9
+            self._moved_at, self.view = now, self._drive.view(self._driven)
+            return
         view, goal = self.view, self.goal
         way = float(angle_difference(goal.view_angle, view.view_angle))
         reach = self.motion.angular_speed * max(now - self._moved_at, 0) * 1e-9
@@ -185,5 +206,6 @@ class DepthCamera(BaseNode):
         """Camera angle and motion."""
         level, message, values = super().diagnosis()
         values.update(view_angle=self.view.view_angle, goal_angle=self.goal.view_angle, views=self.view_number)
+        values["collisions"] = self.collisions
         values.update(self._keeper.diagnosis())
         return level, message, values

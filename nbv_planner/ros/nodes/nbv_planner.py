@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from diagnostic_msgs.msg import DiagnosticStatus
-from geometry_msgs.msg import PoseStamped, PoseWithCovarianceStamped
+from geometry_msgs.msg import PoseArray, PoseStamped, PoseWithCovarianceStamped
 from rclpy.parameter import Parameter
 from rclpy.task import Future
 from sensor_msgs.msg import PointCloud2
@@ -22,6 +22,7 @@ from nbv_planner.episode.messages import (
     belief_from_msg,
     check_frame,
     found_from_msg,
+    plane_pose_outside,
     pose_from_msg,
     prior_from_msg,
     sensor_from_msg,
@@ -37,7 +38,13 @@ from nbv_planner.planning.planners import Planner, PlannerSettings, planner_name
 from nbv_planner.planning.session import Answer, PlanningSession, Question, Ranking, SessionSettings
 from nbv_planner.planning.shapes.sampler import PriorSettings
 from nbv_planner.planning.termination import TerminationMonitor, TerminationSettings, termination_monitor
-from nbv_planner.planning.view_space import CircleViewSpace, FoundViewSpace, ViewSpaceSettings, check_view_angles
+from nbv_planner.planning.view_space import (
+    FoundViewSpace,
+    ViewSpaceSettings,
+    check_view_angles,
+    put_on_ground,
+    view_space_for,
+)
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.node import BaseNode, finish
 from nbv_planner.ros.core.node_parameters import changed_settings, read_settings
@@ -45,11 +52,14 @@ from nbv_planner.ros.core.saved_state import StateKeeper
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.io.robot import ACTION, GoalAction, TransformPoses, navigate_to_pose
 from nbv_planner.ros.io.status import RunInfo, StatusReport, iteration_values, plotted_values, ranking_words, summary
+from nbv_planner.world.ground.zones import GroundSettings
 from nbv_planner.world.pose import CameraPose, PoseSettings, Views
 from nbv_planner.world.scale import at_found, rescaled
 from nbv_planner.world.scene import FoundScene, Scene, centre_of, check_proportions
 
 T = TypeVar("T")
+# Parameters that list candidates; they may change between two episodes.
+_LISTS = ("view_angles", "view_poses")
 # Seconds for which the last status stays available before the process ends.
 _LINGER = 2.0
 # Seconds over which ~/start judges the poses.
@@ -152,23 +162,24 @@ class NbvPlannerNode(BaseNode):
         if type(saved_at) is int and 0 < now < saved_at:  # 0: no time of a simulation has been received yet
             raise StateFileError("clock", f"it was saved {(saved_at - now) * 1e-9:.1f} s from now, by another clock")
         before, found = self._views, self.session.found
+        listed = {name: state.values[name] for name in _LISTS if name in state.values}  # none in older versions
         self._refer(found_from_state(state.values.get("found")))
         try:
-            self._use_views(state.values.get("view_angles", before.view_angles))  # none in states of older versions
+            self._use_views(dataclasses.replace(before, **listed))
             self.session.restore(state.values, state.arrays)
         except StateFileError:
-            self._use_views(before.view_angles)
+            self._use_views(before)
             self._refer(found)
             raise
         if self._views != before:
-            self.set_parameters([Parameter("view_angles", value=list(self._views.view_angles))])
+            self.set_parameters([Parameter(name, value=list(getattr(self._views, name))) for name in _LISTS])
         self._use_prior()
         self._kept, self._goal_restored = self.session.milestone, True
 
     def _state_to_save(self) -> SavedState:
         values, arrays = self.session.saved()
-        listed = list(self._views.view_angles)
-        return self._keeper.state({**values, "saved_at": self.now_ns(), "view_angles": listed}, arrays)
+        listed = {name: list(getattr(self._views, name)) for name in _LISTS}
+        return self._keeper.state({**values, "saved_at": self.now_ns(), **listed}, arrays)
 
     def _keep(self, goal: Goal | None = None) -> None:
         """Save the episode before publishing `goal`: a restarted planner always knows the current goal."""
@@ -192,10 +203,10 @@ class NbvPlannerNode(BaseNode):
         """
         check_proportions(self.scene, read_settings(self, PlannerSettings), read_settings(self, TerminationSettings))
         scene = self.scene if found is None else at_found(self.scene, found)
-        circle = CircleViewSpace(self._views, scene.view_distance)
-        views = circle if found is None else FoundViewSpace(self._views, found)
         settings, limits = self._in_proportion(scene)
         try:
+            views = view_space_for(self._views, scene) if found is None else FoundViewSpace(self._views, found)
+            put_on_ground(views, read_settings(self, GroundSettings), centre_of(found))
             planner = planner_named(settings, scene, views, prior=self._prior.prior())
         except SettingError as error:
             raise SettingError(f"{self.get_name()}: {error}") from error
@@ -221,9 +232,9 @@ class NbvPlannerNode(BaseNode):
             self._prior = prior
             self.session.use(*self._deciders(self.session.found))
 
-    def _use_views(self, angles: Sequence[float]) -> None:
-        """Switch to the listed candidates, if they are others; an error changes nothing."""
-        before, self._views = self._views, dataclasses.replace(self._views, view_angles=angles)
+    def _use_views(self, views: ViewSpaceSettings) -> None:
+        """Switch to other candidates, if they are others; an error changes nothing."""
+        before, self._views = self._views, views
         try:
             if self._views != before:
                 self.session.use(*self._deciders(self.session.found), new_views=True)
@@ -245,6 +256,7 @@ class NbvPlannerNode(BaseNode):
         self._iteration = self.advertise(DiagnosticStatus, "~/iteration", qos.latched(100))
         self._ranking = self.advertise(DiagnosticStatus, "~/ranking", qos.latched())
         self.listen(Float64MultiArray, "~/rank", self.on_rank, qos.reliable())
+        self.listen(PoseArray, "~/view_poses", self.on_view_poses, qos.reliable())
         self.listen(PointCloud2, "surface", self.on_surface, qos.latched())
         if self._transforms is None:
             self.listen(conversions.POSE_TYPES[self.poses.pose_type], "camera_pose", self.on_pose, qos.reliable())
@@ -269,6 +281,8 @@ class NbvPlannerNode(BaseNode):
             lacking = "evidence" if belief.evidence is None else "prior"
             raise InputRejectedError("evidence", f"the surface has no {lacking}, which EMC, rollout and certify need")
         found = found_from_msg(msg)
+        if found is not None and not self._views.on_circle:
+            raise InputRejectedError("scene", "an unknown scene needs view_space: circle, and no view_poses")
         if found != self.session.found:
             if found is None and self.session.visited:
                 raise InputRejectedError("scene", "the surface is of a mapper that takes the scene for known")
@@ -309,6 +323,20 @@ class NbvPlannerNode(BaseNode):
             self._answer_ranking(error)
             raise InputRejectedError("angles", str(error)) from error
         self.worker.submit(partial(_caught, partial(question.rank, views)), self._answer_ranking)
+
+    def on_view_poses(self, msg: PoseArray) -> None:
+        """Take the candidate poses of a list, except for those that cannot be used, as the parameter `view_poses`."""
+        check_frame(msg.header, self.parameters.object_frame)
+        numbers: list[float] = []
+        for number, pose in enumerate(msg.poses, start=1):
+            try:
+                numbers += plane_pose_outside(pose, self.scene.radius_max)
+            except InputRejectedError as error:
+                self.drop(f"~/view_poses.{error.reason}", f"pose {number}: {error}")
+        (answer,) = self.set_parameters([Parameter("view_poses", Parameter.Type.DOUBLE_ARRAY, numbers)])
+        if not answer.successful:
+            raise InputRejectedError("refused", answer.reason)
+        self.get_logger().info(f"{len(numbers) // 3} of {len(msg.poses)} poses of ~/view_poses are the candidates now")
 
     def _answer_ranking(self, found: Ranking | Exception) -> None:
         settings = self.session.planner.settings if self.session else PlannerSettings()
@@ -407,7 +435,8 @@ class NbvPlannerNode(BaseNode):
             self._candidates.publish(conversions.candidates_to_msg(target.decision, header, centre))
             values = iteration_values(self.session, target, self.scene.view_distance)
             decision = target.decision
-            message = f"view {target.round} at {decision.view_angle:.4f} rad, decided by {decision.decided_by}"
+            place = decision.view.words(self.scene.view_distance)
+            message = f"view {target.round} at {place}, decided by {decision.decided_by}"
             name = f"{self.get_name()}: iteration"
             self._iteration.publish(conversions.status_message(name, DiagnosticStatus.OK, message, values))
 
@@ -448,8 +477,9 @@ class NbvPlannerNode(BaseNode):
         views = changed_settings(self._views, parameters)
         known = self.session
         if views != self._views and known.termination is None and (known.visited or known.goal or self._deciding):
-            raise SettingError("view_angles: fixed during an episode; set them before ~/start or after its end")
-        self._use_views(views.view_angles)
+            name = next(name for name in _LISTS if getattr(views, name) != getattr(self._views, name))
+            raise SettingError(f"{name}: fixed during an episode; set them before ~/start or after its end")
+        self._use_views(views)
         self.parameters = own
         self.session.monitor.settings, self.session.settings = monitor, session
         self.session.planner.settings = planner
@@ -534,7 +564,8 @@ class NbvPlannerNode(BaseNode):
         decision = answer.decision
         if decision is None:
             raise ValueError("no candidate view may be chosen")
-        return f"view_angle: {decision.view_angle:.6f} rad, utility: {decision.utility:.6g}"
+        place = decision.view.words(self.scene.view_distance, 6)
+        return f"view_angle: {place}, utility: {decision.utility:.6g}"
 
     def look_around(self) -> None:
         """Check the graph; publish a changed status."""
@@ -543,8 +574,8 @@ class NbvPlannerNode(BaseNode):
 
     def diagnosis(self) -> tuple[bytes, str, dict[str, object]]:
         """The status as diagnostics, every second."""
-        values = {**self._report.values(), **plotted_values(self.session), **self._keeper.diagnosis()}
-        return (*self._report.words(), values)
+        plotted = plotted_values(self.session, self.scene.view_distance)
+        return (*self._report.words(), {**self._report.values(), **plotted, **self._keeper.diagnosis()})
 
 
 def _caught(compute: Callable[[], T]) -> T | Exception:

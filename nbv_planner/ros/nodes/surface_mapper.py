@@ -39,6 +39,8 @@ from nbv_planner.ros.io import conversions
 from nbv_planner.ros.io.markers import MarkerPublisher
 from nbv_planner.ros.io.outline_output import OutlineOutput
 from nbv_planner.ros.io.robot import TransformPoses
+from nbv_planner.world.ground.grid_ground import known_obstacles
+from nbv_planner.world.ground.zones import GroundSettings
 from nbv_planner.world.pose import PoseSettings
 from nbv_planner.world.scale import at_found, rescaled, said_by
 from nbv_planner.world.scan import Scan
@@ -165,7 +167,8 @@ class SurfaceMapperNode(BaseNode):
         )
         model = mapper_for(prior.build(), settings, self._robust)
         checks = ModelChecks(scene, measurement.noise, self._checks, robust=self._robust.robust)
-        return ScanMapping(model, scene, measurement, checks)
+        obstacles = known_obstacles(read_settings(self, GroundSettings), scene.radius_max) if found is None else None
+        return ScanMapping(model, scene, measurement, checks, obstacles)
 
     def _begin(self) -> None:
         """Start from the prior. A running update keeps the old model, and its result is discarded."""

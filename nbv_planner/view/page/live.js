@@ -44,7 +44,7 @@ function draw(changed) {
   }
   const { chosen, choice } = sections.decision;
   byId("choice").textContent = choice ? `(view ${chosen.round}: ${choice})` : "";
-  byId("objective").setAttribute("aria-label", chosen ? `view ${chosen.round} at ${chosen.view_angle} rad` : "no decision");
+  byId("objective").setAttribute("aria-label", chosen ? `view ${chosen.round} at ${chosen.place}` : "no decision");
   byId("world").setAttribute("aria-label", `world view with ${sections.decision.views.length} views`);
 }
 

@@ -10,7 +10,9 @@ const circle = (radius) => Array.from({ length: 181 }, (_, k) => polar((k * TURN
 const round = (places) => (value) => String(Number(value.toFixed(places)));
 
 export function drawWorld(svg, { scene, belief, truth, hits, camera, decision }) {
-  const limit = 1.15 * scene.view_distance;
+  const { places, ways, cameras } = decision;
+  const far = decision.views.map(([, , distance]) => distance);
+  const limit = 1.15 * Math.max(scene.view_distance, ...far, ...places.map(([x, y]) => Math.hypot(x, y)));
   const plot = new Plot(svg, {
     width: 800, height: 782, x: [-limit, limit], y: [-limit, limit], xlabel: "x (m)", ylabel: "y (m)",
   });
@@ -21,6 +23,8 @@ export function drawWorld(svg, { scene, belief, truth, hits, camera, decision })
   plot.line(circle(scene.radius_max), "bound");
   plot.line(circle(scene.view_distance), "circle");
   const around = (radius) => belief.angle.map((angle, i) => polar(angle, radius[i]));
+  plot.dots(places, "place");
+  for (const way of ways) plot.line(way, "way");
   plot.area([camera.cone], "cone");
   plot.area([around(belief.upper), around(belief.lower)], "band");
   plot.dots(zip(hits.earlier.angle, hits.earlier.radius).map(([a, r]) => polar(a, r)), "hit");
@@ -31,6 +35,7 @@ export function drawWorld(svg, { scene, belief, truth, hits, camera, decision })
   plot.area([camera.camera], "camera");
   const taken = decision.views.filter(([number]) => number <= decision.taken);
   plot.dots(taken.map(([, angle, distance]) => polar(angle, distance)), "taken");
+  plot.area(cameras.slice(0, taken.length), "body");
   numberViews(plot, decision.views);
 }
 
@@ -43,8 +48,9 @@ function numberViews(plot, views) {
   const chosen = [];
   for (const index of order) {
     const [, angle, distance] = views[index];
-    const gap = (other) => Math.abs(Math.atan2(Math.sin(angle - other), Math.cos(angle - other)));
-    if (chosen.some((other) => gap(views[other][1]) < 0.085)) continue;
+    const here = polar(angle, distance);
+    const gap = ([, other, far]) => Math.hypot(...polar(other, far).map((value, axis) => value - here[axis]));
+    if (chosen.some((other) => gap(views[other]) < 0.085 * distance)) continue;
     chosen.push(index);
     const [x, y] = plot.place(polar(angle, 1.09 * distance));
     plot.text(x, y, String(views[index][0]), { class: index === last ? "number chosen" : "number" });
@@ -85,7 +91,8 @@ export function drawObjective(svg, { decision }) {
   const low = Math.min(...shown, 0);
   const span = high - low || 1;
   const plot = new Plot(svg, {
-    ...WIDE, x: [0, TURN], y: [low, low + 1.08 * span], xlabel: "view angle θ (rad)", ylabel: "objective",
+    ...WIDE, x: [0, TURN], y: [low, low + 1.08 * span], ylabel: "objective",
+    xlabel: decision.free ? "view angle θ (rad); the best of all distances and headings" : "view angle θ (rad)",
   });
   angleTicks(plot);
   plot.yticks(ticks(low, low + 1.08 * span, 4), compact);

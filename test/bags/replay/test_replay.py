@@ -18,7 +18,7 @@ pytest.importorskip("rosbags", reason="rosbags is not installed (pip install '.[
 from recorded import CONFIG, finished, messages, write
 from simulated_bags import surface_bytes, text_bytes
 
-from nbv_planner.bags.analysis import analyse
+from nbv_planner.bags.analysis import analyse, analysis_tables
 from nbv_planner.bags.reader import Bag, decode
 from nbv_planner.bags.replay import Lane, replay, replay_table, with_prior
 from nbv_planner.episode.messages import belief_from_msg, to_nanoseconds
@@ -254,6 +254,59 @@ def test_table_shows_both_choices(bag_path):
     table = replay_table(replayed(bag_path))
     assert table.column("same") == ["yes"] * 4
     assert table.column("angle_deg") == table.column("replayed_deg")
+
+
+FREE = dataclasses.replace(
+    CONFIG, planner=PlannerSettings(planner="rollout"), views=ViewSpaceSettings(
+        view_space="annulus", annulus_radii=3, annulus_angles=16, annulus_headings=4
+    ),
+)
+
+
+def test_free_views_are_in_the_bag_with_distance_and_turn_and_replay_and_analysis_use_them(tmp_path):
+    path = write(tmp_path / "bag", messages(FREE))
+    simulation, _ = finished(FREE)
+    analysis = analyse(Bag(path))
+    assert any(step.view.turn for step in simulation.judge.steps)
+    assert [step.view for step in analysis.steps] == [step.view for step in simulation.judge.steps]
+    assert [view.judged.coverage for view in analysis.views] == [view.coverage for view in simulation.judge.views]
+    assert [view.judged.travelled for view in analysis.views] == pytest.approx(
+        [view.travelled for view in simulation.judge.views]
+    )
+    for step in analysis.steps:
+        assert step.candidates.numbers == pytest.approx(simulation.judge.space.candidates.numbers, abs=1e-5)
+    decisions = replayed(path)
+    assert [one.choice.view for one in decisions] == [step.view for step in simulation.judge.steps]
+    assert not any(one.choice.differs for one in decisions)
+    table = replay_table(decisions)
+    assert table.column("distance") == table.column("replayed_distance") == [
+        step.view.distance for step in simulation.judge.steps
+    ]
+    (views,) = [table for table in analysis_tables(analysis) if table.name == "views"]
+    assert views.column("turn_deg") == [math.degrees(step.view.turn) for step in simulation.judge.steps]
+    on_circle = replayed(path, nbv_planner={"view_space": "circle"})
+    assert all(one.choice.view.distance == 10.0 for one in on_circle)
+
+
+def test_another_heading_at_the_same_place_is_another_view(tmp_path):
+    path = write(tmp_path / "bag", messages(FREE))
+    decisions = replayed(path, nbv_planner={"annulus_headings": 5})
+    assert any(one.choice.differs for one in decisions)
+
+
+def test_a_free_view_that_was_left_out_is_left_out_again(tmp_path):
+    path = write(tmp_path / "bag", messages(FREE))
+    analysis = analyse(Bag(path))
+    logged = analysis.recording.log.views[1]
+    excluded = np.zeros(len(logged.candidates.angle), dtype=np.uint8)
+    space = finished(FREE)[0].judge.space
+    chosen = space.nearest(logged.decision.view(10.0))
+    excluded[chosen] = Exclusion.UNREACHABLE
+    logged.candidates = dataclasses.replace(logged.candidates, excluded=excluded)
+    decisions = replay(Bag(path), analysis, analysis.recording.log.parameters)
+    assert not decisions[0].choice.differs
+    assert decisions[1].choice.differs
+    assert decisions[1].choice.view != space.candidates[chosen]
 
 
 def test_a_list_of_views_is_in_the_bag_and_replay_and_analysis_use_it(tmp_path):

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 from nbv_planner.mapping.belief import uniform_grid
 from nbv_planner.planning.shapes.sampler import Shapes
-from nbv_planner.planning.shapes.shape_visibility import grades_of_sight, visible_cells
+from nbv_planner.planning.shapes.shape_visibility import fixed_cells, grades_of_sight, visible_cells
+from nbv_planner.world.pose import View, Views
+from nbv_planner.world.scan import ConeSensor, RangeNoise
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.visibility import observe
 
@@ -98,3 +100,27 @@ def test_a_wall_that_faces_away_is_seen_well_from_the_other_side():
     above, across = (grades_of_sight(shape, np.array([view]), scene, 0.2)[0] for view in (3.7, 3.0))
     assert (above[wall] == 0).all()
     assert (across[wall] == 2).all()
+
+
+class Oblique(ConeSensor):
+    """Noisier at grazing angles."""
+
+    def range_std(self, noise, distance, incidence):
+        return noise.std(distance) / np.maximum(np.cos(incidence), 1e-3)
+
+
+def test_what_a_look_fixes_depends_on_range_and_incidence():
+    """Of a circle of 4 m seen from 12 m, ranges grow from 8 m and incidence from 0 with the angle from the view."""
+    grid, views = uniform_grid(720), Views.of([View(0.0, 12.0), View(0.0, 9.0)])
+    shapes, noise = Shapes(grid, np.full((1, 720), 4.0)), RangeNoise(0.02, 0.01)
+    offset = np.abs((grid + np.pi) % (2.0 * np.pi) - np.pi)
+    for distance, found in zip((12.0, 9.0), fixed_cells(shapes, views, Scene(), noise, 0.105)[0], strict=True):
+        reach = np.sqrt(distance**2 + 16.0 - 8.0 * distance * np.cos(offset))
+        np.testing.assert_array_equal(found, 0.02 + 0.01 * reach <= 0.105)
+    steep = Scene()
+    steep.__dict__["sensor"] = Oblique(-0.3, 0.3, 0.05, 10.0)
+    oblique = fixed_cells(shapes, views, steep, noise, 0.105)[0]
+    incidence = np.arccos(np.clip((9.0 * np.cos(offset) - 4.0) / np.sqrt(97.0 - 72.0 * np.cos(offset)), -1.0, 1.0))
+    std = (0.02 + 0.01 * np.sqrt(97.0 - 72.0 * np.cos(offset))) / np.maximum(np.cos(incidence), 1e-3)
+    sure = np.abs(std - 0.105) > 1e-3
+    np.testing.assert_array_equal(oblique[1][sure], (std <= 0.105)[sure])

@@ -12,19 +12,23 @@ pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or
 
 import yaml
 from diagnostic_msgs.msg import DiagnosticStatus
+from geometry_msgs.msg import Pose, PoseArray, Quaternion
 from rclpy.parameter import Parameter
+from ros_world import header
 from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import Trigger
-from test_nbv_planner import PRIOR, SMALL, Robot
+from test_nbv_planner import MEASURED, PRIOR, SMALL, Robot
 from views import circle
 
-from nbv_planner.episode.messages import candidates_from_msg, pose_from_msg, status_values
+from nbv_planner.episode.messages import candidates_from_msg, decision_from_values, pose_from_msg, status_values
 from nbv_planner.mapping.saved import read_state, write_state
 from nbv_planner.planning.planners import PlannerSettings, planner_named
+from nbv_planner.planning.shapes.sampler import PriorSettings
 from nbv_planner.ros.core import qos
+from nbv_planner.ros.io import conversions
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
-from nbv_planner.world.pose import Views
-from nbv_planner.world.scene import Scene
+from nbv_planner.world.pose import CameraPose, View, Views
+from nbv_planner.world.scene import FoundScene, Scene
 
 LIST = [0.5, 2.5, 4.5]
 ENDLESS = {**SMALL, "certify": False, "max_views": 0, "stall_views": 0}
@@ -106,6 +110,115 @@ def test_an_inactive_planner_answers_what_it_waits_for(world):
     asker = Asker(world)
     planner.trigger_deactivate()
     assert "activate" in asker.ask([1.0]).message
+
+
+# --- poses
+
+SMALL_ANNULUS = {
+    **IDLE, "objective": "EMC", "planner": "greedy", "view_space": "annulus", "annulus_radii": 2, "annulus_angles": 8,
+    "annulus_headings": 2,
+}
+
+
+def pose(x: float, y: float, yaw: float) -> Pose:
+    return conversions.pose_to_msg(CameraPose(x, y, yaw), header("object")).pose
+
+
+def poses_told(world, planner, poses: list[Pose], frame: str = "object") -> None:
+    world.speaker(PoseArray, "nbv_planner/view_poses")(PoseArray(header=header(frame), poses=poses))
+    world.spin_some()
+
+
+GOOD = [(9.0, 0.0, 3.0), (0.0, 12.0, -1.5), (-14.0, 1.0, 0.2)]
+
+
+def test_poses_by_message_are_the_candidates_and_bad_ones_are_dropped_with_the_reason(world):
+    planner = world.start(NbvPlannerNode, **{**IDLE, "planner": "rollout", "certify": False})
+    bad = [pose(3.0, 0.0, 0.0), pose(math.nan, 0.0, 0.0), Pose(orientation=Quaternion(w=0.0))]
+    poses_told(world, planner, [pose(*GOOD[0]), *bad, pose(*GOOD[1]), pose(*GOOD[2])])
+    views = planner.session.planner.views.candidates
+    assert np.column_stack(views.position).ravel() == pytest.approx(np.ravel([place[:2] for place in GOOD]))
+    drops = world.drops(planner)
+    assert drops["~/view_poses.inside"] == drops["~/view_poses.not_finite"] == drops["~/view_poses.quaternion"] == 1
+    assert list(planner.get_parameter("view_poses").value) == pytest.approx(np.ravel(GOOD))
+    robot = Robot(world).begin()
+    robot.send_surface(robot.surface(MEASURED, 0))
+    assert world.call(Trigger, "nbv_planner/start").success
+    goal = pose_from_msg(robot.goal(1))
+    assert min(math.dist((goal.x, goal.y), place[:2]) for place in GOOD) < 1e-9
+    values = status_values(world.spin_until(lambda: robot.iterations, "the iteration")[-1])
+    assert float(values["view_distance"]) == pytest.approx(math.hypot(goal.x, goal.y))
+    cloud = candidates_from_msg(robot.candidates[-1])
+    assert cloud.views(10.0).numbers == pytest.approx(views.numbers, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("poses", "frame", "reason"),
+    [([], "object", "refused"), ([pose(*GOOD[0])] * 2001, "object", "refused"), ([pose(*GOOD[0])], "map", "frame"),
+     ([pose(1.0, 0.0, 0.0)], "object", "refused")],
+)  # fmt: skip
+def test_poses_that_leave_none_change_nothing_and_are_counted(world, poses, frame, reason):
+    planner = world.start(NbvPlannerNode, **IDLE)
+    before = planner.session.planner.views
+    poses_told(world, planner, poses, frame)
+    assert world.drops(planner)[f"~/view_poses.{reason}"] == 1
+    assert planner.session.planner.views is before
+
+
+def test_during_an_episode_poses_are_refused(world):
+    planner = world.start(NbvPlannerNode, **{**ENDLESS, "planner": "rollout"})
+    robot = Robot(world, drives=False).begin()
+    robot.send_surface(robot.surface(MEASURED, 0))
+    robot.goal(1)
+    poses_told(world, planner, [pose(*GOOD[0])])
+    assert world.drops(planner)["~/view_poses.refused"] == 1
+    assert len(planner.session.planner.views.candidates) == 20
+
+
+def test_a_restarted_planner_goes_on_with_the_poses_of_its_episode(world, tmp_path):
+    file = tmp_path / "session.npz"
+    planner = world.start(NbvPlannerNode, **{**IDLE, "planner": "rollout"}, state_file=str(file))
+    poses_told(world, planner, [pose(*place) for place in GOOD])
+    robot = Robot(world, drives=False).begin()
+    robot.send_surface(robot.surface(MEASURED, 0))
+    world.call(Trigger, "nbv_planner/start")
+    first = pose_from_msg(robot.goal(1))
+    world.end(planner)
+    other = world.start(NbvPlannerNode, **{**IDLE, "planner": "rollout"}, state_file=str(file))
+    assert list(other.get_parameter("view_poses").value) == pytest.approx(np.ravel(GOOD))
+    goal = other.session.goal.pose
+    assert (goal.x, goal.y) == pytest.approx((first.x, first.y))
+
+
+def test_in_an_annulus_words_and_numbers_name_distance_and_turn(world):
+    planner = world.start(NbvPlannerNode, **SMALL_ANNULUS)
+    robot = Robot(world, drives=False).begin()
+    robot.send_surface(robot.surface(MEASURED, 0))
+    world.spin_until(lambda: planner.session.inputs.belief, "the surface")
+    once = world.call(Trigger, "nbv_planner/plan_once").message
+    assert " m, turned by " in once
+    world.call(Trigger, "nbv_planner/start")
+    goal = View.of(pose_from_msg(robot.goal(1)))
+    (iteration,) = world.spin_until(lambda: robot.iterations, "the iteration")
+    assert f"{goal.distance:.4g} m, turned by {goal.turn:.4f} rad" in iteration.message
+    decision = decision_from_values(status_values(iteration))
+    assert decision.view(10.0).distance == pytest.approx(goal.distance)
+    values = world.diagnosis(planner).values
+    assert float(values["view_turn"]) == pytest.approx(goal.turn)
+    skipped = world.call(Trigger, "nbv_planner/skip_view").message
+    assert skipped.startswith("skipped the view at ")
+    assert " m, turned by " in skipped
+    assert View.of(pose_from_msg(robot.goal(2))) != goal
+
+
+def test_an_unknown_scene_is_refused_off_the_circle(world):
+    planner = world.start(NbvPlannerNode, **SMALL_ANNULUS)
+    robot = Robot(world, drives=False).begin()
+    robot.send_surface(conversions.belief_to_msg(
+        MEASURED, header("object", 0), PriorSettings(), found=FoundScene(1.0, 0.5, 2.0, 6.0, 9.0)
+    ))
+    world.spin_until(lambda: world.drops(planner).get("surface.scene"), "the refusal")
+    assert planner.session.found is None
 
 
 # --- the list

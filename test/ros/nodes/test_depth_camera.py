@@ -21,7 +21,7 @@ from nbv_planner.ros.core import qos
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.nodes.depth_camera import DepthCamera
 from nbv_planner.world.objects import parse_object, surface_points
-from nbv_planner.world.pose import CameraPose
+from nbv_planner.world.pose import CameraPose, View
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
 
@@ -159,6 +159,48 @@ def test_it_goes_to_a_goal_off_the_view_circle_and_stands_there_again_after_a_re
     world.spin_until(lambda: camera.worker.pending == 0, "the state on the disk")
     world.end(camera)
     assert world.start(DepthCamera, **settings).goal == camera.goal
+
+
+def test_with_a_drive_speed_it_drives_along_the_path_around_the_object(world, tmp_path):
+    speed = 40.0
+    settings = {
+        **SMALL, "object": "ellipse:a=4,b=4", "drive_speed": speed, "robot_radius": 0.5, "clearance": 0.5,
+        "state_file": str(tmp_path / "camera.state"),
+    }
+    camera = world.start(DepthCamera, **settings)
+    hears, goal = Listener(world), View(3.0, 12.0, 0.1)
+    hears.more(2)
+    hears.send(pose_msg(goal.pose, SECOND))
+    world.spin_until(lambda: camera.view_number == 1 and camera.view == camera.goal, "the camera at its goal")
+    world.spin_until(hears.at(goal.view_angle), "its pose at the goal")
+    places = np.array([[pose_from_msg(msg).x, pose_from_msg(msg).y] for msg in hears.poses])
+    stamps = np.array([to_nanoseconds(msg.header.stamp) for msg in hears.poses])
+    moving = np.flatnonzero((np.abs(np.diff(places, axis=0)) > 1e-9).any(axis=1))
+    assert len(moving) > 4
+    between = moving[1:-1]  # the first step starts with the goal, the last one ends at it
+    steps = np.hypot(*np.diff(places, axis=0)[between].T)
+    driven = speed * np.diff(stamps)[between] * 1e-9
+    assert (steps <= driven + 1e-6).all()  # chords of the arc
+    assert (steps >= 0.9 * driven).all()
+    assert np.hypot(*places.T).min() >= 5.0 - 1e-6
+    assert (camera.collisions, world.diagnosis(camera).values["collisions"]) == (0, "0")
+    world.spin_until(lambda: camera.worker.pending == 0, "the state on the disk")
+    world.end(camera)
+    again = world.start(DepthCamera, **settings)
+    world.spin_until(lambda: again.view == again.goal, "the restarted camera at its goal")
+    assert again.goal == camera.goal
+
+
+def test_a_drive_through_a_wall_is_counted_and_said(world, tmp_path):
+    room = tmp_path / "room.yaml"
+    room.write_text("room:\n- wall: [[0, 5], [0, 30]]\n", encoding="utf-8")
+    camera = world.start(DepthCamera, drive_speed=1e3, room_file=str(room), **SMALL)
+    hears = Listener(world)
+    hears.go(1.0, SECOND)
+    assert camera.collisions == 0
+    hears.go(2.5, 2 * SECOND)
+    assert camera.collisions == 1
+    assert world.diagnosis(camera).values["collisions"] == "1"
 
 
 def test_the_same_goal_again_is_no_new_view(world):

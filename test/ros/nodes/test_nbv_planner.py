@@ -43,6 +43,8 @@ from nbv_planner.ros.io import conversions
 from nbv_planner.ros.nodes.depth_camera import DepthCamera
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
 from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
+from nbv_planner.world.ground.grid_ground import ground_of
+from nbv_planner.world.ground.zones import GroundSettings
 from nbv_planner.world.scene import FoundScene, Scene
 
 SMALL = {"objective": "U", "certify": False, "num_views": 20, "band_tolerance": 0.01}
@@ -597,6 +599,29 @@ def test_reset_begins_a_new_episode(world):
     world.spin_until(lambda: robot.states.count("DONE") == 2, "the second episode's end")
     assert [robot.goal_angle(n) for n in (3, 4)] == [robot.goal_angle(n) for n in (1, 2)]
     assert [status_values(msg)["round"] for msg in robot.iterations] == ["1", "2", "1", "2"]
+
+
+def around(angle: float) -> str:
+    """A polygon about the place on the view circle at an angle."""
+    x, y = 10.0 * math.cos(angle), 10.0 * math.sin(angle)
+    return f"{x - 1},{y - 1} {x + 1},{y - 1} {x + 1},{y + 1} {x - 1},{y + 1}"
+
+
+def test_a_goal_that_comes_to_lie_in_a_no_go_area_is_withdrawn_and_another_is_sent(world):
+    planner = world.start(NbvPlannerNode, robot_radius=0.1, **ENDLESS)
+    robot = Robot(world, drives=False).begin()
+    first = robot.goal_angle(1)
+    planner.session.planner.views.ground = ground_of(GroundSettings(no_go_polygons=around(first)), 10.0)
+    robot.goal(2)
+    assert abs(robot.goal_angle(2) - first) > 0.05
+    assert planner.session.withdrawn_views == 1
+    assert planner.session.withdrawal.endswith("it is now in a no-go polygon")
+    world.spin_until(lambda: len(robot.iterations) == 2, "the reasons")
+    assert int(status_values(robot.iterations[1])["excluded_polygon"]) > 0
+    world.end(planner)
+    world.start(NbvPlannerNode, no_go_polygons=around(first), **ENDLESS)
+    again = Robot(world, drives=False).begin()
+    assert abs(again.goal_angle(1) - first) > 0.05
 
 
 def test_skip_view_gives_up_the_goal_and_takes_the_next_best(world):

@@ -1,0 +1,80 @@
+"""How long a robot takes: a cost model of how far it drives, how far it turns and how often it looks.
+
+Time to a view is that of driving and turning at once, and of standing still for the scan, see :func:`leg_time`. What a
+robot really takes depends on its navigation; the model is what planners compare and what tables report as seconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from nbv_planner.geometry import FloatArray, IntArray, angle_difference
+from nbv_planner.settings import Settings, setting
+from nbv_planner.world.pose import View, Views
+
+if TYPE_CHECKING:
+    from nbv_planner.planning.view_space import ViewSpace
+
+
+@dataclass(frozen=True)
+class TimeSettings(Settings):
+    """Cost model: time to drive, to turn, and to take a view.
+
+    Raises:
+        SettingError: a speed is not positive, the dwell time is negative, or one of them is not finite.
+    """
+
+    linear_speed: float = setting(
+        0.5, "Cost model: speed at which the robot drives from view to view.", unit="m/s", gt=0.0,
+        scale="view_distance", read_only=False,
+    )
+    turn_speed: float = setting(
+        1.0, "Cost model: rate at which the robot turns its heading while it drives; angular_speed of depth_camera is "
+        "another one: how fast the simulated camera moves.", unit="rad/s", gt=0.0, read_only=False,
+    )
+    dwell_time: float = setting(
+        2.0, "Cost model: time that a view takes once the robot is there.", unit="s", ge=0.0, read_only=False
+    )
+
+    @property
+    def time_words(self) -> str:
+        """The cost model in words."""
+        return f"{self.linear_speed:g} m/s, {self.turn_speed:g} rad/s, {self.dwell_time:g} s a view"
+
+
+def travel_time(lengths: ArrayLike, turns: ArrayLike, settings: TimeSettings) -> FloatArray:
+    r"""Time of travels, seconds: :math:`\max(l / v, |ψ| / ω)`, for the robot turns while it drives.
+
+    The `lengths` l are in metres, the `turns` ψ of the heading in radians, of any shapes that broadcast.
+    """
+    driving = np.asarray(lengths, dtype=float) / settings.linear_speed
+    return np.asarray(np.maximum(driving, np.abs(np.asarray(turns, dtype=float)) / settings.turn_speed))
+
+
+def leg_time(space: ViewSpace, start: View | None, ends: Views, settings: TimeSettings) -> FloatArray:
+    """Time from a view to each of others until these have been taken, shape (V,), seconds; travel and dwell.
+
+    From an unknown start (None) the travel counts nothing.
+    """
+    if start is None:
+        return np.full(len(ends), settings.dwell_time)
+    turns = angle_difference(ends.view_angle + ends.turn, start.view_angle + start.turn)
+    return travel_time(space.travel(start, ends), turns, settings) + settings.dwell_time
+
+
+def time_matrix(space: ViewSpace, views: Views, settings: TimeSettings) -> FloatArray:
+    """Time from each of `views` to each of them, see :func:`leg_time`, shape (V, V), seconds."""
+    return np.array([leg_time(space, views[index], views, settings) for index in range(len(views))])
+
+
+def route_time(times: FloatArray, route: IntArray) -> FloatArray:
+    """Time of routes, seconds: the sum over the legs between the views `route`, shape (..., n), after the first of all.
+
+    The legs take `times`, shape (V, V), seconds; -1 stands for no view and may follow the last one only.
+    """
+    before, after = route[..., :-1], route[..., 1:]
+    return np.asarray(np.where(after >= 0, times[before, after], 0.0).sum(axis=-1))

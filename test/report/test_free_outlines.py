@@ -1,0 +1,72 @@
+"""Free views as pictures show them: best by angle, by position, and the way from one to the next."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nbv_planner.planning.view_space import FreeViewSpace, ViewSpaceSettings, path_around
+from nbv_planner.report.outlines import are_free, by_angle, field_of, way_outline
+from nbv_planner.world.pose import View, Views
+from nbv_planner.world.scene import Scene
+
+ANNULUS = FreeViewSpace.annulus(ViewSpaceSettings(view_space="annulus"), Scene()).candidates
+VIEWS = st.builds(View, st.floats(-7.0, 7.0), st.floats(2.0, 30.0), st.just(0.0))
+
+
+@given(start=VIEWS, end=VIEWS, radius=st.floats(0.5, 10.0))
+def test_the_way_is_as_long_as_the_path_and_keeps_out_of_the_disc(start, end, radius):
+    corners = way_outline(start, end, radius)
+    length = float(np.hypot(*np.diff(corners, axis=0).T).sum())
+    expected = float(path_around(start, Views.of([end]), radius)[0])
+    assert length == pytest.approx(expected, rel=2e-3, abs=1e-6)
+    along = np.linspace(0.0, 1.0, 20)[:, None, None]
+    between = (corners[:-1] * (1.0 - along) + corners[1:] * along).reshape(-1, 2)
+    assert np.hypot(*between.T).min() >= radius * math.cos(math.pi / 46) - 1e-6  # the chords of its arc
+
+
+@given(seed=st.integers(0, 1000))
+def test_the_best_of_each_angle_and_position_is_that_of_a_plain_search(seed):
+    rng = np.random.default_rng(seed)
+    values = rng.normal(size=len(ANNULUS))
+    values[rng.random(len(values)) < 0.05] = np.nan
+    feasible = rng.random(len(values)) < 0.5
+    groups: dict[float, list[int]] = {}
+    for index, angle in enumerate(ANNULUS.view_angle.tolist()):
+        groups.setdefault(round(angle, 9), []).append(index)
+
+    def best(members: list[int]) -> float:
+        return max((values[i] for i in members if feasible[i] and not math.isnan(values[i])), default=-math.inf)
+
+    angle, value, some = by_angle(ANNULUS, values, feasible)
+    assert [round(one, 9) for one in angle.tolist()] == sorted(groups)
+    for at, found, may in zip(angle.tolist(), value.tolist(), some.tolist(), strict=True):
+        members = groups[round(at, 9)]
+        assert may == feasible[members].any()
+        if may:
+            assert found == best(members)
+    places, value, _ = field_of(ANNULUS, values, feasible)
+    assert len(places) == 6 * 48
+    x, y = ANNULUS.position
+    for place, found in zip(places[::17], value[::17], strict=True):
+        assert found == best(np.flatnonzero(np.hypot(x - place[0], y - place[1]) < 1e-9).tolist())
+
+
+def test_views_on_a_circle_are_shown_as_they_are():
+    views, values = Views.on_circle(np.arange(5) * 1.1, 10.0), np.arange(5.0)
+    assert not are_free(views)
+    angle, value, _ = by_angle(views, values, np.ones(5, dtype=bool))
+    assert (angle.tolist(), value.tolist()) == (views.view_angle.tolist(), values.tolist())
+    assert len(field_of(views, values, np.ones(5, dtype=bool))[0]) == 0
+    assert not are_free(Views.of([]))
+
+
+def test_no_more_positions_are_shown_than_a_picture_can_hold():
+    rng = np.random.default_rng(1)
+    views = Views(rng.uniform(0.0, 6.0, 5000), rng.uniform(9.0, 16.0, 5000), np.zeros(5000))
+    assert len(field_of(views, np.zeros(5000), np.ones(5000, dtype=bool))[0]) == 1000
+    assert len(by_angle(views, np.zeros(5000), np.ones(5000, dtype=bool))[0]) <= 120
