@@ -155,7 +155,7 @@ NODE_SETTINGS: dict[str, tuple[type, ...]] = {
 """Settings classes that each node declares as parameters."""
 _OLD_CHECKS = ("misfit_limit", "misfit_views", "centre_offset_limit", "second_surface_limit")
 IGNORED: dict[str, tuple[str, ...]] = {
-    "nbv_planner": tuple(name for name, _, _ in settings_of(PriorSettings)), "surface_mapper": _OLD_CHECKS,
+    "nbv_planner": tuple(one.name for one in dataclasses.fields(PriorSettings)), "surface_mapper": _OLD_CHECKS,
 }
 """By node: parameters that older files hold for it. The prior comes with each surface; the checks have other limits."""
 
