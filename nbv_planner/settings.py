@@ -146,6 +146,13 @@ class Settings:
         return _rebuilt, (vars(type(self)).get("declared", type(self)), values)
 
 
+def unused(settings: Settings) -> set[str]:
+    """Parameters of the installed plug-ins that none of the `settings` names: a record does without them."""
+    named = {getattr(settings, name) for name in settings.plugins}
+    others = (plugin for group in settings.plugins.values() for plugin in group.usable.values())
+    return {parameter for plugin in others if plugin.name not in named for parameter, *_ in plugin.settings()}
+
+
 def _rebuilt(cls: type[T], values: Mapping[str, Any]) -> T:
     return cls(**values)
 
@@ -234,7 +241,7 @@ class Plugins:
         try:
             cls = entry.load()
             wrong = _no_plugin(entry.name, cls) or self.problem(entry.name, cls)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             wrong = f"{type(error).__name__}: {' '.join(str(error).split())}"
         return Plugin(entry.name, package, error=wrong) if wrong else Plugin(entry.name, package, cls)
 
