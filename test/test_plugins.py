@@ -389,7 +389,8 @@ def test_a_planner_with_a_map_of_its_own_hears_the_scans_in_its_node(tmp_path):
     (tmp_path / "site").mkdir()
     words = ("--planner", "mapless", "--set", "max_views=4", "--set", "num_views=12", "--no-figures")
     site = write_various(tmp_path / "site")
-    for name in ("demo", "simulate"):
-        command(site, name, *words, "--out", str(tmp_path / name))
+    for name, more in (("demo", ["--record"]), ("simulate", [])):
+        command(site, name, *words, *more, "--out", str(tmp_path / name))
     assert angles(tmp_path / "demo") == pytest.approx(angles(tmp_path / "simulate"), abs=1e-6)
     assert angles(tmp_path / "demo")[1] == pytest.approx(2 * 2 * np.pi / 12)  # place 1 of those left, after one scan
+    command(site, "replay", str(next(path.parent for path in (tmp_path / "demo").rglob("metadata.yaml"))))
