@@ -31,6 +31,10 @@ class SettingError(NbvPlannerError, ValueError):
     """A setting has the wrong type, is out of range, or is not known."""
 
 
+class PluginError(NbvPlannerError, RuntimeError):
+    """What another package registered as a plug-in has failed, or has returned what is not allowed."""
+
+
 class UnknownNameError(NbvPlannerError, ValueError):
     """A name (of an object, an objective, a planner, ...) is not in its registry."""
 

@@ -2,15 +2,19 @@
 
 One declaration serves the Python API, the command line, the YAML files and the ROS parameter
 descriptors: see :func:`setting` for a field, :func:`check_settings` for its checks, and
-:func:`from_mapping` for building an instance from untyped input.
+:func:`from_mapping` for building an instance from untyped input. Installed packages add choices and the settings of
+these: see :class:`Plugins`.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, TypeVar
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import cache, cached_property
+from importlib import metadata
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -75,8 +79,8 @@ def setting(
 
 
 def settings_of(cls: type) -> Iterator[tuple[str, Any, Setting]]:
-    """Yield `(name, default, Setting)` for every field of `cls` that :func:`setting` declares."""
-    for field in dataclasses.fields(cls):
+    """Yield `(name, default, Setting)` for every field of `cls` that :func:`setting` or a plug-in of it declares."""
+    for field in dataclasses.fields(extended(cls)):
         if _KEY in field.metadata:
             yield field.name, field.default, field.metadata[_KEY]
 
@@ -123,8 +127,174 @@ def check_settings(instance: Any) -> None:
 class Settings:
     """Base of frozen dataclasses whose fields are all checked, see :func:`check_settings`, and nothing else is."""
 
+    plugins: ClassVar[Mapping[str, Plugins]] = {}
+    """By field: the plug-ins that it may name; each instance has their settings, too, see :func:`extended`."""
+
+    def __new__(cls, *_: Any, **__: Any) -> Any:
+        """Make an instance of the :func:`extended` class."""
+        return super().__new__(extended(cls))  # type: ignore[arg-type]
+
     def __post_init__(self) -> None:
         check_settings(self)
+        for name, group in self.plugins.items():
+            if getattr(self, name) in group.names:
+                group.named(getattr(self, name))
+
+    def __reduce__(self) -> Any:
+        """Pickle by the name of the declared class: that with the plug-ins has none of its own."""
+        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}  # type: ignore[arg-type]
+        return _rebuilt, (vars(type(self)).get("declared", type(self)), values)
+
+
+def unused(settings: Settings) -> set[str]:
+    """Parameters of the installed plug-ins that none of the `settings` names: a record does without them."""
+    named = {getattr(settings, name) for name in settings.plugins}
+    others = (plugin for group in settings.plugins.values() for plugin in group.usable.values())
+    return {parameter for plugin in others if plugin.name not in named for parameter, *_ in plugin.settings()}
+
+
+def _rebuilt(cls: type[T], values: Mapping[str, Any]) -> T:
+    return cls(**values)
+
+
+@dataclasses.dataclass(frozen=True)
+class Plugin:
+    """What an installed package registers under a name: a class, or the reason why it cannot be used."""
+
+    name: str
+    package: str
+    cls: Any = None
+    error: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name} of package {self.package}: {self.error}" if self.error else self.name
+
+    def settings(self) -> Iterator[tuple[str, str, Any, Setting]]:
+        """Yield `(parameter, field, default, Setting)` of each; a parameter has the plug-in's name as its prefix."""
+        for name, default, meta in settings_of(self.cls) if issubclass(self.cls, Settings) else ():
+            yield f"{self.name}_{name}", name, default, meta
+
+    def build(self, settings: object = None) -> Any:
+        """Build it with the values of its parameters among the `settings`, or with its defaults."""
+        values = {name: getattr(settings, parameter, default) for parameter, name, default, _ in self.settings()}
+        return self.cls(**values)
+
+
+@dataclasses.dataclass(eq=False)
+class Plugins:
+    """What installed packages register in a group of entry points; read once, and each loaded when it is needed.
+
+    An entry point is a class that is built without arguments, or a :class:`Settings` dataclass, whose settings become
+    parameters. A plug-in that cannot be used is kept with the reason, and everything else works.
+    """
+
+    kind: str  #: what each is, in messages; with an `s` the name of the group, `nbv_planner.planners`.
+    taken: Collection[str]  #: names that are not free.
+    problem: Callable[[str, Any], str]  #: what keeps a class from being one by this name; empty if nothing does.
+
+    @cached_property
+    def _entries(self) -> tuple[metadata.EntryPoint, ...]:
+        found = metadata.entry_points(group=f"nbv_planner.{self.kind}s")
+        return tuple(sorted(found, key=lambda entry: (entry.name, entry.value)))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names that may be asked for, without loading anything."""
+        return tuple(dict.fromkeys(entry.name for entry in self._entries if entry.name not in self.taken))
+
+    @cached_property
+    def all(self) -> tuple[Plugin, ...]:
+        """Every plug-in, loaded, also the broken ones."""
+        number = Counter(entry.name for entry in self._entries)
+        return tuple(self._loaded(entry, number[entry.name]) for entry in self._entries)
+
+    @property
+    def usable(self) -> dict[str, Plugin]:
+        """Those that are not broken, by name."""
+        return {plugin.name: plugin for plugin in self.all if not plugin.error}
+
+    @property
+    def broken(self) -> list[str]:
+        """What is wrong with each of the others, in one line."""
+        return [f"{self.kind} {plugin}" for plugin in self.all if plugin.error]
+
+    def named(self, name: str) -> Plugin:
+        """The plug-in of this name.
+
+        Raises:
+            UnknownNameError: there is none.
+            SettingError: it is broken; names the package and what is wrong.
+        """
+        found = next((plugin for plugin in self.all if plugin.name == name), None)
+        if found is None or name in self.taken:
+            raise UnknownNameError(self.kind, name, [*self.taken, *self.names])
+        if found.error:
+            raise SettingError(f"{self.kind} {found}")
+        return found
+
+    def _loaded(self, entry: metadata.EntryPoint, number: int) -> Plugin:
+        package = entry.dist.metadata["Name"] if entry.dist else entry.value
+        if entry.name in self.taken:
+            return Plugin(entry.name, package, error=f"the name belongs to nbv_planner; give the {self.kind} another")
+        if number > 1:
+            return Plugin(entry.name, package, error=f"{number} plug-ins have this name; only one may be installed")
+        try:
+            cls = entry.load()
+            wrong = _no_plugin(entry.name, cls) or self.problem(entry.name, cls)
+        except (Exception, SystemExit) as error:
+            wrong = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        return Plugin(entry.name, package, error=wrong) if wrong else Plugin(entry.name, package, cls)
+
+
+def _no_plugin(name: str, cls: Any) -> str:
+    """What keeps an object from being a plug-in of any kind, empty if nothing does."""
+    if not name.isidentifier():
+        return "the name must consist of letters, digits and underscores"
+    if not isinstance(cls, type):
+        return f"must be a class, not {type(cls).__name__}"
+    if dataclasses.is_dataclass(cls) and not issubclass(cls, Settings):
+        return "a plug-in with fields must be a subclass of nbv_planner.settings.Settings"
+    fields = dataclasses.fields(cls) if dataclasses.is_dataclass(cls) else ()
+    if plain := [one.name for one in fields if _KEY not in one.metadata]:
+        return f"its fields must be declared by nbv_planner.settings.setting: {', '.join(plain)}"
+    if double := sorted({f"{name}_{one.name}" for one in fields} & _declared_names(Settings)):
+        return f"{', '.join(double)}: nbv_planner has a parameter of this name; rename the plug-in or its field"
+    cls()
+    return ""
+
+
+def _declared_names(base: type) -> set[str]:
+    """Names of the settings that the loaded classes of this package declare."""
+    found = set[str]()
+    cls: type
+    for cls in base.__subclasses__():
+        found |= _declared_names(cls)
+        if cls.__module__.startswith("nbv_planner.") and dataclasses.is_dataclass(cls) and "declared" not in vars(cls):
+            found |= {one.name for one in dataclasses.fields(cls)}
+    return found
+
+
+@cache
+def extended(cls: type) -> type:
+    """The settings class with the plug-ins among the choices of its fields, and their settings as further fields.
+
+    Those of a broken plug-in are left out. Without plug-ins it is `cls` itself.
+    """
+    groups: Mapping[str, Plugins] = getattr(cls, "plugins", {})
+    if "declared" in vars(cls) or not any(group.names for group in groups.values()):
+        return cls
+    fields: list[tuple[str, type, Any]] = []
+    for one in dataclasses.fields(cls):
+        if one.name in groups and groups[one.name].names:
+            meta = one.metadata[_KEY]
+            wider = dataclasses.replace(meta, choices=(*meta.choices, *groups[one.name].names))
+            fields.append((one.name, str, dataclasses.field(default=one.default, metadata={_KEY: wider})))
+    for plugin in (plugin for group in dict.fromkeys(groups.values()) for plugin in group.usable.values()):
+        for parameter, _, default, meta in plugin.settings():
+            if parameter not in (name for name, _, _ in fields):
+                fields.append((parameter, type(default), dataclasses.field(default=default, metadata={_KEY: meta})))
+    about = {"declared": cls, "__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__}
+    return dataclasses.make_dataclass(cls.__name__, fields, bases=(cls,), frozen=True, namespace=about)
 
 
 def from_mapping(cls: type[T], values: Mapping[str, Any]) -> T:

@@ -95,6 +95,7 @@ class Lane:
         taken = self._matcher.take()
         self._batch += taken
         # Where every scan counts, the recorded surfaces say up to which one they were mapped together.
+        self.planner.heard += tuple((match.scan, match.pose) for match in taken)
         if not taken or (self._ends and taken[-1].stamp < self._ends[0]):
             return None
         self._mapper.add(self._batch, self._newest_view)
@@ -108,6 +109,7 @@ class Lane:
         self._matcher.reset()
         self._mapper.reset()
         self._batch.clear()
+        self.planner.heard = ()
         self._newest_view = -1
         self._updated(stamp)
 

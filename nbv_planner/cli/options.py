@@ -29,10 +29,10 @@ from nbv_planner.episode.parameters import (
 from nbv_planner.episode.records import RECORD_FILE, ResultsFolder, fresh_folder
 from nbv_planner.episode.run_info import parameters_from_file
 from nbv_planner.errors import RosUnavailableError, UnknownNameError, remedy
-from nbv_planner.planning.objectives import EXPECTED, OBJECTIVE_INFO
-from nbv_planner.planning.planners import PLANNERS
+from nbv_planner.planning.objectives import EXPECTED, OBJECTIVE_INFO, OBJECTIVE_PLUGINS
+from nbv_planner.planning.planners import planner_names
 from nbv_planner.planning.planners.planner import ON_SHAPES, PLANNER_CHOICE
-from nbv_planner.world.objects import OBJECT_FORMS
+from nbv_planner.world.objects import OBJECT_FORMS, OBJECT_PLUGINS
 from nbv_planner.world.scale import derived_words
 
 _MEGABYTE = 1e6
@@ -119,12 +119,12 @@ def add_namespace(parser: argparse.ArgumentParser) -> None:
 
 def add_planner(parser: argparse.ArgumentParser, default: str = "") -> None:
     """Add the options of the planner."""
-    objectives, planners = ", ".join(OBJECTIVE_INFO), ", ".join(PLANNERS)
-    parser.add_argument("--objective", type=one_of("objective", OBJECTIVE_INFO), metavar="ID",
-                        help=f"objective of the planner, alone that of greedy: {objectives}")
-    parser.add_argument("--planner", type=one_of("planner", PLANNERS), metavar="NAME",
-                        help=f"planner: {planners}{default}")
-    parser.add_argument("--phase-one-objective", type=one_of("objective", OBJECTIVE_INFO), metavar="ID",
+    planners, objectives = planner_names(), (*OBJECTIVE_INFO, *OBJECTIVE_PLUGINS.names)
+    parser.add_argument("--objective", type=one_of("objective", objectives), metavar="ID",
+                        help=f"objective of the planner, alone that of greedy: {', '.join(objectives)}")
+    parser.add_argument("--planner", type=one_of("planner", planners), metavar="NAME",
+                        help=f"planner: {', '.join(planners)}{default}")
+    parser.add_argument("--phase-one-objective", type=one_of("objective", objectives), metavar="ID",
                         help="objective of the first phase of two_phase")
 
 
@@ -142,7 +142,7 @@ def add_set(parser: argparse.ArgumentParser) -> None:
 
 def add_episode_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that `demo` and `simulate` share."""
-    forms = "; ".join(OBJECT_FORMS).replace("%", "%%")
+    forms = "; ".join([*OBJECT_FORMS, *OBJECT_PLUGINS.names]).replace("%", "%%")
     parser.add_argument("--object", help=f"true object: {forms} (default: polygon:star)")
     add_planner(parser, " (default: rollout)")
     parser.add_argument("--seed", type=int, help="seed of the sensor noise (default: 0)")

@@ -1,14 +1,16 @@
-"""List the objectives and their properties, or the parameters of the nodes as Markdown tables."""
+"""List the objectives and their properties, the planners, or the parameters of the nodes as Markdown tables."""
 
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import Any
 
 from nbv_planner.cli.options import one_of
 from nbv_planner.episode.parameters import BESIDE, NODE_SETTINGS
-from nbv_planner.planning.objectives import OBJECTIVE_INFO, REQUIREMENTS
-from nbv_planner.settings import Setting, settings_of
+from nbv_planner.planning.objectives import OBJECTIVE_PLUGINS, REQUIREMENTS, known_objectives
+from nbv_planner.planning.planners import PLANNER_PLUGINS, PLANNERS
+from nbv_planner.settings import Plugins, Setting, settings_of
 from nbv_planner.world.scale import proportion
 
 
@@ -18,8 +20,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the list."""
+    """Print the list, and a warning for each plug-in that cannot be used."""
     print(LISTS[arguments.list]())
+    for broken in _PLUGINS[arguments.list].broken if arguments.list in _PLUGINS else ():
+        print(f"warning: {broken}", file=sys.stderr)
     return 0
 
 
@@ -29,11 +33,17 @@ def objective_table() -> str:
         "requirements: " + ", ".join(f"R{i} {name}" for i, name in enumerate(REQUIREMENTS, start=1)),
         f"{'id':5}{'name':32}{'R1..R6':8}{'needs the object':18}regret",
     ]
-    for info in OBJECTIVE_INFO.values():
+    for info in known_objectives().values():
         needs = "yes" if info.needs_truth else "no"
         caveat = f"; {info.caveat}" if info.caveat else ""
         lines.append(f"{info.id:5}{info.name:32}{info.requirements:8}{needs:18}{info.proof}{caveat}")
     return "\n".join(lines)
+
+
+def planner_table() -> str:
+    """A line for each planner: the package it comes from."""
+    packages = {**dict.fromkeys(PLANNERS, "nbv_planner"), **{n: p.package for n, p in PLANNER_PLUGINS.usable.items()}}
+    return "\n".join([f"{'planner':20}package", *(f"{name:20}{package}" for name, package in packages.items())])
 
 
 _WHEN = {"turntable": "where a table turns the object", "scan_maker": "where the sensor sends no LaserScan"}
@@ -48,8 +58,9 @@ def parameter_tables() -> str:
     return "\n\n".join(parts)
 
 
-LISTS = {"objectives": objective_table, "parameters": parameter_tables}
+LISTS = {"objectives": objective_table, "planners": planner_table, "parameters": parameter_tables}
 """The lists."""
+_PLUGINS: dict[str, Plugins] = {"objectives": OBJECTIVE_PLUGINS, "planners": PLANNER_PLUGINS}
 
 
 def _table(title: str, classes: list[type]) -> str:

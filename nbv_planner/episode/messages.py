@@ -277,7 +277,7 @@ def prior_from_msg(msg: Any) -> PriorSettings | None:
     """
     if not _has(msg, PRIOR_LAYOUT):
         return None
-    numbers = _table(msg, PRIOR_LAYOUT)["prior"][: len(PriorSettings().numbers)].tolist()
+    numbers = _table(msg, PRIOR_LAYOUT)["prior"].tolist()
     try:
         return PriorSettings.from_numbers(numbers)
     except ValueError as error:  # also fewer points than a prior has numbers

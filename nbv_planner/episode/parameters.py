@@ -26,7 +26,7 @@ from nbv_planner.planning.shapes.completeness import CoverageTarget
 from nbv_planner.planning.shapes.sampler import PriorSettings
 from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.planning.view_space import ViewSpaceSettings
-from nbv_planner.settings import Settings, check_settings, from_mapping, setting, settings_of
+from nbv_planner.settings import Settings, check_settings, from_mapping, setting, settings_of, unused
 from nbv_planner.world.ground.grid_ground import known_obstacles
 from nbv_planner.world.ground.zones import GroundSettings
 from nbv_planner.world.pose import PoseSettings, TurntableSettings
@@ -155,7 +155,7 @@ NODE_SETTINGS: dict[str, tuple[type, ...]] = {
 """Settings classes that each node declares as parameters."""
 _OLD_CHECKS = ("misfit_limit", "misfit_views", "centre_offset_limit", "second_surface_limit")
 IGNORED: dict[str, tuple[str, ...]] = {
-    "nbv_planner": tuple(name for name, _, _ in settings_of(PriorSettings)), "surface_mapper": _OLD_CHECKS,
+    "nbv_planner": tuple(one.name for one in dataclasses.fields(PriorSettings)), "surface_mapper": _OLD_CHECKS,
 }
 """By node: parameters that older files hold for it. The prior comes with each surface; the checks have other limits."""
 
@@ -248,8 +248,13 @@ class EpisodeConfig:
         return ScanMapping(model, self.scene, self.measurement, checks, obstacles)
 
     def as_dict(self) -> dict[str, Any]:
-        """Nested dictionary of plain values."""
-        return dataclasses.asdict(self)
+        """Nested dictionary of plain values, the same whatever plug-ins are installed besides those in use."""
+        idle = unused(self.planner) | unused(self.kernel)
+        groups = dataclasses.asdict(self)
+        return {
+            name: {key: value for key, value in group.items() if key not in idle} if name in GROUPS else group
+            for name, group in groups.items()
+        }
 
 
 GROUPS: dict[str, Any] = {

@@ -96,6 +96,8 @@ class Simulation:
         )
         self._prior = Prior(config.kernel.build(), config.mapper.prior_mean)
         self.planner = planner_named(settings, scene, views, self._truth, self._prior)
+        if thesis and self.planner.takes_scans:
+            raise SettingError(f"planner {settings.planner}: takes scans itself, and the thesis protocol has none")
         #: what was found of an unknown scene; None where it is known.
         self.found: FoundScene | None = None
         self.approaches = list[CameraPose]()  #: poses in the object frame at which scans had not hit anything yet.
@@ -154,6 +156,7 @@ class Simulation:
                 return ended
             milliseconds = 1e3 * (time.process_time() - started)
             match = self.look(self._goal(decision.view))
+            self.planner.heard += ((match.scan, match.pose),)
             mapped = self._mapping.add([match], match.view - 1)
             if self._refer(match.pose):
                 if len(self.approaches) >= MOST_APPROACHES:

@@ -292,7 +292,7 @@ class EpisodeMemory:
         """Replace planner and monitor; what is known about rounds is kept, and about views unless there are others."""
         planner.views.ground = planner.views.ground or self.planner.views.ground
         planner.views = planner.views if new_views else self.planner.views
-        planner.account = self.planner.account
+        planner.account, planner.heard = self.planner.account, self.planner.heard
         monitor.history, monitor.estimate = self.monitor.history, self.monitor.estimate
         self.planner, self.monitor = planner, monitor
 

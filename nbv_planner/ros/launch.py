@@ -29,8 +29,8 @@ from nbv_planner.episode.messages import RECORDED_TOPICS, full_name
 from nbv_planner.episode.parameter_files import Parameters, lay_over, load_parameters, shared_file, values_for
 from nbv_planner.episode.parameters import STATE_FILES
 from nbv_planner.errors import ConfigFileError
-from nbv_planner.planning.objectives import EXPECTED, OBJECTIVES, TRUTH_OBJECTIVES
-from nbv_planner.planning.planners import PLANNERS, PlannerSettings
+from nbv_planner.planning.objectives import EXPECTED, OBJECTIVE_PLUGINS, OBJECTIVES, TRUTH_OBJECTIVES
+from nbv_planner.planning.planners import PlannerSettings, planner_names
 from nbv_planner.planning.planners.planner import PLANNER_CHOICE, named_choice
 from nbv_planner.planning.session import SessionSettings
 from nbv_planner.planning.view_space import VIEW_SPACES
@@ -157,10 +157,11 @@ ARGUMENTS = {
     "use_sim_time": ("false", "Take the time from /clock (true, false)."),
     "log_level": ("info", "Least severity that is logged (debug, info, warn, error, fatal)."),
     "objective": (
-        "", f"Objective: {', '.join([*OBJECTIVES, EXPECTED])} ({', '.join(TRUTH_OBJECTIVES)} know the object: "
-        f"nbv-planner simulate only); of greedy where that planner has none{_FROM_FILE}."
+        "", f"Objective: {', '.join([*OBJECTIVES, EXPECTED, *OBJECTIVE_PLUGINS.names])} "
+        f"({', '.join(TRUTH_OBJECTIVES)} know the object: nbv-planner simulate only); of greedy where that planner has "
+        f"none{_FROM_FILE}."
     ),
-    "planner": ("", f"Planner: {', '.join(PLANNERS)}{_FROM_FILE}."),
+    "planner": ("", f"Planner: {', '.join(planner_names())}{_FROM_FILE}."),
     "view_space": ("", f"Where the camera may stand: {', '.join(VIEW_SPACES)} (around the object, at distances from "
                    f"annulus_min to annulus_max, looking past its centre too; the poses of view_file){_FROM_FILE}."),
     "radius_max": ("", f"Greatest radius of the object, m{_FROM_FILE}; lengths that are not there follow from it."),

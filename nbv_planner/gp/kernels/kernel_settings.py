@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import TWO_PI
@@ -19,12 +20,20 @@ from nbv_planner.gp.kernels.line_kernels import (
     smoothness_value,
 )
 from nbv_planner.gp.kernels.periodic_matern import PeriodicMatern
-from nbv_planner.settings import Settings, setting
+from nbv_planner.settings import Plugins, Settings, setting
 
 KERNELS = ("matern", "rbf")
 """Kernels by name; a surface message carries the index, so new ones come last, as do new periodisations."""
 PERIODISATIONS = ("sum", "warp", "approximate", "truncate", "none")
 """Ways to make a kernel periodic, by name."""
+
+
+def _no_kernel(_: str, cls: Any) -> str:
+    return "" if callable(cls()) and hasattr(cls, "variance") else "must have __call__(difference) and variance"
+
+
+KERNEL_PLUGINS = Plugins("kernel", KERNELS, _no_kernel)
+"""Kernels of other packages: functions of the difference of two polar angles, periodic as they are."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +44,7 @@ class KernelSettings(Settings):
         SettingError: a value is out of range, or the periodisation does not exist for the kernel.
     """
 
+    plugins: ClassVar = {"kernel": KERNEL_PLUGINS}
     kernel: str = setting("matern", "Kernel of the surface prior.", choices=KERNELS)
     smoothness: str = setting(
         "3/2", "Smoothness ν of matern: a fraction or a decimal number in (0, 50]; sum takes 1/2, 3/2, 5/2, 7/2, ..."
@@ -61,6 +71,9 @@ class KernelSettings(Settings):
         Raises:
             SettingError: the periodisation does not exist for the kernel.
         """
+        if self.kernel not in KERNELS:
+            own: Kernel = KERNEL_PLUGINS.named(self.kernel).build(self)
+            return own
         if self.periodisation == "sum":
             return self._summed()
         builders: dict[str, Callable[[Kernel], Kernel]] = {

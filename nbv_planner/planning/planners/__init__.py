@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from nbv_planner.planning.objectives import OBJECTIVE_INFO, ExpectedMarginalCoverage, TrueSurface, objective_named
+from nbv_planner.planning.objectives import ExpectedMarginalCoverage, TrueSurface, known_objectives, objective_named
 from nbv_planner.planning.planners.hybrid import HybridPlanner
-from nbv_planner.planning.planners.planner import PLANNERS, Decision, Planner, PlannerSettings
+from nbv_planner.planning.planners.planner import PLANNER_PLUGINS, PLANNERS, Decision, Planner, PlannerSettings
+from nbv_planner.planning.planners.plugged import Memory, PluggedPlanner
 from nbv_planner.planning.planners.rollout import HorizonPlanner, RolloutPlanner
 from nbv_planner.planning.planners.simple import GreedyPlanner, RandomPlanner, TwoPhasePlanner, UniformPlanner
 from nbv_planner.planning.planners.tour import TourPlanner
@@ -37,21 +38,29 @@ def planner_named(
     expected = ExpectedMarginalCoverage(sampler, CoverageTarget.of(settings))
     if settings.planner in _ON_SHAPES:
         return _ON_SHAPES[settings.planner](expected, scene, views, settings)
-    objective = objective_named(settings.objective, truth, expected=expected)
+    objective = objective_named(settings.objective, truth, expected=expected, settings=settings)
     if settings.planner == "two_phase":
         phase_one = objective_named(
-            settings.phase_one_objective, truth, setting="phase_one_objective", expected=expected
+            settings.phase_one_objective, truth, setting="phase_one_objective", expected=expected, settings=settings
         )
         return TwoPhasePlanner(phase_one, objective, scene, views, settings)
-    return _ONE_PHASE[settings.planner](objective, scene, views, settings)
+    return _ONE_PHASE.get(settings.planner, PluggedPlanner)(objective, scene, views, settings)
 
 
 def proof_of(settings: PlannerSettings) -> str:
     """What is known about the regret of a planner (thesis ch. 6)."""
     if settings.planner == "greedy":
-        return OBJECTIVE_INFO[settings.objective].proof
+        return known_objectives()[settings.objective].proof
     proved = settings.planner == "two_phase" and settings.label == "CS-U"
     return "sublinear regret proved" if proved else "not attempted"
 
 
-__all__ = ["PLANNERS", "Decision", "Planner", "PlannerSettings", "Prior", "planner_named", "proof_of"]
+def planner_names() -> tuple[str, ...]:
+    """Names of the planners, also those of other packages."""
+    return (*PLANNERS, *PLANNER_PLUGINS.names)
+
+
+__all__ = [
+    "PLANNERS", "PLANNER_PLUGINS", "Decision", "Memory", "Planner", "PlannerSettings", "Prior", "planner_named",
+    "planner_names", "proof_of",
+]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import inspect
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -17,14 +18,15 @@ from nbv_planner.geometry import BoolArray, FloatArray
 from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.mapping.checks import Check, Level
 from nbv_planner.planning.motion import TimeSettings
-from nbv_planner.planning.objectives import EXPECTED, OBJECTIVE_INFO, Objective, values_of
+from nbv_planner.planning.objectives import EXPECTED, OBJECTIVE_INFO, OBJECTIVE_PLUGINS, Objective, values_of
 from nbv_planner.planning.objectives.area import Uncertainty
 from nbv_planner.planning.objectives.expected_coverage import ExpectedMarginalCoverage, after_views
 from nbv_planner.planning.planners.account import Account
 from nbv_planner.planning.shapes.sampler import ShapeSettings
 from nbv_planner.planning.view_space import ExclusionArray, ViewSpace
-from nbv_planner.settings import setting
-from nbv_planner.world.pose import View, Views
+from nbv_planner.settings import Plugins, setting
+from nbv_planner.world.pose import CameraPose, View, Views
+from nbv_planner.world.scan import Scan
 from nbv_planner.world.scene import Scene
 
 PLANNERS = ("greedy", "two_phase", "rollout", "tour", "hybrid", "horizon", "uniform", "random")
@@ -35,12 +37,29 @@ BLIND = ("uniform", "random")
 """Those that take no account of an objective."""
 PLANNER_CHOICE = ("planner", "objective", "phase_one_objective")
 """Parameters that choose a planner together."""
+CONTRACTS = (("belief", "views", "memory"), ("scans", "poses", "views"))
+"""Parameters of `decide` of a planner of another package, see :mod:`nbv_planner.planning.planners.plugged`."""
+
+
+def _no_planner(name: str, cls: Any) -> str:
+    if name in OBJECTIVE_PLUGINS.names:
+        return "an objective has this name, too"
+    given = tuple(inspect.signature(cls().decide).parameters) if hasattr(cls, "decide") else ()
+    contracts = " or ".join(f"decide({', '.join(contract)})" for contract in CONTRACTS)
+    return "" if given in CONTRACTS else f"must have a method {contracts}"
+
+
+PLANNER_PLUGINS = Plugins("planner", (*PLANNERS, *OBJECTIVE_INFO), _no_planner)
+"""Planners of other packages. In tables a planner may bear the name of its objective, so those are not free."""
 
 
 @dataclass(frozen=True)
 class PlannerSettings(TimeSettings, ShapeSettings):
     """Which planner, which objective, and further criteria."""
 
+    plugins: ClassVar = {
+        "planner": PLANNER_PLUGINS, "objective": OBJECTIVE_PLUGINS, "phase_one_objective": OBJECTIVE_PLUGINS
+    }
     planner: str = setting("rollout", "Planner.", choices=PLANNERS)
     objective: str = setting(
         "IOA", "Objective that ranks the candidate views; in two_phase that of phase 2. rollout takes EMC.",
@@ -223,6 +242,8 @@ class Planner(ABC):
         self.views = views  #: candidate views.
         #: regret ledger of earlier rounds, None if its decisions do not depend on them.
         self.account: Account | None = None
+        self.takes_scans = False  #: whether it has a map of its own and depends on what it has `heard`.
+        self.heard: tuple[tuple[Scan, CameraPose], ...] = ()  #: scans that counted, and the poses they were taken at.
 
     @property
     def circle(self) -> float:

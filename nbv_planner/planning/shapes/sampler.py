@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,6 +13,7 @@ import numpy as np
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import FloatArray, wrap_angle
 from nbv_planner.gp.kernels import (
+    KERNEL_PLUGINS,
     KERNELS,
     PERIODISATIONS,
     Kernel,
@@ -138,29 +140,41 @@ class PriorSettings(KernelSettings):
 
     @property
     def numbers(self) -> tuple[float, ...]:
-        """Layout version, prior_mean, kernel_std, length_scale, ν, codes of kernel and periodisation, kappa, cut_*."""
+        """Layout version, prior_mean, kernel_std, length_scale, ν, codes of kernel and periodisation, kappa, cut_*.
+
+        Then the settings of the kernel itself, if it is that of another package.
+        """
+        own = KERNEL_PLUGINS.named(self.kernel).settings() if self.kernel not in KERNELS else ()
         return (
             _PRIOR_VERSION, self.prior_mean, self.kernel_std, self.length_scale, smoothness_value(self.smoothness),
-            float(KERNELS.index(self.kernel)), float(PERIODISATIONS.index(self.periodisation)), float(self.kappa),
-            self.cut_start, self.cut_end,
+            _kernel_code(self.kernel), float(PERIODISATIONS.index(self.periodisation)), float(self.kappa),
+            self.cut_start, self.cut_end, *(float(getattr(self, parameter)) for parameter, *_ in own),
         )
 
     @classmethod
     def from_numbers(cls, numbers: Sequence[float]) -> PriorSettings:
-        """The settings whose :attr:`numbers` these are; ν is written as a fraction where it is half an odd integer.
+        """The settings whose :attr:`numbers` come first; ν is written as a fraction where it is half an odd integer.
 
         Raises:
             SettingError: they are no prior, or of another layout.
         """
-        version, mean, std, length, nu, kernel, periodisation, kappa, cut_start, cut_end = numbers
+        version, mean, std, length, nu, kernel, periodisation, kappa, cut_start, cut_end, *own = numbers
         if version != _PRIOR_VERSION:
             raise SettingError(f"the prior has layout {version:g}, this package reads {_PRIOR_VERSION:g}")
-        if kernel not in range(len(KERNELS)) or periodisation not in range(len(PERIODISATIONS)) or kappa % 1.0 != 0.0:
+        names = {_kernel_code(name): name for name in (*KERNELS, *KERNEL_PLUGINS.names)}
+        if kernel not in names or periodisation not in range(len(PERIODISATIONS)) or kappa % 1.0 != 0.0:
             raise SettingError(f"no prior has kernel {kernel:g}, periodisation {periodisation:g} and kappa {kappa:g}")
+        plugin = KERNEL_PLUGINS.named(names[kernel]) if names[kernel] not in KERNELS else None
+        kinds = {name: type(default) for name, _, default, _ in plugin.settings()} if plugin else {}
         return cls(
-            KERNELS[int(kernel)], smoothness_text(nu), length, std, PERIODISATIONS[int(periodisation)], int(kappa),
-            cut_start, cut_end, mean,
+            names[kernel], smoothness_text(nu), length, std, PERIODISATIONS[int(periodisation)], int(kappa),
+            cut_start, cut_end, mean, **{name: kind(own[place]) for place, (name, kind) in enumerate(kinds.items())},
         )
+
+
+def _kernel_code(name: str) -> float:
+    """Place of a kernel among :data:`KERNELS`; above these, a number that the name of any other one gives."""
+    return float(KERNELS.index(name) if name in KERNELS else 2**32 + zlib.crc32(name.encode()))
 
 
 @dataclass(frozen=True, eq=False)

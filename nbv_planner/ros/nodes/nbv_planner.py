@@ -14,7 +14,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PoseArray, PoseStamped, PoseWithCovarianceStamped
 from rclpy.parameter import Parameter
 from rclpy.task import Future
-from sensor_msgs.msg import PointCloud2
+from sensor_msgs.msg import LaserScan, PointCloud2
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool, Trigger
 
@@ -25,13 +25,14 @@ from nbv_planner.episode.messages import (
     plane_pose_outside,
     pose_from_msg,
     prior_from_msg,
+    scan_from_msg,
     sensor_from_msg,
     to_nanoseconds,
 )
 from nbv_planner.episode.parameters import NODE_SETTINGS, NbvPlannerParameters, StateFile
 from nbv_planner.episode.preflight import Verdict, age_row, pose_rows
 from nbv_planner.errors import InputRejectedError, SettingError, StateFileError
-from nbv_planner.mapping.matching import ArrivalSettings
+from nbv_planner.mapping.matching import ArrivalSettings, MatchingSettings, ScanMatcher
 from nbv_planner.mapping.saved import SavedState
 from nbv_planner.planning.episode_memory import Goal, GoalReminder, SurfaceOrigin, Target, found_from_state
 from nbv_planner.planning.planners import Planner, PlannerSettings, planner_named
@@ -105,6 +106,7 @@ class NbvPlannerNode(BaseNode):
         arrival = read_settings(self, ArrivalSettings)
         self._prior, self._views = PriorSettings(), read_settings(self, ViewSpaceSettings)
         self.session = PlanningSession(*self._deciders(), arrival, read_settings(self, SessionSettings))
+        self._matcher = ScanMatcher(MatchingSettings(), arrival, self._transforms)  # for a planner that takes scans
         if self.session.indistinct:
             self.get_logger().warning(self.session.indistinct)
         self._deciding = False
@@ -264,6 +266,8 @@ class NbvPlannerNode(BaseNode):
             base = f" and {self.poses.base_frame}" if self.poses.base_frame else ""
             frames = f"{self.parameters.camera_frame} to {self.parameters.object_frame}{base}"
             self.inputs.add("camera_pose", f"transforms from {frames}")
+        if self.session.planner.takes_scans:
+            self.listen(LaserScan, "scan", self.on_scan, qos.sensor_data())
         self.inputs.watch_publishers("surface", "mapper")
         self._expect_inputs()
 
@@ -297,6 +301,16 @@ class NbvPlannerNode(BaseNode):
             self.drop("view.lost", f"{lost} views that had counted are not in the surface any more", lost)
         self.advance()
 
+    def on_scan(self, msg: LaserScan) -> None:
+        """Receive a scan for a planner with a map of its own; those that count are the ones that a mapper takes."""
+        check_frame(msg.header, self.parameters.camera_frame or self._matcher.first_frame)
+        self._matcher.add_scan(to_nanoseconds(msg.header.stamp), scan_from_msg(msg), msg.header.frame_id)
+        self._hear()
+
+    def _hear(self) -> None:
+        self._matcher.match()
+        self.session.planner.heard += tuple((match.scan, match.pose) for match in self._matcher.take())
+
     def on_pose(self, msg: PoseStamped | PoseWithCovarianceStamped) -> None:
         """Receive a camera pose."""
         check_frame(msg.header, self.parameters.object_frame)
@@ -308,6 +322,9 @@ class NbvPlannerNode(BaseNode):
         """Receive a pose of the camera, made at `stamp` (nanoseconds)."""
         here = pose.relative_to(*centre_of(self.session.found))
         self.session.inputs.pose, self.session.inputs.pose_stamp = here, stamp
+        if self.session.planner.takes_scans:
+            self._matcher.add_pose(stamp, pose)
+            self._hear()
         if not self.session.visited and self.session.goal is None:
             self._heard.append((time.monotonic(), (self.now_ns() - stamp) * 1e-9, pose))
 
@@ -424,6 +441,9 @@ class NbvPlannerNode(BaseNode):
         """Publish the goal, if any, followed by the reasons for the view."""
         if target is None:
             return
+        if self.session.planner.takes_scans:
+            self._matcher.set_goal(target.stamp, target.pose)
+            self._hear()
         self._goal.publish(self._goal_message(target))
         if self._robot is not None:
             pose = self._goal_message(target)
@@ -530,6 +550,8 @@ class NbvPlannerNode(BaseNode):
     def on_reset(self) -> str:
         """Begin a new episode; the surface mapper keeps its measurements until it is reset itself."""
         self.session.reset()
+        self._matcher.reset()
+        self.session.planner.heard = ()
         self._use_prior()
         self._cancel_goal()
         self.advance()

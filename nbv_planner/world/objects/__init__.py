@@ -6,6 +6,7 @@ from nbv_planner.world.objects.surface_points import SurfacePoints, bisected_sur
 from nbv_planner.world.objects.text import (
     NAMED_POLYGONS,
     OBJECT_FORMS,
+    OBJECT_PLUGINS,
     OBJECT_SETS,
     THESIS_OBJECTS,
     parse_object,
@@ -14,6 +15,7 @@ from nbv_planner.world.objects.text import (
 from nbv_planner.world.objects.true_shapes import Ellipse, Flower, PolarObject, Polygon, Spline, Square
 
 __all__ = [
-    "NAMED_POLYGONS", "OBJECT_FORMS", "OBJECT_SETS", "THESIS_OBJECTS", "Ellipse", "Flower", "PolarObject", "Polygon",
-    "Spline", "Square", "SurfacePoints", "bisected_surface_points", "parse_object", "sets_within", "surface_points",
+    "NAMED_POLYGONS", "OBJECT_FORMS", "OBJECT_PLUGINS", "OBJECT_SETS", "THESIS_OBJECTS", "Ellipse", "Flower",
+    "PolarObject", "Polygon", "Spline", "Square", "SurfacePoints", "bisected_surface_points", "parse_object",
+    "sets_within", "surface_points",
 ]

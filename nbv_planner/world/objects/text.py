@@ -10,9 +10,10 @@ from typing import Any
 
 from nbv_planner.errors import SettingError, UnknownNameError
 from nbv_planner.gp.kernels import PeriodicMatern
-from nbv_planner.settings import settings_of
+from nbv_planner.settings import Plugins, settings_of
 from nbv_planner.world.objects.random_shapes import FAMILIES, parse_random, prior_surface
 from nbv_planner.world.objects.true_shapes import (
+    Cornerless,
     Ellipse,
     Flower,
     PolarObject,
@@ -67,6 +68,11 @@ OBJECT_FORMS = (
     "file:contour.csv", "spline:contour.csv,unit=mm", "prior:3", "random:flower:17", "real:iceland",
 )
 """How objects are written, one example per family."""
+OBJECT_PLUGINS = Plugins(
+    "object", ("ellipse", "flower", "square", "polygon", "real", "random", "prior", "file", "spline", *NAMED_POLYGONS),
+    lambda name, cls: "" if hasattr(cls, "radius") else "must have a method radius(angle)",
+)
+"""Objects of other packages, written `name` or `name:parameter=value,...`."""
 UNITS = {"m": 1.0, "cm": 0.01, "mm": 0.001, "in": 0.0254}
 """Units in which a file of a contour may be written, in metres."""
 
@@ -74,12 +80,12 @@ UNITS = {"m": 1.0, "cm": 0.01, "mm": 0.001, "in": 0.0254}
 def parse_object(text: str, scene: Scene) -> PolarObject:
     """Build the object that `text` describes and check it against the scene's radius bounds.
 
-    `text` is one of :data:`OBJECT_FORMS`; the name of a thesis polygon may be given alone. A flower oscillates around
-    the middle of the bounds.
+    `text` is one of :data:`OBJECT_FORMS`; the name of a thesis polygon may be given alone, and so may that of an object
+    of another package. A flower oscillates around the middle of the bounds.
 
     Raises:
         UnknownNameError: the family or the polygon is not known.
-        SettingError: a parameter is missing, not known or not allowed.
+        SettingError: a parameter is missing, not known or not allowed, or the plug-in is broken.
         ContourError: the contour leaves the bounds, is not star-shaped, or cannot be read.
     """
     shape = _build(text, scene)
@@ -113,8 +119,12 @@ def _build(text: str, scene: Scene) -> PolarObject:
         angles, radii = load_contour(path)
         build = Polygon if family == "file" else Spline
         return build(tuple(angles.tolist()), tuple((UNITS[unit or "m"] * radii).tolist()))
+    if family in OBJECT_PLUGINS.names:
+        cls = OBJECT_PLUGINS.named(family).cls
+        own = cls(**_parameters(cls, rest, text))
+        return own if hasattr(own, "corners") else Cornerless(own)
     if family not in _FAMILIES:
-        raise UnknownNameError("object", text, [*OBJECT_FORMS, *NAMED_POLYGONS])
+        raise UnknownNameError("object", text, [*OBJECT_FORMS, *NAMED_POLYGONS, *OBJECT_PLUGINS.names])
     values = _parameters(_FAMILIES[family], rest, text)
     needed = (name for name, _, _ in settings_of(_FAMILIES[family]) if name != "mean")
     _refuse_missing([name for name in needed if name not in values], family, text)
@@ -133,7 +143,7 @@ def _refuse_missing(missing: Sequence[str], family: str, whole: str) -> None:
 
 def _parameters(cls: type, text: str, whole: str) -> dict[str, Any]:
     """Parse `name=value,name=value` for a settings class."""
-    kinds = {name: type(default) for name, default, _ in settings_of(cls)}
+    kinds = {name: type(default) for name, default, _ in settings_of(cls)} if dataclasses.is_dataclass(cls) else {}
     values: dict[str, Any] = {}
     for item in filter(None, text.split(",")):
         name, _, number = item.partition("=")

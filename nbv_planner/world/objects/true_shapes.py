@@ -7,7 +7,7 @@ import dataclasses
 import io
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -36,6 +36,17 @@ class _Smooth:
     def corners(self) -> FloatArray:
         """No corner."""
         return np.empty(0)
+
+
+@dataclass(frozen=True)
+class Cornerless(_Smooth):
+    """An object of another package that says nothing of corners, and so has none."""
+
+    shape: Any
+
+    def radius(self, angle: ArrayLike) -> FloatArray:
+        """Radius in metres at polar `angle` in radians."""
+        return np.asarray(self.shape.radius(np.asarray(angle, dtype=float)), dtype=float)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,396 @@
+"""What another package registers works by its name wherever a built-in does, and a broken one breaks nothing else."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import json
+import pickle
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from beliefs import wavy_belief
+
+import nbv_planner
+from nbv_planner.episode.parameters import EpisodeConfig, recorded_config
+from nbv_planner.episode.simulation import Simulation
+from nbv_planner.errors import PluginError, SettingError, UnknownNameError
+from nbv_planner.gp.kernels import KERNEL_PLUGINS, KernelSettings
+from nbv_planner.planning.objectives import OBJECTIVE_PLUGINS
+from nbv_planner.planning.planners import PLANNER_PLUGINS, PlannerSettings, planner_named
+from nbv_planner.planning.shapes.sampler import PriorSettings
+from nbv_planner.planning.view_space import CircleViewSpace, ViewSpaceSettings
+from nbv_planner.settings import extended
+from nbv_planner.world.objects import OBJECT_PLUGINS, parse_object
+from nbv_planner.world.pose import View
+from nbv_planner.world.scene import Scene
+
+CHECKOUT = Path(nbv_planner.__file__).parents[1]
+EXAMPLE = CHECKOUT / "examples" / "plugin"
+SPACE = ViewSpaceSettings(num_views=12)
+METADATA = "Metadata-Version: 2.1\nName: nbv-{name}\nVersion: 0.1\n"
+ENTRIES = """
+[nbv_planner.planners]
+middle = various:Middle
+ranks = various:Ranks
+same = various:Same
+mapless = various:Mapless
+fails = various:Fails
+beyond = various:Beyond
+nothing = various:Nothing
+lost = absent_module:Lost
+odd = various:Odd
+function = various:function
+undeclared = various:Undeclared
+sweep = various:Sweep
+greedy = various:Middle
+U = various:Middle
+
+[nbv_planner.objectives]
+NAMED_OTHERWISE = various:Objective
+
+[nbv_planner.kernels]
+cosines = various:Cosines
+
+[nbv_planner.objects]
+lump = various:Middle
+"""
+MODULE = '''
+from dataclasses import dataclass
+import numpy as np
+from nbv_planner.planning.objectives import ObjectiveInfo
+from nbv_planner.settings import Settings, setting
+
+class Middle:
+    def decide(self, belief, views, memory): return views[len(views) // 2]
+
+@dataclass(frozen=True)
+class Ranks(Settings):
+    towards: float = setting(2.0, "Angle at which to look.", unit="rad", read_only=False)
+    def decide(self, belief, views, memory): return -np.abs(views.view_angle - self.towards)
+
+class Same:
+    def decide(self, belief, views, memory): return [1.0] * len(views)
+
+class Mapless:
+    def decide(self, scans, poses, views):
+        assert len(scans) == len(poses)
+        return min(len(scans), len(views) - 1)
+
+class Fails:
+    def decide(self, belief, views, memory): raise KeyError("no such thing")
+
+class Beyond:
+    def decide(self, belief, views, memory): return len(views)
+
+class Nothing:
+    def decide(self, belief, views, memory): return None
+
+class Odd:
+    def decide(self, state): return 0
+
+def function(belief, views, memory): return 0
+
+@dataclass
+class Undeclared:
+    weight: float = 1.0
+    def decide(self, belief, views, memory): return 0
+
+@dataclass(frozen=True)
+class Sweep(Settings):
+    views: int = setting(3, "Has the name of a parameter, sweep_views.")
+    def decide(self, belief, views, memory): return 0
+
+class Objective:
+    info = ObjectiveInfo("OTHER", "other", "nnnnnn", "not attempted")
+    def evaluate(self, belief, scene, views): return views
+
+@dataclass(frozen=True)
+class Cosines(Settings):
+    variance: float = setting(2.25, "Variance.", unit="m²", gt=0.0)
+    def __call__(self, difference): return self.variance * (1.0 + np.cos(difference)) / 2.0
+'''
+BROKEN = {
+    "lost": "No module named 'absent_module'", "odd": "decide(belief, views, memory) or decide(scans, poses, views)",
+    "function": "must be a class, not function", "undeclared": "must be a subclass of nbv_planner.settings.Settings",
+    "sweep": "sweep_views: nbv_planner has a parameter of this name",
+}
+
+
+def forget() -> None:
+    """Read what is installed again."""
+    for group in (PLANNER_PLUGINS, OBJECTIVE_PLUGINS, KERNEL_PLUGINS, OBJECT_PLUGINS):
+        for name in ("_entries", "all"):
+            vars(group).pop(name, None)
+    extended.cache_clear()
+
+
+def write_various(folder: Path) -> Path:
+    (folder / "nbv_various-0.1.dist-info").mkdir()
+    (folder / "nbv_various-0.1.dist-info" / "METADATA").write_text(METADATA.format(name="various"))
+    (folder / "nbv_various-0.1.dist-info" / "entry_points.txt").write_text(ENTRIES)
+    (folder / "various.py").write_text(MODULE)
+    return folder
+
+
+@pytest.fixture
+def various(tmp_path, monkeypatch):
+    """A package with plug-ins of all kinds is installed for this process."""
+    monkeypatch.syspath_prepend(str(write_various(tmp_path)))
+    forget()
+    yield tmp_path
+    monkeypatch.undo()
+    sys.modules.pop("various", None)
+    forget()
+
+
+def decided(name: str, visited=(), **settings):
+    scene = Scene()
+    views = CircleViewSpace(SPACE, scene.view_distance)
+    planner = planner_named(PlannerSettings(planner=name, **settings), scene, views)
+    return planner.decide(wavy_belief(0), visited=[views.candidates[index] for index in visited]), views
+
+
+def place(decision, views) -> int:
+    return int(np.argmin(np.abs(views.candidates.view_angle - decision.view_angle)))
+
+
+@pytest.mark.usefixtures("various")
+def test_a_view_an_index_and_ranks_choose_among_the_views_that_may_be_chosen():
+    decision, views = decided("middle", visited=(0, 1))
+    assert place(decision, views) == 7  # 10 are left: the one at place 5 among them
+    decision, views = decided("mapless", visited=(0, 1, 3))
+    assert place(decision, views) == 2  # the first that is left
+    decision, views = decided("ranks", visited=(4,), ranks_towards=4 * np.pi / 6)
+    assert place(decision, views) in (3, 5)
+    assert decision.runner_up == pytest.approx(views.candidates.view_angle[8 - place(decision, views)])
+    assert not decision.feasible[4]
+    assert decision.decided_by == "ranks"
+
+
+@pytest.mark.usefixtures("various")
+def test_of_equal_ranks_the_first_wins_and_a_first_candidate_comes_before_any():
+    decision, views = decided("same", visited=(0,))
+    assert place(decision, views) == 1
+    decision, views = decided("ranks", first_candidate=9)
+    assert (place(decision, views), decision.decided_by) == (9, "first_candidate")
+
+
+@pytest.mark.usefixtures("various")
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("fails", "KeyError: 'no such thing'"), ("beyond", "index < 12"), ("nothing", "returned 'None'; must be")],
+)
+def test_a_planner_that_fails_is_named_with_its_package(name, words):
+    with pytest.raises(PluginError, match=f"planner {name} of package nbv-various: .*{words}"):
+        decided(name)
+
+
+@pytest.mark.usefixtures("various")
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_planner_is_named_with_its_package_where_it_is_asked_for(name):
+    with pytest.raises(SettingError) as error:
+        PlannerSettings(planner=name)
+    assert f"planner {name} of package nbv-various: " in str(error.value)
+    assert BROKEN[name] in str(error.value)
+
+
+@pytest.mark.usefixtures("various")
+def test_a_name_of_this_package_stays_its_own_and_the_plug_in_is_reported():
+    assert type(decided("greedy")[0]).__name__ == "Decision"
+    assert [words for words in PLANNER_PLUGINS.broken if words.startswith(("planner greedy of", "planner U of"))] == [
+        f"planner {name} of package nbv-various: the name belongs to nbv_planner; give the planner another"
+        for name in ("U", "greedy")
+    ]
+    assert len(PLANNER_PLUGINS.broken) == len(BROKEN) + 2
+    assert "info = ObjectiveInfo('NAMED_OTHERWISE', ...)" in OBJECTIVE_PLUGINS.broken[0]
+    with pytest.raises(SettingError, match="object lump of package nbv-various: must have a method radius"):
+        parse_object("lump", Scene())
+    with pytest.raises(UnknownNameError):
+        PLANNER_PLUGINS.named("absent")
+
+
+def test_a_name_that_two_packages_register_belongs_to_neither(various):
+    other = various / "nbv_other-0.1.dist-info"
+    other.mkdir()
+    (other / "METADATA").write_text(METADATA.format(name="other"))
+    (other / "entry_points.txt").write_text("[nbv_planner.planners]\nmiddle = various:Same\n")
+    forget()
+    with pytest.raises(SettingError, match="2 plug-ins have this name"):
+        PlannerSettings(planner="middle")
+    assert PlannerSettings(planner="same").planner == "same"
+
+
+@pytest.mark.usefixtures("various")
+def test_settings_of_a_plug_in_are_checked_copied_recorded_and_pickled_like_others():
+    with pytest.raises(SettingError, match="ranks_towards"):
+        PlannerSettings(planner="ranks", ranks_towards="north")
+    settings = PlannerSettings(planner="ranks", ranks_towards=1.0)
+    for twin in (pickle.loads(pickle.dumps(settings)), copy.deepcopy(settings), dataclasses.replace(settings)):
+        assert twin == settings
+    assert isinstance(settings, PlannerSettings)
+    config = EpisodeConfig(planner=settings)
+    assert recorded_config(json.loads(json.dumps(config.as_dict()))) == config
+    assert "ranks_towards" not in EpisodeConfig().as_dict()["planner"]
+
+
+def test_a_record_of_built_in_parts_does_not_depend_on_what_is_installed(various):
+    with_plugins = EpisodeConfig().as_dict()
+    sys.path.remove(str(various))
+    forget()
+    assert EpisodeConfig().as_dict() == with_plugins
+
+
+@pytest.mark.usefixtures("various")
+def test_a_parameter_that_changes_at_run_time_reaches_the_plug_in():
+    scene = Scene()
+    views = CircleViewSpace(SPACE, scene.view_distance)
+    planner = planner_named(PlannerSettings(planner="ranks", ranks_towards=0.0), scene, views)
+    assert planner.decide(wavy_belief(0)).view_angle == 0.0
+    planner.settings = dataclasses.replace(planner.settings, ranks_towards=float(np.pi))
+    assert planner.decide(wavy_belief(0)).view_angle == pytest.approx(np.pi)
+
+
+@pytest.mark.usefixtures("various")
+def test_a_kernel_travels_with_the_surface_with_its_settings():
+    prior = PriorSettings(kernel="cosines", cosines_variance=3.5)
+    assert prior.build()(0.0) == 3.5
+    assert PriorSettings.from_numbers([*prior.numbers, np.nan, np.nan]) == prior
+    assert KernelSettings().build().variance == 2.25
+
+
+@pytest.mark.usefixtures("various")
+def test_a_planner_with_a_map_of_its_own_gets_each_scan_and_its_pose():
+    config = EpisodeConfig(planner=PlannerSettings(planner="mapless"), views=SPACE)
+    simulation = Simulation(dataclasses.replace(config, protocol="sensor"))
+    for number, _ in zip(range(4), simulation.run(), strict=False):
+        heard = simulation.planner.heard
+        assert len(heard) == number + 1
+        taken = simulation.judge.steps[-1].view
+        assert View.of(heard[-1][1]).view_angle == pytest.approx(taken.view_angle)
+        assert np.isfinite(heard[-1][0].ranges).any()
+    with pytest.raises(SettingError, match="planner mapless: takes scans itself"):
+        Simulation(dataclasses.replace(config, protocol="thesis"))
+
+
+# The example, installed as a user installs it.
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """Folder into which pip has installed the example."""
+    folder = tmp_path_factory.mktemp("plugin")
+    shutil.copytree(EXAMPLE, folder / "source")
+    subprocess.run(
+        [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--no-index",
+         "--target", str(folder / "site"), str(folder / "source")], check=True, timeout=300,
+    )  # fmt: skip
+    return folder / "site"
+
+
+def command(site: Path, *words: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+    """Run `nbv-planner` where the folder `site` belongs to the environment."""
+    script = f"import sys; sys.path[:0] = {[str(CHECKOUT), str(site)]}; from nbv_planner.cli.main import main; "
+    paths = f"import os; os.environ['PYTHONPATH'] = {':'.join([str(CHECKOUT), str(site)])!r}; "
+    done = subprocess.run(
+        [sys.executable, "-c", f"{paths}{script}sys.exit(main())", *words], capture_output=True, text=True,
+        timeout=500, check=False,
+    )  # fmt: skip
+    assert done.returncode == code, done.stderr
+    return done
+
+
+def angles(folder: Path) -> list[float]:
+    return [view["angle"] for view in json.loads((folder / "episode.json").read_text())["views"]]
+
+
+EPISODE = (
+    "--planner", "farthest", "--object", "egg:nose=0.8", "--set", "farthest_travel_weight=0.01", "--set", "max_views=6",
+    "--no-figures",
+)  # fmt: skip
+
+
+def test_the_example_is_short():
+    modules = [path for path in EXAMPLE.rglob("*.py") if "build" not in path.parts]
+    assert [len(path.read_text(encoding="utf-8").splitlines()) <= 30 for path in modules] == [True]
+
+
+@pytest.mark.slow
+def test_the_example_is_listed_and_help_does_not_load_it(site):
+    assert "farthest            nbv-farthest" in command(site, "show", "planners").stdout
+    assert "WIDTH" in command(site, "show", "objectives").stdout
+    assert "`farthest_travel_weight`" in command(site, "show", "parameters").stdout
+    script = f"""
+import sys
+sys.path[:0] = {[str(CHECKOUT), str(site)]}
+from nbv_planner.cli.main import main
+for words in (["--help"], ["simulate", "--help"]):
+    try:
+        main(words)
+    except SystemExit:
+        pass
+    print("LOADED", "nbv_farthest" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=200)
+    assert done.stdout.count("LOADED False") == 2
+    assert "farthest" in done.stdout
+
+
+@pytest.mark.slow
+def test_the_example_runs_by_name_in_a_simulation(site, tmp_path):
+    command(site, "simulate", *EPISODE, "--out", str(tmp_path / "out"))
+    quarters = np.array([0.0, 2.0, 1.0, 3.0]) * np.pi / 2
+    assert angles(tmp_path / "out")[:4] == pytest.approx(quarters.tolist())
+    config = json.loads((tmp_path / "out" / "episode.json").read_text())["config"]
+    assert (config["planner"]["farthest_travel_weight"], config["object"]) == (0.01, "egg:nose=0.8")
+    command(site, "simulate", "--objective", "WIDTH", "--set", "max_views=2", "--no-figures", "--out",
+            str(tmp_path / "width"))
+    wrong = command(site, "simulate", "--set", "farthest_travel_weight=-1", code=2)
+    assert "farthest_travel_weight: -1.0 is out of range; must be >= 0 rad/m" in wrong.stderr
+
+
+@pytest.mark.slow
+def test_the_example_runs_by_name_in_a_sweep_and_its_report(site, tmp_path):
+    sweep = {
+        "objects": ["egg", "egg:nose=0.3"], "protocols": ["sensor", "thesis"], "seeds": 1,
+        "planners": {"far": {"planner": "farthest", "farthest_travel_weight": 0.02}, "width": {"objective": "WIDTH"}},
+        "settings": {"termination": {"max_views": 8}},
+    }
+    (tmp_path / "sweep.yaml").write_text(yaml.safe_dump(sweep))
+    command(site, "experiment", str(tmp_path / "sweep.yaml"), "--workers", "2", "--out", str(tmp_path / "out"))
+    command(site, "report", str(tmp_path / "out"), "--no-figures", "--no-optimum")
+    report = (tmp_path / "out" / "report.html").read_text()
+    assert "far" in report
+    assert "width" in report
+    content = json.loads(next((tmp_path / "out" / "episodes").rglob("*far*.json")).read_text())
+    assert content["config"]["planner"]["farthest_travel_weight"] == 0.02
+
+
+@pytest.mark.slow
+def test_the_example_runs_by_name_in_nodes_and_in_a_replay_of_their_bag(site, tmp_path):
+    pytest.importorskip("rclpy", reason="needs rclpy")
+    command(site, "demo", *EPISODE, "--record", "--out", str(tmp_path / "nodes"))
+    command(site, "simulate", *EPISODE, "--out", str(tmp_path / "simulated"))
+    assert angles(tmp_path / "nodes") == pytest.approx(angles(tmp_path / "simulated"), abs=1e-6)
+    declared = yaml.safe_load((tmp_path / "nodes" / "parameters.yaml").read_text())
+    assert declared["nbv_planner"]["ros__parameters"]["farthest_travel_weight"] == 0.01
+    bag = next(path.parent for path in (tmp_path / "nodes").rglob("metadata.yaml"))
+    command(site, "replay", str(bag))
+
+
+@pytest.mark.slow
+def test_a_planner_with_a_map_of_its_own_hears_the_scans_in_its_node(tmp_path):
+    pytest.importorskip("rclpy", reason="needs rclpy")
+    (tmp_path / "site").mkdir()
+    words = ("--planner", "mapless", "--set", "max_views=4", "--set", "num_views=12", "--no-figures")
+    site = write_various(tmp_path / "site")
+    for name, more in (("demo", ["--record"]), ("simulate", [])):
+        command(site, name, *words, *more, "--out", str(tmp_path / name))
+    assert angles(tmp_path / "demo") == pytest.approx(angles(tmp_path / "simulate"), abs=1e-6)
+    assert angles(tmp_path / "demo")[1] == pytest.approx(2 * 2 * np.pi / 12)  # place 1 of those left, after one scan
+    command(site, "replay", str(next(path.parent for path in (tmp_path / "demo").rglob("metadata.yaml"))))
