@@ -22,6 +22,7 @@ from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.mapping.matching import ArrivalSettings
 from nbv_planner.settings import Settings, setting
 from nbv_planner.world.ground.grid_ground import ground_of
+from nbv_planner.world.ground.occupancy_map import OccupancyMap
 from nbv_planner.world.ground.zones import ZONE_WORDS, Ground, GroundSettings
 from nbv_planner.world.pose import CameraPose, View, Views
 from nbv_planner.world.scene import FoundScene, Scene
@@ -657,15 +658,20 @@ def view_space_for(settings: ViewSpaceSettings, scene: Scene) -> ViewSpace:
     return FreeViewSpace.listed(settings, scene)
 
 
-def put_on_ground(views: ViewSpace, settings: GroundSettings, centre: tuple[float, float] = (0.0, 0.0)) -> None:
+def put_on_ground(
+    views: ViewSpace, settings: GroundSettings, centre: tuple[float, float] = (0.0, 0.0),
+    map: OccupancyMap | None = None,
+) -> None:
     """Let a view space about a `centre`, metres, use the ground of the settings; the circle only if there is any.
+
+    A `map` takes the place of their file.
 
     Raises:
         ConfigFileError: the map cannot be read.
     """
-    if settings.given or not isinstance(views, CircleViewSpace):
+    if map is not None or settings.given or not isinstance(views, CircleViewSpace):
         reach = float(views.candidates.distance.max()) + math.hypot(*centre)
-        views.ground = ground_of(settings, reach).seen_from(*centre)
+        views.ground = ground_of(settings, reach, map).seen_from(*centre)
 
 
 class FoundViewSpace(CircleViewSpace):
