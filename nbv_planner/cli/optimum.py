@@ -1,4 +1,4 @@
-"""Compute the least number of views that reconstructs each object, with proof, and that of the greedy planner."""
+"""Compute the fewest views or the least time to reconstruct each object, with proof, and what greedy planners need."""
 
 from __future__ import annotations
 
@@ -7,12 +7,38 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from nbv_planner.cli.options import add_out, add_workers, comma_separated, positive_number, results_folder, whole_number
+from nbv_planner.cli.options import (
+    add_out,
+    add_set,
+    add_workers,
+    comma_separated,
+    one_of,
+    positive_number,
+    results_folder,
+    whole_number,
+)
 from nbv_planner.cli.output import ProgressLine
-from nbv_planner.experiments.optimum import DEFAULT_TIME_LIMIT, OptimumCase, OptimumRow, run_optima
+from nbv_planner.episode.parameter_files import Parameters, set_parameters
+from nbv_planner.errors import SettingError
+from nbv_planner.experiments.optimum import (
+    DEFAULT_TIME_LIMIT,
+    Case,
+    LeastRow,
+    LeastTimeCase,
+    LeastViewsCase,
+    OptimumCase,
+    OptimumRow,
+    R,
+    least_tables,
+    run_optima,
+)
+from nbv_planner.planning.view_space import ViewSpaceSettings, view_space_for
+from nbv_planner.report.tables import Table
+from nbv_planner.settings import from_mapping, refuse_unknown
 from nbv_planner.versions import versions
 from nbv_planner.world.objects import OBJECT_FORMS, OBJECT_SETS, parse_object
 from nbv_planner.world.scene import Scene
+from nbv_planner.world.simulated_camera import MotionSettings
 
 JSON_FILE = "optimum.json"
 
@@ -25,7 +51,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--candidates", type=comma_separated(whole_number(1, 100_000)), default="100,360", metavar="N,M",
-        help="numbers of candidate views (default: %(default)s)",
+        help="numbers of candidate views on the circle (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--poses", type=one_of("view space", ("annulus", "file")), metavar="SPACE",
+        help="the fewest views to 95 %% on the circle and among the poses of an annulus or a file, as --set gives it",
+    )
+    parser.add_argument(
+        "--time", action="store_true", help="the least time to 95 %% on the circle, and bounds among --poses"
+    )
+    add_set(parser)
+    parser.add_argument(
+        "--speed", type=comma_separated(positive_number), default="0.1,0.5,2", metavar="V,W",
+        help="--time: speeds along the circle, m/s (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--dwell", type=positive_number, default=2.0, metavar="S", help="--time: seconds a view (default: %(default)g)"
     )
     add_workers(parser)
     add_out(parser, "none, only print the tables")
@@ -41,25 +82,59 @@ def run(arguments: argparse.Namespace) -> int:
     objects = [text for name in arguments.objects for text in OBJECT_SETS.get(name, (name,))]
     for text in objects:
         parse_object(text, Scene())
-    cache = None if arguments.cache is None else Path(arguments.cache)
-    cases = [
-        OptimumCase(text, count, cache, arguments.time_limit) for count in arguments.candidates for text in objects
-    ]
+    if arguments.set and not arguments.poses:
+        raise SettingError(f"--set {arguments.set[0]}: is for the view space of --poses, which is not given")
     if arguments.out is None:
-        print(optimum_tables(_computed(cases, arguments.workers)))
+        print(_results(arguments, objects)[1])
         return 0
     with results_folder(arguments, "optimum", JSON_FILE) as results:
-        rows = _computed(cases, arguments.workers)
+        rows, text, tables = _results(arguments, objects)
         content = {"versions": versions(), "rows": [row.to_json() for row in rows]}
         (results.folder / JSON_FILE).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-        tables = optimum_tables(rows)
-        (results.folder / "optimum.md").write_text(tables + "\n", encoding="utf-8")
+        (results.folder / "optimum.md").write_text(text + "\n", encoding="utf-8")
+        for table in tables:
+            (results.folder / f"{table.name}.csv").write_text(table.to_csv(), encoding="utf-8")
         results.commit()
-    print(tables)
+    print(text)
     return 0
 
 
-def _computed(cases: Sequence[OptimumCase], workers: int) -> list[OptimumRow]:
+def _results(
+    arguments: argparse.Namespace, objects: Sequence[str]
+) -> tuple[Sequence[OptimumRow | LeastRow], str, list[Table]]:
+    """Rows, tables as text, and those that have a CSV file."""
+    limit, scene = arguments.time_limit, Scene()
+    if not (arguments.poses or arguments.time):
+        cache = None if arguments.cache is None else Path(arguments.cache)
+        cases = [OptimumCase(text, count, cache, limit) for count in arguments.candidates for text in objects]
+        optima = _computed(cases, arguments.workers)
+        return optima, optimum_tables(optima), []
+    rows, tables = list[LeastRow](), list[Table]()
+    poses = view_space_for(_pose_settings(arguments), scene).candidates if arguments.poses else None
+    for count in arguments.candidates:
+        circle = view_space_for(ViewSpaceSettings(num_views=count), scene).candidates
+        if arguments.time:
+            start, speeds = MotionSettings().initial_view_angle, tuple(arguments.speed)
+            tours = [LeastTimeCase(text, circle, start, speeds, arguments.dwell, limit, poses) for text in objects]
+            found = _computed(tours, arguments.workers)
+            tables += least_tables(found, f"time_{count}", "seconds", 1, "sweep")
+        elif poses is not None:
+            sets = [LeastViewsCase(text, circle, poses, limit) for text in objects]
+            found = _computed(sets, arguments.workers)
+            tables += least_tables(found, f"poses_{count}", "views", 0, "circle, greedy")
+        rows += found
+    return rows, "\n\n".join(table.to_markdown().strip() for table in tables), tables
+
+
+def _pose_settings(arguments: argparse.Namespace) -> ViewSpaceSettings:
+    """The view space of `--poses` and `--set`."""
+    parameters: Parameters = {"nbv_planner": {}}
+    set_parameters(parameters, [f"view_space={arguments.poses}", *arguments.set])
+    refuse_unknown(parameters["nbv_planner"], [ViewSpaceSettings], "--set")
+    return from_mapping(ViewSpaceSettings, parameters["nbv_planner"])
+
+
+def _computed(cases: Sequence[Case[R]], workers: int) -> list[R]:
     with ProgressLine(len(cases), "optima") as line:
         return run_optima(cases, workers, lambda done, total: line.show(done))
 

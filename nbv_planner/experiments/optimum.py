@@ -11,9 +11,9 @@ import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -21,18 +21,28 @@ from nbv_planner.episode.records import read_json, views_to
 from nbv_planner.errors import ResultsError, SettingError
 from nbv_planner.experiments.optimum_problem import (
     BestSet,
+    Cheapest,
     CoverageProblem,
     Optimum,
+    best_sweep,
+    greedy_tour,
     greedy_views,
+    least_time,
+    least_views,
     maximum_coverage,
     plain_problem,
+    points_for_95,
     reduced_problem,
 )
-from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray
+from nbv_planner.experiments.statistics import object_interval
+from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, wrap_angle
+from nbv_planner.report.tables import Cell, Column, Table, table_of
 from nbv_planner.world.objects import SurfacePoints, parse_object, surface_points
+from nbv_planner.world.pose import Views
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.visibility import observe
 
+R = TypeVar("R", covariant=True)
 FORMAT = "nbv_planner optimum"
 FORMAT_VERSION = 1
 
@@ -112,13 +122,13 @@ def _best_set(problem: CoverageProblem, fewer: list[BestSet], time_limit: float)
 
 
 def optimum_for(
-    points: SurfacePoints, scene: Scene, candidates: FloatArray, *, cache: str | Path | None = None,
+    points: SurfacePoints, scene: Scene, candidates: FloatArray | Views, *, cache: str | Path | None = None,
     time_limit: float = DEFAULT_TIME_LIMIT,
 ) -> Optimum:
     """Compute the optimum for an object, or read it from the cache. Only what is proved throughout is kept there.
 
-    The candidates are view angles, shape (V,), radians; the `cache` is a folder, None for the :func:`default_cache`;
-    the `time_limit` is in seconds for each number of views.
+    The candidates are view angles on the circle, shape (V,), radians, or any views; the `cache` is a folder, None for
+    the :func:`default_cache`; the `time_limit` is in seconds for each number of views.
 
     Raises:
         SettingError: there is no candidate, or `time_limit` is not positive.
@@ -248,13 +258,170 @@ def candidate_views(count: int) -> FloatArray:
     return np.linspace(0.0, TWO_PI, count, endpoint=count == _THESIS_VIEWS)
 
 
+@dataclass(frozen=True)
+class LeastRow:
+    """What it costs, by several methods, to see 95 % of the surface points of an object."""
+
+    object: str  #: as text.
+    surface_points: int
+    #: views or seconds by the method; None where its views together do not see enough.
+    costs: dict[str, Cheapest | None]
+
+    def percent(self, method: str, reference: str) -> float | None:
+        """Cost of one method over that of another, per cent."""
+        own, other = self.costs[method], self.costs[reference]
+        return None if own is None or other is None or not other.cost else 100.0 * own.cost / other.cost
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain dictionary with the sets of views."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, eq=False)
+class LeastViewsCase:
+    """What to compute: the fewest views on a circle and among other poses, in the thesis's scene."""
+
+    object: str
+    circle: Views
+    poses: Views
+    time_limit: float  #: seconds for each of the two.
+
+    def run(self) -> LeastRow:
+        """Compute them, and what the omniscient greedy planner takes."""
+        surface, needed = _surface(self.object)
+        costs: dict[str, Cheapest | None] = {}
+        for name, views in (("circle", self.circle), ("poses", self.poses)):
+            problem = reduced_problem(observe(surface.angle, surface.radius, views, Scene()))
+            least = least_views(problem, needed, time_limit=self.time_limit)
+            taken = greedy_views(problem, needed)
+            costs[f"{name}, greedy"] = None if least is None else Cheapest(tuple(taken), len(taken), 0.0)
+            costs[f"{name}, least"] = least and least.among(problem.candidates)
+        return LeastRow(self.object, len(surface), costs)
+
+
+@dataclass(frozen=True, eq=False)
+class LeastTimeCase:
+    """What to compute: the quickest tour from a view of the circle, at several speeds, in the thesis's scene."""
+
+    object: str
+    circle: Views
+    start: float  #: view angle, radians.
+    speeds: tuple[float, ...]  #: m/s.
+    dwell_time: float  #: seconds at each view.
+    time_limit: float  #: seconds for each tour.
+    poses: Views | None = None  #: other poses, see :meth:`_among_poses`.
+
+    def run(self) -> LeastRow:
+        """Compute them, the best sweeps in hindsight, and the tours of an omniscient planner that is greedy by time."""
+        surface, needed = _surface(self.object)
+        distance = Scene().view_distance
+        costs: dict[str, Cheapest | None] = {}
+        for speed in self.speeds:
+            for name, planner in (("sweep", best_sweep), ("greedy", greedy_tour), ("least", self._least)):
+                costs[f"{speed:g} m/s, {name}"] = self._tour(surface, needed, self.circle, distance / speed, planner)
+            if self.poses is not None:
+                costs[f"{speed:g} m/s, poses"] = self._among_poses(surface, needed, self.poses, speed)
+        return LeastRow(self.object, len(surface), costs)
+
+    def _among_poses(self, surface: SurfacePoints, needed: int, poses: Views, speed: float) -> Cheapest | None:
+        r"""The best tour on one ring of the poses, :math:`|d - d_{cam}|` away, and a bound of all tours among them.
+
+        A path that keeps out of the object's bound is no shorter than its projection on that disc, so that the tours on
+        the disc bound those of all paths. Time to turn is not counted.
+        """
+        scene, rings = Scene(), list[Cheapest]()
+        for distance in np.unique(poses.distance):
+            ring = np.flatnonzero(poses.distance == distance)
+            if (tour := self._tour(surface, needed, poses.chosen(ring), distance / speed, self._least)) is not None:
+                seconds = tour.cost + abs(float(distance) - scene.view_distance) / speed
+                rings.append(replace(tour.among(ring), cost=seconds))
+        disc = min(scene.radius_max, float(poses.distance.min()))
+        bound = self._tour(surface, needed, poses, disc / speed, self._least) if rings else None
+        return bound and replace(min(rings, key=lambda tour: tour.cost), bound=bound.bound)
+
+    def _tour(
+        self, surface: SurfacePoints, needed: int, views: Views, pace: float, planner: Callable[..., Cheapest | None]
+    ) -> Cheapest | None:
+        """Tour of one planner on a circle at a pace in seconds per radian; None if its views do not see enough."""
+        offset = wrap_angle(views.view_angle - self.start)
+        problem = reduced_problem(observe(surface.angle, surface.radius, views, Scene()), offset)
+        found = None if problem.reachable < needed else planner(problem, offset, pace, self.dwell_time, needed)
+        return found and found.among(problem.candidates)
+
+    def _least(self, *problem: Any) -> Cheapest | None:
+        return least_time(*problem, time_limit=self.time_limit)
+
+
+def _surface(text: str) -> tuple[SurfacePoints, int]:
+    """Surface points of an object and how many of them are 95 %."""
+    points = surface_points(parse_object(text, Scene()), Scene().pixel_size)
+    return points, points_for_95(len(points))
+
+
+def least_tables(rows: Sequence[LeastRow], name: str, unit: str, digits: int, reference: str) -> list[Table]:
+    """The mean of each method over the objects, and the objects.
+
+    The `reference` is the method to compare with, or that method at the same speed. The intervals take the objects for
+    a sample of their kind, see :func:`object_interval`.
+    """
+    methods = list(rows[0].costs)
+
+    def percents(method: str) -> list[float | None]:
+        other = reference if reference in methods else f"{method.partition(',')[0]}, {reference}"
+        return [row.percent(method, other) for row in rows]
+
+    def mean(values: Sequence[float | None]) -> Cell:
+        return object_interval({(number, 0): value for number, value in enumerate(values) if value is not None})
+
+    def cost(method: str) -> Callable[[LeastRow], float | None]:
+        return lambda row: None if (own := row.costs[method]) is None else float(own.cost)
+
+    def bounds(method: str) -> list[float | None]:
+        return [float(own.bound) if (own := row.costs[method]) is not None and own.bound else None for row in rows]
+
+    def proved(method: str) -> int | None:
+        found = [own for row in rows if (own := row.costs[method]) is not None]
+        return sum(own.proved for own in found) if any(own.bound for own in found) else None
+
+    means: list[tuple[Column, Callable[[str], Cell]]] = [
+        (Column("method", "method"), lambda m: m),
+        (Column(unit, f"{unit} to 95 %", 2, interval=True), lambda m: mean([cost(m)(row) for row in rows])),
+        (Column("percent", f"% of {reference}", 1, interval=True), lambda m: mean(percents(m))),
+        (Column("greatest_percent", "greatest %", 1),
+         lambda m: max((percent for percent in percents(m) if percent is not None), default=None)),
+        (Column("objects", "objects"), lambda m: sum(row.costs[m] is not None for row in rows)),
+        (Column("proved", "proved"), proved),
+        (Column("bound", "proved bound", 2, interval=True), lambda m: mean(bounds(m))),
+    ]  # fmt: skip
+    single: list[tuple[Column, Callable[[LeastRow], Cell]]] = [
+        (Column("object", "object"), lambda row: row.object),
+        (Column("surface_points", "surface points"), lambda row: row.surface_points),
+        *((Column(method.replace(", ", "_").replace(" ", ""), method, digits), cost(method)) for method in methods),
+    ]
+    return [
+        table_of(name, f"{unit} to 95 % of the surface points", "", means, methods),
+        table_of(f"{name}_objects", "Single objects", "", single, rows),
+    ]
+
+
+class Case(Protocol[R]):
+    """What computes a row."""
+
+    def run(self) -> R:
+        """Compute it."""
+
+
 def run_optima(
-    cases: Sequence[OptimumCase], workers: int, progress: Callable[[int, int], None] = lambda done, total: None
-) -> list[OptimumRow]:
+    cases: Sequence[Case[R]], workers: int, progress: Callable[[int, int], None] = lambda done, total: None
+) -> list[R]:
     """Compute all cases in a number of processes; `progress` is called with (cases done, cases in all)."""
     rows = []
     with ProcessPoolExecutor(workers) if workers > 1 else nullcontext() as pool:
-        for row in (map if pool is None else pool.map)(OptimumCase.run, cases):
+        for row in (map if pool is None else pool.map)(_row, cases):
             rows.append(row)
             progress(len(rows), len(cases))
     return rows
+
+
+def _row(case: Case[R]) -> R:
+    return case.run()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 from pathlib import Path
@@ -56,6 +57,21 @@ def test_figures_in_the_documentation_are_those_of_the_command(tmp_path, monkeyp
         assert set(rows) <= set(documented.splitlines())
 
 
+@needs_milp
+@pytest.mark.parametrize(
+    ("options", "section"), [(["--poses", "annulus"], "## Free poses"), (["--time"], "## Least time")]
+)
+def test_poses_and_times_in_the_documentation_are_those_of_the_command(tmp_path, monkeypatch, capsys, options, section):
+    written = (Path(__file__).parents[2] / "docs" / "results" / "optimum.md").read_text(encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    objects = ["square:width=6", "polygon:star"]
+    assert main(["optimum", "--objects", *objects, "--workers", "1", "--candidates", "100", *options]) == 0
+    said = capsys.readouterr().out.splitlines()
+    rows = [line for line in said if line.startswith(tuple(f"| {name} |" for name in objects))]
+    assert len(rows) == 2
+    assert set(rows) <= set(written.split(section)[1].splitlines())
+
+
 def halves(text):
     """The tables for 100 and for 360 candidates."""
     first, second = text.split("### 100 candidate views")[1].split("### 360 candidate views")
@@ -73,6 +89,58 @@ def test_objects_that_the_candidates_cannot_see_whole_are_marked(tmp_path, monke
     assert line[5:] == ["1", "1.000"]
 
 
+@needs_milp
+@pytest.mark.parametrize(
+    ("options", "name", "methods"),
+    [
+        (
+            ["--poses", "annulus", "--set", "annulus_angles=12"], "poses",
+            ["circle, greedy", "circle, least", "poses, greedy", "poses, least"],
+        ),
+        (
+            ["--time", "--speed", "0.5,2", "--dwell", "1"], "time",
+            [f"{speed} m/s, {method}" for speed in ("0.5", "2") for method in ("sweep", "greedy", "least")],
+        ),
+        (
+            ["--time", "--speed", "1", "--poses", "annulus", "--set", "annulus_angles=12"], "time",
+            ["1 m/s, sweep", "1 m/s, greedy", "1 m/s, least", "1 m/s, poses"],
+        ),
+    ],
+)
+def test_poses_and_time_have_a_table_of_means_and_one_of_objects(tmp_path, monkeypatch, capsys, options, name, methods):
+    monkeypatch.chdir(tmp_path)
+    assert main(["optimum", *FEW, "--candidates", "20,36", *options, "--out", "out"]) == 0
+    assert (tmp_path / "out" / "optimum.md").read_text() == capsys.readouterr().out
+    rows = json.loads((tmp_path / "out" / "optimum.json").read_text())["rows"]
+    assert len(rows) == 4
+    for number, count in enumerate((20, 36)):
+        own = rows[2 * number : 2 * number + 2]
+        with (tmp_path / "out" / f"{name}_{count}.csv").open() as file:
+            means = list(csv.DictReader(file))
+        assert [line["method"] for line in means] == methods
+        for line in means:
+            costs = [row["costs"][line["method"]] for row in own]
+            mean = sum(cost["cost"] for cost in costs) / 2
+            assert float(line["views" if name == "poses" else "seconds"]) == pytest.approx(mean)
+            if "greedy" in line["method"] or "sweep" in line["method"]:
+                assert line["proved"] == line["bound"] == ""
+            else:
+                assert float(line["bound"]) == pytest.approx(sum(cost["bound"] for cost in costs) / 2)
+                assert line["proved"] == ("2" if "least" in line["method"] else "0")
+        with (tmp_path / "out" / f"{name}_{count}_objects.csv").open() as file:
+            assert [line["object"] for line in csv.DictReader(file)] == FEW[1:3]
+
+
+@needs_milp
+def test_poses_of_a_file_that_see_too_little_count_nothing(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "poses.csv").write_text("x,y,yaw\n10,0,3.14159\n0,10,-1.5708\n")
+    options = ["--candidates", "20", "--poses", "file", "--set", "view_file=poses.csv"]
+    assert main(["optimum", *FEW, *options]) == 0
+    said = capsys.readouterr().out
+    assert [line for line in said.splitlines() if line.startswith("| poses, least | N/A | N/A | N/A | 0 |")]
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -88,6 +156,14 @@ def test_objects_that_the_candidates_cannot_see_whole_are_marked(tmp_path, monke
         (["--workers", "0"], ["--workers", "0", ">= 1"]),
         (["--time-limit", "0"], ["--time-limit", "> 0"]),
         (["--time-limit", "nan"], ["--time-limit", "nan", "> 0"]),
+        (["--poses", "ring"], ["--poses", "ring", "annulus", "file"]),
+        (["--poses", "file"], ["view_file", "view_space"]),
+        (["--poses", "annulus", "--set", "annulus_radius=3"], ["annulus_radius", "annulus_radii"]),
+        (["--poses", "annulus", "--set", "annulus_min=7"], ["annulus_min", "7", "radius_max"]),
+        (["--poses", "annulus", "--set", "revisit_radius=0"], ["--set", "revisit_radius"]),
+        (["--set", "annulus_radii=3"], ["--set", "annulus_radii=3", "--poses"]),
+        (["--time", "--speed", "0"], ["--speed", "> 0"]),
+        (["--time", "--dwell", "-1"], ["--dwell", "> 0"]),
         (["--out", "."], ["current folder"]),
         (["--out", "file"], ["file", "not a folder"]),
     ],

@@ -11,8 +11,15 @@ import scipy.optimize
 
 from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.simulation import Simulation
-from nbv_planner.experiments.optimum import OptimumCase, candidate_views, run_optima
+from nbv_planner.experiments.optimum import LeastTimeCase, LeastViewsCase, OptimumCase, candidate_views, run_optima
+from nbv_planner.experiments.optimum_problem import points_for_95
+from nbv_planner.geometry import angle_difference
 from nbv_planner.planning.planners import PlannerSettings
+from nbv_planner.planning.view_space import ViewSpaceSettings, path_around, view_space_for
+from nbv_planner.world.objects import parse_object, surface_points
+from nbv_planner.world.pose import View, Views
+from nbv_planner.world.scene import Scene
+from nbv_planner.world.visibility import observe
 
 pytestmark = pytest.mark.skipif(not hasattr(scipy.optimize, "milp"), reason="scipy < 1.9 has no integer programming")
 
@@ -53,3 +60,53 @@ def test_100_candidates_are_those_of_the_thesis():
     assert candidate_views(100).tolist() == np.linspace(0.0, 2 * math.pi, 100).tolist()
     assert candidate_views(360) == pytest.approx(np.arange(360) * (2 * math.pi / 360))
     assert candidate_views(1).tolist() == [0.0]
+
+
+# Radii with the view circle's, so that its views are among the poses.
+ANNULUS = ViewSpaceSettings(
+    view_space="annulus", annulus_min=8.5, annulus_max=11.5, annulus_radii=3, annulus_angles=20, annulus_headings=3
+)
+CIRCLE = view_space_for(ViewSpaceSettings(num_views=20), Scene()).candidates
+
+
+def test_views_of_the_fewest_are_those_of_the_candidates():
+    poses = view_space_for(ANNULUS, Scene()).candidates
+    row = LeastViewsCase("square:width=8", CIRCLE, poses, 60.0).run()
+    surface = surface_points(parse_object("square:width=8", Scene()), Scene().pixel_size)
+    for name, views in (("circle", CIRCLE), ("poses", poses)):
+        least = row.costs[f"{name}, least"]
+        assert len(least.views) == least.cost == least.bound <= row.costs[f"{name}, greedy"].cost
+        seen = observe(surface.angle, surface.radius, views.chosen(np.array(least.views)), Scene()).any(axis=0)
+        assert seen.sum() >= points_for_95(len(surface))
+    assert row.costs["poses, least"].cost <= row.costs["circle, least"].cost
+
+
+def test_no_tour_among_the_poses_is_below_the_bound_and_that_of_the_best_ring_is_real():
+    text, speed, dwell = "square:width=8", 0.5, 2.0
+    poses = view_space_for(ANNULUS, Scene()).candidates
+    costs = LeastTimeCase(text, CIRCLE, 0.0314, (speed,), dwell, 60.0, poses).run().costs
+    best, least = costs["0.5 m/s, poses"], costs["0.5 m/s, least"]
+    assert best.bound < best.cost <= least.cost + 1e-9
+    assert least.proved
+    surface = surface_points(parse_object(text, Scene()), Scene().pixel_size)
+    seen, needed = observe(surface.angle, surface.radius, poses, Scene()), points_for_95(len(surface))
+    assert seen[list(best.views)].any(axis=0).sum() >= needed
+    (distance,) = set(poses.distance[list(best.views)])
+    angles = np.array([0.0314, *poses.view_angle[list(best.views)]])
+    driven = abs(distance - 10.0) + distance * np.abs(angle_difference(angles[1:], angles[:-1])).sum()
+    assert driven / speed + dwell * len(best.views) == pytest.approx(best.cost)
+    rng = np.random.default_rng(1)
+    for _ in range(50):  # greedy tours with drawn preferences, along shortest paths around the object's bound
+        here, seconds, known = View(0.0314, 10.0), 0.0, np.zeros(len(surface), dtype=bool)
+        weight = 1.0 + rng.random(len(poses))
+        while known.sum() < needed:
+            cost = path_around(here, poses, Scene().radius_max) / speed + dwell
+            chosen = int(((seen & ~known).sum(axis=1) * weight / cost).argmax())
+            here, seconds, known = poses[chosen], seconds + cost[chosen], known | seen[chosen]
+        assert seconds >= best.bound
+
+
+def test_objects_that_cannot_be_seen_have_no_tour():
+    two = Views.on_circle([0.0, 1.0], 10.0)
+    costs = LeastTimeCase("square:width=8", two, 0.0314, (0.5,), 2.0, 60.0, two).run().costs
+    assert set(costs.values()) == {None}

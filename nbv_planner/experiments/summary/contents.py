@@ -58,7 +58,7 @@ def sweep_optima(
     optima: dict[Place, Optimum] = {}
     for place in distinct(place_of(episode) for episode in episodes):
         judge = Simulation(recorded_config(first[place]["config"])).judge
-        optima[place] = optimum_for(judge.points, judge.scene, judge.space.candidates.view_angle)
+        optima[place] = optimum_for(judge.points, judge.scene, judge.space.candidates)
         progress(len(optima), len(first))
     return optima
 
