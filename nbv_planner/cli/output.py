@@ -123,9 +123,10 @@ def _write_pictures(results: ResultsFolder, config: EpisodeConfig, judge: Episod
 
     shape = parse_object(config.object, config.scene)
     title = f"{config.object} · {config.planner.label} · {record.termination.reason.value}"
-    figure = plot_episode(judge.steps, judge.views, shape, config.scene, title)
+    drawn_from = judge.steps, judge.views, shape, config.scene, title, judge.space.ground
+    figure = plot_episode(*drawn_from)
     (results.folder / "reconstruction.png").write_bytes(png_bytes(figure))
-    save_animation(results.folder / "reconstruction.gif", judge.steps, judge.views, shape, config.scene, title)
+    save_animation(results.folder / "reconstruction.gif", *drawn_from)
 
 
 def drawn(wanted: bool, draw: Callable[[], T], nothing: T) -> T:

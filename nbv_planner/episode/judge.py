@@ -196,7 +196,7 @@ class EpisodeJudge:
         new = self.new_points(view)
         travelled = self.views[-1].travelled if self.views else 0.0
         if self._last is not None:
-            travelled += float(self.space.travel(self._last, Views.of([view]))[0])
+            travelled += float(self.space.legs(self._last, Views.of([view]))[0])
         seconds = self.views[-1].seconds if self.views else 0.0
         seconds += float(leg_time(self.space, self._last, Views.of([view]), self.pace)[0])
         greedy_gain = int((self._visible & ~self.seen).sum(axis=1).max())

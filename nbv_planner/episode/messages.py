@@ -22,6 +22,7 @@ from nbv_planner.planning.shapes.certificate import CoverageEstimate
 from nbv_planner.planning.shapes.sampler import PriorSettings
 from nbv_planner.planning.termination import Termination, TerminationReason
 from nbv_planner.planning.view_space import ExclusionArray
+from nbv_planner.world.ground.occupancy_map import OccupancyMap
 from nbv_planner.world.objects import SurfacePoints
 from nbv_planner.world.pose import CameraPose, PoseCovariance, View, Views
 from nbv_planner.world.scan import Scan
@@ -177,6 +178,19 @@ def pose_from_msg(msg: Any) -> CameraPose:
         pose = pose.pose
     x, y, yaw = _in_plane(pose)
     return CameraPose(x=x, y=y, yaw=yaw, covariance=covariance, height=pose.position.z)
+
+
+def map_from_msg(msg: Any) -> OccupancyMap:
+    """Read a nav_msgs/OccupancyGrid, in the frame of its header.
+
+    Raises:
+        InputRejectedError: reasons of :class:`~nbv_planner.world.ground.occupancy_map.OccupancyMap`, and for its origin
+            those of :func:`pose_from_msg`.
+    """
+    info, origin = msg.info, CameraPose(*_in_plane(msg.info.origin))
+    return OccupancyMap.of_message(
+        msg.data, info.width, info.height, info.resolution, origin, msg.header.frame_id
+    )
 
 
 def plane_pose_outside(pose: Any, bound: float) -> tuple[float, float, float]:

@@ -123,6 +123,9 @@ class NbvPlannerParameters(Settings):
 
     object_frame: str = setting("object", "Frame of the object; poses and goals are given in it.")
     camera_frame: str = setting("", "Frame of the camera, +x along the line of sight: needed with pose_source tf.")
+    use_map: bool = setting(
+        False, "Wait for the map of the ground on the topic map, and follow it, in place of the file ground_map."
+    )
     goal_backend: str = setting(
         "topic", "How goals reach the robot: only as goal_pose, or as the action navigate_to_pose of Nav2, too.",
         choices=("topic", "navigate_to_pose"),

@@ -197,6 +197,7 @@ class Inputs:
     belief_stamp: int = 0
     pose: CameraPose | None = None
     pose_stamp: int = 0
+    mapped: bool = True  #: whether the map of the ground is known, if one is awaited.
     subscribers: int = 0  #: number of subscribers of the goals.
     hearers: str = "mapper and robot"  #: the expected subscribers, in words.
     unrecorded: tuple[str, ...] = ()  #: full names of the topics to which the awaited recorder has not subscribed yet.

@@ -63,7 +63,7 @@ def leg_time(space: ViewSpace, start: View | None, ends: Views, settings: TimeSe
     if start is None:
         return np.full(len(ends), settings.dwell_time)
     turns = angle_difference(ends.view_angle + ends.turn, start.view_angle + start.turn)
-    return travel_time(space.travel(start, ends), turns, settings) + settings.dwell_time
+    return travel_time(space.legs(start, ends), turns, settings) + settings.dwell_time
 
 
 def time_matrix(space: ViewSpace, views: Views, settings: TimeSettings) -> FloatArray:

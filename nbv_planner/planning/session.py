@@ -199,7 +199,10 @@ class PlanningSession(EpisodeMemory):
     def missing(self) -> list[str]:
         """Inputs without which the first goal cannot be sent, by topic name."""
         inputs, known = self.inputs, not self.unheard or bool(self.visited)
-        present = {"surface": inputs.belief is not None, "camera_pose": inputs.pose is not None, "goal_pose": known}
+        present = {
+            "surface": inputs.belief is not None, "camera_pose": inputs.pose is not None, "map": inputs.mapped,
+            "goal_pose": known,
+        }
         return [topic for topic, arrived in present.items() if not arrived]
 
     @property

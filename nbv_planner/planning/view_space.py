@@ -22,7 +22,8 @@ from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.mapping.matching import ArrivalSettings
 from nbv_planner.settings import Settings, setting
 from nbv_planner.world.ground.grid_ground import ground_of
-from nbv_planner.world.ground.zones import ZONE_WORDS, Ground, GroundSettings
+from nbv_planner.world.ground.occupancy_map import OccupancyMap
+from nbv_planner.world.ground.zones import ZONE_WORDS, Ground, GroundSettings, OpenGround, around_disc
 from nbv_planner.world.pose import CameraPose, View, Views
 from nbv_planner.world.scene import FoundScene, Scene
 
@@ -240,6 +241,17 @@ class ViewSpace(ABC):
         if self.ground is None:
             return self.travel(start, ends)
         return self.ground.lengths((start.pose.x, start.pose.y), *ends.position)
+
+    def legs(self, start: View, ends: Views) -> FloatArray:
+        """Lengths of ways as they are timed and reported, shape (V,), metres.
+
+        They go around what stands on the ground besides the object, if anything does. Else, and where there is no path,
+        they are those of the space itself, which do not change with the belief.
+        """
+        if self.ground is None or isinstance(self.ground, OpenGround):
+            return self.travel(start, ends)
+        driven = self.drive(start, ends)
+        return np.where(np.isfinite(driven), driven, self.travel(start, ends))
 
     def way(self, views: Sequence[View]) -> float:
         """Distance that the camera travels from the first of `views` through all of them, metres.
@@ -600,11 +612,7 @@ def path_around(start: View, ends: Views, radius: float) -> FloatArray:
     It is straight, or two tangents of the disc with an arc between them. A view inside of the disc counts as on it.
     """
     apart = np.abs(angle_difference(ends.view_angle, start.view_angle))
-    near, far = max(start.distance, radius), np.maximum(ends.distance, radius)
-    bend = apart - np.arccos(radius / near) - np.arccos(radius / far)
-    straight = np.sqrt(np.maximum(near**2 + far**2 - 2.0 * near * far * np.cos(apart), 0.0))
-    tangents = math.sqrt(near**2 - radius**2) + np.sqrt(far**2 - radius**2)
-    return np.where(bend <= 0.0, straight, tangents + radius * bend)
+    return around_disc(radius, max(start.distance, radius), np.maximum(ends.distance, radius), apart)
 
 
 def poses_from_file(path: str) -> list[CameraPose]:
@@ -657,15 +665,20 @@ def view_space_for(settings: ViewSpaceSettings, scene: Scene) -> ViewSpace:
     return FreeViewSpace.listed(settings, scene)
 
 
-def put_on_ground(views: ViewSpace, settings: GroundSettings, centre: tuple[float, float] = (0.0, 0.0)) -> None:
+def put_on_ground(
+    views: ViewSpace, settings: GroundSettings, centre: tuple[float, float] = (0.0, 0.0),
+    map: OccupancyMap | None = None,
+) -> None:
     """Let a view space about a `centre`, metres, use the ground of the settings; the circle only if there is any.
+
+    A `map` takes the place of their file.
 
     Raises:
         ConfigFileError: the map cannot be read.
     """
-    if settings.given or not isinstance(views, CircleViewSpace):
+    if map is not None or settings.given or not isinstance(views, CircleViewSpace):
         reach = float(views.candidates.distance.max()) + math.hypot(*centre)
-        views.ground = ground_of(settings, reach).seen_from(*centre)
+        views.ground = ground_of(settings, reach, map).seen_from(*centre)
 
 
 class FoundViewSpace(CircleViewSpace):

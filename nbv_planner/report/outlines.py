@@ -18,6 +18,8 @@ from nbv_planner.geometry import (
     wrap_angle,
 )
 from nbv_planner.mapping.belief import SurfaceBelief
+from nbv_planner.world.ground.grid_ground import GridGround
+from nbv_planner.world.ground.zones import Ground, Outline
 from nbv_planner.world.pose import CameraPose, View, Views
 from nbv_planner.world.scene import Scene
 
@@ -111,11 +113,24 @@ def field_of(views: Views, values: FloatArray, feasible: BoolArray) -> tuple[Flo
     return np.column_stack(places.chosen(kept).position), best[kept], some[kept]
 
 
-def way_outline(start: View, end: View, radius: float) -> FloatArray:
-    """Corners of the shortest path between two views around a disc about the centre, shape (N, 2), metres.
+def barred_ground(ground: Ground | None, belief: SurfaceBelief | None, scene: Scene) -> GridGround | None:
+    """The ground with what the object may occupy; None where nothing besides the object bars it.
 
-    Its length is that of :func:`nbv_planner.planning.view_space.path_around` up to the corners of the arc.
+    About another centre than that of the object's frame there is none to be shown either.
     """
+    if not isinstance(ground, GridGround) or belief is None or any(belief.centre):
+        return None
+    return ground.with_outline(Outline(belief.angle, belief.upper, scene.radius_max))
+
+
+def way_outline(start: View, end: View, radius: float, ground: Ground | None = None) -> FloatArray:
+    """Corners of the shortest path between two views, shape (N, 2), metres: that on a `ground` if there is any.
+
+    Else it goes around a disc about the centre, and its length is that of
+    :func:`nbv_planner.planning.view_space.path_around` up to the corners of the arc.
+    """
+    if ground is not None and len(path := ground.path(*((view.pose.x, view.pose.y) for view in (start, end)))):
+        return path
     turn = float(angle_difference(end.view_angle, start.view_angle))
     leave, meet = (math.acos(min(radius / max(view.distance, radius), 1.0)) for view in (start, end))
     ends = [polar_to_cartesian(view.view_angle, max(view.distance, radius)) for view in (start, end)]

@@ -164,6 +164,8 @@ ARGUMENTS = {
     "planner": ("", f"Planner: {', '.join(planner_names())}{_FROM_FILE}."),
     "view_space": ("", f"Where the camera may stand: {', '.join(VIEW_SPACES)} (around the object, at distances from "
                    f"annulus_min to annulus_max, looking past its centre too; the poses of view_file){_FROM_FILE}."),
+    "map": ("", f"Map of the ground (YAML of a map_server), which the robot keeps off{_FROM_FILE}."),
+    "room": ("", f"File of the walls and obstacles around the object{_FROM_FILE}."),
     "radius_max": ("", f"Greatest radius of the object, m{_FROM_FILE}; lengths that are not there follow from it."),
     "view_distance": ("", f"Distance of the camera from the centre, m{_FROM_FILE}."),
     "noise_std": ("", f"Standard deviation of a range, m{_FROM_FILE}."),
@@ -190,12 +192,15 @@ ARGUMENTS = {
     "rviz": ("false", "Start RViz too, with the displays of this package (true, false)."),
 }
 """Launch arguments by name: default and description."""
+# Arguments that are paths of files, by the parameter that takes them.
+_FILES = {"map": "ground_map", "room": "room_file"}
 _SCENE = {"radius_max": float, "view_distance": float}
+_MAP = {"map": str}
 _OVERRIDES: dict[str, dict[str, type]] = {
-    "depth_camera": {"object": str, "seed": int, "noise_std": float, **_SCENE},
-    "surface_mapper": {"noise_std": float, **_SCENE},
+    "depth_camera": {"object": str, "room": str, "seed": int, "noise_std": float, **_MAP, **_SCENE},
+    "surface_mapper": {"noise_std": float, **_MAP, **_SCENE},
     "nbv_planner": {
-        "objective": str, "planner": str, "view_space": str, "max_views": int, "noise_std": float, **_SCENE,
+        "objective": str, "planner": str, "view_space": str, "max_views": int, "noise_std": float, **_MAP, **_SCENE,
     },
     "turntable": _SCENE,
     "scan_maker": {"scan_source": str, **_SCENE},
@@ -280,6 +285,7 @@ def node(
     if name == "surface_mapper" and (folder_here := _outline_folder(given)):
         overrides["outline_folder"] = folder_here
     typed = {key: _typed(key, given[key], kind) for key, kind in _OVERRIDES.get(name, {}).items() if given[key]}
+    typed = {_FILES.get(key, key): _whole(value) if key in _FILES else value for key, value in typed.items()}
     chosen = {}
     if name == "nbv_planner":
         chosen["planner"] = planner_parameters(given).get("planner", PlannerSettings().planner)
@@ -303,6 +309,11 @@ def node(
         additional_env={"OPENBLAS_NUM_THREADS": "1"},
         respawn=respawn, respawn_delay=_DELAY, on_exit=partial(_on_exit, ends, respawn),
     )
+
+
+def _whole(path: str) -> str:
+    """A path that does not depend on where a node is started."""
+    return str(Path(path).expanduser().resolve())
 
 
 def _typed(name: str, text: str, kind: type) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -35,7 +35,7 @@ from nbv_planner.world.scene import Scene
 class LiveContent(EpisodeContent):
     """An episode of which only the current state is known: the last belief, and what has been received of the rest."""
 
-    live: LiveView  #: what is known.
+    live: LiveView = field(kw_only=True)  #: what is known.
 
     @property
     def progress(self) -> str:
@@ -84,7 +84,7 @@ def live_content(live: LiveView) -> LiveContent:
     """Lay out what is known for drawing. Steps carry the newest belief: earlier ones are not known any more."""
     steps = [] if live.belief is None else [_step(view, live.belief, live.scene) for view in live.views]
     shape = None if live.truth is None else polygon_through(live.truth)
-    return LiveContent(steps, [], shape, live.scene, _title(live), len(steps), live)
+    return LiveContent(steps, [], shape, live.scene, _title(live), len(steps), live=live)
 
 
 def draw_live(figure: Figure, live: LiveView) -> None:

@@ -31,10 +31,10 @@ NODES = {
 }
 COMMON = {
     "params_file", "namespace", "use_sim_time", "log_level", "objective", "planner", "exit_when_done", "rviz",
-    "enclave", "radius_max", "view_distance", "noise_std", "max_views", "view_space",
+    "enclave", "radius_max", "view_distance", "noise_std", "max_views", "view_space", "map",
     "respawn", "state_folder", "episode", "outline_folder",
 }  # fmt: skip
-SIMULATED = {"object", "seed"}
+SIMULATED = {"object", "seed", "room"}
 
 
 def described(name: str):
@@ -111,6 +111,15 @@ def test_arguments_reach_the_nodes_they_are_for():
         },
     }
     assert all(node.node_name == f"/arm/{executable}" for executable, node in found.items())
+
+
+def test_files_of_map_and_room_reach_all_that_know_them_as_whole_paths(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    found = nodes("simulation", map="hall/map.yaml", room="room.yaml")
+    said = {executable: parameters(node)[1] for executable, node in found.items()}
+    assert [values["ground_map"] for values in said.values()] == 3 * [str(tmp_path / "hall" / "map.yaml")]
+    rooms = {executable: values.get("room_file") for executable, values in said.items()}
+    assert rooms == {"depth_camera": str(tmp_path / "room.yaml"), "surface_mapper": None, "nbv_planner": None}
 
 
 @pytest.mark.parametrize("given", [{"view_space": "annulus"}, {"max_views": "7"}, {"noise_std": "0.1"}])

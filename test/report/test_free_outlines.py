@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
+from beliefs import belief_of
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nbv_planner.episode.records import Step
+from nbv_planner.mapping.belief import Measurements
 from nbv_planner.planning.view_space import FreeViewSpace, ViewSpaceSettings, path_around
-from nbv_planner.report.outlines import are_free, by_angle, field_of, way_outline
+from nbv_planner.report.figures.episode_figure import plot_episode
+from nbv_planner.report.outlines import are_free, barred_ground, by_angle, field_of, way_outline
+from nbv_planner.world.ground.grid_ground import ground_of
+from nbv_planner.world.ground.zones import GroundSettings, path_length
 from nbv_planner.world.pose import View, Views
 from nbv_planner.world.scene import Scene
+
+SCENE = Scene()
 
 ANNULUS = FreeViewSpace.annulus(ViewSpaceSettings(view_space="annulus"), Scene()).candidates
 VIEWS = st.builds(View, st.floats(-7.0, 7.0), st.floats(2.0, 30.0), st.just(0.0))
@@ -70,3 +79,30 @@ def test_no_more_positions_are_shown_than_a_picture_can_hold():
     views = Views(rng.uniform(0.0, 6.0, 5000), rng.uniform(9.0, 16.0, 5000), np.zeros(5000))
     assert len(field_of(views, np.zeros(5000), np.ones(5000, dtype=bool))[0]) == 1000
     assert len(by_angle(views, np.zeros(5000), np.ones(5000, dtype=bool))[0]) <= 120
+
+
+def test_on_a_map_the_picture_shows_what_is_barred_and_a_way_around_it():
+    hall = Path(__file__).parents[2] / "examples" / "hall" / "map.yaml"
+    ground = ground_of(GroundSettings(ground_map=str(hall), robot_radius=0.4), 14.0)
+    start, end = View(5.9, 11.0), View(0.6, 13.5)
+    belief = belief_of(3.0, 4.2)
+    barred = barred_ground(ground, belief, SCENE)
+    assert barred_ground(ground, belief.seen_from(1.0, 0.0), SCENE) is None
+    assert barred_ground(ground_of(GroundSettings(), 14.0), belief, SCENE) is None
+    way = way_outline(start, end, 8.0, barred)
+    assert path_length(way) == pytest.approx(float(barred.lengths((start.pose.x, start.pose.y), *(
+        [value] for value in (end.pose.x, end.pose.y)))[0]), rel=0.02)
+    candidates = Views.of([start, end, View(2.0, 9.0)])
+    steps = [Step(view, 1.0, candidates, np.ones(3), belief, Measurements.empty(), 1.0) for view in (start, end)]
+    world, plain = (plot_episode(steps, [], None, SCENE, "hall", on).axes[0] for on in (ground, None))
+    assert not plain.images
+    (image,) = world.images
+
+    def opacity(x: float, y: float) -> float:
+        (column,), (row,) = barred.map.to_cells([x], [y])
+        return image.get_array()[int(row), int(column), 3]
+
+    assert [opacity(10.0, 4.0) > 0.5, 0.0 < opacity(4.4, 0.0) < 0.5, opacity(0.0, -9.0)] == [True, True, 0.0]
+    assert world.get_xlim() == plain.get_xlim()
+    drawn = [line.get_xydata() for line in world.lines]
+    assert any(len(line) == len(way) and np.allclose(line, way) for line in drawn)

@@ -22,6 +22,8 @@ from nbv_planner.mapping.belief import Measurements
 from nbv_planner.planning.view_space import FreeViewSpace, ViewSpaceSettings
 from nbv_planner.report import colors
 from nbv_planner.ros.io.markers import PARTS, SceneContent, scene_markers, thinned
+from nbv_planner.world.ground.grid_ground import ground_of
+from nbv_planner.world.ground.zones import GroundSettings
 from nbv_planner.world.pose import Views
 from nbv_planner.world.scene import Scene
 
@@ -59,10 +61,28 @@ def areas(triangles: np.ndarray) -> np.ndarray:
 
 
 def test_every_part_is_there_once_in_the_object_frame_with_stable_ids():
-    array = scene_markers(FREE, header("object", 7)).markers
+    fenced = dataclasses.replace(FREE, ground=ground_of(GroundSettings(no_go_polygons="8,2 11,2 11,6"), 20.0))
+    array = scene_markers(fenced, header("object", 7)).markers
     assert [marker.ns for marker in array] == list(PARTS)
     assert {(marker.id, marker.action, marker.header.frame_id) for marker in array} == {(0, Marker.ADD, "object")}
     assert {marker.pose.orientation.w for marker in array} == {1.0}
+
+
+def test_what_is_barred_is_edged_and_the_way_to_the_goal_leads_around_it():
+    assert markers(FREE)["barred"].action == Marker.DELETE
+    ground = ground_of(GroundSettings(no_go_polygons="8,2 11,2 11,6 8,6", robot_radius=0.3), 20.0)
+    start, goal = view_pose(0.0), view_pose(1.0)
+    content = dataclasses.replace(FULL, belief=belief_of(3.0, 4.0), pose=start, goal=goal, ground=ground)
+    found = markers(content)
+    way, edge = (np.array([(p.x, p.y) for p in found[name].points]) for name in ("path", "barred"))
+    believed = ground.with_object(content.belief.angle, content.belief.upper, SCENE.radius_max)
+    assert np.hypot(*np.diff(way, axis=0).T).sum() > 1.05 * np.hypot(start.x - goal.x, start.y - goal.y)
+    assert not believed.zones(*way.T).any()
+    side = ground.map.resolution
+    assert believed.zones(*edge.T).all()
+    free = [believed.zones(*(edge + side * np.array(step)).T) == 0 for step in ((1, 0), (-1, 0), (0, 1), (0, -1))]
+    diagonal = [believed.zones(*(edge + side * np.array(step)).T) == 0 for step in ((1, 1), (-1, -1), (-1, 1), (1, -1))]
+    assert np.any(free + diagonal, axis=0).all()
 
 
 def test_counts():

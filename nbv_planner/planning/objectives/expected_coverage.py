@@ -13,6 +13,7 @@ from nbv_planner.planning.objectives.objective import Objective, ObjectiveInfo
 from nbv_planner.planning.shapes.completeness import POINTS, CoverageTarget
 from nbv_planner.planning.shapes.sampler import ShapeSampler
 from nbv_planner.planning.shapes.shape_coverage import ShapeCoverage
+from nbv_planner.world.ground.zones import Ground
 from nbv_planner.world.pose import View, Views
 from nbv_planner.world.scene import Scene
 
@@ -34,12 +35,13 @@ class ExpectedMarginalCoverage:
         self._sampler = sampler
         self._target = target
         self._taken = Views.of(taken)
-        self._newest: list[tuple[SurfaceBelief, Scene, bytes, ShapeCoverage]] = []
+        self._ground: Ground | None = None
+        self._newest: list[tuple[SurfaceBelief, Scene, Ground | None, bytes, ShapeCoverage]] = []
 
-    def after(self, taken: Sequence[View]) -> ExpectedMarginalCoverage:
-        """Return the same objective once these views have been taken."""
+    def after(self, taken: Sequence[View], ground: Ground | None = None) -> ExpectedMarginalCoverage:
+        """Return the same objective once these views have been taken, past the obstacles of a `ground`."""
         twin = copy.copy(self)
-        twin._taken = Views.of(taken)
+        twin._taken, twin._ground = Views.of(taken), ground
         return twin
 
     def coverage(self, belief: SurfaceBelief, scene: Scene, views: Views | FloatArray) -> ShapeCoverage:
@@ -49,12 +51,12 @@ class ExpectedMarginalCoverage:
         """
         views = Views.given(views, scene.view_distance)
         asked = views.numbers.tobytes() + b"after" + self._taken.numbers.tobytes()
-        for known, of_scene, question, coverage in self._newest:
-            if known is belief and (of_scene, question) == (scene, asked):
+        for known, of_scene, ground, question, coverage in self._newest:
+            if known is belief and ground is self._ground and (of_scene, question) == (scene, asked):
                 return coverage
         shapes = self._sampler.draw(belief, scene)
-        coverage = self._target.coverage(shapes, self._taken, views, scene, belief)
-        self._newest[:] = [(belief, scene, asked, coverage)]
+        coverage = self._target.coverage(shapes, self._taken, views, scene, belief, self._ground)
+        self._newest[:] = [(belief, scene, self._ground, asked, coverage)]
         return coverage
 
     def evaluate(self, belief: SurfaceBelief, scene: Scene, views: Views | FloatArray) -> FloatArray:
@@ -66,6 +68,6 @@ class ExpectedMarginalCoverage:
         return np.asarray(self.coverage(belief, scene, views).gains().mean(axis=0, dtype=float))
 
 
-def after_views(objective: Objective, taken: Sequence[View]) -> Objective:
-    """Return `objective` once these views have been taken; only EMC depends on them."""
-    return objective.after(taken) if isinstance(objective, ExpectedMarginalCoverage) else objective
+def after_views(objective: Objective, taken: Sequence[View], ground: Ground | None = None) -> Objective:
+    """Return `objective` once these views have been taken on a `ground`; only EMC depends on them."""
+    return objective.after(taken, ground) if isinstance(objective, ExpectedMarginalCoverage) else objective

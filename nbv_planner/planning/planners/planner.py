@@ -305,7 +305,8 @@ class Planner(ABC):
         self, belief: SurfaceBelief, views: Views, *, current_view: View | None = None, visited: Sequence[View] = ()
     ) -> tuple[FloatArray, FloatArray]:
         """Value of the objective at any `views`, and the cost of travel to each, shape (V,); changes nothing."""
-        objective, scene = after_views(self._objective, visited), as_found(self._scene, belief.checks)
+        objective = after_views(self._objective, visited, self.views.ground)
+        scene = as_found(self._scene, belief.checks)
         return values_of(objective, belief, scene, views), self._costs(views, current_view)
 
     def _promises_nothing(self, utilities: FloatArray) -> bool:

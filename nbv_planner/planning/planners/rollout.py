@@ -98,7 +98,7 @@ class RolloutPlanner(Planner):
     def _coverage(self, situation: Situation, others: Views | None = None) -> ShapeCoverage:
         """What is to be seen from the candidates, and after them from `others`."""
         views = self.views.candidates if others is None else self.views.candidates.joined(others)
-        expected = self._objective.after(situation.visited)
+        expected = self._objective.after(situation.visited, self.views.ground)
         return expected.coverage(situation.belief, situation.scene, views)
 
     def _mean_views(self, coverage: ShapeCoverage, first: IntArray, allowed: BoolArray) -> FloatArray:
@@ -195,5 +195,6 @@ class HorizonPlanner(Planner):
         belief, scene, grid = situation.belief, situation.scene, uniform_grid(self.settings.shape_grid)
         mean = np.clip(belief.interpolate(belief.mean, grid), scene.radius_min, scene.radius_max)
         return CoverageTarget.of(self.settings).coverage(
-            Shapes(grid, mean[None]), Views.of(situation.visited), self.views.candidates, scene, belief
+            Shapes(grid, mean[None]), Views.of(situation.visited), self.views.candidates, scene, belief,
+            self.views.ground,
         )

@@ -26,6 +26,7 @@ from nbv_planner.planning.shapes.shape_coverage import (
     unseen_fraction,
 )
 from nbv_planner.planning.shapes.shape_visibility import fixed_cells, visible_cells
+from nbv_planner.world.ground.zones import Ground
 from nbv_planner.world.pose import Views
 from nbv_planner.world.scan import RangeNoise
 from nbv_planner.world.scene import Scene
@@ -142,14 +143,15 @@ class CoverageTarget:
         return f"the outline within {self.tau:g} m of the measured surface" if self.tau else "the surface points"
 
     def coverage(
-        self, shapes: Shapes, taken: Views | FloatArray, views: Views | FloatArray, scene: Scene, belief: SurfaceBelief
+        self, shapes: Shapes, taken: Views | FloatArray, views: Views | FloatArray, scene: Scene, belief: SurfaceBelief,
+        ground: Ground | None = None,
     ) -> ShapeCoverage:
         """What is to be seen of the shapes, see :meth:`nbv_planner.planning.shapes.shape_coverage.ShapeCoverage.of`.
 
         With a resolution it counts the outline's length in pixel sides. Covered is what lies within τ of the measured
         surface, but not in a gap of it: shapes cross gaps smoothly, and what is hidden there may be long. Of the rest
         each of the views `taken` (T,) that should have covered it takes half: it is as likely that the shape
-        is wrong. A view will cover what lies within τ of what it sees.
+        is wrong. A view will cover what lies within τ of what it sees, past the obstacles of a `ground`.
 
         Raises:
             SettingError: the belief carries no evidence.
@@ -158,11 +160,11 @@ class CoverageTarget:
         if self.seen_std:
             fixed = fixed_cells(shapes, views, scene, self.noise, self.seen_std)
         if not self.tau:
-            return ShapeCoverage.of(shapes, taken, views, scene, belief, self.density, fixed)
+            return ShapeCoverage.of(shapes, taken, views, scene, belief, self.density, fixed, ground)
         near = near_part(shapes, belief, scene, self.tau)
         near = np.minimum(near, 1.0 - unseen_fraction(belief, shapes.angle, scene.pixel_size))
-        sight = visible_cells(shapes, views, scene)
-        sights = visible_cells(shapes, taken, scene), sight if fixed is None else sight & fixed
+        sight = visible_cells(shapes, views, scene, ground)
+        sights = visible_cells(shapes, taken, scene, ground), sight if fixed is None else sight & fixed
         seen, visible = (covered_cells(cells, shapes, self.tau) for cells in sights)
         part = 1.0 - (1.0 - near) * _DOUBT ** seen.sum(axis=1)
         points = surface_density(shapes, scene.pixel_size, self.density)

@@ -21,6 +21,7 @@ from nbv_planner.geometry import (
 from nbv_planner.mapping.belief import Evidence, SurfaceBelief, nearest_cell
 from nbv_planner.planning.shapes.sampler import Shapes, evidence_of
 from nbv_planner.planning.shapes.shape_visibility import visible_cells
+from nbv_planner.world.ground.zones import Ground
 from nbv_planner.world.pose import Views
 from nbv_planner.world.scene import Scene
 
@@ -56,17 +57,19 @@ class ShapeCoverage:
     @classmethod
     def of(
         cls, shapes: Shapes, taken: Views | FloatArray, views: Views | FloatArray, scene: Scene, belief: SurfaceBelief,
-        density: str = "crossings", fixed: BoolArray | None = None,
+        density: str = "crossings", fixed: BoolArray | None = None, ground: Ground | None = None,
     ) -> ShapeCoverage:
         """Evaluate `shapes` from `views` (V,) once the views `taken` (T,) have been taken.
 
         Angles alone, radians, are those of views on the view circle.
 
         What has been seen is given by :func:`seen_part`. A view that repeats one of those taken adds nothing: beams
-        that did not come would not come again. Of what they see only what is `fixed` counts, shape (S, V, M).
+        that did not come would not come again. Of what they see only what is `fixed` counts, shape (S, V, M). Obstacles
+        of a `ground` hide what is behind them.
         """
-        seen = seen_part(shapes, taken, scene, belief)
-        points, visible = surface_density(shapes, scene.pixel_size, density), visible_cells(shapes, views, scene)
+        seen = seen_part(shapes, taken, scene, belief, ground)
+        points = surface_density(shapes, scene.pixel_size, density)
+        visible = visible_cells(shapes, views, scene, ground)
         visible = visible if fixed is None else visible & fixed
         return cls.left(points, seen, visible, repeats(views, taken, scene))
 
@@ -102,18 +105,20 @@ def repeats(views: Views | FloatArray, taken: Views | FloatArray, scene: Scene) 
     return Views.given(views, distance).repeat(Views.given(taken, distance))
 
 
-def seen_part(shapes: Shapes, taken: Views | FloatArray, scene: Scene, belief: SurfaceBelief) -> FloatArray:
+def seen_part(
+    shapes: Shapes, taken: Views | FloatArray, scene: Scene, belief: SurfaceBelief, ground: Ground | None = None
+) -> FloatArray:
     """Part of the surface around each grid angle of each shape that has been seen, shape (S, M).
 
     A measurement lies near (:func:`measured_parts`): further away where the views `taken` (T,) would see
     the shape than where they would not, as noise moves it aside. Beams that did not come have seen nothing, whatever
     the declared cone, but where a view would have seen the shape without a measurement, it is as likely that the shape
-    is wrong there: half of that counts as seen.
+    is wrong there: half of that counts as seen. No view sees through the obstacles of a `ground`.
 
     Raises:
         SettingError: the belief carries no evidence.
     """
-    visible = visible_cells(shapes, taken, scene).any(axis=1)
+    visible = visible_cells(shapes, taken, scene, ground).any(axis=1)
     near, upon = measured_parts(shapes, belief, scene, (REACH_SEEN, REACH_HIDDEN))
     return np.where(visible, 1.0 - _DOUBT * (1.0 - near), upon)
 

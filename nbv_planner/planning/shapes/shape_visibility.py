@@ -20,6 +20,7 @@ from nbv_planner.geometry import (
     wrap_angle,
 )
 from nbv_planner.planning.shapes.sampler import Shapes
+from nbv_planner.world.ground.zones import Ground
 from nbv_planner.world.pose import Views
 from nbv_planner.world.scan import RangeNoise
 from nbv_planner.world.scene import Scene
@@ -28,7 +29,9 @@ from nbv_planner.world.scene import Scene
 _BLOCK_ENTRIES = 1 << 17
 
 
-def visible_cells(shapes: Shapes, views: Views | FloatArray, scene: Scene) -> BoolArray:
+def visible_cells(
+    shapes: Shapes, views: Views | FloatArray, scene: Scene, ground: Ground | None = None
+) -> BoolArray:
     r"""Which grid angle of which shape each view sees, shape (S, V, M).
 
     On either side the walk goes from the view's own angle outwards. A grid angle is seen if the tangent of its bearing,
@@ -39,8 +42,14 @@ def visible_cells(shapes: Shapes, views: Views | FloatArray, scene: Scene) -> Bo
     hide it. From the view circle a walk ends at the edge of the cone or of the range; from anywhere else it passes what
     is out of range, and one walk serves all headings at a place: each sees the bearings inside of its cone. Angles
     alone, radians, are those of views on the view circle. A view inside of a shape sees nothing of it.
+
+    Of all shapes alike, nothing is seen behind the obstacles of a `ground`: where their mean radius is hidden.
     """
     views = Views.given(views, scene.view_distance)
+    if ground is not None and ground.hides:
+        places, stand = views.places()
+        hidden = ground.hidden(*places.position, shapes.angle, shapes.radius.mean(axis=0))
+        return visible_cells(shapes, views, scene) & ~hidden[stand]
     if views.are_on_circle(scene.view_distance):
         return _on_grid(shapes, views, scene, lambda *walks: _sight(*walks)[0], np.bool_)
     places, stand = views.places()

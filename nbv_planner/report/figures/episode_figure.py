@@ -19,6 +19,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Circle, Patch, PathPatch
 from matplotlib.path import Path
 from matplotlib.ticker import MaxNLocator
+from matplotlib.transforms import Affine2D
 from PIL import Image
 
 from nbv_planner.episode.records import FULL_ENOUGH, Step, ViewRecord
@@ -30,6 +31,7 @@ from nbv_planner.report.figures import style
 from nbv_planner.report.figures.style import apply_palette, common_palette, label_views
 from nbv_planner.report.outlines import (
     are_free,
+    barred_ground,
     by_angle,
     camera_outline,
     close_belief,
@@ -37,6 +39,9 @@ from nbv_planner.report.outlines import (
     field_of,
     way_outline,
 )
+from nbv_planner.world.ground.grid_ground import GridGround
+from nbv_planner.world.ground.occupancy_map import UNKNOWN
+from nbv_planner.world.ground.zones import Ground, Zone
 from nbv_planner.world.objects import PolarObject
 from nbv_planner.world.pose import View
 from nbv_planner.world.scene import Scene
@@ -52,6 +57,7 @@ class EpisodeContent:
     scene: Scene  #: bounds, view circle and cone.
     title: str  #: title above the picture.
     shown: int  #: number of views to draw.
+    ground: Ground | None = None  #: where the robot may drive, drawn if anything besides the object bars it.
 
     @property
     def shown_steps(self) -> Sequence[Step]:
@@ -125,8 +131,11 @@ def draw_world(axes: Axes, content: EpisodeContent) -> None:
     style.style_axes(axes, "x (m)", "y (m)")
     for radius, dash in ((scene.radius_min, ":"), (scene.radius_max, ":"), (scene.view_distance, "-")):
         axes.add_patch(Circle((0, 0), radius, fill=False, color=style.FAINT, linewidth=0.8, linestyle=dash, zorder=1))
+    barred = barred_ground(content.ground, content.belief, scene)
+    if barred is not None:
+        _draw_ground(axes, barred)
     if content.free:
-        _draw_way(axes, content, views)
+        _draw_way(axes, content, views, barred)
     if content.shape is not None:
         axes.plot(*polar_to_cartesian(*true_contour(content.shape)), **style.TRUTH_LINE, label="true contour")
     if content.belief is not None:
@@ -146,7 +155,26 @@ def draw_world(axes: Axes, content: EpisodeContent) -> None:
         )
 
 
-def _draw_way(axes: Axes, content: EpisodeContent, views: Sequence[View]) -> None:
+# Colour and opacity of cells: occupied or unknown, and what comes too near to those, a polygon, or the object.
+_CELLS = ((style.CAMERA, 0.75), (style.CAMERA, 0.2), (style.LAST, 0.25), (style.BAND, 0.25))
+
+
+def _draw_ground(axes: Axes, ground: GridGround) -> None:
+    """Draw where the robot must not be: cells of the map, and the margins of these, of polygons and of the object."""
+    map = ground.map
+    shades = np.zeros((*ground.cells.shape, 4))
+    known = (map.cells >= ground.settings.occupied_threshold) | (map.cells == UNKNOWN)
+    cells = (ground.cells & np.uint8(zone) != 0 for zone in (Zone.OBJECT, Zone.POLYGON, Zone.MAP))
+    for which, shade in zip((*cells, known), reversed(_CELLS), strict=True):
+        shades[which] = to_rgba(*shade)
+    limits = axes.get_xlim(), axes.get_ylim()
+    height, width = (map.resolution * number for number in ground.cells.shape)
+    image = axes.imshow(shades, origin="lower", extent=(0.0, width, 0.0, height), interpolation="nearest", zorder=0.5)
+    image.set_transform(Affine2D().rotate(map.yaw).translate(map.x, map.y) + axes.transData)
+    axes.set(xlim=limits[0], ylim=limits[1])
+
+
+def _draw_way(axes: Axes, content: EpisodeContent, views: Sequence[View], ground: Ground | None) -> None:
     """Draw where the camera may stand, coloured by the last decision, and its way from view to view."""
     if not views:
         return
@@ -156,7 +184,8 @@ def _draw_way(axes: Axes, content: EpisodeContent, views: Sequence[View]) -> Non
     axes.scatter(places[:, 0], places[:, 1], s=3.0, c=shades, linewidths=0, zorder=1.2, label="candidates")
     keep_out = min([content.scene.radius_max, *(view.distance for view in views)])
     for start, end in pairwise(views):
-        axes.plot(*way_outline(start, end, keep_out).T, color=style.CAMERA, linewidth=0.8, alpha=0.7, zorder=1.7)
+        way = way_outline(start, end, keep_out, ground)
+        axes.plot(*way.T, color=style.CAMERA, linewidth=0.8, alpha=0.7, zorder=1.7)
 
 
 def _band(content: EpisodeContent) -> style.Style:
@@ -397,6 +426,7 @@ def save_animation(
     shape: PolarObject | None,
     scene: Scene,
     title: str,
+    ground: Ground | None = None,
 ) -> None:
     """Write an animated GIF to `path`: a frame per view, or a single one if there is no view.
 
@@ -407,7 +437,7 @@ def save_animation(
     """
 
     def frame(shown: int) -> Image.Image:
-        figure = draw_figure(EpisodeContent(steps, views, shape, scene, title, shown))
+        figure = draw_figure(EpisodeContent(steps, views, shape, scene, title, shown, ground))
         figure.set_dpi(_GIF_DPI)
         canvas = FigureCanvasAgg(figure)
         canvas.draw()
@@ -425,7 +455,8 @@ def save_animation(
 
 
 def plot_episode(
-    steps: Sequence[Step], views: Sequence[ViewRecord], shape: PolarObject | None, scene: Scene, title: str
+    steps: Sequence[Step], views: Sequence[ViewRecord], shape: PolarObject | None, scene: Scene, title: str,
+    ground: Ground | None = None,
 ) -> Figure:
     """Draw a whole episode: world view, polar view, objective over the view angle, coverage.
 
@@ -435,8 +466,9 @@ def plot_episode(
         shape: the true object, None if it is not known.
         scene: bounds, view circle and cone.
         title: what stands above the picture.
+        ground: where the robot may drive.
 
     Returns:
         A figure that is not known to pyplot.
     """
-    return draw_figure(EpisodeContent(steps, views, shape, scene, title, shown=len(steps)))
+    return draw_figure(EpisodeContent(steps, views, shape, scene, title, len(steps), ground))

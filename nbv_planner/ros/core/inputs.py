@@ -181,7 +181,7 @@ _CLOCK_TIMEOUT = 5.0
 # Seconds for which another node of the same name must be listed: one that has ended is for a moment.
 _NAMESAKE_SECONDS = 3.0
 # Inputs for which the messages of two senders could not be distinguished.
-_OF_ONE_SOURCE = ("scan", "camera_pose", "goal_pose", "surface")
+_OF_ONE_SOURCE = ("scan", "camera_pose", "goal_pose", "surface", "map")
 
 
 class Inputs:

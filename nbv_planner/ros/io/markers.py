@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from geometry_msgs.msg import Point, Vector3
 from numpy.typing import ArrayLike
+from scipy.ndimage import binary_erosion
 from sensor_msgs.msg import PointCloud2
 from std_msgs.msg import ColorRGBA, Header
 from visualization_msgs.msg import Marker, MarkerArray
@@ -26,6 +27,7 @@ from nbv_planner.report import colors
 from nbv_planner.report.outlines import (
     ClosedBelief,
     are_free,
+    barred_ground,
     camera_outline,
     close_belief,
     cone_outline,
@@ -34,15 +36,20 @@ from nbv_planner.report.outlines import (
 )
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.node import BaseNode
+from nbv_planner.world.ground.grid_ground import GridGround
+from nbv_planner.world.ground.zones import Ground
 from nbv_planner.world.pose import CameraPose, View
 from nbv_planner.world.scene import Scene
 
-PARTS = ("band", "mean", "hits", "cone", "goal", "candidates", "path")
+PARTS = ("band", "mean", "hits", "cone", "goal", "candidates", "path", "barred")
 """Namespaces of the markers, one marker with id 0 each."""
 # Enough for a smooth picture at any grid size; bounds the size of the message.
 _CONTOUR_POINTS = 501
 # Heights in metres that keep the flat parts from fighting for the same pixels.
-_HEIGHT = {"cone": -0.02, "band": -0.01, "mean": 0.0, "hits": 0.01, "goal": 0.02, "candidates": 0.02, "path": 0.01}
+_HEIGHT = {"cone": -0.02, "band": -0.01, "mean": 0.0, "hits": 0.01, "goal": 0.02, "candidates": 0.02, "path": 0.01,
+           "barred": -0.03}
+# Cells that are shown at most.
+_MOST_CELLS = 5000
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,14 +62,17 @@ class SceneContent:
     pose: CameraPose | None = None
     goal: CameraPose | None = None
     candidates: Candidates | None = None
+    ground: Ground | None = None  #: where the robot may drive, without the object.
 
 
 def scene_markers(content: SceneContent, header: Header) -> MarkerArray:
     """Build one marker per part of :data:`PARTS`, in that order, or its deletion."""
+    barred = barred_ground(content.ground, content.belief, content.scene)
     curve = close_belief(content.belief, most=_CONTOUR_POINTS) if content.belief else None
     parts = (
         (_band, curve), (_mean, curve), (_hits, content.hits or None), (_cone, content.pose), (_goal, content.goal),
-        (_candidates, content.candidates), (_path, _ends(content)),
+        (_candidates, content.candidates), (_path, _way(content, barred)),
+        (_barred, barred),
     )
     markers = [Marker(action=Marker.DELETE) if what is None else build(what, content.scene) for build, what in parts]
     for name, marker in zip(PARTS, markers, strict=True):
@@ -111,19 +121,28 @@ def _goal(goal: CameraPose, scene: Scene) -> Marker:
     return _marker(Marker.ARROW, size, _color(colors.LAST), np.vstack([[[goal.x, goal.y]], ahead]))
 
 
-def _ends(content: SceneContent) -> tuple[View, View] | None:
-    """Where the camera is and where it is to go, where it is free to take the shortest way; else None."""
+def _way(content: SceneContent, barred: GridGround | None) -> FloatArray | None:
+    """Corners of the way to the goal: on the ground, or where the camera is free around the bound of the object."""
     free = content.candidates is not None and are_free(content.candidates.views(content.scene.view_distance))
-    if not free or content.pose is None or content.goal is None:
+    if not (free or barred) or content.pose is None or content.goal is None:
         return None
-    return View.of(content.pose), View.of(content.goal)
+    start, end = View.of(content.pose), View.of(content.goal)
+    return way_outline(start, end, min(content.scene.radius_max, start.distance, end.distance), barred)
 
 
-def _path(ends: tuple[View, View], scene: Scene) -> Marker:
-    """The shortest way around the bound of the object."""
-    keep_out = min(scene.radius_max, *(view.distance for view in ends))
+def _path(way: FloatArray, scene: Scene) -> Marker:
     width = 0.005 * scene.view_distance
-    return _marker(Marker.LINE_STRIP, (width, 0.0, 0.0), _color(colors.CAMERA), way_outline(*ends, keep_out))
+    return _marker(Marker.LINE_STRIP, (width, 0.0, 0.0), _color(colors.CAMERA), way)
+
+
+def _barred(ground: GridGround, scene: Scene) -> Marker:
+    """Cells at the edge of where the robot must not be, around map, polygons and object."""
+    cells = ground.cells != 0
+    row, column = np.nonzero(cells & ~binary_erosion(cells, np.ones((3, 3)), border_value=1))
+    kept = slice(None, None, 1 + len(row) // _MOST_CELLS)
+    side = ground.map.resolution
+    places = ground.map.to_metres(column[kept] + 0.5, row[kept] + 0.5)
+    return _marker(Marker.CUBE_LIST, (side, side, 0.01), _color(colors.LAST, 0.5), places)
 
 
 def _candidates(candidates: Candidates, scene: Scene) -> Marker:
@@ -177,10 +196,10 @@ class MarkerPublisher:
     latched topic, so that a late subscriber to the markers sees them too.
     """
 
-    def __init__(self, node: BaseNode, scene: Scene, frame: str) -> None:
+    def __init__(self, node: BaseNode, scene: Scene, frame: str, ground: Ground) -> None:
         """Open the topics of `node`; markers are given in `frame`."""
         self._node, self._frame = node, frame
-        self._content = SceneContent(scene)
+        self._content = SceneContent(scene, ground=ground)
         self._new = False
         self._listeners = 0
         self._publisher = node.advertise(MarkerArray, "markers", qos.latched())
@@ -200,7 +219,7 @@ class MarkerPublisher:
 
     def reset(self) -> None:
         """Discard everything: the markers are deleted until their content is known again."""
-        self._content, self._new = SceneContent(self._content.scene), True
+        self._content, self._new = SceneContent(self._content.scene, ground=self._content.ground), True
 
     def _on_candidates(self, msg: PointCloud2) -> None:
         check_frame(msg.header, self._frame)

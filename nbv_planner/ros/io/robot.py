@@ -53,6 +53,17 @@ def navigate_to_pose(node: Node) -> Any:
     return NavigateToPose
 
 
+def occupancy_grid(node: Node) -> Any:
+    """Type of a map.
+
+    Raises:
+        RosUnavailableError: nav_msgs cannot be imported.
+    """
+    with _needed(node, "use_map", "ros-$ROS_DISTRO-nav-msgs, or give the map as a file: ground_map"):
+        from nav_msgs.msg import OccupancyGrid
+    return OccupancyGrid
+
+
 class GoalAction:
     """Sends goals to an action server, one at a time, and reports their results.
 

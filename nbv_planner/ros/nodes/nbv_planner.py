@@ -22,6 +22,7 @@ from nbv_planner.episode.messages import (
     belief_from_msg,
     check_frame,
     found_from_msg,
+    map_from_msg,
     plane_pose_outside,
     pose_from_msg,
     prior_from_msg,
@@ -51,8 +52,9 @@ from nbv_planner.ros.core.node import BaseNode, finish
 from nbv_planner.ros.core.node_parameters import changed_settings, read_settings
 from nbv_planner.ros.core.saved_state import StateKeeper
 from nbv_planner.ros.io import conversions
-from nbv_planner.ros.io.robot import ACTION, GoalAction, TransformPoses, navigate_to_pose
+from nbv_planner.ros.io.robot import ACTION, GoalAction, TransformPoses, navigate_to_pose, occupancy_grid
 from nbv_planner.ros.io.status import RunInfo, StatusReport, iteration_values, plotted_values, ranking_words, summary
+from nbv_planner.world.ground.occupancy_map import OccupancyMap
 from nbv_planner.world.ground.zones import GroundSettings
 from nbv_planner.world.pose import CameraPose, PoseSettings, Views
 from nbv_planner.world.scale import at_found, rescaled
@@ -105,6 +107,9 @@ class NbvPlannerNode(BaseNode):
         self._transforms = TransformPoses(self, self.parameters.object_frame) if by_tf else None
         arrival = read_settings(self, ArrivalSettings)
         self._prior, self._views = PriorSettings(), read_settings(self, ViewSpaceSettings)
+        self._ground_settings = read_settings(self, GroundSettings)
+        self._map: OccupancyMap | None = None
+        self._unplaced: Any = None
         self.session = PlanningSession(*self._deciders(), arrival, read_settings(self, SessionSettings))
         self._matcher = ScanMatcher(MatchingSettings(), arrival, self._transforms)  # for a planner that takes scans
         if self.session.indistinct:
@@ -208,7 +213,7 @@ class NbvPlannerNode(BaseNode):
         settings, limits = self._in_proportion(scene)
         try:
             views = view_space_for(self._views, scene) if found is None else FoundViewSpace(self._views, found)
-            put_on_ground(views, read_settings(self, GroundSettings), centre_of(found))
+            put_on_ground(views, self._ground_settings, centre_of(found), self._map)
             planner = planner_named(settings, scene, views, prior=self._prior.prior())
         except SettingError as error:
             raise SettingError(f"{self.get_name()}: {error}") from error
@@ -260,6 +265,9 @@ class NbvPlannerNode(BaseNode):
         self.listen(Float64MultiArray, "~/rank", self.on_rank, qos.reliable())
         self.listen(PoseArray, "~/view_poses", self.on_view_poses, qos.reliable())
         self.listen(PointCloud2, "surface", self.on_surface, qos.latched())
+        if self.parameters.use_map:
+            self.session.inputs.mapped = False
+            self.listen(occupancy_grid(self), "map", self.on_map, qos.latched())
         if self._transforms is None:
             self.listen(conversions.POSE_TYPES[self.poses.pose_type], "camera_pose", self.on_pose, qos.reliable())
         else:
@@ -310,6 +318,32 @@ class NbvPlannerNode(BaseNode):
     def _hear(self) -> None:
         self._matcher.match()
         self.session.planner.heard += tuple((match.scan, match.pose) for match in self._matcher.take())
+
+    def on_map(self, msg: Any) -> None:
+        """Receive a map of the ground (OccupancyGrid); one whose frame is not known yet is kept until it is."""
+        self._unplaced, map = None, map_from_msg(msg)
+        if msg.header.frame_id != self.parameters.object_frame:
+            found = self._transforms and self._transforms.latest(msg.header.frame_id)
+            if not found:
+                self._unplaced = self._transforms and msg
+                check_frame(msg.header, self.parameters.object_frame)
+            map = map.placed(found[1])
+        self.session.inputs.mapped = True
+        if map.same_as(self._map):
+            return
+        self._map = map
+        put_on_ground(self.session.planner.views, self._ground_settings, centre_of(self.session.found), map)
+        self.advance()
+
+    def _place_map(self) -> None:
+        """Take the map that has come before the transforms to its frame."""
+        try:
+            if self._unplaced is not None and self._transforms.latest(self._unplaced.header.frame_id):
+                self.on_map(self._unplaced)
+                self.inputs.beat("map")
+        except InputRejectedError as error:
+            self._unplaced = None
+            self.drop(f"map.{error.reason}", str(error))
 
     def on_pose(self, msg: PoseStamped | PoseWithCovarianceStamped) -> None:
         """Receive a camera pose."""
@@ -389,6 +423,7 @@ class NbvPlannerNode(BaseNode):
         )
         if self._transforms is not None:
             self._look_up_pose(self._transforms)
+            self._place_map()
         now = self.now_ns()
         self._look_at_clock(now)
         if self._goal_restored:  # a saved goal may not have been received, and its iteration message is lost

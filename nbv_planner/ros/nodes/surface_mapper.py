@@ -39,7 +39,7 @@ from nbv_planner.ros.io import conversions
 from nbv_planner.ros.io.markers import MarkerPublisher
 from nbv_planner.ros.io.outline_output import OutlineOutput
 from nbv_planner.ros.io.robot import TransformPoses
-from nbv_planner.world.ground.grid_ground import known_obstacles
+from nbv_planner.world.ground.grid_ground import ground_of, known_obstacles
 from nbv_planner.world.ground.zones import GroundSettings
 from nbv_planner.world.pose import PoseSettings
 from nbv_planner.world.scale import at_found, rescaled, said_by
@@ -195,7 +195,8 @@ class SurfaceMapperNode(BaseNode):
         self.listen(PoseStamped, "goal_pose", self.on_goal, qos.reliable())
         self.inputs.expect(self.parameters.input_timeout, "scan", "camera_pose")
         frame, folder = self.parameters.object_frame, self.parameters.outline_folder
-        self.markers = MarkerPublisher(self, self.scene, frame)
+        ground = ground_of(read_settings(self, GroundSettings), 2.0 * self.scene.view_distance)
+        self.markers = MarkerPublisher(self, self.scene, frame, ground)
         self.outline = OutlineOutput(self, self.scene, self.measurement, frame, folder)
 
     def on_scan(self, msg: LaserScan) -> None:

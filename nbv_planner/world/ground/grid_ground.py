@@ -353,6 +353,11 @@ class GridGround(Ground):
         return f"in polygon{several} {', '.join(within)}" if within else ZONE_WORDS[Zone.POLYGON]
 
     @cached_property
+    def hides(self) -> bool:
+        """Whether a cell that the object cannot occupy is occupied."""
+        return bool(np.isfinite(self._open_sight).all())
+
+    @cached_property
     def _open_sight(self) -> FloatArray:
         """Distance of each cell to what hides the object, cells."""
         hides = (self.map.cells >= self.settings.occupied_threshold) & ~self._object

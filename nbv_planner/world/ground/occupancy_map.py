@@ -74,6 +74,17 @@ class OccupancyMap:
         """The same map in a frame with the same axes whose origin is at (x, y), metres."""
         return replace(self, x=self.x - x, y=self.y - y)
 
+    def placed(self, frame: CameraPose) -> OccupancyMap:
+        """The same map in the frame in which its own one has the pose `frame`."""
+        origin = frame.then(CameraPose(self.x, self.y, self.yaw))
+        return replace(self, x=origin.x, y=origin.y, yaw=origin.yaw)
+
+    def same_as(self, other: OccupancyMap | None) -> bool:
+        """Whether both say the same about the same places."""
+        return other is not None and np.array_equal(self.cells, other.cells) and (
+            (self.resolution, self.x, self.y, self.yaw) == (other.resolution, other.x, other.y, other.yaw)
+        )
+
     def to_cells(self, x: ArrayLike, y: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Column and row of points, metres, as real numbers: a cell reaches from its index to the next one."""
         ahead, aside = CameraPose(self.x, self.y, self.yaw).to_camera(x, y)

@@ -192,6 +192,11 @@ class Ground(ABC):
     def way_out(self, start: Sequence[float]) -> tuple[float, float]:
         """The place next to `start` that is in no zone; `start` itself if it is not."""
 
+    @property
+    def hides(self) -> bool:
+        """Whether there is an obstacle that may hide something."""
+        return False
+
     def sight(self, x: FloatArray, y: FloatArray, direction: FloatArray) -> FloatArray:
         """Distance to the first obstacle of the map from places (n,), in directions (n, b), radians, metres; or inf.
 
@@ -288,24 +293,14 @@ class OpenGround(Ground):
         return blocked
 
     def lengths(self, start: Sequence[float], x: ArrayLike, y: ArrayLike) -> FloatArray:
-        r"""Straight where the disc of radius B does not lie between, else along two tangents and an arc.
-
-        .. math:: \sqrt{d_1^2 - B^2} + \sqrt{d_2^2 - B^2} + B (θ - \arccos(B/d_1) - \arccos(B/d_2))
-
-        with the angle θ between two places at the distances d. Out of the disc and into it the path is radial, which
-        keeps clear of what is star-shaped.
-        """
+        """As :func:`around_disc`; out of the disc and into it radial, which keeps clear of what is star-shaped."""
         x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
         angle, away = cartesian_to_polar(x, y)
         (own,), (here,) = cartesian_to_polar(start[:1], start[1:2])
         disc = self.disc
         apart = np.abs(angle_difference(angle, own))
         first, second = max(float(here), disc), np.maximum(away, disc)
-        turn = apart - _tangent_angle(disc, np.array(first)) - _tangent_angle(disc, second)
-        tangents = sum(np.sqrt(np.maximum(far**2 - disc**2, 0.0)) for far in (first, second))
-        straight = np.hypot(first - second, 2.0 * np.sqrt(first * second) * np.sin(0.5 * apart))
-        radial = first - here + second - away
-        length = np.where(turn > 0.0, tangents + disc * turn, straight) + radial
+        length = around_disc(disc, first, second, apart) + (first - here + second - away)
         return np.where(self.zones(x, y) == 0, length, np.inf)
 
     def path(self, start: Sequence[float], end: Sequence[float]) -> FloatArray:
@@ -340,6 +335,20 @@ class OpenGround(Ground):
         free = self.zones(away * math.cos(angle), away * math.sin(angle)) == 0
         out = float(away[np.argmax(free)]) if free.any() else self.disc
         return out * math.cos(angle), out * math.sin(angle)
+
+
+def around_disc(disc: float, first: float, second: FloatArray, apart: FloatArray) -> FloatArray:
+    r"""Lengths of shortest paths around a disc about the centre, shape (n,), metres, between places outside of it.
+
+    From a place at the distance d_1, `first`, to those at the distances d_2, `second`, and the angles θ `apart` from it
+    it is straight, or where the disc of radius B lies between, two tangents with an arc between them:
+
+    .. math:: \sqrt{d_1^2 - B^2} + \sqrt{d_2^2 - B^2} + B (θ - \arccos(B/d_1) - \arccos(B/d_2))
+    """
+    turn = apart - _tangent_angle(disc, np.array(first)) - _tangent_angle(disc, second)
+    tangents = sum(np.sqrt(np.maximum(far**2 - disc**2, 0.0)) for far in (first, second))
+    straight = np.hypot(first - second, 2.0 * np.sqrt(first * second) * np.sin(0.5 * apart))
+    return np.where(turn > 0.0, tangents + disc * turn, straight)
 
 
 def _tangent_angle(disc: float, away: FloatArray) -> FloatArray:

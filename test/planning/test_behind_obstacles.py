@@ -1,0 +1,121 @@
+"""What a planner that knows the obstacles of a map expects to see: nothing of what they hide."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from beliefs import belief_of, with_evidence
+from views import at, circle
+
+from nbv_planner.episode.judge import EpisodeJudge
+from nbv_planner.episode.parameters import EpisodeConfig
+from nbv_planner.episode.simulation import Simulation
+from nbv_planner.geometry import polar_to_cartesian
+from nbv_planner.planning.motion import TimeSettings, leg_time
+from nbv_planner.planning.planners import PlannerSettings, planner_named
+from nbv_planner.planning.shapes.sampler import Shapes
+from nbv_planner.planning.shapes.shape_visibility import visible_cells
+from nbv_planner.planning.termination import TerminationReason
+from nbv_planner.planning.view_space import ViewSpaceSettings, put_on_ground, view_space_for
+from nbv_planner.world.ground.grid_ground import ground_of
+from nbv_planner.world.ground.occupancy_map import OccupancyMap
+from nbv_planner.world.ground.zones import Ground, GroundSettings
+from nbv_planner.world.objects import parse_object, surface_points
+from nbv_planner.world.pose import View, Views
+from nbv_planner.world.scene import Scene
+from nbv_planner.world.simulated_camera import WorldSettings
+
+HALL = Path(__file__).parents[2] / "examples" / "hall"
+SCENE, GRID = Scene(), np.arange(200) * 2 * np.pi / 200
+WALL = 2.0
+
+
+def walled(x: float = 8.5, half: float = WALL) -> Ground:
+    """A map with a wall across the line of sight from the view angle 0, one cell of 0.1 m thick."""
+    cells = np.zeros((300, 300), dtype=np.int8)
+    row, column = (round((value + 15.0) / 0.1) for value in (-half, x))
+    cells[row : round((half + 15.0) / 0.1), column] = 100
+    return ground_of(GroundSettings(), 10.0, OccupancyMap(cells, 0.1, -15.0, -15.0))
+
+
+@pytest.mark.parametrize("view", [at(0.0), View(0.25, 11.0, 0.1), View(6.1, 12.0, -0.1)])
+def test_what_lies_behind_a_wall_is_not_seen_and_all_else_as_without(view):
+    shapes = Shapes(GRID, 5.0 + 0.01 * np.random.default_rng(0).normal(size=(6, 200)))
+    views = Views.of([view, View(math.pi, 10.0)])
+    free, seen = (visible_cells(shapes, views, SCENE, ground) for ground in (None, walled()))
+    x, y = polar_to_cartesian(GRID, 5.0)
+    crossing = view.pose.y + (y - view.pose.y) * (8.55 - view.pose.x) / (x - view.pose.x)
+    behind, beside = np.abs(crossing) < WALL - 0.2, np.abs(crossing) > WALL + 0.2
+    assert free[:, 0, behind].any()
+    assert not seen[:, 0, behind].any()
+    assert (seen[:, 0, beside] == free[:, 0, beside]).all()
+    assert (seen[:, 1] == free[:, 1]).all()
+
+
+def test_polygons_hide_nothing_and_cost_nothing():
+    fenced = ground_of(GroundSettings(no_go_polygons="8,-3 9,-3 9,3 8,3"), 10.0)
+    assert not fenced.hides
+    assert not ground_of(GroundSettings(), 10.0).hides
+    assert walled().hides
+
+
+@pytest.mark.parametrize("settings", [
+    {"planner": "greedy", "objective": "EMC"}, {"planner": "rollout"}, {"planner": "tour"}, {"planner": "horizon"},
+])
+def test_a_wall_before_the_part_that_is_not_seen_sends_the_camera_to_its_side(settings):
+    gap = np.abs(np.angle(np.exp(1j * GRID))) > 0.35
+    belief = with_evidence(belief_of(
+        lambda grid: np.where(gap, 4.98, 4.0), lambda grid: np.where(gap, 5.02, 6.0), size=200, hits=gap.astype(int)
+    ))
+
+    def decided(ground: Ground | None) -> float:
+        views = circle(ViewSpaceSettings(num_views=36))
+        views.ground = ground
+        planner = planner_named(PlannerSettings(deadline=60.0, **settings), SCENE, views)
+        planner.believe(belief, at(math.pi))
+        found = planner.decide(belief, current_view=at(math.pi), visited=[at(math.pi)])
+        return abs(math.remainder(found.view_angle, 2 * math.pi))
+
+    assert decided(None) < 0.2
+    assert decided(walled(half=2.5)) > 0.2
+
+
+def test_time_and_length_are_those_of_the_way_around_obstacles_but_around_the_object_alone_those_of_the_space():
+    hall = view_space_for(ViewSpaceSettings(view_space="annulus"), SCENE)
+    put_on_ground(hall, GroundSettings(ground_map=str(HALL / "map.yaml"), robot_radius=0.4))
+    start, end = View(5.9, 11.0), Views.of([View(0.6, 13.5)])  # the box lies between
+    around = float(hall.drive(start, end)[0])
+    assert around > float(hall.travel(start, end)[0]) + 0.1
+    assert hall.legs(start, end)[0] == around
+    settings = TimeSettings(linear_speed=0.5, turn_speed=1e9, dwell_time=2.0)
+    assert leg_time(hall, start, end, settings)[0] == pytest.approx(around / 0.5 + 2.0)
+    shape = parse_object("polygon:star", SCENE)
+    judge = EpisodeJudge(surface_points(shape, SCENE.pixel_size), SCENE, hall, shape, start)
+    assert judge.add_view(end[0], 0.0, 0.0, None).travelled == around
+    inside_the_box = Views.of([View.of(View(0.0, 10.0).pose), View(math.atan2(4.0, 10.0), math.hypot(10.0, 4.0))])
+    assert np.isfinite(hall.legs(start, inside_the_box)).all()
+    free = view_space_for(ViewSpaceSettings(view_space="annulus"), SCENE)
+    put_on_ground(free, GroundSettings())
+    free.believe(belief_of(3.0, 4.2), start, 8.0)
+    assert free.legs(start, end)[0] == free.travel(start, end)[0]
+
+
+def test_in_a_hall_with_a_map_of_it_a_planner_completes_the_object():
+    ground = GroundSettings(ground_map=str(HALL / "map.yaml"), robot_radius=0.4)
+    config = EpisodeConfig(
+        ground=ground, world=WorldSettings(room_file=str(HALL / "room.yaml")), scene=Scene(range_max=14.0),
+        views=ViewSpaceSettings(view_space="annulus", annulus_max=13.0, annulus_headings=3),
+        planner=PlannerSettings(deadline=60.0),
+    )
+    simulation = Simulation(config)
+    ended = []
+
+    def episode():
+        ended.append((yield from simulation.run()))
+
+    assert 3 < len(list(episode())) < 20
+    assert ended[0].reason is TerminationReason.COVERED
+    assert simulation.judge.coverage > 0.9
