@@ -40,6 +40,7 @@ from nbv_planner.planning.shapes.sampler import Shapes
 from nbv_planner.planning.shapes.shape_coverage import ShapeCoverage, repeats, seen_part, surface_density
 from nbv_planner.planning.shapes.shape_visibility import visible_cells
 from nbv_planner.planning.termination import TerminationSettings
+from nbv_planner.world.ground.zones import Ground
 from nbv_planner.world.objects import OBJECT_SETS
 from nbv_planner.world.pose import Views
 from nbv_planner.world.scene import Scene
@@ -69,7 +70,8 @@ class ToldTarget(CoverageTarget):
     told: tuple[str, ...] = ()
 
     def coverage(
-        self, shapes: Shapes, taken: Views | FloatArray, views: Views | FloatArray, scene: Scene, belief: SurfaceBelief
+        self, shapes: Shapes, taken: Views | FloatArray, views: Views | FloatArray, scene: Scene, belief: SurfaceBelief,
+        ground: Ground | None = None,
     ) -> ShapeCoverage:
         """What is to be seen of the shapes, see :class:`nbv_planner.planning.shapes.completeness.CoverageTarget`."""
         assert self.simulation is not None
@@ -89,7 +91,7 @@ class ToldTarget(CoverageTarget):
         seen = seen_part(shapes, taken, scene, belief)
         if "seen" in self.told:
             seen = np.broadcast_to(part(judge.seen.astype(float)), points.shape)
-        visible = visible_cells(shapes, views, scene)
+        visible = visible_cells(shapes, views, scene, ground)
         if "sight" in self.told:
             candidates = self.simulation.planner.views.candidates  # whose angles are `views`
             observed = observe(judge.points.angle, judge.points.radius, candidates, scene)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -180,20 +181,24 @@ class EpisodeJudge:
         """Fraction of the surface points seen so far."""
         return float(self.seen.mean())
 
-    def new_points(self, view: View) -> BoolArray:
-        """Which surface points a view would see for the first time, shape (P,)."""
-        return np.asarray(self._observe(Views.of([view]))[0] & ~self.seen)
+    def new_points(self, *views: View) -> BoolArray:
+        """Which surface points one of these views would see for the first time, shape (P,)."""
+        return np.asarray(self._observe(Views.of(views)).any(axis=0) & ~self.seen)
 
     def add(self, step: Step) -> ViewRecord:
         """Judge a step and keep it."""
         self.steps.append(step)
-        return self.add_view(step.view, step.objective_value, step.milliseconds, step.belief)
+        return self.add_view(step.view, step.objective_value, step.milliseconds, step.belief, step.passed)
 
     def add_view(
-        self, view: View, objective_value: float, milliseconds: float, belief: SurfaceBelief | None
+        self, view: View, objective_value: float, milliseconds: float, belief: SurfaceBelief | None,
+        passed: Sequence[View] = (),
     ) -> ViewRecord:
-        """Judge a view of which less may be known than a step holds; without a belief its errors are NaN."""
-        new = self.new_points(view)
+        """Judge a view of which less may be known than a step holds; without a belief its errors are NaN.
+
+        What has been seen from views `passed` on the way there counts for it.
+        """
+        new = self.new_points(*passed, view)
         travelled = self.views[-1].travelled if self.views else 0.0
         if self._last is not None:
             travelled += float(self.space.legs(self._last, Views.of([view]))[0])

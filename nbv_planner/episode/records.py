@@ -107,6 +107,7 @@ class Step:
     belief: SurfaceBelief  #: belief with this view's measurements.
     measurements: Measurements  #: what was measured from the view.
     milliseconds: float  #: time that the decision took.
+    passed: tuple[View, ...] = ()  #: views taken on the way there, without a stop.
 
     @property
     def view_angle(self) -> float:

@@ -20,6 +20,7 @@ from nbv_planner.mapping.matching import MatchedScan
 from nbv_planner.mapping.object_search import SearchingMapping
 from nbv_planner.mapping.robust_fit import RobustSettings
 from nbv_planner.mapping.surface_model import SurfaceModel
+from nbv_planner.planning.motion import with_looks
 from nbv_planner.planning.objectives import TrueOutline, TrueSurface
 from nbv_planner.planning.planners import Decision, Planner, PlannerSettings, Prior, planner_named
 from nbv_planner.planning.shapes.certificate import CoverageEstimate
@@ -73,6 +74,8 @@ class Simulation:
         thesis = config.protocol == "thesis"
         if thesis and config.ground.given:
             raise SettingError("ground_map, no_go_polygons, robot_radius: the thesis protocol has no robot")
+        if thesis and config.planner.look_every:
+            raise SettingError("look_every: the thesis protocol looks at its views only")
         if thesis and (config.search.unknown or config.world != WorldSettings()):
             raise SettingError("scene, object_x, object_y, other_radius: the thesis protocol knows the scene")
         if not thesis:
@@ -150,20 +153,24 @@ class Simulation:
             decision = self._decide(current)
             if decision is None:
                 return _no_reachable_view(self.planner.views.blame())
-            way = self.planner.views.way([*self._visited(), decision.view])
-            ended = self._monitor.before_view(decision.utility, self._newest_belief(), way)
+            driven = self.planner.views.way([*self._visited(), decision.view])
+            ended = self._monitor.before_view(decision.utility, self._newest_belief(), driven)
             if ended:
                 return ended
             milliseconds = 1e3 * (time.process_time() - started)
+            way = self._on_the_way(current, decision.view)
+            passed = tuple(self._from_truth(view) for view in way)
+            scans = [self.look(self._goal(view), number) for number, view in enumerate(way, start=1)]
             match = self.look(self._goal(decision.view))
-            self.planner.heard += ((match.scan, match.pose),)
-            mapped = self._mapping.add([match], match.view - 1)
+            self.planner.heard += tuple((one.scan, one.pose) for one in (*scans, match))
+            mapped = self._mapping.add([*scans, match], match.view - 1)
             if self._refer(match.pose):
                 if len(self.approaches) >= MOST_APPROACHES:
                     return nothing_found(len(self.approaches))
                 current = View.of(match.pose)
                 continue
-            record = self._take(decision, mapped.measurements, self._mapping.belief().as_transmitted(), milliseconds)
+            belief = self._mapping.belief().as_transmitted()
+            record = self._take(decision, mapped.measurements, belief, milliseconds, passed)
             ended = self._monitor.after_view(
                 self.judge.steps[-1].belief, time.perf_counter() - began, self._visited()
             )
@@ -208,10 +215,21 @@ class Simulation:
             self.mapper = self._mapping.model
         return approach
 
-    def look(self, goal: CameraPose) -> MatchedScan:
-        """Take the scan of the next view at its goal: the only thing that comes from the world outside."""
+    def _on_the_way(self, start: View | None, end: View) -> list[View]:
+        """Views on the leg to a view at which the camera looks, too."""
+        every = self.config.planner.look_every
+        return [] if start is None else with_looks(self.planner.views, [start, end], every)[1:-1]
+
+    def _from_truth(self, view: View) -> View:
+        """A view as seen from the true centre."""
+        (x, y) = self.config.world.placed
+        moved = self.found is not None or (x, y) != (0.0, 0.0)
+        return View.of(self._goal(view).relative_to(x, y)) if moved else view
+
+    def look(self, goal: CameraPose, scan_number: int = 0) -> MatchedScan:
+        """Take the scan of the next view at its goal, or one on the way: all that comes from the world outside."""
         number = len(self.judge.steps) + len(self.approaches) + 1
-        return MatchedScan(number, self._camera.scan(goal, view_number=number), goal, view=number)
+        return MatchedScan(number, self._camera.scan(goal, number, scan_number), goal, view=number)
 
     def _decide(self, current_view: View | None) -> Decision | None:
         """Let the planner choose, from the belief in the precision that the protocol passes on."""
@@ -226,14 +244,17 @@ class Simulation:
         belief = self._mapping.model.belief()
         return belief if self.config.protocol == "thesis" else belief.as_transmitted()
 
-    def _take(self, decision: Decision, data: Measurements, belief: SurfaceBelief, milliseconds: float) -> ViewRecord:
+    def _take(
+        self, decision: Decision, data: Measurements, belief: SurfaceBelief, milliseconds: float,
+        passed: tuple[View, ...] = (),
+    ) -> ViewRecord:
         view, (x, y) = decision.view, self.config.world.placed
         if self.found is not None or (x, y) != (0.0, 0.0):  # steps are as seen from the true centre
             view = View.of((view.pose if self.found is None else self._poses[-1]).relative_to(x, y))
             belief = belief.seen_from(x, y)
             data = data.moved(*belief.centre)
         return self.judge.add(Step(
-            view, decision.utility, decision.candidates, decision.utilities, belief, data, milliseconds
+            view, decision.utility, decision.candidates, decision.utilities, belief, data, milliseconds, passed
         ))
 
 

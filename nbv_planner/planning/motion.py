@@ -6,18 +6,26 @@ robot really takes depends on its navigation; the model is what planners compare
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from nbv_planner.geometry import FloatArray, IntArray, angle_difference
+from nbv_planner.geometry import FloatArray, IntArray, angle_difference, wrap_angle
 from nbv_planner.settings import Settings, setting
+from nbv_planner.world.ground.zones import along, path_length
 from nbv_planner.world.pose import View, Views
 
 if TYPE_CHECKING:
     from nbv_planner.planning.view_space import ViewSpace
+
+
+# A look that falls on the end of a leg is the view there, whatever the rounding: parts of the way from look to look.
+_ROUNDING = 1e-6
 
 
 @dataclass(frozen=True)
@@ -64,6 +72,40 @@ def leg_time(space: ViewSpace, start: View | None, ends: Views, settings: TimeSe
         return np.full(len(ends), settings.dwell_time)
     turns = angle_difference(ends.view_angle + ends.turn, start.view_angle + start.turn)
     return travel_time(space.legs(start, ends), turns, settings) + settings.dwell_time
+
+
+def looks_between(space: ViewSpace, start: View, end: View, every: float) -> Views:
+    """Views that a camera takes `every` so many metres (> 0) of the leg from a view to another, without the two.
+
+    It goes along the path on the ground, or where nothing is known of that around the centre by the shorter arc; its
+    distance changes evenly then. The turn against the direction to the centre changes evenly, too.
+    """
+    if space.ground is None:
+        length = float(space.travel(start, Views.of([end]))[0])
+    else:
+        ends = tuple((view.pose.x, view.pose.y) for view in (start, end))
+        path = space.ground.path(*ends)
+        path = path if len(path) else np.array(ends)
+        length = path_length(path)
+    way = every * np.arange(1, math.ceil(length / every - _ROUNDING))
+    part = way / length if length else way
+    turn = start.turn + part * (end.turn - start.turn)
+    if space.ground is None:
+        around = float(angle_difference(end.view_angle, start.view_angle))
+        return Views(start.view_angle + part * around, start.distance + part * (end.distance - start.distance), turn)
+    x, y = np.array([along(path, distance) for distance in way]).reshape(-1, 2).T
+    return Views(wrap_angle(np.arctan2(y, x)), np.hypot(x, y), turn)
+
+
+def with_looks(space: ViewSpace, views: Sequence[View], every: float) -> list[View]:
+    """The `views` in their order, with the :func:`looks_between` each two; those alone if `every` is 0, metres."""
+    if not every:
+        return list(views)
+    taken = list(views[:1])
+    for start, end in pairwise(views):
+        looks = looks_between(space, start, end, every)
+        taken += [*(looks[number] for number in range(len(looks))), end]
+    return taken
 
 
 def time_matrix(space: ViewSpace, views: Views, settings: TimeSettings) -> FloatArray:

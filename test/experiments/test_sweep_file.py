@@ -17,8 +17,11 @@ from nbv_planner.planning.planners import PLANNERS as PLANNER_NAMES
 from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.world.objects import OBJECT_SETS
 
-VARIANTS_ONLY = {"robust", "robust_parts", "covered", "covered_test", "covered_real"}
-"""Sweeps that compare variants of the mapper with each other, not planners with the omniscient one."""
+VARIANTS_ONLY = {
+    "robust", "robust_parts", "covered", "covered_test", "covered_real", "covered_annulus", "time_22", "time_random_test",
+    "time_random_tuning",
+}
+"""Sweeps that compare variants of the mapper, or times, with each other, not planners with the omniscient one."""
 SHIPPED = sorted((Path(__file__).parents[2] / "config" / "experiments").glob("*.yaml"))
 
 
@@ -187,8 +190,12 @@ def test_sweep_is_also_found_where_a_ros_workspace_has_installed_it(tmp_path, mo
     assert load_sweep("mine").name == "tiny"
 
 
+# Their objects are listed one by one.
+OF_LISTED_OBJECTS = ("theory", "prior_known", "on_the_way")
+
+
 @pytest.mark.parametrize(
-    "path", [path for path in SHIPPED if path.stem not in ("theory", "prior_known")], ids=lambda path: path.stem
+    "path", [path for path in SHIPPED if path.stem not in OF_LISTED_OBJECTS], ids=lambda path: path.stem
 )
 def test_shipped_sweep_runs_on_a_set_of_objects_and_says_how_to_run_it(path):
     sweep = load_sweep(path.stem)
@@ -199,15 +206,17 @@ def test_shipped_sweep_runs_on_a_set_of_objects_and_says_how_to_run_it(path):
         "random_test_effort": "random_test", "covered_real": "real", "refined_test": "random_test",
         "dwell_tuning": "random_tuning",
         "completeness_test": "random_test",
-        "completeness_real": "real",
+        "completeness_real": "real", "annulus_random_test": "random_test", "time_random_test": "random_test",
+        "time_random_tuning": "random_tuning",
     }
     assert sweep.objects == OBJECT_SETS[others.get(path.stem, named)]
     omniscient = [
         label for label, planner in sweep.planners.items()
         if planner.used_objectives == (OMNISCIENT,) and planner.first_candidate < 0
     ]
-    of_points = ["greedy_oracle, points"] if path.stem.startswith("completeness") else []
-    assert omniscient == ([] if path.stem in VARIANTS_ONLY else ["greedy_oracle", *of_points])
+    others = {"completeness": "points", "annulus": "annulus"}.get(path.stem.split("_")[0])
+    more = [f"greedy_oracle, {others}"] if others else []
+    assert omniscient == ([] if path.stem in VARIANTS_ONLY else ["greedy_oracle", *more])
     assert f"nbv-planner experiment {path.stem} " in path.read_text()
 
 

@@ -88,6 +88,10 @@ class PlannerSettings(TimeSettings, ShapeSettings):
         0.1, "Candidates nearer than this to a view already taken are left out.", unit="rad", ge=0.0, le=math.pi,
         read_only=False,
     )
+    look_every: float = setting(
+        0.0, "Way from look to look of a sensor that runs while the robot drives (integrate: always): tour counts what "
+        "is seen on the way, and a simulated episode looks there; 0: at views only.", unit="m", ge=0.0, read_only=False,
+    )
     refine: bool = setting(
         False, "Refine the best candidate of greedy, two_phase or rollout between its neighbours.", read_only=False
     )

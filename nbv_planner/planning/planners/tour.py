@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, IntArray, wrap_angle
-from nbv_planner.planning.motion import leg_time, route_time, time_matrix
+from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, IntArray, angle_difference, wrap_angle
+from nbv_planner.mapping.belief import SurfaceBelief
+from nbv_planner.planning.motion import leg_time, route_time, time_matrix, with_looks
 from nbv_planner.planning.planners.planner import Situation
 from nbv_planner.planning.planners.rollout import RolloutPlanner
 from nbv_planner.planning.shapes.shape_coverage import ShapeCoverage
+from nbv_planner.world.pose import View, Views
 
 # Points below this count as none: they are rounding errors.
 _ROUNDING = 1e-4
@@ -81,12 +84,7 @@ def seconds_to_go(coverage: ShapeCoverage, ring: Ring, first: IntArray, target_c
     counts, and a remainder that no view would see counts as one view. So where travel takes no time it is
     :func:`nbv_planner.planning.planners.rollout.views_to_go` times the time of a view, or less.
     """
-    gain = coverage.gains()[:, first].astype(float)
-    left = coverage.unseen.sum(axis=1, dtype=float)
-    needed = np.maximum(left - (1.0 - target_coverage) * coverage.points, _LEFT * left)[:, None]
-    part = np.divide(needed, gain, out=np.ones_like(gain), where=gain > needed)
-    rest = coverage.unseen[:, None, :] * (1.0 - coverage.visible[:, first])
-    owed = needed - gain
+    part, rest, owed = _after_first(coverage, first, target_coverage)
     windows = list(_windows(coverage.visible, ring, first, rest, owed))
     number = len(windows)
     seconds = _covering_time(
@@ -96,10 +94,65 @@ def seconds_to_go(coverage: ShapeCoverage, ring: Ring, first: IntArray, target_c
     return np.asarray(ring.dwell * part + seconds.reshape(len(owed), number, len(first)).min(axis=1))
 
 
+def _after_first(
+    coverage: ShapeCoverage, first: IntArray, target_coverage: float
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Part of the first view that is needed, shape (S, K), what is left then, (S, K, M), and what is owed, (S, K)."""
+    gain = coverage.gains()[:, first].astype(float)
+    left = coverage.unseen.sum(axis=1, dtype=float)
+    needed = np.maximum(left - (1.0 - target_coverage) * coverage.points, _LEFT * left)[:, None]
+    part = np.divide(needed, gain, out=np.ones_like(gain), where=gain > needed)
+    return part, coverage.unseen[:, None, :] * (1.0 - coverage.visible[:, first]), needed - gain
+
+
+def seen_on_legs(visible: FloatArray, angle: FloatArray, start: float) -> FloatArray:
+    """What is seen on the legs from the polar angle `start` to each view, shape (S, V, M): all that views between see.
+
+    The V views at the polar angles `angle`, radians, see cells as in `visible`, shape (S, V, M), and the legs go by the
+    shorter arc.
+    """
+    ahead, seen = angle_difference(angle, start), visible.copy()
+    for side in (ahead, -ahead):
+        order = np.argsort(side, kind="stable")
+        order = order[side[order] >= 0.0]
+        seen[:, order] = np.maximum.accumulate(visible[:, order], axis=1)
+    return seen
+
+
+def seconds_to_sweep(
+    coverage: ShapeCoverage, legs: ShapeCoverage, ring: Ring, first: IntArray, target_coverage: float
+) -> FloatArray:
+    r"""Time as in :func:`seconds_to_go` if the camera sees on the way, too, shape (S, K), seconds.
+
+    What the leg to each view shows is in `legs`. The rest is the shortest sweep that completes the shape, of those of
+    :func:`_sweeps`. It stops only where it turns back, where it ends, and after half a turn, as legs are no longer.
+    """
+    part, rest, owed = _after_first(legs, first, target_coverage)
+    ends, times = _sweeps(coverage.visible, ring, first, rest, owed)
+    half, short = 0.5 * len(ring.times), ends.min(axis=1)
+    stops = np.ceil(short / half) + np.ceil((short + ends.max(axis=1)) / half)
+    return np.asarray(ring.dwell * part + (times + ring.dwell * stops).min(axis=0))
+
+
 def _windows(
     visible: FloatArray, ring: Ring, first: IntArray, rest: FloatArray, owed: FloatArray
 ) -> Iterator[BoolArray]:
-    """Which views a tour may take, shape (S, K, V): around the first view as far as the shortest sweeps go, and all.
+    """Which views a tour may take, shape (S, K, V): around the first view as far as the shortest sweeps go, and all."""
+    size = visible.shape[1]
+    ends, times = _sweeps(visible, ring, first, rest, owed)
+    places = (np.arange(size) - first[:, None]) % size
+    for option in np.argsort(times, axis=0, kind="stable")[:_SWEEPS]:
+        one, other = np.take_along_axis(ends, option[None, None], axis=0)[0]
+        for beyond in (round(part * size) for part in _BEYOND):
+            further = (one + beyond * (one >= other), other + beyond * (one < other))
+            yield (places <= further[0][..., None]) | (size - places <= further[1][..., None])
+    yield np.ones((*owed.shape, size), dtype=bool)
+
+
+def _sweeps(
+    visible: FloatArray, ring: Ring, first: IntArray, rest: FloatArray, owed: FloatArray
+) -> tuple[IntArray, FloatArray]:
+    """How far E sweeps go in both directions, in places, shape (E, 2, S, K), and the time of their travel, (E, S, K).
 
     Of each shape and first view the points `rest`, shape (S, K, M), are unseen and `owed`, shape (S, K), to be seen. A
     cell is seen in a sweep if it is seen early enough in one of both directions.
@@ -111,15 +164,8 @@ def _windows(
         short = np.full((shapes, count), extent)
         options.append((_reach(ahead, np.where(back > extent, rest, 0.0), rest, owed, size), short))
         options.append((short, _reach(back, np.where(ahead > extent, rest, 0.0), rest, owed, size)))
-    ends = np.array(options)  # (options, 2, S, K)
-    times = ring.sweep(first, ends[:, 0], ends[:, 1])
-    places = (np.arange(size) - first[:, None]) % size
-    for option in np.argsort(times, axis=0, kind="stable")[:_SWEEPS]:
-        one, other = np.take_along_axis(ends, option[None, None], axis=0)[0]
-        for beyond in (round(part * size) for part in _BEYOND):
-            further = (one + beyond * (one >= other), other + beyond * (one < other))
-            yield (places <= further[0][..., None]) | (size - places <= further[1][..., None])
-    yield np.ones((shapes, count, size), dtype=bool)
+    ends = np.array(options)
+    return ends, ring.sweep(first, ends[:, 0], ends[:, 1])
 
 
 def _reach(places: IntArray, open_: FloatArray, rest: FloatArray, owed: FloatArray, size: int) -> IntArray:
@@ -183,29 +229,57 @@ class TourPlanner(RolloutPlanner):
     counted, and each shape, the time is that of the travel there and of :func:`seconds_to_go`; the candidate of the
     least mean wins. As in the rollout the mean is taken over the shapes done before the `deadline`. Where the camera is
     not known to be, the way to the first view counts nothing.
+
+    With `look_every` the time is that of :func:`seconds_to_sweep`: all that candidates between the ends of a leg see
+    counts as seen on the way, for candidates on the view circle without a ground. Elsewhere the leg to a view shows
+    nothing beforehand, but what was seen on the legs so far counts there, too.
     """
 
     refinable = False
 
+    def evaluate(
+        self, belief: SurfaceBelief, views: Views, *, current_view: View | None = None, visited: Sequence[View] = ()
+    ) -> tuple[FloatArray, FloatArray]:
+        """Value and cost of `views`, see :meth:`Planner.evaluate`, once the ways between those `visited` were seen."""
+        taken = with_looks(self.views, visited, self.settings.look_every)
+        return super().evaluate(belief, views, current_view=current_view, visited=taken)
+
     def _rank(self, situation: Situation) -> FloatArray:
+        taken = with_looks(self.views, situation.visited, self.settings.look_every)
+        situation = dataclasses.replace(situation, visited=taken)
         views, s, coverage = self.views.candidates, self.settings, self._coverage(situation)
-        legs = leg_time(self.views, situation.current_view, views, s)
-        gains = np.where(situation.feasible, coverage.gains().mean(axis=0, dtype=float), -np.inf)
+        legs, shown = leg_time(self.views, situation.current_view, views, s), coverage
+        sweeps = s.look_every > 0.0 and self.views.ground is None and views.are_on_circle(self.circle)
+        if sweeps and situation.current_view is not None:
+            on_legs = seen_on_legs(coverage.visible, views.view_angle, situation.current_view.view_angle)
+            shown = dataclasses.replace(coverage, visible=on_legs)
+        gains = np.where(situation.feasible, shown.gains().mean(axis=0, dtype=float), -np.inf)
         first = _largest(gains, legs)[: min(s.first_views, np.count_nonzero(situation.feasible))]
         passed = np.union1d(first, _best_around(views.view_angle, gains))
         passed = passed[np.argsort(wrap_angle(views.view_angle[passed]), kind="stable")]
         ring = Ring(time_matrix(self.views, views.chosen(passed), s) - s.dwell_time, s.dwell_time)
         at = np.flatnonzero(np.isin(passed, first))
-        seen = ShapeCoverage(coverage.visible[:, passed], coverage.unseen, coverage.points)
+        seen, to_them = (dataclasses.replace(one, visible=one.visible[:, passed]) for one in (coverage, shown))
         ranks = np.full(len(views), -np.inf)
-        ranks[passed[at]] = -np.round(self._mean_seconds(seen, ring, at) + legs[passed[at]], _DECIMALS)
+        seconds = self._mean_seconds(seen, ring, at, to_them if sweeps else None)
+        ranks[passed[at]] = -np.round(seconds + legs[passed[at]], _DECIMALS)
         return ranks
 
-    def _mean_seconds(self, coverage: ShapeCoverage, ring: Ring, first: IntArray) -> FloatArray:
-        """Mean over the shapes of :func:`seconds_to_go`, or over those done in time, shape (K,)."""
-        total, done = np.zeros(len(first)), 0
-        for part in coverage.blocks(_SHAPES_AT_A_TIME):
-            total += seconds_to_go(part, ring, first, self.settings.target_coverage).sum(axis=0)
+    def _mean_seconds(
+        self, coverage: ShapeCoverage, ring: Ring, first: IntArray, legs: ShapeCoverage | None
+    ) -> FloatArray:
+        """Mean over the shapes of :func:`seconds_to_go`, or over those done in time, shape (K,).
+
+        With what is seen on the `legs` to the views it is that of :func:`seconds_to_sweep`.
+        """
+        total, done, target = np.zeros(len(first)), 0, self.settings.target_coverage
+        shown = coverage if legs is None else legs
+        size = _SHAPES_AT_A_TIME
+        for part, on_legs in zip(coverage.blocks(size), shown.blocks(size), strict=True):
+            if legs is None:
+                total += seconds_to_go(part, ring, first, target).sum(axis=0)
+            else:
+                total += seconds_to_sweep(part, on_legs, ring, first, target).sum(axis=0)
             done += len(part.points)
             if time.perf_counter() > self._until:
                 break
