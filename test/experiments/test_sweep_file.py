@@ -18,8 +18,8 @@ from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.world.objects import OBJECT_SETS
 
 VARIANTS_ONLY = {
-    "robust", "robust_parts", "covered", "covered_test", "covered_real", "covered_annulus", "time_22", "time_random_test",
-    "time_random_tuning",
+    "robust", "robust_parts", "covered", "covered_test", "covered_real", "covered_annulus", "time_22",
+    "time_random_test", "time_random_tuning",
 }
 """Sweeps that compare variants of the mapper, or times, with each other, not planners with the omniscient one."""
 SHIPPED = sorted((Path(__file__).parents[2] / "config" / "experiments").glob("*.yaml"))
