@@ -54,7 +54,7 @@ from nbv_planner.planning.planners import Decision
 from nbv_planner.planning.shapes.sampler import PriorSettings
 from nbv_planner.planning.termination import Termination
 from nbv_planner.planning.view_space import CircleViewSpace
-from nbv_planner.world.pose import CameraPose
+from nbv_planner.world.pose import CameraPose, View
 
 SUCCESSES = ("COVERED", "BAND_NARROW", "NO_GAIN")
 """Reasons that say the object has been reconstructed."""
@@ -84,8 +84,8 @@ class FalseSimulation(Simulation):
         self._origins = [_origin(one) for one in (config, other)]
         self.refusals: tuple[str, ...] = ()
 
-    def look(self, goal: CameraPose) -> MatchedScan:
-        """Take the scan that the world gives, matched as in the mapper.
+    def look(self, goal: CameraPose, scan_number: int = 0) -> MatchedScan:
+        """Take the scan that the world gives, matched as in the mapper; none has a number, as none is on the way.
 
         Raises:
             InputRejectedError: the pose is dropped, or the scan does not count.
@@ -101,7 +101,8 @@ class FalseSimulation(Simulation):
         return taken[0]
 
     def _take(
-        self, decision: Decision, data: Measurements, belief: SurfaceBelief, milliseconds: float
+        self, decision: Decision, data: Measurements, belief: SurfaceBelief, milliseconds: float,
+        passed: tuple[View, ...] = (),
     ) -> ViewRecord:
         """Let the surface of a second mapper come instead at every other view, if there is one.
 
@@ -112,7 +113,7 @@ class FalseSimulation(Simulation):
             own, other = self._origins
             self.refusals = (own.refusal_of(other)[1],) if own != other else ()
             belief = belief if self.refusals else self._other.belief().as_transmitted()
-        return super()._take(decision, data, belief, milliseconds)
+        return super()._take(decision, data, belief, milliseconds, passed)
 
 
 def _origin(config: EpisodeConfig) -> SurfaceOrigin:
