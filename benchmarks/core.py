@@ -48,7 +48,7 @@ from nbv_planner.planning.view_space import CircleViewSpace, ViewSpaceSettings
 from nbv_planner.system import python_command
 from nbv_planner.world import simulated_camera
 from nbv_planner.world.objects import parse_object, surface_points
-from nbv_planner.world.pose import CameraPose, View
+from nbv_planner.world.pose import CameraPose, View, Views
 from nbv_planner.world.ray_casting import Contour, cast_beams
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import SimulatedCamera
@@ -546,8 +546,9 @@ def obvious_implementation() -> AbstractContextManager[None]:
 
 
 def _one_by_one(reference: Reference) -> Callable[..., FloatArray]:
-    def evaluate(objective: object, belief: SurfaceBelief, scene: Scene, views: FloatArray) -> FloatArray:
-        return np.array([reference(belief, scene, float(view)) for view in views])
+    def evaluate(objective: object, belief: SurfaceBelief, scene: Scene, views: Views | FloatArray) -> FloatArray:
+        angles = Views.given(views, scene.view_distance).view_angle
+        return np.array([reference(belief, scene, float(angle)) for angle in angles])
 
     return evaluate
 

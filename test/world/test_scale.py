@@ -22,7 +22,7 @@ SIZES = st.floats(-2.0, 3.0).map(lambda power: 10.0**power)
 # Lengths that are the user's or the machine's own: they have no default, or belong to no scene.
 FREE = {
     "radius_max", "rough_radius", "object_x", "object_y", "other_x", "other_y", "other_radius", "max_travel",
-    "pose_bias_x", "pose_bias_y", "mount_x", "mount_y", "camera_y", "robot_radius", "seen_std",
+    "pose_bias_x", "pose_bias_y", "mount_x", "mount_y", "camera_y", "robot_radius", "seen_std", "look_every",
 }
 
 
