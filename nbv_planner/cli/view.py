@@ -20,6 +20,8 @@ from nbv_planner.system import python_command
 
 VIEWS = ("page", "window")
 """How an episode can be watched."""
+# Seconds after the end in which the page hears of it, too, also on a busy machine.
+_LAST_NEWS = 3.0
 _OPENED = "open: the episode can begin"
 
 
@@ -118,6 +120,8 @@ def viewer(kind: str, domain: int, came: Sequence[int]) -> Iterator[str]:
                 say("close the window to end")
             while kind == "window" and process.poll() is None and not came:
                 time.sleep(0.2)
+            if kind == "page" and not came:
+                time.sleep(_LAST_NEWS)
         finally:
             process.terminate()
 
