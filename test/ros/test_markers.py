@@ -72,13 +72,13 @@ def test_every_part_is_there_once_in_the_object_frame_with_stable_ids():
 
 def test_what_is_barred_is_edged_and_the_way_to_the_goal_leads_around_it():
     assert markers(FREE)["barred"].action == Marker.DELETE
-    ground = ground_of(GroundSettings(no_go_polygons="8,2 11,2 11,6 8,6", robot_radius=0.3), 20.0)
+    ground = ground_of(GroundSettings(no_go_polygons="7,2 12,2 12,6 7,6", robot_radius=0.3), 20.0)
     start, goal = view_pose(0.0), view_pose(1.0)
     content = dataclasses.replace(FULL, belief=belief_of(3.0, 4.0), pose=start, goal=goal, ground=ground)
     found = markers(content)
     way, edge = (np.array([(p.x, p.y) for p in found[name].points]) for name in ("path", "barred"))
     believed = ground.with_object(content.belief.angle, content.belief.upper, SCENE.radius_max)
-    assert np.hypot(*np.diff(way, axis=0).T).sum() > 1.03 * np.hypot(start.x - goal.x, start.y - goal.y)
+    assert np.hypot(*np.diff(way, axis=0).T).sum() > 1.05 * np.hypot(start.x - goal.x, start.y - goal.y)
     assert not believed.zones(*way.T).any()
     side = ground.map.resolution
     assert believed.zones(*edge.T).all()
