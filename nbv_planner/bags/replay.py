@@ -15,7 +15,7 @@ import numpy as np
 from nbv_planner.bags.analysis import Analysis
 from nbv_planner.bags.reader import Bag, Progress, decode, definition_problem
 from nbv_planner.bags.recording import TopicMap
-from nbv_planner.episode import messages
+from nbv_planner.episode import sensor_messages
 from nbv_planner.episode.judge import EpisodeJudge
 from nbv_planner.episode.log import READERS, LoggedView
 from nbv_planner.episode.messages import CAMERA_POSE, ITERATION, SCAN, SURFACE, RecordedDecision, prior_from_msg
@@ -182,7 +182,7 @@ def _inputs(bag: Bag, topics: TopicMap, progress: Progress) -> Iterator[Event]:
             continue
         try:
             msg = decode(message)
-            stamp, what = messages.to_nanoseconds(msg.header.stamp), READERS[names[message.topic]](msg)
+            stamp, what = sensor_messages.to_nanoseconds(msg.header.stamp), READERS[names[message.topic]](msg)
         except InputRejectedError:
             continue
         # Of the surfaces only those without a hit matter: a mapper was reset. Stamp 0 is the initial prior.

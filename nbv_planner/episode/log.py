@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from nbv_planner.episode import messages
+from nbv_planner.episode import messages, sensor_messages
 from nbv_planner.episode.judge import SampledContour
 from nbv_planner.episode.messages import Candidates, PlannerStatus, RecordedDecision
 from nbv_planner.episode.records import Step
@@ -44,9 +44,9 @@ _MOST_VIEWS, _MOST_DECISIONS, _MOST_GRID_ANGLES, _MOST_NODES = 2000, 20_000, 4_0
 _MOST_SURFACES, _MOST_CHANGES = 1_000_000, 100_000
 
 READERS: dict[str, Callable[[Any], Any]] = {
-    messages.SCAN: messages.scan_from_msg,
-    messages.CAMERA_POSE: messages.pose_from_msg,
-    messages.GOAL_POSE: messages.pose_from_msg,
+    messages.SCAN: sensor_messages.scan_from_msg,
+    messages.CAMERA_POSE: sensor_messages.pose_from_msg,
+    messages.GOAL_POSE: sensor_messages.pose_from_msg,
     messages.SURFACE: messages.belief_from_msg,
     messages.CANDIDATES: messages.candidates_from_msg,
     messages.ITERATION: lambda msg: messages.decision_from_values(messages.status_values(msg)),
@@ -188,7 +188,7 @@ class EpisodeLog:
         Raises:
             InputRejectedError: it cannot be used, or not all of it.
         """
-        stamp = messages.to_nanoseconds(msg.header.stamp) if hasattr(msg, "header") else arrival
+        stamp = sensor_messages.to_nanoseconds(msg.header.stamp) if hasattr(msg, "header") else arrival
         self.add(topic, READERS[topic](msg), stamp)
         if topic in (messages.ITERATION, messages.STATUS):
             messages.estimate_from_values(messages.status_values(msg))  # the rest counts even if this is refused

@@ -310,8 +310,8 @@ class Inputs:
         return [f"{self.described(topic)}: {why}" for topic in topics if (why := self._why_missing(topic))]
 
     def lost(self, *topics: str) -> list[str]:
-        """Inputs received and then lost, in the words of :meth:`missing`."""
-        return self.missing(*(topic for topic in topics if self._beats[topic].heard))
+        """Inputs received and then lost, in the words of :meth:`missing`; one that the node does not have is not."""
+        return self.missing(*(topic for topic in topics if topic in self._beats and self._beats[topic].heard))
 
     def described(self, topic: str) -> str:
         """Full name of a topic of the node, with the type and quality of service that the node has for it."""

@@ -19,7 +19,7 @@ from rclpy.qos import QoSProfile
 from rclpy.signals import SignalHandlerOptions
 from std_msgs.msg import String
 
-from nbv_planner.episode import messages
+from nbv_planner.episode import messages, sensor_messages
 from nbv_planner.episode.log import READERS, EpisodeLog, LiveEpisode
 from nbv_planner.episode.preflight import System
 from nbv_planner.episode.run_info import RunParameters, parameters_from_msg
@@ -139,7 +139,7 @@ class SystemListener(Node):
         except InputRejectedError as error:
             self.system.refused.setdefault(topic, []).append(f"{error.reason}: {error}")
             return
-        stamp = messages.to_nanoseconds(msg.header.stamp)
+        stamp = sensor_messages.to_nanoseconds(msg.header.stamp)
         age, frame = (self.get_clock().now().nanoseconds - stamp) * 1e-9, msg.header.frame_id
         if topic == messages.SCAN:
             self.system.scans.append((stamp, age, frame, value))

@@ -107,7 +107,7 @@ def _troubles(session: PlanningSession, inputs: Inputs) -> list[str]:
         found.append(f"{session.refused[-1]}; ~/reset starts again with it")
     if session.state is not State.MOVING and (standing := session.planner.views.standing()):
         found.append(standing)
-    found += inputs.lost("camera_pose")
+    found += inputs.lost("camera_pose", "map")
     found += inputs.gone("surface") or inputs.lost("mapper")
     miss, target = session.last_miss, session.target
     if miss is not None and session.state is State.MOVING and target is not None and target.stamp == miss.stamp:

@@ -18,20 +18,16 @@ from sensor_msgs.msg import LaserScan, PointCloud2
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool, Trigger
 
-from nbv_planner.episode.messages import (
-    belief_from_msg,
-    check_frame,
-    found_from_msg,
-    map_from_msg,
-    plane_pose_outside,
-    pose_from_msg,
-    prior_from_msg,
-    scan_from_msg,
-    sensor_from_msg,
-    to_nanoseconds,
-)
+from nbv_planner.episode.messages import belief_from_msg, found_from_msg, prior_from_msg, sensor_from_msg
 from nbv_planner.episode.parameters import NODE_SETTINGS, NbvPlannerParameters, StateFile
 from nbv_planner.episode.preflight import Verdict, age_row, pose_rows
+from nbv_planner.episode.sensor_messages import (
+    check_frame,
+    plane_pose_outside,
+    pose_from_msg,
+    scan_from_msg,
+    to_nanoseconds,
+)
 from nbv_planner.errors import InputRejectedError, SettingError, StateFileError
 from nbv_planner.mapping.matching import ArrivalSettings, MatchingSettings, ScanMatcher
 from nbv_planner.mapping.saved import SavedState
@@ -52,8 +48,9 @@ from nbv_planner.ros.core.node import BaseNode, finish
 from nbv_planner.ros.core.node_parameters import changed_settings, read_settings
 from nbv_planner.ros.core.saved_state import StateKeeper
 from nbv_planner.ros.io import conversions
-from nbv_planner.ros.io.robot import ACTION, GoalAction, TransformPoses, navigate_to_pose, occupancy_grid
+from nbv_planner.ros.io.robot import ACTION, GoalAction, navigate_to_pose
 from nbv_planner.ros.io.status import RunInfo, StatusReport, iteration_values, plotted_values, ranking_words, summary
+from nbv_planner.ros.io.transforms import MapTopic, TransformPoses
 from nbv_planner.world.ground.occupancy_map import OccupancyMap
 from nbv_planner.world.ground.zones import GroundSettings
 from nbv_planner.world.pose import CameraPose, PoseSettings, Views
@@ -108,8 +105,7 @@ class NbvPlannerNode(BaseNode):
         arrival = read_settings(self, ArrivalSettings)
         self._prior, self._views = PriorSettings(), read_settings(self, ViewSpaceSettings)
         self._ground_settings = read_settings(self, GroundSettings)
-        self._map: OccupancyMap | None = None
-        self._unplaced: Any = None
+        self._map: MapTopic | None = None
         self.session = PlanningSession(*self._deciders(), arrival, read_settings(self, SessionSettings))
         self._matcher = ScanMatcher(MatchingSettings(), arrival, self._transforms)  # for a planner that takes scans
         if self.session.indistinct:
@@ -213,7 +209,7 @@ class NbvPlannerNode(BaseNode):
         settings, limits = self._in_proportion(scene)
         try:
             views = view_space_for(self._views, scene) if found is None else FoundViewSpace(self._views, found)
-            put_on_ground(views, self._ground_settings, centre_of(found), self._map)
+            put_on_ground(views, self._ground_settings, centre_of(found), self._map and self._map.known)
             planner = planner_named(settings, scene, views, prior=self._prior.prior())
         except SettingError as error:
             raise SettingError(f"{self.get_name()}: {error}") from error
@@ -266,8 +262,9 @@ class NbvPlannerNode(BaseNode):
         self.listen(PoseArray, "~/view_poses", self.on_view_poses, qos.reliable())
         self.listen(PointCloud2, "surface", self.on_surface, qos.latched())
         if self.parameters.use_map:
-            self.session.inputs.mapped = False
-            self.listen(occupancy_grid(self), "map", self.on_map, qos.latched())
+            self._map = MapTopic(
+                self, self._transforms, self.parameters.object_frame, self.parameters.map_timeout, self.on_map
+            )
         if self._transforms is None:
             self.listen(conversions.POSE_TYPES[self.poses.pose_type], "camera_pose", self.on_pose, qos.reliable())
         else:
@@ -319,31 +316,10 @@ class NbvPlannerNode(BaseNode):
         self._matcher.match()
         self.session.planner.heard += tuple((match.scan, match.pose) for match in self._matcher.take())
 
-    def on_map(self, msg: Any) -> None:
-        """Receive a map of the ground (OccupancyGrid); one whose frame is not known yet is kept until it is."""
-        self._unplaced, map = None, map_from_msg(msg)
-        if msg.header.frame_id != self.parameters.object_frame:
-            found = self._transforms and self._transforms.latest(msg.header.frame_id)
-            if not found:
-                self._unplaced = self._transforms and msg
-                check_frame(msg.header, self.parameters.object_frame)
-            map = map.placed(found[1])
-        self.session.inputs.mapped = True
-        if map.same_as(self._map):
-            return
-        self._map = map
+    def on_map(self, map: OccupancyMap) -> None:
+        """Keep off what another map of the ground bars."""
         put_on_ground(self.session.planner.views, self._ground_settings, centre_of(self.session.found), map)
         self.advance()
-
-    def _place_map(self) -> None:
-        """Take the map that has come before the transforms to its frame."""
-        try:
-            if self._unplaced is not None and self._transforms.latest(self._unplaced.header.frame_id):
-                self.on_map(self._unplaced)
-                self.inputs.beat("map")
-        except InputRejectedError as error:
-            self._unplaced = None
-            self.drop(f"map.{error.reason}", str(error))
 
     def on_pose(self, msg: PoseStamped | PoseWithCovarianceStamped) -> None:
         """Receive a camera pose."""
@@ -423,7 +399,9 @@ class NbvPlannerNode(BaseNode):
         )
         if self._transforms is not None:
             self._look_up_pose(self._transforms)
-            self._place_map()
+        if self._map is not None:
+            self._map.place()
+            self.session.inputs.mapped = self._map.usable
         now = self.now_ns()
         self._look_at_clock(now)
         if self._goal_restored:  # a saved goal may not have been received, and its iteration message is lost
