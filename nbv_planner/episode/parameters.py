@@ -126,6 +126,10 @@ class NbvPlannerParameters(Settings):
     use_map: bool = setting(
         False, "Wait for the map of the ground on the topic map, and follow it, in place of the file ground_map."
     )
+    map_timeout: float = setting(
+        0.0, "use_map: age beyond which a map does not count any more: it is refused, and no further goal is sent; 0: "
+        "never, as for a latched one.", unit="s", ge=0.0,
+    )
     goal_backend: str = setting(
         "topic", "How goals reach the robot: only as goal_pose, or as the action navigate_to_pose of Nav2, too.",
         choices=("topic", "navigate_to_pose"),
