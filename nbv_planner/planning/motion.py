@@ -66,12 +66,13 @@ def travel_time(lengths: ArrayLike, turns: ArrayLike, settings: TimeSettings) ->
 def leg_time(space: ViewSpace, start: View | None, ends: Views, settings: TimeSettings) -> FloatArray:
     """Time from a view to each of others until these have been taken, shape (V,), seconds; travel and dwell.
 
-    From an unknown start (None) the travel counts nothing.
+    From an unknown start (None) the travel counts nothing. A view may take longer, see :meth:`.ViewSpace.extras`.
     """
+    dwell = settings.dwell_time + space.extras(ends)[1]
     if start is None:
-        return np.full(len(ends), settings.dwell_time)
+        return dwell
     turns = angle_difference(ends.view_angle + ends.turn, start.view_angle + start.turn)
-    return travel_time(space.legs(start, ends), turns, settings) + settings.dwell_time
+    return travel_time(space.legs(start, ends), turns, settings) + dwell
 
 
 def looks_between(space: ViewSpace, start: View, end: View, every: float) -> Views:

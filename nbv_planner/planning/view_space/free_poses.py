@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import csv
+import math
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import yaml
 from scipy.spatial import cKDTree
 
 from nbv_planner.errors import SettingError
@@ -12,13 +17,14 @@ from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, angle_difference
 from nbv_planner.mapping.matching import ArrivalSettings
 from nbv_planner.planning.view_space.space import ViewSpace
 from nbv_planner.planning.view_space.view_settings import (
+    MOST_POSES,
     ViewSpaceSettings,
     check_view_poses,
     on_arcs,
-    poses_from_file,
+    pose_of,
 )
 from nbv_planner.world.ground.zones import around_disc
-from nbv_planner.world.pose import View, Views
+from nbv_planner.world.pose import CameraPose, View, Views
 from nbv_planner.world.scene import Scene
 
 # Decimals of a travel in metres below which two candidates are at one place.
@@ -28,14 +34,17 @@ _DIGITS = 6
 class FreeViewSpace(ViewSpace):
     """Poses anywhere around the object, which a camera goes around at the distance of `keep_out` from the centre."""
 
-    def __init__(self, candidates: Views, settings: ViewSpaceSettings, keep_out: float) -> None:
-        """Set up the candidates; `keep_out` is the radius about the centre that no path enters, metres.
+    def __init__(
+        self, candidates: Views, settings: ViewSpaceSettings, keep_out: float, extras: FloatArray | None = None
+    ) -> None:
+        """Set up the candidates, with the :meth:`extras` of each; no path enters the radius `keep_out`, metres.
 
         Raises:
             SettingError: the arcs leave no view.
         """
-        self._settings, self._keep_out = settings, keep_out
+        self._settings, self._keep_out, self._extras = settings, keep_out, extras
         super().__init__(candidates)
+        self._places = None if extras is None or not extras.any() else cKDTree(_placed(candidates))
         if not self._allowed.any():
             raise SettingError("allowed_arcs, blocked_arcs: leave none of the candidate views")
 
@@ -66,13 +75,23 @@ class FreeViewSpace(ViewSpace):
     @classmethod
     def listed(cls, settings: ViewSpaceSettings, scene: Scene) -> FreeViewSpace:
         """The poses listed in the settings, or in their file; see :func:`poses_from_file`."""
-        listed = settings.posed and check_view_poses("view_poses", settings.view_poses)
-        views = Views.of([View.of(pose) for pose in listed or poses_from_file(settings.view_file)])
-        return cls(views, settings, min(scene.radius_max, float(views.distance.min())))
+        if settings.posed:
+            poses, extras = check_view_poses("view_poses", settings.view_poses), None
+        else:
+            poses, extras = poses_from_file(settings.view_file)
+        views = Views.of([View.of(pose) for pose in poses])
+        return cls(views, settings, min(scene.radius_max, float(views.distance.min())), extras)
 
     def travel(self, start: View, ends: Views) -> FloatArray:
         """Length of the shortest path around the object's bound, shape (V,), metres."""
         return path_around(start, ends, self._keep_out)
+
+    def extras(self, views: Views) -> tuple[FloatArray, FloatArray]:
+        """Cost and seconds of the candidate nearest to each of any `views`, shape (V,) each."""
+        if self._extras is None or self._places is None:
+            return super().extras(views)
+        nearest = self._places.query(_placed(views))[1]
+        return self._extras[0][nearest], self._extras[1][nearest]
 
     def nearest(self, view: View) -> int:
         """Index of the candidate nearest to `view`; of those at one place the one whose heading is."""
@@ -122,6 +141,12 @@ class FreeViewSpace(ViewSpace):
         self._unreachable_until = {**self._unreachable_until, **dict.fromkeys(here.tolist(), until)}
 
 
+def _placed(views: Views) -> FloatArray:
+    """Position, metres, and direction of the line of sight of each view, shape (V, 4)."""
+    heading = views.view_angle + views.turn
+    return np.column_stack([*views.position, np.cos(heading), np.sin(heading)])
+
+
 def path_around(start: View, ends: Views, radius: float) -> FloatArray:
     """Length of the shortest path from a view to each of others around a disc about the centre, shape (V,), metres.
 
@@ -129,3 +154,57 @@ def path_around(start: View, ends: Views, radius: float) -> FloatArray:
     """
     apart = np.abs(angle_difference(ends.view_angle, start.view_angle))
     return around_disc(radius, max(start.distance, radius), np.maximum(ends.distance, radius), apart)
+
+
+def poses_from_file(path: str) -> tuple[list[CameraPose], FloatArray]:
+    """Read poses x, y (metres, object frame), yaw (radians): CSV with a header, or YAML with a list of mappings.
+
+    The optional columns `cost` and `seconds`, both >= 0 and 0 where a cell is empty, are returned in shape (2, V), as
+    :meth:`~nbv_planner.planning.view_space.space.ViewSpace.extras`.
+
+    Raises:
+        SettingError: the file cannot be read, or a pose is not complete, not finite or out of range; names the line of
+            the first such one, and how many there are.
+    """
+    file = Path(path).expanduser()
+    try:
+        if file.exists() and not file.is_file():
+            raise SettingError(f"view_file: {path} is not a file")
+        text = file.read_text(encoding="utf-8-sig")
+        if file.suffix.lower() in (".yaml", ".yml"):
+            found = yaml.safe_load(text) or []
+            if not isinstance(found, list):
+                raise SettingError(f"view_file: {path}: must be a list of poses")
+            node = yaml.compose(text)
+            parts = node.value if found and node else []
+            rows = [(part.start_mark.line + 1, row) for part, row in zip(parts, found, strict=True)]
+        else:
+            reader = csv.DictReader(text.splitlines(), skipinitialspace=True)
+            rows = [(reader.line_num, row) for row in reader]
+    except (OSError, UnicodeDecodeError, csv.Error, yaml.YAMLError) as error:
+        raise SettingError(f"view_file: {path}: {error}") from error
+    if not 0 < len(rows) <= MOST_POSES:
+        raise SettingError(f"view_file: {path}: has {len(rows)} poses, must be 1 to {MOST_POSES}")
+    poses, prices, wrong = list[CameraPose](), list[tuple[float, float]](), list[SettingError]()
+    for line, row in rows:
+        try:
+            place = f"view_file: {path}, line {line}"
+            poses.append(pose_of(place, row))
+            prices.append((_price(place, row, "cost"), _price(place, row, "seconds")))
+        except SettingError as error:
+            wrong.append(error)
+    if wrong:
+        raise SettingError(f"{wrong[0]}" + (f"; {len(wrong)} of {len(rows)} poses are wrong" if wrong[1:] else ""))
+    return poses, np.array(prices).T
+
+
+def _price(place: str, row: Any, name: str) -> float:
+    """An optional number of one row."""
+    given = row.get(name)
+    try:
+        value = 0.0 if given in (None, "") else float(given)
+    except (TypeError, ValueError):
+        value = math.nan
+    if not 0.0 <= value < math.inf:  # false for NaN
+        raise SettingError(f"{place}: {name} is {given!r}, must be a number >= 0, or nothing")
+    return value

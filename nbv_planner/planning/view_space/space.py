@@ -93,6 +93,10 @@ class ViewSpace(ABC):
             return self.travel(start, ends)
         return self.ground.lengths((start.pose.x, start.pose.y), *ends.position)
 
+    def extras(self, views: Views) -> tuple[FloatArray, FloatArray]:
+        """What `views` cost besides the way there, shape (V,) each: in the unit of the objective, and in seconds."""
+        return np.zeros(len(views)), np.zeros(len(views))
+
     def legs(self, start: View, ends: Views) -> FloatArray:
         """Lengths of ways as they are timed and reported, shape (V,), metres.
 

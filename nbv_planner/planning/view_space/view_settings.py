@@ -1,15 +1,12 @@
-"""Which views a user gives: the settings, lists of angles and of poses, and files of poses."""
+"""Which views a user gives: the settings, lists of angles and of poses."""
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
-import yaml
 
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, wrap_angle
@@ -25,7 +22,7 @@ _MOST_LISTED, _MOST_LISTED_POSES = 1000, 2000
 # Poses lie within so many metres of the centre.
 _FARTHEST = 1e4
 # No more free poses are allowed: a decision would take minutes.
-_MOST_POSES = 100_000
+MOST_POSES = 100_000
 VIEW_SPACES = ("circle", "annulus", "file")
 """Where the camera may stand."""
 # What stands for no list: ROS has no empty list of numbers.
@@ -56,7 +53,8 @@ class ViewSpaceSettings(Settings):
         "the object to the same on the other side.", ge=1, le=1000,
     )
     view_file: str = setting(
-        "", "file: the candidate poses in the object frame: CSV with the columns x, y, yaw, or YAML with a list.",
+        "", "file: the candidate poses in the object frame: CSV with the columns x, y, yaw, or YAML with a list; "
+        "also cost (unit of the objective) and seconds of each view.",
         start_only=True,
     )
     num_views: int = setting(100, "circle: number of candidate views.", ge=1, le=100_000)
@@ -90,9 +88,9 @@ class ViewSpaceSettings(Settings):
         if self.annulus_min > self.annulus_max:
             raise SettingError(f"annulus_min: {self.annulus_min} must be <= {self.annulus_max} (annulus_max)")
         number = self.annulus_radii * self.annulus_angles * self.annulus_headings
-        if number > _MOST_POSES:
+        if number > MOST_POSES:
             raise SettingError(
-                f"annulus_radii, annulus_angles, annulus_headings: are {number} poses, must be {_MOST_POSES} or fewer"
+                f"annulus_radii, annulus_angles, annulus_headings: are {number} poses, must be {MOST_POSES} or fewer"
             )
         if bool(self.view_file) != (self.view_space == "file"):
             raise SettingError(f"view_file: {self.view_file!r} does not go with view_space: {self.view_space}")
@@ -147,36 +145,12 @@ def check_view_poses(name: str, numbers: Sequence[float]) -> list[CameraPose]:
         raise SettingError(f"{name}: has {len(numbers) // 3} poses, must be {_MOST_LISTED_POSES} or fewer")
     rows = zip(numbers[::3], numbers[1::3], numbers[2::3], strict=True)
     return [
-        _pose(f"{name}, pose {number}", dict(zip(("x", "y", "yaw"), row, strict=True)))
+        pose_of(f"{name}, pose {number}", dict(zip(("x", "y", "yaw"), row, strict=True)))
         for number, row in enumerate(rows, start=1)
     ]
 
 
-def poses_from_file(path: str) -> list[CameraPose]:
-    """Read poses x, y (metres, object frame), yaw (radians): CSV with a header, or YAML with a list of mappings.
-
-    Raises:
-        SettingError: the file cannot be read, or a pose is not complete, not finite or out of range; names the line or
-            the number of the pose.
-    """
-    file = Path(path).expanduser()
-    try:
-        if file.exists() and not file.is_file():
-            raise SettingError(f"view_file: {path} is not a file")
-        text = file.read_text(encoding="utf-8-sig")
-        if file.suffix.lower() in (".yaml", ".yml"):
-            rows = [(f"pose {number}", row) for number, row in enumerate(yaml.safe_load(text) or [], start=1)]
-        else:
-            rows = [(f"line {number}", row) for number, row in enumerate(csv.DictReader(text.splitlines()), start=2)]
-    except (OSError, UnicodeDecodeError, TypeError, csv.Error, yaml.YAMLError) as error:
-        raise SettingError(f"view_file: {path}: {error}") from error
-    poses = [_pose(f"view_file: {path}, {place}", row) for place, row in rows]
-    if not 0 < len(poses) <= _MOST_POSES:
-        raise SettingError(f"view_file: {path}: has {len(poses)} poses, must be 1 to {_MOST_POSES}")
-    return poses
-
-
-def _pose(place: str, row: object) -> CameraPose:
+def pose_of(place: str, row: object) -> CameraPose:
     """The pose of one row; the error names its `place`."""
     try:
         x, y, yaw = (float(row[name]) for name in ("x", "y", "yaw"))  # type: ignore[index]
