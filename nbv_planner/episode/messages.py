@@ -248,6 +248,10 @@ _CERTIFIED = ("coverage_mean", "coverage_lower", "coverage_upper", "coverage_pro
 _TAU, _TARGET = "coverage_tau", "coverage_target"
 
 
+PACE = ("linear_speed", "turn_speed", "dwell_time")
+"""Names of the cost model's numbers, m/s, rad/s and s."""
+
+
 @dataclass(frozen=True)
 class RecordedDecision:
     """A decision as published on `nbv_planner/iteration`."""
@@ -267,6 +271,8 @@ class RecordedDecision:
     centre: tuple[float, float] = (0.0, 0.0)  #: about which the view was planned, in the object frame, metres.
     decided_by: str = ""  #: the rule that chose, as :attr:`~nbv_planner.planning.planners.Decision.decided_by`.
     estimate: CoverageEstimate | None = None  #: coverage before this view by the posterior shapes; None if not given.
+    predicted_seconds: float = math.nan  #: of the leg and the view, by the cost model of the planner; NaN if not given.
+    pace: tuple[float, ...] | None = None  #: :data:`PACE`, where the planner had learned it.
 
     def view(self, circle: float, about: tuple[float, float] = (0.0, 0.0)) -> View:
         """The view, where the view circle has the radius `circle`, as seen from the point `about`, metres."""
@@ -294,6 +300,8 @@ def decision_from_values(values: Mapping[str, str]) -> RecordedDecision:
             _optional(values, "runner_up"), _optional(values, "margin"), coverage,
             centre=(place.pop("centre_x", 0.0), place.pop("centre_y", 0.0)), **place,
             decided_by=values.get("decided_by", ""), estimate=estimate,
+            predicted_seconds=_optional(values, "predicted_seconds"),
+            pace=tuple(float(values[name]) for name in PACE) if PACE[0] in values else None,
         )
 
 
@@ -397,6 +405,7 @@ CANDIDATES = "nbv_planner/candidates"
 ITERATION = "nbv_planner/iteration"
 STATUS = "nbv_planner/status"
 GROUND_TRUTH = "ground_truth/surface"
+GROUND = "nbv_planner/ground"
 RUN_INFO = "run_info"
 DIAGNOSTICS = "/diagnostics"
 LASER_SCAN = "sensor_msgs/msg/LaserScan"
@@ -404,6 +413,7 @@ POINT_CLOUD = "sensor_msgs/msg/PointCloud2"
 POSE_STAMPED = "geometry_msgs/msg/PoseStamped"
 DIAGNOSTIC_STATUS = "diagnostic_msgs/msg/DiagnosticStatus"
 DIAGNOSTIC_ARRAY = "diagnostic_msgs/msg/DiagnosticArray"
+OCCUPANCY_GRID = "nav_msgs/msg/OccupancyGrid"
 STRING = "std_msgs/msg/String"
 
 
@@ -441,6 +451,7 @@ RECORDED_TOPICS = (
     RecordedTopic(ITERATION, DIAGNOSTIC_STATUS, latched=True, depth=100),
     RecordedTopic(STATUS, DIAGNOSTIC_STATUS, latched=True, depth=100),
     RecordedTopic(GROUND_TRUTH, POINT_CLOUD, latched=True, depth=1),
+    RecordedTopic(GROUND, OCCUPANCY_GRID, latched=True, depth=1),
     RecordedTopic(RUN_INFO, STRING, latched=True, depth=10),
     RecordedTopic(DIAGNOSTICS, DIAGNOSTIC_ARRAY),
 )

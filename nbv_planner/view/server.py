@@ -5,12 +5,14 @@ The state of an episode is sent as plain data in server-sent events: each client
 
 from __future__ import annotations
 
+import base64
 import contextlib
+import io
 import json
 import math
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -20,6 +22,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from PIL import Image
 
 from nbv_planner.episode.log import SECTIONS, LiveEpisode, LiveView, estimated_coverage, target_words, true_coverage
 from nbv_planner.episode.messages import Candidates, PlannerStatus
@@ -29,15 +32,17 @@ from nbv_planner.geometry import wrap_angle
 from nbv_planner.mapping.belief import Measurements
 from nbv_planner.report.outlines import (
     are_free,
+    barred_ground,
     by_angle,
     camera_outline,
     close_belief,
     cone_outline,
     field_of,
+    ground_shades,
     way_outline,
 )
 from nbv_planner.world.objects import SurfacePoints
-from nbv_planner.world.pose import CameraPose, Views
+from nbv_planner.world.pose import CameraPose, View, Views
 
 # Enough for a smooth curve on any screen; bounds the size of an event.
 _CURVE_POINTS = 361
@@ -103,19 +108,47 @@ def _decision(view: LiveView) -> Data:
             data.update(angle=_list(angle, 5), utility=_list(utility, None), feasible=feasible.tolist())
             if are_free(known):
                 data.update(_free(view, known, values), free=True)
+        data["ways"] = _ways(view, [place for _, place in places], free=data["free"])
     return data
 
 
+def _ways(view: LiveView, taken: Sequence[View], *, free: bool) -> list[list[list[float | None]]]:
+    """Corners of the ways between the views; on the circle where there is a ground to drive on."""
+    barred = barred_ground(view.ground, view.belief, view.scene)
+    if not (free or barred):
+        return []
+    keep_out = min([view.scene.radius_max, *(one.distance for one in taken)])
+    ways = (way_outline(start, end, keep_out, barred) for start, end in pairwise(taken))
+    return [[_list(xy, 3) for xy in way] for way in ways]
+
+
+# Cells of a side of the picture of the ground; of more every second, third, ... one is shown.
+_CELLS = 400
+
+
+def _ground(view: LiveView) -> Data:
+    """Where the robot must not be, as a picture: its corner, metres, direction and size of a pixel."""
+    barred = barred_ground(view.ground, view.belief, view.scene)
+    if barred is None:
+        return {}
+    step = math.ceil(max(barred.cells.shape) / _CELLS)
+    shades, png = np.rint(255.0 * ground_shades(barred)[::step, ::step]).astype(np.uint8), io.BytesIO()
+    Image.fromarray(shades).save(png, "PNG")
+    map = barred.map
+    return {
+        "png": base64.b64encode(png.getvalue()).decode("ascii"), "x": map.x, "y": map.y, "yaw": map.yaw,
+        "width": shades.shape[1], "height": shades.shape[0], "side": step * map.resolution,
+    }
+
+
 def _free(view: LiveView, known: Views, values: Candidates) -> Data:
-    """Where cameras may stand, the ways between the views, and the cameras that took them."""
+    """Where cameras may stand, and the cameras that took the views."""
     circle = view.scene.view_distance
     taken = [logged.decision.view(circle) for logged in view.views]
     places, _, _ = field_of(known, values.utility, values.feasible)
-    keep_out = min([view.scene.radius_max, *(one.distance for one in taken)])
-    ways = [way_outline(start, end, keep_out) for start, end in pairwise(taken)]
     cameras = [camera_outline(one.pose, view.scene) for one in taken]
     return {
-        "places": [_list(place, 3) for place in places], "ways": [[_list(xy, 3) for xy in way] for way in ways],
+        "places": [_list(place, 3) for place in places],
         "cameras": [[_list(xy, 3) for xy in camera] for camera in cameras],
     }
 
@@ -157,6 +190,7 @@ _SECTIONS: dict[str, Callable[[LiveView], Data | list[Data]]] = {
     "belief": _belief, "truth": lambda view: _dots(view.truth, 2 * _CURVE_POINTS),
     "hits": lambda view: {"earlier": _dots(view.earlier_hits, _DOTS), "last": _dots(view.last_hits, _DOTS)},
     "camera": _camera, "decision": _decision, "coverage": _coverage, "checks": _checks,
+    "ground": _ground,
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import SimpleNamespace
@@ -15,6 +16,7 @@ from nbv_planner.errors import InputRejectedError, RosUnavailableError
 from nbv_planner.mapping.matching import PoseTrack
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.node import BaseNode
+from nbv_planner.ros.io.conversions import pose_to_msg
 from nbv_planner.world.ground.occupancy_map import OccupancyMap
 from nbv_planner.world.pose import CameraPose, PoseSettings
 
@@ -155,11 +157,36 @@ class TransformPoses:
         return pose_from_msg(SimpleNamespace(pose=pose))
 
 
-def _occupancy_grid(node: Node) -> Any:
-    """Type of a map."""
+def occupancy_grid(node: Node) -> Any:
+    """Type of a map.
+
+    Raises:
+        RosUnavailableError: nav_msgs cannot be imported.
+    """
     with needed(node, "use_map", "ros-$ROS_DISTRO-nav-msgs, or give the map as a file: ground_map"):
         from nav_msgs.msg import OccupancyGrid
     return OccupancyGrid
+
+
+class GroundOutput:
+    """Publishes the map that the planner goes by, placed in its frame, for pictures, bags and their replay."""
+
+    def __init__(self, node: BaseNode, frame: str) -> None:
+        """Open the topic; without nav_msgs there is none, and a map from a file works all the same."""
+        self._node, self._frame, self._publisher = node, frame, None
+        with suppress(RosUnavailableError):
+            self._type = occupancy_grid(node)
+            self._publisher = node.advertise(self._type, "~/ground", qos.latched())
+
+    def publish(self, map: OccupancyMap) -> None:
+        """Publish another map."""
+        if self._publisher is None:
+            return
+        origin = pose_to_msg(CameraPose(map.x, map.y, map.yaw), self._node.header(self._frame))
+        msg = self._type(header=origin.header, data=array("b", map.cells.tobytes()))
+        msg.info.resolution, msg.info.origin = map.resolution, origin.pose
+        msg.info.height, msg.info.width = map.cells.shape
+        self._publisher.publish(msg)
 
 
 class MapTopic:
@@ -180,7 +207,7 @@ class MapTopic:
         self._node, self._transforms, self._frame, self._on_map = node, transforms, frame, on_map
         self._timeout, self._unplaced = timeout, None
         self.known: OccupancyMap | None = None  #: the newest map.
-        node.listen(_occupancy_grid(node), "map", self._take, qos.latched())
+        node.listen(occupancy_grid(node), "map", self._take, qos.latched())
         if timeout:
             node.inputs.expect(timeout, "map")
 

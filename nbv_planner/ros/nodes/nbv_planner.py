@@ -50,7 +50,8 @@ from nbv_planner.ros.core.saved_state import StateKeeper
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.io.robot import ACTION, GoalAction, navigate_to_pose
 from nbv_planner.ros.io.status import RunInfo, StatusReport, iteration_values, plotted_values, ranking_words, summary
-from nbv_planner.ros.io.transforms import MapTopic, TransformPoses
+from nbv_planner.ros.io.transforms import GroundOutput, MapTopic, TransformPoses
+from nbv_planner.world.ground.grid_ground import GridGround
 from nbv_planner.world.ground.occupancy_map import OccupancyMap
 from nbv_planner.world.ground.zones import GroundSettings
 from nbv_planner.world.pose import CameraPose, PoseSettings, Views
@@ -261,6 +262,9 @@ class NbvPlannerNode(BaseNode):
         self.listen(Float64MultiArray, "~/rank", self.on_rank, qos.reliable())
         self.listen(PoseArray, "~/view_poses", self.on_view_poses, qos.reliable())
         self.listen(PointCloud2, "surface", self.on_surface, qos.latched())
+        self._ground, ground = GroundOutput(self, self.parameters.object_frame), self.session.planner.views.ground
+        if isinstance(ground, GridGround) and self._ground_settings.ground_map:
+            self._ground.publish(ground.map)
         if self.parameters.use_map:
             self._map = MapTopic(
                 self, self._transforms, self.parameters.object_frame, self.parameters.map_timeout, self.on_map
@@ -319,6 +323,7 @@ class NbvPlannerNode(BaseNode):
     def on_map(self, map: OccupancyMap) -> None:
         """Keep off what another map of the ground bars."""
         put_on_ground(self.session.planner.views, self._ground_settings, centre_of(self.session.found), map)
+        self._ground.publish(map)
         self.advance()
 
     def on_pose(self, msg: PoseStamped | PoseWithCovarianceStamped) -> None:

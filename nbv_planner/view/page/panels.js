@@ -9,7 +9,7 @@ const WIDE = { width: 640, height: 270 };
 const circle = (radius) => Array.from({ length: 181 }, (_, k) => polar((k * TURN) / 180, radius));
 const round = (places) => (value) => String(Number(value.toFixed(places)));
 
-export function drawWorld(svg, { scene, belief, truth, hits, camera, decision }) {
+export function drawWorld(svg, { scene, belief, truth, hits, camera, decision, ground }) {
   const { places, ways, cameras } = decision;
   const far = decision.views.map(([, , distance]) => distance);
   const limit = 1.15 * Math.max(scene.view_distance, ...far, ...places.map(([x, y]) => Math.hypot(x, y)));
@@ -19,6 +19,7 @@ export function drawWorld(svg, { scene, belief, truth, hits, camera, decision })
   const even = ticks(-limit, limit, 8);
   plot.xticks(even, round(6));
   plot.yticks(even, round(6));
+  if (ground.png) plot.image(ground);
   plot.line(circle(scene.radius_min), "bound");
   plot.line(circle(scene.radius_max), "bound");
   plot.line(circle(scene.view_distance), "circle");
