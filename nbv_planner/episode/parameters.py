@@ -134,6 +134,10 @@ class NbvPlannerParameters(Settings):
         "topic", "How goals reach the robot: only as goal_pose, or as the action navigate_to_pose of Nav2, too.",
         choices=("topic", "navigate_to_pose"),
     )
+    goal_check: str = setting(
+        "off", "Whether Nav2's action compute_path_to_pose is asked for a path before a goal is sent; a view without "
+        "one is left out for unreachable_duration.", choices=("off", "compute_path_to_pose"),
+    )
     run_info_nodes: str = setting(
         "depth_camera,surface_mapper", "Nodes whose parameters run_info shows, comma-separated."
     )

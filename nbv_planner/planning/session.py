@@ -335,6 +335,13 @@ class PlanningSession(EpisodeMemory):
         self._sent, self._tries, self._again = now, 0, False
         return self.goal
 
+    def no_path(self, question: Question, view: View, now: int) -> None:
+        """The robot has no path to the view of an answer, which has not been given: leave it out as one not reached."""
+        if self.state is State.PLANNING and question.episode is self._episode:
+            until = now * 1e-9 + self.settings.unreachable_duration
+            tolerance = self._arrival.position_tolerance
+            self.planner.views.mark_missed(view, None, None, tolerance, now * 1e-9, until)
+
     def _set_out_for(self, view: View, question: Question, now: int) -> None:
         """Keep the leg that has ended with this decision, if nothing disturbed it, and begin one to a view."""
         start, views, end = question.current_view, self.planner.views, Views.of([view])

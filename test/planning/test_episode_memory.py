@@ -176,7 +176,8 @@ def test_a_goal_that_is_not_finite_is_refused(name):
 
 def test_a_missing_value_is_refused():
     values, arrays = ready().saved()
-    for name in values.keys() - {"origin", "found", "approaches", "withdrawn_views", "legs"}:  # which older files do not have
+    optional = {"origin", "found", "approaches", "withdrawn_views", "legs"}  # older files do not have them
+    for name in values.keys() - optional:
         with pytest.raises(StateFileError):
             session().restore({key: value for key, value in values.items() if key != name}, arrays)
 

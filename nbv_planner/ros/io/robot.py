@@ -1,4 +1,4 @@
-"""The robot: goals as an action."""
+"""The robot: goals as an action, and whether there is a path to them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,14 @@ from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.qos import qos_profile_action_status_default
 
+from nbv_planner.ros.core.node import BaseNode
 from nbv_planner.ros.io.transforms import needed
 
 ACTION = "navigate_to_pose"
-"""Name of the action, relative to the namespace of the node."""
+PATH_ACTION = "compute_path_to_pose"
+"""Names of the actions, relative to the namespace of the node."""
+# Seconds after which a goal whose path is not known is sent without.
+_PATH_AFTER = 10.0
 # Seconds between an abort and the decision why: the server's list of goals is received by then.
 _ABORTED_AFTER = 0.2
 # Seconds after the action succeeds, within which the pose must confirm the arrival.
@@ -32,6 +36,65 @@ def navigate_to_pose(node: Node) -> Any:
     with needed(node, "goal_backend: navigate_to_pose", "ros-$ROS_DISTRO-nav2-msgs, or take goal_backend: topic"):
         from nav2_msgs.action import NavigateToPose
     return NavigateToPose
+
+
+def compute_path_to_pose(node: Node) -> Any:
+    """Type of Nav2's action that plans a path.
+
+    Raises:
+        RosUnavailableError: nav2_msgs cannot be imported.
+    """
+    with needed(node, "goal_check: compute_path_to_pose", "ros-$ROS_DISTRO-nav2-msgs, or take goal_check: off"):
+        from nav2_msgs.action import ComputePathToPose
+    return ComputePathToPose
+
+
+class PathAction:
+    """Asks an action server for a path to a pose before a goal is sent there."""
+
+    def __init__(self, node: BaseNode, action_type: Any) -> None:
+        """Create the client for an action whose goals have a `goal` and `use_start`, and which fails without a path."""
+        self._node, self._type, self._number = node, action_type, 0
+        self._client = ActionClient(node, action_type, PATH_ACTION)
+
+    def close(self) -> None:
+        """Destroy the client; nothing asked before is answered any more."""
+        self._number += 1
+        self._client.destroy()
+
+    def ask(self, pose: PoseStamped, answered: Callable[[bool], None]) -> None:
+        """Ask for a path; `answered` is called once with whether the robot may be sent there.
+
+        It may where nobody answers for ten seconds, with a warning.
+        """
+        self._number += 1
+        number = self._number
+
+        def answer(may: bool, problem: str = "") -> None:
+            if number == self._number:
+                self._number += 1
+                self._node.destroy_timer(timer)
+                if problem:
+                    self._node.warn_now_and_then(PATH_ACTION, f"{PATH_ACTION} {problem}: sent without a path")
+                answered(may)
+
+        timer = self._node.create_timer(
+            _PATH_AFTER, lambda: answer(True, "does not answer"), clock=Clock(clock_type=ClockType.STEADY_TIME)
+        )
+        if not self._client.server_is_ready():
+            answer(True, "has no server")
+            return
+
+        def accepted(handle: Any) -> None:
+            if not handle.accepted:
+                answer(True, "refuses to plan")
+                return
+            handle.get_result_async().add_done_callback(
+                lambda result: answer(result.result().status != GoalStatus.STATUS_ABORTED)
+            )
+
+        asked = self._client.send_goal_async(self._type.Goal(goal=pose, use_start=False))
+        asked.add_done_callback(lambda future: accepted(future.result()))
 
 
 class GoalAction:

@@ -48,7 +48,14 @@ from nbv_planner.ros.core.node import BaseNode, finish
 from nbv_planner.ros.core.node_parameters import changed_settings, read_settings
 from nbv_planner.ros.core.saved_state import StateKeeper
 from nbv_planner.ros.io import conversions
-from nbv_planner.ros.io.robot import ACTION, GoalAction, navigate_to_pose
+from nbv_planner.ros.io.robot import (
+    ACTION,
+    PATH_ACTION,
+    GoalAction,
+    PathAction,
+    compute_path_to_pose,
+    navigate_to_pose,
+)
 from nbv_planner.ros.io.status import RunInfo, StatusReport, iteration_values, plotted_values, ranking_words, summary
 from nbv_planner.ros.io.transforms import GroundOutput, MapTopic, TransformPoses
 from nbv_planner.world.ground.grid_ground import GridGround
@@ -83,6 +90,7 @@ class NbvPlannerNode(BaseNode):
     def __init__(self, **kwargs: Any) -> None:
         super().__init__("nbv_planner", NODE_SETTINGS["nbv_planner"], **kwargs)
         self._robot: GoalAction | None = None
+        self._paths: PathAction | None = None
         # These last as long as the node, so that an unconfigured node can also answer why it is inactive.
         self._report = StatusReport(self)
         for answer in (
@@ -118,6 +126,8 @@ class NbvPlannerNode(BaseNode):
                 self, navigate_to_pose(self), self.on_goal_failed, self.on_goal_interrupted, arrival.settle_time
             )
             self.session.inputs.hearers = f"mapper and the action {ACTION}"
+        if self.parameters.goal_check != "off":
+            self._paths = PathAction(self, compute_path_to_pose(self))
         self._keeper = StateKeeper(
             self, "planning session", StateFile, self.scene, self.session.planner.settings, self._views
         )
@@ -137,9 +147,9 @@ class NbvPlannerNode(BaseNode):
     def forget(self) -> None:
         """Discard the episode, and the result of a running decision."""
         self.session = None
-        if self._robot is not None:
-            self._robot.close()
-            self._robot = None
+        for action in filter(None, (self._robot, self._paths)):
+            action.close()
+        self._robot = self._paths = None
 
     def transitioned(self) -> None:
         """Publish the state of the node, and resume if it is active."""
@@ -452,7 +462,26 @@ class NbvPlannerNode(BaseNode):
             self.session.fail(f"the decision failed: {_words(answer)}")
             self.advance()
             return
+        if self._paths is not None and answer.decision is not None:
+            self._deciding = True
+            pose = self._goal_message(Target(answer.decision.view.pose, self.now_ns()))
+            self._paths.ask(pose, partial(self._on_path, question, answer))
+            return
         self._keep(self.session.answer(question, answer, self.now_ns()))
+        self.advance()
+
+    def _on_path(self, question: Question, answer: Answer, found: bool) -> None:
+        """Send the goal of a decision to which there is a path; else decide again without it."""
+        self._deciding = False
+        if not self.active:
+            return
+        if found:
+            self._keep(self.session.answer(question, answer, self.now_ns()))
+        else:
+            view = answer.decision.view
+            self.session.no_path(question, view, self.now_ns())
+            place = view.words(self.scene.view_distance)
+            self.drop("goal.no_path", f"{PATH_ACTION} has no path to the view at {place}")
         self.advance()
 
     def _send(self, target: Target | None) -> None:
