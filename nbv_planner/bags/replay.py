@@ -87,7 +87,7 @@ class Lane:
         self._ends = deque(stamp for stamp in surface_stamps if stamp > 0 and matching.integrate == "always")
         self._batch: list[MatchedScan] = []
         self._newest_view = -1
-        self._mapper = config.scan_mapping()
+        self._mapper = config.scan_mapping(map=map)
         settings = dataclasses.replace(config.planner, deadline=_PATIENCE)
         views, self._ground = view_space_for(config.views, self.scene), config.ground
         put_on_ground(views, config.ground, map=map)

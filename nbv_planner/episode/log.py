@@ -81,8 +81,13 @@ class LoggedView:
     belief_stamp: int | None = None  #: time of the newest scan in the belief after the view, nanoseconds.
     belief: SurfaceBelief | None = None  #: that belief.
     scan: MatchedScan | None = None  #: the scan taken at that time, with the camera's pose.
-    #: where the camera looked on the way there, if the mapper takes every scan: poses some centimetres apart.
-    passed: list[CameraPose] = field(default_factory=list)
+    #: where the camera looked, and when, if the mapper takes every scan: poses some centimetres apart.
+    looks: list[tuple[int, CameraPose]] = field(default_factory=list)
+
+    @property
+    def passed(self) -> list[CameraPose]:
+        """Where the camera looked on the way there, before the scan of the view."""
+        return [pose for stamp, pose in self.looks if self.belief_stamp is None or stamp < self.belief_stamp]
 
     @property
     def choice(self) -> str:
@@ -342,11 +347,11 @@ class EpisodeLog:
     def _passed(self, pose: CameraPose, stamp: int) -> None:
         """Keep where a scan was taken on the way to a view, unless that is next to where the last one was."""
         view = self._view_at(stamp)
-        if view is None or (view.belief_stamp or stamp) < stamp or len(view.passed) >= _MOST_VIEWS:
+        if view is None or len(view.looks) >= _MOST_VIEWS:
             return
-        distance, turn = offset(pose, view.passed[-1]) if view.passed else (math.inf, 0.0)
+        distance, turn = offset(pose, view.looks[-1][1]) if view.looks else (math.inf, 0.0)
         if distance >= _LOOKS_APART or turn >= _LOOKS_TURNED:
-            view.passed.append(pose)
+            view.looks.append((stamp, pose))
 
     def _paired(self, scan: MatchedScan) -> None:
         view = self._view_at(scan.stamp)

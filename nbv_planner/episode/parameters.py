@@ -28,6 +28,7 @@ from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.planning.view_space import ViewSpaceSettings
 from nbv_planner.settings import Settings, check_settings, from_mapping, setting, settings_of, unused
 from nbv_planner.world.ground.grid_ground import known_obstacles
+from nbv_planner.world.ground.occupancy_map import OccupancyMap
 from nbv_planner.world.ground.zones import GroundSettings
 from nbv_planner.world.pose import PoseSettings, TurntableSettings
 from nbv_planner.world.scale import at_found, rescaled, scaled
@@ -247,15 +248,18 @@ class EpisodeConfig:
         changed = {name: rescaled(getattr(self, name), self.scene, scene) for name in groups}
         return dataclasses.replace(self, scene=scene, **changed)
 
-    def scan_mapping(self, grid: FloatArray | None = None) -> ScanMapping:
-        """A surface mapping without a scan, on a `grid` of angles, shape (M,), or one of the settings' size."""
+    def scan_mapping(self, grid: FloatArray | None = None, map: OccupancyMap | None = None) -> ScanMapping:
+        """A surface mapping without a scan, on a `grid` of angles, shape (M,), or one of the settings' size.
+
+        A `map` takes the place of the file that the settings name.
+        """
         if self.search.unknown:
             known = dataclasses.replace(self, search=SearchSettings(), ground=GroundSettings())
             search = Search(self.search, self.scene, self.measurement.noise)
             return SearchingMapping(search, lambda found: known.at(found).scan_mapping(grid))
         model = mapper_for(self.kernel.build(), self.mapper, self.robust, grid=grid)
         checks = ModelChecks(self.scene, self.measurement.noise, self.checks, robust=self.robust.robust)
-        obstacles = known_obstacles(self.ground, self.scene.radius_max)
+        obstacles = known_obstacles(self.ground, self.scene.radius_max, map)
         return ScanMapping(model, self.scene, self.measurement, checks, obstacles)
 
     def as_dict(self) -> dict[str, Any]:
