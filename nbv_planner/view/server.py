@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import io
 import json
 import math
+import struct
 import sys
 import threading
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from http import HTTPStatus
@@ -21,8 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
-from PIL import Image
+from numpy.typing import ArrayLike, NDArray
 
 from nbv_planner.episode.log import SECTIONS, LiveEpisode, LiveView, estimated_coverage, target_words, true_coverage
 from nbv_planner.episode.messages import Candidates, PlannerStatus
@@ -122,6 +122,18 @@ def _ways(view: LiveView, taken: Sequence[View], *, free: bool) -> list[list[lis
     return [[_list(xy, 3) for xy in way] for way in ways]
 
 
+def _png(pixels: NDArray[np.uint8]) -> bytes:
+    """A PNG file of red, green, blue and opacity, shape (H, W, 4), for which Pillow need not be installed."""
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    height, width, _ = pixels.shape
+    rows = np.pad(pixels.reshape(height, -1), ((0, 0), (1, 0))).tobytes()  # each begins with its filter, 0: none
+    head = struct.pack(">IIBBBBB", width, height, 8, 6, 0, 0, 0)  # eight bits of red, green, blue and opacity
+    parts = chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + parts
+
+
 # Cells of a side of the picture of the ground; of more every second, third, ... one is shown.
 _CELLS = 400
 
@@ -132,11 +144,10 @@ def _ground(view: LiveView) -> Data:
     if barred is None:
         return {}
     step = math.ceil(max(barred.cells.shape) / _CELLS)
-    shades, png = np.rint(255.0 * ground_shades(barred)[::step, ::step]).astype(np.uint8), io.BytesIO()
-    Image.fromarray(shades).save(png, "PNG")
+    shades = np.rint(255.0 * ground_shades(barred)[::step, ::step]).astype(np.uint8)
     map = barred.map
     return {
-        "png": base64.b64encode(png.getvalue()).decode("ascii"), "x": map.x, "y": map.y, "yaw": map.yaw,
+        "png": base64.b64encode(_png(shades)).decode("ascii"), "x": map.x, "y": map.y, "yaw": map.yaw,
         "width": shades.shape[1], "height": shades.shape[0], "side": step * map.resolution,
     }
 
