@@ -20,6 +20,7 @@ from matplotlib.patches import Circle, Patch, PathPatch
 from matplotlib.path import Path
 from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import Affine2D
+from numpy.typing import NDArray
 from PIL import Image
 
 from nbv_planner.episode.records import FULL_ENOUGH, Step, ViewRecord
@@ -419,6 +420,14 @@ _FRAME_MILLISECONDS = 770
 _LAST_FRAME_MILLISECONDS = 4000
 
 
+def pixels(figure: Figure) -> NDArray[np.uint8]:
+    """A figure as red, green and blue, shape (height, width, 3)."""
+    figure.set_dpi(_GIF_DPI)
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    return np.array(canvas.buffer_rgba())[..., :3]
+
+
 def save_animation(
     path: str | os.PathLike[str],
     steps: Sequence[Step],
@@ -438,10 +447,7 @@ def save_animation(
 
     def frame(shown: int) -> Image.Image:
         figure = draw_figure(EpisodeContent(steps, views, shape, scene, title, shown, ground))
-        figure.set_dpi(_GIF_DPI)
-        canvas = FigureCanvasAgg(figure)
-        canvas.draw()
-        return Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
+        return Image.fromarray(pixels(figure))
 
     numbers = range(1, len(steps) + 1) if steps else range(1)
     samples = {number: frame(number) for number in {numbers[0], numbers[len(numbers) // 2], numbers[-1]}}
