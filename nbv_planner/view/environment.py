@@ -12,7 +12,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nbv_planner.episode.judge import EpisodeJudge
 from nbv_planner.episode.parameters import GROUPS, NODE_SETTINGS, EpisodeConfig, config_from_parameters
@@ -45,7 +44,7 @@ DEFAULTS = {"robust": False, "checks": False, "solver": "banded", "grid_size": 3
 """Settings of the environment that differ from those of the package: the mapper in closed form, and nothing beside."""
 # Objects whose scans are kept, the 100 of a set and some more: 5 MB each once seen from 100 views.
 _KEPT = 128
-Observation = dict[str, NDArray[np.float32]]
+Observation = dict[str, Any]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -120,13 +119,14 @@ class CircleEnv(gymnasium.Env[Observation, np.int64]):
         self.max_views = self.config.termination.max_views
         # What lies behind the centre or beyond the view circle tells nothing: the object is inside of that.
         band = spaces.Box(0.0, self._reach, (self.config.mapper.grid_size,), np.float32)
-        known = {
+        known: dict[str, spaces.Space[Any]] = {
             "mean": band, "lower": band, "upper": band, "seen": spaces.Box(0.0, 1.0, band.shape, np.float32),
-            "camera": spaces.Box(-1.0, 1.0, (2,), np.float32), "views": spaces.Box(0.0, self.max_views, (1,), np.float32),
+            "camera": spaces.Box(-1.0, 1.0, (2,), np.float32),
+            "views": spaces.Box(0.0, self.max_views, (1,), np.float32),
         }
         if utility:
             known["utility"] = spaces.Box(0.0, np.finfo(np.float32).max, (len(candidates),), np.float32)
-        self.observation_space = spaces.Dict(known)
+        self.observation_space: spaces.Space[Observation] = spaces.Dict(known)
         self.action_space = spaces.Discrete(len(candidates))
         self._target: _Target | None = None
 
@@ -223,7 +223,8 @@ class CircleEnv(gymnasium.Env[Observation, np.int64]):
         if self._target is None:
             raise gymnasium.error.ResetNeeded("render: there is no episode yet; reset first")
         where = f"{math.degrees(self._at.view_angle):.1f}°" if self._at else ""
-        line = f"{self._object}: view {len(self._taken)} at {where}, {self._new} new points, {self._seen.mean():.1%} seen"
+        seen = f"{self._new} new points, {self._seen.mean():.1%} seen"
+        line = f"{self._object}: view {len(self._taken)} at {where}, {seen}"
         if self.render_mode != "rgb_array":
             return line if self.render_mode else None
         with analysis_needed("rgb_array draws with it"):
