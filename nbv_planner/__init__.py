@@ -9,10 +9,9 @@ from nbv_planner.versions import VERSION
 
 __version__ = VERSION
 __all__ = [
-    "simulate", "Episode", "ViewRecord", "Step", "EpisodeRecord", "Termination", "TerminationReason", "configure",
-    "EpisodeConfig", "Scene", "OBJECT_SETS", "parse_object", "SurfacePoints", "surface_points", "CameraPose", "View",
-    "Views", "Scan", "SimulatedCamera", "ScanMapping", "SurfaceBelief", "Planner", "Decision", "planner_names",
-    "NbvPlannerError", "SettingError",
+    "simulate", "Episode", "ViewRecord", "Step", "EpisodeRecord", "Termination", "configure", "EpisodeConfig",
+    "register", "planner_names", "OBJECT_SETS", "parse_object", "Scene", "Scan", "CameraPose", "View",
+    "SimulatedCamera", "ScanMapping", "SurfaceBelief", "Planner", "NbvPlannerError", "SettingError",
 ]
 
 if TYPE_CHECKING:
@@ -21,11 +20,11 @@ if TYPE_CHECKING:
     from nbv_planner.errors import NbvPlannerError, SettingError
     from nbv_planner.mapping.belief import SurfaceBelief
     from nbv_planner.mapping.scans import ScanMapping
-    from nbv_planner.planning.planners import Decision, Planner, planner_names
-    from nbv_planner.planning.termination import Termination, TerminationReason
-    from nbv_planner.report.notebook import Episode, simulate
-    from nbv_planner.world.objects import OBJECT_SETS, SurfacePoints, parse_object, surface_points
-    from nbv_planner.world.pose import CameraPose, View, Views
+    from nbv_planner.planning.planners import Planner, planner_names
+    from nbv_planner.planning.termination import Termination
+    from nbv_planner.report.notebook import Episode, register, simulate
+    from nbv_planner.world.objects import OBJECT_SETS, parse_object
+    from nbv_planner.world.pose import CameraPose, View
     from nbv_planner.world.scan import Scan
     from nbv_planner.world.scene import Scene
     from nbv_planner.world.simulated_camera import SimulatedCamera
@@ -36,11 +35,11 @@ else:  # types see the names above and no others
         "errors": ("NbvPlannerError", "SettingError"),
         "mapping.belief": ("SurfaceBelief",),
         "mapping.scans": ("ScanMapping",),
-        "planning.planners": ("Decision", "Planner", "planner_names"),
-        "planning.termination": ("Termination", "TerminationReason"),
-        "report.notebook": ("Episode", "simulate"),
-        "world.objects": ("OBJECT_SETS", "SurfacePoints", "parse_object", "surface_points"),
-        "world.pose": ("CameraPose", "View", "Views"),
+        "planning.planners": ("Planner", "planner_names"),
+        "planning.termination": ("Termination",),
+        "report.notebook": ("Episode", "register", "simulate"),
+        "world.objects": ("OBJECT_SETS", "parse_object"),
+        "world.pose": ("CameraPose", "View"),
         "world.scan": ("Scan",),
         "world.scene": ("Scene",),
         "world.simulated_camera": ("SimulatedCamera",),

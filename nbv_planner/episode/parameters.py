@@ -26,15 +26,7 @@ from nbv_planner.planning.shapes.completeness import CoverageTarget
 from nbv_planner.planning.shapes.sampler import PriorSettings
 from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.planning.view_space import ViewSpaceSettings, put_on_ground, view_space_for
-from nbv_planner.settings import (
-    Settings,
-    check_settings,
-    from_mapping,
-    refuse_unknown,
-    setting,
-    settings_of,
-    unused,
-)
+from nbv_planner.settings import Settings, check_settings, from_mapping, refuse_unknown, setting, settings_of, unused
 from nbv_planner.world.ground.grid_ground import known_obstacles
 from nbv_planner.world.ground.zones import GroundSettings
 from nbv_planner.world.pose import PoseSettings, TurntableSettings

@@ -135,6 +135,11 @@ class Simulation:
         return self.judge.views
 
     @property
+    def steps(self) -> Sequence[Step]:
+        """The same views as they were taken: decision, measurements, belief."""
+        return self.judge.steps
+
+    @property
     def belief(self) -> SurfaceBelief:
         """The newest belief, in the precision that the protocol passes on."""
         if self.judge.steps:

@@ -9,8 +9,11 @@ from typing import Any
 from nbv_planner.episode.parameters import EpisodeConfig, configure
 from nbv_planner.episode.records import ViewRecord
 from nbv_planner.episode.simulation import Simulation
-from nbv_planner.errors import DependencyError, analysis_needed
-from nbv_planner.world.objects import PolarObject
+from nbv_planner.errors import DependencyError, UnknownNameError, analysis_needed
+from nbv_planner.gp.kernels.kernel_settings import KERNEL_PLUGINS
+from nbv_planner.planning.objectives import OBJECTIVE_PLUGINS
+from nbv_planner.planning.planners import PLANNER_PLUGINS
+from nbv_planner.world.objects import OBJECT_PLUGINS, PolarObject
 from nbv_planner.world.objects.text import object_name
 
 
@@ -68,6 +71,25 @@ class Episode(Simulation):
         from nbv_planner.report.figures.style import png_bytes
 
         return png_bytes(figure)
+
+
+_REGISTRIES = {group.kind: group for group in (PLANNER_PLUGINS, OBJECTIVE_PLUGINS, KERNEL_PLUGINS, OBJECT_PLUGINS)}
+
+
+def register(kind: str, name: str, cls: type) -> None:
+    """Give a class of yours a name in this process, as the entry point of a package does everywhere (docs/extend.md).
+
+    Args:
+        kind: planner, objective, kernel or object.
+        name: what it is called from now on, also where another class of yours had the name.
+        cls: the class; its settings become settings of the episode.
+
+    Raises:
+        NbvPlannerError: there is no such kind, the name is taken, or the class cannot be used.
+    """
+    if kind not in _REGISTRIES:
+        raise UnknownNameError("kind of plug-in", kind, _REGISTRIES)
+    _REGISTRIES[kind].register(name, cls)
 
 
 def simulate(
