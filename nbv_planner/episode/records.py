@@ -125,9 +125,9 @@ class ViewRecord:
 
     number: int  #: of the view in its episode, from 1.
     angle: float  #: view angle of the camera, radians.
-    new_points: int  #: surface points seen for the first time, `F(θ_t | θ_{1:t-1})`.
+    new_points: int  #: surface points seen for the first time, `F(θ_t | θ_1 … θ_{t-1})`.
     coverage: float  #: fraction of the surface points seen so far.
-    greedy_gain: int  #: most new points that any candidate view would have seen, `F(θ*_t | θ_{1:t-1})`.
+    greedy_gain: int  #: most new points that any candidate view would have seen, `F(θ*_t | θ_1 … θ_{t-1})`.
     objective_value: float  #: utility that the planner predicted.
     milliseconds: float  #: time of the decision: processor time in a simulation, wall-clock time on a robot.
     rmse: float = math.nan
