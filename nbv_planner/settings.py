@@ -215,7 +215,7 @@ class Plugins:
         Raises:
             SettingError: it cannot be used.
         """
-        entry = SimpleNamespace(name=name, value=cls.__module__, dist=None, load=lambda: cls)
+        entry = SimpleNamespace(name=name, value="this process", dist=None, load=lambda: cls)
         plugin = self._loaded(entry, 1)
         if plugin.error:
             raise SettingError(f"{self.kind} {plugin}")

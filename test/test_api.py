@@ -126,6 +126,7 @@ def test_settings_reach_every_group_that_has_them_and_lengths_follow():
         ({"noise_std": -1.0}, "noise_std: -1.0 is out of range; must be >= 0 m"),
         ({"planner": "best"}, "planner: 'best' is not known; must be one of greedy, "),
         ({"object": "flower:petals=5"}, "unknown parameter 'petals'"),
+        ({"object": 5.0}, "object: 5.0 is neither a text nor an object with a method radius(angle)"),
         ({"protocol": "ros"}, "protocol: 'ros' is not known; must be one of thesis, sensor"),
     ],
     ids=str,
@@ -194,8 +195,10 @@ def test_what_cannot_be_registered_is_refused_and_changes_nothing():
         nbv.register("planers", "mine", Second)
     with pytest.raises(nbv.SettingError, match="the name belongs to nbv_planner"):
         nbv.register("planner", "greedy", Second)
-    with pytest.raises(nbv.SettingError, match="must have a method decide"):
+    with pytest.raises(nbv.SettingError, match="planner egg of package this process: must have a method decide"):
         nbv.register("planner", "egg", Egg)
+    with pytest.raises(nbv.SettingError, match="must be a class, not Second"):
+        nbv.register("planner", "second", Second())
     assert nbv.planner_names() == before
 
 

@@ -120,7 +120,7 @@ UNPACKAGED = {"nav2_msgs", "tf2_msgs", "tf2_ros", "launch", "launch_ros", "compr
 # Run, or loaded as a plugin, without an import.
 TOOLS = {
     "ros-rmw-fastrtps-cpp", "ruff", "mypy", "types-PyYAML", "pytest-benchmark", "pytest-xdist", "sphinx", "myst-parser",
-    "furo", "build", "setuptools", "wheel", "ipykernel",
+    "furo", "build", "setuptools", "wheel", "nbclient", "nbformat", "ipykernel",
 }  # fmt: skip
 
 

@@ -99,6 +99,8 @@ def object_name(text: str | PolarObject) -> str:
 
 
 def _with_corners(own: Any) -> PolarObject:
+    if isinstance(own, type) or not hasattr(own, "radius"):
+        raise SettingError(f"object: {own!r} is neither a text nor an object with a method radius(angle)")
     return own if hasattr(own, "corners") else Cornerless(own)
 
 
