@@ -28,7 +28,7 @@ FILES = {
 }  # fmt: skip
 TOP = {"checks", "config", "versions", "seed", "views", "termination", "metrics", "calibration"}
 VIEW = [
-    "angle", "new_points", "coverage", "greedy_gain", "objective_value", "milliseconds", "rmse", "max_error",
+    "number", "angle", "new_points", "coverage", "greedy_gain", "objective_value", "milliseconds", "rmse", "max_error",
     "hausdorff", "iou", "band_coverage", "travelled", "completeness", "accuracy",
     "seconds", "distance", "turn",
 ]  # fmt: skip

@@ -77,20 +77,31 @@ UNITS = {"m": 1.0, "cm": 0.01, "mm": 0.001, "in": 0.0254}
 """Units in which a file of a contour may be written, in metres."""
 
 
-def parse_object(text: str, scene: Scene) -> PolarObject:
+def parse_object(text: str | PolarObject, scene: Scene) -> PolarObject:
     """Build the object that `text` describes and check it against the scene's radius bounds.
 
     `text` is one of :data:`OBJECT_FORMS`; the name of a thesis polygon may be given alone, and so may that of an object
-    of another package. A flower oscillates around the middle of the bounds.
+    of another package, or in place of a text the object itself. A flower oscillates around the middle of the bounds.
 
     Raises:
         UnknownNameError: the family or the polygon is not known.
         SettingError: a parameter is missing, not known or not allowed, or the plug-in is broken.
         ContourError: the contour leaves the bounds, is not star-shaped, or cannot be read.
     """
-    shape = _build(text, scene)
-    check_contour(shape, scene.radius_min, scene.radius_max, text)
+    shape = _build(text, scene) if isinstance(text, str) else _with_corners(text)
+    check_contour(shape, scene.radius_min, scene.radius_max, object_name(text))
     return shape
+
+
+def object_name(text: str | PolarObject) -> str:
+    """What tables and titles call an object: the text, or the name of its class."""
+    return text if isinstance(text, str) else type(text).__name__
+
+
+def _with_corners(own: Any) -> PolarObject:
+    if isinstance(own, type) or not hasattr(own, "radius"):
+        raise SettingError(f"object: {own!r} is neither a text nor an object with a method radius(angle)")
+    return own if hasattr(own, "corners") else Cornerless(own)
 
 
 def _build(text: str, scene: Scene) -> PolarObject:
@@ -121,8 +132,7 @@ def _build(text: str, scene: Scene) -> PolarObject:
         return build(tuple(angles.tolist()), tuple((UNITS[unit or "m"] * radii).tolist()))
     if family in OBJECT_PLUGINS.names:
         cls = OBJECT_PLUGINS.named(family).cls
-        own = cls(**_parameters(cls, rest, text))
-        return own if hasattr(own, "corners") else Cornerless(own)
+        return _with_corners(cls(**_parameters(cls, rest, text)))
     if family not in _FAMILIES:
         raise UnknownNameError("object", text, [*OBJECT_FORMS, *NAMED_POLYGONS, *OBJECT_PLUGINS.names])
     values = _parameters(_FAMILIES[family], rest, text)
