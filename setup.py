@@ -73,7 +73,7 @@ setup(
     maintainer="nbv_planner maintainers",
     maintainer_email="maintainers@nbv-planner.example.org",
     license="Apache-2.0",
-    license_files=["LICENSE"],
+    license_files=["LICENSE", "NOTICE"],
     keywords=["next best view", "view planning", "active reconstruction", "Gaussian process", "robotics", "ROS 2"],
     classifiers=[
         "Development Status :: 5 - Production/Stable",
