@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from nbv_planner.episode.judge import EpisodeJudge
-from nbv_planner.episode.parameters import GROUPS, NODE_SETTINGS, EpisodeConfig, config_from_parameters
+from nbv_planner.episode.parameters import GROUPS, EpisodeConfig, configure
 from nbv_planner.episode.records import FULL_ENOUGH, Step
 from nbv_planner.errors import DependencyError, SettingError, UnknownNameError, analysis_needed, remedy
 from nbv_planner.geometry import BoolArray, FloatArray
@@ -272,7 +272,7 @@ def _config(given: Mapping[str, Any]) -> EpisodeConfig:
         SettingError: a name or value is not allowed.
     """
     refuse_unknown(given, GROUPS.values(), "settings")
-    config = config_from_parameters(dict.fromkeys(NODE_SETTINGS, given))
+    config = configure(**given)
     check_proportions(config.scene, config.kernel, config.measurement, config.planner, config.termination)
     for refused, words in (
         (config.search.unknown, "scene: must be known"),

@@ -11,7 +11,7 @@ import warnings
 import numpy as np
 import pytest
 
-from nbv_planner.episode.parameters import EpisodeConfig, config_from_parameters
+from nbv_planner.episode.parameters import EpisodeConfig, configure
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.errors import DependencyError, NbvPlannerError
 from nbv_planner.planning.objectives import OBJECTIVES
@@ -75,9 +75,7 @@ def test_naming_the_module_is_enough():
 def test_a_planner_has_the_episode_of_the_simulation(shape, noise_seed, settings):
     """The same views, points, errors and seconds: it is the same world."""
     given = {**DEFAULTS, **SAME, **settings}
-    config = dataclasses.replace(config_from_parameters({
-        node: {**given, "seed": noise_seed} for node in ("depth_camera", "surface_mapper", "nbv_planner")
-    }), object=shape, stop_at_coverage=0.95)
+    config = configure(**given, seed=noise_seed, object=shape, stop_at_coverage=0.95)
     simulation = Simulation(config)
     list(simulation.run())
 
