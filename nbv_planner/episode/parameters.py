@@ -20,6 +20,7 @@ from nbv_planner.mapping.robust_fit import RobustSettings
 from nbv_planner.mapping.scans import MeasurementSettings, ScanMapping
 from nbv_planner.mapping.surface_model import mapper_for
 from nbv_planner.planning.planners import PlannerSettings
+from nbv_planner.planning.planners.guarantee import near_optimal_by
 from nbv_planner.planning.planners.planner import PLANNER_CHOICE, named_choice
 from nbv_planner.planning.session import SessionSettings
 from nbv_planner.planning.shapes.completeness import CoverageTarget
@@ -231,6 +232,20 @@ class EpisodeConfig:
         """What is to be covered: in the thesis protocol the surface points."""
         thesis = self.protocol == "thesis"
         return CoverageTarget.of(dataclasses.replace(self.planner, target="points") if thesis else self.planner)
+
+    @property
+    def near_optimal_by(self) -> int | None:
+        """Round T0 of theorem 4.1, see :func:`~nbv_planner.planning.planners.guarantee.near_optimal_by`.
+
+        None where nothing is proved about the planner.
+        """
+        planner, views, free = self.planner, self.views, ViewSpaceSettings()
+        limited = (views.allowed_arcs, views.blocked_arcs) != (free.allowed_arcs, free.blocked_arcs)
+        chooses = planner.label in ("U", "CS-U") and not (planner.travel_weight or planner.revisit_radius or limited)
+        if not chooses or not views.on_circle or self.robust.robust:
+            return None
+        noise_std = self.measurement.noise_std
+        return near_optimal_by(self.scene, self.kernel.build(), self.mapper, noise_std, planner.near_optimal_epsilon)
 
     def at(self, found: FoundScene) -> EpisodeConfig:
         """The same about the centre of what was found, its lengths in proportion to the object."""

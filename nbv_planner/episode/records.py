@@ -142,6 +142,9 @@ class ViewRecord:
     seconds: float = math.nan
     distance: float = math.nan  #: of the camera from the centre, metres.
     turn: float = 0.0  #: its line of sight against the direction to the centre, radians.
+    #: :math:`r(t)` against the best sets of views, surface points, negative where the view adds more than a
+    #: (1 - 1/e)-th of what one more view adds to these; NaN where they are not known.
+    simple_regret: float = math.nan
 
 
 @dataclass(frozen=True)
