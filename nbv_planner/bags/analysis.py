@@ -18,7 +18,7 @@ from nbv_planner.episode.judge import EpisodeJudge
 from nbv_planner.episode.log import LoggedView, incomplete
 from nbv_planner.episode.messages import CAMERA_POSE, DIAGNOSTICS, ITERATION, STATUS
 from nbv_planner.episode.parameters import EpisodeConfig
-from nbv_planner.episode.records import EpisodeRecord, Step, ViewRecord
+from nbv_planner.episode.records import EpisodeRecord, Step, ViewRecord, t0_metric
 from nbv_planner.episode.run_info import GroundTruth, RunParameters, ground_truth, parameters_from_msg, usable_config
 from nbv_planner.errors import InputRejectedError, NbvPlannerError
 from nbv_planner.mapping.checks import Check, Level
@@ -80,7 +80,7 @@ class Analysis:
         if self.judge is None or self.config is None:
             return None
         record = self.judge.record(self.config.as_dict(), self.config.sensor.seed, self.termination)
-        parameters, metrics = self.recording.log.parameters, {**record.metrics, "T0": self.near_optimal_by}
+        parameters, metrics = self.recording.log.parameters, record.metrics | t0_metric(self.near_optimal_by)
         versions = (parameters and parameters.versions) or record.versions
         return dataclasses.replace(record, versions=versions, metrics=metrics)
 

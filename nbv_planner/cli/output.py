@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from nbv_planner.episode.judge import EpisodeJudge
 from nbv_planner.episode.parameters import EpisodeConfig
-from nbv_planner.episode.records import EpisodeRecord, ResultsFolder, write_beliefs, write_record
+from nbv_planner.episode.records import EpisodeRecord, ResultsFolder, t0_metric, write_beliefs, write_record
 from nbv_planner.errors import NbvPlannerError, remedy
 from nbv_planner.experiments.optimum import optimum_for
 from nbv_planner.mapping.belief import SurfaceBelief
@@ -90,7 +90,7 @@ def finish(
     """Write record, outline and, if `figures`, pictures, move the folder to its place, and print how it ended."""
     compare_with_optimum(judge)
     record = judge.record(config.as_dict(), config.sensor.seed, termination)
-    record = dataclasses.replace(record, metrics={**record.metrics, "T0": config.near_optimal_by})
+    record = dataclasses.replace(record, metrics=record.metrics | t0_metric(config.near_optimal_by))
     write_record(results.folder, record)
     write_beliefs(results.folder, judge.steps)
     x, y = config.world.placed  # steps are as seen from the true centre

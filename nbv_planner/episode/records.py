@@ -59,6 +59,11 @@ def episode_metrics(views: Sequence[ViewRecord], surface_points: int) -> dict[st
     }
 
 
+def t0_metric(near_optimal_by: int | None) -> dict[str, float | int | None]:
+    """The metric `T0`, round of theorem 4.1, only where it is known."""
+    return {} if near_optimal_by is None else {"T0": near_optimal_by}
+
+
 NOMINAL_LEVELS = (*(round(0.05 * i, 2) for i in range(1, 20)), 0.99)
 """Two-sided levels at which the belief is checked."""
 ANGLE_BINS = 36

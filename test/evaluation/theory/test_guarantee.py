@@ -76,7 +76,7 @@ UNPROVED = {
 
 
 def test_it_is_given_for_what_is_proved():
-    both = dict(planner="two_phase", phase_one_objective="CS")
+    both = {"planner": "two_phase", "phase_one_objective": "CS"}
     assert PROVED.near_optimal_by is not None
     phases = dataclasses.replace(PROVED, planner=dataclasses.replace(PROVED.planner, **both))
     assert phases.near_optimal_by == PROVED.near_optimal_by
