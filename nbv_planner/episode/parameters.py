@@ -20,7 +20,7 @@ from nbv_planner.mapping.robust_fit import RobustSettings
 from nbv_planner.mapping.scans import MeasurementSettings, ScanMapping
 from nbv_planner.mapping.surface_model import mapper_for
 from nbv_planner.planning.planners import PlannerSettings
-from nbv_planner.planning.planners.guarantee import near_optimal_by
+from nbv_planner.planning.planners.guarantee import PROVED, near_optimal_by
 from nbv_planner.planning.planners.planner import PLANNER_CHOICE, named_choice
 from nbv_planner.planning.session import SessionSettings
 from nbv_planner.planning.shapes.completeness import CoverageTarget
@@ -241,7 +241,7 @@ class EpisodeConfig:
         """
         planner, views, free = self.planner, self.views, ViewSpaceSettings()
         limited = (views.allowed_arcs, views.blocked_arcs) != (free.allowed_arcs, free.blocked_arcs)
-        chooses = planner.label in ("U", "CS-U") and not (planner.travel_weight or planner.revisit_radius or limited)
+        chooses = planner.label in PROVED and not (planner.travel_weight or planner.revisit_radius or limited)
         if not chooses or not views.on_circle or self.robust.robust:
             return None
         noise_std = self.measurement.noise_std

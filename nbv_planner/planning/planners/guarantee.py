@@ -11,6 +11,9 @@ from nbv_planner.gp.kernels import Kernel, PeriodicMatern, fourier_coefficients
 from nbv_planner.mapping.mapper import MapperSettings
 from nbv_planner.world.scene import Scene
 
+PROVED = ("U", "CS-U")
+"""Labels of the planners for whose regret the bound is proved."""
+
 
 @dataclass(frozen=True)
 class CapacityConstants:

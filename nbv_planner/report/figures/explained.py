@@ -37,7 +37,7 @@ def explanations(scene: Scene, views: Sequence[Mapping[str, Any]], belief: Surfa
     angle = float(views[number - 1]["angle"])
     regret = (
         "Blue: surface points seen. Above it, by the length of a bar: individual regret, what the best candidate would "
-        "have added. Red: (1 - 1/e) of the best set of as many views; from the blue line to it R(T), where known."
+        "have added. Green: (1 - 1/e) of the best set of as many views; from the blue line to it R(T), where known."
     )
     field = (
         "Shape of the field of view by its depth, in the plane and over the polar angle. Dotted: rays; dashed: bounds "
@@ -92,7 +92,7 @@ def draw_fields(scene: Scene) -> Figure:
             ahead, left = -d + there * np.cos(ray), there * np.sin(ray)
             world.plot(ahead, left, color=style.CAMERA, linestyle=":", linewidth=0.8)
             phi, r = cartesian_to_polar(ahead, left)
-            polar.plot(np.mod(phi, TWO_PI), r, color=style.CAMERA, linestyle="none", marker=".", markersize=0.7)
+            polar.plot(np.mod(phi, TWO_PI)[::6], r[::6], color=style.CAMERA, linestyle="none", marker=".", markersize=0.7)
         for bound in (scene.radius_min, scene.radius_max):
             world.add_patch(Circle((0.0, 0.0), bound, fill=False, linestyle="--", linewidth=0.8, color=style.TRUTH))
             style.level_line(polar, bound, "bound", style.TRUTH)
