@@ -92,7 +92,8 @@ def draw_fields(scene: Scene) -> Figure:
             ahead, left = -d + there * np.cos(ray), there * np.sin(ray)
             world.plot(ahead, left, color=style.CAMERA, linestyle=":", linewidth=0.8)
             phi, r = cartesian_to_polar(ahead, left)
-            polar.plot(np.mod(phi, TWO_PI)[::6], r[::6], color=style.CAMERA, linestyle="none", marker=".", markersize=0.7)
+            dots = np.mod(phi, TWO_PI)[::6], r[::6]
+            polar.plot(*dots, color=style.CAMERA, linestyle="none", marker=".", markersize=0.8)
         for bound in (scene.radius_min, scene.radius_max):
             world.add_patch(Circle((0.0, 0.0), bound, fill=False, linestyle="--", linewidth=0.8, color=style.TRUTH))
             style.level_line(polar, bound, "bound", style.TRUTH)
