@@ -70,6 +70,8 @@ class Sensitivity:
 
     def reversals(self) -> str:
         """Pairs whose paired differences have opposite signs at two values, both beyond their 95 % intervals."""
+        if len({c.trial.seed for cases in self.by_value.values() for c in cases}) == 1:
+            return "one seed gives no intervals"
         found = []
         for first, second in itertools.combinations(self.planners, 2):
             signs: dict[float, list[str]] = {}
