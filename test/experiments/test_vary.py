@@ -21,7 +21,8 @@ from nbv_planner.experiments.summary.sweep_report import sweep_report
 from nbv_planner.experiments.sweep import case_identities
 
 SENSOR = sweeps.TINY.replace("protocols: [thesis, sensor]", "protocols: [sensor]")
-VARIED = SENSOR.replace("max_views: 2", "max_views: 8, certify: false") + """\
+VARIED = SENSOR.replace("max_views: 2", "max_views: 12, stall_views: 0, certify: false") + """\
+  robust: {robust: false}
 vary:
   - pixel_size: [0.1, 0.4]
   - {view_distance: [9, 12], range_max: [9, 12]}

@@ -14,7 +14,7 @@ from scipy.stats import spearmanr
 from nbv_planner.experiments.statistics import mean_interval, paired_difference
 from nbv_planner.experiments.summary.sweep_report import ComparedCase, SweepReport, distinct, figures, of_planner
 from nbv_planner.experiments.summary.sweep_tables import T95
-from nbv_planner.experiments.sweep import Variation, setting_words, variant_label
+from nbv_planner.experiments.sweep import setting_words, variant_label
 from nbv_planner.report.tables import Cell, Column, MeanInterval, Table
 
 
@@ -23,14 +23,9 @@ class Sensitivity:
     """The finished episodes of one variation in one protocol."""
 
     protocol: str
-    names: Sequence[str]  #: the settings that vary together; the values are those of the first.
+    title: str  #: the settings that vary, joined by `with`; the values are those of the first.
     planners: Sequence[str]  #: their labels, without the reference.
     by_value: Mapping[float, Sequence[ComparedCase]]  #: by value, rising; the reference is that of the same value.
-
-    @property
-    def title(self) -> str:
-        """What varies, in words."""
-        return f"{self.names[0]}{' with ' + ', '.join(self.names[1:]) if self.names[1:] else ''}"
 
     @cached_property
     def means(self) -> dict[str, list[MeanInterval]]:
@@ -90,17 +85,13 @@ def sensitivities(report: SweepReport) -> Iterator[Sensitivity]:
     """Each variation of a sweep in each protocol, as far as it has episodes."""
     planners = [label for label in report.sweep["planners"] if label != report.reference]
     for variation, protocol in itertools.product(report.sweep.get("vary", ()), report.sweep["protocols"]):
-        found = {value: report.of_protocol(name) for value, name in _settings(report, variation, protocol)}
-        finished = {value: cases for value, cases in sorted(found.items()) if cases}
+        finished: dict[float, Sequence[ComparedCase]] = {}
+        for numbers in zip(*variation.values(), strict=True):
+            label = variant_label(dict(zip(variation, numbers, strict=True)), report.sweep["settings"])
+            if cases := report.of_protocol(setting_words({"protocol": protocol, "variant": label})):
+                finished[numbers[0]] = cases
         if finished:
-            yield Sensitivity(protocol, list(variation), planners, finished)
-
-
-def _settings(report: SweepReport, variation: Variation, protocol: str) -> Iterator[tuple[float, str]]:
-    """Values of the first setting, and what the variant is called among the protocols of the report."""
-    for numbers in zip(*variation.values(), strict=True):
-        variant = variant_label(dict(zip(variation, numbers, strict=True)), report.sweep["settings"])
-        yield numbers[0], setting_words({"protocol": protocol, "variant": variant})
+            yield Sensitivity(protocol, " with ".join(variation), planners, dict(sorted(finished.items())))
 
 
 def sensitivity_tables(report: SweepReport) -> list[Table]:

@@ -111,12 +111,8 @@ class Counted:
 
     offset: FloatArray  #: polar angles from the view, rising, shape (M,), radians.
     edges: FloatArray  #: radii between the layers, shape (L + 1, M), metres.
-    weight: FloatArray  #: weight of the area of each cell, shape (L, M).
-
-    def total(self, step: float, pixel_size: float) -> float:
-        r"""Value of the objective: :math:`h^{-2}\sum w\,r\,Δr\,Δφ`, with Δφ = `step`, radians, and h = `pixel_size`."""
-        area = 0.5 * np.diff(self.edges**2, axis=0) * step
-        return float((self.weight * area).sum() / pixel_size**2)
+    #: weight w of the area of each cell, shape (L, M): the value of the objective is :math:`h^{-2}\sum w\,r\,Δr\,Δφ`.
+    weight: FloatArray
 
 
 COUNTED = ("C", "CS", "CSP", "CSW", "I", "IOA", "U", "UP")
