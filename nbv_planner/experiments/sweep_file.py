@@ -272,8 +272,9 @@ def _read_vary(entry: Located, base: EpisodeConfig) -> tuple[tuple[Variation, ..
                 with value.named(item.path).blamed():
                     variation[name].append(check_value(name, value.scalar(), *known[name]))
             label = variant_label({name: numbers[-1] for name, numbers in variation.items()}, base.as_dict())
-            if label and label in places:
-                raise row[0].error(f"{label} is given twice, first in line {places[label].line}")
+            first = next(iter(variation.values()))
+            if first[-1] in first[:-1] or (label and label in places):
+                raise row[0].error(f"{first[-1]:g} is given twice")
             places[label] = row[0]
         variations.append(variation)
     return tuple(variations), places
