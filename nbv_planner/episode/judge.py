@@ -209,7 +209,7 @@ class EpisodeJudge:
         self.seen = self.seen | new
         errors = {} if belief is None else {**asdict(self._compared(belief).error_of(belief)), **self._resolved(belief)}
         record = ViewRecord(
-            angle=view.view_angle, new_points=int(new.sum()), coverage=self.coverage,
+            number=len(self.views) + 1, angle=view.view_angle, new_points=int(new.sum()), coverage=self.coverage,
             greedy_gain=max(greedy_gain, int(new.sum())), objective_value=objective_value, milliseconds=milliseconds,
             travelled=travelled, seconds=seconds, distance=view.distance, turn=view.turn, **errors,
         )

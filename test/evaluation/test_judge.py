@@ -113,7 +113,7 @@ def test_record_is_plain_json_with_the_keys_of_the_issue(judge):
     assert 2.0 in content["termination"].values() or 2.0 in content["termination"].get("figures", {}).values()
     for view in content["views"]:
         assert set(view) == {
-            "angle", "new_points", "coverage", "greedy_gain", "objective_value", "milliseconds",
+            "number", "angle", "new_points", "coverage", "greedy_gain", "objective_value", "milliseconds",
             "rmse", "max_error", "hausdorff", "iou", "band_coverage", "travelled", "completeness", "accuracy",
              "seconds", "distance", "turn", "simple_regret",
         }  # fmt: skip

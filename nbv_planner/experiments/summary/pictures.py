@@ -196,8 +196,7 @@ def rerun(episode: Episode) -> Simulation:
         NbvPlannerError: the configuration does not fit (any more).
     """
     simulation = Simulation(recorded_config(episode["config"]))
-    for _ in simulation.run():
-        pass
+    simulation.finish()
     recorded = [view["angle"] for view in episode["views"]]
     found = [view.angle for view in simulation.judge.views]
     if len(found) != len(recorded) or not np.allclose(found, recorded, rtol=0.0, atol=1e-9):

@@ -85,6 +85,12 @@ class EpisodeContent:
         return [view.coverage for view in self.views[: self.shown]] if self.views or not self.steps else None
 
     @property
+    def completeness(self) -> Sequence[float]:
+        """Fraction of the true outline near the measured surface after each view drawn; empty if it is not known."""
+        found = [view.completeness for view in self.views[: self.shown]]
+        return found if np.isfinite(found).all() else ()
+
+    @property
     def estimated_coverage(self) -> Sequence[tuple[int, float]]:
         """Number of views and estimated coverage; empty where that is not shown."""
         return ()
@@ -341,12 +347,18 @@ def draw_coverage(axes: Axes, content: EpisodeContent) -> None:
         f"{FULL_ENOUGH:.0%}", (0.0, 100.0 * FULL_ENOUGH), xytext=(4, -2), textcoords="offset points", va="top",
         fontsize=style.TICK_SIZE, color=style.TARGET,
     )
+    names = []
     if known is not None:
         _draw_steps(axes, [(0, 0.0), *enumerate(known, start=1)], "coverage", color=style.TRUTH)
+        names += ["solid: true"] if estimate else ["solid: surface points seen"] if content.completeness else []
+    if content.completeness:
+        outline = [(0, 0.0), *enumerate(content.completeness, start=1)]
+        _draw_steps(axes, outline, "completeness", color=style.TRUTH, linestyle=":")
+        names.append("dotted: outline measured (completeness)")
     if estimate:
         _draw_steps(axes, estimate, "estimate", color=style.MEAN, linestyle="--")
-        names = "dashed: the planner's estimate" if known is None else "solid: true, dashed: the planner's estimate"
-        axes.set_title(names, loc="right", fontsize=style.TICK_SIZE, color=style.CAMERA, pad=4)
+        names.append("dashed: the planner's estimate")
+    axes.set_title(", ".join(names), loc="right", fontsize=style.TICK_SIZE, color=style.CAMERA, pad=4)
 
 
 def _draw_steps(axes: Axes, points: Sequence[tuple[int, float]], label: str, **line: Any) -> None:

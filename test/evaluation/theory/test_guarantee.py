@@ -17,6 +17,7 @@ from nbv_planner.mapping.robust_fit import RobustSettings
 from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.planners.guarantee import near_optimal_by
 from nbv_planner.planning.view_space import ViewSpaceSettings
+from nbv_planner.world.ground.zones import GroundSettings
 from nbv_planner.world.scene import Scene
 
 SCHEDULE = MapperSettings(confidence="schedule")
@@ -71,7 +72,7 @@ PROVED = EpisodeConfig(
 UNPROVED = {
     "planner": dataclasses.replace(PROVED.planner, objective="UP"), "mapper": MapperSettings(),
     "robust": RobustSettings(), "kernel": KernelSettings(smoothness="1/2"),
-    "views": ViewSpaceSettings(blocked_arcs=(0.0, 1.0)),
+    "views": ViewSpaceSettings(blocked_arcs=(0.0, 1.0)), "ground": GroundSettings(robot_radius=0.5),
 }
 
 
@@ -87,7 +88,7 @@ def test_it_is_not_given_for_anything_else(group):
     assert dataclasses.replace(PROVED, **{group: UNPROVED[group]}).near_optimal_by is None
 
 
-@pytest.mark.parametrize("field", ["travel_weight", "revisit_radius"])
+@pytest.mark.parametrize("field", ["travel_weight", "revisit_radius", "seen_std"])
 def test_it_is_not_given_where_the_planner_may_leave_out_the_best_view(field):
     planner = dataclasses.replace(PROVED.planner, **{field: 0.1})
     assert dataclasses.replace(PROVED, planner=planner).near_optimal_by is None
