@@ -20,6 +20,7 @@ from nbv_planner.mapping.robust_fit import RobustSettings
 from nbv_planner.mapping.scans import MeasurementSettings, ScanMapping
 from nbv_planner.mapping.surface_model import mapper_for
 from nbv_planner.planning.planners import Planner, PlannerSettings, Prior, planner_named
+from nbv_planner.planning.planners.guarantee import PROVED, near_optimal_by
 from nbv_planner.planning.planners.planner import PLANNER_CHOICE, named_choice
 from nbv_planner.planning.session import SessionSettings
 from nbv_planner.planning.shapes.completeness import CoverageTarget
@@ -236,6 +237,21 @@ class EpisodeConfig:
     def prior(self) -> Prior:
         """The prior of the radius."""
         return Prior(self.kernel.build(), self.mapper.prior_mean)
+
+    @property
+    def near_optimal_by(self) -> int | None:
+        """Round T0 of theorem 4.1, see :func:`~nbv_planner.planning.planners.guarantee.near_optimal_by`.
+
+        None where nothing is proved: another planner or mapper, or one that may leave out the best view.
+        """
+        planner, views, free = self.planner, self.views, ViewSpaceSettings()
+        limited = (views.allowed_arcs, views.blocked_arcs) != (free.allowed_arcs, free.blocked_arcs)
+        limited |= self.ground.given or not views.on_circle or self.search.unknown
+        other = planner.travel_weight or planner.revisit_radius or planner.seen_std or self.robust.robust
+        if planner.label not in PROVED or limited or other:
+            return None
+        noise_std = self.measurement.noise_std
+        return near_optimal_by(self.scene, self.kernel.build(), self.mapper, noise_std, planner.near_optimal_epsilon)
 
     def at(self, found: FoundScene) -> EpisodeConfig:
         """The same about the centre of what was found, its lengths in proportion to the object."""

@@ -59,6 +59,11 @@ def episode_metrics(views: Sequence[ViewRecord], surface_points: int) -> dict[st
     }
 
 
+def t0_metric(near_optimal_by: int | None) -> dict[str, float | int | None]:
+    """The metric `T0`, round of theorem 4.1, only where it is known."""
+    return {} if near_optimal_by is None else {"T0": near_optimal_by}
+
+
 NOMINAL_LEVELS = (*(round(0.05 * i, 2) for i in range(1, 20)), 0.99)
 """Two-sided levels at which the belief is checked."""
 ANGLE_BINS = 36
@@ -143,6 +148,9 @@ class ViewRecord:
     seconds: float = math.nan
     distance: float = math.nan  #: of the camera from the centre, metres.
     turn: float = 0.0  #: its line of sight against the direction to the centre, radians.
+    #: :math:`r(t)` against the best sets of views, surface points: below 0 where the view adds more than (1 - 1/e) of
+    #: what one more view adds to these; NaN where they are not known.
+    simple_regret: float = math.nan
 
     @property
     def pose(self) -> CameraPose:
