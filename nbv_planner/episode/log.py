@@ -425,7 +425,7 @@ _MOST_POINTS, _MOST_SCANS = 8000, 64
 SECTIONS = ("status", "scene", "belief", "truth", "hits", "camera", "decision", "coverage", "checks", "ground")
 """Parts of a view that change independently."""
 _CHANGES: dict[str, tuple[str, ...]] = {
-    messages.STATUS: ("status", "decision", "coverage"), messages.ITERATION: ("decision", "coverage", "hits"),
+    messages.STATUS: ("status", "decision", "coverage"), messages.ITERATION: ("decision", "coverage", "hits", "ground"),
     messages.CANDIDATES: ("decision",), messages.SURFACE: ("belief", "hits", "checks", "ground"),
     messages.GOAL_POSE: ("camera",), messages.GROUND: ("ground",),
     messages.GROUND_TRUTH: ("truth", "coverage"), messages.RUN_INFO: ("status", "ground"),

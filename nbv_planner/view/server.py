@@ -13,7 +13,7 @@ import struct
 import sys
 import threading
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -41,8 +41,9 @@ from nbv_planner.report.outlines import (
     ground_shades,
     way_outline,
 )
+from nbv_planner.world.ground.grid_ground import GridGround
 from nbv_planner.world.objects import SurfacePoints
-from nbv_planner.world.pose import CameraPose, View, Views
+from nbv_planner.world.pose import CameraPose, Views
 
 # Enough for a smooth curve on any screen; bounds the size of an event.
 _CURVE_POINTS = 361
@@ -93,7 +94,7 @@ def _decision(view: LiveView) -> Data:
     places = [(decision.round, decision.view(view.scene.view_distance)) for decision in decisions]
     views = [[number, _number(float(wrap_angle(place.view_angle))), place.distance] for number, place in places]
     data: Data = {
-        "views": views, "taken": taken, "angle": [], "utility": [], "feasible": [], "places": [], "ways": [],
+        "views": views, "taken": taken, "angle": [], "utility": [], "feasible": [], "places": [],
         "cameras": [], "free": False,
     }
     if view.views:
@@ -108,14 +109,13 @@ def _decision(view: LiveView) -> Data:
             data.update(angle=_list(angle, 5), utility=_list(utility, None), feasible=feasible.tolist())
             if are_free(known):
                 data.update(_free(view, known, values), free=True)
-        data["ways"] = _ways(view, [place for _, place in places], free=data["free"])
     return data
 
 
-def _ways(view: LiveView, taken: Sequence[View], *, free: bool) -> list[list[list[float | None]]]:
-    """Corners of the ways between the views; on the circle where there is a ground to drive on."""
-    barred = barred_ground(view.ground, view.belief, view.scene)
-    if not (free or barred):
+def _ways(view: LiveView, barred: GridGround | None) -> list[list[list[float | None]]]:
+    """Corners of the ways between the views; on the circle only where the ground is known."""
+    taken = [logged.decision.view(view.scene.view_distance) for logged in view.views]
+    if barred is None and not are_free(Views.of(taken)):
         return []
     keep_out = min([view.scene.radius_max, *(one.distance for one in taken)])
     ways = (way_outline(start, end, keep_out, barred) for start, end in pairwise(taken))
@@ -139,16 +139,17 @@ _CELLS = 400
 
 
 def _ground(view: LiveView) -> Data:
-    """Where the robot must not be, as a picture: its corner, metres, direction and size of a pixel."""
+    """The ways between the views, and where the robot must not be as a picture: corner, direction, side of a pixel."""
     barred = barred_ground(view.ground, view.belief, view.scene)
     if barred is None:
-        return {}
+        return {"ways": _ways(view, None)}
     step = math.ceil(max(barred.cells.shape) / _CELLS)
     shades = np.rint(255.0 * ground_shades(barred)[::step, ::step]).astype(np.uint8)
     map = barred.map
     return {
-        "png": base64.b64encode(_png(shades)).decode("ascii"), "x": map.x, "y": map.y, "yaw": map.yaw,
-        "width": shades.shape[1], "height": shades.shape[0], "side": step * map.resolution,
+        "ways": _ways(view, barred), "png": base64.b64encode(_png(shades)).decode("ascii"),
+        "x": map.x, "y": map.y, "yaw": map.yaw, "width": shades.shape[1], "height": shades.shape[0],
+        "side": step * map.resolution,
     }
 
 

@@ -10,7 +10,7 @@ const circle = (radius) => Array.from({ length: 181 }, (_, k) => polar((k * TURN
 const round = (places) => (value) => String(Number(value.toFixed(places)));
 
 export function drawWorld(svg, { scene, belief, truth, hits, camera, decision, ground }) {
-  const { places, ways, cameras } = decision;
+  const { places, cameras } = decision;
   const far = decision.views.map(([, , distance]) => distance);
   const limit = 1.15 * Math.max(scene.view_distance, ...far, ...places.map(([x, y]) => Math.hypot(x, y)));
   const plot = new Plot(svg, {
@@ -25,7 +25,7 @@ export function drawWorld(svg, { scene, belief, truth, hits, camera, decision, g
   plot.line(circle(scene.view_distance), "circle");
   const around = (radius) => belief.angle.map((angle, i) => polar(angle, radius[i]));
   plot.dots(places, "place");
-  for (const way of ways) plot.line(way, "way");
+  for (const way of ground.ways) plot.line(way, "way");
   plot.area([camera.cone], "cone");
   plot.area([around(belief.upper), around(belief.lower)], "band");
   plot.dots(zip(hits.earlier.angle, hits.earlier.radius).map(([a, r]) => polar(a, r)), "hit");
