@@ -1,4 +1,4 @@
-"""A-, D- and E-optimal design on the Gaussian process of the surface (Pukelsheim 2006, Optimal Design of Experiments)."""
+"""A-, D- and E-optimal design on the Gaussian process of the surface (Pukelsheim 1993)."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from nbv_planner.world.pose import Views
 
 CRITERIA = ("A", "D", "E")
 """Trace, log det, largest eigenvalue of the posterior covariance."""
+# Parts of the prior standard deviation: without noise the criterion D has no bound.
+_LEAST_NOISE = 1e-3
 
 
 def reduction(covariance: FloatArray, seen: BoolArray, variance: float, criterion: str) -> float:
@@ -32,7 +34,7 @@ def reduction(covariance: FloatArray, seen: BoolArray, variance: float, criterio
     """
     if not seen.any():
         return 0.0
-    factor = cholesky(covariance[np.ix_(seen, seen)] + variance * np.eye(np.count_nonzero(seen)), lower=True)
+    factor = cholesky(covariance[np.ix_(seen, seen)] + variance * np.eye(int(seen.sum())), lower=True)
     if criterion == "D":
         return float(2.0 * np.log(np.diag(factor)).sum() - len(factor) * np.log(variance))
     whitened = solve_triangular(factor, covariance[seen], lower=True)
@@ -66,7 +68,3 @@ class Design(Settings):
         variance = float(scene.sensor.range_std(memory.settings.noise, distance, np.zeros(1))[0]) ** 2
         variance = max(variance, _LEAST_NOISE**2 * memory.prior.kernel.variance)
         return np.array([reduction(covariance, row, variance, self.criterion) for row in seen])
-
-
-# Parts of the prior standard deviation: without noise the criterion D has no bound.
-_LEAST_NOISE = 1e-3

@@ -31,7 +31,7 @@ def measured_points(scans: Sequence[Scan], poses: Sequence[CameraPose], reach: f
 def frontier_points(
     points: FloatArray, cameras: FloatArray, radius: float, dense: int
 ) -> tuple[FloatArray, FloatArray]:
-    r"""Points at the edge of what is dense, shape (F, 2), metres, and the normal of the surface there, towards a camera.
+    """Points at the edge of what is dense, shape (F, 2), metres, and there the normal of the surface towards a camera.
 
     A point is dense if the disc of this `radius` around it holds at least `dense` points. It is at the edge if one half
     of the disc, along the tangent, holds less than a quarter of them: half of what it would in the middle of a surface
@@ -44,7 +44,7 @@ def frontier_points(
     apart, size = points[other] - points[one], len(points)
 
     def total(values: FloatArray) -> FloatArray:
-        return np.bincount(one, values, size)
+        return np.asarray(np.bincount(one, values, size), dtype=float)
 
     number = total(np.ones(len(one))) + 1.0
     x, y = (total(apart[:, axis]) / number for axis in (0, 1))

@@ -19,7 +19,7 @@ from nbv_planner.world.scene import Scene
 
 @dataclass(frozen=True, eq=False)
 class Ellipses:
-    """The points m + L u, \\|u\\| <= 1, of K ellipses."""
+    r"""The points :math:`m + L u, \|u\| \le 1`, of K ellipses."""
 
     middle: FloatArray  #: m, shape (K, 2), metres.
     shape: FloatArray  #: L, lower triangular, shape (K, 2, 2), metres.
@@ -60,7 +60,7 @@ class Ellipses:
 
 
 def clusters(points: FloatArray, radius: float) -> IntArray:
-    """Label of each point, shape (n,): that of the nearest of centres chosen farthest first until all are in `radius`."""
+    """Label of each point, shape (n,): of the nearest of centres, chosen farthest first until all are in `radius`."""
     labels, nearest = np.zeros(len(points), dtype=np.intp), np.full(len(points), np.inf)
     number = 0
     while nearest.max(initial=0.0) > radius:
@@ -71,7 +71,7 @@ def clusters(points: FloatArray, radius: float) -> IntArray:
 
 
 def visible_frontier(ellipses: Ellipses, frontier: BoolArray, views: Views, scene: Scene, bearings: int) -> FloatArray:
-    """Number of bearings in the field at which the nearest of the ellipses is one of the `frontier` (K,), shape (V,)."""
+    """Number of bearings in the field at which the nearest ellipse is one of the `frontier` (K,), shape (V,)."""
     if not frontier.any():
         return np.zeros(len(views))
     sensor = scene.sensor
