@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import entr, expit
@@ -19,9 +20,17 @@ def _log_odds(probability: float) -> float:
     return math.log(probability / (1.0 - probability))
 
 
-# OctoMap's defaults. No sum of hits and misses is 0, so 0 is what was never observed.
-_HIT, _MISS = _log_odds(0.7), _log_odds(0.4)
-_LEAST, _MOST = _log_odds(0.12), _log_odds(0.97)
+class Odds(NamedTuple):
+    """Probabilities of a cell that was unknown after a hit and after a miss, and the bounds between which any stays."""
+
+    hit: float = 0.7
+    miss: float = 0.4
+    least: float = 0.12
+    most: float = 0.97
+
+
+OCTOMAP = Odds()
+"""The defaults of OctoMap."""
 # Samples per cell side along a ray; a cell that a ray cuts for less than one step may be missed.
 _STEPS = 2
 _NEIGHBOURS = [(i, j) for i in (-1, 0, 1) for j in (-1, 0, 1) if (i, j) != (0, 0)]
@@ -39,27 +48,29 @@ class Rays:
 class OccupancyGrid:
     r"""Square cells over the square that holds every object of the scene; N cells, and one for all that is outside.
 
-    Cell i is occupied with the probability :math:`1 / (1 + e^{-l_i})`. Each scan adds :math:`\ln(0.7/0.3)` to the
-    log-odds l of a cell with a hit, else :math:`\ln(0.4/0.6)` to one that a beam passes, within the bounds of OctoMap.
-    Cells start at 0; what is outside is known to be free.
+    Cell i is occupied with the probability :math:`1 / (1 + e^{-l_i})`. Each scan adds :math:`\ln(p/(1-p))` to the
+    log-odds l of a cell: with the p of a hit if there is one, else with that of a miss if a beam passes it, within
+    bounds (:class:`Odds`). Cells start at 0; what is outside is known to be free.
     """
 
     half: float  #: half a side of the square, metres.
     side: int  #: cells per side.
     log_odds: FloatArray  #: shape (N + 1,).
+    observed: BoolArray  #: which cells had a hit or a miss, or are outside, shape (N + 1,).
     #: distance from the nearest hit on the same beam to a cell that it hides, shape (N + 1,), metres; else +inf.
     hidden: FloatArray
 
     @classmethod
     def of(
-        cls, scans: Sequence[Scan], poses: Sequence[CameraPose], scene: Scene, side: int, reach: float = 0.0
+        cls, scans: Sequence[Scan], poses: Sequence[CameraPose], scene: Scene, side: int, reach: float = 0.0,
+        odds: Odds = OCTOMAP,
     ) -> OccupancyGrid:
         """Insert scans; cells up to `reach`, metres, behind a hit count as hidden by it."""
         number = side * side + 1
-        grid = cls(scene.radius_max, side, np.zeros(number), np.full(number, np.inf))
+        grid = cls(scene.radius_max, side, np.zeros(number), np.zeros(number, dtype=bool), np.full(number, np.inf))
         for scan, pose in zip(scans, poses, strict=True):
-            grid._insert(scan, pose, scene, reach)
-        grid.log_odds[-1], grid.hidden[-1] = -np.inf, np.inf
+            grid._insert(scan, pose, scene, reach, odds)
+        grid.log_odds[-1], grid.observed[-1], grid.hidden[-1] = -np.inf, True, np.inf
         return grid
 
     @property
@@ -80,7 +91,7 @@ class OccupancyGrid:
     @property
     def unknown(self) -> BoolArray:
         """Which cells were never observed, shape (N + 1,)."""
-        return np.asarray(self.log_odds == 0.0)
+        return ~self.observed
 
     @property
     def occupied(self) -> BoolArray:
@@ -117,7 +128,7 @@ class OccupancyGrid:
         )
         return Rays(cell, np.diff(cell, axis=2, prepend=-1) != 0)
 
-    def _insert(self, scan: Scan, pose: CameraPose, scene: Scene, reach: float) -> None:
+    def _insert(self, scan: Scan, pose: CameraPose, scene: Scene, reach: float, odds: Odds) -> None:
         """Add what a scan says; a cell changes once, and a hit counts more than beams that pass."""
         sensor, ranges = scene.sensor, np.asarray(scan.ranges, dtype=float)
         low, high = max(scan.range_min, sensor.range_min), min(scan.range_max, sensor.range_max)
@@ -130,7 +141,9 @@ class OccupancyGrid:
         free[passed[along <= length[:, None]]] = True
         met = np.zeros_like(free)
         met[self.index(*pose.to_world(bearing[hit], length[hit]))] = True
-        self.log_odds[:] = np.clip(self.log_odds + np.where(met, _HIT, np.where(free, _MISS, 0.0)), _LEAST, _MOST)
+        hits, misses, least, most = map(_log_odds, odds)
+        self.log_odds[:] = np.clip(self.log_odds + np.where(met, hits, np.where(free, misses, 0.0)), least, most)
+        self.observed[:] |= met | free
         behind = along - length[:, None]
         shadow = hit[:, None] & (behind > 0.0) & (behind <= reach)
         np.minimum.at(self.hidden, passed[shadow], behind[shadow])

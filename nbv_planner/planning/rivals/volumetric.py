@@ -9,7 +9,7 @@ import numpy as np
 
 from nbv_planner.geometry import FloatArray
 from nbv_planner.planning.planners.plugged import Memory
-from nbv_planner.planning.rivals.occupancy import OccupancyGrid, Rays
+from nbv_planner.planning.rivals.occupancy import OCTOMAP, OccupancyGrid, Odds, Rays
 from nbv_planner.settings import Settings, setting
 from nbv_planner.world.pose import CameraPose, Views
 from nbv_planner.world.scan import Scan
@@ -58,6 +58,11 @@ class Volumetric(Settings):
     gain: str = setting("occlusion_aware", "volumetric: information gain of a view.", choices=GAINS, read_only=False)
     cells: int = setting(80, "volumetric: cells across the greatest object.", ge=4, le=1000, read_only=False)
     rays: int = setting(61, "volumetric: rays of a view.", ge=2, le=10_000, read_only=False)
+    hit: float = setting(OCTOMAP.hit, "volumetric: probability of an unknown cell after a hit.", gt=0.5, lt=1.0,
+                         read_only=False)
+    miss: float = setting(OCTOMAP.miss, "volumetric: probability of an unknown cell after a miss.", gt=0.0, lt=0.5,
+                          read_only=False)
+    least: float = setting(OCTOMAP.least, "volumetric: least probability of a cell.", gt=0.0, lt=0.5, read_only=False)
     depth: int = setting(5, "volumetric: cells behind a hit that proximity_count values.", ge=1, read_only=False)
 
     def decide(
@@ -65,5 +70,5 @@ class Volumetric(Settings):
     ) -> FloatArray:
         """Gain of each of the views, shape (V,)."""
         depth = self.depth * 2.0 * memory.scene.radius_max / self.cells
-        grid = OccupancyGrid.of(scans, poses, memory.scene, self.cells, depth)
+        grid = OccupancyGrid.of(scans, poses, memory.scene, self.cells, depth, Odds(self.hit, self.miss, self.least))
         return volumetric_gain(grid, grid.trace(views, memory.scene, self.rays), self.gain, depth)

@@ -1,4 +1,4 @@
-"""What every rival promises: it works by its name as a built-in planner does, and sees nothing but what a robot does."""
+"""What every rival promises: it works by its name like any planner, and sees nothing but what a robot does."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def test_what_is_outside_of_the_square_is_free_and_counts_nothing():
 
 
 def test_the_rear_side_is_what_is_unknown_right_behind_a_hit():
-    """From behind, the one cell next to the occupied one counts; cells before it do not, nor does any from the front."""
+    """From behind, the one cell next to the occupied one counts; none before it does, nor any from the front."""
     grid = grid_of(beam(5.0), reach=4.0)  # the hit is in the cell from 4.8 to 5.6 m
     behind, front = np.arange(0.4, 8.0, 0.8), np.arange(7.6, 0.0, -0.8)
     assert gain(grid, straight(grid, behind), "rear_side") == 1.0
@@ -85,7 +85,7 @@ def test_the_rear_side_is_what_is_unknown_right_behind_a_hit():
 
 
 def test_the_proximity_count_falls_with_the_distance_behind_the_hit():
-    """Cells begin 0.2, 1.0, 1.8, ... m behind the hit at x = 5 m, up to half a cell: the greatest is before the wall."""
+    """Cells begin 0.2, 1.0, 1.8, ... m behind the hit at x = 5 m; samples are half a cell apart."""
     grid, depth = grid_of(beam(5.0), reach=2.0), 2.0
     behind = np.arange(0.4, 8.0, 0.8)
     values = [gain(grid, straight(grid, behind[[place]]), "proximity_count", depth) for place in range(6)]
@@ -104,7 +104,7 @@ def brute(grid: OccupancyGrid, cells: np.ndarray, name: str, depth: float) -> tu
         before, p = cell, 1.0 / (1.0 + math.exp(-grid.log_odds[cell])) if cell != outside else 0.0
         if cell != outside:
             h = -p * math.log(p) - (1 - p) * math.log(1 - p)
-            new, hidden = grid.log_odds[cell] == 0.0, grid.hidden[cell]
+            new, hidden = not grid.observed[cell], grid.hidden[cell]
             number += 1
             total += {
                 "average_entropy": h, "occlusion_aware": reached * h, "unobserved": reached * h * new,
@@ -135,6 +135,15 @@ def test_all_gains_of_all_candidates_are_the_sums_of_the_definitions(angles, see
         ]
         values = [total / max(number, 1) if name == "average_entropy" else total for total, number in expected]
         np.testing.assert_allclose(volumetric_gain(grid, rays, name, 2.0), values, atol=1e-9)
+
+
+def test_a_corridor_that_is_known_to_be_free_draws_the_occlusion_aware_gain():
+    """Cells of probability p give up to H(p)/p: at OctoMap's least p more than unknown ones, which give 2 ln 2."""
+    p, rays = 0.12, np.arange(0.4, 8.0, 0.8)
+    free = grid_of(*[beam(np.inf)] * 9)
+    expected = (-p * math.log(p) - (1 - p) * math.log(1 - p)) * (1 - (1 - p) ** len(rays)) / p
+    assert gain(free, straight(free, rays), "occlusion_aware") == pytest.approx(expected)
+    assert expected > gain(grid_of(), straight(grid_of(), rays), "occlusion_aware")
 
 
 def test_rays_pass_the_cells_between_camera_and_range():
