@@ -54,7 +54,7 @@ class Design(Settings):
 
     criterion: str = setting("D", "design: trace (A), log det (D) or largest eigenvalue (E).", choices=CRITERIA,
                              read_only=False)
-    grid: int = setting(120, "design: number of angles at which the surface is taken.", ge=16, le=2000, read_only=False)
+    grid: int = setting(60, "design: number of angles at which the surface is taken.", ge=16, le=2000, read_only=False)
 
     def decide(self, belief: SurfaceBelief, views: Views, memory: Memory) -> FloatArray:
         """Reduction of the criterion by each of the views, shape (V,)."""

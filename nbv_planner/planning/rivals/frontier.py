@@ -77,8 +77,8 @@ class Frontier(Settings):
 
     radius: float = setting(0.5, "frontier: radius of the disc in which points are counted.", unit="m", gt=0.0,
                             scale="radius_max", read_only=False)
-    dense: int = setting(10, "frontier: points in the disc of a dense surface.", ge=1, read_only=False)
-    tried: float = setting(0.5, "frontier: distance from a view taken at which a proposal is dropped.", unit="m",
+    dense: int = setting(6, "frontier: points in the disc of a dense surface.", ge=1, read_only=False)
+    tried: float = setting(2.0, "frontier: distance from a view taken at which a proposal is dropped.", unit="m",
                            ge=0.0, scale="view_distance", read_only=False)
 
     def decide(

@@ -59,7 +59,7 @@ class SetCover(Settings):
     is left out. Once it is done, look where nobody has been.
     """
 
-    shapes: int = setting(8, "set_cover: posterior shapes that are to be covered.", ge=1, le=1000, read_only=False)
+    shapes: int = setting(2, "set_cover: posterior shapes that are to be covered.", ge=1, le=1000, read_only=False)
 
     def decide(
         self, scans: Sequence[Scan], poses: Sequence[CameraPose], views: Views, memory: Memory
