@@ -15,7 +15,7 @@ from nbv_planner.bags.reader import Bag, Progress, decode
 from nbv_planner.bags.recording import Recording, find_topics, read_recording
 from nbv_planner.bags.storage import Remarks
 from nbv_planner.episode.judge import EpisodeJudge
-from nbv_planner.episode.log import LoggedView
+from nbv_planner.episode.log import LoggedView, incomplete
 from nbv_planner.episode.messages import CAMERA_POSE, DIAGNOSTICS, ITERATION, STATUS
 from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.records import EpisodeRecord, Step, ViewRecord
@@ -124,13 +124,7 @@ def _missing(recording: Recording, views: Sequence[LoggedView]) -> list[str]:
             f"{last - len(rounds)} of {last} decisions are not in the bag, and neither are their views: coverage and "
             "regret are those of the others"
         )
-    for what, number in (
-        ("surface", sum(view.belief is None for view in views)),
-        ("candidates", sum(view.candidates is None for view in views)),
-        ("scan or camera pose", sum(view.scan is None for view in views)),
-    ):
-        if number > 0:
-            found.append(f"{number} of {len(views)} views are without their {what}")
+    found += incomplete(views)
     if recording.log.termination is None:
         found.append("why the episode ended: no status says so")
     return found
