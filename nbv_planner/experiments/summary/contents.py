@@ -122,7 +122,8 @@ def report_tables(report: SweepReport, optima: Mapping[Place, Optimum] | None = 
         tables += [table_7_1(cases, f"table_7_1{suffix}"), table_7_2(cases, f"table_7_2{suffix}")]
     if report.cases:
         tables += [
-            compared_with_thesis(report.of_protocol("thesis")), sweep_tables.planner_table(report.cases),
+            compared_with_thesis(report.of_protocol("thesis")),
+            sweep_tables.planner_table([*report.cases, *report.sweeps_in_hindsight]),
             sweep_tables.paired_table(report.cases), sweep_tables.certificate_table(report.episodes),
             sweep_tables.timing_table(report.episodes, report.cases),
         ]
