@@ -116,7 +116,7 @@ class Simulation:
         """Run the episode in the configured protocol."""
         episode = self._thesis() if self.config.protocol == "thesis" else self._sensor()
         enough = self.config.stop_at_coverage, self.config.stop_at_completeness
-        return _until_covered(episode, *enough) if any(enough) else episode
+        return _until_covered(episode, *enough, self.config.stop_after_views) if any(enough) else episode
 
     def _thesis(self) -> Episode:
         """Observe the surface points themselves, without noise, until nothing new is seen."""
@@ -278,8 +278,9 @@ def _published_views(config: EpisodeConfig) -> bool:
     return config.views.on_circle and config.views.num_views == _THESIS_VIEWS and not config.views.listed
 
 
-def _until_covered(episode: Episode, coverage: float, completeness: float) -> Episode:
-    """End an episode at the first view after which coverage and completeness have reached these values."""
+def _until_covered(episode: Episode, coverage: float, completeness: float, views: int) -> Episode:
+    """End an episode at the first view, but not before a number of `views`, after which both have these values."""
+    taken = 0
     while True:
         try:
             record = next(episode)
@@ -287,7 +288,8 @@ def _until_covered(episode: Episode, coverage: float, completeness: float) -> Ep
             termination: Termination = end.value
             return termination
         yield record
-        if record.coverage >= coverage and record.completeness >= completeness:
+        taken += 1
+        if taken >= views and record.coverage >= coverage and record.completeness >= completeness:
             figures, more = {"coverage": record.coverage}, ""
             if completeness:
                 figures["completeness"], more = record.completeness, f", completeness {record.completeness:.1%}"

@@ -127,12 +127,24 @@ def read_located(path: str | Path) -> tuple[str, Located]:
     """
     try:
         text = read_regular(path).decode("utf-8")
-        node = YamlLoader(text).get_single_node()
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except (OSError, UnicodeDecodeError) as error:
         raise ConfigFileError(f"cannot read {path}: {reason(error)}") from error
+    return text, located(text, str(path))
+
+
+def located(text: str, file: str) -> Located:
+    """Read YAML; the `file` is where errors say that it is from.
+
+    Raises:
+        ConfigFileError: it cannot be read, or is empty.
+    """
+    try:
+        node = YamlLoader(text).get_single_node()
+    except yaml.YAMLError as error:
+        raise ConfigFileError(f"cannot read {file}: {reason(error)}") from error
     if node is None:
-        raise ConfigFileError(f"{path}: must be a mapping, 'key: value'")
-    return text, Located(str(path), "", node.start_mark.line + 1, node)
+        raise ConfigFileError(f"{file}: must be a mapping, 'key: value'")
+    return Located(file, "", node.start_mark.line + 1, node)
 
 
 _COUNT = Setting("Number of seeds.", minimum=1, maximum=100_000)
@@ -265,6 +277,21 @@ def load_sweep(name: str) -> Sweep:
     """
     path = named_file(name, "sweep", "config/experiments/thesis.yaml")
     text, root = read_located(path)
+    sweep = sweep_of(root, path.stem, text)
+    planners = root.mapping()["planners"].mapping()
+    for protocol in sweep.protocols:
+        for label, entry in planners.items():
+            with entry.blamed():  # one object is enough: the others have been checked separately
+                Simulation(sweep.case(label, sweep.objects[0], protocol, sweep.seeds[0]).config)
+    return sweep
+
+
+def sweep_of(root: Located, name: str, text: str) -> Sweep:
+    """Read a sweep called `name`, if its `text` does not say otherwise, and check each setting of it by itself.
+
+    Raises:
+        ConfigFileError: something in it is not allowed; names the line.
+    """
     entries = root.known_mapping("key", KEYS)
     for required in ("objects", "planners"):
         if required not in entries:
@@ -280,8 +307,8 @@ def load_sweep(name: str) -> Sweep:
         label: _read_fields(entry.mapping()[_SETTINGS], EpisodeConfig, refused)
         for label, entry in planners.items() if _SETTINGS in entry.mapping()
     }
-    sweep = Sweep(
-        name=entries["name"].text() if "name" in entries else path.stem,
+    return Sweep(
+        name=entries["name"].text() if "name" in entries else name,
         objects=tuple(objects),
         planners={label: _read_planner(entry) for label, entry in planners.items()},
         protocols=protocols,
@@ -291,8 +318,3 @@ def load_sweep(name: str) -> Sweep:
         own_settings={label: groups for label, groups in own.items() if groups},
         text=text,
     )
-    for protocol in sweep.protocols:
-        for label, entry in planners.items():
-            with entry.blamed():  # one object is enough: the others have been checked separately
-                Simulation(sweep.case(label, sweep.objects[0], protocol, sweep.seeds[0]).config)
-    return sweep

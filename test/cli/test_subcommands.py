@@ -123,7 +123,6 @@ def test_help_of_an_episode_names_all_that_can_be_chosen(capsys, name):
     (["experiment", "thesi", "--out", "a"], ["'thesi'", "did you mean thesis?"]),
     (["show", "objective"], ["unknown list 'objective'", "did you mean objectives?"]),
     (["show"], ["required: objectives|planners|parameters"]),
-    (["bench"], ["nbv-planner bench: error: ", "python -m benchmarks run"]),
     (["faults", "--out", "a"], ["python -m campaigns faults"]),
     (["fuzz"], ["python -m campaigns fuzz"]),
     (["security-policy"], ["ros2 security generate_policy"]),
