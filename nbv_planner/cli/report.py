@@ -70,7 +70,7 @@ def report_on(folder: Path, out: Path, arguments: argparse.Namespace) -> list[Ta
     bench = report.manifest.get("bench")
     if bench:
         rows = bench_rows(report, optima)
-        tables[:0] = bench_tables(report, rows, optima.values())
+        tables[:0] = bench_tables(report, rows, optima)
         curves = mean_curves(rows, bench["views"])
         pictures += drawn(arguments.figures, lambda: _overlay(curves, "bench", _MEAN), list[Picture]())
     contents.write_report(out, tables, pictures, contents.report_page(report, tables, pictures), bench=bench)

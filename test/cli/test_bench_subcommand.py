@@ -73,8 +73,9 @@ def test_the_published_table_is_equal_to_the_byte_for_any_number_of_workers(smal
 
 @pytest.mark.slow
 def test_a_bench_is_a_sweep_with_a_report_and_no_tour_is_quicker_than_the_least_time(small, capsys):
-    words = ["bench", "run", "uniform", "far: {objective: U, travel_weight: 0.5}", "--split", "two", "--protocol", "time"]
-    assert main([*words, "--out", "a", "--seeds", "1", "--workers", "1", "--no-figures"]) == 0
+    words = ["bench", "run", "uniform", "far: {objective: U, travel_weight: 0.5}", "--split", "two", "--out", "a"]
+    words += ["--protocol", "time", "--seeds", "1", "--workers", "1", "--no-figures"]
+    assert main(words) == 0
     assert "## Split two, protocol time" in capsys.readouterr().out
     rows = table(small / "a" / "tables" / "bench.csv")
     assert list(rows) == ["uniform", "far", *REFERENCES[1:]]
@@ -89,7 +90,7 @@ def test_a_bench_is_a_sweep_with_a_report_and_no_tour_is_quicker_than_the_least_
     assert page.index("Split two, protocol time") < page.index("Differences to uniform") < page.index("Planners")
     rerun = load_sweep(str(small / "a" / "sweep.yaml"))
     assert rerun.as_dict() == manifest["sweep"]
-    assert main([*words, "--out", "a", "--seeds", "1", "--resume", "--workers", "1", "--no-figures"]) == 0
+    assert main([*words, "--resume"]) == 0
     assert table(small / "a" / "tables" / "bench.csv") == rows
 
 
@@ -103,7 +104,7 @@ def test_every_frozen_split_holds_the_objects_that_it_was_frozen_with():
 
 def test_objects_that_have_changed_are_refused(monkeypatch):
     monkeypatch.setitem(OBJECT_SETS, "thesis", (*OBJECT_SETS["thesis"][:-1], "ellipse:a=6,b=4.00001"))
-    with pytest.raises(ConfigFileError, match="split thesis22: the objects have the hash .* were frozen with"):
+    with pytest.raises(ConfigFileError, match=r"split thesis22: the objects have the hash .* were frozen with"):
         bench_named("thesis22", "sensor")
 
 
@@ -121,7 +122,8 @@ def test_planners_of_a_bench_have_the_same_target_cost_model_and_no_deadline():
     ("text", "expected"),
     [
         ("tour", {"planner": "tour"}), ("CSW", {"objective": "CSW"}),
-        ("two_phase/U{phase_one_objective: CSN}", {"planner": "two_phase", "objective": "U", "phase_one_objective": "CSN"}),
+        ("two_phase/U{phase_one_objective: CSN}",
+         {"planner": "two_phase", "objective": "U", "phase_one_objective": "CSN"}),
         ("rollout{shapes: 64, settings: {views: {num_views: 36}}}",
          {"planner": "rollout", "shapes": 64, "settings": {"views": {"num_views": 36}}}),
     ],
@@ -146,7 +148,8 @@ def test_a_planner_is_given_as_a_sweep_has_it():
         (["U{shapes"], ["must be like"]), (["U{shapes: [}"], ["U{shapes: [}"]),
         (["U{shape: 3}"], ["unknown parameter 'shape'", "shapes"]), (["U", "U"], ["a row of this name"]),
         (["optimum: {objective: U}"], ["a row of this name"]), (["uniform{sweep_views: 0}"], ["sweep_views"]),
-        (["random: {objective: U}"], ["a row of this name"]), (["rollout{deadline: 0.1}"], ["deadline", "same for all"]),
+        (["random: {objective: U}"], ["a row of this name"]),
+        (["rollout{deadline: 0.1}"], ["deadline", "same for all"]),
     ],
 )
 def test_planners_that_cannot_be_are_refused(planners, words):
@@ -160,7 +163,8 @@ def test_planners_that_cannot_be_are_refused(planners, words):
     [
         (["run", "U", "--split", "thesis2"], ["unknown split 'thesis2'", "thesis22", "random_tuning"]),
         (["run", "U", "--protocol", "sensors"], ["unknown protocol 'sensors'", "sensor", "faults"]),
-        (["walk", "U"], ["unknown action 'walk'"]), (["run"], ["PLANNER"]), (["run", "U", "--splits", "real"], ["--split"]),
+        (["walk", "U"], ["unknown action 'walk'"]), (["run"], ["PLANNER"]),
+        (["run", "U", "--splits", "real"], ["--split"]),
         (["table", "absent.md"], ["--out"]), (["table", "absent.md", "--out", "a"], ["cannot read absent.md"]),
         (["table", "plain.md", "--out", "a"], ["plain.md has no <!-- bench:begin -->"]),
         (["table", "plain.md", "--out", "a", "--split", "real"], ["config/bench/bench.yaml"]),

@@ -1,7 +1,7 @@
 """The bench: planners on frozen objects by fixed protocols, beside uniform, random, omniscient greed and the optimum.
 
-A bench is a :class:`~nbv_planner.experiments.sweep.Sweep` whose objects, seeds and settings `config/bench/bench.yaml` gives;
-its folder holds beside them which one it is, and :func:`bench_tables` compares its episodes.
+A bench is a sweep with objects, seeds and settings of `config/bench/bench.yaml`.
+The manifest of its folder says which one it is, and :func:`bench_tables` compares its episodes.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import dataclasses
 import hashlib
 import re
 from collections import defaultdict
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,9 +20,9 @@ import yaml
 from nbv_planner.episode.parameter_files import YamlLoader, shared_file
 from nbv_planner.episode.parameters import recorded_config
 from nbv_planner.errors import ConfigFileError, SettingError, UnknownNameError, reason
-from nbv_planner.experiments.optimum import DEFAULT_TIME_LIMIT, LeastTimeCase, run_optima
+from nbv_planner.experiments.optimum import DEFAULT_TIME_LIMIT, LeastTimeCase
 from nbv_planner.experiments.optimum_problem import Optimum
-from nbv_planner.experiments.statistics import Cases, coverage_band, object_interval, paired_difference
+from nbv_planner.experiments.statistics import Cases, coverage_band, object_interval, object_means, paired_difference
 from nbv_planner.experiments.summary.contents import Place, place_of
 from nbv_planner.experiments.summary.sweep_report import Episode, SweepReport
 from nbv_planner.experiments.sweep import Sweep
@@ -44,6 +44,7 @@ _Trial = tuple[Hashable, Hashable]
 _ANGLES = 360
 _MICROMETRES = 1e6
 _DIGITS = 12
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -217,7 +218,7 @@ def _area(coverage: Sequence[float], views: int) -> float:
 _GREED = "omniscient greed"
 
 
-def bench_rows(report: SweepReport, optima: Mapping[Place, Optimum], workers: int = 1) -> list[Row]:
+def bench_rows(report: SweepReport, optima: Mapping[Place, Optimum]) -> list[Row]:
     """Rows of the table: the planners of the sweep in its order, and the optimum if it is known."""
     bench = report.manifest["bench"]
     figures: dict[str, dict[str, dict[_Trial, float]]] = defaultdict(lambda: defaultdict(dict))
@@ -231,16 +232,15 @@ def bench_rows(report: SweepReport, optima: Mapping[Place, Optimum], workers: in
             figures[case["planner"]][name][trial] = value
     for failure in report.failures:
         raised[failure["case"]["planner"]].append(failure["error"])
-    greedy = [episode for episode in report.episodes if episode["case"]["planner"] == _GREED]
-    for episode in greedy if optima else ():
-        case, best = episode["case"], optima[place_of(episode)]
-        trial = case["object"], case["seed"]
+    greedy = _of_greed(report)
+    for (text, seed), episode in greedy.items() if optima else ():
+        trial, best = (text, seed), optima[place_of(episode)]
         most = [best.coverage_by(number) / best.surface_points for number in range(1, bench["views"] + 1)]
         curves[OPTIMUM][trial], figures[OPTIMUM]["area"][trial] = most, _area(most, bench["views"])
         if best.views_95 is not None:
             figures[OPTIMUM]["t95"][trial] = float(best.views_95)
-    if bench["least_time"] and optima:
-        figures[OPTIMUM]["seconds"] = _least_seconds(greedy, workers)
+    if bench["least_time"] and optima and greedy:
+        figures[OPTIMUM]["seconds"] = _least_seconds(greedy)
     base = figures[_GREED]["t95"]
     for own in figures.values():
         own["relative"] = {trial: 100.0 * t95 / base[trial] for trial, t95 in own["t95"].items() if trial in base}
@@ -248,19 +248,25 @@ def bench_rows(report: SweepReport, optima: Mapping[Place, Optimum], workers: in
     return [Row(label, figures[label], curves[label], raised[label]) for label in labels]
 
 
-def _least_seconds(episodes: Sequence[Episode], workers: int) -> dict[_Trial, float]:
-    """Least time to 95 % by the cost model of the episodes, one per object and seed, without noise; see the optimum."""
-    seeds = defaultdict(list)
-    for episode in episodes:
-        seeds[episode["case"]["object"]].append(episode["case"]["seed"])
-    config = recorded_config(episodes[0]["config"])
+def _of_greed(report: SweepReport) -> dict[tuple[str, int], Episode]:
+    """Episodes of the planner that knows the object, by object and seed."""
+    return {
+        (episode["case"]["object"], episode["case"]["seed"]): episode
+        for episode in report.episodes if episode["case"]["planner"] == _GREED
+    }
+
+
+def _least_seconds(episodes: Mapping[tuple[str, int], Episode]) -> dict[_Trial, float]:
+    """Least time to 95 % by the cost model of the episodes, by object and seed, without noise; see the optimum."""
+    config = recorded_config(next(iter(episodes.values()))["config"])
     circle, pace = view_space_for(config.views, config.scene).candidates, config.planner
     start, speed = config.motion.initial_view_angle, pace.linear_speed
-    cases = [
-        LeastTimeCase(text, circle, start, (speed,), pace.dwell_time, DEFAULT_TIME_LIMIT) for text in seeds
-    ]
-    least = {row.object: row.costs[f"{speed:g} m/s, least"] for row in run_optima(cases, workers)}
-    return {(text, seed): tour.cost for text, tour in least.items() if tour for seed in seeds[text]}
+    least = {
+        text: LeastTimeCase(text, circle, start, (speed,), pace.dwell_time, DEFAULT_TIME_LIMIT).run()
+        for text in dict.fromkeys(text for text, _ in episodes)
+    }
+    tours = {trial: least[trial[0]].costs[f"{speed:g} m/s, least"] for trial in episodes}
+    return {trial: tour.cost for trial, tour in tours.items() if tour}
 
 
 _COLUMNS = (
@@ -275,13 +281,14 @@ _NOTE = (
 )
 
 
-def bench_tables(report: SweepReport, rows: Sequence[Row], optima: Collection[Optimum]) -> list[Table]:
+def bench_tables(report: SweepReport, rows: Sequence[Row], optima: Mapping[Place, Optimum]) -> list[Table]:
     """The table of a bench, without anything that depends on the machine, and that of differences to its first row."""
     bench, sweep = report.manifest["bench"], report.sweep
-    proved = sum(all(one.proved) for one in optima)
-    known = f" Optimum: the best sets of as many views, without noise, proved for {proved} of {len(optima)} objects."
+    best = {text: optima[place_of(episode)] for (text, _), episode in _of_greed(report).items() if optima}
+    proved = sum(all(one.proved) for one in best.values())
+    known = f" Optimum: the best sets of as many views, without noise, proved for {proved} of {len(best)} objects."
     objects = f"{len(sweep['objects'])} objects, hash {bench['hash']}"
-    note = f"{_NOTE} K = {bench['views']}; {objects}; seeds: {len(sweep['seeds'])}.{known if optima else ''}"
+    note = f"{_NOTE} K = {bench['views']}; {objects}; seeds: {len(sweep['seeds'])}.{known if best else ''}"
     failed = any(row.raised for row in rows)
     columns = [Column("planner", "planner"), Column("episodes", "episodes"), Column("not_reached", "below 95 %")]
     columns += [Column("raised", "raised"), Column("error", "error")] if failed else []
@@ -324,16 +331,10 @@ def _paired(rows: Sequence[Row]) -> Table:
 
 def _score(first: Cases, other: Cases) -> tuple[int, int, int]:
     """On how many objects the first takes fewer views than the other, as many, and more."""
-    means = [defaultdict(lambda: np.inf, _by_object(one)) for one in (first, other)]
-    signs = [np.sign(round(means[1][name] - means[0][name], 9)) for name in {*means[0], *means[1]}]
-    return signs.count(1), signs.count(0), signs.count(-1)
-
-
-def _by_object(cases: Cases) -> dict[Any, float]:
-    values = defaultdict(list)
-    for (name, _), value in cases.items():
-        values[name].append(value)
-    return {name: float(np.mean(own)) for name, own in values.items()}
+    own, others = object_means(first), object_means(other)
+    more = [others.get(name, np.inf) - own.get(name, np.inf) for name in {*own, *others}]
+    ahead, behind = sum(views > _ROUNDING for views in more), sum(views < -_ROUNDING for views in more)
+    return ahead, len(more) - ahead - behind, behind
 
 
 def mean_curves(rows: Sequence[Row], views: int) -> dict[str, list[float]]:
