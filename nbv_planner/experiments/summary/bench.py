@@ -41,10 +41,7 @@ OPTIMUM = "optimum"
 """Name of the row that is computed."""
 _Trial = tuple[Hashable, Hashable]
 """Object and seed."""
-_ANGLES = 360
-_MICROMETRES = 1e6
-_DIGITS = 12
-_ROUNDING = 1e-9
+_ANGLES, _MICROMETRES, _DIGITS, _ROUNDING = 360, 1e6, 12, 1e-9
 
 
 @dataclass(frozen=True)
@@ -295,13 +292,10 @@ def bench_tables(report: SweepReport, rows: Sequence[Row], optima: Mapping[Place
     cells: list[tuple[Cell, ...]] = []
     for row in rows:
         errors = (len(row.raised), row.raised[0] if row.raised else "") if failed else ()
-        cells.append((row.label, len(row.curves), row.not_reached, *errors, *(_mean(row, c.name) for c in _COLUMNS)))
+        means = (object_interval(row.figures.get(column.name, {})) for column in _COLUMNS)
+        cells.append((row.label, len(row.curves), row.not_reached, *errors, *means))
     title = f"Split {bench['split']}, protocol {bench['protocol']}"
     return [Table("bench", title, note, (*columns, *_COLUMNS), tuple(cells)), _paired(rows)]
-
-
-def _mean(row: Row, name: str) -> Cell:
-    return object_interval(row.figures[name]) if row.figures.get(name) else None
 
 
 def _paired(rows: Sequence[Row]) -> Table:
