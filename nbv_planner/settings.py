@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cache, cached_property
 from importlib import metadata
+from types import SimpleNamespace
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -193,7 +194,7 @@ class Plugins:
     problem: Callable[[str, Any], str]  #: what keeps a class from being one by this name; empty if nothing does.
 
     @cached_property
-    def _entries(self) -> tuple[metadata.EntryPoint, ...]:
+    def _entries(self) -> tuple[metadata.EntryPoint | SimpleNamespace, ...]:
         found = metadata.entry_points(group=f"nbv_planner.{self.kind}s")
         return tuple(sorted(found, key=lambda entry: (entry.name, entry.value)))
 
@@ -207,6 +208,20 @@ class Plugins:
         """Every plug-in, loaded, also the broken ones."""
         number = Counter(entry.name for entry in self._entries)
         return tuple(self._loaded(entry, number[entry.name]) for entry in self._entries)
+
+    def register(self, name: str, cls: type) -> None:
+        """Have a class under this name in this process, in place of an earlier one; worker processes do not have it.
+
+        Raises:
+            SettingError: it cannot be used.
+        """
+        entry = SimpleNamespace(name=name, value="this process", dist=None, load=lambda: cls)
+        plugin = self._loaded(entry, 1)
+        if plugin.error:
+            raise SettingError(f"{self.kind} {plugin}")
+        self._entries = (*(one for one in self._entries if one.name != name), entry)
+        self.all = (*(one for one in self.all if one.name != name), plugin)
+        extended.cache_clear()
 
     @property
     def usable(self) -> dict[str, Plugin]:
@@ -232,7 +247,7 @@ class Plugins:
             raise SettingError(f"{self.kind} {found}")
         return found
 
-    def _loaded(self, entry: metadata.EntryPoint, number: int) -> Plugin:
+    def _loaded(self, entry: metadata.EntryPoint | SimpleNamespace, number: int) -> Plugin:
         package = entry.dist.metadata["Name"] if entry.dist else entry.value
         if entry.name in self.taken:
             return Plugin(entry.name, package, error=f"the name belongs to nbv_planner; give the {self.kind} another")

@@ -10,7 +10,7 @@ import argparse
 import time
 from pathlib import Path
 
-from nbv_planner.cli.experiment import add_back_end, add_resume, check_back_end, run_in
+from nbv_planner.cli.experiment import add_back_end, check_back_end, run_in
 from nbv_planner.cli.options import add_figures, one_of, whole_number
 from nbv_planner.cli.output import duration
 from nbv_planner.cli.report import report_on
@@ -38,7 +38,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seeds", type=whole_number(1, 100_000), metavar="N",
                         help="number of seeds of noise and draws (default: that of the split)")
     parser.add_argument("--out", metavar="DIR", help="results folder (default: a new one below results/)")
-    add_resume(parser)
     add_back_end(parser)
     parser.add_argument("--no-optimum", dest="optimum", action="store_false", help="leave out the row of the optimum")
     add_figures(parser)

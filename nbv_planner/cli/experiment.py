@@ -11,6 +11,7 @@ from nbv_planner.cli.output import ProgressLine
 from nbv_planner.errors import BackEndError, SettingError
 from nbv_planner.experiments.folder import SweepFolder
 from nbv_planner.experiments.runner import BACKENDS, SweepProgress, run_sweep
+from nbv_planner.experiments.sweep import setting_words
 from nbv_planner.experiments.sweep_file import load_sweep
 
 
@@ -18,17 +19,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument("sweep", metavar="SWEEP", help="YAML file, or a sweep included in the package: thesis, ...")
     parser.add_argument("--out", metavar="DIR", required=True, help="results folder, new or empty unless --resume")
-    add_resume(parser)
     add_back_end(parser)
 
 
-def add_resume(parser: argparse.ArgumentParser) -> None:
-    """Add `--resume`."""
-    parser.add_argument("--resume", action="store_true", help="continue: keep finished cases, run failed ones again")
-
-
 def add_back_end(parser: argparse.ArgumentParser) -> None:
-    """Add the options of where cases are run."""
+    """Add `--resume` and the options of where cases are run."""
+    parser.add_argument("--resume", action="store_true", help="continue: keep finished cases, run failed ones again")
     add_workers(parser)
     parser.add_argument("--backend", type=one_of("back end", BACKENDS), default="loky", metavar="NAME",
                         help=f"back end of joblib: {', '.join(BACKENDS)} (default: loky, processes)")
@@ -77,7 +73,7 @@ def run_in(results: SweepFolder, arguments: argparse.Namespace) -> SweepProgress
             return None
         for outcome in progress.failed:
             case = outcome.case
-            where = f"{case.planner} on {case.object}, protocol {case.protocol}, seed {case.seed}"
+            where = f"{case.planner} on {case.object}, protocol {setting_words(case.as_dict())}, seed {case.seed}"
             print(f"failed: {where}: {outcome.content['error']} (traceback: {folder.failure_path(case)})")
         print(f"{progress.finished} of {progress.cases} cases finished: {folder.path}/")
     return progress

@@ -7,7 +7,7 @@ import math
 import threading
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -102,6 +102,16 @@ class LoggedView:
             ).measurements,
             milliseconds=self.decision.milliseconds,
         )
+
+
+def incomplete(views: Sequence[LoggedView]) -> list[str]:
+    """What has not arrived of the views, in words; empty if nothing is missing."""
+    missing = {
+        "surface": sum(view.belief is None for view in views),
+        "candidates": sum(view.candidates is None for view in views),
+        "scan or camera pose": sum(view.scan is None for view in views),
+    }
+    return [f"{number} of {len(views)} views are without their {what}" for what, number in missing.items() if number]
 
 
 class _Recent(Generic[T]):

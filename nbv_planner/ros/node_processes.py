@@ -22,7 +22,7 @@ from rclpy.executors import SingleThreadedExecutor
 from std_srvs.srv import Trigger
 
 from nbv_planner.bags.writer import BagWriter
-from nbv_planner.episode.log import EpisodeLog
+from nbv_planner.episode.log import EpisodeLog, incomplete
 from nbv_planner.episode.messages import CAMERA_POSE, GOAL_POSE, GROUND_TRUTH, RECORDED_TOPICS, SCAN, STATUS, SURFACE
 from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.records import Step
@@ -220,8 +220,8 @@ class Audience(Protocol):
     def took(self, step: Step, estimate: CoverageEstimate | None) -> None:
         """A view has been taken; `estimate` is the coverage by the posterior shapes after it, if enabled."""
 
-    def waits(self, status: str) -> None:
-        """The planner has been silent for a while; `status` is its last one."""
+    def waits(self, words: str) -> None:
+        """There has been silence for a while; `words` say after what."""
 
 
 class EpisodeMonitor(EpisodeListener):
@@ -367,8 +367,10 @@ def _follow(
             silence = time.monotonic() - heard_at
             if silence > _TELL_AFTER and not told:
                 told = True
-                audience.waits(heard[1] or "no status yet")
+                audience.waits(f"planner: {heard[1] or 'no status yet'}")
             if silence > (_GIVE_UP_AFTER if monitor.termination is None else _DONE_AFTER):
+                for missing in incomplete(monitor.log.views):
+                    audience.waits(f"the record ends early: {missing}")
                 words = f"no sign of progress for {silence:.0f} s; last status: {heard[1]}"
                 return monitor.termination or Termination(TerminationReason.FAILED, {}, words)
             try:

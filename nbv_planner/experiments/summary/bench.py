@@ -173,7 +173,7 @@ def bench_sweep(bench: Bench, planners: Sequence[str]) -> Sweep:
         "planners": {label: {**entry, **fixed} for label, entry in {**entries, **references}.items()},
         **({"settings": settings} if settings else {}),
     }, sort_keys=False, allow_unicode=True, width=110)  # fmt: skip
-    return sweep_of(located(text, name), name, text)
+    return sweep_of(located(text, name), name, text, together=False)
 
 
 @dataclass(frozen=True)

@@ -259,7 +259,8 @@ class NbvPlannerNode(BaseNode):
 
     def _open_topics(self) -> None:
         self._goal = self.advertise(PoseStamped, "goal_pose", qos.reliable())
-        self._candidates = self.advertise(PointCloud2, "~/candidates", qos.latched())
+        # More than one: a view may follow the other faster than a recorder on a busy machine takes them.
+        self._candidates = self.advertise(PointCloud2, "~/candidates", qos.latched(10))
         self._iteration = self.advertise(DiagnosticStatus, "~/iteration", qos.latched(100))
         self._ranking = self.advertise(DiagnosticStatus, "~/ranking", qos.latched())
         self.listen(Float64MultiArray, "~/rank", self.on_rank, qos.reliable())
@@ -488,7 +489,7 @@ class NbvPlannerNode(BaseNode):
             header = self.header(self.parameters.object_frame, target.stamp)
             centre = centre_of(self.session.found)
             self._candidates.publish(conversions.candidates_to_msg(target.decision, header, centre))
-            values = iteration_values(self.session, target, self.scene.view_distance)
+            values = iteration_values(self.session, target, self.scene.view_distance) | self.run_info.near_optimal()
             decision = target.decision
             place = decision.view.words(self.scene.view_distance)
             message = f"view {target.round} at {place}, decided by {decision.decided_by}"

@@ -698,11 +698,12 @@ def test_late_subscribers_get_status_candidates_and_every_iteration_but_no_goal(
     status = world.listen(DiagnosticStatus, "nbv_planner/status", qos.latched(10))
     candidates = world.listen(PointCloud2, "nbv_planner/candidates", qos.latched(10))
     iterations = world.listen(DiagnosticStatus, "nbv_planner/iteration", qos.latched(100))
-    world.spin_until(lambda: status and candidates and len(iterations) >= 4, "the latched messages")
+    world.spin_until(lambda: status and len(candidates) >= 4 and len(iterations) >= 4, "the latched messages")
     world.spin_some()
     assert goals == []
     assert [status_values(msg)["state"] for msg in status] == ["DONE"]
-    assert len(candidates) == 1
+    stamps = [to_nanoseconds(goal.header.stamp) for goal in robot.goals]
+    assert [to_nanoseconds(cloud.header.stamp) for cloud in candidates] == stamps
     assert [status_values(msg)["round"] for msg in iterations] == ["1", "2", "3", "4"]
     assert planner.session.state.value == "DONE"
 

@@ -82,4 +82,5 @@ def test_without_a_pose_start_waits_as_ever(world):
     world.start(NbvPlannerNode, **IDLE)
     robot = Robot(world)
     assert world.call(Trigger, "nbv_planner/start").success
-    assert "camera_pose" in robot.status("WAITING")["message"]
+    world.spin_until(lambda: robot.statuses and "camera_pose" in robot.statuses[-1].message, "waiting for a pose")
+    assert robot.status("WAITING")["state"] == "WAITING"
