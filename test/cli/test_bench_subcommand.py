@@ -96,10 +96,12 @@ def test_a_bench_is_a_sweep_with_a_report_and_no_tour_is_quicker_than_the_least_
 
 def test_every_frozen_split_holds_the_objects_that_it_was_frozen_with():
     for split in SHIPPED["splits"]:
-        for protocol in SHIPPED["protocols"]:
-            bench = bench_named(split, protocol)
-            assert bench.frozen == bench.hash
-            assert len(bench_sweep(bench, ["U"]).cases()) == 4 * bench.seeds * len(bench.objects)
+        bench = bench_named(split, "sensor")
+        assert bench.frozen == bench.hash
+        assert len(bench.objects) >= 15
+    for protocol in SHIPPED["protocols"]:
+        bench = bench_named("real", protocol)
+        assert len(bench_sweep(bench, ["U"]).cases()) == 4 * bench.seeds * len(bench.objects)
 
 
 def test_objects_that_have_changed_are_refused(monkeypatch):

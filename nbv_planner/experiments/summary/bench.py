@@ -12,6 +12,7 @@ import re
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -67,7 +68,7 @@ class Bench:
                 "of it has changed, or its file"
             )
 
-    @property
+    @cached_property
     def hash(self) -> str:
         """First digits of the SHA-256 of the objects, as text and by their radii at 360 angles, in micrometres."""
         digest, angle = hashlib.sha256(), np.arange(_ANGLES) * (TWO_PI / _ANGLES)
@@ -128,7 +129,7 @@ def planner_entry(text: str) -> tuple[str, dict[str, Any]]:
     named = _NAMED.fullmatch(text.strip())
     objectives = (*OBJECTIVE_INFO, *OBJECTIVE_PLUGINS.names)
     try:
-        content = yaml.load(named[3] or "{}" if named else text, YamlLoader)
+        content = yaml.load(named[3] or "{}" if named else text, Loader=YamlLoader)
     except yaml.YAMLError as error:
         raise SettingError(f"planner {text!r}: {reason(error)}") from error
     if named is None:
