@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nbv_planner.episode.records import time_to_95, views_to
-from nbv_planner.experiments.statistics import Cases, mean_interval
+from nbv_planner.experiments.statistics import Cases, mean_interval, object_means
 from nbv_planner.experiments.summary.sweep_report import HINDSIGHT, UNIFORM, Episode, SweepReport, distinct
 from nbv_planner.geometry import angle_difference
 from nbv_planner.planning.motion import TimeSettings, travel_time
@@ -142,7 +142,7 @@ def time_table(report: SweepReport, protocol: str) -> Table | None:
     for race in races(report, protocol):
         for label, own in race.tallies.items():
             relative = race.relative(label)
-            means = Tally({}, relative, 0).means()
+            means = object_means(relative)
             worst = max(means, key=lambda name: means[name], default=None)
             rows.append((
                 race.pace.time_words, label, len(own.seconds) + own.not_reached, own.not_reached,
