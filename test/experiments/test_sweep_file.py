@@ -103,7 +103,7 @@ def test_mistake_is_refused_with_its_line(tmp_path, text):
 
 PLANNERS = {
     "CSV: {objective: CSV}": ["line 3: planners.CSV: unknown objective 'CSV'; known: C, CS, CSN, "],
-    "X:\n    planner: best": ["line 4: planners.X: unknown planner 'best'; known: greedy, horizon, hybrid, "],
+    "X:\n    planner: best": ["line 4: planners.X: unknown planner 'best'; known: design, frontier, greedy, "],
     "X:\n    planner: two_phase\n    phase_one_objective: Q": ["line 5: planners.X: unknown objective 'Q'"],
     "X: {planner: [greedy]}": ["line 3: planners.X.planner", "single value"],
     "X: U": ["line 3: planners.X", "mapping"],
