@@ -73,7 +73,7 @@ setup(
     maintainer="nbv_planner maintainers",
     maintainer_email="maintainers@nbv-planner.example.org",
     license="Apache-2.0",
-    license_files=["LICENSE"],
+    license_files=["LICENSE", "NOTICE"],
     keywords=["next best view", "view planning", "active reconstruction", "Gaussian process", "robotics", "ROS 2"],
     classifiers=[
         "Development Status :: 5 - Production/Stable",
@@ -97,7 +97,7 @@ setup(
         "ros-test": test_wheels("jazzy"),
         "ros-kilted-test": test_wheels("kilted"),
         "analysis": [
-            "matplotlib>=3.5", "pillow>=9.0", "joblib>=1.3", "rosbags>=0.11.9", "lz4>=4",
+            "matplotlib>=3.5", "pillow>=9.0", "pandas>=1.4", "joblib>=1.3", "rosbags>=0.11.9", "lz4>=4",
             'backports.zstd>=1; python_version < "3.14"',  # Python has it from 3.14
         ],
         "docs": ["sphinx>=7", "myst-parser>=2", "furo>=2023.9"],
@@ -105,9 +105,12 @@ setup(
         "irsim": ["ir-sim>=2.12"],
         # A physics simulator, for the kit; from 3.5 on its range finders measure depth images.
         "mujoco": ["mujoco>=3.5"],
+        # Episodes as a Gymnasium environment.
+        "gym": ["gymnasium>=0.29.1"],
         # colcon runs pytest when it finds it here; launch_testing's pytest plugin stops at 8.3.
         "test": [
             "pytest>=7,<8.4", "pytest-xdist>=3.7", "hypothesis>=6.36",
+            "nbclient>=0.6", "nbformat>=5.2", "ipykernel>=6.9",  # the notebooks, as a reader runs them
             "build>=1", "setuptools>=64", "wheel", "catkin_pkg>=1",  # the release, as the tools of both worlds see it
         ],
         "bench": ["scikit-learn>=1.0", "pytest-benchmark>=4"],

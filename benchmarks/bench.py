@@ -21,7 +21,16 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from benchmarks.core import camera_rows, checks_rows, episode_rows, mapper_rows, objective_rows, shape_rows, table_rows
+from benchmarks.core import (
+    camera_rows,
+    checks_rows,
+    environment_rows,
+    episode_rows,
+    mapper_rows,
+    objective_rows,
+    shape_rows,
+    table_rows,
+)
 from benchmarks.measure import machine
 from nbv_planner.cli.main import EXIT_INTERRUPTED
 from nbv_planner.cli.options import add_figures, comma_separated, one_of, positive_number, require_ros
@@ -130,6 +139,15 @@ def _loop_rows(effort: Effort) -> Iterator[dict[str, Any]]:
     return dds_loop_rows(effort.rates_hz, effort.duration_s, effort.warm_up_s)
 
 
+def import_environment() -> None:
+    """Import the environment.
+
+    Raises:
+        DependencyError: gymnasium is missing.
+    """
+    import nbv_planner.view.environment  # noqa: F401
+
+
 PARTS = {
     "mapper": Part(
         "Surface mapper: milliseconds of an update, of 64 joint samples and of the likelihood; memory",
@@ -176,6 +194,12 @@ PARTS = {
             episode="everything", reference="obvious way", ratio="ratio",
         ),
         lambda effort: episode_rows(effort.quick),
+    ),
+    "environment": Part(
+        "Gymnasium environment: steps per second of processor time, beside an empty environment of the same spaces",
+        _columns(case="settings", steps="steps/s", empty="empty steps/s", ratio="ratio"),
+        lambda effort: environment_rows(effort.quick),
+        import_environment,
     ),
     "table": Part(
         "The thesis's table: the whole command, and one object both ways",
@@ -345,6 +369,8 @@ TARGETS = (
     Target("camera", "scan of 640 beams, 4000 vertices, ms", 1.0, _values("cast_ms", beams=640)),
     Target("checks", "checks of the assumptions, robust mapper as shipped: part of the update that they add", 0.1,
            _values("part", mapper="robust")),
+    Target("environment", "Gymnasium environment with its defaults: steps per second of a core", 1000.0,
+           _values("steps", case="defaults"), at_least=True),
     Target("table", "the thesis's table with 2 workers, wall time, s", 60.0, _whole_table),
     Target("loop", "scan in to goal out at 40 Hz: 99th percentile, ms", 20.0,
            _loop("scan_in_to_goal_ms.p99", _WHILE_S)),

@@ -30,13 +30,7 @@ def make_bag(path: Path, storage: str, minutes: float) -> int:
     """Write the bag; returns the number of messages."""
     config = EpisodeConfig(sensor=SensorSettings(num_beams=BEAMS))
     simulation = Simulation(config)
-    episode = simulation.run()
-    termination = None
-    while termination is None:
-        try:
-            next(episode)
-        except StopIteration as end:
-            termination = end.value
+    termination = simulation.finish().termination
     stands = len(simulation.judge.steps) + 1
     pace = Pace(scan_rate=RATE, seconds_per_view=60.0 * minutes / stands)
     count = 0

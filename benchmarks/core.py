@@ -484,6 +484,60 @@ def _update(mappings: list[ScanMapping], scan: MatchedScan) -> None:
     mapping.belief()
 
 
+def environment_rows(quick: bool) -> Iterator[Row]:
+    """Time steps of the Gymnasium environment (star, random views, each ended episode followed by the next).
+
+    Args:
+        quick: only the defaults, in one round.
+
+    Returns:
+        Rows with the settings in words as `case`, and per second of processor time `steps`, `empty`, those of an
+        environment of the same spaces that does nothing, and `ratio`, the latter over the former.
+    """
+    cases: dict[str, dict[str, Any]] = {"defaults": {}}
+    if not quick:
+        cases |= {
+            "grid_size 120": {"settings": {"grid_size": 120}},
+            "grid_size 120, num_beams 61": {"settings": {"grid_size": 120, "num_beams": 61}},
+            "with utility U": {"utility": "U"}, "reward completeness": {"reward": "completeness"},
+        }
+    return (_environment_row(case, choice, 1 if quick else 20) for case, choice in cases.items())
+
+
+_STEPS = 200
+
+
+def _environment_row(case: str, choice: dict[str, Any], rounds: int) -> Row:
+    from nbv_planner.view.environment import CircleEnv  # needs gymnasium
+
+    full = CircleEnv(**choice)
+
+    class Empty(CircleEnv):
+        """The same spaces, and nothing in them."""
+
+        def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+            return seen
+
+        def step(self, action: Any) -> Any:
+            return (seen[0], 0.0, False, False, seen[1])
+
+    seen = full.reset(seed=0)
+    calls = {
+        name: functools.partial(_play, env, np.random.default_rng(0))
+        for name, env in (("full", full), ("empty", Empty(**choice)))
+    }
+    steps, empty = (1e3 * _STEPS / time for time in median_milliseconds(calls, rounds).values())
+    return {"case": case, "steps": steps, "empty": empty, "ratio": empty / steps}
+
+
+def _play(env: Any, rng: np.random.Generator) -> None:
+    _, info = env.reset()
+    for _ in range(_STEPS):
+        *_, terminated, truncated, info = env.step(rng.choice(np.flatnonzero(info["action_mask"])))
+        if terminated or truncated:
+            _, info = env.reset()
+
+
 def episode_rows(quick: bool) -> Iterator[dict[str, Any]]:
     """Time an episode of the sensor protocol (star, 121 beams, noise 0.2 m) for each planner of the thesis.
 
@@ -524,8 +578,7 @@ def timed_episode(config: EpisodeConfig) -> dict[str, float]:
     clock, began = StageClock(_STAGES), time.process_time()
     with clock.watching():
         running = simulation.Simulation(config)
-        for _ in running.run():
-            pass
+        running.finish()
     total, views = 1e3 * (time.process_time() - began), len(running.judge.views)
     return {"views": views, "episode": total / views} | {s: t / views for s, t in clock.milliseconds.items()}
 

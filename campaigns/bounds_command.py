@@ -126,8 +126,7 @@ class Case:
             sampler = shape_sampler(settings, Prior(), settings.planner_seed)
             objective = ExpectedMarginalCoverage(sampler, target)
             simulation.planner = RolloutPlanner(objective, scene, simulation.planner.views, settings)
-        for _ in simulation.run():
-            pass
+        simulation.finish()
         return len(simulation.judge.views) + (simulation.judge.coverage < FULL_ENOUGH)
 
 

@@ -376,19 +376,16 @@ def _row(
 
 def _to_the_end(simulation: FalseSimulation) -> tuple[str, tuple[str, ...], int | None]:
     """Why the episode ended, what was said, and the view of the first doubt."""
-    episode, doubted = simulation.run(), None
-    while True:
-        try:
-            next(episode)
-        except StopIteration as end:
-            termination: Termination = end.value
-            said = words(simulation, termination)
-            views = len(simulation.judge.steps)
-            return termination.reason.value, said, doubted if doubted is not None or not said else views
-        except InputRejectedError as error:
-            return NO_SCAN, (str(error),), len(simulation.judge.steps) if doubted is None else doubted
-        if doubted is None and words(simulation):
-            doubted = len(simulation.judge.steps)
+    doubted = None
+    try:
+        for view in simulation.run():
+            if doubted is None and words(simulation):
+                doubted = view.number
+    except InputRejectedError as error:
+        return NO_SCAN, (str(error),), len(simulation.views) if doubted is None else doubted
+    termination = simulation.result.termination
+    said = words(simulation, termination)
+    return termination.reason.value, said, doubted if doubted is not None or not said else len(simulation.views)
 
 
 def words(simulation: Simulation, termination: Termination | None = None) -> tuple[str, ...]:

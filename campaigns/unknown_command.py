@@ -115,14 +115,10 @@ def compare(pair: Pair) -> PairRow:
 
 def _episode(config: EpisodeConfig) -> tuple[Simulation, str]:
     simulation = Simulation(config)
-    episode = simulation.run()
-    while True:
-        try:
-            next(episode)
-        except StopIteration as end:
-            return simulation, end.value.reason.value
-        except Exception as error:  # a defect, to be counted and shown
-            return simulation, f"{_ERROR}: {type(error).__name__}: {error}"
+    try:
+        return simulation, simulation.finish().termination.reason.value
+    except Exception as error:  # a defect, to be counted and shown
+        return simulation, f"{_ERROR}: {type(error).__name__}: {error}"
 
 
 def _inside(simulation: Simulation, world: WorldSettings) -> int:

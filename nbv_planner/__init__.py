@@ -1,5 +1,57 @@
-"""Near-optimal next-best-view planning: reconstruct an object with as few views as possible."""
+"""Near-optimal next-best-view planning: reconstruct an object with as few views as possible.
+
+The names in `__all__` are the Python API, docs/reference/api.md; each is loaded when it is first used.
+"""
+
+from typing import TYPE_CHECKING
 
 from nbv_planner.versions import VERSION
 
 __version__ = VERSION
+__all__ = [
+    "simulate", "Episode", "ViewRecord", "Step", "EpisodeRecord", "Termination", "configure", "EpisodeConfig",
+    "register", "planner_names", "OBJECT_SETS", "parse_object", "Scene", "Scan", "CameraPose", "View",
+    "SimulatedCamera", "ScanMapping", "SurfaceBelief", "Planner", "NbvPlannerError", "SettingError",
+]
+
+if TYPE_CHECKING:
+    from nbv_planner.episode.parameters import EpisodeConfig, configure
+    from nbv_planner.episode.records import EpisodeRecord, Step, ViewRecord
+    from nbv_planner.errors import NbvPlannerError, SettingError
+    from nbv_planner.mapping.belief import SurfaceBelief
+    from nbv_planner.mapping.scans import ScanMapping
+    from nbv_planner.planning.planners import Planner, planner_names
+    from nbv_planner.planning.termination import Termination
+    from nbv_planner.report.notebook import Episode, register, simulate
+    from nbv_planner.world.objects import OBJECT_SETS, parse_object
+    from nbv_planner.world.pose import CameraPose, View
+    from nbv_planner.world.scan import Scan
+    from nbv_planner.world.scene import Scene
+    from nbv_planner.world.simulated_camera import SimulatedCamera
+else:  # types see the names above and no others
+    _PLACES = {
+        "episode.parameters": ("EpisodeConfig", "configure"),
+        "episode.records": ("EpisodeRecord", "Step", "ViewRecord"),
+        "errors": ("NbvPlannerError", "SettingError"),
+        "mapping.belief": ("SurfaceBelief",),
+        "mapping.scans": ("ScanMapping",),
+        "planning.planners": ("Planner", "planner_names"),
+        "planning.termination": ("Termination",),
+        "report.notebook": ("Episode", "register", "simulate"),
+        "world.objects": ("OBJECT_SETS", "parse_object"),
+        "world.pose": ("CameraPose", "View"),
+        "world.scan": ("Scan",),
+        "world.scene": ("Scene",),
+        "world.simulated_camera": ("SimulatedCamera",),
+    }
+
+    def __getattr__(name):
+        from importlib import import_module
+
+        module = next((module for module, names in _PLACES.items() if name in names), None)
+        if module is None:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(f"{__name__}.{module}"), name)
+
+    def __dir__():
+        return sorted({*globals(), *__all__})

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cache, cached_property
 from importlib import metadata
+from types import SimpleNamespace
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -196,7 +197,7 @@ class Plugins:
     own: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @cached_property
-    def _entries(self) -> tuple[metadata.EntryPoint, ...]:
+    def _entries(self) -> tuple[metadata.EntryPoint | SimpleNamespace, ...]:
         found = metadata.entry_points(group=f"nbv_planner.{self.kind}s")
         return tuple(sorted(found, key=lambda entry: (entry.name, entry.value)))
 
@@ -210,7 +211,21 @@ class Plugins:
         """Every plug-in, loaded, also the broken ones."""
         number = Counter(entry.name for entry in self._entries)
         own = (self._loaded(metadata.EntryPoint(name, place, ""), _OWN) for name, place in self.own.items())
-        return (*own, *(self._refused(entry, number[entry.name]) for entry in self._entries))
+        return (*own, *(self._plugin(entry, number[entry.name]) for entry in self._entries))
+
+    def register(self, name: str, cls: type) -> None:
+        """Have a class under this name in this process, in place of an earlier one; worker processes do not have it.
+
+        Raises:
+            SettingError: it cannot be used.
+        """
+        entry = SimpleNamespace(name=name, value="this process", dist=None, load=lambda: cls)
+        plugin = self._plugin(entry, 1)
+        if plugin.error:
+            raise SettingError(f"{self.kind} {plugin}")
+        self._entries = (*(one for one in self._entries if one.name != name), entry)
+        self.all = (*(one for one in self.all if one.name != name), plugin)
+        extended.cache_clear()
 
     @property
     def usable(self) -> dict[str, Plugin]:
@@ -236,7 +251,7 @@ class Plugins:
             raise SettingError(f"{self.kind} {found}")
         return found
 
-    def _refused(self, entry: metadata.EntryPoint, number: int) -> Plugin:
+    def _plugin(self, entry: metadata.EntryPoint | SimpleNamespace, number: int) -> Plugin:
         """What an entry point gives; one whose name is not free is not loaded."""
         package = entry.dist.metadata["Name"] if entry.dist else entry.value
         if entry.name in self.taken:
@@ -245,7 +260,7 @@ class Plugins:
             return Plugin(entry.name, package, error=f"{number} plug-ins have this name; only one may be installed")
         return self._loaded(entry, package)
 
-    def _loaded(self, entry: metadata.EntryPoint, package: str) -> Plugin:
+    def _loaded(self, entry: metadata.EntryPoint | SimpleNamespace, package: str) -> Plugin:
         try:
             cls = entry.load()
             wrong = _no_plugin(entry.name, cls) or self.problem(entry.name, cls)

@@ -8,9 +8,4 @@ from nbv_planner.planning.termination import Termination
 
 def end_of(simulation: Simulation) -> Termination:
     """Run the episode; returns why it ended."""
-    episode = simulation.run()
-    while True:
-        try:
-            next(episode)
-        except StopIteration as end:
-            return end.value
+    return simulation.finish().termination

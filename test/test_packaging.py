@@ -20,7 +20,8 @@ from nbv_planner.errors import remedy
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "nbv_planner"
 # What unpacks bags is not known to rosdep. nav2_msgs: goals as an action, where Nav2 is installed.
-OPTIONAL = {"backports", "compression", "lz4", "nav2_msgs"}
+# pandas: in notebooks.
+OPTIONAL = {"backports", "compression", "gymnasium", "lz4", "nav2_msgs", "pandas"}
 NO_WHEELS = {"launch", "launch_ros", "tf2_msgs"}  # only on machines with ROS
 ROSDEP = {
     "numpy": "python3-numpy", "scipy": "python3-scipy", "yaml": "python3-yaml", "matplotlib": "python3-matplotlib",
@@ -119,7 +120,7 @@ UNPACKAGED = {"nav2_msgs", "tf2_msgs", "tf2_ros", "launch", "launch_ros", "compr
 # Run, or loaded as a plugin, without an import.
 TOOLS = {
     "ros-rmw-fastrtps-cpp", "ruff", "mypy", "types-PyYAML", "pytest-benchmark", "pytest-xdist", "sphinx", "myst-parser",
-    "furo", "build", "setuptools", "wheel",
+    "furo", "build", "setuptools", "wheel", "nbclient", "nbformat", "ipykernel",
 }  # fmt: skip
 
 
@@ -139,7 +140,7 @@ def distributions_of(names: set[str], pins: set[str]) -> set[str]:
 
 
 def test_every_import_of_the_package_is_declared_in_setup_py(distribution):
-    declared = required(distribution, "ros", "analysis")
+    declared = required(distribution, "ros", "analysis", "gym")
     assert distributions_of(imports(PACKAGE), declared) <= declared
 
 

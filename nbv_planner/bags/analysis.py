@@ -18,7 +18,7 @@ from nbv_planner.episode.judge import EpisodeJudge
 from nbv_planner.episode.log import LoggedView, incomplete
 from nbv_planner.episode.messages import CAMERA_POSE, DIAGNOSTICS, ITERATION, STATUS
 from nbv_planner.episode.parameters import EpisodeConfig
-from nbv_planner.episode.records import EpisodeRecord, Step, ViewRecord
+from nbv_planner.episode.records import EpisodeRecord, Step, ViewRecord, t0_metric
 from nbv_planner.episode.run_info import GroundTruth, RunParameters, ground_truth, parameters_from_msg, usable_config
 from nbv_planner.errors import InputRejectedError, NbvPlannerError
 from nbv_planner.mapping.checks import Check, Level
@@ -80,8 +80,14 @@ class Analysis:
         if self.judge is None or self.config is None:
             return None
         record = self.judge.record(self.config.as_dict(), self.config.sensor.seed, self.termination)
-        parameters = self.recording.log.parameters
-        return dataclasses.replace(record, versions=(parameters and parameters.versions) or record.versions)
+        parameters, metrics = self.recording.log.parameters, record.metrics | t0_metric(self.near_optimal_by)
+        versions = (parameters and parameters.versions) or record.versions
+        return dataclasses.replace(record, versions=versions, metrics=metrics)
+
+    @property
+    def near_optimal_by(self) -> int | None:
+        """T0 of theorem 4.1 as the planner said it; None where it did not."""
+        return self.views[-1].evidence.decision.near_optimal_by if self.views else None
 
     @property
     def phases(self) -> dict[str, float]:
@@ -238,7 +244,8 @@ _VIEW_COLUMNS = (
     Column("seconds", "decided after, s", 2),
     Column("lasted", "until its scan, s", 3),
     Column("new_points", "new points"),
-    Column("regret", "regret, points"),
+    Column("regret", "individual regret, points"),
+    Column("simple_regret", "simple regret, points", 1),
     Column("coverage", "true coverage", 4),
     Column("coverage_estimate", "estimated coverage", 4),
     Column("coverage_lower", "its interval from", 4),
@@ -320,10 +327,12 @@ def _summary(analysis: Analysis) -> Table:
         ("length of the recording", f"{recording.inventory.seconds:.3f} s"),
         ("distance travelled as recorded", f"{recording.log.path:.3f} m" if recording.log.first_pose else None),
     ]
+    if analysis.near_optimal_by is not None:
+        rows.append(("T0 of theorem 4.1, as the planner said it", str(analysis.near_optimal_by)))
     if analysis.record is not None:
         rows += [
             (_METRICS[name], f"{value:.4f}" if isinstance(value, float) else None if value is None else str(value))
-            for name, value in analysis.record.metrics.items()
+            for name, value in analysis.record.metrics.items() if name in _METRICS
         ]
     return _table("summary", "Summary", rows, Column("figure", "figure"), Column("value", "value"))
 
@@ -366,7 +375,8 @@ def _views(analysis: Analysis) -> Table:
     note = (
         f"Coverage: {_KINDS[analysis.coverage_kind]}. Estimated: part of the target (see summary) as the planner said "
         f"it, by the width of the band where it said nothing. Level of the interval: {', '.join(levels) or 'none'}. "
-        "Regret: new points of the best candidate less those of the view. "
+        "Individual regret: new points of the best candidate less those of the view; simple: (1 - 1/e) of what one "
+        "more view adds to the best set, less those of the view, N/A where no best set is proved. "
         "Errors are those of the belief with the view's measurements. Completeness: part of the true outline within τ "
         "of the measured surface; accuracy: part of that within τ of the outline. Travelled: along the view circle, or "
         "from one pose to the next the shortest way around the object's bound. By the cost model: time of travel and "
@@ -376,9 +386,10 @@ def _views(analysis: Analysis) -> Table:
     free = any(view.evidence.decision.view_distance is not None for view in analysis.views)
     circle = analysis.recording.log.scene.view_distance
     for number, view in enumerate(analysis.views, start=1):
-        decision, judged, stamp = view.evidence.decision, view.judged, view.evidence.belief_stamp
-        seen = (None, None, None) if judged is None else (
-            judged.new_points, judged.greedy_gain - judged.new_points, judged.coverage
+        decision, stamp = view.evidence.decision, view.evidence.belief_stamp
+        judged = analysis.judge.views[number - 1] if analysis.judge else None
+        seen = (None, None, None, None) if judged is None else (
+            judged.new_points, judged.greedy_gain - judged.new_points, judged.simple_regret, judged.coverage
         )
         bounds = (view.interval.lower, view.interval.upper) if view.interval else (None, None)
         rows.append((

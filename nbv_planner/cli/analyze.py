@@ -7,7 +7,7 @@ from pathlib import Path
 
 from nbv_planner.bags.analysis import Analysis, analysis_tables
 from nbv_planner.cli.options import add_bag, add_bag_options, add_figures, add_out, named_analysis, results_folder
-from nbv_planner.cli.output import drawn, print_files, written_outline
+from nbv_planner.cli.output import compare_with_optimum, drawn, print_files, written_outline
 from nbv_planner.episode.records import write_beliefs, write_record
 from nbv_planner.report import page
 from nbv_planner.report.tables import Table
@@ -28,6 +28,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand."""
     with results_folder(arguments, f"analyze-{Path(arguments.bag).resolve().stem}", JSON_FILE) as results:
         analysis = named_analysis(arguments.bag, arguments)
+        if analysis.judge is not None:
+            compare_with_optimum(analysis.judge)
         tables = analysis_tables(analysis)
         pictures, animation = drawn(arguments.figures, lambda: _pictures(analysis, results.folder), _NOTHING)
         page.write_tables(results.folder / "tables", tables)

@@ -11,6 +11,7 @@ from nbv_planner.cli.output import ProgressLine
 from nbv_planner.errors import BackEndError, SettingError
 from nbv_planner.experiments.folder import SweepFolder
 from nbv_planner.experiments.runner import BACKENDS, SweepProgress, run_sweep
+from nbv_planner.experiments.sweep import setting_words
 from nbv_planner.experiments.sweep_file import load_sweep
 
 
@@ -53,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
             return 1
         for outcome in progress.failed:
             case = outcome.case
-            where = f"{case.planner} on {case.object}, protocol {case.protocol}, seed {case.seed}"
+            where = f"{case.planner} on {case.object}, protocol {setting_words(case.as_dict())}, seed {case.seed}"
             print(f"failed: {where}: {outcome.content['error']} (traceback: {folder.failure_path(case)})")
         print(f"{progress.finished} of {progress.cases} cases finished: {folder.path}/")
     return 1 if progress.failed else 0

@@ -40,6 +40,7 @@ SUBCOMMANDS = {
         ("run", "init", "write a parameter file for your robot or simulation"),
         ("look", "view", "watch running nodes in a window, or with --web in a browser"),
         ("look", "analyze", "tables, pictures and one page from a bag"),
+        ("look", "explain", "draw what each objective counts, regret and field of view for an episode"),
         ("look", "show", "list the objectives, the planners, or the parameters of the nodes"),
         ("record", "record", "record the topics of the nodes into a bag, until Ctrl-C"),
         ("record", "replay", "feed a bag through mapper and planner again, and compare the decisions"),

@@ -7,6 +7,7 @@ import math
 import os
 import re
 import sys
+import textwrap
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -189,7 +190,8 @@ def say_derived(parameters: parameter_files.Parameters) -> None:
     """Print which parameters were not given, and what follows for them from the scene."""
     each = (derived(values, NODE_SETTINGS[node]) for node, values in parameters.items())
     classes = [cls for node in parameters for cls in NODE_SETTINGS[node]]
-    say(derived_words({name: value for values in each for name, value in values.items()}, classes))
+    words = derived_words({name: value for values in each for name, value in values.items()}, classes)
+    say(textwrap.fill(words, 118, subsequent_indent="    ", break_on_hyphens=False))
 
 
 def results_folder(arguments: argparse.Namespace, name: str, marker: str = RECORD_FILE) -> ResultsFolder:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import errno
 import math
 import signal
@@ -12,8 +14,9 @@ from typing import TypeVar
 
 from nbv_planner.episode.judge import EpisodeJudge
 from nbv_planner.episode.parameters import EpisodeConfig
-from nbv_planner.episode.records import EpisodeRecord, ResultsFolder, write_beliefs, write_record
-from nbv_planner.errors import remedy
+from nbv_planner.episode.records import EpisodeRecord, ResultsFolder, t0_metric, write_beliefs, write_record
+from nbv_planner.errors import NbvPlannerError, remedy
+from nbv_planner.experiments.optimum import optimum_for
 from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.mapping.checks import Level
 from nbv_planner.planning.shapes.certificate import CoverageEstimate
@@ -25,6 +28,9 @@ from nbv_planner.world.scene import Scene
 T = TypeVar("T")
 EXIT_CODES = {TerminationReason.FAILED: 1, TerminationReason.DOUBTFUL: 3}
 """Exit codes of the commands that run an episode, by how it ended; 0 for every other end."""
+
+
+_OPTIMUM_SECONDS = 2.0  # for each number of views
 
 
 def say(text: str) -> None:
@@ -82,7 +88,9 @@ def finish(
     results: ResultsFolder, config: EpisodeConfig, judge: EpisodeJudge, termination: Termination, *, figures: bool
 ) -> None:
     """Write record, outline and, if `figures`, pictures, move the folder to its place, and print how it ended."""
+    compare_with_optimum(judge)
     record = judge.record(config.as_dict(), config.sensor.seed, termination)
+    record = dataclasses.replace(record, metrics=record.metrics | t0_metric(config.near_optimal_by))
     write_record(results.folder, record)
     write_beliefs(results.folder, judge.steps)
     x, y = config.world.placed  # steps are as seen from the true centre
@@ -106,6 +114,19 @@ def finish(
         )
     say(outline)
     print_files(results)
+
+
+def compare_with_optimum(judge: EpisodeJudge) -> None:
+    """Give the judged views their simple regret, as far as the best sets among the candidates are proved in time.
+
+    Free views have none: there are too many candidates.
+    """
+    if not judge.space.candidates.are_on_circle(judge.scene.view_distance):
+        return
+    with contextlib.suppress(NbvPlannerError):
+        best = optimum_for(judge.points, judge.scene, judge.space.candidates, time_limit=_OPTIMUM_SECONDS)
+        known = len(judge.views) if all(best.proved) else best.proved.index(False)
+        judge.compare([best.coverage_by(number + 1) for number in range(known)])
 
 
 def written_outline(results: ResultsFolder, belief: SurfaceBelief | None, scene: Scene) -> str:

@@ -101,8 +101,7 @@ def _print_counterfactual(analysis: Analysis, parameters: RunParameters, decisio
 def _print_simulated(analysis: Analysis, parameters: RunParameters) -> None:
     """Print the result of a whole episode with the other choice, on the same object with the same noise."""
     simulation = Simulation(parameters.config())
-    for _ in simulation.run():
-        pass
+    simulation.finish()
     for label, metrics in (("recorded", analysis.record.metrics if analysis.record else {}),
                            ("simulated with the changes", simulation.judge.metrics())):
         print(f"{label}: {metrics.get('T')} views, coverage {metrics.get('rec'):.1%}, "

@@ -42,14 +42,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _run_episode(simulation: Simulation, config: EpisodeConfig, came: list[int]) -> Termination:
     """Run to the end, or to the view at which a signal is received."""
-    episode = simulation.run()
     print_header(config)
-    while not came:
-        try:
-            next(episode)
-        except StopIteration as end:
-            termination: Termination = end.value
-            return termination
+    for _ in simulation.run():
         if not came:  # the reader of the output may have ended by the same signal
             print_view(simulation.judge, config, simulation.estimate)
-    return stopped(simulation.judge, came)
+        if came:
+            return stopped(simulation.judge, came)
+    return simulation.result.termination

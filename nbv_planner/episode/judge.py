@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
@@ -208,13 +209,25 @@ class EpisodeJudge:
         self.seen = self.seen | new
         errors = {} if belief is None else {**asdict(self._compared(belief).error_of(belief)), **self._resolved(belief)}
         record = ViewRecord(
-            angle=view.view_angle, new_points=int(new.sum()), coverage=self.coverage,
+            number=len(self.views) + 1, angle=view.view_angle, new_points=int(new.sum()), coverage=self.coverage,
             greedy_gain=max(greedy_gain, int(new.sum())), objective_value=objective_value, milliseconds=milliseconds,
             travelled=travelled, seconds=seconds, distance=view.distance, turn=view.turn, **errors,
         )
         self._belief, self._last = belief, view
         self.views.append(record)
         return record
+
+    def compare(self, best: Sequence[int]) -> None:
+        r"""Give the views their simple regret, from what the best sets of t = 1, 2, ... views see, :math:`F(Θ^*_t)`.
+
+        .. math:: r(t) = (1 - 1/e)(F(Θ^*_t) - F(Θ^*_{t-1})) - F(θ_t|θ_{1:t-1})
+
+        (thesis eq. simple-regret), in surface points; views beyond the last of `best` keep NaN.
+        """
+        for index, more in zip(range(len(self.views)), np.diff(best, prepend=0), strict=False):
+            view = self.views[index]
+            regret = (1.0 - math.exp(-1.0)) * float(more) - view.new_points
+            self.views[index] = dataclasses.replace(view, simple_regret=regret)
 
     def record(self, config: dict[str, Any], seed: int, termination: Termination, **extra: str) -> EpisodeRecord:
         """Close the episode; `extra` goes to the versions."""

@@ -448,6 +448,7 @@ class RecordedDecision:
     centre: tuple[float, float] = (0.0, 0.0)  #: about which the view was planned, in the object frame, metres.
     decided_by: str = ""  #: the rule that chose, as :attr:`~nbv_planner.planning.planners.Decision.decided_by`.
     estimate: CoverageEstimate | None = None  #: coverage before this view by the posterior shapes; None if not given.
+    near_optimal_by: int | None = None  #: round T0 of theorem 4.1; None where nothing is proved.
 
     def view(self, circle: float, about: tuple[float, float] = (0.0, 0.0)) -> View:
         """The view, where the view circle has the radius `circle`, as seen from the point `about`, metres."""
@@ -475,6 +476,7 @@ def decision_from_values(values: Mapping[str, str]) -> RecordedDecision:
             _optional(values, "runner_up"), _optional(values, "margin"), coverage,
             centre=(place.pop("centre_x", 0.0), place.pop("centre_y", 0.0)), **place,
             decided_by=values.get("decided_by", ""), estimate=estimate,
+            near_optimal_by=int(values["near_optimal_by"]) if "near_optimal_by" in values else None,
         )
 
 

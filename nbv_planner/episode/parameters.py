@@ -19,14 +19,15 @@ from nbv_planner.mapping.object_search import Search, SearchingMapping, SearchSe
 from nbv_planner.mapping.robust_fit import RobustSettings
 from nbv_planner.mapping.scans import MeasurementSettings, ScanMapping
 from nbv_planner.mapping.surface_model import mapper_for
-from nbv_planner.planning.planners import PlannerSettings
+from nbv_planner.planning.planners import Planner, PlannerSettings, Prior, planner_named
+from nbv_planner.planning.planners.guarantee import PROVED, near_optimal_by
 from nbv_planner.planning.planners.planner import PLANNER_CHOICE, named_choice
 from nbv_planner.planning.session import SessionSettings
 from nbv_planner.planning.shapes.completeness import CoverageTarget
 from nbv_planner.planning.shapes.sampler import PriorSettings
 from nbv_planner.planning.termination import TerminationSettings
-from nbv_planner.planning.view_space import ViewSpaceSettings
-from nbv_planner.settings import Settings, check_settings, from_mapping, setting, settings_of, unused
+from nbv_planner.planning.view_space import ViewSpaceSettings, put_on_ground, view_space_for
+from nbv_planner.settings import Settings, check_settings, from_mapping, refuse_unknown, setting, settings_of, unused
 from nbv_planner.world.ground.grid_ground import known_obstacles
 from nbv_planner.world.ground.zones import GroundSettings
 from nbv_planner.world.pose import PoseSettings, TurntableSettings
@@ -232,6 +233,26 @@ class EpisodeConfig:
         thesis = self.protocol == "thesis"
         return CoverageTarget.of(dataclasses.replace(self.planner, target="points") if thesis else self.planner)
 
+    @property
+    def prior(self) -> Prior:
+        """The prior of the radius."""
+        return Prior(self.kernel.build(), self.mapper.prior_mean)
+
+    @property
+    def near_optimal_by(self) -> int | None:
+        """Round T0 of theorem 4.1, see :func:`~nbv_planner.planning.planners.guarantee.near_optimal_by`.
+
+        None where nothing is proved: another planner or mapper, or one that may leave out the best view.
+        """
+        planner, views, free = self.planner, self.views, ViewSpaceSettings()
+        limited = (views.allowed_arcs, views.blocked_arcs) != (free.allowed_arcs, free.blocked_arcs)
+        limited |= self.ground.given or not views.on_circle or self.search.unknown
+        other = planner.travel_weight or planner.revisit_radius or planner.seen_std or self.robust.robust
+        if planner.label not in PROVED or limited or other:
+            return None
+        noise_std = self.measurement.noise_std
+        return near_optimal_by(self.scene, self.kernel.build(), self.mapper, noise_std, planner.near_optimal_epsilon)
+
     def at(self, found: FoundScene) -> EpisodeConfig:
         """The same about the centre of what was found, its lengths in proportion to the object."""
         scene = at_found(self.scene, found)
@@ -249,6 +270,18 @@ class EpisodeConfig:
         checks = ModelChecks(self.scene, self.measurement.noise, self.checks, robust=self.robust.robust)
         obstacles = known_obstacles(self.ground, self.scene.radius_max)
         return ScanMapping(model, self.scene, self.measurement, checks, obstacles)
+
+    def parts(self) -> tuple[ScanMapping, Planner]:
+        """A mapper without a scan, and the planner, for scans of one's own.
+
+        Raises:
+            SettingError: the planner needs the true object, or the scene is not known.
+        """
+        if self.search.unknown:
+            raise SettingError("scene: unknown needs another planner for each scene that is found; must be known")
+        views = view_space_for(self.views, self.scene)
+        put_on_ground(views, self.ground)
+        return self.scan_mapping(), planner_named(self.planner, self.scene, views, prior=self.prior)
 
     def as_dict(self) -> dict[str, Any]:
         """Nested dictionary of plain values, the same whatever plug-ins are installed besides those in use."""
@@ -346,3 +379,17 @@ def config_from_parameters(parameters: Mapping[str, Mapping[str, Any]], **top: A
         for node, classes in NODE_SETTINGS.items() for name, cls in GROUPS.items() if cls in classes
     }
     return EpisodeConfig(**groups, **top)
+
+
+def configure(**given: Any) -> EpisodeConfig:
+    """Build the configuration from settings by their names alone.
+
+    A name that several groups have, as `noise_std`, holds in all of them. What is not given follows from what is, see
+    :func:`derived`: every length from `radius_max`.
+
+    Raises:
+        SettingError: there is no such setting, or a value is not allowed.
+    """
+    refuse_unknown(given, [EpisodeConfig, *GROUPS.values()], "settings")
+    top = {name for name, _, _ in settings_of(EpisodeConfig)} & given.keys()
+    return config_from_parameters(dict.fromkeys(NODE_SETTINGS, given), **{name: given[name] for name in top})

@@ -22,7 +22,7 @@ from nbv_planner.mapping.belief import Measurements, SurfaceBelief, once_around
 from nbv_planner.mapping.checks import Check
 from nbv_planner.planning.termination import Termination
 from nbv_planner.system import held_signals
-from nbv_planner.world.pose import View, Views
+from nbv_planner.world.pose import CameraPose, View, Views
 
 FULL_ENOUGH = 0.95
 """Coverage at which T95 counts an object as reconstructed."""
@@ -57,6 +57,11 @@ def episode_metrics(views: Sequence[ViewRecord], surface_points: int) -> dict[st
         "surface_points": surface_points,
         "time95": time_to_95((view.coverage for view in views), (view.seconds for view in views)),
     }
+
+
+def t0_metric(near_optimal_by: int | None) -> dict[str, float | int | None]:
+    """The metric `T0`, round of theorem 4.1, only where it is known."""
+    return {} if near_optimal_by is None else {"T0": near_optimal_by}
 
 
 NOMINAL_LEVELS = (*(round(0.05 * i, 2) for i in range(1, 20)), 0.99)
@@ -123,10 +128,11 @@ class ViewRecord:
     measurements; NaN where it was not compared.
     """
 
+    number: int  #: of the view in its episode, from 1.
     angle: float  #: view angle of the camera, radians.
-    new_points: int  #: surface points seen for the first time, `F(θ_t | θ_{1:t-1})`.
+    new_points: int  #: surface points seen for the first time, `F(θ_t | θ_1 … θ_{t-1})`.
     coverage: float  #: fraction of the surface points seen so far.
-    greedy_gain: int  #: most new points that any candidate view would have seen, `F(θ*_t | θ_{1:t-1})`.
+    greedy_gain: int  #: most new points that any candidate view would have seen, `F(θ*_t | θ_1 … θ_{t-1})`.
     objective_value: float  #: utility that the planner predicted.
     milliseconds: float  #: time of the decision: processor time in a simulation, wall-clock time on a robot.
     rmse: float = math.nan
@@ -142,6 +148,14 @@ class ViewRecord:
     seconds: float = math.nan
     distance: float = math.nan  #: of the camera from the centre, metres.
     turn: float = 0.0  #: its line of sight against the direction to the centre, radians.
+    #: :math:`r(t)` against the best sets of views, surface points: below 0 where the view adds more than (1 - 1/e) of
+    #: what one more view adds to these; NaN where they are not known.
+    simple_regret: float = math.nan
+
+    @property
+    def pose(self) -> CameraPose:
+        """Pose of the camera in the object frame."""
+        return View(self.angle, self.distance, self.turn).pose
 
 
 @dataclass(frozen=True)

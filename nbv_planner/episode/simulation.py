@@ -5,14 +5,14 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from nbv_planner.episode.judge import EpisodeJudge
 from nbv_planner.episode.parameters import EpisodeConfig
-from nbv_planner.episode.records import Step, ViewRecord
+from nbv_planner.episode.records import EpisodeRecord, Step, ViewRecord
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import TWO_PI, cartesian_to_polar
 from nbv_planner.mapping.belief import Measurements, SurfaceBelief
@@ -22,7 +22,7 @@ from nbv_planner.mapping.robust_fit import RobustSettings
 from nbv_planner.mapping.surface_model import SurfaceModel
 from nbv_planner.planning.motion import with_looks
 from nbv_planner.planning.objectives import TrueOutline, TrueSurface
-from nbv_planner.planning.planners import Decision, Planner, PlannerSettings, Prior, planner_named
+from nbv_planner.planning.planners import Decision, Planner, PlannerSettings, planner_named
 from nbv_planner.planning.shapes.certificate import CoverageEstimate
 from nbv_planner.planning.termination import (
     MOST_APPROACHES,
@@ -32,7 +32,7 @@ from nbv_planner.planning.termination import (
     termination_monitor,
 )
 from nbv_planner.planning.view_space import CircleViewSpace, FoundViewSpace, put_on_ground, view_space_for
-from nbv_planner.world.objects import bisected_surface_points, parse_object, surface_points
+from nbv_planner.world.objects import PolarObject, bisected_surface_points, parse_object, surface_points
 from nbv_planner.world.pose import CameraPose, View, Views
 from nbv_planner.world.scene import FoundScene, centre_of, check_proportions
 from nbv_planner.world.simulated_camera import SimulatedCamera, WorldSettings
@@ -48,21 +48,24 @@ _THESIS_VIEWS = 100
 _THESIS_GRID = 1000
 # Variance, m², that the published runs had added to that of each measurement.
 _THESIS_JITTER = 1e-8
-Episode = Generator[ViewRecord, None, Termination]
-"""Yields a record per view and returns the termination."""
+_NOT_ENDED = Termination(TerminationReason.STOPPED, {}, "not ended yet: more views may be taken")
+_Views = Generator[ViewRecord, None, Termination]
 
 
 @dataclass(eq=False)
 class Simulation:
-    """An episode that is set up and can be run once."""
+    """An episode that is set up, and takes its views one by one as they are asked for."""
 
     config: EpisodeConfig  #: the configuration it was built from.
+    shape: PolarObject | None = None  #: the true object; None takes that of the configuration.
     judge: EpisodeJudge = dataclasses.field(init=False)  #: keeps the steps and judges them against the true object.
     mapper: SurfaceModel = dataclasses.field(init=False)  #: the surface model.
     #: chooses the views; a study may put another one in its place before the run.
     planner: Planner = dataclasses.field(init=False)
     #: coverage by the posterior shapes after the newest view; None without `certify`.
     estimate: CoverageEstimate | None = dataclasses.field(init=False, default=None)
+    #: why it ended, None before; FAILED after an error.
+    termination: Termination | None = dataclasses.field(init=False, default=None)
 
     def __post_init__(self) -> None:
         """Build object, mapper and planner.
@@ -80,8 +83,8 @@ class Simulation:
             raise SettingError("scene, object_x, object_y, other_radius: the thesis protocol knows the scene")
         if not thesis:
             check_proportions(scene, config.kernel, config.measurement, config.planner, config.termination)
-        self._shape = parse_object(config.object, scene)
-        self._points = (bisected_surface_points if thesis else surface_points)(self._shape, scene.pixel_size)
+        shape = parse_object(self.shape or config.object, scene)
+        self._points = (bisected_surface_points if thesis else surface_points)(shape, scene.pixel_size)
         angles = np.linspace(0.0, TWO_PI, _THESIS_VIEWS) if thesis and _published_views(config) else None
         grid = np.linspace(0.0, TWO_PI, _THESIS_GRID) if thesis else None
         views = view_space_for(config.views, scene)
@@ -91,13 +94,13 @@ class Simulation:
         self._start = None if thesis else View(config.motion.initial_view_angle, scene.view_distance)
         settings = thesis_planner_settings(config) if thesis else config.planner
         self.judge = EpisodeJudge(
-            self._points, scene, views, self._shape, self._start, settings.completeness_tau, settings
+            self._points, scene, views, shape, self._start, settings.completeness_tau, settings
         )
         self._by_points = settings.target == "points"
         self._truth = TrueSurface(self._points.angle, self._points.radius) if self._by_points else TrueOutline(
             *cartesian_to_polar(*self.judge.outline.points.T), settings.completeness_tau
         )
-        self._prior = Prior(config.kernel.build(), config.mapper.prior_mean)
+        self._prior = config.prior
         self.planner = planner_named(settings, scene, views, self._truth, self._prior)
         if thesis and self.planner.takes_scans:
             raise SettingError(f"planner {settings.planner}: takes scans itself, and the thesis protocol has none")
@@ -110,15 +113,79 @@ class Simulation:
             config = dataclasses.replace(config, mapper=dense, robust=RobustSettings(robust=False))
         self._mapping = config.scan_mapping(grid)
         self.mapper = self._mapping.model
-        self._camera = SimulatedCamera(self._shape, scene, config.sensor, config.world)
+        self._camera = SimulatedCamera(shape, scene, config.sensor, config.world)
+        self._to_come = self._run()
 
-    def run(self) -> Episode:
-        """Run the episode in the configured protocol."""
-        episode = self._thesis() if self.config.protocol == "thesis" else self._sensor()
-        enough = self.config.stop_at_coverage, self.config.stop_at_completeness
-        return _until_covered(episode, *enough) if any(enough) else episode
+    def run(self) -> Iterator[ViewRecord]:
+        """Yield each view from the first on; one that has not been taken is taken when it is asked for."""
+        number = 0
+        while number < len(self.views) or next(self._to_come, None):
+            yield self.views[number]
+            number += 1
 
-    def _thesis(self) -> Episode:
+    def finish(self) -> EpisodeRecord:
+        """Take all views that are left; returns the result."""
+        for _ in self._to_come:
+            pass
+        return self.result
+
+    @property
+    def views(self) -> Sequence[ViewRecord]:
+        """The views taken so far, judged against the true object."""
+        return self.judge.views
+
+    @property
+    def steps(self) -> Sequence[Step]:
+        """The same views as they were taken: decision, measurements, belief."""
+        return self.judge.steps
+
+    @property
+    def belief(self) -> SurfaceBelief:
+        """The newest belief, in the precision that the protocol passes on."""
+        if self.judge.steps:
+            return self.judge.steps[-1].belief
+        belief = self._mapping.model.belief()
+        return belief if self.config.protocol == "thesis" else belief.as_transmitted()
+
+    @property
+    def truth(self) -> PolarObject:
+        """The true object."""
+        return self.judge.shape
+
+    @property
+    def result(self) -> EpisodeRecord:
+        """What is kept of the episode so far; its termination is STOPPED as long as there is none."""
+        config = self.config
+        return self.judge.record(config.as_dict(), config.sensor.seed, self.termination or _NOT_ENDED)
+
+    def _run(self) -> Iterator[ViewRecord]:
+        """Take all views, then say why the episode ended."""
+        try:
+            for record in self._by_protocol():
+                yield record
+                self.termination = self._covered(record)
+                if self.termination:
+                    return
+        except (Exception, KeyboardInterrupt) as error:  # in the middle of a view, which cannot be resumed
+            self.termination = Termination(TerminationReason.FAILED, {}, f"{type(error).__name__}: {error}")
+            raise
+
+    def _by_protocol(self) -> Iterator[ViewRecord]:
+        self.termination = yield from self._thesis() if self.config.protocol == "thesis" else self._sensor()
+
+    def _covered(self, record: ViewRecord) -> Termination | None:
+        """The end of the episode if coverage and completeness have reached the values that are enough, if any are."""
+        coverage, completeness = self.config.stop_at_coverage, self.config.stop_at_completeness
+        enough = record.coverage >= coverage and record.completeness >= completeness
+        if not enough or coverage == completeness == 0.0:
+            return None
+        figures, more = {"coverage": record.coverage}, ""
+        if completeness:
+            figures["completeness"], more = record.completeness, f", completeness {record.completeness:.1%}"
+        detail = f"{record.coverage:.1%} of the surface points have been seen{more}"
+        return Termination(TerminationReason.COMPLETE, figures, detail)
+
+    def _thesis(self) -> _Views:
         """Observe the surface points themselves, without noise, until nothing new is seen."""
         noise_std = math.sqrt(self.config.measurement.noise_std**2 + _THESIS_JITTER)
         while True:
@@ -142,7 +209,7 @@ class Simulation:
             if self.judge.seen.all():
                 return Termination(TerminationReason.COMPLETE, {"coverage": 1.0}, "every surface point has been seen")
 
-    def _sensor(self) -> Episode:
+    def _sensor(self) -> _Views:
         """Cast noisy beams and stop as a robot does, without use of the true object."""
         config = self.config
         self._monitor = termination_monitor(config.termination, config.planner, config.scene, self._prior)
@@ -154,7 +221,7 @@ class Simulation:
             if decision is None:
                 return _no_reachable_view(self.planner.views.blame())
             driven = self.planner.views.way([*self._visited(), decision.view])
-            ended = self._monitor.before_view(decision.utility, self._newest_belief(), driven)
+            ended = self._monitor.before_view(decision.utility, self.belief, driven)
             if ended:
                 return ended
             milliseconds = 1e3 * (time.process_time() - started)
@@ -205,7 +272,7 @@ class Simulation:
             (self.approaches if approach else self._poses).append(taken)
         if found != self.found:
             self.found, here = found, self.config.at(found)
-            self._prior = Prior(here.kernel.build(), here.mapper.prior_mean)
+            self._prior = here.prior
             views = FoundViewSpace(here.views, found)
             put_on_ground(views, here.ground, centre_of(found))
             self.planner = planner_named(here.planner, here.scene, views, None, self._prior)
@@ -234,15 +301,9 @@ class Simulation:
     def _decide(self, current_view: View | None) -> Decision | None:
         """Let the planner choose, from the belief in the precision that the protocol passes on."""
         self._truth.seen = self.judge.seen if self._by_points else self.judge.complete
-        belief = self._newest_belief()
+        belief = self.belief
         self.planner.believe(belief, current_view)
         return self.planner.decide(belief, current_view=current_view, visited=self._visited())
-
-    def _newest_belief(self) -> SurfaceBelief:
-        if self.judge.steps:
-            return self.judge.steps[-1].belief
-        belief = self._mapping.model.belief()
-        return belief if self.config.protocol == "thesis" else belief.as_transmitted()
 
     def _take(
         self, decision: Decision, data: Measurements, belief: SurfaceBelief, milliseconds: float,
@@ -276,23 +337,6 @@ def thesis_planner_settings(config: EpisodeConfig) -> PlannerSettings:
 def _published_views(config: EpisodeConfig) -> bool:
     """Whether the candidates are as many as those of the published runs, which hold 0 and 2π."""
     return config.views.on_circle and config.views.num_views == _THESIS_VIEWS and not config.views.listed
-
-
-def _until_covered(episode: Episode, coverage: float, completeness: float) -> Episode:
-    """End an episode at the first view after which coverage and completeness have reached these values."""
-    while True:
-        try:
-            record = next(episode)
-        except StopIteration as end:
-            termination: Termination = end.value
-            return termination
-        yield record
-        if record.coverage >= coverage and record.completeness >= completeness:
-            figures, more = {"coverage": record.coverage}, ""
-            if completeness:
-                figures["completeness"], more = record.completeness, f", completeness {record.completeness:.1%}"
-            detail = f"{record.coverage:.1%} of the surface points have been seen{more}"
-            return Termination(TerminationReason.COMPLETE, figures, detail)
 
 
 def _no_reachable_view(blamed: str) -> Termination:

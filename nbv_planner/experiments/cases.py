@@ -18,7 +18,6 @@ from nbv_planner.episode.simulation import Simulation
 from nbv_planner.experiments.sweep import EPISODE, Case
 from nbv_planner.experiments.theory import run_theory_case
 from nbv_planner.planning.planners import PlannerSettings
-from nbv_planner.planning.termination import Termination
 from nbv_planner.system import ending_signals
 
 
@@ -40,15 +39,7 @@ def run_episode_case(planner: PlannerSettings, shape: str, config: EpisodeConfig
     Raises:
         NbvPlannerError: the configuration does not fit.
     """
-    simulation = Simulation(config)
-    episode = simulation.run()
-    termination: Termination | None = None
-    while termination is None:
-        try:
-            next(episode)
-        except StopIteration as end:
-            termination = end.value
-    return simulation.judge.record(config.as_dict(), config.sensor.seed, termination).to_json()
+    return Simulation(config).finish().to_json()
 
 
 THEORY_MEASURES: dict[str, Measure] = {

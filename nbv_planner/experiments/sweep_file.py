@@ -18,7 +18,7 @@ from nbv_planner.episode.parameters import GROUPS, PROTOCOLS, EpisodeConfig
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.errors import ConfigFileError, NbvPlannerError, UnknownNameError, reason
 from nbv_planner.experiments.cases import MEASURES
-from nbv_planner.experiments.sweep import EPISODE, Sweep
+from nbv_planner.experiments.sweep import EPISODE, VARIED_GROUPS, Sweep, Variation, variant_label
 from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.planners.planner import PLANNER_CHOICE, named_choice
 from nbv_planner.settings import Setting, check_value, settings_of
@@ -253,7 +253,34 @@ def _read_planner(entry: Located) -> PlannerSettings:
     return settings
 
 
-KEYS = ("name", "objects", "planners", "protocols", "seeds", "measure", "settings")
+def _read_vary(entry: Located, base: EpisodeConfig) -> tuple[tuple[Variation, ...], dict[str, Located]]:
+    """Variations of numbers of the scene and the sensor, and by the label of each variant where it stands."""
+    known = {
+        name: (default, meta)
+        for group in VARIED_GROUPS for name, default, meta in settings_of(GROUPS[group])
+        if isinstance(default, (int, float)) and (group, name) not in _NOT_TAKEN
+    }
+    variations: list[Variation] = []
+    places: dict[str, Located] = {}
+    for item in entry.sequence() if entry.is_sequence else [entry]:
+        lists = {name: values.sequence() for name, values in item.known_mapping("parameter", known).items()}
+        if len({len(values) for values in lists.values()} - {1}) != 1 or any(len(v) == 1 for v in lists.values()):
+            raise item.error("must be 'parameter: [value, ...]' with at least two values, of several as many of each")
+        variation: dict[str, list[float]] = {name: [] for name in lists}
+        for row in zip(*lists.values(), strict=True):
+            for name, value in zip(lists, row, strict=True):
+                with value.named(item.path).blamed():
+                    variation[name].append(check_value(name, value.scalar(), *known[name]))
+            label = variant_label({name: numbers[-1] for name, numbers in variation.items()}, base.as_dict())
+            first = next(iter(variation.values()))
+            if first[-1] in first[:-1] or (label and label in places):
+                raise row[0].error(f"{first[-1]:g} is given twice")
+            places[label] = row[0]
+        variations.append(variation)
+    return tuple(variations), places
+
+
+KEYS = ("name", "objects", "planners", "protocols", "seeds", "measure", "settings", "vary")
 """Keys of a sweep file; `objects` and `planners` are required."""
 
 
@@ -275,6 +302,7 @@ def load_sweep(name: str) -> Sweep:
     if not planners:
         raise entries["planners"].error("must have at least one planner, 'label: {objective: ...}'")
     protocols = _read_names(entries["protocols"], "protocol", PROTOCOLS) if "protocols" in entries else ("thesis",)
+    vary, places = _read_vary(entries["vary"], base) if "vary" in entries else ((), {})
     refused = {**_NOT_OF_ONE_PLANNER, **(_NOT_IN_THESIS if "thesis" in protocols else {})}
     own = {
         label: _read_fields(entry.mapping()[_SETTINGS], EpisodeConfig, refused)
@@ -289,10 +317,16 @@ def load_sweep(name: str) -> Sweep:
         measures=_read_names(entries["measure"], "measure", MEASURES) if "measure" in entries else (EPISODE,),
         base=base,
         own_settings={label: groups for label, groups in own.items() if groups},
+        vary=vary,
         text=text,
     )
-    for protocol in sweep.protocols:
+    if vary and sweep.measures != (EPISODE,):
+        raise entries["vary"].error(f"is for the measure {EPISODE} only, not for {', '.join(sweep.measures)}")
+    for protocol, variant in itertools.product(sweep.protocols, sweep.variants):
         for label, entry in planners.items():
-            with entry.blamed():  # one object is enough: the others have been checked separately
-                Simulation(sweep.case(label, sweep.objects[0], protocol, sweep.seeds[0]).config)
+            with places.get(variant, entry).blamed():
+                config = sweep.case(label, sweep.objects[0], protocol, sweep.seeds[0], variant=variant).config
+                for shape in sweep.objects if variant else ():
+                    parse_object(shape, config.scene)
+                Simulation(config)  # of one object: the others have been built above, or when they were read
     return sweep

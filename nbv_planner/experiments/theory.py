@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -25,9 +24,14 @@ from nbv_planner.gp.kernels import Kernel, PeriodicMatern, fourier_coefficients
 from nbv_planner.mapping.belief import Measurements, SurfaceBelief
 from nbv_planner.mapping.mapper import SurfaceMapper
 from nbv_planner.planning.planners import PlannerSettings, Prior, planner_named, proof_of
+from nbv_planner.planning.planners.guarantee import (
+    capacity_constants,
+    printed_capacity_constants,
+    printed_regret_bound,
+    regret_bound,
+)
 from nbv_planner.planning.view_space import view_space_for
 from nbv_planner.world.objects import PolarObject, parse_object, surface_points
-from nbv_planner.world.scene import Scene
 from nbv_planner.world.visibility import observe
 
 MEASUREMENTS = ("line_of_sight", "surface_points")
@@ -175,56 +179,6 @@ def _from_theory(
     }
 
 
-@dataclass(frozen=True)
-class CapacityConstants:
-    r"""Constants of lemma 2-6, for the kernel scaled to k(0) = 1 and the noise scaled with it."""
-
-    c_1: float  #: normalises the spectrum, so that it sums to k(0).
-    c_2: float  #: with the spectrum written in :math:`m^2`.
-    c_3: float  #: :math:`λ_m \le C_3 m^{-(2ν+1)}`.
-    c_4: float  #: :math:`(C_3/σ_ε^2)^{1/(2ν+1)}`.
-    power: float  #: :math:`2ν + 1`.
-    noise_var: float  #: :math:`σ_ε^2/σ_f^2`.
-
-    def bound(self, rounds: float) -> float:
-        r"""Bound :math:`C_4 T^{1/(2ν+1)} L^{2ν/(2ν+1)} + L` with :math:`L = \log(1 + T/σ_ε^2)`, nats."""
-        logarithm = math.log1p(rounds / self.noise_var)
-        return float(self.c_4 * rounds ** (1.0 / self.power) * logarithm ** (1.0 - 1.0 / self.power) + logarithm)
-
-
-def capacity_constants(kernel: PeriodicMatern, noise_std: float) -> CapacityConstants:
-    r"""Constants under which the bound of lemma 2-6 is proved, for measurements of σ_ε = `noise_std` (metres).
-
-    With the spectrum of the kernel, :math:`S(m) = C_1(2ν/l^2 + m^2)^{-(ν+1/2)}` (:func:`fourier_coefficients`). The
-    eigenfunctions for the uniform probability on the circle are 1, √2 cos mφ and √2 sin mφ, squares at most 2, so each
-    S(m) counts twice; in falling order the j-th eigenvalue is at most :math:`S((j-1)/2)`, hence
-
-    .. math:: C_2 = 2 \cdot 4^{ν+1/2} C_1, \qquad C_3 = C_2 \Bigl(1 + \frac{l^2}{8ν}\Bigr)^{ν+1/2}.
-    """
-    nu, l_squared = kernel.order + 0.5, kernel.length_scale**2
-    c_1 = _normaliser(kernel.smoothness, kernel.length_scale) * (2.0 * nu / l_squared) ** (nu + 0.5)
-    return _constants(kernel, noise_std, c_1, 2.0 * 4.0 ** (nu + 0.5) * c_1, 1.0 + l_squared / (8.0 * nu))
-
-
-def printed_capacity_constants(kernel: PeriodicMatern, noise_std: float) -> CapacityConstants:
-    r"""Constants in the thesis's convention, for measurements of σ_ε = `noise_std` (metres).
-
-    .. math::
-        S(m) = C_1\Bigl(\frac{2ν}{l^2} + \bigl(\tfrac{m}{2π}\bigr)^2\Bigr)^{-(ν+1/2)}, \qquad
-        C_2 = 2 C_1 (4π^2)^{ν+1/2}, \qquad C_3 = C_2\Bigl(1 + \frac{l^2}{8π^2ν}\Bigr)^{ν+1/2}
-
-    with :math:`C_1` such that this series sums to k(0). It is the spectrum of a kernel with length scale l/2π, and the
-    sines are not counted, so this is not what the proof gives for `kernel` (for l = 0.2 rad it is the larger bound).
-
-    Raises:
-        SettingError: the length scale is too short, below 2π/1000.
-    """
-    nu, l_squared = kernel.order + 0.5, kernel.length_scale**2
-    c_1 = _normaliser(kernel.smoothness, kernel.length_scale / TWO_PI) * (2.0 * nu / l_squared) ** (nu + 0.5)
-    c_2 = 2.0 * c_1 * (4.0 * math.pi**2) ** (nu + 0.5)
-    return _constants(kernel, noise_std, c_1, c_2, 1.0 + l_squared / (8.0 * math.pi**2 * nu))
-
-
 def spectral_capacity_bound(kernel: PeriodicMatern, rounds: int, noise_std: float) -> float:
     r"""Tightest bound that the argument behind lemma 2-6 gives, from the coefficients themselves, nats.
 
@@ -242,17 +196,6 @@ def spectral_capacity_bound(kernel: PeriodicMatern, rounds: int, noise_std: floa
     linear = 0.5 * features * np.log1p(rounds * kernel.variance / (features * noise_var))
     tail = np.maximum(kernel.variance - kept, 0.0)
     return float(np.min(linear + 0.5 * rounds / noise_var * tail))
-
-
-def _normaliser(smoothness: str, length_scale: float) -> float:
-    """Coefficient s_0 of the kernel with k(0) = 1."""
-    return float(fourier_coefficients(PeriodicMatern(smoothness, length_scale, 1.0), 1)[0])
-
-
-def _constants(kernel: PeriodicMatern, noise_std: float, c_1: float, c_2: float, ratio: float) -> CapacityConstants:
-    power, noise_var = 2.0 * kernel.order + 2.0, noise_std**2 / kernel.variance
-    c_3 = c_2 * ratio ** (0.5 * power)
-    return CapacityConstants(c_1, c_2, c_3, (c_3 / noise_var) ** (1.0 / power), power, noise_var)
 
 
 def information_gain(kernel: Kernel, angle: FloatArray, noise_std: float) -> float:
@@ -285,51 +228,3 @@ def greedy_capacity(kernel: Kernel, rounds: int, noise_std: float, grid_size: in
         rows[t] = covariance / math.sqrt(variance[best] + noise_std**2)
         variance = np.maximum(variance - rows[t] ** 2, 0.0)
     return tuple(gains)
-
-
-@dataclass(frozen=True)
-class RegretBound:
-    r"""Bound :math:`R(T) < R_{ind}(T) \le \sum_t F_u(θ_t|θ_{1:t-1}) \le C_1'\sqrt{T β_T γ_T} + C_2'`.
-
-    The last step holds for any views if each is measured at its line of sight (lemma 2-5b) and the band is that of the
-    schedule; the one before needs :math:`F(θ^*_t|\cdot) \le F_u(θ_t|\cdot)`. C₁' and C₂' are in surface points (for UP
-    per metre of radius).
-    """
-
-    c_1: float
-    c_2: float
-
-    def at(self, rounds: int, beta: float, capacity: float) -> float:
-        """Evaluate the bound after T = `rounds` views with β_T = `beta` and γ_T = `capacity` (nats)."""
-        return self.c_1 * math.sqrt(rounds * beta * capacity) + self.c_2
-
-
-def regret_bound(scene: Scene, variance: float, noise_std: float, *, polar: bool = False) -> RegretBound:
-    r"""Bound for U and CS-U (and for UP with `polar`, where the step to the regret is missing).
-
-    .. math::
-        C_1' = \frac{2 d_{max}|Φ_S|}{h^2}\sqrt{\frac{3\,k(0)}{\log(1 + k(0)/σ_ε^2)}}, \qquad
-        C_2' = \frac{d_{max}|Φ_S|}{h^2}\,\frac{π^2}{\sqrt3}
-
-    without :math:`d_{max}` if `polar`, for the prior variance k(0) = `variance` (m²) and σ_ε = `noise_std` (metres).
-    The thesis has k(0) = 1. It prints :math:`π/\sqrt3` in C₂', from :math:`\sum 1/t^2 = π/6`; the series is
-    :math:`π^2/6`. The mean is taken to be at most :math:`d_{max}`.
-    """
-    scale = _scale(scene, polar)
-    c_1 = 2.0 * scale * math.sqrt(3.0 * variance / math.log1p(variance / noise_std**2))
-    return RegretBound(c_1, scale * math.pi**2 / math.sqrt(3.0))
-
-
-def printed_regret_bound(scene: Scene, noise_std: float, *, polar: bool = False) -> RegretBound:
-    r"""Bound as printed: k(0) = 1 and :math:`C_2' = (d_{max}|Φ_S|/h^2)\,π/\sqrt3`; its C₂' is not what the proof gives.
-
-    Arguments as in :func:`regret_bound`.
-    """
-    scale = _scale(scene, polar)
-    c_1 = 2.0 * scale * math.sqrt(3.0 / math.log1p(noise_std**-2.0))
-    return RegretBound(c_1, scale * math.pi / math.sqrt(3.0))
-
-
-def _scale(scene: Scene, polar: bool) -> float:
-    width = 2.0 * scene.simple_half_width
-    return (1.0 if polar else scene.radius_max) * width / scene.pixel_size**2

@@ -230,6 +230,10 @@ class ScanMapping:
                 dropped.update(one.dropped)
         return MappedScans(views, Measurements.together(hits), dropped)
 
+    def add_view(self, scan: Scan, pose: CameraPose) -> MappedScans:
+        """Condition the model on the scan of a new view of a known scene, taken at `pose` in the object frame."""
+        return self.add([MatchedScan(0, scan, pose)], -1)
+
     def _measured(self, scans: Sequence[MatchedScan], *, new_view: bool) -> list[ScanMeasurements]:
         """What the scans of a view measure, with the noise that they show; the first one stands for a new view."""
         scans = [self._before_obstacles(match) for match in scans]

@@ -1,1 +1,1 @@
-"""The live window and page of a running episode."""
+"""Running episodes from outside: the live window and page, and the environment of an agent that learns."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
+from copy import copy
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -31,6 +34,8 @@ from nbv_planner.world.scene import Scene
 # A chord of the sampled contour then departs from a circle of radius 10 m by less than 3e-6 m.
 _CONTOUR_STEPS = 4096
 _OTHER_STEPS = 256
+# Poses of which the exact ranges are kept, 2 kB each: many episodes look from the same ones.
+_KEPT = 1024
 
 
 @dataclass(frozen=True)
@@ -181,16 +186,28 @@ class SimulatedCamera:
         # In single precision, as a LaserScan carries them: the same scan with and without ROS.
         self._angle_min = float(np.float32(sensor.bearing_min))
         self._increment = float(np.float32((sensor.bearing_max - sensor.bearing_min) / (settings.num_beams - 1)))
+        self._met = lru_cache(_KEPT)(self._cast)
         self.bearings: FloatArray = self._angle_min + self._increment * np.arange(settings.num_beams)
 
     def scan(self, pose: CameraPose, view_number: int, scan_number: int = 0) -> Scan:
         """Take a scan at the reported `pose`; the number of the goal (`view_number`) and of the scan give the noise."""
-        exact, true, bearings = self.exact_ranges(pose), self._true(pose), self.bearings
+        exact, std = self._met(pose)
         rng = np.random.default_rng([self._settings.seed, view_number, scan_number])
-        std = self._sensor.range_std(self._settings.noise, *self._returns(exact, true, bearings))
         ranges = self._with_limits(self._with_noise(self._with_limits(exact), std, rng))
         limits = (float(np.float32(limit)) for limit in (self._sensor.range_min, self._sensor.range_max))
         return Scan(self._angle_min, self._increment, self._with_dropout(ranges, rng).astype(np.float32), *limits)
+
+    def with_seed(self, seed: int) -> SimulatedCamera:
+        """The same camera with other noise; both share what they know of the object."""
+        twin = copy(self)
+        twin._settings = dataclasses.replace(self._settings, seed=seed)
+        return twin
+
+    def _cast(self, pose: CameraPose) -> tuple[FloatArray, FloatArray]:
+        """Exact range of each beam and the standard deviation of its noise, shape (B,) each, metres."""
+        exact = self.exact_ranges(pose)
+        returns = self._returns(exact, self._true(pose), self.bearings)
+        return exact, self._sensor.range_std(self._settings.noise, *returns)
 
     def exact_ranges(self, pose: CameraPose) -> FloatArray:
         """Range of each beam without noise and limits, `inf` where it meets nothing, shape (B,), metres."""

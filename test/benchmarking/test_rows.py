@@ -7,7 +7,15 @@ import pytest
 from views import all_at, circle
 
 from benchmarks import measure
-from benchmarks.core import VISITED, belief_after, camera_rows, cast_one_by_one, objective_rows, shape_rows
+from benchmarks.core import (
+    VISITED,
+    belief_after,
+    camera_rows,
+    cast_one_by_one,
+    environment_rows,
+    objective_rows,
+    shape_rows,
+)
 from benchmarks.reference import expected_gain, mean_views_to_go, unseen_points
 from nbv_planner.planning.objectives import OBJECTIVES, ExpectedMarginalCoverage
 from nbv_planner.planning.planners import PlannerSettings, Prior, planner_named
@@ -68,6 +76,13 @@ def test_quick_camera_row():
     (row,) = camera_rows(quick=True)
     assert (row["beams"], row["vertices"]) == (640, 4000)
     assert row["ratio"] == pytest.approx(row["reference_ms"] / row["cast_ms"])
+
+
+def test_quick_environment_row():
+    pytest.importorskip("gymnasium", reason="needs the extra gym")
+    (row,) = environment_rows(quick=True)
+    assert row["ratio"] == pytest.approx(row["empty"] / row["steps"])
+    assert 1.0 < row["steps"] < row["empty"]
 
 
 def test_benchmark_belief_is_narrow_where_it_has_seen_and_wide_elsewhere():

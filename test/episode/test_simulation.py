@@ -30,12 +30,7 @@ FIRST = {"CSW": 0, "IOA": 47, "I": 1, "U": 15, "UP": 15, "CS-U": 26}
 def played(config: EpisodeConfig):
     """Run to the end; gives the simulation and why it ended."""
     simulation = Simulation(config)
-    episode = simulation.run()
-    while True:
-        try:
-            next(episode)
-        except StopIteration as stop:
-            return simulation, stop.value
+    return simulation, simulation.finish().termination
 
 
 def thesis(text: str, name: str, first: int = -1) -> EpisodeConfig:

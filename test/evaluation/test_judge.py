@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import math
 
@@ -112,9 +113,9 @@ def test_record_is_plain_json_with_the_keys_of_the_issue(judge):
     assert 2.0 in content["termination"].values() or 2.0 in content["termination"].get("figures", {}).values()
     for view in content["views"]:
         assert set(view) == {
-            "angle", "new_points", "coverage", "greedy_gain", "objective_value", "milliseconds",
+            "number", "angle", "new_points", "coverage", "greedy_gain", "objective_value", "milliseconds",
             "rmse", "max_error", "hausdorff", "iou", "band_coverage", "travelled", "completeness", "accuracy",
-             "seconds", "distance", "turn",
+             "seconds", "distance", "turn", "simple_regret",
         }  # fmt: skip
     assert content["views"][1]["objective_value"] is None
     assert set(content["metrics"]) == {
@@ -159,3 +160,22 @@ def test_an_object_elsewhere_is_judged_where_it_stands():
     assert judge.add(dataclasses.replace(step(0.0), belief=there)).completeness == 1.0
     here = dataclasses.replace(there, centre=(0.0, 0.0))
     assert judge.add(dataclasses.replace(step(0.0), belief=here)).completeness < 0.5
+
+
+def test_simple_regret_is_what_its_definition_says(judge):
+    for view in (0.0, 1.0, 4.0):
+        judge.add(step(view))
+    new = [view.new_points for view in judge.views]
+    assert all(math.isnan(view.simple_regret) for view in judge.views)
+    subsets = judge._observe(CANDIDATES)
+    best = [
+        max(int(subsets[list(chosen)].any(axis=0).sum()) for chosen in itertools.combinations(range(20), number))
+        for number in (1, 2)
+    ]
+    judge.compare(best)
+    factor = 1.0 - 1.0 / math.e
+    first, second, third = (view.simple_regret for view in judge.views)
+    assert first == pytest.approx(factor * best[0] - new[0])
+    assert second == pytest.approx(factor * (best[1] - best[0]) - new[1])
+    assert math.isnan(third)
+    assert first + second == pytest.approx(factor * best[1] - sum(new[:2])), "R(2), thesis eq. cumulative-regret"

@@ -126,7 +126,7 @@ def test_planner_that_cannot_be_is_refused_with_its_line(tmp_path, text):
 
 
 OBJECTS = {
-    "cube": ["line 2: objects", "'cube'", "set (thesis, random_tuning, random_test, real)", "list"],
+    "cube": ["line 2: objects", "'cube'", "set (thesis, random_tuning, random_test, real, slices_tuning,", "list"],
     "\n  - random:flower:1\n  - random_tuning": ["line 4: objects", "flower:1' is given twice, first in line 3"],
     "[random:flower]": ["line 2: objects: object 'random:flower': seed ''", "whole number"],
     "[]": ["line 2: objects", "at least one"],
@@ -207,7 +207,7 @@ def test_shipped_sweep_runs_on_a_set_of_objects_and_says_how_to_run_it(path):
         "dwell_tuning": "random_tuning",
         "completeness_test": "random_test",
         "completeness_real": "real", "annulus_random_test": "random_test", "time_random_test": "random_test",
-        "time_random_tuning": "random_tuning",
+        "time_random_tuning": "random_tuning", "slices": "slices_test", "silhouettes": "silhouettes_test",
     }
     assert sweep.objects == OBJECT_SETS[others.get(path.stem, named)]
     omniscient = [

@@ -111,11 +111,7 @@ def test_in_a_hall_with_a_map_of_it_a_planner_completes_the_object():
         planner=PlannerSettings(deadline=60.0),
     )
     simulation = Simulation(config)
-    ended = []
-
-    def episode():
-        ended.append((yield from simulation.run()))
-
-    assert 3 < len(list(episode())) < 20
-    assert ended[0].reason is TerminationReason.COVERED
+    result = simulation.finish()
+    assert 3 < len(result.views) < 20
+    assert result.termination.reason is TerminationReason.COVERED
     assert simulation.judge.coverage > 0.9

@@ -98,15 +98,9 @@ def test_a_simulation_never_travels_farther_than_it_may(protocol):
             protocol=protocol, planner=PlannerSettings(planner="greedy", objective="U"),
             termination=TerminationSettings(max_travel=most, stall_views=0),
         )
-        run = Simulation(config)
-        episode = run.run()
-        while True:
-            try:
-                next(episode)
-            except StopIteration as end:
-                angles = [step.view.view_angle for step in run.judge.steps]
-                ways = [abs(math.remainder(b - a, TWO_PI)) * 10.0 for a, b in pairwise(angles)]
-                return sum(ways), end.value.reason
+        result = Simulation(config).finish()
+        ways = [abs(math.remainder(b.angle - a.angle, TWO_PI)) * 10.0 for a, b in pairwise(result.views)]
+        return sum(ways), result.termination.reason
 
     far, _ = travelled(0.0)
     if protocol == "thesis":  # it ends by its own rule alone

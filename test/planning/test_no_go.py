@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -153,12 +154,7 @@ def test_nowhere_to_go_names_the_zone_to_blame():
 
 def run_of(**groups) -> Simulation:
     simulation = Simulation(EpisodeConfig(planner=PlannerSettings(planner="greedy", objective="U"), **groups))
-    episode = simulation.run()
-    try:
-        for _ in range(12):
-            next(episode)
-    except StopIteration as stop:
-        simulation.ended = stop.value
+    list(islice(simulation.run(), 12))
     return simulation
 
 

@@ -83,6 +83,16 @@ def test_other_seeds_views_and_scans_have_other_noise(changed):
     assert (ranges(**base) != ranges(**{**base, **changed})).all()
 
 
+def test_the_same_camera_with_another_seed_is_one_set_up_with_it():
+    first, fresh = camera(noise_std=0.2, seed=1), camera(noise_std=0.2, seed=9)
+    for angle in (0.3, 2.0, 0.3):  # ranges of the first pose are known the second time
+        pose = View(angle, 10.0).pose
+        known = first.scan(pose, 2)
+        other = first.with_seed(9).scan(pose, 2)
+        assert np.array_equal(other.ranges, fresh.scan(pose, 2).ranges)
+        assert not np.array_equal(other.ranges, known.ranges)
+
+
 def test_view_and_scan_numbers_are_not_interchangeable():
     same = camera(seed=1)
     assert (same.scan(FRONT, 1, 2).ranges != same.scan(FRONT, 2, 1).ranges).all()

@@ -16,9 +16,11 @@ from nbv_planner.experiments.optimum import Optimality, optimality, optimum_for
 from nbv_planner.experiments.optimum_problem import Optimum
 from nbv_planner.experiments.statistics import mean_interval
 from nbv_planner.experiments.summary import sweep_tables
+from nbv_planner.experiments.summary.sensitivity import sensitivity_tables
 from nbv_planner.experiments.summary.sweep_report import Episode, SweepReport, Trial, distinct, trial_of
 from nbv_planner.experiments.summary.thesis_tables import NOT_REACHED, compared_with_thesis, table_7_1, table_7_2
 from nbv_planner.experiments.summary.time_tables import time_table
+from nbv_planner.experiments.sweep import variants
 from nbv_planner.report.page import (
     GENERATOR,
     Block,
@@ -49,7 +51,7 @@ def sweep_optima(
 ) -> dict[Place, Optimum]:
     """Compute the optimum of each object, in each protocol and for all candidates, or read it from the cache.
 
-    The scene is the same in all `episodes`; `progress` is called with (optima done, optima in all).
+    The `progress` is called with (optima done, optima in all).
 
     Raises:
         NbvPlannerError: an object cannot be read any more, or SciPy is older than 1.9.
@@ -114,7 +116,7 @@ def optimum_percent(episodes: Sequence[Episode], optima: Mapping[Place, Optimum]
 
 def report_tables(report: SweepReport, optima: Mapping[Place, Optimum] | None = None) -> list[Table]:
     """All tables, those relative to the `optima` where these are known."""
-    tables: list[Table | None] = []
+    tables: list[Table | None] = [*sensitivity_tables(report)]
     for protocol in report.protocols:
         cases, suffix = report.of_protocol(protocol), report.suffix(protocol)
         tables += [table_7_1(cases, f"table_7_1{suffix}"), table_7_2(cases, f"table_7_2{suffix}")]
@@ -146,8 +148,12 @@ def report_page(report: SweepReport, tables: Sequence[Table], pictures: Sequence
 
     It contains no times, so that the same results give the same page.
     """
-    sections = [_protocol_section(report, protocol, tables, pictures) for protocol in report.protocols]
     named = {table.name: table for table in tables}
+    sections = [_protocol_section(report, protocol, tables, pictures) for protocol in report.protocols]
+    if "sensitivity" in named:
+        drawn = [picture for picture in pictures if picture.name == "sensitivity"]
+        blocks: list[Block] = [named["sensitivity_findings"], *drawn, named["sensitivity"]]
+        sections.insert(0, Section("sensitivity", "What depends on scene and sensor", blocks))
     if report.theory:
         drawn = [picture for picture in pictures if picture.name == "theory"]
         sections.append(Section("theory", "Regret on surfaces drawn from the prior", [named["theory"], *drawn]))
@@ -167,6 +173,8 @@ def report_page(report: SweepReport, tables: Sequence[Table], pictures: Sequence
     parts = [(len(report.sweep[key]), key) for key in ("objects", "planners", "protocols", "seeds")]
     product = " × ".join(f"{number} {word if number != 1 else word[:-1]}" for number, word in parts)
     sets = sets_within(report.sweep["objects"])
+    if report.sweep.get("vary"):
+        product += f" × {len(variants(report.sweep['vary'], report.sweep['settings']))} variants"
     held = f", among them the whole {'sets' if len(sets) > 1 else 'set'} {', '.join(sets)}" if sets else ""
     return render_page(f"Sweep {report.sweep['name']}", f"{report.progress}. {product}{held}.", sections)
 
@@ -185,7 +193,7 @@ def _protocol_section(
         *(Folded(named[name]) for name in folded if name in named),
         *drawn,
     ]
-    return Section(protocol, f"Results in the {protocol} protocol", blocks)
+    return Section(suffix[1:] or protocol, f"Results in the {protocol} protocol", blocks)
 
 
 PAGE_FILE = "report.html"

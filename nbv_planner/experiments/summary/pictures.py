@@ -16,6 +16,7 @@ from nbv_planner.episode.parameters import recorded_config
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.errors import NbvPlannerError, ResultsError
 from nbv_planner.experiments import statistics
+from nbv_planner.experiments.summary.sensitivity import sensitivities
 from nbv_planner.experiments.summary.sweep_report import (
     ComparedCase,
     Episode,
@@ -195,8 +196,7 @@ def rerun(episode: Episode) -> Simulation:
         NbvPlannerError: the configuration does not fit (any more).
     """
     simulation = Simulation(recorded_config(episode["config"]))
-    for _ in simulation.run():
-        pass
+    simulation.finish()
     recorded = [view["angle"] for view in episode["views"]]
     found = [view.angle for view in simulation.judge.views]
     if len(found) != len(recorded) or not np.allclose(found, recorded, rtol=0.0, atol=1e-9):
@@ -331,6 +331,28 @@ def time_picture(report: SweepReport, protocol: str) -> Picture | None:
     return picture(f"time{report.suffix(protocol)}", "Views against seconds", caption, figure)
 
 
+def sensitivity_picture(report: SweepReport) -> Picture | None:
+    """T95 relative to the reference over what varies; None without that or without reference."""
+    found = list(sensitivities(report)) if report.reference else []
+    if not found:
+        return None
+    planners = distinct(planner for one in found for planner in one.planners)
+    several = len({one.protocol for one in found}) > 1
+    lines = {}
+    for one in found:
+        missing = {planner: one.missing(planner) for planner in one.planners}
+        lines[f"{one.title}{f', {one.protocol}' if several else ''}"] = {
+            planner: list(zip(one.by_value, one.means[planner], missing[planner], strict=True))
+            for planner in one.planners
+        }
+    caption = (
+        "Views to 95 % relative to the omniscient greedy planner in the same scene (100 %). Bars: 95 % confidence "
+        "intervals over the seeds, for these objects. Hollow: some episodes have no ratio and are left out."
+    )
+    figure = draw.draw_sensitivity(lines, _QUALITY, planner_styles(planners, None), _REFERENCE)
+    return picture("sensitivity", "T95 over what varies", caption, figure)
+
+
 _FEWEST = 3
 """Planners that make a series; of two the varied parameter would be ambiguous."""
 """Planners that make a series; of two the varied parameter would be ambiguous."""
@@ -426,8 +448,8 @@ def _points(report: SweepReport, protocol: str) -> dict[str, TradeOff]:
 
 def draw_pictures(report: SweepReport, say: Callable[[str], None]) -> list[Picture]:
     """Draw all pictures for which the report has data; `say` is called with a message for each that cannot be drawn."""
-    pictures: list[Picture | None] = [theory_picture(report)]
-    for protocol in report.protocols:
+    pictures: list[Picture | None] = [sensitivity_picture(report), theory_picture(report)]
+    for protocol in report.detailed:
         pictures += [
             planner_picture(report, protocol),
             paired_picture(report, protocol),

@@ -15,6 +15,7 @@ from nbv_planner.episode.records import RECORD_FILE, read_json
 from nbv_planner.errors import ResultsError, reason
 from nbv_planner.experiments.folder import MANIFEST_FILE, read_sweep
 from nbv_planner.experiments.statistics import Cases, coverage_band, mean_interval, paired_difference
+from nbv_planner.experiments.sweep import setting_words
 from nbv_planner.report.tables import Cell, Column, Table
 
 Case = tuple[str, int]
@@ -96,7 +97,7 @@ def _runs_of_sweep(folder: Path) -> list[ComparedRun]:
     by_planner: dict[str, dict[Case, ComparedEpisode]] = defaultdict(dict)
     for episode in results.episodes:
         case = episode["case"]
-        label = f"{case['planner']} ({case['protocol']}, {folder.name})"
+        label = f"{case['planner']} ({setting_words(case)}, {folder.name})"
         by_planner[label][case["object"], case["seed"]] = _of_record(episode, folder)
     if not by_planner:
         raise ResultsError(f"{folder}: no episode of the sweep is finished")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import Any, NamedTuple
 from nbv_planner.experiments.cases import THEORY_MEASURES
 from nbv_planner.experiments.folder import SweepResults
 from nbv_planner.experiments.statistics import Cases, decision_ranks, mean_interval, reconstruction_ranks
+from nbv_planner.experiments.sweep import setting_words, variants
 from nbv_planner.planning.objectives import OMNISCIENT
 
 Episode = Mapping[str, Any]
@@ -18,7 +20,10 @@ Episode = Mapping[str, Any]
 
 
 class Trial(NamedTuple):
-    """What planners are compared on: the same object (as text), protocol and seed; and the class of the object."""
+    """What planners are compared on: the same object (as text), protocol and seed; and the class of the object.
+
+    Where scene or sensor vary, another variant of a protocol counts as another protocol.
+    """
 
     protocol: str
     object: str
@@ -212,6 +217,11 @@ class SweepReport:
         """Protocols of the finished episodes."""
         return distinct(c.trial.protocol for c in self.cases)
 
+    @property
+    def detailed(self) -> list[str]:
+        """Those that are shown with all pictures: with the settings of the sweep, without its other variants."""
+        return [name for name in self.protocols if name in self.sweep["protocols"]] or self.protocols[:1]
+
     def of_protocol(self, protocol: str) -> list[ComparedCase]:
         """The cases of one protocol."""
         return [c for c in self.cases if c.trial.protocol == protocol]
@@ -228,7 +238,7 @@ class SweepReport:
 
     def suffix(self, protocol: str) -> str:
         """Suffix of the names of files for one protocol: none if there is no other one."""
-        return f"_{protocol}" if len(self.protocols) > 1 else ""
+        return "_" + re.sub(r"[^A-Za-z0-9.]+", "-", protocol).strip("-") if len(self.protocols) > 1 else ""
 
     @property
     def progress(self) -> str:
@@ -239,20 +249,26 @@ class SweepReport:
 def sweep_report(results: SweepResults) -> SweepReport:
     """Compare the episodes of a sweep with each other."""
     sweep = results.manifest["sweep"]
-    protocols, objects, planners = (
-        {name: place for place, name in enumerate(sweep[key])} for key in ("protocols", "objects", "planners")
+    labels = variants(sweep.get("vary", ()), sweep["settings"])
+    protocols, variant, objects, planners = (
+        {name: place for place, name in enumerate(names)}
+        for names in (sweep["protocols"], labels, sweep["objects"], sweep["planners"])
     )
 
-    def place(episode: Episode) -> tuple[int, int, int, int]:
+    def place(episode: Episode) -> tuple[int, ...]:
         case = episode["case"]
-        return protocols[case["protocol"]], objects[case["object"]], case["seed"], planners[case["planner"]]
+        places = protocols[case["protocol"]], variant[case.get("variant", "")], objects[case["object"]]
+        return *places, case["seed"], planners[case["planner"]]
 
-    episodes = sorted(results.episodes, key=place)
+    episodes, failures = (
+        [{**record, "case": {**record["case"], "protocol": setting_words(record["case"])}} for record in records]
+        for records in (sorted(results.episodes, key=place), results.failures)
+    )
     reference, complete = (_omniscient(sweep["planners"], target) for target in ("points", "completeness"))
     finished = sum(len(records) for records in results.measured.values())
     theory = [row for measure in THEORY_MEASURES for row in results.measured.get(measure, [])]
     cases = compare_cases(episodes, reference, complete)
-    return SweepReport(results.manifest, episodes, theory, results.failures, finished, cases, reference)
+    return SweepReport(results.manifest, episodes, theory, failures, finished, cases, reference)
 
 
 def _omniscient(planners: Mapping[str, Mapping[str, Any]], target: str) -> str | None:

@@ -81,6 +81,9 @@ class PlannerSettings(TimeSettings, ShapeSettings):
         0.5, "hybrid: fraction of the bound of U that must be seen for the rollout to be followed regardless.",
         gt=0.0, le=1.0, read_only=False,
     )
+    near_optimal_epsilon: float = setting(
+        1.0, "Regret of one round, surface points, for which T0 of theorem 4.1 is told where it is proved.", gt=0.0,
+    )
     travel_weight: float = setting(
         0.0, "Cost of travel: utility lost per metre of the way; uniform and random only report it.",
         unit="1/m", ge=0.0, read_only=False,

@@ -20,6 +20,7 @@ from matplotlib.patches import Circle, Patch, PathPatch
 from matplotlib.path import Path
 from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import Affine2D
+from numpy.typing import NDArray
 from PIL import Image
 
 from nbv_planner.episode.records import FULL_ENOUGH, Step, ViewRecord
@@ -83,6 +84,12 @@ class EpisodeContent:
     def true_coverage(self) -> Sequence[float] | None:
         """Fraction of the true surface points seen after each view drawn, shape (shown,); None if it is not known."""
         return [view.coverage for view in self.views[: self.shown]] if self.views or not self.steps else None
+
+    @property
+    def completeness(self) -> Sequence[float]:
+        """Fraction of the true outline near the measured surface after each view drawn; empty if it is not known."""
+        found = [view.completeness for view in self.views[: self.shown]]
+        return found if np.isfinite(found).all() else ()
 
     @property
     def estimated_coverage(self) -> Sequence[tuple[int, float]]:
@@ -341,12 +348,18 @@ def draw_coverage(axes: Axes, content: EpisodeContent) -> None:
         f"{FULL_ENOUGH:.0%}", (0.0, 100.0 * FULL_ENOUGH), xytext=(4, -2), textcoords="offset points", va="top",
         fontsize=style.TICK_SIZE, color=style.TARGET,
     )
+    names = []
     if known is not None:
         _draw_steps(axes, [(0, 0.0), *enumerate(known, start=1)], "coverage", color=style.TRUTH)
+        names += ["solid: true"] if estimate else ["solid: surface points seen"] if content.completeness else []
+    if content.completeness:
+        outline = [(0, 0.0), *enumerate(content.completeness, start=1)]
+        _draw_steps(axes, outline, "completeness", color=style.TRUTH, linestyle=":")
+        names.append("dotted: outline measured (completeness)")
     if estimate:
         _draw_steps(axes, estimate, "estimate", color=style.MEAN, linestyle="--")
-        names = "dashed: the planner's estimate" if known is None else "solid: true, dashed: the planner's estimate"
-        axes.set_title(names, loc="right", fontsize=style.TICK_SIZE, color=style.CAMERA, pad=4)
+        names.append("dashed: the planner's estimate")
+    axes.set_title(", ".join(names), loc="right", fontsize=style.TICK_SIZE, color=style.CAMERA, pad=4)
 
 
 def _draw_steps(axes: Axes, points: Sequence[tuple[int, float]], label: str, **line: Any) -> None:
@@ -419,6 +432,14 @@ _FRAME_MILLISECONDS = 770
 _LAST_FRAME_MILLISECONDS = 4000
 
 
+def pixels(figure: Figure) -> NDArray[np.uint8]:
+    """A figure as red, green and blue, shape (height, width, 3)."""
+    figure.set_dpi(_GIF_DPI)
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    return np.array(canvas.buffer_rgba())[..., :3]
+
+
 def save_animation(
     path: str | os.PathLike[str],
     steps: Sequence[Step],
@@ -438,10 +459,7 @@ def save_animation(
 
     def frame(shown: int) -> Image.Image:
         figure = draw_figure(EpisodeContent(steps, views, shape, scene, title, shown, ground))
-        figure.set_dpi(_GIF_DPI)
-        canvas = FigureCanvasAgg(figure)
-        canvas.draw()
-        return Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
+        return Image.fromarray(pixels(figure))
 
     numbers = range(1, len(steps) + 1) if steps else range(1)
     samples = {number: frame(number) for number in {numbers[0], numbers[len(numbers) // 2], numbers[-1]}}

@@ -338,6 +338,39 @@ def _draw_line(axes: Axes, name: str, points: Sequence[TradeOff], look: style.St
     axes.plot(times, values, **look, linewidth=1.3, markersize=5.0, markeredgewidth=0, label=name)
 
 
+Course = Mapping[str, Sequence[tuple[float, MeanInterval, int]]]
+"""By planner its points over what varies: value, quality, and number of episodes without it."""
+_IN_A_ROW = 3
+
+
+def draw_sensitivity(
+    contents: Mapping[str, Course], ylabel: str, styles: Mapping[str, style.Style], line: float
+) -> Figure:
+    """Draw a panel for each thing that varies, at least one, with a line per planner; a hollow point lacks episodes.
+
+    The `ylabel` is the quality and its unit, the `styles` are by planner, `line` is a horizontal line.
+    """
+    legend = [Line2D([], [], **look, markersize=5.0, label=plain(label)) for label, look in styles.items()]
+    columns = min(_IN_A_ROW, len(contents))
+    rows = math.ceil(len(contents) / columns)
+    figure, axes = panels(rows, columns, width=3.6, height=3.0, legend=legend)
+    for panel, (title, course) in zip(axes, contents.items(), strict=False):
+        style.style_axes(panel, plain(title), ylabel if axes.index(panel) % columns == 0 else "")
+        style.level_line(panel, line, "line", style.CAMERA)
+        for label, points in course.items():
+            look, known = styles[label], [(value, mean, lost) for value, mean, lost in points if mean.cases]
+            values, means = [value for value, _, _ in known], [mean.mean for _, mean, _ in known]
+            panel.plot(values, means, **style.curve(look), label=label)
+            for value, mean, lost in known:
+                panel.plot([value] * 2, [mean.low, mean.high], color=look["color"], linewidth=1.6)
+                face = "white" if lost else look["color"]
+                panel.plot([value], [mean.mean], color=look["color"], marker=look["marker"], markerfacecolor=face,
+                           markersize=5.0, label=f"value {label}")
+    for panel in axes[len(contents):]:
+        panel.remove()
+    return figure
+
+
 Exchange = Mapping[str, tuple[MeanInterval, MeanInterval]]
 """Views and seconds by what took them."""
 

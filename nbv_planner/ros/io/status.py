@@ -17,9 +17,12 @@ from rclpy.qos import qos_profile_parameter_events
 from std_msgs.msg import String
 
 from nbv_planner.episode.messages import RECORDED_TOPICS
+from nbv_planner.episode.parameters import config_from_parameters
+from nbv_planner.errors import NbvPlannerError
 from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.mapping.checks import failed
 from nbv_planner.planning.episode_memory import Goal
+from nbv_planner.planning.planners.guarantee import PROVED
 from nbv_planner.planning.session import PlanningSession, Ranking, State
 from nbv_planner.planning.termination import TerminationReason, narrow_fraction
 from nbv_planner.planning.view_space import excluded_numbers, excluded_words
@@ -333,6 +336,20 @@ class RunInfo:
         if known is not None and {**known, **changes} != known:
             known.update(changes)
             self._publish()
+
+    def near_optimal(self) -> dict[str, object]:
+        """T0 of theorem 4.1 with its ε and δ, as far as the mapper's parameters are known and it is proved."""
+        proved = self._node.session.planner.settings.label in PROVED
+        if not proved or not self._known.keys() >= {"surface_mapper", "nbv_planner"}:
+            return {}
+        try:
+            config = config_from_parameters(self._known)
+        except NbvPlannerError:  # nodes that differ in geometry: nothing is proved about these
+            return {}
+        if config.near_optimal_by is None:
+            return {}
+        given = {"epsilon": config.planner.near_optimal_epsilon, "delta": config.mapper.delta}
+        return {"near_optimal_by": config.near_optimal_by, **{f"near_optimal_{k}": v for k, v in given.items()}}
 
     def _publish(self) -> None:
         missing = [name for name in self._others if name not in self._known]

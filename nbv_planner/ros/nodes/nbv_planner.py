@@ -489,7 +489,7 @@ class NbvPlannerNode(BaseNode):
             header = self.header(self.parameters.object_frame, target.stamp)
             centre = centre_of(self.session.found)
             self._candidates.publish(conversions.candidates_to_msg(target.decision, header, centre))
-            values = iteration_values(self.session, target, self.scene.view_distance)
+            values = iteration_values(self.session, target, self.scene.view_distance) | self.run_info.near_optimal()
             decision = target.decision
             place = decision.view.words(self.scene.view_distance)
             message = f"view {target.round} at {place}, decided by {decision.decided_by}"

@@ -26,21 +26,25 @@ from nbv_planner.world.objects.true_shapes import (
 from nbv_planner.world.scale import scaled
 from nbv_planner.world.scene import Scene
 
-_FOLDER = Path(__file__).with_name("contours")
 _FILLED = 0.97
-REAL_NAMES: tuple[str, ...] = tuple(sorted(path.stem for path in _FOLDER.glob("*.csv")))
-"""Names of the outlines."""
+_SETS = ("real", "slices_tuning", "slices_test", "silhouettes_tuning", "silhouettes_test")
+_FILES = {name: sorted(Path(__file__).with_name("contours").joinpath(name).glob("*.csv")) for name in _SETS}
+OUTLINES: dict[str, dict[str, Path]] = {
+    family: {path.stem: path for name in _SETS if name.startswith(family) for path in _FILES[name]}
+    for family in ("real", "slices", "silhouettes")
+}
+"""Files of the shipped outlines by family and name; where each comes from is in `contours/sources.csv`."""
 
 
-def real_contour(name: str, scene: Scene) -> Polygon:
-    """Load an outline, its greatest radius 97 % of `radius_max`.
+def shipped_outline(family: str, name: str, scene: Scene) -> Polygon:
+    """Load a shipped outline, its greatest radius 97 % of `radius_max`.
 
     Raises:
         UnknownNameError: there is none of this name.
     """
-    if name not in REAL_NAMES:
-        raise UnknownNameError("real contour", name, REAL_NAMES)
-    angle, radius = load_contour(_FOLDER / f"{name}.csv")
+    if name not in OUTLINES[family]:
+        raise UnknownNameError(f"outline of {family}", name, OUTLINES[family])
+    angle, radius = load_contour(OUTLINES[family][name])
     return Polygon(tuple(angle.tolist()), tuple((_FILLED * scene.radius_max * radius).tolist()))
 
 
@@ -66,10 +70,11 @@ _FAMILIES: dict[str, Any] = {"ellipse": Ellipse, "flower": Flower, "square": Squ
 OBJECT_FORMS = (
     "ellipse:a=6,b=4", "flower:frequency=5,amplitude=1", "square:width=8", "polygon:" + "|".join(NAMED_POLYGONS),
     "file:contour.csv", "spline:contour.csv,unit=mm", "prior:3", "random:flower:17", "real:iceland",
+    "slices:teapot_1_20", "silhouettes:maple_leaf",
 )
 """How objects are written, one example per family."""
 OBJECT_PLUGINS = Plugins(
-    "object", ("ellipse", "flower", "square", "polygon", "real", "random", "prior", "file", "spline", *NAMED_POLYGONS),
+    "object", (*_FAMILIES, *OUTLINES, *NAMED_POLYGONS, "polygon", "random", "prior", "file", "spline"),
     lambda name, cls: "" if hasattr(cls, "radius") else "must have a method radius(angle)",
 )
 """Objects of other packages, written `name` or `name:parameter=value,...`."""
@@ -77,20 +82,31 @@ UNITS = {"m": 1.0, "cm": 0.01, "mm": 0.001, "in": 0.0254}
 """Units in which a file of a contour may be written, in metres."""
 
 
-def parse_object(text: str, scene: Scene) -> PolarObject:
+def parse_object(text: str | PolarObject, scene: Scene) -> PolarObject:
     """Build the object that `text` describes and check it against the scene's radius bounds.
 
     `text` is one of :data:`OBJECT_FORMS`; the name of a thesis polygon may be given alone, and so may that of an object
-    of another package. A flower oscillates around the middle of the bounds.
+    of another package, or in place of a text the object itself. A flower oscillates around the middle of the bounds.
 
     Raises:
         UnknownNameError: the family or the polygon is not known.
         SettingError: a parameter is missing, not known or not allowed, or the plug-in is broken.
         ContourError: the contour leaves the bounds, is not star-shaped, or cannot be read.
     """
-    shape = _build(text, scene)
-    check_contour(shape, scene.radius_min, scene.radius_max, text)
+    shape = _build(text, scene) if isinstance(text, str) else _with_corners(text)
+    check_contour(shape, scene.radius_min, scene.radius_max, object_name(text))
     return shape
+
+
+def object_name(text: str | PolarObject) -> str:
+    """What tables and titles call an object: the text, or the name of its class."""
+    return text if isinstance(text, str) else type(text).__name__
+
+
+def _with_corners(own: Any) -> PolarObject:
+    if isinstance(own, type) or not hasattr(own, "radius"):
+        raise SettingError(f"object: {own!r} is neither a text nor an object with a method radius(angle)")
+    return own if hasattr(own, "corners") else Cornerless(own)
 
 
 def _build(text: str, scene: Scene) -> PolarObject:
@@ -101,8 +117,8 @@ def _build(text: str, scene: Scene) -> PolarObject:
         if rest not in NAMED_POLYGONS:
             raise UnknownNameError("polygon", rest, NAMED_POLYGONS)
         return NAMED_POLYGONS[rest]
-    if family == "real":
-        return real_contour(rest, scene)
+    if family in OUTLINES:
+        return shipped_outline(family, rest, scene)
     if family == "random":
         return parse_random(rest, scene)
     if family == "prior":
@@ -121,8 +137,7 @@ def _build(text: str, scene: Scene) -> PolarObject:
         return build(tuple(angles.tolist()), tuple((UNITS[unit or "m"] * radii).tolist()))
     if family in OBJECT_PLUGINS.names:
         cls = OBJECT_PLUGINS.named(family).cls
-        own = cls(**_parameters(cls, rest, text))
-        return own if hasattr(own, "corners") else Cornerless(own)
+        return _with_corners(cls(**_parameters(cls, rest, text)))
     if family not in _FAMILIES:
         raise UnknownNameError("object", text, [*OBJECT_FORMS, *NAMED_POLYGONS, *OBJECT_PLUGINS.names])
     values = _parameters(_FAMILIES[family], rest, text)
@@ -166,11 +181,13 @@ OBJECT_SETS: dict[str, tuple[str, ...]] = {
     "thesis": tuple(itertools.chain.from_iterable(THESIS_OBJECTS.values())),
     "random_tuning": _random_objects(range(10)),
     "random_test": _random_objects(range(10, 20)),
-    "real": tuple(f"real:{name}" for name in REAL_NAMES),
+    **{name: tuple(f"{name.partition('_')[0]}:{path.stem}" for path in _FILES[name]) for name in _SETS},
+    **{family: tuple(f"{family}:{name}" for name in OUTLINES[family]) for family in ("slices", "silhouettes")},
 }
-"""Objects as text by the name of the set: the thesis's 22 in its order, 200 random ones in two halves, real outlines.
+"""Objects as text by the name of the set: the thesis's 22 in its order, 200 random ones, real outlines, and slices of
+meshes and silhouettes, whole and in halves.
 
-Parameters may be chosen by the results on `random_tuning`; `random_test` is for the reported results.
+Parameters may be chosen by the results on the halves `_tuning`; those called `_test` are for the reported results.
 """
 
 

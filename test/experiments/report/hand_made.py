@@ -43,7 +43,7 @@ def sweep_of(episodes: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
     }
     return {
         "name": "by hand", "objects": values("object"), "planners": settings, "protocols": values("protocol"),
-        "seeds": sorted(values("seed")), **more,
+        "seeds": sorted(values("seed")), "settings": {}, **more,
     }
 
 

@@ -42,7 +42,7 @@ def test_many_curves_differ_in_colour_dash_or_mark():
 
 
 def view(rmse: float, new: int, best: int) -> ViewRecord:
-    return ViewRecord(0.0, new, 0.5, best, 1.0, 1.0, rmse=rmse, hausdorff=2.0 * rmse)
+    return ViewRecord(1, 0.0, new, 0.5, best, 1.0, 1.0, rmse=rmse, hausdorff=2.0 * rmse)
 
 
 def test_errors_and_regret_are_drawn_view_by_view():

@@ -12,10 +12,11 @@ import nbv_planner.world.objects
 from nbv_planner.errors import ContourError, UnknownNameError
 from nbv_planner.geometry import polar_to_cartesian
 from nbv_planner.world.objects import Polygon, parse_object, surface_points
-from nbv_planner.world.objects.text import REAL_NAMES
+from nbv_planner.world.objects.text import OUTLINES
 from nbv_planner.world.scene import Scene
 
 SCENE = Scene()
+REAL_NAMES = tuple(OUTLINES["real"])
 README = (Path(nbv_planner.world.objects.__file__).parent / "contours" / "README.md").read_text(encoding="utf-8")
 ROWS = {row[0]: row[1:] for row in re.findall(r"\| `(\w+)` \| (\d+) \| ([\d.]+) \| ([\d.]+) % \|", README)}
 
@@ -58,7 +59,7 @@ def test_outline_scales_with_the_scene_and_is_refused_where_it_does_not_fit():
         parse_object("real:horse", Scene(radius_min=4.0))
 
 
-@pytest.mark.parametrize("text", ["real:atlantis", "real:", "real", "real:../contours/horse"])
+@pytest.mark.parametrize("text", ["real:atlantis", "real:", "real", "real:../real/horse"])
 def test_unknown_outline_lists_the_known_ones(text):
     with pytest.raises(UnknownNameError, match="hawaii, horse, iceland"):
         parse_object(text, SCENE)

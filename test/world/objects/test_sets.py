@@ -10,7 +10,10 @@ from nbv_planner.world.scene import Scene
 def test_sets_have_their_size_and_no_object_twice():
     sizes = {name: len(set(members)) for name, members in OBJECT_SETS.items()}
     assert sizes == {name: len(members) for name, members in OBJECT_SETS.items()}
-    assert (sizes["thesis"], sizes["random_tuning"], sizes["random_test"], sizes["real"]) == (22, 100, 100, 15)
+    assert sizes == {
+        "thesis": 22, "random_tuning": 100, "random_test": 100, "real": 15, "slices_tuning": 50, "slices_test": 50,
+        "silhouettes_tuning": 50, "silhouettes_test": 50, "slices": 100, "silhouettes": 100,
+    }  # fmt: skip
 
 
 def test_random_halves_share_no_object_and_have_ten_of_each_family():

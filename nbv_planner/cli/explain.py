@@ -1,0 +1,59 @@
+"""Draw utility against regret, the field of view by its depth, and what each objective counts, for an episode."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+
+from nbv_planner.cli.options import whole_number
+from nbv_planner.episode.parameters import recorded_config
+from nbv_planner.episode.records import RECORD_FILE, read_json
+from nbv_planner.errors import ResultsError, SettingError, reason
+from nbv_planner.mapping.belief import SurfaceBelief
+from nbv_planner.report.page import write_pictures
+
+BELIEFS_FILE = "beliefs.npz"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument("episode", metavar="RESULTS", help="results folder of simulate, demo or analyze")
+    parser.add_argument(
+        "--view", type=whole_number(2), metavar="N", help="number of the view that is explained (default: the middle)"
+    )
+    parser.add_argument("--out", metavar="DIR", help="folder for the pictures (default: RESULTS/explained)")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the subcommand."""
+    from nbv_planner.report.figures.explained import explanations
+
+    folder = Path(arguments.episode)
+    record = read_json(folder / RECORD_FILE)
+    config, views = recorded_config(record["config"]), record["views"]
+    if len(views) < 2 or not config.views.on_circle:
+        raise ResultsError(f"{folder}: must be an episode of at least two views on the circle")
+    number = arguments.view or max(2, (len(views) + 1) // 2)
+    if number > len(views):
+        raise SettingError(f"--view {number} is out of range; the episode has {len(views)} views")
+    pictures = explanations(config.scene, views, _belief(folder / BELIEFS_FILE, number - 1), number)
+    out = Path(arguments.out or folder / "explained")
+    try:
+        write_pictures(out, pictures)
+    except OSError as error:
+        raise ResultsError(f"cannot write to {out}: {error.strerror}; choose another folder with --out") from error
+    for picture in pictures:
+        print(f"{picture.title}: {out / picture.name}.png")
+    return 0
+
+
+def _belief(path: Path, views: int) -> SurfaceBelief:
+    """The belief after so many views of an episode."""
+    try:
+        with np.load(path, allow_pickle=False) as content:
+            arrays = (content[name][views - 1] for name in ("mean", "std", "lower", "upper", "hits"))
+            return SurfaceBelief(content["angle"], *arrays)
+    except (OSError, ValueError, KeyError, IndexError) as error:
+        raise ResultsError(f"cannot read {path}: {reason(error)}") from error

@@ -1,0 +1,291 @@
+"""Episodes as a Gymnasium environment: an agent chooses the views; docs/how_to/gymnasium.md describes it.
+
+It registers `nbv_planner/Circle-v0` when it is imported; world, sensor and mapper are those of the simulation.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from nbv_planner.episode.judge import EpisodeJudge
+from nbv_planner.episode.parameters import GROUPS, EpisodeConfig, configure
+from nbv_planner.episode.records import FULL_ENOUGH, Step
+from nbv_planner.errors import DependencyError, SettingError, UnknownNameError, analysis_needed, remedy
+from nbv_planner.geometry import BoolArray, FloatArray
+from nbv_planner.mapping.belief import Measurements, SurfaceBelief
+from nbv_planner.mapping.scans import scan_to_measurements
+from nbv_planner.mapping.surface_model import mapper_for
+from nbv_planner.planning.motion import leg_time
+from nbv_planner.planning.objectives import OBJECTIVES, values_of
+from nbv_planner.planning.shapes.completeness import MeasuredContour, within
+from nbv_planner.planning.view_space import view_space_for
+from nbv_planner.settings import refuse_unknown
+from nbv_planner.world.objects import OBJECT_SETS, parse_object, surface_points
+from nbv_planner.world.pose import View, Views
+from nbv_planner.world.scene import check_proportions
+from nbv_planner.world.simulated_camera import SimulatedCamera
+from nbv_planner.world.visibility import observe
+
+try:
+    import gymnasium
+    from gymnasium import spaces
+except ImportError as missing:
+    raise DependencyError(f"cannot import {missing.name}: an environment needs it ({remedy('gym')})") from missing
+
+REWARDS = ("points", "completeness", "time")
+"""What a step is rewarded with: surface points or part of the outline that are new, or minus the seconds it takes."""
+DEFAULTS = {"robust": False, "checks": False, "grid_size": 360}
+"""Settings of the environment that differ from those of the package: the mapper in closed form, and nothing beside."""
+# Objects whose scans are kept, the 100 of a set and some more: 5 MB each once seen from 100 views.
+_KEPT = 128
+Observation = dict[str, Any]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Target:
+    """An object, and what does not change from one episode to the next."""
+
+    camera: SimulatedCamera
+    judge: EpisodeJudge  #: has seen nothing.
+    visible: BoolArray  #: which candidate sees which surface point, shape (V, P).
+
+    @staticmethod
+    @lru_cache(maxsize=_KEPT)
+    def of(config: EpisodeConfig) -> _Target:
+        """Prepare the object of a configuration; environments of one process share it."""
+        scene, planner = config.scene, config.planner
+        shape = parse_object(config.object, scene)
+        points, space = surface_points(shape, scene.pixel_size), view_space_for(config.views, scene)
+        start = View(config.motion.initial_view_angle, scene.view_distance)
+        judge = EpisodeJudge(points, scene, space, shape, start, planner.completeness_tau, planner)
+        camera = SimulatedCamera(shape, scene, config.sensor, config.world)
+        return _Target(camera, judge, observe(points.angle, points.radius, space.candidates, scene))
+
+
+class CircleEnv(gymnasium.Env[Observation, np.int64]):
+    """Choose views on the view circle until enough of the object has been seen.
+
+    An action is the index of one of N candidates. One that `info["action_mask"]` bars is a step of the episode that
+    takes nothing: belief, camera and what has been seen stay, the reward is 0, or minus the dwell time.
+    """
+
+    metadata = {"render_modes": ["ansi", "rgb_array"], "render_fps": 1}  # noqa: RUF012 (as the base class has it)
+
+    def __init__(
+        self, object: str | Sequence[str] = "polygon:star", reward: str = "points", target: float = FULL_ENOUGH,
+        utility: str = "", settings: Mapping[str, Any] | None = None, render_mode: str | None = None,
+    ) -> None:
+        """Set up spaces and settings.
+
+        Args:
+            object: text of an object, name of a set, or several texts, of which each episode draws one.
+            reward: one of :data:`REWARDS`.
+            target: true coverage at which an episode terminates; with the reward `completeness`, true completeness.
+            utility: id of an objective in closed form whose value at each candidate is observed; empty: none.
+            settings: settings of an episode by name, as `--set` takes them; those left out are :data:`DEFAULTS` and
+                what follows from the others.
+            render_mode: `ansi` or `rgb_array`.
+
+        Raises:
+            NbvPlannerError: a value is not allowed.
+        """
+        if reward not in REWARDS:
+            raise UnknownNameError("reward", reward, REWARDS)
+        if utility and utility not in OBJECTIVES:
+            raise UnknownNameError("utility", utility, OBJECTIVES)
+        if render_mode not in (None, *self.metadata["render_modes"]):
+            raise UnknownNameError("render_mode", str(render_mode), self.metadata["render_modes"])
+        if not 0.0 < target <= 1.0:
+            raise SettingError(f"target: {target} must be > 0 and <= 1")
+        self.objects = OBJECT_SETS.get(object, (object,)) if isinstance(object, str) else tuple(object)
+        if not self.objects:
+            raise SettingError("object: an empty list; must be one object or more")
+        self.config = _config({**DEFAULTS, **(settings or {})})
+        self.reward, self.target, self.render_mode = reward, target, render_mode
+        self._objective = OBJECTIVES[utility]() if utility else None
+        self._reach = self.config.scene.view_distance
+        scene, kernel = self.config.scene, self.config.kernel.build()
+        self.views = view_space_for(self.config.views, scene)  #: the candidate views.
+        self._blank = mapper_for(kernel, self.config.mapper, self.config.robust)
+        candidates, around = self.views.candidates, self.config.planner.revisit_radius
+        self._allowed = self.views.excluded(0.0) == 0
+        self._apart = np.array([self.views.apart(candidates, [candidates[i]], around) for i in range(len(candidates))])
+        self.max_views = self.config.termination.max_views
+        # What lies behind the centre or beyond the view circle tells nothing: the object is inside of that.
+        band = spaces.Box(0.0, self._reach, (self.config.mapper.grid_size,), np.float32)
+        known: dict[str, spaces.Space[Any]] = {
+            "mean": band, "lower": band, "upper": band, "seen": spaces.Box(0.0, 1.0, band.shape, np.float32),
+            "camera": spaces.Box(-1.0, 1.0, (2,), np.float32),
+            "views": spaces.Box(0.0, self.max_views, (1,), np.float32),
+        }
+        if utility:
+            known["utility"] = spaces.Box(0.0, np.finfo(np.float32).max, (len(candidates),), np.float32)
+        self.observation_space: spaces.Space[Observation] = spaces.Dict(known)
+        self.action_space = spaces.Discrete(len(candidates))
+        self._target: _Target | None = None
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, dict[str, Any]]:
+        """Begin an episode; `options` may name the `object` and the `noise_seed` of the sensor in place of draws.
+
+        Raises:
+            NbvPlannerError: an option is not known, or the object is not allowed.
+        """
+        super().reset(seed=seed)
+        given = options or {}
+        for name in given.keys() - {"object", "noise_seed"}:
+            raise UnknownNameError("option of reset", str(name), ("object", "noise_seed"))
+        drawn, noise = int(self.np_random.integers(len(self.objects))), int(self.np_random.integers(2**31))
+        self._object, self._noise = given.get("object", self.objects[drawn]), int(given.get("noise_seed", noise))
+        self._target = target = _Target.of(dataclasses.replace(self.config, object=self._object))
+        self._camera, self._model = target.camera.with_seed(self._noise), self._blank.copy()
+        self._taken = list[tuple[View, SurfaceBelief, Measurements]]()
+        self._steps, self._seconds, self._new = 0, 0.0, 0
+        self._at = target.judge.start
+        self._mask, self._seen = self._allowed.copy(), np.zeros(target.visible.shape[1], dtype=bool)
+        self._belief = self._model.belief()
+        self._reached = self._part()
+        return self._observation(), {**self._info(), "contour": target.judge.shape.radius(self._belief.angle)}
+
+    def step(self, action: Any) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+        """Take the view of an `action`.
+
+        Raises:
+            gymnasium.error.InvalidAction: it is no index of a candidate.
+            gymnasium.error.ResetNeeded: there is no episode.
+        """
+        if self._target is None:
+            raise gymnasium.error.ResetNeeded("step: there is no episode yet; reset first")
+        if not self.action_space.contains(action):
+            raise gymnasium.error.InvalidAction(f"action {action!r}: must be an index from 0 to {len(self._mask) - 1}")
+        before, spent, self._steps, self._new = self._reached, self._seconds, self._steps + 1, 0
+        if self._mask[action]:
+            self._take(int(action), self._target)
+        else:
+            self._seconds += self.config.planner.dwell_time
+        terminated = self._reached >= self.target
+        truncated = not terminated and (self._steps >= self.max_views or not self._mask.any())
+        reward = spent - self._seconds if self.reward == "time" else self._reached - before
+        return self._observation(), reward, terminated, truncated, self._info()
+
+    def _take(self, action: int, target: _Target) -> None:
+        """Drive to a candidate, scan, and map the scan."""
+        config, view = self.config, self.views.candidates[action]
+        scan = self._camera.scan(view.pose, len(self._taken) + 1)
+        found = scan_to_measurements(scan, view.pose, config.scene, config.measurement)
+        self._model.add(found.measurements, free=[found.free])
+        self._belief = self._model.belief()
+        self._taken.append((view, self._belief, found.measurements))
+        seen = self._seen | target.visible[action]
+        self._new, self._seen = int(seen.sum() - self._seen.sum()), seen
+        self._seconds += float(leg_time(self.views, self._at, Views.of([view]), config.planner)[0])
+        self._at, self._mask = view, self._mask & self._apart[action]
+        self._reached = self._part()
+
+    @property
+    def belief(self) -> SurfaceBelief:
+        """The belief as planners of the package take it, see docs/extend.md."""
+        return self._belief.as_transmitted()
+
+    @property
+    def visited(self) -> list[View]:
+        """Views taken so far, first to last; the camera is at the last one."""
+        return [view for view, _, _ in self._taken]
+
+    @property
+    def current_view(self) -> View | None:
+        """Where the camera is."""
+        return self._at
+
+    def judged(self) -> EpisodeJudge:
+        """The episode so far, judged against the true object as in a simulation; for evaluation only."""
+        assert self._target is not None
+        blank, before = self._target.judge, self._blank.belief()
+        judge = EpisodeJudge(
+            blank.points, blank.scene, blank.space, blank.shape, blank.start, blank.tau, self.config.planner
+        )
+        for view, belief, measurements in self._taken:
+            values = self._utility(before)
+            value = float(values[self.views.nearest(view)])
+            before = belief.as_transmitted()
+            judge.add(Step(view, value, self.views.candidates, values, before, measurements, 0.0))
+        return judge
+
+    def render(self) -> Any:
+        """One line of the episode (`ansi`), or its picture, shape (height, width, 3) (`rgb_array`)."""
+        if self._target is None:
+            raise gymnasium.error.ResetNeeded("render: there is no episode yet; reset first")
+        where = f"{math.degrees(self._at.view_angle):.1f}°" if self._at else ""
+        seen = f"{self._new} new points, {self._seen.mean():.1%} seen"
+        line = f"{self._object}: view {len(self._taken)} at {where}, {seen}"
+        if self.render_mode != "rgb_array":
+            return line if self.render_mode else None
+        with analysis_needed("rgb_array draws with it"):
+            from nbv_planner.report.figures.episode_figure import pixels, plot_episode
+        judge = self.judged()
+        return pixels(plot_episode(judge.steps, judge.views, judge.shape, judge.scene, line))
+
+    def _part(self) -> float:
+        """Part of the object that has been seen, or of its outline that has been measured."""
+        assert self._target is not None
+        if self.reward != "completeness":
+            return float(self._seen.mean())
+        judge = self._target.judge
+        measured = MeasuredContour.of(self.belief, judge.scene.pixel_size, judge.tau)
+        return float(within(judge.outline.points, measured.points, judge.tau).mean())
+
+    def _utility(self, belief: SurfaceBelief) -> FloatArray:
+        objective = self._objective or OBJECTIVES["U"]()
+        return values_of(objective, belief, self.config.scene, self.views.candidates)
+
+    def _observation(self) -> Observation:
+        belief, angle = self._belief, self._at.view_angle if self._at else 0.0
+        known = {
+            **{name: np.clip(getattr(belief, name), 0.0, self._reach) for name in ("mean", "lower", "upper")},
+            "seen": belief.hits > 0,
+            "camera": [math.sin(angle), math.cos(angle)], "views": [self._steps],
+        }
+        if self._objective is not None:
+            known["utility"] = self._utility(self.belief)
+        return {name: np.array(values, dtype=np.float32) for name, values in known.items()}
+
+    def _info(self) -> dict[str, Any]:
+        """The mask of the actions; all else is the truth, for evaluation only."""
+        measured = {"completeness": self._reached} if self.reward == "completeness" else {}
+        return {
+            "action_mask": self._mask.astype(np.int8), "new_points": self._new, "coverage": float(self._seen.mean()),
+            "seconds": self._seconds, "object": self._object, "noise_seed": self._noise, **measured,
+        }
+
+
+def _config(given: Mapping[str, Any]) -> EpisodeConfig:
+    """The configuration from settings by name, of an episode that the environment can run.
+
+    Raises:
+        SettingError: a name or value is not allowed.
+    """
+    refuse_unknown(given, GROUPS.values(), "settings")
+    config = configure(**given)
+    check_proportions(config.scene, config.kernel, config.measurement, config.planner, config.termination)
+    for refused, words in (
+        (config.search.unknown, "scene: must be known"),
+        (not config.views.on_circle, "view_space: must be circle, without view_poses"),
+        (config.ground.given, "ground_map, no_go_polygons, robot_radius: there is no ground"),
+        (config.planner.look_every > 0.0, "look_every: must be 0"),
+        (config.world.placed != (0.0, 0.0), "object_x, object_y: must be 0"),
+        (config.checks.checks, "checks: must be false"),
+        (config.termination.max_views < 1, "max_views: must be > 0"),
+    ):
+        if refused:
+            raise SettingError(f"{words} in an environment")
+    return config
+
+
+gymnasium.register(id="nbv_planner/Circle-v0", entry_point=f"{__name__}:CircleEnv")

@@ -1,0 +1,53 @@
+"""What the pictures of `explain` show is what the objectives count, and the regrets of the record."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nbv_planner.geometry import TWO_PI
+from nbv_planner.mapping.belief import SurfaceBelief, uniform_grid
+from nbv_planner.planning.objectives import objective_named
+from nbv_planner.report.figures.explained import COUNTED, counted, draw_regret
+from nbv_planner.world.scene import Scene
+
+# The layers and, of I and IOA, the samples along a ray are as fine as a picture needs them.
+WITHIN = {"U": 0.02, "UP": 0.02, "I": 0.04, "IOA": 0.1}
+
+
+def wavy(seed: int) -> SurfaceBelief:
+    rng, angle = np.random.default_rng(seed), uniform_grid(720)
+    waves = sum(rng.normal(0.0, 0.5 / n) * np.cos(n * angle + rng.uniform(0.0, TWO_PI)) for n in range(1, 6))
+    std = 0.1 + 0.4 * (1.0 + np.cos(2.0 * angle + rng.uniform(0.0, TWO_PI)))
+    mean = 5.0 + waves
+    return SurfaceBelief(angle, mean, std, mean - 2.0 * std, mean + 2.0 * std, np.zeros(720, dtype=int))
+
+
+@given(st.integers(0, 1000), st.floats(0.0, TWO_PI), st.sampled_from([9.0, 10.0, 12.0]))
+@settings(max_examples=25, deadline=None)
+def test_what_is_drawn_adds_up_to_the_value_of_the_objective(seed, view, depth):
+    belief, scene = wavy(seed), Scene(range_max=depth)
+    for name in COUNTED:
+        value = float(objective_named(name).evaluate(belief, scene, np.array([view]))[0])
+        found = counted(name, belief, scene, view)
+        areas = 0.5 * np.diff(found.edges**2, axis=0) * belief.step
+        drawn = float((found.weight * areas).sum()) / scene.pixel_size**2
+        assert drawn == pytest.approx(value, rel=WITHIN.get(name, 1e-3)), name
+
+
+def test_regret_picture_shows_the_sums_of_the_record():
+    views = [
+        {"new_points": 50, "greedy_gain": 80, "simple_regret": 5.0}, {"new_points": 30, "greedy_gain": 30},
+        {"new_points": 20, "greedy_gain": 25, "simple_regret": None},
+    ]
+    (axes,) = draw_regret(views).axes[-1:]
+    lines = {line.get_label(): line.get_ydata().tolist() for line in axes.lines}
+    assert lines["seen"] == [0.0, 50.0, 80.0, 100.0]
+    assert lines["near-optimal"][0] == 55.0
+    assert math.isnan(lines["near-optimal"][1])
+    (bars,) = axes.collections
+    assert [segment[:, 1].tolist() for segment in bars.get_segments()] == [[50.0, 80.0], [80.0, 80.0], [100.0, 105.0]]
