@@ -211,7 +211,7 @@ class Plugins:
         """Every plug-in, loaded, also the broken ones."""
         number = Counter(entry.name for entry in self._entries)
         own = (self._loaded(metadata.EntryPoint(name, place, ""), _OWN) for name, place in self.own.items())
-        return (*own, *(self._refused(entry, number[entry.name]) for entry in self._entries))
+        return (*own, *(self._plugin(entry, number[entry.name]) for entry in self._entries))
 
     def register(self, name: str, cls: type) -> None:
         """Have a class under this name in this process, in place of an earlier one; worker processes do not have it.
@@ -220,7 +220,7 @@ class Plugins:
             SettingError: it cannot be used.
         """
         entry = SimpleNamespace(name=name, value="this process", dist=None, load=lambda: cls)
-        plugin = self._refused(entry, 1)
+        plugin = self._plugin(entry, 1)
         if plugin.error:
             raise SettingError(f"{self.kind} {plugin}")
         self._entries = (*(one for one in self._entries if one.name != name), entry)
@@ -251,7 +251,7 @@ class Plugins:
             raise SettingError(f"{self.kind} {found}")
         return found
 
-    def _refused(self, entry: metadata.EntryPoint | SimpleNamespace, number: int) -> Plugin:
+    def _plugin(self, entry: metadata.EntryPoint | SimpleNamespace, number: int) -> Plugin:
         """What an entry point gives; one whose name is not free is not loaded."""
         package = entry.dist.metadata["Name"] if entry.dist else entry.value
         if entry.name in self.taken:

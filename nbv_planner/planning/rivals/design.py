@@ -52,7 +52,7 @@ class Design(Settings):
     Expected is one measurement at each grid angle that the view sees of the mean contour.
     """
 
-    criterion: str = setting("D", "design: trace (A), log det (D) or largest eigenvalue (E).", choices=CRITERIA,
+    criterion: str = setting("A", "design: trace (A), log det (D) or largest eigenvalue (E).", choices=CRITERIA,
                              read_only=False)
     grid: int = setting(60, "design: number of angles at which the surface is taken.", ge=16, le=2000, read_only=False)
 

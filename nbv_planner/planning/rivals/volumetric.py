@@ -55,7 +55,7 @@ def volumetric_gain(grid: OccupancyGrid, rays: Rays, gain: str, depth: float) ->
 class Volumetric(Settings):
     """Take the view of the greatest volumetric information gain, see :func:`volumetric_gain`."""
 
-    gain: str = setting("occlusion_aware", "volumetric: information gain of a view.", choices=GAINS, read_only=False)
+    gain: str = setting("proximity_count", "volumetric: information gain of a view.", choices=GAINS, read_only=False)
     cells: int = setting(80, "volumetric: cells across the greatest object.", ge=4, le=1000, read_only=False)
     rays: int = setting(61, "volumetric: rays of a view.", ge=2, le=10_000, read_only=False)
     hit: float = setting(OCTOMAP.hit, "volumetric: probability of an unknown cell after a hit.", gt=0.5, lt=1.0,
