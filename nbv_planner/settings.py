@@ -25,6 +25,7 @@ T = TypeVar("T")
 _GIVEN = {str: "text", float: "a number with a fraction", int: "an integer", bool: "true or false", list: "a list",
           tuple: "a list", type(None): "empty", dict: "a section"}
 _KEY = "nbv_planner.setting"
+_OWN = "nbv_planner"
 _TYPE_NAMES = {float: "a number", int: "an integer", str: "a string", bool: "true or false", tuple: "a list of numbers"}
 
 
@@ -192,6 +193,8 @@ class Plugins:
     kind: str  #: what each is, in messages; with an `s` the name of the group, `nbv_planner.planners`.
     taken: Collection[str]  #: names that are not free.
     problem: Callable[[str, Any], str]  #: what keeps a class from being one by this name; empty if nothing does.
+    #: those of this package that are loaded and declared like the others: name and place, `module:class`.
+    own: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @cached_property
     def _entries(self) -> tuple[metadata.EntryPoint | SimpleNamespace, ...]:
@@ -201,13 +204,14 @@ class Plugins:
     @property
     def names(self) -> tuple[str, ...]:
         """Names that may be asked for, without loading anything."""
-        return tuple(dict.fromkeys(entry.name for entry in self._entries if entry.name not in self.taken))
+        return tuple(dict.fromkeys((*self.own, *(one.name for one in self._entries if one.name not in self.taken))))
 
     @cached_property
     def all(self) -> tuple[Plugin, ...]:
         """Every plug-in, loaded, also the broken ones."""
         number = Counter(entry.name for entry in self._entries)
-        return tuple(self._loaded(entry, number[entry.name]) for entry in self._entries)
+        own = (self._loaded(metadata.EntryPoint(name, place, ""), _OWN) for name, place in self.own.items())
+        return (*own, *(self._plugin(entry, number[entry.name]) for entry in self._entries))
 
     def register(self, name: str, cls: type) -> None:
         """Have a class under this name in this process, in place of an earlier one; worker processes do not have it.
@@ -216,7 +220,7 @@ class Plugins:
             SettingError: it cannot be used.
         """
         entry = SimpleNamespace(name=name, value="this process", dist=None, load=lambda: cls)
-        plugin = self._loaded(entry, 1)
+        plugin = self._plugin(entry, 1)
         if plugin.error:
             raise SettingError(f"{self.kind} {plugin}")
         self._entries = (*(one for one in self._entries if one.name != name), entry)
@@ -241,18 +245,22 @@ class Plugins:
             SettingError: it is broken; names the package and what is wrong.
         """
         found = next((plugin for plugin in self.all if plugin.name == name), None)
-        if found is None or name in self.taken:
+        if found is None or name in set(self.taken) - set(self.own):
             raise UnknownNameError(self.kind, name, [*self.taken, *self.names])
         if found.error:
             raise SettingError(f"{self.kind} {found}")
         return found
 
-    def _loaded(self, entry: metadata.EntryPoint | SimpleNamespace, number: int) -> Plugin:
+    def _plugin(self, entry: metadata.EntryPoint | SimpleNamespace, number: int) -> Plugin:
+        """What an entry point gives; one whose name is not free is not loaded."""
         package = entry.dist.metadata["Name"] if entry.dist else entry.value
         if entry.name in self.taken:
             return Plugin(entry.name, package, error=f"the name belongs to nbv_planner; give the {self.kind} another")
         if number > 1:
             return Plugin(entry.name, package, error=f"{number} plug-ins have this name; only one may be installed")
+        return self._loaded(entry, package)
+
+    def _loaded(self, entry: metadata.EntryPoint | SimpleNamespace, package: str) -> Plugin:
         try:
             cls = entry.load()
             wrong = _no_plugin(entry.name, cls) or self.problem(entry.name, cls)

@@ -23,7 +23,7 @@ def test_configuration_is_plain_data():
     assert set(plain) == {
         "object", "protocol", "scene", "sensor", "motion", "world", "search", "kernel", "mapper", "measurement",
         "robust", "checks", "planner", "views", "ground", "termination", "thesis_tie_tolerance", "stop_at_coverage",
-        "stop_at_completeness",
+        "stop_at_completeness", "stop_after_views",
     }  # fmt: skip
 
 

@@ -22,7 +22,7 @@ MODULES = {
 # Interchangeable members, chosen by name: each may have one importer, or none, and be short.
 MEMBERS = (
     "nbv_planner.cli.", "nbv_planner.gp.kernels.", "nbv_planner.planning.objectives.", "nbv_planner.planning.planners.",
-    "nbv_planner.ros.nodes.", "nbv_planner.world.objects.",
+    "nbv_planner.planning.rivals.", "nbv_planner.ros.nodes.", "nbv_planner.world.objects.",
 )
 # Short, and with one importer for a reason.
 APART = {

@@ -17,6 +17,7 @@ import yaml
 from beliefs import wavy_belief
 
 import nbv_planner
+from nbv_planner.cli.main import main
 from nbv_planner.episode.parameters import EpisodeConfig, recorded_config
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.errors import PluginError, SettingError, UnknownNameError
@@ -26,7 +27,7 @@ from nbv_planner.planning.planners import PLANNER_PLUGINS, PlannerSettings, plan
 from nbv_planner.planning.shapes.sampler import PriorSettings
 from nbv_planner.planning.view_space import CircleViewSpace, ViewSpaceSettings
 from nbv_planner.settings import extended
-from nbv_planner.world.objects import OBJECT_PLUGINS, parse_object
+from nbv_planner.world.objects import OBJECT_PLUGINS, OBJECT_SETS, parse_object
 from nbv_planner.world.pose import View
 from nbv_planner.world.scene import Scene
 
@@ -278,6 +279,29 @@ def test_a_planner_with_a_map_of_its_own_gets_each_scan_and_its_pose():
         Simulation(dataclasses.replace(config, protocol="thesis"))
 
 
+@pytest.mark.usefixtures("various")
+def test_a_planner_that_raises_is_one_row_of_a_bench_with_its_reason(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("joblib", minversion="1.3", reason="joblib 1.3 comes with the extra 'analysis'")
+    monkeypatch.setitem(OBJECT_SETS, "two", ("square:width=4", "polygon:diamond"))
+    words = ["bench", "run", "fails", "mapless", "ranks{ranks_towards: 1.0}", "--split", "two", "--protocol", "thesis"]
+    options = ["--out", str(tmp_path / "out"), "--backend", "sequential", "--no-figures", "--no-optimum"]
+    assert main([*words, *options]) == 1
+    said = capsys.readouterr().out
+    tables = json.loads((tmp_path / "out" / "report.json").read_text())["tables"]
+    rows = {row["planner"]: row for row in tables["bench"]}
+    assert list(rows) == ["fails", "mapless", "ranks{ranks_towards: 1.0}", "uniform", "random", "omniscient greed"]
+    assert [row["raised"] for row in rows.values()] == [2, 2, 0, 0, 0, 0]
+    assert [row["episodes"] for row in rows.values()] == [0, 0, 2, 2, 2, 2]
+    reasons = {"fails": "planner fails of package nbv-various: KeyError", "mapless": "takes scans itself"}
+    for name, reason in reasons.items():
+        assert reason in rows[name]["error"]
+        assert reason in said
+        assert rows[name]["t95"] is None
+    assert rows["omniscient greed"]["relative"] == 100.0
+    assert main(["bench", "run", "lost", "--out", str(tmp_path / "lost")]) == 2
+    assert "planner lost of package nbv-various: ModuleNotFoundError" in capsys.readouterr().err
+
+
 # The example, installed as a user installs it.
 
 
@@ -293,9 +317,10 @@ def site(tmp_path_factory):
     return folder / "site"
 
 
-def command(site: Path, *words: str, code: int = 0) -> subprocess.CompletedProcess[str]:
-    """Run `nbv-planner` where the folder `site` belongs to the environment."""
+def command(site: Path, *words: str, code: int = 0, before: str = "") -> subprocess.CompletedProcess[str]:
+    """Run `nbv-planner` where the folder `site` belongs to the environment, once the lines `before` have run."""
     script = f"import sys; sys.path[:0] = {[str(CHECKOUT), str(site)]}; from nbv_planner.cli.main import main; "
+    script += before
     paths = f"import os; os.environ['PYTHONPATH'] = {':'.join([str(CHECKOUT), str(site)])!r}; "
     done = subprocess.run(
         [sys.executable, "-c", f"{paths}{script}sys.exit(main())", *words], capture_output=True, text=True,
@@ -369,6 +394,19 @@ def test_the_example_runs_by_name_in_a_sweep_and_its_report(site, tmp_path):
     assert "width" in report
     content = json.loads(next((tmp_path / "out" / "episodes").rglob("*far*.json")).read_text())
     assert content["config"]["planner"]["farthest_travel_weight"] == 0.02
+
+
+@pytest.mark.slow
+def test_the_example_runs_by_name_in_a_bench(site, tmp_path):
+    eggs = "from nbv_planner.world.objects import OBJECT_SETS; OBJECT_SETS['eggs'] = 'egg:nose=0.3',; "
+    planners = ["farthest", "WIDTH", "farthest{farthest_travel_weight: 0.02}"]
+    options = ["--split", "eggs", "--backend", "sequential", "--out", str(tmp_path / "out"), "--no-optimum"]
+    said = command(site, "bench", "run", *planners, *options, "--no-figures", before=eggs).stdout
+    rows = json.loads((tmp_path / "out" / "report.json").read_text())["tables"]["bench"]
+    assert [row["planner"] for row in rows] == [*planners, "uniform", "random", "omniscient greed"]
+    assert all(row["episodes"] == 1 and row["t95"] > 0.0 for row in rows)
+    assert rows[0]["metres"] > rows[2]["metres"]
+    assert "Split eggs, protocol sensor" in said
 
 
 @pytest.mark.slow

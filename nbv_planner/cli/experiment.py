@@ -19,6 +19,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument("sweep", metavar="SWEEP", help="YAML file, or a sweep included in the package: thesis, ...")
     parser.add_argument("--out", metavar="DIR", required=True, help="results folder, new or empty unless --resume")
+    add_back_end(parser)
+
+
+def add_back_end(parser: argparse.ArgumentParser) -> None:
+    """Add `--resume` and the options of where cases are run."""
     parser.add_argument("--resume", action="store_true", help="continue: keep finished cases, run failed ones again")
     add_workers(parser)
     parser.add_argument("--backend", type=one_of("back end", BACKENDS), default="loky", metavar="NAME",
@@ -28,10 +33,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand."""
+    check_back_end(arguments)
+    progress = run_in(SweepFolder(arguments.out, load_sweep(arguments.sweep), resume=arguments.resume), arguments)
+    return 1 if progress is None or progress.failed else 0
+
+
+def check_back_end(arguments: argparse.Namespace) -> None:
+    """Refuse options of :func:`add_back_end` that do not fit together.
+
+    Raises:
+        SettingError: says which.
+    """
     if (arguments.backend == "dask") != (arguments.scheduler is not None):
         raise SettingError("--backend dask needs --scheduler ADDRESS, and no other back end has one")
-    sweep = load_sweep(arguments.sweep)
-    with SweepFolder(arguments.out, sweep, resume=arguments.resume) as folder:
+
+
+def run_in(results: SweepFolder, arguments: argparse.Namespace) -> SweepProgress | None:
+    """Run what is left of a sweep and print its progress; None if the back end failed."""
+    with results as folder:
         for note in folder.notes:
             print(f"note: {note}", file=sys.stderr)
         left = len(folder.unfinished())
@@ -44,20 +63,20 @@ def run(arguments: argparse.Namespace) -> int:
             )
         except (KeyboardInterrupt, BackEndError) as error:
             if isinstance(error, BackEndError):
-                print(f"\nnbv-planner experiment: error: {error}", file=sys.stderr)
+                print(f"\nnbv-planner {arguments.subcommand}: error: {error}", file=sys.stderr)
             # Counted in the folder: Ctrl-C may be received between saving a case and showing it.
             cases = folder.number_of_cases
             finished = f"{cases - len(folder.unfinished())} of {cases} cases are finished and kept"
             print(f"\n{finished}; continue with the same command and --resume ({folder.path})", file=sys.stderr)
             if isinstance(error, KeyboardInterrupt):
                 raise
-            return 1
+            return None
         for outcome in progress.failed:
             case = outcome.case
             where = f"{case.planner} on {case.object}, protocol {setting_words(case.as_dict())}, seed {case.seed}"
             print(f"failed: {where}: {outcome.content['error']} (traceback: {folder.failure_path(case)})")
         print(f"{progress.finished} of {progress.cases} cases finished: {folder.path}/")
-    return 1 if progress.failed else 0
+    return progress
 
 
 def _show(line: ProgressLine, progress: SweepProgress) -> None:

@@ -45,6 +45,7 @@ SUBCOMMANDS = {
         ("record", "record", "record the topics of the nodes into a bag, until Ctrl-C"),
         ("record", "replay", "feed a bag through mapper and planner again, and compare the decisions"),
         ("record", "reindex", "repair a bag that is damaged, or whose recorder was killed"),
+        ("study", "bench", "judge planners on frozen objects, beside uniform, random and the optimum"),
         ("study", "experiment", "run a sweep of planners, objects, protocols and seeds in parallel"),
         ("study", "report", "report on a sweep, or compare several bags, episodes and sweeps"),
         ("study", "optimum", "compute the least number of views for each object, with proof"),
@@ -53,7 +54,7 @@ SUBCOMMANDS = {
 """The subcommands in the order of the help."""
 _RENAMED = {"compare": ["report"], "objectives": ["show", "objectives"], "parameters": ["show", "parameters"]}
 _REMOVED = {
-    "bench": "python -m benchmarks run", "faults": "python -m campaigns faults", "fuzz": "python -m campaigns fuzz",
+    "faults": "python -m campaigns faults", "fuzz": "python -m campaigns fuzz",
     "security-policy": "ros2 security generate_policy",
 }
 

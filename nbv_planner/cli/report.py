@@ -14,9 +14,11 @@ from nbv_planner.errors import NbvPlannerError, ResultsError, SettingError
 from nbv_planner.experiments.folder import MANIFEST_FILE, read_sweep
 from nbv_planner.experiments.optimum_problem import Optimum
 from nbv_planner.experiments.summary import contents
+from nbv_planner.experiments.summary.bench import bench_rows, bench_tables, mean_curves
 from nbv_planner.experiments.summary.runs import ComparedRun, compared_runs, paired_runs_table, runs_table, short_names
 from nbv_planner.experiments.summary.sweep_report import SweepReport, sweep_report
 from nbv_planner.report.page import Picture, Section, render_page, write_json, write_pictures, write_tables
+from nbv_planner.report.tables import Table
 from nbv_planner.system import found_below
 
 JSON_FILE = "comparison.json"
@@ -47,19 +49,36 @@ def _report(arguments: argparse.Namespace) -> int:
         other = found_below(folder, MANIFEST_FILE) or "; to compare a bag or an episode, name another run too"
         problem = f"is not the results folder of a sweep (no {MANIFEST_FILE}){other}"
         raise ResultsError(f"{folder} {problem if Path(folder).exists() else 'does not exist'}")
+    report_on(Path(folder), Path(folder if arguments.out is None else arguments.out), arguments)
+    return 0
+
+
+def report_on(folder: Path, out: Path, arguments: argparse.Namespace) -> list[Table]:
+    """Write the report on the results of a sweep to the folder `out`; returns its tables, those of a bench first.
+
+    The `arguments` are whether to draw `figures` and to compare with the `optimum`.
+
+    Raises:
+        NbvPlannerError: the results cannot be read, or the report cannot be written.
+    """
     report = sweep_report(read_sweep(folder))
-    out = Path(folder if arguments.out is None else arguments.out)
     contents.check_report_folder(out)
     print(f"sweep {report.sweep['name']}: {report.progress}", flush=True)
     optima = _optima(report) if arguments.optimum else {}
     tables = contents.report_tables(report, optima)
     pictures: list[Picture] = drawn(arguments.figures, lambda: _pictures(report), [])
-    contents.write_report(out, tables, pictures, contents.report_page(report, tables, pictures))
-    parts = [contents.PAGE_FILE, f"{contents.TABLES_FOLDER}/ with {len(tables)} tables"]
+    bench = report.manifest.get("bench")
+    if bench:
+        rows = bench_rows(report, optima)
+        tables[:0] = bench_tables(report, rows, optima)
+        curves = mean_curves(rows, bench["views"])
+        pictures += drawn(arguments.figures, lambda: _overlay(curves, "bench", _MEAN), list[Picture]())
+    contents.write_report(out, tables, pictures, contents.report_page(report, tables, pictures), bench=bench)
+    parts = [contents.PAGE_FILE, contents.JSON_FILE, f"{contents.TABLES_FOLDER}/ with {len(tables)} tables"]
     if pictures:
         parts.append(f"{contents.FIGURES_FOLDER}/ with {len(pictures)} pictures")
     print(f"report: {out}/ ({', '.join(parts)})")
-    return 0
+    return tables
 
 
 def _optima(report: SweepReport) -> dict[contents.Place, Optimum]:
@@ -82,7 +101,7 @@ def _compare(arguments: argparse.Namespace) -> int:
     with results_folder(arguments, "comparison", JSON_FILE) as results:
         runs = _runs(arguments)
         tables = [runs_table(runs), paired_runs_table(runs)]
-        pictures: list[Picture] = drawn(arguments.figures, lambda: _overlay(runs), [])
+        pictures: list[Picture] = drawn(arguments.figures, lambda: _overlay(_curves(runs), "coverage", _OF_RUNS), [])
         write_tables(results.folder / "tables", tables)
         write_pictures(results.folder / "figures", pictures)
         write_json(results.folder / JSON_FILE, tables)
@@ -106,13 +125,19 @@ def _runs(arguments: argparse.Namespace) -> list[ComparedRun]:
     return found
 
 
-def _overlay(runs: list[ComparedRun]) -> list[Picture]:
+_MEAN = "Mean over objects and seeds, where an episode that has ended keeps its coverage."
+_OF_RUNS = (
+    "One line per run; of several episodes the mean, where an episode that has ended keeps its coverage. "
+    "Coverage is the true one where the label does not say that it is estimated."
+)
+
+
+def _curves(runs: list[ComparedRun]) -> dict[str, list[float]]:
+    return {f"{run.label}{'' if run.coverage_kind == 'true' else ' (estimated)'}": run.mean_coverage for run in runs}
+
+
+def _overlay(curves: dict[str, list[float]], name: str, caption: str) -> list[Picture]:
     from nbv_planner.report.figures.recorded_figure import draw_coverage_overlay
     from nbv_planner.report.figures.style import picture
 
-    curves = {f"{run.label}{'' if run.coverage_kind == 'true' else ' (estimated)'}": run.mean_coverage for run in runs}
-    caption = (
-        "One line per run; of several episodes the mean, where an episode that has ended keeps its coverage. "
-        "Coverage is the true one where the label does not say that it is estimated."
-    )
-    return [picture("coverage", "Coverage over the number of views", caption, draw_coverage_overlay(curves))]
+    return [picture(name, "Coverage over the number of views", caption, draw_coverage_overlay(curves))]

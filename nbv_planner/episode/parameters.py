@@ -229,6 +229,7 @@ class EpisodeConfig:
     stop_at_completeness: float = setting(
         0.0, "The same by the true completeness; with both, the episode ends once both are reached.", ge=0.0, le=1.0
     )
+    stop_after_views: int = setting(0, "Number of views before which neither of them ends the episode.", ge=0)
 
     def __post_init__(self) -> None:
         check_settings(self)

@@ -177,7 +177,7 @@ class Simulation:
         """The end of the episode if coverage and completeness have reached the values that are enough, if any are."""
         coverage, completeness = self.config.stop_at_coverage, self.config.stop_at_completeness
         enough = record.coverage >= coverage and record.completeness >= completeness
-        if not enough or coverage == completeness == 0.0:
+        if not enough or coverage == completeness == 0.0 or len(self.views) < self.config.stop_after_views:
             return None
         figures, more = {"coverage": record.coverage}, ""
         if completeness:

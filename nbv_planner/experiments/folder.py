@@ -221,9 +221,9 @@ class SweepFolder(RunFolder):
     format, what, description = FORMAT, "sweep", SWEEP_FILE
     folders = (FAILURES_FOLDER, *(measure.folder for measure in MEASURES.values()))
 
-    def __init__(self, path: str | Path, sweep: Sweep, *, resume: bool = False) -> None:
+    def __init__(self, path: str | Path, sweep: Sweep, *, resume: bool = False, **extra: Any) -> None:
         self._cases = sweep.cases()
-        super().__init__(path, sweep.as_dict(), sweep.text, resume=resume, cases=len(self._cases))
+        super().__init__(path, sweep.as_dict(), sweep.text, resume=resume, cases=len(self._cases), **extra)
 
     @property
     def number_of_cases(self) -> int:

@@ -71,20 +71,25 @@ def mean_interval(cases: Cases, level: float = 0.95) -> MeanInterval:
     return MeanInterval(mean, mean - half, mean + half, len(cases))
 
 
+def object_means(cases: Cases) -> dict[Hashable, float]:
+    """Mean over the seeds of each object."""
+    values: dict[Hashable, list[float]] = defaultdict(list)
+    for (name, _), value in cases.items():
+        values[name].append(value)
+    return {name: float(np.mean(of_object)) for name, of_object in values.items()}
+
+
 def object_interval(cases: Cases, level: float = 0.95) -> MeanInterval:
     """Average as :func:`mean_interval` does; the interval is Student's over the means of the single objects.
 
     It says where the mean over all objects of the kind lies, if these are a sample of them: the spread between objects
     holds that between seeds. With one object there is none.
     """
-    mean = mean_interval(cases, level)
-    values: dict[Hashable, list[float]] = defaultdict(list)
-    for (name, _), value in cases.items():
-        values[name].append(value)
-    count = len(values)
+    mean, means = mean_interval(cases, level), object_means(cases)
+    count = len(means)
     if count < 2:
         return MeanInterval(mean.mean, math.nan, math.nan, mean.cases)
-    spread = float(np.std([np.mean(of_object) for of_object in values.values()], ddof=1))
+    spread = float(np.std(list(means.values()), ddof=1))
     half = float(student_t.ppf(0.5 * (1.0 + level), count - 1)) * spread / math.sqrt(count)
     return MeanInterval(mean.mean, mean.mean - half, mean.mean + half, mean.cases)
 

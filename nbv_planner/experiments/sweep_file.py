@@ -127,12 +127,24 @@ def read_located(path: str | Path) -> tuple[str, Located]:
     """
     try:
         text = read_regular(path).decode("utf-8")
-        node = YamlLoader(text).get_single_node()
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except (OSError, UnicodeDecodeError) as error:
         raise ConfigFileError(f"cannot read {path}: {reason(error)}") from error
+    return text, located(text, str(path))
+
+
+def located(text: str, file: str) -> Located:
+    """Read YAML; the `file` is where errors say that it is from.
+
+    Raises:
+        ConfigFileError: it cannot be read, or is empty.
+    """
+    try:
+        node = YamlLoader(text).get_single_node()
+    except yaml.YAMLError as error:
+        raise ConfigFileError(f"cannot read {file}: {reason(error)}") from error
     if node is None:
-        raise ConfigFileError(f"{path}: must be a mapping, 'key: value'")
-    return text, Located(str(path), "", node.start_mark.line + 1, node)
+        raise ConfigFileError(f"{file}: must be a mapping, 'key: value'")
+    return Located(file, "", node.start_mark.line + 1, node)
 
 
 _COUNT = Setting("Number of seeds.", minimum=1, maximum=100_000)
@@ -292,6 +304,15 @@ def load_sweep(name: str) -> Sweep:
     """
     path = named_file(name, "sweep", "config/experiments/thesis.yaml")
     text, root = read_located(path)
+    return sweep_of(root, path.stem, text)
+
+
+def sweep_of(root: Located, name: str, text: str, *, together: bool = True) -> Sweep:
+    """Read a sweep called `name`, if its `text` does not say otherwise; check each setting by itself and `together`.
+
+    Raises:
+        ConfigFileError: something in it is not allowed; names the line.
+    """
     entries = root.known_mapping("key", KEYS)
     for required in ("objects", "planners"):
         if required not in entries:
@@ -309,7 +330,7 @@ def load_sweep(name: str) -> Sweep:
         for label, entry in planners.items() if _SETTINGS in entry.mapping()
     }
     sweep = Sweep(
-        name=entries["name"].text() if "name" in entries else path.stem,
+        name=entries["name"].text() if "name" in entries else name,
         objects=tuple(objects),
         planners={label: _read_planner(entry) for label, entry in planners.items()},
         protocols=protocols,
@@ -322,7 +343,7 @@ def load_sweep(name: str) -> Sweep:
     )
     if vary and sweep.measures != (EPISODE,):
         raise entries["vary"].error(f"is for the measure {EPISODE} only, not for {', '.join(sweep.measures)}")
-    for protocol, variant in itertools.product(sweep.protocols, sweep.variants):
+    for protocol, variant in itertools.product(sweep.protocols, sweep.variants) if together else ():
         for label, entry in planners.items():
             with places.get(variant, entry).blamed():
                 config = sweep.case(label, sweep.objects[0], protocol, sweep.seeds[0], variant=variant).config

@@ -15,14 +15,12 @@ from functools import cached_property
 from typing import TypeGuard
 
 import numpy as np
-from scipy.linalg.lapack import dpbtrf, dpbtrs, dtbtrs
 
-from nbv_planner.errors import SettingError
 from nbv_planner.geometry import TWO_PI, FloatArray, IntArray, wrap_angle
 from nbv_planner.gp.chain import MaternChain
 from nbv_planner.gp.condensed import CondensedMeasurements
 from nbv_planner.gp.kernels import MATERN_SMOOTHNESS, Kernel, PeriodicMatern
-from nbv_planner.gp.tree import Arcs, Pairing, Tree, diagonal_of, inverse_of, product, root_of, transposed
+from nbv_planner.gp.tree import Arcs, Pairing, Tree, diagonal_of, inverse_of, product, transposed
 
 
 def cells_with(
@@ -79,119 +77,8 @@ def combined(arcs: Arcs, size: IntArray) -> Arcs:
     return arcs.take(head)
 
 
-@dataclass(frozen=True, eq=False)
-class Band:
-    r"""The same law as that of a :class:`Tree` over the cells, from banded Cholesky factors of its precision.
-
-    The factors of :class:`Arcs` make the precision of the states at the nodes block tridiagonal but for the cell that
-    closes the circle. With node 0 set apart, Λ is banded; B are its columns to node 0, and
-
-    .. math::
-        x_0 \sim N\bigl(S^{-1}(h_0 - B^T w),\, S^{-1}\bigr), \quad x \mid x_0 \sim N(w - V x_0,\, Λ^{-1}), \quad
-        S = D_0 - B^T V, \quad Λ [V\,|\,w] = [B\,|\,h].
-
-    The block k of :math:`Λ^{-1}` is :math:`(F_k + G_k - D_k)^{-1}`, with D the blocks of Λ on its diagonal, F what
-    eliminating all earlier nodes leaves of them, and G all later ones. Covariances of single cells are inverted, so
-    that digits are lost on a fine grid (:data:`SHORTEST_IN_BAND`).
-    """
-
-    diagonal: FloatArray  #: blocks D of the nodes from 1 on, shape (d, d, N - 1).
-    stored: FloatArray  #: Λ as LAPACK stores a lower band, shape (2d, (N - 1) d).
-    apart: FloatArray  #: :math:`[D_0 | h_0]`, shape (d, d + 1).
-    border: FloatArray  #: [B | h], shape ((N - 1) d, d + 1).
-
-    @classmethod
-    def over(cls, cells: Arcs) -> Band:
-        """Join `cells`, one for each of N >= 3 nodes, in the order of the nodes."""
-        d, n = cells.size, len(cells) - 1
-        forward, likelihood = cells.forward, cells.likelihood
-        precision = inverse_of(forward[:, d + 1 :])
-        pulled = product(transposed(precision), forward[:, : d + 1])  # C⁻¹ [A | b]
-        start = product(transposed(forward[:, :d]), pulled)
-        joint = likelihood + start * np.append(np.ones(d), -1.0)[:, None]
-        joint[:, :d] += np.roll(precision, 1, axis=-1)
-        joint[:, d] += np.roll(pulled[:, d], 1, axis=-1)
-        columns = np.concatenate([joint[:, :d, 1:], -pulled[:, :d, 1:]])  # each node, and the next one below it
-        stored = np.zeros((2 * d, n, d))
-        for column in range(d):
-            stored[: 2 * d - column, :, column] = columns[column:, column]
-        border = np.zeros((n, d, d + 1))
-        border[0, :, :d] = -pulled[:, :d, 0]
-        border[-1, :, :d] = -pulled[:, :d, -1].T
-        border[..., d] = joint[:, d, 1:].T
-        stored[d:, -1] = 0.0
-        return cls(joint[:, :d, 1:], stored.reshape(2 * d, -1), joint[..., 0], border.reshape(-1, d + 1))
-
-    @property
-    def size(self) -> int:
-        """Number N d of components of all states."""
-        return len(self.border) + len(self.apart)
-
-    @cached_property
-    def _factor(self) -> FloatArray:
-        return _band_factor(self.stored)
-
-    @cached_property
-    def _solution(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """[V | w], shape ((N - 1) d, d + 1), the covariance of the state at node 0, (d, d), and its mean, (d,)."""
-        solution = dpbtrs(self._factor, self.border, lower=1)[0]
-        d = len(self.apart)
-        left = self.apart - self.border[:, :d].T @ solution
-        covariance = np.linalg.inv(left[:, :d])
-        return solution, covariance, covariance @ left[:, d]
-
-    def mean(self) -> FloatArray:
-        """Mean of f at each node, shape (N,), metres."""
-        solution, _, first = self._solution
-        d = len(first)
-        return np.append(first[0], solution[::d, d] - solution[::d, :d] @ first)
-
-    def variance(self) -> FloatArray:
-        """Variance of f at each node, shape (N,), m²."""
-        solution, covariance, first = self._solution
-        d, n = len(first), self.diagonal.shape[-1]
-        backward = np.zeros_like(self.stored)
-        for row, values in enumerate(self.stored):
-            backward[row, : len(values) - row] = values[: len(values) - row][::-1]
-        later = _schur(_band_factor(backward), d, n)[::-1, ::-1, ::-1]
-        alone = inverse_of(_schur(self._factor, d, n) + later - self.diagonal)[0, 0]
-        moved = solution[::d, :d]
-        return np.append(covariance[0, 0], alone + np.einsum("ni,ij,nj->n", moved, covariance, moved))
-
-    def sample(self, normals: FloatArray) -> FloatArray:
-        """Joint samples of f at the nodes from standard `normals`, shape (count, N d) to (count, N), metres."""
-        solution, covariance, first = self._solution
-        d = len(first)
-        state = first[:, None] + root_of(covariance[..., None])[..., 0] @ normals[:, :d].T
-        alone = dtbtrs(self._factor, normals[:, d:].T, uplo="L", trans="T")[0][::d]
-        rest = solution[::d, d, None] - solution[::d, :d] @ state + alone
-        return np.concatenate([state[:1], rest]).T
-
-
-def _band_factor(stored: FloatArray) -> FloatArray:
-    """Lower Cholesky factor of a banded matrix, as it is stored.
-
-    Raises:
-        LinAlgError: it is not positive definite.
-    """
-    factor, failed = dpbtrf(stored, lower=1)
-    if failed:
-        raise np.linalg.LinAlgError(f"band: pivot {failed} is not positive")
-    return np.asarray(factor)
-
-
-def _schur(factor: FloatArray, d: int, n: int) -> FloatArray:
-    """What eliminating the nodes before each of n leaves of its block of the diagonal, shape (d, d, n)."""
-    columns, root = factor.reshape(2 * d, n, d), np.zeros((d, d, n))
-    for column in range(d):
-        root[column:, column] = columns[: d - column, :, column]
-    return product(root, transposed(root))
-
-
 # Largest σ_f² Σ 1/σ_i² that the fast posterior is trusted with, see `is_supported`.
 _MOST_INFORMATION = 4e11
-# Least (λ gap)^2d in a band: mean and deviation are within 1e-6 m of the dense ones, by default on 360 angles 1e-11 m.
-_SHORTEST_IN_BAND = 1e-7
 # Shortest stretch in a ring in units of 1/λ: its covariance is inverted, and C ~ gap^(2p + 1) in one direction.
 _SHORTEST_IN_RING = 0.5
 
@@ -229,27 +116,17 @@ class FastPosterior:
     earlier: Tree | None = None  #: combined cells of an earlier posterior, to be updated; released once that is done.
     #: cells that have changed since, rising.
     stale: IntArray = dataclasses.field(default_factory=lambda: np.empty(0, dtype=np.intp))
-    banded: bool = False  #: whether a :class:`Band` joins the cells, and no tree.
 
     @classmethod
-    def none(
-        cls, kernel: PeriodicMatern, prior_mean: float, grid: FloatArray, most: int, *, banded: bool = False
-    ) -> FastPosterior:
+    def none(cls, kernel: PeriodicMatern, prior_mean: float, grid: FloatArray, most: int) -> FastPosterior:
         """No measurement yet on a grid of M > 0 angles, radians, in any order; repeats, and 2π beside 0, are allowed.
 
         The `most` distinct angles are kept, at least twice the grid's.
-
-        Raises:
-            SettingError: the grid is too fine, or too coarse, to be `banded`.
         """
         pairing = Pairing.of(grid, _SHORTEST_IN_RING / kernel.rate)
         chain = MaternChain.of(kernel)
-        gap = pairing.end - pairing.node
-        if banded and (len(gap) < 3 or (kernel.rate * gap.min()) ** (2 * chain.size) < _SHORTEST_IN_BAND):
-            most_angles = TWO_PI * kernel.rate / _SHORTEST_IN_BAND ** (0.5 / chain.size)
-            raise SettingError(f"solver: banded needs a uniform grid of 3 to {most_angles:.0f} angles (grid_size) here")
         data = CondensedMeasurements.none(pairing.node, most, diffusion=chain.diffusion)
-        return cls(kernel, prior_mean, pairing, data, Arcs.steps(chain, gap), banded=banded)
+        return cls(kernel, prior_mean, pairing, data, Arcs.steps(chain, pairing.end - pairing.node))
 
     @property
     def solver(self) -> str:
@@ -274,9 +151,8 @@ class FastPosterior:
         chain = MaternChain.of(self.kernel)
         new = cells_with(chain, self.pairing.end, data, self.prior_mean, data.changed)
         cells = self.cells.replaced(data.changed, new)
-        tree = self.__dict__.get("tree")
-        if isinstance(tree, Tree):
-            return dataclasses.replace(self, data=data, cells=cells, earlier=tree, stale=data.changed)
+        if "tree" in self.__dict__:
+            return dataclasses.replace(self, data=data, cells=cells, earlier=self.tree, stale=data.changed)
         return dataclasses.replace(self, data=data, cells=cells, stale=np.union1d(self.stale, data.changed))
 
     def limited(self) -> FastPosterior:
@@ -317,11 +193,9 @@ class FastPosterior:
         return np.asarray(self.prior_mean + self.tree.sample(normals)[:, self.pairing.back])
 
     @cached_property
-    def tree(self) -> Tree | Band:
-        """The combined cells: only what lies above cells that have changed is recombined, or all of a band."""
+    def tree(self) -> Tree:
+        """The combined cells: only what lies above cells that have changed is recombined."""
         earlier = self.earlier
-        if self.banded:
-            return Band.over(self.cells)
         tree = Tree.over(self.cells, self.pairing) if earlier is None else earlier.updated(self.cells, self.stale)
         self.__dict__["earlier"] = None
         return tree

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nbv_planner.errors import MeasurementError, SettingError
+from nbv_planner.errors import MeasurementError
 from nbv_planner.geometry import TWO_PI, FloatArray
 from nbv_planner.gp.circle_solver import FastPosterior, condensed_log_likelihood, has_chain, is_supported
 from nbv_planner.gp.condensed import CondensedMeasurements
@@ -27,22 +27,16 @@ Posterior = FastPosterior | DensePosterior
 """What is known about the radius on a grid of M angles. Immutable; adding measurements returns another one."""
 
 
-def posterior_on(grid: FloatArray, kernel: Kernel, prior_mean: float, solver: str = "auto") -> Posterior:
+def posterior_on(grid: FloatArray, kernel: Kernel, prior_mean: float, *, dense: bool = False) -> Posterior:
     """Posterior before the first measurement at M query angles, radians, for a constant prior mean, metres.
 
-    With the solver `dense` it keeps every measurement and solves densely; otherwise memory and time stay bounded, and
-    kernels with Markov structure are solved in linear time, by `auto` with a tree over the grid, by `banded` with
-    banded factors.
-
-    Raises:
-        SettingError: `banded` cannot be had for this kernel on this grid.
+    A `dense` one keeps every measurement and solves densely; otherwise memory and time stay bounded, and kernels with
+    Markov structure are solved in linear time.
     """
-    if solver == "dense":
+    if dense:
         return DensePosterior(kernel, prior_mean, grid, table=CovarianceTable(kernel, grid))
     if has_chain(kernel):
-        return FastPosterior.none(kernel, prior_mean, grid, most_exact_angles(kernel), banded=solver == "banded")
-    if solver == "banded":
-        raise SettingError("solver: banded needs the kernel matern of smoothness 1/2, 3/2 or 5/2, periodisation sum")
+        return FastPosterior.none(kernel, prior_mean, grid, most_exact_angles(kernel))
     return DensePosterior(kernel, prior_mean, grid, most=MOST_DENSE_ANGLES)
 
 

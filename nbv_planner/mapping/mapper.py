@@ -47,8 +47,8 @@ class MapperSettings(Settings):
     prior_mean: float = setting(5.0, "Prior mean of the radius.", unit="m", gt=0.0, scale="mean radius")
     grid_size: int = setting(1000, "Number of grid angles of the surface belief.", ge=16, le=100_000)
     solver: str = setting(
-        "auto", "Posterior: dense Cholesky of all measurements, or in linear time and bounded memory: auto, or banded, "
-        "faster on some hundred grid angles and the same to 1e-6 m.", choices=("auto", "banded", "dense"),
+        "auto", "Posterior: dense Cholesky of all measurements, or auto: in linear time and bounded memory.",
+        choices=("auto", "dense"),
     )
     confidence_scale: float = setting(
         2.0, "fixed: half-width of the confidence band in standard deviations (square root of β).", gt=0.0, le=100.0
@@ -122,8 +122,8 @@ class SurfaceMapper:
 
     def reset(self) -> None:
         """Forget all measurements."""
-        settings = self._settings
-        self._posterior = posterior_on(self._grid, self._kernel, settings.prior_mean, settings.solver)
+        dense = self._settings.solver == "dense"
+        self._posterior = posterior_on(self._grid, self._kernel, self._settings.prior_mean, dense=dense)
         self._trusted = self._posterior
         self._views = 0
         self._hits: NDArray[np.integer[Any]] = np.zeros(len(self._grid), dtype=np.uint32)

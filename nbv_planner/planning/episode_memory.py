@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, fields
 from typing import Any, TypeVar
 
@@ -22,6 +22,7 @@ from nbv_planner.planning.shapes.sampler import PriorSettings
 from nbv_planner.planning.termination import Termination, TerminationMonitor, TerminationReason
 from nbv_planner.planning.view_space import ViewSpace
 from nbv_planner.world.pose import CameraPose, View, Views
+from nbv_planner.world.scan import Scan
 from nbv_planner.world.scene import FoundScene, centre_of
 
 
@@ -178,6 +179,30 @@ def termination_from_state(values: Values | None) -> Termination | None:
         return None
     figures = {str(name): checked(f"termination: {name}", value, float) for name, value in values["figures"].items()}
     return Termination(TerminationReason(values["reason"]), figures, str(values["detail"]))
+
+
+def heard_state(heard: Sequence[tuple[Scan, CameraPose]]) -> dict[str, NDArray[Any]]:
+    """Scans and their poses as arrays; none without a scan. Their errors, which no planner asks for, are left out."""
+    if not heard:
+        return {}
+    headers = [
+        (len(s.ranges), s.angle_min, s.angle_increment, s.range_min, s.range_max, p.x, p.y, p.yaw, p.height)
+        for s, p in heard
+    ]
+    return {"heard": np.array(headers), "heard_ranges": np.concatenate([scan.ranges for scan, _ in heard])}
+
+
+def heard_from_state(arrays: Arrays) -> tuple[tuple[Scan, CameraPose], ...]:
+    """The scans and poses that :func:`heard_state` described; a ValueError or InputRejectedError if it did not."""
+    headers = arrays.get("heard", np.empty((0, 9)))
+    ranges = arrays.get("heard_ranges", np.empty(0))
+    if not np.isfinite(headers[:, [0, 5, 6, 7, 8]]).all() or headers[:, 0].sum() != len(ranges):
+        raise content_error("heard: its scans and poses do not fit together")
+    parts = np.split(ranges, np.cumsum(headers[:, 0]).astype(int))[:-1]
+    return tuple(
+        (Scan(first, step, part, low, high), CameraPose(x, y, yaw, height=height))
+        for part, (_, first, step, low, high, x, y, yaw, height) in zip(parts, headers.tolist(), strict=True)
+    )
 
 
 def round_from_state(values: Any) -> Round | None:
@@ -393,6 +418,8 @@ class EpisodeMemory:
         """
         space = self.planner.views
         goal, arrays = goal_state(self.goal, space)
+        if self.planner.takes_scans:
+            arrays |= heard_state(self.planner.heard)
         values = {
             **{name.lstrip("_"): getattr(self, name) for name in _KEPT},
             "visited": space.packed(Views.of(self.visited)).tolist(), "counted": list(self._counted),
@@ -449,6 +476,7 @@ class EpisodeMemory:
             checked("unreachable", index, int): checked("unreachable", until, float)
             for index, until in values["unreachable"]
         }
+        self.planner.heard = heard_from_state(arrays)
         if len(self._counted) != len(self.visited) or (self._arrived and self.goal is None):
             raise content_error("its views, their surfaces and its goal do not fit together")
         if self.planner.account is not None:  # last: it belongs to checked views, and copies share it

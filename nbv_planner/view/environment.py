@@ -40,7 +40,7 @@ except ImportError as missing:
 
 REWARDS = ("points", "completeness", "time")
 """What a step is rewarded with: surface points or part of the outline that are new, or minus the seconds it takes."""
-DEFAULTS = {"robust": False, "checks": False, "solver": "banded", "grid_size": 360}
+DEFAULTS = {"robust": False, "checks": False, "grid_size": 360}
 """Settings of the environment that differ from those of the package: the mapper in closed form, and nothing beside."""
 # Objects whose scans are kept, the 100 of a set and some more: 5 MB each once seen from 100 views.
 _KEPT = 128

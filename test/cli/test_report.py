@@ -79,7 +79,7 @@ def test_report_has_all_tables_and_pictures_and_one_page(there, capsys):
 
 def test_tables_hold_the_metrics_of_the_episodes(there):
     assert main(["report", "results", "--out", "t", "--no-figures", "--no-optimum"]) == 0
-    assert names(there / "t") == {"report.html", "tables"}
+    assert names(there / "t") == {"report.html", "report.json", "tables"}
     found = {row["algorithm"]: row for row in rows(there / "t" / "tables" / "table_7_1_thesis.csv")}
     episodes = [json.loads(path.read_text()) for path in (there / "results" / "episodes").glob("*.json")]
     for planner in ("greedy_oracle", "U", "CS-U"):
@@ -128,7 +128,7 @@ def test_without_matplotlib_the_tables_come_with_a_word_about_it(there, monkeypa
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert main(["report", "results", "--out", "plain", "--no-optimum"]) == 0
     assert "no pictures: matplotlib" in capsys.readouterr().out
-    assert names(there / "plain") == {"report.html", "tables"}
+    assert names(there / "plain") == {"report.html", "report.json", "tables"}
 
 
 def test_objects_that_cannot_be_read_any_more_cost_only_what_needs_them(there, tmp_path, capsys):

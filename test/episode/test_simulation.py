@@ -97,6 +97,17 @@ def test_stop_at_completeness_waits_for_both():
         )
 
 
+def test_an_episode_that_is_to_have_a_number_of_views_is_not_ended_by_its_coverage_before():
+    greedy = PlannerSettings(planner="greedy", objective="U")
+    off = TerminationSettings(certify=False, stall_views=0, band_tolerance=1e-6, max_views=25)
+    config = EpisodeConfig(object="polygon:diamond", planner=greedy, termination=off, stop_at_coverage=0.9)
+    enough = len(played(config)[0].judge.views)
+    for views in (enough - 1, enough + 3):
+        simulation, ended = played(dataclasses.replace(config, stop_after_views=views))
+        assert len(simulation.judge.views) == max(enough, views) < 25
+        assert ended.reason is TerminationReason.COMPLETE
+
+
 def test_the_planner_that_knows_the_object_completes_it_in_fewer_views_than_one_that_counts_points():
     views = {}
     for target in ("points", "completeness"):

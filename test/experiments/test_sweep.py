@@ -30,7 +30,7 @@ def test_seed_goes_to_the_sensor_and_to_the_random_planner_and_the_rest_is_kept(
     config = SWEEP.case("any", "star", "sensor", 7).config
     assert (config.object, config.protocol) == ("star", "sensor")
     assert config.sensor == SensorSettings(num_beams=9, seed=7)
-    assert config.planner == PlannerSettings(planner="random", planner_seed=7)
+    assert dataclasses.asdict(config.planner) == dataclasses.asdict(PlannerSettings(planner="random", planner_seed=7))
 
 
 def test_case_says_what_the_results_are_grouped_by():

@@ -19,7 +19,7 @@ from nbv_planner.world.objects import OBJECT_SETS
 
 VARIANTS_ONLY = {
     "robust", "robust_parts", "covered", "covered_test", "covered_real", "covered_annulus", "time_22",
-    "time_random_test", "time_random_tuning",
+    "time_random_test",
 }
 """Sweeps that compare variants of the mapper, or times, with each other, not planners with the omniscient one."""
 SHIPPED = sorted((Path(__file__).parents[2] / "config" / "experiments").glob("*.yaml"))
@@ -103,7 +103,7 @@ def test_mistake_is_refused_with_its_line(tmp_path, text):
 
 PLANNERS = {
     "CSV: {objective: CSV}": ["line 3: planners.CSV: unknown objective 'CSV'; known: C, CS, CSN, "],
-    "X:\n    planner: best": ["line 4: planners.X: unknown planner 'best'; known: greedy, horizon, hybrid, "],
+    "X:\n    planner: best": ["line 4: planners.X: unknown planner 'best'; known: design, frontier, greedy, "],
     "X:\n    planner: two_phase\n    phase_one_objective: Q": ["line 5: planners.X: unknown objective 'Q'"],
     "X: {planner: [greedy]}": ["line 3: planners.X.planner", "single value"],
     "X: U": ["line 3: planners.X", "mapping"],
@@ -207,7 +207,7 @@ def test_shipped_sweep_runs_on_a_set_of_objects_and_says_how_to_run_it(path):
         "dwell_tuning": "random_tuning",
         "completeness_test": "random_test",
         "completeness_real": "real", "annulus_random_test": "random_test", "time_random_test": "random_test",
-        "time_random_tuning": "random_tuning", "slices": "slices_test", "silhouettes": "silhouettes_test",
+        "slices": "slices_test", "silhouettes": "silhouettes_test",
     }
     assert sweep.objects == OBJECT_SETS[others.get(path.stem, named)]
     omniscient = [

@@ -12,9 +12,13 @@ from test_session import SECOND, band, feed, ready, session, take_view
 
 from nbv_planner.errors import InputRejectedError, StateFileError
 from nbv_planner.planning.episode_memory import SurfaceOrigin
+from nbv_planner.planning.planners import PlannerSettings, planner_named
 from nbv_planner.planning.session import PlanningSession, State
 from nbv_planner.planning.shapes.sampler import PriorSettings
 from nbv_planner.planning.termination import TerminationReason
+from nbv_planner.world.pose import CameraPose
+from nbv_planner.world.scan import Scan
+from nbv_planner.world.scene import Scene
 
 KEPT = {
     "started", "paused", "visited", "lost_views", "skipped_views", "unreached_views", "_counted", "_hits", "_began",
@@ -23,7 +27,7 @@ KEPT = {
 }
 NOT_KEPT = {
     "inputs": "comes in again",
-    "planner": "its unreachable views are kept",
+    "planner": "its unreachable views are kept, and the scans that it has heard",
     "monitor": "its history is kept",
     "settings": "comes from the parameters", "_arrival": "comes from the parameters",
     "_episode": "names the episode within the process",
@@ -127,6 +131,37 @@ def test_whatever_state_it_is_in_survives(what):
         "retried": State.MOVING,
     }[what]
     assert len(run.planner.views.unreachable) == (what == "unreachable")
+
+
+def hearing(*ranges: list[float]) -> PlanningSession:
+    run = session()
+    run.planner = planner_named(PlannerSettings(planner="volumetric"), Scene(), run.planner.views)
+    run.planner.heard = tuple(
+        (Scan(-0.3, 0.2, np.array(found), 0.05, math.inf), CameraPose(10.0 - turn, turn, 3.0 + turn, height=0.5))
+        for turn, found in enumerate(ranges)
+    )
+    return run
+
+
+@pytest.mark.parametrize("ranges", [[], [[5.0, math.inf, math.nan]], [[5.0], [-math.inf, 4.0], [3.0, 3.0, 3.0]]])
+def test_a_planner_that_takes_scans_has_them_after_a_restart(ranges):
+    run, other = hearing(*ranges), hearing()
+    values, arrays = run.saved()
+    other.restore(json.loads(json.dumps(values)), arrays)
+    assert len(other.planner.heard) == len(ranges)
+    for (scan, pose), (its, its_pose) in zip(other.planner.heard, run.planner.heard, strict=True):
+        np.testing.assert_array_equal(scan.ranges, its.ranges)
+        assert (scan.angle_min, scan.angle_increment, scan.range_min, scan.range_max) == (-0.3, 0.2, 0.05, math.inf)
+        assert pose == its_pose
+
+
+def test_scans_that_do_not_fit_their_ranges_are_refused():
+    values, arrays = hearing([5.0, 4.0], [3.0]).saved()
+    for name, spoilt in (("heard_ranges", arrays["heard_ranges"][:2]), ("heard", arrays["heard"] * np.nan)):
+        other = hearing()
+        with pytest.raises(StateFileError):
+            other.restore(values, {**arrays, name: spoilt})
+        assert other.planner.heard == ()
 
 
 def test_the_time_since_the_start_goes_on_over_a_restart():

@@ -49,7 +49,7 @@ def equal(first, second):
 @pytest.mark.parametrize(
     "choice", [{}, {"reward": "completeness"}, {"reward": "time", "object": "random_tuning"}, {"utility": "U"}]
 )
-@pytest.mark.parametrize("settings", [COARSE, {**COARSE, "solver": "auto", "blocked_arcs": [0.0, 2.0]}])
+@pytest.mark.parametrize("settings", [COARSE, {**COARSE, "blocked_arcs": [0.0, 2.0]}])
 def test_gymnasium_finds_no_fault(choice, settings):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -69,7 +69,7 @@ def test_naming_the_module_is_enough():
 
 
 @pytest.mark.parametrize(("shape", "noise_seed", "settings"), [
-    ("polygon:star", 3, {}), ("flower:frequency=5,amplitude=1", 8, {"solver": "auto", "grid_size": 200}),
+    ("polygon:star", 3, {}), ("flower:frequency=5,amplitude=1", 8, {"grid_size": 200}),
     ("ellipse:a=60,b=40", 0, {"radius_max": 80.0, "robust": True, "num_views": 40}),
 ])  # fmt: skip
 def test_a_planner_has_the_episode_of_the_simulation(shape, noise_seed, settings):
@@ -208,8 +208,6 @@ def test_pictures_and_lines():
     ({"settings": {"checks": True}}, "checks"), ({"settings": {"view_space": "annulus"}}, "view_space"),
     ({"settings": {"robot_radius": 1.0}}, "robot_radius"), ({"settings": {"max_views": 0}}, "max_views"),
     ({"settings": {"object_x": 1.0}}, "object_x"), ({"settings": {"look_every": 1.0}}, "look_every"),
-    ({"settings": {"grid_size": 50_000}}, "banded"),
-    ({"settings": {"kernel": "rbf", "periodisation": "warp"}}, "banded"),
 ])  # fmt: skip
 def test_what_is_not_allowed_is_said(choice, words):
     with pytest.raises(NbvPlannerError, match=words):

@@ -7,6 +7,7 @@ import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from nbv_planner.episode.parameters import recorded_config
 from nbv_planner.episode.simulation import Simulation
@@ -29,6 +30,7 @@ from nbv_planner.report.page import (
     Picture,
     Section,
     render_page,
+    write_json,
     write_pictures,
     write_tables,
 )
@@ -122,7 +124,8 @@ def report_tables(report: SweepReport, optima: Mapping[Place, Optimum] | None = 
         tables += [table_7_1(cases, f"table_7_1{suffix}"), table_7_2(cases, f"table_7_2{suffix}")]
     if report.cases:
         tables += [
-            compared_with_thesis(report.of_protocol("thesis")), sweep_tables.planner_table(report.cases),
+            compared_with_thesis(report.of_protocol("thesis")),
+            sweep_tables.planner_table([*report.cases, *report.sweeps_in_hindsight]),
             sweep_tables.paired_table(report.cases), sweep_tables.certificate_table(report.episodes),
             sweep_tables.timing_table(report.episodes, report.cases),
         ]
@@ -145,7 +148,7 @@ def report_tables(report: SweepReport, optima: Mapping[Place, Optimum] | None = 
 def report_page(report: SweepReport, tables: Sequence[Table], pictures: Sequence[Picture]) -> str:
     """Render the page from the tables of :func:`report_tables` and pictures, named with :meth:`SweepReport.suffix`.
 
-    It contains no times, so that the same results give the same page.
+    It contains no times, except those of a bench, so that the same results give the same page.
     """
     named = {table.name: table for table in tables}
     sections = [_protocol_section(report, protocol, tables, pictures) for protocol in report.protocols]
@@ -153,6 +156,8 @@ def report_page(report: SweepReport, tables: Sequence[Table], pictures: Sequence
         drawn = [picture for picture in pictures if picture.name == "sensitivity"]
         blocks: list[Block] = [named["sensitivity_findings"], *drawn, named["sensitivity"]]
         sections.insert(0, Section("sensitivity", "What depends on scene and sensor", blocks))
+    if "bench" in named:
+        sections.insert(0, _bench_section(named, pictures))
     if report.theory:
         drawn = [picture for picture in pictures if picture.name == "theory"]
         sections.append(Section("theory", "Regret on surfaces drawn from the prior", [named["theory"], *drawn]))
@@ -178,12 +183,18 @@ def report_page(report: SweepReport, tables: Sequence[Table], pictures: Sequence
     return render_page(f"Sweep {report.sweep['name']}", f"{report.progress}. {product}{held}.", sections)
 
 
+def _bench_section(named: Mapping[str, Table], pictures: Sequence[Picture]) -> Section:
+    """The comparison of a bench; beside it, folded, the times that were measured."""
+    drawn = [picture for picture in pictures if picture.name == "bench"]
+    return Section("bench", "Bench", [named["bench"], *drawn, named["bench_paired"], Folded(named["timing"])])
+
+
 def _protocol_section(
     report: SweepReport, protocol: str, tables: Sequence[Table], pictures: Sequence[Picture]
 ) -> Section:
     suffix = report.suffix(protocol)
     named = {table.name: table for table in tables}
-    drawn = [p for p in pictures if p.name.endswith(suffix) and not p.name.startswith(("theory", "tradeoff"))]
+    drawn = [p for p in pictures if p.name.endswith(suffix) and not p.name.startswith(("theory", "tradeoff", "bench"))]
     shown = [f"time{suffix}", f"table_7_1{suffix}", f"table_7_1_optimum{suffix}"]
     folded = [f"table_7_2{suffix}", f"objects{suffix}", f"paired_objects{suffix}"]
     folded += ["compared_with_thesis"] if protocol == "thesis" else []
@@ -196,16 +207,19 @@ def _protocol_section(
 
 
 PAGE_FILE = "report.html"
+JSON_FILE = "report.json"
 TABLES_FOLDER = "tables"
 FIGURES_FOLDER = "figures"
 
 
-def write_report(folder: Path, tables: Sequence[Table], pictures: Sequence[Picture], page: str) -> None:
-    """Write `report.html`, `tables/` and `figures/` into `folder`; those of an earlier report are replaced as a whole.
+def write_report(
+    folder: Path, tables: Sequence[Table], pictures: Sequence[Picture], page: str, **more: Any
+) -> None:
+    """Write `report.html`, `report.json`, `tables/` and `figures/` into `folder`, in place of an earlier report.
 
     Everything is written to a temporary folder first and moved at the end, the page first. The folder must be that of a
     sweep's results, of an earlier report, new or empty. Each table becomes a CSV and a Markdown file, each picture a
-    PNG and an SVG file; without any there is no `figures/`.
+    PNG and an SVG file; without any there is no `figures/`. The JSON file holds all tables, and `more`.
 
     Raises:
         ResultsError: the folder holds something else, or cannot be written.
@@ -218,8 +232,9 @@ def write_report(folder: Path, tables: Sequence[Table], pictures: Sequence[Pictu
             write_tables(fresh / TABLES_FOLDER, tables)
             write_pictures(fresh / FIGURES_FOLDER, pictures)
             (fresh / PAGE_FILE).write_text(page, encoding="utf-8")
+            write_json(fresh / JSON_FILE, tables, **more)
             old.mkdir()
-            for part in (PAGE_FILE, TABLES_FOLDER, FIGURES_FOLDER):
+            for part in (PAGE_FILE, JSON_FILE, TABLES_FOLDER, FIGURES_FOLDER):
                 if (folder / part).is_dir():
                     (folder / part).rename(old / part)
                 if (fresh / part).exists():

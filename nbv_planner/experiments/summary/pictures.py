@@ -7,7 +7,7 @@ import itertools
 import json
 import math
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -78,10 +78,7 @@ def planner_picture(report: SweepReport, protocol: str) -> Picture:
 
 def _dot(label: str, mean: MeanInterval, values: statistics.Cases, note: str) -> Dot:
     """A row with the means of the single objects."""
-    seeds: dict[Hashable, list[float]] = defaultdict(list)
-    for (name, _), value in values.items():
-        seeds[name].append(value)
-    points = [float(np.mean(of_object)) for of_object in seeds.values()]
+    points = list(statistics.object_means(values).values())
     mid, low, high = (number if math.isfinite(number) else None for number in (mean.mean, mean.low, mean.high))
     return Dot(label, mid, low, high, note, points)
 

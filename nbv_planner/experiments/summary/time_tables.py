@@ -11,17 +11,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nbv_planner.episode.records import time_to_95, views_to
-from nbv_planner.experiments.statistics import Cases, mean_interval
-from nbv_planner.experiments.summary.sweep_report import Episode, SweepReport, distinct
+from nbv_planner.experiments.statistics import Cases, mean_interval, object_means
+from nbv_planner.experiments.summary.sweep_report import HINDSIGHT, UNIFORM, Episode, SweepReport, distinct
 from nbv_planner.geometry import angle_difference
 from nbv_planner.planning.motion import TimeSettings, travel_time
 from nbv_planner.report.tables import Cell, Column, MeanInterval, Table
 from nbv_planner.settings import from_mapping
 
-HINDSIGHT = "uniform, best step of each object"
-"""What stands for all sweeps with equal steps: on each object the one with the least mean time."""
 _SLOWER = 105.0  # per cent
-_TOUR, _UNIFORM, _ROLLOUT = "tour", "uniform", "rollout"
+_TOUR, _ROLLOUT = "tour", "rollout"
 
 
 class Tally(NamedTuple):
@@ -116,7 +114,7 @@ def races(report: SweepReport, protocol: str) -> Iterator[Race]:
         entered = [label for label in episodes if label not in tours or own[label] == pace]
         found = {label: tally(episodes[label], pace) for label in entered}
         kind = {label: planners[label].get("planner") for label in found}
-        sweeps = [found[label] for label in found if kind[label] == _UNIFORM]
+        sweeps = [found[label] for label in found if kind[label] == UNIFORM]
         if sweeps:
             found[HINDSIGHT] = hindsight(sweeps)
         means = [found[label].means() for label in found if kind.get(label) == _ROLLOUT or label == HINDSIGHT]
@@ -144,7 +142,7 @@ def time_table(report: SweepReport, protocol: str) -> Table | None:
     for race in races(report, protocol):
         for label, own in race.tallies.items():
             relative = race.relative(label)
-            means = Tally({}, relative, 0).means()
+            means = object_means(relative)
             worst = max(means, key=lambda name: means[name], default=None)
             rows.append((
                 race.pace.time_words, label, len(own.seconds) + own.not_reached, own.not_reached,

@@ -44,7 +44,9 @@ def planner_named(
             settings.phase_one_objective, truth, setting="phase_one_objective", expected=expected, settings=settings
         )
         return TwoPhasePlanner(phase_one, objective, scene, views, settings)
-    return _ONE_PHASE.get(settings.planner, PluggedPlanner)(objective, scene, views, settings)
+    if settings.planner in _ONE_PHASE:
+        return _ONE_PHASE[settings.planner](objective, scene, views, settings)
+    return PluggedPlanner(objective, scene, views, settings, prior or Prior())
 
 
 def proof_of(settings: PlannerSettings) -> str:
@@ -56,7 +58,7 @@ def proof_of(settings: PlannerSettings) -> str:
 
 
 def planner_names() -> tuple[str, ...]:
-    """Names of the planners, also those of other packages."""
+    """Names of the planners, also of the rivals and of those of other packages."""
     return (*PLANNERS, *PLANNER_PLUGINS.names)
 
 

@@ -22,6 +22,7 @@ from nbv_planner.planning.objectives import EXPECTED, OBJECTIVE_INFO, OBJECTIVE_
 from nbv_planner.planning.objectives.area import Uncertainty
 from nbv_planner.planning.objectives.expected_coverage import ExpectedMarginalCoverage, after_views
 from nbv_planner.planning.planners.account import Account
+from nbv_planner.planning.rivals import RIVALS
 from nbv_planner.planning.shapes.sampler import ShapeSettings
 from nbv_planner.planning.view_space import ExclusionArray, ViewSpace
 from nbv_planner.settings import Plugins, setting
@@ -37,7 +38,7 @@ BLIND = ("uniform", "random")
 """Those that take no account of an objective."""
 PLANNER_CHOICE = ("planner", "objective", "phase_one_objective")
 """Parameters that choose a planner together."""
-CONTRACTS = (("belief", "views", "memory"), ("scans", "poses", "views"))
+CONTRACTS = (("belief", "views", "memory"), ("scans", "poses", "views"), ("scans", "poses", "views", "memory"))
 """Parameters of `decide` of a planner of another package, see :mod:`nbv_planner.planning.planners.plugged`."""
 
 
@@ -49,8 +50,8 @@ def _no_planner(name: str, cls: Any) -> str:
     return "" if given in CONTRACTS else f"must have a method {contracts}"
 
 
-PLANNER_PLUGINS = Plugins("planner", (*PLANNERS, *OBJECTIVE_INFO), _no_planner)
-"""Planners of other packages. In tables a planner may bear the name of its objective, so those are not free."""
+PLANNER_PLUGINS = Plugins("planner", (*PLANNERS, *RIVALS, *OBJECTIVE_INFO), _no_planner, RIVALS)
+"""Rivals, and planners of other packages. In tables one may bear the name of its objective: those are not free."""
 
 
 @dataclass(frozen=True)

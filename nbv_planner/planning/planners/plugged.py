@@ -1,4 +1,4 @@
-"""Planners of other packages: two contracts for them, and how each decides as a :class:`Planner`."""
+"""Rivals and planners of other packages: the contracts for them, and how each decides as a :class:`Planner`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from nbv_planner.errors import PluginError, SettingError
 from nbv_planner.geometry import FloatArray
 from nbv_planner.planning.objectives import Objective
 from nbv_planner.planning.planners.planner import PLANNER_PLUGINS, Planner, PlannerSettings, Situation
+from nbv_planner.planning.shapes.sampler import Prior
 from nbv_planner.planning.view_space import FoundViewSpace, ViewSpace
 from nbv_planner.world.pose import View, Views
 from nbv_planner.world.scene import Scene
@@ -26,17 +27,21 @@ class Memory:
     current_view: View | None  #: where the camera is; None if that is not known.
     travel: FloatArray  #: length of the camera's way to each view, shape (V,), metres; inf without a way, 0 if unknown.
     seed: int  #: `planner_seed`: `numpy.random.default_rng([seed, len(visited)])` makes an episode repeatable.
+    candidates: Views  #: all views of the view space, also those that may not be chosen now.
+    prior: Prior  #: what is assumed about the surface before the first measurement.
+    settings: PlannerSettings  #: noise of the sensor, target, shapes.
 
 
 class PluggedPlanner(Planner):
-    """Ask the planner of another package for its choice among the candidates that may be chosen.
+    """Ask a rival or the planner of another package for its choice among the candidates that may be chosen.
 
-    That one has a method of one of two contracts, told apart by the names of its parameters:
+    That one has a method of one of these contracts, told apart by the names of its parameters:
 
     * `decide(belief, views, memory)`: the :class:`~nbv_planner.mapping.belief.SurfaceBelief`, the views that may be
       chosen now, and the :class:`Memory`;
     * `decide(scans, poses, views)`, for a planner with a map of its own: all scans so far, the
-      :class:`~nbv_planner.world.pose.CameraPose` of each in the object frame, and the views that may be chosen now.
+      :class:`~nbv_planner.world.pose.CameraPose` of each in the object frame, and the views that may be chosen now;
+    * `decide(scans, poses, views, memory)`, for one that must know the scene, too.
 
     It returns the index of a view, one of the views, or a rank for each, shape (V,): the greatest wins, -inf leaves a
     view out. Only from ranks a runner-up follows. Values that are reported as utilities are those of `objective`.
@@ -45,11 +50,14 @@ class PluggedPlanner(Planner):
     refinable = False
     heeds_objective = False
 
-    def __init__(self, objective: Objective, scene: Scene, views: ViewSpace, settings: PlannerSettings) -> None:
+    def __init__(
+        self, objective: Objective, scene: Scene, views: ViewSpace, settings: PlannerSettings, prior: Prior
+    ) -> None:
         super().__init__(objective, scene, views, settings)
-        self._plugin = PLANNER_PLUGINS.named(settings.planner)
+        self._plugin, self._prior = PLANNER_PLUGINS.named(settings.planner), prior
         self._chosen_with, self._own = settings, self._plugin.build(settings)
-        self.takes_scans = "scans" in inspect.signature(self._own.decide).parameters
+        self._contract = tuple(inspect.signature(self._own.decide).parameters)
+        self.takes_scans = "scans" in self._contract
         if self.takes_scans and isinstance(views, FoundViewSpace):
             raise SettingError(f"planner {settings.planner}: takes scans itself, for which the scene must be known")
 
@@ -68,12 +76,17 @@ class PluggedPlanner(Planner):
 
     def _given(self, views: Views, situation: Situation) -> tuple[Any, ...]:
         """Arguments of `decide`."""
-        if self.takes_scans:
-            return [scan for scan, _ in self.heard], [pose for _, pose in self.heard], views
         stands = situation.current_view
         travel = np.zeros(len(views)) if stands is None else self.views.drive(stands, views)
-        visited = Views.of(situation.visited)
-        return situation.belief, views, Memory(situation.scene, visited, stands, travel, self.settings.planner_seed)
+        given = {
+            "belief": situation.belief, "views": views,
+            "scans": [scan for scan, _ in self.heard], "poses": [pose for _, pose in self.heard],
+            "memory": Memory(
+                situation.scene, Views.of(situation.visited), stands, travel, self.settings.planner_seed,
+                self.views.candidates, self._prior, self.settings,
+            ),
+        }
+        return tuple(given[name] for name in self._contract)
 
     def _ranks(self, answer: Any, views: Views) -> FloatArray:
         """Ranks of the views by what `decide` returned, shape (V,)."""

@@ -187,7 +187,7 @@ def _covering_time(
     The points `left`, shape (S, J, M), are unseen and `owed`, shape (S, J), to be seen; `left` is changed.
     """
     shapes, size, cells = visible.shape
-    hidden, towards = (1.0 - visible).reshape(-1, cells), np.ascontiguousarray(visible.swapaxes(1, 2))
+    hidden, towards = (1.0 - visible).reshape(shapes * size, cells), np.ascontiguousarray(visible.swapaxes(1, 2))
     row, may = np.arange(shapes)[:, None] * size, allowed.astype(np.float32)
     route, parts = [np.broadcast_to(first, owed.shape)], np.zeros(owed.shape)
     while (owed > _ROUNDING).any():

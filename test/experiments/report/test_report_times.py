@@ -12,8 +12,9 @@ from hand_made import results
 from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.experiments.cases import run_episode_case
 from nbv_planner.experiments.summary.pictures import time_picture
-from nbv_planner.experiments.summary.sweep_report import sweep_report
-from nbv_planner.experiments.summary.time_tables import HINDSIGHT, hindsight, races, seconds_by, tally, time_table
+from nbv_planner.experiments.summary.sweep_report import HINDSIGHT, sweep_report
+from nbv_planner.experiments.summary.sweep_tables import planner_table
+from nbv_planner.experiments.summary.time_tables import hindsight, races, seconds_by, tally, time_table
 from nbv_planner.planning.motion import TimeSettings
 from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.termination import TerminationSettings
@@ -103,6 +104,25 @@ def test_a_sweep_that_misses_a_seed_is_not_the_best_in_hindsight():
     lucky = tally([drive("x", "a", 0, [0.0]), drive("x", "a", 1, [0.1], full=False)], TimeSettings())
     whole = tally([drive("y", "a", seed, [0.0, 1.0]) for seed in (0, 1)], TimeSettings())
     assert hindsight([lucky, whole]).means() == {"a": pytest.approx(24.0)}
+
+
+def test_the_best_sweep_in_hindsight_is_a_row_among_the_planners_by_its_views(report):
+    """On a the coarse one with 3 views, on b the fine one with 3; one sweep alone is no choice."""
+    table = {row["algorithm"]: row for row in planner_table([*report.cases, *report.sweeps_in_hindsight]).records()}
+    assert list(table) == ["coarse", "fine", "few", "go", HINDSIGHT]
+    assert [(c.trial.object, c.views_95) for c in report.sweeps_in_hindsight] == [*[("a", 3)] * 2, *[("b", 3)] * 2]
+    episodes = [episode for episode in EPISODES if episode["case"]["planner"] == "coarse"]
+    assert sweep_report(results(episodes, sweep(episodes, {"coarse": PLANNERS["coarse"]}))).sweeps_in_hindsight == []
+
+
+def test_a_sweep_that_misses_95_percent_is_not_the_best_by_its_views():
+    episodes = [
+        drive("x", "a", 0, [0.0]), drive("x", "a", 1, [0.1], full=False),
+        *(drive("y", "a", seed, [0.0, 1.0]) for seed in (0, 1)),
+    ]
+    planners = {name: {"planner": "uniform"} for name in "xy"}
+    found = sweep_report(results(episodes, sweep(episodes, planners))).sweeps_in_hindsight
+    assert [(c.planner, c.views_95) for c in found] == [(HINDSIGHT, 2)] * 2
 
 
 def test_the_picture_has_a_panel_per_cost_model(report):

@@ -19,14 +19,16 @@ from nbv_planner.mapping.checks import Check, Level
 from nbv_planner.planning.objectives import OBJECTIVES, TrueSurface, objective_named
 from nbv_planner.planning.objectives.expected_coverage import after_views
 from nbv_planner.planning.planners import PLANNERS, Decision, PlannerSettings, planner_named, proof_of
+from nbv_planner.planning.rivals import RIVALS
 from nbv_planner.planning.view_space import ViewSpaceSettings
 from nbv_planner.world.scene import Scene
 
 SCENE = Scene()
 TWO_PI = 2 * math.pi
 BELIEF = with_evidence(wavy_belief(3, size=200))
-# One of them needs a solver that older versions of SciPy do not have.
-NAMES = [name for name in PLANNERS if name != "horizon" or hasattr(scipy.optimize, "milp")]
+# Some need a solver that older versions of SciPy do not have.
+MILP = ("horizon", "set_cover")
+NAMES = [name for name in (*PLANNERS, *RIVALS) if name not in MILP or hasattr(scipy.optimize, "milp")]
 EVERY = pytest.mark.parametrize("name", NAMES)
 
 

@@ -64,6 +64,14 @@ def compared(seed: int, target: float, speed: float) -> list[tuple[float, float]
     return pairs
 
 
+def test_where_nothing_is_unseen_the_first_view_is_the_last():
+    """Cells that every shape has seen are left out, so that there may be none."""
+    coverage, ring = instance(0, cells=0)
+    found = seconds_to_go(coverage, ring, np.arange(VIEWS), 0.95)
+    assert found.shape == (3, VIEWS)
+    assert (found <= DWELL).all()
+
+
 @given(st.integers(0, 10_000), st.sampled_from([0.6, 0.9, 1.0]), st.sampled_from([0.1, 1.0, 100.0]))
 def test_no_tour_is_shorter_than_the_best_of_all(seed, target, speed):
     """Up to the part of the last view that is not needed."""

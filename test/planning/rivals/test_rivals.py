@@ -1,0 +1,112 @@
+"""What every rival promises: it works by its name like any planner, and sees nothing but what a robot does."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from beliefs import wavy_belief, with_evidence
+from views import circle
+
+from nbv_planner.cli.show import planner_table
+from nbv_planner.episode.parameters import EpisodeConfig, recorded_config
+from nbv_planner.episode.simulation import Simulation
+from nbv_planner.planning.objectives import TrueSurface
+from nbv_planner.planning.planners import PlannerSettings, planner_named, planner_names
+from nbv_planner.planning.planners.planner import PLANNER_PLUGINS
+from nbv_planner.planning.rivals import RIVALS
+from nbv_planner.planning.rivals.volumetric import GAINS
+from nbv_planner.planning.view_space import ViewSpaceSettings
+from nbv_planner.settings import settings_of
+from nbv_planner.world.objects import parse_object, surface_points
+from nbv_planner.world.pose import View
+from nbv_planner.world.scan import Scan
+from nbv_planner.world.scene import Scene
+from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
+
+SCENE = Scene()
+BELIEF = with_evidence(wavy_belief(3, size=200))
+VARIANTS = [
+    *({"planner": "volumetric", "volumetric_gain": gain} for gain in GAINS),
+    {"planner": "frontier"}, {"planner": "projection"}, {"planner": "set_cover"},
+    *({"planner": "design", "design_criterion": criterion} for criterion in "ADE"),
+]
+EVERY = pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: "-".join(v.values()))
+
+
+def shot(view_angle: float, text: str = "polygon:star"):
+    pose = View(view_angle, SCENE.view_distance).pose
+    return SimulatedCamera(parse_object(text, SCENE), SCENE, SensorSettings(num_beams=61)).scan(pose, 1), pose
+
+
+def planner(variant, heard=(), truth=None, **settings):
+    views = circle(ViewSpaceSettings(num_views=40, **settings))
+    made = planner_named(PlannerSettings(**variant, target="points"), SCENE, views, truth)
+    made.heard = tuple(heard)
+    return made
+
+
+def test_every_rival_is_tested_and_registered_like_any_planner():
+    assert {variant["planner"] for variant in VARIANTS} == set(RIVALS) <= set(planner_names())
+    assert PLANNER_PLUGINS.broken == []
+    for name in RIVALS:
+        assert f"{name:20}nbv_planner\n" in planner_table() + "\n"
+        assert [n for n, *_ in settings_of(PlannerSettings) if n.startswith(f"{name}_")]
+
+
+def test_a_record_holds_the_settings_of_its_own_rival_only():
+    config = EpisodeConfig(planner=PlannerSettings(planner="design", design_grid=64))
+    record = config.as_dict()["planner"]
+    assert record["design_grid"] == 64
+    assert not [name for name in record if name.startswith("volumetric")]
+    assert recorded_config(config.as_dict()) == config
+
+
+@EVERY
+def test_the_true_object_changes_no_decision(variant):
+    """Same scans and same belief, another object: the same ranking, to the last digit."""
+    heard = [shot(0.0), shot(1.5)]
+    visited = [View(0.0, SCENE.view_distance), View(1.5, SCENE.view_distance)]
+    answers = []
+    for text in ("polygon:star", "ellipse:a=7,b=3"):
+        points = surface_points(parse_object(text, SCENE), SCENE.pixel_size)
+        made = planner(variant, heard, TrueSurface(points.angle, points.radius))
+        answers.append(made.decide(BELIEF, current_view=visited[-1], visited=visited))
+    assert answers[0].view == answers[1].view
+    assert answers[0].runner_up == answers[1].runner_up or np.isnan(answers[0].runner_up)
+
+
+@EVERY
+def test_it_decides_before_the_first_scan_and_on_scans_that_met_nothing(variant):
+    assert planner(variant).decide(BELIEF) is not None
+    ranges = np.full(61, np.inf)
+    empty = Scan(-0.3, 0.01, ranges, 0.05, 10.0), View(0.0, SCENE.view_distance).pose
+    nothing = Scan(-0.3, 0.01, np.full(61, np.nan), 0.05, 10.0), View(1.0, SCENE.view_distance).pose
+    made = planner(variant, [empty, nothing])
+    visited = [View(0.0, SCENE.view_distance), View(1.0, SCENE.view_distance)]
+    decision = made.decide(BELIEF, current_view=visited[-1], visited=visited)
+    assert min(abs(decision.view_angle - view.view_angle) for view in visited) > 0.0
+
+
+@EVERY
+def test_without_a_view_that_may_be_chosen_it_chooses_none(variant):
+    made = planner(variant, [shot(0.0)])
+    made.views.unreachable = dict.fromkeys(range(40), 100.0)
+    assert made.decide(BELIEF, visited=[View(0.0, SCENE.view_distance)]) is None
+
+
+@EVERY
+def test_a_simulated_episode_ends_and_is_repeated_to_the_digit(variant):
+    config = EpisodeConfig(object="polygon:star", planner=PlannerSettings(**variant, target="points"))
+    config = dataclasses.replace(
+        config, sensor=SensorSettings(num_beams=61, noise_std=0.2),
+        termination=dataclasses.replace(config.termination, max_views=4),
+        views=ViewSpaceSettings(num_views=40), mapper=dataclasses.replace(config.mapper, grid_size=200),
+    )
+    runs = []
+    for _ in range(2):
+        episode = Simulation(config)
+        runs.append([record.angle for record in episode.run()])
+    assert runs[0] == runs[1]
+    assert len(set(runs[0])) == len(runs[0]) == 4
