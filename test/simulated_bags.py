@@ -296,7 +296,9 @@ class Timeline:
 
 def node_parameters(config: EpisodeConfig, node: str) -> dict[str, Any]:
     """Parameters of a node as the configuration has them, else their defaults."""
-    groups = {type(group): group for group in vars(config).values() if dataclasses.is_dataclass(group)}
+    # Where plug-ins are declared, the class of the configuration is one derived from that of the node.
+    groups = {cls: group for group in vars(config).values() if dataclasses.is_dataclass(group)
+              for cls in type(group).__mro__}
     found: dict[str, Any] = {}
     for cls in NODE_SETTINGS[node]:
         group = groups.get(cls) or cls()
