@@ -51,7 +51,7 @@ from campaigns.faults import (
     moments_of,
 )
 from nbv_planner.episode.judge import TrueSurfaceComparison
-from nbv_planner.episode.messages import belief_from_msg, pose_from_msg, status_values, to_nanoseconds
+from nbv_planner.episode.messages import belief_from_msg, status_values
 from nbv_planner.episode.parameter_files import Parameters, dump_parameters
 from nbv_planner.episode.parameters import (
     NODE_SETTINGS,
@@ -60,6 +60,7 @@ from nbv_planner.episode.parameters import (
     EpisodeConfig,
     config_from_parameters,
 )
+from nbv_planner.episode.sensor_messages import pose_from_msg, to_nanoseconds
 from nbv_planner.errors import NbvPlannerError, StateFileError
 from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.mapping.saved import SavedState, read_state

@@ -22,7 +22,7 @@ from rclpy.parameter import Parameter
 from sensor_msgs.msg import LaserScan, PointField
 from std_msgs.msg import Header
 
-from nbv_planner.episode.messages import to_nanoseconds
+from nbv_planner.episode.sensor_messages import to_nanoseconds
 from nbv_planner.errors import NbvPlannerError
 from nbv_planner.planning.shapes.sampler import PriorSettings
 from nbv_planner.ros.io import conversions

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from nbv_planner.episode.messages import pose_from_msg
+from nbv_planner.episode.sensor_messages import pose_from_msg
 from nbv_planner.geometry import BoolArray, FloatArray, polar_to_cartesian
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.ray_casting import Contour, cast_beams

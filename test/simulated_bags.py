@@ -24,9 +24,11 @@ from nbv_planner.episode.messages import (
     DIAGNOSTICS,
     FIELD_TYPES,
     GOAL_POSE,
+    GROUND,
     GROUND_TRUTH,
     ITERATION,
     LASER_SCAN,
+    OCCUPANCY_GRID,
     POINT_CLOUD,
     POSE_STAMPED,
     PRIOR_LAYOUT,
@@ -48,6 +50,7 @@ from nbv_planner.planning.shapes.sampler import PriorSettings
 from nbv_planner.planning.termination import Termination
 from nbv_planner.settings import settings_of
 from nbv_planner.versions import versions
+from nbv_planner.world.ground.occupancy_map import OccupancyMap, load_map
 from nbv_planner.world.objects import parse_object, surface_points
 from nbv_planner.world.pose import CameraPose, View, Views
 from nbv_planner.world.scan import Scan
@@ -124,6 +127,19 @@ def contour_bytes(angle: FloatArray, radius: FloatArray, stamp: int) -> bytes:
     """A `ground_truth/surface` cloud."""
     x, y = polar_to_cartesian(angle, radius)
     return _cloud(CONTOUR_LAYOUT, {"x": x, "y": y, "angle": angle, "radius": radius}, stamp)
+
+
+def map_bytes(map: OccupancyMap, stamp: int) -> bytes:
+    """An OccupancyGrid."""
+    pose = typestore().deserialize_cdr(pose_bytes(CameraPose(map.x, map.y, map.yaw), stamp), POSE_STAMPED).pose
+    height, width = map.cells.shape
+    info = _new(
+        "nav_msgs/msg/MapMetaData", map_load_time=_header(stamp, "").stamp, resolution=map.resolution, width=width,
+        height=height, origin=pose,
+    )
+    return _bytes(OCCUPANCY_GRID, _new(
+        OCCUPANCY_GRID, header=_header(stamp, "object"), info=info, data=map.cells.ravel()
+    ))
 
 
 def _cloud(layout: Sequence[tuple[str, str]], columns: Mapping[str, Any], stamp: int) -> bytes:
@@ -214,12 +230,19 @@ class Timeline:
         node = f"{space}/" if space else ""
         yield self._message(RUN_INFO, now, text_bytes(self._run_info()))
         yield self._message(GROUND_TRUTH, now, contour_bytes(self._points.angle, self._points.radius, now))
+        if self._config.ground.ground_map:
+            yield self._message(GROUND, now, map_bytes(load_map(self._config.ground.ground_map), now))
         yield self._said(now, "WAITING", 0)
         start = View(self._config.motion.initial_view_angle, self._config.scene.view_distance)
         yield from self._stands(now, start, 0)
         now += round(self._pace.seconds_per_view * 1e9)
         for number, step in enumerate(self._steps, start=1):
             yield from self._decision(now, number, step)
+            for view in step.passed:
+                now += self._period
+                scan = scan_bytes(self._camera.scan(view.pose, number), now)
+                yield self._message(SCAN, now, scan)
+                yield self._message(CAMERA_POSE, now, pose_bytes(view.pose, now))
             yield from self._stands(now + 2 * _MILLISECOND, step.view, number, step)
             values = {"dropped.beam.outside_bounds": 0, "views": number}
             yield self._message(DIAGNOSTICS, now, diagnostics_bytes(f"{node}surface_mapper", values, now))
@@ -266,12 +289,16 @@ class Timeline:
 
     def _run_info(self) -> str:
         nodes = {name: node_parameters(self._config, name) for name in NODE_SETTINGS}
+        if self._config.planner.look_every:
+            nodes["surface_mapper"]["integrate"] = "always"
         return yaml.safe_dump({"versions": versions(), "nodes": nodes, "nodes_not_found_yet": []}, sort_keys=False)
 
 
 def node_parameters(config: EpisodeConfig, node: str) -> dict[str, Any]:
     """Parameters of a node as the configuration has them, else their defaults."""
-    groups = {type(group): group for group in vars(config).values() if dataclasses.is_dataclass(group)}
+    # Where plug-ins are declared, the class of the configuration is one derived from that of the node.
+    groups = {cls: group for group in vars(config).values() if dataclasses.is_dataclass(group)
+              for cls in type(group).__mro__}
     found: dict[str, Any] = {}
     for cls in NODE_SETTINGS[node]:
         group = groups.get(cls) or cls()

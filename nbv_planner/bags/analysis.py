@@ -21,6 +21,7 @@ from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.records import EpisodeRecord, Step, ViewRecord, t0_metric
 from nbv_planner.episode.run_info import GroundTruth, RunParameters, ground_truth, parameters_from_msg, usable_config
 from nbv_planner.errors import InputRejectedError, NbvPlannerError
+from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.mapping.checks import Check, Level
 from nbv_planner.planning.shapes.certificate import CoverageEstimate
 from nbv_planner.planning.termination import Termination, TerminationReason, coverage_estimate
@@ -194,6 +195,7 @@ def _judge(
         return None, "the bag carries no true object"
     try:
         space, tau = view_space_for(config.views, config.scene), config.planner.completeness_tau
+        space.ground = recording.log.ground()
         number = len(space.candidates)
         if number * len(truth.points) > _LARGEST:
             return None, f"{number} candidates and {len(truth.points)} points are too many to judge"
@@ -216,6 +218,7 @@ def _analysed(recording: Recording, config: EpisodeConfig | None, judge: Episode
     views = recording.log.views
     if views and views[-1].belief is None and any(view.belief is not None for view in views):
         views = views[:-1]
+    before: SurfaceBelief | None = None
     said = {view.decision.round - 1: view.decision.estimate for view in recording.log.views}
     if recording.log.status is not None:
         said[recording.log.status.views] = recording.log.status.estimate
@@ -224,8 +227,11 @@ def _analysed(recording: Recording, config: EpisodeConfig | None, judge: Episode
         if judge is not None:
             x, y = (0.0, 0.0) if config is None else config.world.placed
             taken = decision.view(judge.scene.view_distance, (x, y))
-            belief = view.belief and view.belief.seen_from(x, y)
-            judge.add_view(taken, decision.utility, decision.milliseconds, belief)
+            if judge.views and before is not None:
+                judge.space.believe(before, None, judge.scene.radius_max)
+            before = view.belief and view.belief.seen_from(x, y)
+            passed = [View.of(pose.relative_to(x, y)) for pose in view.passed]
+            judge.add_view(taken, decision.utility, decision.milliseconds, before, passed)
         if interval is not None:
             estimate = interval.mean
         elif view.belief is not None and config is not None:
@@ -261,6 +267,8 @@ _VIEW_COLUMNS = (
     Column("completeness", "true completeness", 4),
     Column("accuracy", "accuracy", 4),
     Column("modelled_seconds", "by the cost model, s", 1),
+    Column("predicted_seconds", "leg predicted, s", 1),
+    Column("leg_seconds", "leg measured, s", 1),
 )
 _POSE_COLUMNS = (Column("distance", "distance, m", 3), Column("turn_deg", "turn, °", 2))
 
@@ -322,6 +330,7 @@ def _summary(analysis: Analysis) -> Table:
         ("target", analysis.config.target.words if analysis.config else None),
         ("resolution τ", f"{analysis.config.planner.completeness_tau:g} m" if analysis.config else None),
         ("views", str(len(analysis.views))),
+        ("looks on the way", str(sum(len(view.evidence.passed) for view in analysis.views))),
         ("coverage at the end", f"{analysis.coverage[-1]:.4f}" if analysis.coverage else None),
         ("ended", f"{ended.reason.value}: {ended.detail}"),
         ("length of the recording", f"{recording.inventory.seconds:.3f} s"),
@@ -380,11 +389,13 @@ def _views(analysis: Analysis) -> Table:
         "Errors are those of the belief with the view's measurements. Completeness: part of the true outline within τ "
         "of the measured surface; accuracy: part of that within τ of the outline. Travelled: along the view circle, or "
         "from one pose to the next the shortest way around the object's bound. By the cost model: time of travel and "
-        "views with linear_speed, turn_speed and dwell_time."
+        "views with linear_speed, turn_speed and dwell_time. Leg: travel and view as predicted, and the time from "
+        "the decision to the next one."
     )
     rows: list[tuple[Cell, ...]] = []
     free = any(view.evidence.decision.view_distance is not None for view in analysis.views)
     circle = analysis.recording.log.scene.view_distance
+    decided = [view.decision.goal_stamp for view in analysis.recording.log.views]
     for number, view in enumerate(analysis.views, start=1):
         decision, stamp = view.evidence.decision, view.evidence.belief_stamp
         judged = analysis.judge.views[number - 1] if analysis.judge else None
@@ -397,8 +408,9 @@ def _views(analysis: Analysis) -> Table:
             (decision.goal_stamp - analysis.views[0].evidence.decision.goal_stamp) * 1e-9,
             None if stamp is None else (stamp - decision.goal_stamp) * 1e-9,
             *seen, view.estimate, *bounds, decision.utility, decision.milliseconds,
-            *(None if judged is None else float(getattr(judged, column.name)) for column in _VIEW_COLUMNS[-9:-1]),
-            None if judged is None else judged.seconds,
+            *(None if judged is None else float(getattr(judged, column.name)) for column in _VIEW_COLUMNS[-11:-3]),
+            None if judged is None else judged.seconds, decision.predicted_seconds,
+            None if number == len(decided) else (decided[number] - decision.goal_stamp) * 1e-9,
             *((decision.view(circle).distance, math.degrees(decision.view_turn)) if free else ()),
         ))
     return _table("views", "View by view", rows, *_VIEW_COLUMNS, *(_POSE_COLUMNS if free else ()), note=note)

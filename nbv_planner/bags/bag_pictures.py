@@ -21,6 +21,7 @@ def draw_pictures(analysis: Analysis) -> Iterator[Picture]:
         figure = plot_episode(
             analysis.steps, analysis.judge.views if analysis.judge else [],
             analysis.truth.shape if analysis.truth else None, analysis.config.scene, title(analysis),
+            analysis.recording.log.ground(),
         )
         yield picture("reconstruction", "The episode", "World view, polar view, objective and coverage.", figure)
     curves = {
@@ -52,6 +53,7 @@ def draw_animation(analysis: Analysis, path: Path) -> Animation | None:
     save_animation(
         path, analysis.steps, analysis.judge.views if analysis.judge else [],
         analysis.truth.shape if analysis.truth else None, analysis.config.scene, title(analysis),
+        analysis.recording.log.ground(),
     )
     return Animation("The episode view by view", "One frame per view.", path.read_bytes())
 

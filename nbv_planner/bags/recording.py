@@ -13,6 +13,7 @@ from nbv_planner.episode.log import EpisodeLog
 from nbv_planner.episode.messages import RECORDED_TOPICS, RUN_INFO, full_name
 from nbv_planner.episode.run_info import RunParameters
 from nbv_planner.errors import BagError, InputRejectedError, UnknownNameError
+from nbv_planner.world.ground.occupancy_map import MOST_CELLS
 
 TYPES = {topic.name: topic.type for topic in RECORDED_TOPICS}
 """Message type of each topic by its relative name."""
@@ -175,10 +176,11 @@ class Recording:
     episodes: int
 
 
+LONGEST_MAP = MOST_CELLS + 2**10
 # Bounds above any real message, in bytes; a hostile one must not fill the memory.
 _LONGEST = {
     messages.SCAN: 2**21, messages.SURFACE: 2**22, messages.CANDIDATES: 2**22, messages.GROUND_TRUTH: 2**23,
-    RUN_INFO: 2**20,
+    RUN_INFO: 2**20, messages.GROUND: LONGEST_MAP,
 }
 _LONGEST_OTHER = 2**18
 

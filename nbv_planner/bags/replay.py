@@ -9,16 +9,26 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from nbv_planner.bags.analysis import Analysis
 from nbv_planner.bags.reader import Bag, Progress, decode, definition_problem
-from nbv_planner.bags.recording import TopicMap
-from nbv_planner.episode import messages
+from nbv_planner.bags.recording import LONGEST_MAP, TopicMap
+from nbv_planner.episode import sensor_messages
 from nbv_planner.episode.judge import EpisodeJudge
 from nbv_planner.episode.log import READERS, LoggedView
-from nbv_planner.episode.messages import CAMERA_POSE, ITERATION, SCAN, SURFACE, RecordedDecision, prior_from_msg
+from nbv_planner.episode.messages import (
+    CAMERA_POSE,
+    GROUND,
+    ITERATION,
+    PACE,
+    SCAN,
+    SURFACE,
+    RecordedDecision,
+    prior_from_msg,
+)
 from nbv_planner.episode.run_info import RunParameters
 from nbv_planner.errors import BagError, InputRejectedError, SettingError
 from nbv_planner.geometry import angle_difference
@@ -30,6 +40,7 @@ from nbv_planner.planning.shapes.sampler import PriorSettings
 from nbv_planner.planning.view_space import CircleViewSpace, Exclusion, ViewSpace, put_on_ground, view_space_for
 from nbv_planner.report.tables import Column, Table
 from nbv_planner.settings import from_mapping
+from nbv_planner.world.ground.occupancy_map import OccupancyMap
 from nbv_planner.world.pose import CameraPose, PoseSettings, View
 from nbv_planner.world.scan import Scan
 
@@ -55,8 +66,10 @@ class Lane:
     the `deadline` of the recorded planner does not hold, lest they depend on how busy this machine is.
     """
 
-    def __init__(self, parameters: RunParameters, surface_stamps: Sequence[int] = ()) -> None:
-        """Build mapper and planner.
+    def __init__(
+        self, parameters: RunParameters, surface_stamps: Sequence[int] = (), map: OccupancyMap | None = None
+    ) -> None:
+        """Build mapper and planner; a recorded `map` takes the place of the file that the parameters name.
 
         Where every scan counts, the stamps of the recorded surfaces say which scans were mapped together.
 
@@ -74,14 +87,14 @@ class Lane:
         self._ends = deque(stamp for stamp in surface_stamps if stamp > 0 and matching.integrate == "always")
         self._batch: list[MatchedScan] = []
         self._newest_view = -1
-        self._mapper = config.scan_mapping()
+        self._mapper = config.scan_mapping(map=map)
         settings = dataclasses.replace(config.planner, deadline=_PATIENCE)
-        views = view_space_for(config.views, self.scene)
-        put_on_ground(views, config.ground)
+        views, self._ground = view_space_for(config.views, self.scene), config.ground
+        put_on_ground(views, config.ground, map=map)
         # Earlier versions of the planner had their own parameters for the prior.
         prior = from_mapping(PriorSettings, {**mapper, **planner}).prior()
         self.planner = planner_named(settings, self.scene, views, prior=prior)
-        self._unreachable_seconds = from_mapping(SessionSettings, planner).unreachable_duration
+        self._session = from_mapping(SessionSettings, planner)
         self._updates: deque[Update] = deque([self._update(0)], maxlen=_KEPT)
         self._pose: CameraPose | None = None
 
@@ -103,6 +116,10 @@ class Lane:
         newest = max(match.stamp for match in self._batch)
         self._batch.clear()
         return self._updated(newest)
+
+    def use(self, map: OccupancyMap) -> None:
+        """Go by another map of the ground."""
+        put_on_ground(self.planner.views, self._ground, map=map)
 
     def forget(self, stamp: int) -> None:
         """Discard all measurements and the goal, as the mapper did at `stamp` (nanoseconds)."""
@@ -138,7 +155,10 @@ class Lane:
         for view in left_out:
             self.planner.views.mark_unreachable(view, math.nextafter(now, math.inf))
         for view, stamp in given_up.items():
-            self.planner.views.mark_unreachable(view, stamp * 1e-9 + self._unreachable_seconds)
+            self.planner.views.mark_unreachable(view, stamp * 1e-9 + self._session.unreachable_duration)
+        if self._session.learn_speeds and decision.pace is not None:
+            pace: dict[str, Any] = dict(zip(PACE, decision.pace, strict=True))
+            self.planner.settings = dataclasses.replace(self.planner.settings, **pace)
         current = None if self._pose is None else View.of(self._pose)
         self.planner.believe(update.belief, current)
         return self.planner.decide(update.belief, current_view=current, visited=visited, now=now), update
@@ -153,8 +173,8 @@ _WAITING = 500
 _LONGEST = 2**21
 
 
-Event = tuple[int, Scan | CameraPose | RecordedDecision | SurfaceBelief]
-"""Time (nanoseconds), and what was made then: a scan, a camera pose, a decision, or the surface of a reset mapper."""
+Event = tuple[int, Scan | CameraPose | RecordedDecision | SurfaceBelief | OccupancyMap]
+"""Time (nanoseconds), and what was made then: a scan, pose, decision or map, or the surface of a reset mapper."""
 
 
 def recorded_events(
@@ -175,14 +195,14 @@ def recorded_events(
 
 
 def _inputs(bag: Bag, topics: TopicMap, progress: Progress) -> Iterator[Event]:
-    names = {topic: name for topic, name in topics.names.items() if name in (SCAN, CAMERA_POSE, SURFACE)}
+    names = {topic: name for topic, name in topics.names.items() if name in (SCAN, CAMERA_POSE, SURFACE, GROUND)}
     usable = {topic for topic in names if definition_problem(topic) is None}
     for message in bag.messages(usable.__contains__, progress):
-        if len(message.data) > _LONGEST:
+        if len(message.data) > (LONGEST_MAP if names[message.topic] == GROUND else _LONGEST):
             continue
         try:
             msg = decode(message)
-            stamp, what = messages.to_nanoseconds(msg.header.stamp), READERS[names[message.topic]](msg)
+            stamp, what = sensor_messages.to_nanoseconds(msg.header.stamp), READERS[names[message.topic]](msg)
         except InputRejectedError:
             continue
         # Of the surfaces only those without a hit matter: a mapper was reset. Stamp 0 is the initial prior.
@@ -259,7 +279,7 @@ def replay(
         raise BagError(f"{bag.path} cannot be replayed: {', '.join(lacking)} is not in it")
     log = analysis.recording.log
     views = log.views
-    lane = Lane(with_prior(parameters, bag, topics), sorted(log.surface_stamps))
+    lane = Lane(with_prior(parameters, bag, topics), sorted(log.surface_stamps), log.map)
     run = _Run(lane, analysis)
     decisions = [*log.earlier, *(view.decision for view in views)]
     begin = views[0].decision.goal_stamp if views else 0
@@ -270,6 +290,8 @@ def replay(
             lane.send(what)
         elif isinstance(what, SurfaceBelief):
             lane.forget(stamp)
+        elif isinstance(what, OccupancyMap):
+            lane.use(what)
         else:
             lane.take(stamp, what)
     return run.decisions
@@ -312,6 +334,7 @@ class _Run:
         self._recorded = {view.belief_stamp: view.belief for view in views if view.belief_stamp is not None}
         space, circle = lane.planner.views, lane.scene.view_distance
         self._left_out = {view.decision.goal_stamp: _unreachable(view, space, circle) for view in views}
+        self._passed = {view.decision.goal_stamp: [View.of(pose) for pose in view.passed] for view in views}
         self._visited: list[View] = []
         self.decisions: list[ReplayedDecision] = []
 
@@ -329,7 +352,8 @@ class _Run:
         self.decisions.append(ReplayedDecision(recorded, view, choice, gap, self._new_points(view)))
         self._visited.append(view)
         if self._judge is not None:
-            self._judge.add_view(view, recorded.utility, recorded.milliseconds, None)
+            passed = self._passed.get(recorded.goal_stamp, ())
+            self._judge.add_view(view, recorded.utility, recorded.milliseconds, None, passed)
 
     def _new_points(self, view: View) -> int | None:
         return None if self._judge is None else int(self._judge.new_points(view).sum())

@@ -9,14 +9,14 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from nbv_planner.episode import messages
+from nbv_planner.episode import messages, sensor_messages
 from nbv_planner.episode.judge import SampledContour
 from nbv_planner.episode.messages import Candidates, PlannerStatus, RecordedDecision
 from nbv_planner.episode.records import Step
@@ -24,11 +24,14 @@ from nbv_planner.episode.run_info import RunParameters, parameters_from_msg
 from nbv_planner.errors import InputRejectedError, SettingError
 from nbv_planner.geometry import cartesian_to_polar, polar_to_cartesian
 from nbv_planner.mapping.belief import Measurements, SurfaceBelief
-from nbv_planner.mapping.matching import MatchedScan, MatchingSettings, PoseTrack
+from nbv_planner.mapping.matching import MatchedScan, MatchingSettings, PoseTrack, offset
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
 from nbv_planner.planning.shapes.completeness import POINTS, SAMPLES, CoverageTarget, MeasuredContour, within
 from nbv_planner.planning.termination import Termination
 from nbv_planner.settings import from_mapping
+from nbv_planner.world.ground.grid_ground import ground_of
+from nbv_planner.world.ground.occupancy_map import OccupancyMap
+from nbv_planner.world.ground.zones import Ground, GroundSettings
 from nbv_planner.world.objects import SurfacePoints
 from nbv_planner.world.pose import CameraPose, PoseSettings, View, Views
 from nbv_planner.world.scan import Scan
@@ -42,17 +45,19 @@ _KEPT, _KEPT_BYTES = 400, 32 * 2**20
 # Bounds that no real recording reaches; a malicious one must not exhaust the memory.
 _MOST_VIEWS, _MOST_DECISIONS, _MOST_GRID_ANGLES, _MOST_NODES = 2000, 20_000, 4_000_000, 100
 _MOST_SURFACES, _MOST_CHANGES = 1_000_000, 100_000
+# Scans nearer to each other than this, metres and radians, see the same.
+_LOOKS_APART, _LOOKS_TURNED = 0.05, 0.02
 
 READERS: dict[str, Callable[[Any], Any]] = {
-    messages.SCAN: messages.scan_from_msg,
-    messages.CAMERA_POSE: messages.pose_from_msg,
-    messages.GOAL_POSE: messages.pose_from_msg,
+    messages.SCAN: sensor_messages.scan_from_msg,
+    messages.CAMERA_POSE: sensor_messages.pose_from_msg,
+    messages.GOAL_POSE: sensor_messages.pose_from_msg,
     messages.SURFACE: messages.belief_from_msg,
     messages.CANDIDATES: messages.candidates_from_msg,
     messages.ITERATION: lambda msg: messages.decision_from_values(messages.status_values(msg)),
     messages.STATUS: messages.status_from_msg,
     messages.GROUND_TRUTH: messages.contour_from_msg,
-    messages.RUN_INFO: parameters_from_msg,
+    messages.RUN_INFO: parameters_from_msg, messages.GROUND: sensor_messages.map_from_msg,
     messages.DIAGNOSTICS: lambda msg: {status.name: messages.status_values(status) for status in msg.status},
 }
 """What reads the messages of each topic; raises InputRejectedError."""
@@ -76,6 +81,13 @@ class LoggedView:
     belief_stamp: int | None = None  #: time of the newest scan in the belief after the view, nanoseconds.
     belief: SurfaceBelief | None = None  #: that belief.
     scan: MatchedScan | None = None  #: the scan taken at that time, with the camera's pose.
+    #: where the camera looked, and when, if the mapper takes every scan: poses some centimetres apart.
+    looks: list[tuple[int, CameraPose]] = field(default_factory=list)
+
+    @property
+    def passed(self) -> list[CameraPose]:
+        """Where the camera looked on the way there, before the scan of the view."""
+        return [pose for stamp, pose in self.looks if self.belief_stamp is None or stamp < self.belief_stamp]
 
     @property
     def choice(self) -> str:
@@ -170,6 +182,7 @@ class EpisodeLog:
         self.parameters: RunParameters | None = None
         self.scene, self.measurement, self._mount = Scene(), MeasurementSettings(), PoseSettings()
         self.contour: SurfacePoints | None = None  #: points of the true surface, None if not known.
+        self.map: OccupancyMap | None = None  #: newest map of the ground that the planner goes by.
         self.diagnostics: dict[str, dict[str, str]] = {}  #: newest values of each node on /diagnostics, by full name.
         self._candidates: _Recent[Candidates] = _Recent()
         self._surfaces: _Recent[SurfaceBelief] = _Recent()
@@ -177,11 +190,12 @@ class EpisodeLog:
         self._poses: deque[tuple[int, CameraPose]] = deque(maxlen=_KEPT)
         self._track = _pose_track(MatchingSettings())
         self._unpaired: OrderedDict[int, None] = OrderedDict()
+        self._takes_all, self._on_the_way = False, deque[int](maxlen=_KEPT)
         self._takers: dict[str, Callable[[Any, int], None]] = {
             messages.SCAN: self._scan, messages.CAMERA_POSE: self._pose, messages.GOAL_POSE: self._goal,
             messages.SURFACE: self._surface, messages.CANDIDATES: self._offer, messages.ITERATION: self._decide,
             messages.STATUS: self._follow_state, messages.GROUND_TRUTH: self._truth, messages.RUN_INFO: self._configure,
-            messages.DIAGNOSTICS: self._diagnose,
+            messages.DIAGNOSTICS: self._diagnose, messages.GROUND: self._on_map,
         }
 
     @property
@@ -198,7 +212,7 @@ class EpisodeLog:
         Raises:
             InputRejectedError: it cannot be used, or not all of it.
         """
-        stamp = messages.to_nanoseconds(msg.header.stamp) if hasattr(msg, "header") else arrival
+        stamp = sensor_messages.to_nanoseconds(msg.header.stamp) if hasattr(msg, "header") else arrival
         self.add(topic, READERS[topic](msg), stamp)
         if topic in (messages.ITERATION, messages.STATUS):
             messages.estimate_from_values(messages.status_values(msg))  # the rest counts even if this is refused
@@ -302,6 +316,8 @@ class EpisodeLog:
 
     def _scan(self, scan: Scan, stamp: int) -> None:
         self._scans.keep(stamp, scan)
+        if self._takes_all:
+            self._on_the_way.append(stamp)
         self._pair()
 
     def _pose(self, sent: CameraPose, stamp: int) -> None:
@@ -330,6 +346,23 @@ class EpisodeLog:
                     del self._unpaired[stamp]
                     self._paired(MatchedScan(stamp, self._scans.entries[stamp], pose))
 
+        while self._on_the_way:
+            with suppress(InputRejectedError):
+                pose = self._track.at(self._on_the_way[0])
+                if pose is None:
+                    return
+                self._passed(pose, self._on_the_way[0])
+            self._on_the_way.popleft()
+
+    def _passed(self, pose: CameraPose, stamp: int) -> None:
+        """Keep where a scan was taken on the way to a view, unless that is next to where the last one was."""
+        view = self._view_at(stamp)
+        if view is None or len(view.looks) >= _MOST_VIEWS:
+            return
+        distance, turn = offset(pose, view.looks[-1][1]) if view.looks else (math.inf, 0.0)
+        if distance >= _LOOKS_APART or turn >= _LOOKS_TURNED:
+            view.looks.append((stamp, pose))
+
     def _paired(self, scan: MatchedScan) -> None:
         view = self._view_at(scan.stamp)
         if view is not None and view.belief_stamp == scan.stamp:
@@ -341,6 +374,22 @@ class EpisodeLog:
         for oldest in list(islice(self.goals, max(0, len(self.goals) - _MOST_VIEWS))):
             del self.goals[oldest]
 
+    def _on_map(self, map: OccupancyMap, _: int) -> None:
+        self.map = map
+
+    def ground(self) -> Ground | None:
+        """Where the robot may drive, by map and parameters, without an object on it; None if nothing is known of it.
+
+        A file that the parameters name is not read: what was in it is in the map.
+        """
+        planner = self.parameters.nodes.get("nbv_planner", {}) if self.parameters else {}
+        try:
+            settings = replace(from_mapping(GroundSettings, planner), ground_map="")
+            reach = max(self.scene.view_distance, *(math.hypot(goal.x, goal.y) for goal in self.goals.values()), 0.0)
+            return ground_of(settings, reach, self.map) if self.map is not None or settings.given else None
+        except SettingError:
+            return None
+
     def _truth(self, contour: SurfacePoints, _: int) -> None:
         self.contour = contour
 
@@ -350,7 +399,8 @@ class EpisodeLog:
         planner, mapper = (parameters.nodes.get(name, {}) for name in ("nbv_planner", "surface_mapper"))
         try:
             scene, measurement = from_mapping(Scene, planner or mapper), from_mapping(MeasurementSettings, mapper)
-            track, mount = _pose_track(from_mapping(MatchingSettings, mapper)), from_mapping(PoseSettings, mapper)
+            matching, mount = from_mapping(MatchingSettings, mapper), from_mapping(PoseSettings, mapper)
+            track, self._takes_all = _pose_track(matching), matching.integrate == "always"
         except SettingError as error:
             raise InputRejectedError("run_info", f"not usable: {error}") from error
         self.scene, self.measurement, self._track, self._mount = scene, measurement, track, mount
@@ -372,13 +422,13 @@ def _pose_track(matching: MatchingSettings) -> PoseTrack:
 # Most measured points shown; beyond it every second one is left out. Most scans kept separate; beyond it the older
 # half is merged.
 _MOST_POINTS, _MOST_SCANS = 8000, 64
-SECTIONS = ("status", "scene", "belief", "truth", "hits", "camera", "decision", "coverage", "checks")
+SECTIONS = ("status", "scene", "belief", "truth", "hits", "camera", "decision", "coverage", "checks", "ground")
 """Parts of a view that change independently."""
 _CHANGES: dict[str, tuple[str, ...]] = {
-    messages.STATUS: ("status", "decision", "coverage"), messages.ITERATION: ("decision", "coverage", "hits"),
-    messages.CANDIDATES: ("decision",), messages.SURFACE: ("belief", "hits", "checks"),
-    messages.GOAL_POSE: ("camera",),
-    messages.GROUND_TRUTH: ("truth", "coverage"), messages.RUN_INFO: ("status",),
+    messages.STATUS: ("status", "decision", "coverage"), messages.ITERATION: ("decision", "coverage", "hits", "ground"),
+    messages.CANDIDATES: ("decision",), messages.SURFACE: ("belief", "hits", "checks", "ground"),
+    messages.GOAL_POSE: ("camera",), messages.GROUND: ("ground",),
+    messages.GROUND_TRUTH: ("truth", "coverage"), messages.RUN_INFO: ("status", "ground"),
 }
 _AWAITED = {
     messages.STATUS: "nbv_planner/status (from nbv_planner)",
@@ -404,6 +454,7 @@ class LiveView:
     pose: CameraPose | None  #: where the camera is.
     goal: CameraPose | None  #: where it was sent.
     waits_for: tuple[str, ...]  #: topics on which nothing has been received, in words.
+    ground: Ground | None  #: where the robot may drive, without the object.
     versions: Mapping[str, int]  #: a number for each section that changes with it.
 
 
@@ -419,6 +470,7 @@ class LiveEpisode(EpisodeLog):
         self._versions = dict.fromkeys(SECTIONS, 0)
         self._received_at = time.monotonic()
         self._hits: dict[int, Measurements] = {}
+        self._ground: tuple[OccupancyMap | None, RunParameters | None, Ground | None] | None = None
 
     def add(self, topic: str, value: Any, stamp: int = 0) -> None:
         """Process the content of a message, and wake the threads that wait for what it changes."""
@@ -468,6 +520,13 @@ class LiveEpisode(EpisodeLog):
         order = np.argsort(angle)
         return SurfacePoints(angle[order], radius[order])
 
+    def _ground_now(self) -> Ground | None:
+        """The ground; made anew only for another map or other parameters."""
+        of = self.map, self.parameters
+        if self._ground is None or self._ground[0] is not of[0] or self._ground[1] is not of[1]:
+            self._ground = *of, self.ground()
+        return self._ground[2]
+
     def _last_measured(self) -> int:
         """Stamp of the newest decision whose view has been measured, nanoseconds; 0 if there is none."""
         view = self._view_at(max(self._hits, default=-1))
@@ -495,7 +554,7 @@ class LiveEpisode(EpisodeLog):
                 last_hits=Measurements.together([hits for stamp, hits in self._hits.items() if stamp >= last]),
                 pose=self._pose_now, goal=self.camera(list(self.goals.values())[-1]) if self.goals else None,
                 waits_for=tuple(words for topic, words in _AWAITED.items() if topic not in self.heard),
-                versions=dict(self._versions),
+                ground=self._ground_now(), versions=dict(self._versions),
             )
 
 

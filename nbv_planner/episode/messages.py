@@ -22,19 +22,12 @@ from nbv_planner.planning.shapes.certificate import CoverageEstimate
 from nbv_planner.planning.shapes.sampler import PriorSettings
 from nbv_planner.planning.termination import Termination, TerminationReason
 from nbv_planner.planning.view_space import ExclusionArray
-from nbv_planner.world.ground.occupancy_map import OccupancyMap
 from nbv_planner.world.objects import SurfacePoints
-from nbv_planner.world.pose import CameraPose, PoseCovariance, View, Views
-from nbv_planner.world.scan import Scan
-from nbv_planner.world.scan_making import Pinhole
+from nbv_planner.world.pose import View, Views
 from nbv_planner.world.scene import FoundScene, centre_of
 
-# A unit quaternion sent in single precision is off by less than 1e-6; one left at zero by 1.
-_QUATERNION_TOLERANCE = 1e-3
 # Parts by which a distance differs at most for being computed from positions in single precision.
 _SINGLE = 1e-6
-# A 2D camera is tilted at most this much (radians) out of the plane.
-_TILT_TOLERANCE = 0.1
 FLOAT64, FLOAT32, UINT32 = 8, 7, 6
 """Datatypes of sensor_msgs/PointField."""
 FIELD_TYPES = {"f8": FLOAT64, "f4": FLOAT32, "u4": UINT32}
@@ -61,180 +54,6 @@ EXCLUDED_LAYOUT = [("excluded", "u4")]
 CONTOUR_LAYOUT = [(name, "f4") for name in ("x", "y", "z", "angle", "radius")]
 MOST_CONTOUR_POINTS = 100_000
 """More points are no plausible contour of a simulated scene; they would only take memory."""
-
-
-def to_nanoseconds(stamp: Any) -> int:
-    """Time stamp as nanoseconds."""
-    return int(stamp.sec) * 1_000_000_000 + int(stamp.nanosec)
-
-
-def check_frame(header: Any, frame: str) -> None:
-    """Refuse a message that is not in `frame`; an empty `frame` takes any.
-
-    Raises:
-        InputRejectedError: reason `frame`.
-    """
-    if frame and header.frame_id != frame:
-        raise InputRejectedError("frame", f"frame is {header.frame_id!r}, expected {frame!r}")
-
-
-def scan_from_msg(msg: Any) -> Scan:
-    """Read a LaserScan, or the first return of each beam of a MultiEchoLaserScan.
-
-    The beams of a sensor that turns clockwise, or is mounted upside down, are reversed. A `range_max` of 0 or `+inf` is
-    none. The angles may end a turn later or earlier than where they began, as across the back of the sensor.
-
-    Raises:
-        InputRejectedError: reasons of :class:`nbv_planner.world.scan.Scan`, and `wrong_length` if the number of ranges
-            does not fit the angles (one more or less is common among drivers and accepted).
-    """
-    ranges = msg.ranges
-    if len(ranges) and hasattr(ranges[0], "echoes"):
-        ranges = [next((echo for echo in beam.echoes if echo >= msg.range_min), math.nan) for beam in ranges]
-    ranges = np.asarray(ranges, dtype=float)
-    falling = msg.angle_increment < 0.0
-    scan = Scan(
-        angle_min=msg.angle_min + msg.angle_increment * (len(ranges) - 1) if falling else msg.angle_min,
-        angle_increment=abs(msg.angle_increment), ranges=ranges[::-1] if falling else ranges,
-        range_min=msg.range_min, range_max=msg.range_max or math.inf,
-    )
-    if not math.isfinite(msg.angle_max):
-        raise InputRejectedError("header_not_finite", f"angle_max is {msg.angle_max}")
-    expected = [(msg.angle_max - msg.angle_min + turn) / msg.angle_increment + 1.0 for turn in (0.0, -TWO_PI, TWO_PI)]
-    if min(abs(len(ranges) - number) for number in expected) > 1.5:
-        raise InputRejectedError("wrong_length", f"{len(ranges)} ranges, expected {expected[0]:.0f} from the angles")
-    return scan
-
-
-_DEPTHS = {"16UC1": ("u2", 1e-3), "mono16": ("u2", 1e-3), "32FC1": ("f4", 1.0)}
-
-
-def depth_from_msg(msg: Any) -> FloatArray:
-    """Read a depth Image of millimetres (16UC1) or metres (32FC1): depths in metres, shape (H, W).
-
-    Raises:
-        InputRejectedError: `encoding`, or `layout` (the data do not hold the pixels).
-    """
-    if msg.encoding not in _DEPTHS:
-        raise InputRejectedError("encoding", f"the encoding is {msg.encoding!r}; depths are {', '.join(_DEPTHS)}")
-    kind, metres = _DEPTHS[msg.encoding]
-    size = int(kind[1])
-    if msg.step < msg.width * size or len(msg.data) != msg.step * msg.height:
-        raise InputRejectedError(
-            "layout", f"{len(msg.data)} bytes in rows of {msg.step} do not hold {msg.width} x {msg.height} pixels"
-        )
-    order = ">" if msg.is_bigendian else "<"
-    pixels = np.ndarray((msg.height, msg.width), f"{order}{kind}", msg.data, 0, (msg.step, size))
-    return pixels.astype(float) * metres
-
-
-def pinhole_from_msg(msg: Any, image: Any) -> Pinhole:
-    """Read the CameraInfo of an `image`: that of rectified images (P) where there is one, else K.
-
-    Raises:
-        InputRejectedError: reason `camera_info`: not calibrated, or for images of another size.
-    """
-    if (msg.width, msg.height) != (image.width, image.height):
-        sizes = f"{msg.width} x {msg.height} pixels, the image has {image.width} x {image.height}"
-        raise InputRejectedError("camera_info", f"camera_info is for {sizes}")
-    k, p = msg.k, msg.p
-    return Pinhole(p[0], p[5], p[2], p[6]) if p[0] > 0.0 else Pinhole(k[0], k[4], k[2], k[5])
-
-
-def points_from_msg(msg: Any) -> FloatArray:
-    """Read the positions of a PointCloud2 of any layout, organised or not: metres, shape (N, 3).
-
-    Raises:
-        InputRejectedError: reason `layout`: no x, y, z of floating point, or the data do not hold the points.
-    """
-    fields, kinds = {field.name: field for field in msg.fields}, {FLOAT32: "f4", FLOAT64: "f8"}
-    found = [fields[name] for name in "xyz" if name in fields and fields[name].datatype in kinds]
-    if len(found) < 3 or any(field.offset + int(kinds[field.datatype][1]) > msg.point_step for field in found):
-        raise InputRejectedError("layout", "the cloud has no fields x, y, z of floating point")
-    if msg.row_step < msg.width * msg.point_step or len(msg.data) != msg.row_step * msg.height:
-        raise InputRejectedError(
-            "layout", f"{len(msg.data)} bytes in rows of {msg.row_step} do not hold {msg.width} x {msg.height} points"
-        )
-    shape, strides, order = (msg.height, msg.width), (msg.row_step, msg.point_step), ">" if msg.is_bigendian else "<"
-    if 0 in shape:
-        return np.empty((0, 3))
-    columns = [
-        np.ndarray(shape, order + kinds[field.datatype], msg.data, field.offset, strides).ravel() for field in found
-    ]
-    return np.stack(columns, axis=1).astype(float)
-
-
-def pose_from_msg(msg: Any) -> CameraPose:
-    """Read a PoseStamped or a PoseWithCovarianceStamped.
-
-    Raises:
-        InputRejectedError: `not_finite`, `quaternion` (not of unit length), `tilted` (the line of sight or the
-            left axis leaves the plane; an optical frame, which looks along z, shows up here), or `covariance`.
-    """
-    pose, covariance = msg.pose, None
-    if hasattr(pose, "covariance"):  # of (x, y, z, roll, pitch, yaw) in rows, of which the upper half counts
-        names = {"xx": 0, "xy": 1, "yy": 7, "xyaw": 5, "yyaw": 11, "yawyaw": 35}
-        covariance = PoseCovariance(**{name: float(pose.covariance[index]) for name, index in names.items()})
-        pose = pose.pose
-    x, y, yaw = _in_plane(pose)
-    return CameraPose(x=x, y=y, yaw=yaw, covariance=covariance, height=pose.position.z)
-
-
-def map_from_msg(msg: Any) -> OccupancyMap:
-    """Read a nav_msgs/OccupancyGrid, in the frame of its header.
-
-    Raises:
-        InputRejectedError: reasons of :class:`~nbv_planner.world.ground.occupancy_map.OccupancyMap`, and for its origin
-            those of :func:`pose_from_msg`.
-    """
-    info, origin = msg.info, CameraPose(*_in_plane(msg.info.origin))
-    return OccupancyMap.of_message(
-        msg.data, info.width, info.height, info.resolution, origin, msg.header.frame_id
-    )
-
-
-def plane_pose_outside(pose: Any, bound: float) -> tuple[float, float, float]:
-    """Read x, y and yaw of a Pose farther from the origin than `bound`, metres.
-
-    Raises:
-        InputRejectedError: reasons of :func:`pose_from_msg`, and `inside` for one within the bound.
-    """
-    x, y, yaw = _in_plane(pose)
-    if math.hypot(x, y) <= bound:
-        raise InputRejectedError("inside", f"is {math.hypot(x, y):.4g} m from the centre, must be > {bound:g} m")
-    return x, y, yaw
-
-
-def _in_plane(pose: Any) -> tuple[float, float, float]:
-    """Position in the plane and yaw of a Pose; see :func:`pose_from_msg`."""
-    p, q = pose.position, pose.orientation
-    numbers = (p.x, p.y, p.z, q.x, q.y, q.z, q.w)
-    if not all(math.isfinite(n) for n in numbers):
-        raise InputRejectedError("not_finite", f"position and orientation are {numbers}")
-    norm = math.hypot(q.x, q.y, q.z, q.w)
-    if abs(norm - 1.0) > _QUATERNION_TOLERANCE:
-        raise InputRejectedError("quaternion", f"orientation has length {norm:.4g}, must be 1")
-    tilt = 2.0 * math.asin(min(1.0, math.hypot(q.x, q.y)))
-    if tilt > _TILT_TOLERANCE:
-        raise InputRejectedError("tilted", f"the camera is tilted {tilt:.3f} rad out of the plane")
-    return p.x, p.y, math.atan2(2.0 * (q.w * q.z + q.x * q.y), 1.0 - 2.0 * (q.y**2 + q.z**2))
-
-
-def joint_from_msg(msg: Any, joint: str) -> float | None:
-    """Read the position of one joint from a JointState, or None if it holds others only.
-
-    Raises:
-        InputRejectedError: `wrong_length` (fewer positions than names) or `not_finite`.
-    """
-    if joint not in msg.name:
-        return None
-    place = list(msg.name).index(joint)
-    if place >= len(msg.position):
-        raise InputRejectedError("wrong_length", f"{len(msg.position)} positions of {len(msg.name)} joints")
-    position = float(msg.position[place])
-    if not math.isfinite(position):
-        raise InputRejectedError("not_finite", f"the position of {joint} is {position}")
-    return position
 
 
 def belief_from_msg(msg: Any) -> SurfaceBelief:
@@ -429,6 +248,10 @@ _CERTIFIED = ("coverage_mean", "coverage_lower", "coverage_upper", "coverage_pro
 _TAU, _TARGET = "coverage_tau", "coverage_target"
 
 
+PACE = ("linear_speed", "turn_speed", "dwell_time")
+"""Names of the cost model's numbers, m/s, rad/s and s."""
+
+
 @dataclass(frozen=True)
 class RecordedDecision:
     """A decision as published on `nbv_planner/iteration`."""
@@ -448,6 +271,8 @@ class RecordedDecision:
     centre: tuple[float, float] = (0.0, 0.0)  #: about which the view was planned, in the object frame, metres.
     decided_by: str = ""  #: the rule that chose, as :attr:`~nbv_planner.planning.planners.Decision.decided_by`.
     estimate: CoverageEstimate | None = None  #: coverage before this view by the posterior shapes; None if not given.
+    predicted_seconds: float = math.nan  #: of the leg and the view, by the cost model of the planner; NaN if not given.
+    pace: tuple[float, ...] | None = None  #: :data:`PACE`, where the planner had learned it.
     near_optimal_by: int | None = None  #: round T0 of theorem 4.1; None where nothing is proved.
 
     def view(self, circle: float, about: tuple[float, float] = (0.0, 0.0)) -> View:
@@ -476,6 +301,8 @@ def decision_from_values(values: Mapping[str, str]) -> RecordedDecision:
             _optional(values, "runner_up"), _optional(values, "margin"), coverage,
             centre=(place.pop("centre_x", 0.0), place.pop("centre_y", 0.0)), **place,
             decided_by=values.get("decided_by", ""), estimate=estimate,
+            predicted_seconds=_optional(values, "predicted_seconds"),
+            pace=tuple(float(values[name]) for name in PACE) if PACE[0] in values else None,
             near_optimal_by=int(values["near_optimal_by"]) if "near_optimal_by" in values else None,
         )
 
@@ -580,6 +407,7 @@ CANDIDATES = "nbv_planner/candidates"
 ITERATION = "nbv_planner/iteration"
 STATUS = "nbv_planner/status"
 GROUND_TRUTH = "ground_truth/surface"
+GROUND = "nbv_planner/ground"
 RUN_INFO = "run_info"
 DIAGNOSTICS = "/diagnostics"
 LASER_SCAN = "sensor_msgs/msg/LaserScan"
@@ -587,6 +415,7 @@ POINT_CLOUD = "sensor_msgs/msg/PointCloud2"
 POSE_STAMPED = "geometry_msgs/msg/PoseStamped"
 DIAGNOSTIC_STATUS = "diagnostic_msgs/msg/DiagnosticStatus"
 DIAGNOSTIC_ARRAY = "diagnostic_msgs/msg/DiagnosticArray"
+OCCUPANCY_GRID = "nav_msgs/msg/OccupancyGrid"
 STRING = "std_msgs/msg/String"
 
 
@@ -624,6 +453,7 @@ RECORDED_TOPICS = (
     RecordedTopic(ITERATION, DIAGNOSTIC_STATUS, latched=True, depth=100),
     RecordedTopic(STATUS, DIAGNOSTIC_STATUS, latched=True, depth=100),
     RecordedTopic(GROUND_TRUTH, POINT_CLOUD, latched=True, depth=1),
+    RecordedTopic(GROUND, OCCUPANCY_GRID, latched=True, depth=1),
     RecordedTopic(RUN_INFO, STRING, latched=True, depth=10),
     RecordedTopic(DIAGNOSTICS, DIAGNOSTIC_ARRAY),
 )

@@ -29,6 +29,7 @@ from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.planning.view_space import ViewSpaceSettings, put_on_ground, view_space_for
 from nbv_planner.settings import Settings, check_settings, from_mapping, refuse_unknown, setting, settings_of, unused
 from nbv_planner.world.ground.grid_ground import known_obstacles
+from nbv_planner.world.ground.occupancy_map import OccupancyMap
 from nbv_planner.world.ground.zones import GroundSettings
 from nbv_planner.world.pose import PoseSettings, TurntableSettings
 from nbv_planner.world.scale import at_found, rescaled, scaled
@@ -127,9 +128,17 @@ class NbvPlannerParameters(Settings):
     use_map: bool = setting(
         False, "Wait for the map of the ground on the topic map, and follow it, in place of the file ground_map."
     )
+    map_timeout: float = setting(
+        0.0, "use_map: age beyond which a map does not count any more: it is refused, and no further goal is sent; 0: "
+        "never, as for a latched one.", unit="s", ge=0.0,
+    )
     goal_backend: str = setting(
         "topic", "How goals reach the robot: only as goal_pose, or as the action navigate_to_pose of Nav2, too.",
         choices=("topic", "navigate_to_pose"),
+    )
+    goal_check: str = setting(
+        "off", "Whether Nav2's action compute_path_to_pose is asked for a path before a goal is sent; a view without "
+        "one is left out for unreachable_duration.", choices=("off", "compute_path_to_pose"),
     )
     run_info_nodes: str = setting(
         "depth_camera,surface_mapper", "Nodes whose parameters run_info shows, comma-separated."
@@ -261,15 +270,18 @@ class EpisodeConfig:
         changed = {name: rescaled(getattr(self, name), self.scene, scene) for name in groups}
         return dataclasses.replace(self, scene=scene, **changed)
 
-    def scan_mapping(self, grid: FloatArray | None = None) -> ScanMapping:
-        """A surface mapping without a scan, on a `grid` of angles, shape (M,), or one of the settings' size."""
+    def scan_mapping(self, grid: FloatArray | None = None, map: OccupancyMap | None = None) -> ScanMapping:
+        """A surface mapping without a scan, on a `grid` of angles, shape (M,), or one of the settings' size.
+
+        A `map` takes the place of the file that the settings name.
+        """
         if self.search.unknown:
             known = dataclasses.replace(self, search=SearchSettings(), ground=GroundSettings())
             search = Search(self.search, self.scene, self.measurement.noise)
             return SearchingMapping(search, lambda found: known.at(found).scan_mapping(grid))
         model = mapper_for(self.kernel.build(), self.mapper, self.robust, grid=grid)
         checks = ModelChecks(self.scene, self.measurement.noise, self.checks, robust=self.robust.robust)
-        obstacles = known_obstacles(self.ground, self.scene.radius_max)
+        obstacles = known_obstacles(self.ground, self.scene.radius_max, map)
         return ScanMapping(model, self.scene, self.measurement, checks, obstacles)
 
     def parts(self) -> tuple[ScanMapping, Planner]:

@@ -6,7 +6,7 @@ import copy
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass, fields
 from typing import Any, TypeVar
 
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from nbv_planner.errors import InputRejectedError, SettingError, StateFileError
 from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.mapping.matching import ArrivalSettings
+from nbv_planner.planning.motion import Leg
 from nbv_planner.planning.planners import Decision, Planner
 from nbv_planner.planning.planners.account import Round
 from nbv_planner.planning.shapes.sampler import PriorSettings
@@ -271,6 +272,7 @@ class EpisodeMemory:
         self.planner = planner
         self.monitor = monitor  #: ends the episode; knows the coverage after each view.
         self.inputs = Inputs()  #: inputs received.
+        self.legs: list[Leg] = []  #: legs that the robot has driven undisturbed, in this episode and before it.
         #: where the surfaces of the episode come from; None before the first, or if not given.
         self.origin: SurfaceOrigin | None = None
         #: newest surface of another origin, with its stamp, its origin and why it was refused; None if one of the
@@ -305,6 +307,9 @@ class EpisodeMemory:
         self._began: int | None = None
         self.last_miss: Miss | None = None  #: by how much the last missed target was missed, or None.
         self._set_out: View | None = None
+        #: the leg to the goal, and when the camera arrived there for the view that counted; None if disturbed.
+        self.leg: Leg | None = None
+        self._came: int | None = None
         self._since: int | None = None
         self._arrived = False
         self._away = 0
@@ -389,7 +394,7 @@ class EpisodeMemory:
         inputs.belief_stamp, inputs.pose_stamp = min(inputs.belief_stamp, now), min(inputs.pose_stamp, now)
         self._counted = [min(counted, now) for counted in self._counted]
         self._began = None if self._began is None else self._began + now - before
-        self._sent, self._waiting_since, self._home = now, None, None
+        self._sent, self._waiting_since, self._home, self.leg = now, None, None, None
         views, jump = self.planner.views, (now - before) * 1e-9
         views.unreachable = {index: until + jump for index, until in views.unreachable.items()}
         if self.goal is not None:
@@ -421,6 +426,7 @@ class EpisodeMemory:
             "began": self._began, "goal": goal, "coverage": list(self.monitor.history),
             "termination": plain(self.termination), "ending": plain(self.ending), "origin": plain(self.origin),
             "found": plain(self.found), "approaches": self.approaches, "withdrawn_views": self.withdrawn_views,
+            "legs": [list(astuple(leg)) for leg in self.legs],
             "unreachable": [[index, until] for index, until in space.unreachable.items()],
         }
         if self.planner.account is not None:
@@ -462,6 +468,8 @@ class EpisodeMemory:
         self.ending, self._home = termination_from_state(values["ending"]), None
         self.origin = origin_from_state(values.get("origin"))  # none in states of older versions
         self.approaches = checked("approaches", values.get("approaches", 0), int)
+        self.legs = [Leg(*numbers("legs", leg, len(fields(Leg)))) for leg in values.get("legs", [])]
+        self.leg = None
         self.withdrawn_views = checked("withdrawn_views", values.get("withdrawn_views", 0), int)
         self.monitor.history = [checked("coverage", coverage, float) for coverage in values["coverage"]]
         self.planner.views.unreachable = {

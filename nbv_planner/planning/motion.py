@@ -6,11 +6,12 @@ robot really takes depends on its navigation; the model is what planners compare
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -63,15 +64,70 @@ def travel_time(lengths: ArrayLike, turns: ArrayLike, settings: TimeSettings) ->
     return np.asarray(np.maximum(driving, np.abs(np.asarray(turns, dtype=float)) / settings.turn_speed))
 
 
+def turns_to(start: View, ends: Views) -> FloatArray:
+    """By how much the heading turns from a view to each of others, shape (V,), radians, not negative."""
+    return np.abs(angle_difference(ends.view_angle + ends.turn, start.view_angle + start.turn))
+
+
 def leg_time(space: ViewSpace, start: View | None, ends: Views, settings: TimeSettings) -> FloatArray:
     """Time from a view to each of others until these have been taken, shape (V,), seconds; travel and dwell.
 
-    From an unknown start (None) the travel counts nothing.
+    From an unknown start (None) the travel counts nothing. A view may take longer, see :meth:`.ViewSpace.extras`.
     """
+    dwell = settings.dwell_time + space.extras(ends)[1]
     if start is None:
-        return np.full(len(ends), settings.dwell_time)
-    turns = angle_difference(ends.view_angle + ends.turn, start.view_angle + start.turn)
-    return travel_time(space.legs(start, ends), turns, settings) + settings.dwell_time
+        return dwell
+    return travel_time(space.legs(start, ends), turns_to(start, ends), settings) + dwell
+
+
+@dataclass(frozen=True)
+class Leg:
+    """A leg that the robot has driven to a view, as the view space describes it, and the seconds it took."""
+
+    length: float  #: metres.
+    turn: float  #: of the heading, radians, not negative.
+    predicted: float  #: seconds of travel and view, by the cost model when it set out.
+    travel: float = math.nan  #: seconds from the goal to the arrival there.
+    dwell: float = math.nan  #: seconds from then to the next goal, without what the view itself takes.
+
+
+MOST_LEGS = 30
+"""Legs from which speeds are learned: the newest."""
+_T = TypeVar("_T", bound=TimeSettings)
+# Seconds: a travel that took less counts as if it had taken them; a camera that is there at once has no speed.
+_LEAST_TRAVEL = 1e-3
+# Losses that differ by rounding alone are equal.
+_DECIMALS = 9
+
+
+def learned_pace(legs: Sequence[Leg], prior: _T) -> _T:
+    r"""The settings with the speeds and the dwell time of `legs`; those of the `prior` count as one more measurement.
+
+    The speeds v and ω are least absolute deviations,
+
+    .. math:: \min_{v, ω} \sum_i \left|\log\frac{t_i}{\max(l_i/v, ψ_i/ω)}\right|
+        + \left|\log\frac{v}{v_0}\right| + \left|\log\frac{ω}{ω_0}\right|,
+
+    of the travel times :math:`t_i` for lengths :math:`l_i` and turns :math:`ψ_i`, over the speeds :math:`l_i / t_i` and
+    :math:`ψ_i / t_i` of the legs and those of the prior: as with a median, less than half of the legs, however long
+    they took, do not lead it astray. A speed that no leg depends on stays that of the prior. The dwell time is the
+    median.
+    """
+    if not legs:
+        return prior
+    length, turn = (np.array([getattr(leg, name) for leg in legs]) for name in ("length", "turn"))
+    took = np.maximum([leg.travel for leg in legs], _LEAST_TRAVEL)
+    v, w = (
+        np.concatenate([[own], (way / took)[way > 0.0]])
+        for own, way in ((prior.linear_speed, length), (prior.turn_speed, turn))
+    )
+    model = np.maximum(length / v[:, None, None], turn / w[:, None])  # (speeds, rates, legs)
+    loss = np.abs(np.log(took / model)).sum(axis=2) + np.abs(np.log(v / v[0]))[:, None] + np.abs(np.log(w / w[0]))
+    best = np.unravel_index(int(np.argmin(np.round(loss, _DECIMALS))), loss.shape)
+    dwell = float(np.median([prior.dwell_time, *(leg.dwell for leg in legs)]))
+    return dataclasses.replace(
+        prior, linear_speed=float(v[best[0]]), turn_speed=float(w[best[1]]), dwell_time=dwell
+    )
 
 
 def looks_between(space: ViewSpace, start: View, end: View, every: float) -> Views:

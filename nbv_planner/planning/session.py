@@ -14,7 +14,8 @@ from nbv_planner.geometry import FloatArray
 from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.mapping.matching import REMEMBERED, SPEED_TIME, ArrivalSettings, PoseTrack, offset
 from nbv_planner.planning.episode_memory import EpisodeMemory, Goal, Miss, Target
-from nbv_planner.planning.planners import Decision, Planner
+from nbv_planner.planning.motion import MOST_LEGS, Leg, learned_pace, leg_time, turns_to
+from nbv_planner.planning.planners import Decision, Planner, PlannerSettings
 from nbv_planner.planning.termination import (
     MOST_APPROACHES,
     Termination,
@@ -63,6 +64,10 @@ class SessionSettings(Settings):
     recorder: str = setting(
         "", "Node that must listen to scan, camera_pose, surface and goal_pose before the first goal; empty: none.",
         read_only=False,
+    )
+    learn_speeds: bool = setting(
+        False, "Let tour count with the speeds and the dwell time of the legs that the robot has driven; linear_speed, "
+        "turn_speed and dwell_time count as one leg more.", read_only=False,
     )
     return_home: bool = setting(False, "Send the camera to home_angle before the episode ends, unless it is stopped.")
     home_angle: float = setting(0.0, "View angle of the home view.", unit="rad", ge=-2 * math.pi, le=2 * math.pi)
@@ -167,6 +172,7 @@ class PlanningSession(EpisodeMemory):
 
     def pause(self, paused: bool, now: int) -> None:
         """Pause or resume; the time for reaching a goal restarts when it resumes."""
+        self.leg = None if paused or self.paused else self.leg
         self.paused = paused
         self._sent = now
         self.interruption = ""
@@ -237,7 +243,7 @@ class PlanningSession(EpisodeMemory):
     def interrupted(self, stamp: int, detail: str) -> None:
         """Another client has cancelled the target named `stamp`: no failure, but a reason to pause."""
         if self.on_the_way(stamp):
-            self.paused, self.interruption, self._again = True, detail, True
+            self.paused, self.interruption, self._again, self.leg = True, detail, True, None
 
     def on_the_way(self, stamp: int) -> bool:
         """Whether the camera is, as far as known, moving to the target named `stamp`."""
@@ -292,10 +298,17 @@ class PlanningSession(EpisodeMemory):
             raise ValueError("no surface received yet")
         current = View.of(inputs.pose) if inputs.pose else None
         self.planner.believe(inputs.belief, current)
+        planner = self.planner.snapshot()
+        planner.settings = self.pace if self.settings.learn_speeds else planner.settings
         return Question(
-            self.planner.snapshot(), inputs.belief, inputs.belief_stamp, current, tuple(self.visited), now,
+            planner, inputs.belief, inputs.belief_stamp, current, tuple(self.visited), now,
             self._episode,
         )
+
+    @property
+    def pace(self) -> PlannerSettings:
+        """The planner's settings with the speeds of the legs driven so far."""
+        return learned_pace(self.legs, self.planner.settings)
 
     def answer(self, question: Question, answer: Answer, now: int) -> Goal | None:
         """Process the answer: set the next goal, and return it, or end.
@@ -317,10 +330,30 @@ class PlanningSession(EpisodeMemory):
             decision.view.pose, now, decision, len(self.visited) + 1, answer.milliseconds, question.belief,
             question.belief_stamp,
         )
+        self._set_out_for(decision.view, question, now)
         self._since, self._away = None, now - 1
-        self._set_out = question.current_view
         self._sent, self._tries, self._again = now, 0, False
         return self.goal
+
+    def no_path(self, question: Question, view: View, now: int) -> None:
+        """The robot has no path to the view of an answer, which has not been given: leave it out as one not reached."""
+        if self.state is State.PLANNING and question.episode is self._episode:
+            until = now * 1e-9 + self.settings.unreachable_duration
+            tolerance = self._arrival.position_tolerance
+            self.planner.views.mark_missed(view, None, None, tolerance, now * 1e-9, until)
+
+    def _set_out_for(self, view: View, question: Question, now: int) -> None:
+        """Keep the leg that has ended with this decision, if nothing disturbed it, and begin one to a view."""
+        start, views, end = question.current_view, self.planner.views, Views.of([view])
+        if self.leg is not None and self._came is not None:
+            own = float(views.extras(Views.of(self.visited[-1:]))[1][0])
+            driven = dataclasses.replace(self.leg, dwell=max(0.0, (now - self._came) * 1e-9 - own))
+            self.legs = [*self.legs, driven][-MOST_LEGS:]
+        self._set_out, self.leg, self._came = start, None, None
+        if start is not None:
+            length, turn = float(views.legs(start, end)[0]), float(turns_to(start, end)[0])
+            predicted = float(leg_time(views, start, end, question.planner.settings)[0])
+            self.leg = Leg(length, turn, predicted)
 
     def _no_view(self, question: Question) -> Termination:
         """Explain why no candidate may be chosen."""
@@ -461,6 +494,9 @@ class PlanningSession(EpisodeMemory):
             if self.approaches >= MOST_APPROACHES:
                 self._end(nothing_found(self.approaches))
             return None
+        if self.leg is not None and self._since is not None and not self._tries and self.leg.length + self.leg.turn:
+            self.leg = dataclasses.replace(self.leg, travel=(self._since - self.goal.stamp) * 1e-9)
+            self._came = self._since
         self.visited.append(self.goal.decision.view)
         self._counted.append(inputs.belief_stamp)
         self._hits = int(inputs.belief.hits.sum())

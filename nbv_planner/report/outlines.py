@@ -18,8 +18,10 @@ from nbv_planner.geometry import (
     wrap_angle,
 )
 from nbv_planner.mapping.belief import SurfaceBelief
+from nbv_planner.report import colors
 from nbv_planner.world.ground.grid_ground import GridGround
-from nbv_planner.world.ground.zones import Ground, Outline
+from nbv_planner.world.ground.occupancy_map import UNKNOWN
+from nbv_planner.world.ground.zones import Ground, Outline, Zone
 from nbv_planner.world.pose import CameraPose, View, Views
 from nbv_planner.world.scene import Scene
 
@@ -121,6 +123,22 @@ def barred_ground(ground: Ground | None, belief: SurfaceBelief | None, scene: Sc
     if not isinstance(ground, GridGround) or belief is None or any(belief.centre):
         return None
     return ground.with_outline(Outline(belief.angle, belief.upper, scene.radius_max))
+
+
+# Colour and opacity of cells: what comes too near to the object, a polygon, or cells that are not free, and these.
+_CELLS = (
+    (Zone.OBJECT, colors.BAND, 0.25), (Zone.POLYGON, colors.LAST, 0.25), (Zone.MAP, colors.CAMERA, 0.2),
+    (None, colors.CAMERA, 0.75),
+)
+
+
+def ground_shades(ground: GridGround) -> FloatArray:
+    """Red, green, blue and opacity of each cell, shape (H, W, 4), each from 0 to 1; free cells are transparent."""
+    shades = np.zeros((*ground.cells.shape, 4))
+    known = (ground.map.cells >= ground.settings.occupied_threshold) | (ground.map.cells == UNKNOWN)
+    for zone, color, opacity in _CELLS:
+        shades[known if zone is None else ground.cells & np.uint8(zone) != 0] = (*colors.rgb(color), opacity)
+    return shades
 
 
 def way_outline(start: View, end: View, radius: float, ground: Ground | None = None) -> FloatArray:

@@ -5,11 +5,14 @@ The state of an episode is sent as plain data in server-sent events: each client
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
 import math
+import struct
 import sys
 import threading
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
 from http import HTTPStatus
@@ -19,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from nbv_planner.episode.log import SECTIONS, LiveEpisode, LiveView, estimated_coverage, target_words, true_coverage
 from nbv_planner.episode.messages import Candidates, PlannerStatus
@@ -29,13 +32,16 @@ from nbv_planner.geometry import wrap_angle
 from nbv_planner.mapping.belief import Measurements
 from nbv_planner.report.outlines import (
     are_free,
+    barred_ground,
     by_angle,
     camera_outline,
     close_belief,
     cone_outline,
     field_of,
+    ground_shades,
     way_outline,
 )
+from nbv_planner.world.ground.grid_ground import GridGround
 from nbv_planner.world.objects import SurfacePoints
 from nbv_planner.world.pose import CameraPose, Views
 
@@ -88,7 +94,7 @@ def _decision(view: LiveView) -> Data:
     places = [(decision.round, decision.view(view.scene.view_distance)) for decision in decisions]
     views = [[number, _number(float(wrap_angle(place.view_angle))), place.distance] for number, place in places]
     data: Data = {
-        "views": views, "taken": taken, "angle": [], "utility": [], "feasible": [], "places": [], "ways": [],
+        "views": views, "taken": taken, "angle": [], "utility": [], "feasible": [], "places": [],
         "cameras": [], "free": False,
     }
     if view.views:
@@ -106,16 +112,55 @@ def _decision(view: LiveView) -> Data:
     return data
 
 
+def _ways(view: LiveView, barred: GridGround | None) -> list[list[list[float | None]]]:
+    """Corners of the ways between the views; on the circle only where the ground is known."""
+    taken = [logged.decision.view(view.scene.view_distance) for logged in view.views]
+    if barred is None and not are_free(Views.of(taken)):
+        return []
+    keep_out = min([view.scene.radius_max, *(one.distance for one in taken)])
+    ways = (way_outline(start, end, keep_out, barred) for start, end in pairwise(taken))
+    return [[_list(xy, 3) for xy in way] for way in ways]
+
+
+def _png(pixels: NDArray[np.uint8]) -> bytes:
+    """A PNG file of red, green, blue and opacity, shape (H, W, 4), for which Pillow need not be installed."""
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    height, width, _ = pixels.shape
+    rows = np.pad(pixels.reshape(height, -1), ((0, 0), (1, 0))).tobytes()  # each begins with its filter, 0: none
+    head = struct.pack(">IIBBBBB", width, height, 8, 6, 0, 0, 0)  # eight bits of red, green, blue and opacity
+    parts = chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + parts
+
+
+# Cells of a side of the picture of the ground; of more every second, third, ... one is shown.
+_CELLS = 400
+
+
+def _ground(view: LiveView) -> Data:
+    """The ways between the views, and where the robot must not be as a picture: corner, direction, side of a pixel."""
+    barred = barred_ground(view.ground, view.belief, view.scene)
+    if barred is None:
+        return {"ways": _ways(view, None)}
+    step = math.ceil(max(barred.cells.shape) / _CELLS)
+    shades = np.rint(255.0 * ground_shades(barred)[::step, ::step]).astype(np.uint8)
+    map = barred.map
+    return {
+        "ways": _ways(view, barred), "png": base64.b64encode(_png(shades)).decode("ascii"),
+        "x": map.x, "y": map.y, "yaw": map.yaw, "width": shades.shape[1], "height": shades.shape[0],
+        "side": step * map.resolution,
+    }
+
+
 def _free(view: LiveView, known: Views, values: Candidates) -> Data:
-    """Where cameras may stand, the ways between the views, and the cameras that took them."""
+    """Where cameras may stand, and the cameras that took the views."""
     circle = view.scene.view_distance
     taken = [logged.decision.view(circle) for logged in view.views]
     places, _, _ = field_of(known, values.utility, values.feasible)
-    keep_out = min([view.scene.radius_max, *(one.distance for one in taken)])
-    ways = [way_outline(start, end, keep_out) for start, end in pairwise(taken)]
     cameras = [camera_outline(one.pose, view.scene) for one in taken]
     return {
-        "places": [_list(place, 3) for place in places], "ways": [[_list(xy, 3) for xy in way] for way in ways],
+        "places": [_list(place, 3) for place in places],
         "cameras": [[_list(xy, 3) for xy in camera] for camera in cameras],
     }
 
@@ -157,6 +202,7 @@ _SECTIONS: dict[str, Callable[[LiveView], Data | list[Data]]] = {
     "belief": _belief, "truth": lambda view: _dots(view.truth, 2 * _CURVE_POINTS),
     "hits": lambda view: {"earlier": _dots(view.earlier_hits, _DOTS), "last": _dots(view.last_hits, _DOTS)},
     "camera": _camera, "decision": _decision, "coverage": _coverage, "checks": _checks,
+    "ground": _ground,
 }
 
 

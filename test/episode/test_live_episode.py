@@ -164,7 +164,7 @@ def test_sections_are_json_whatever_the_numbers():
     [
         (lambda live: live.add(STATUS, status(1)), {"status", "decision", "coverage"}),
         (lambda live: live.add(CAMERA_POSE, CameraPose(1.0, 2.0, 3.0), 7), {"camera"}),
-        (lambda live: live.add(SURFACE, wavy_belief(2)), {"belief", "checks", "hits"}),
+        (lambda live: live.add(SURFACE, wavy_belief(2)), {"belief", "checks", "hits", "ground"}),
         (lambda live: live.add(RUN_INFO, RunParameters({"nbv_planner": {"range_max": 12.0}})), set(SECTIONS)),
     ],
 )

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.errors import SettingError
+from nbv_planner.planning.motion import TimeSettings, leg_time
 from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.planning.view_space import (
@@ -150,9 +151,13 @@ def test_poses_come_from_a_file(tmp_path, name, text):
     ("p.csv", CSV + "nan,1,2\n", "p.csv, line 5: x nan, y 1.0, yaw 2.0 is no pose"),
     ("p.csv", CSV + "1,oops,2\n", "p.csv, line 5: must have the numbers"),
     ("p.csv", "x,y,yaw\n", "p.csv: has 0 poses, must be 1 to"),
-    ("p.yaml", "- {x: 1, y: 2}\n", "p.yaml, pose 1: must have the numbers"),
-    ("p.yaml", "3\n", "p.yaml: 'int' object is not iterable"),
-    ("p.yaml", "- [1, 2, 3]\n", "p.yaml, pose 1: must have the numbers"),
+    ("p.yaml", "- {x: 1, y: 2}\n", "p.yaml, line 1: must have the numbers"),
+    ("p.yaml", "3\n", "p.yaml: must be a list of poses"),
+    ("p.yaml", "- [1, 2, 3]\n", "p.yaml, line 1: must have the numbers"),
+    ("p.yaml", "#\n- {x: 12, y: 0, yaw: 3}\n\n- {x: 12, yaw: 3}\n- {x: 9}\n", r"line 4: must have.*; 2 of 3 poses"),
+    ("p.csv", "x,y,yaw,cost\n9,0,3,\n\n9,1,3,-1\n", "p.csv, line 4: cost is '-1', must be a number >= 0, or nothing"),
+    ("p.csv", "x,y,yaw,seconds\n9,0,3,inf\n", "p.csv, line 2: seconds is 'inf', must be a number >= 0"),
+    ("p.yaml", "- {x: 12, y: 0, yaw: 3, cost: dear}\n", "p.yaml, line 1: cost is 'dear', must be a number >= 0"),
     ("p.yaml", "{x: [", "p.yaml: "),
 ])
 def test_a_bad_file_is_refused_with_its_line(tmp_path, name, text, words):
@@ -160,6 +165,50 @@ def test_a_bad_file_is_refused_with_its_line(tmp_path, name, text, words):
         listed(tmp_path / name, text)
     with pytest.raises(SettingError, match="view_file: "):
         view_space_for(ViewSpaceSettings(view_space="file", view_file=str(tmp_path / "none.csv")), SCENE)
+
+
+PRICED = "x,y,yaw,cost,seconds\n12,0,3.14159,,\n0,12,-1.5708,40,0\n-12,0,0,0,600\n0,-12,1.5708,40,600\n"
+
+
+def test_cost_and_seconds_of_a_file_belong_to_its_poses_and_to_whatever_is_next_to_them(tmp_path):
+    space = listed(tmp_path / "p.csv", PRICED)
+    cost, seconds = space.extras(space.candidates)
+    assert (cost.tolist(), seconds.tolist()) == ([0, 40, 0, 40], [0, 0, 600, 600])
+    shuffled = space.candidates.chosen(np.array([3, 0, 1]))
+    moved = Views(shuffled.view_angle + 0.1, shuffled.distance - 0.5, shuffled.turn)
+    assert space.extras(moved)[0].tolist() == [40, 0, 40]
+    pace = TimeSettings(linear_speed=1.0, turn_speed=10.0, dwell_time=2.0)
+    start = space.candidates[0]
+    assert leg_time(space, start, space.candidates, pace) - space.legs(start, space.candidates) == pytest.approx(
+        [2, 2, 602, 602]
+    )
+    assert leg_time(space, None, space.candidates, pace).tolist() == [2, 2, 602, 602]
+    free = listed(tmp_path / "q.yaml", YAML)
+    assert free.extras(free.candidates)[1].tolist() == [0, 0, 0]
+
+
+def second_choice(path, choice: dict[str, str], priced: int = -1, column: str = "cost") -> int:
+    """Index of the second pose of an episode among twelve and their neighbours, one of which has a price."""
+    views = Views.on_circle(np.arange(12).repeat(2) * np.pi / 6.0 + np.tile([0.0, 0.03], 12), 12.0)
+    poses = enumerate(views[index].pose for index in range(24))
+    rows = [f"{pose.x},{pose.y},{pose.yaw},{999 if index == priced else ''}" for index, pose in poses]
+    path.write_text("\n".join([f"x,y,yaw,{column}", *rows]), encoding="utf-8")
+    config = EpisodeConfig(
+        views=ViewSpaceSettings(view_space="file", view_file=str(path)), object="ellipse:a=6,b=6",
+        planner=PlannerSettings(first_candidate=0, shapes=8, **choice), termination=TerminationSettings(max_views=2),
+    )
+    simulation = Simulation(config)
+    list(simulation.run())
+    return simulation.planner.views.nearest(simulation.judge.steps[1].view)
+
+
+@pytest.mark.parametrize(("choice", "column", "other"), [
+    ({"planner": "greedy", "objective": "EMC"}, "cost", "seconds"), ({"planner": "tour"}, "seconds", "cost"),
+])
+def test_planners_avoid_what_costs_more_in_their_own_unit(tmp_path, choice, column, other):
+    free = second_choice(tmp_path / "p.csv", choice)
+    assert second_choice(tmp_path / "p.csv", choice, free, column) != free
+    assert second_choice(tmp_path / "p.csv", choice, free, other) == free
 
 
 def test_the_default_space_is_the_circle_of_today():

@@ -20,7 +20,8 @@ from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import LaserScan
 from std_msgs.msg import Header
 
-from nbv_planner.episode.messages import pose_from_msg, status_values, to_nanoseconds
+from nbv_planner.episode.messages import status_values
+from nbv_planner.episode.sensor_messages import pose_from_msg, to_nanoseconds
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.node_processes import free_domain_id

@@ -23,16 +23,8 @@ from ros_world import INF, NAN, bent, clockwise, header, malformed_poses, malfor
 from sensor_msgs.msg import LaserScan, PointCloud2, PointField
 from std_msgs.msg import Header
 
-from nbv_planner.episode.messages import (
-    belief_from_msg,
-    candidates_from_msg,
-    check_frame,
-    pose_from_msg,
-    prior_from_msg,
-    scan_from_msg,
-    status_values,
-    to_nanoseconds,
-)
+from nbv_planner.episode.messages import belief_from_msg, candidates_from_msg, prior_from_msg, status_values
+from nbv_planner.episode.sensor_messages import check_frame, pose_from_msg, scan_from_msg, to_nanoseconds
 from nbv_planner.errors import InputRejectedError
 from nbv_planner.geometry import TWO_PI, angle_difference
 from nbv_planner.mapping.checks import KINDS, Check, Level

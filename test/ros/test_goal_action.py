@@ -16,7 +16,8 @@ from ros_world import header, pose_msg, view_pose
 from sensor_msgs.msg import PointCloud2
 from std_srvs.srv import Trigger
 
-from nbv_planner.episode.messages import pose_from_msg, status_values
+from nbv_planner.episode.messages import status_values
+from nbv_planner.episode.sensor_messages import pose_from_msg
 from nbv_planner.errors import RosUnavailableError
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.io import conversions

@@ -23,7 +23,8 @@ from sensor_msgs.msg import PointCloud2
 from std_srvs.srv import Trigger
 
 from nbv_planner.episode.judge import EpisodeJudge
-from nbv_planner.episode.messages import belief_from_msg, pose_from_msg, status_values
+from nbv_planner.episode.messages import belief_from_msg, status_values
+from nbv_planner.episode.sensor_messages import pose_from_msg
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.node_processes import free_domain_id, isolated_environment
 from nbv_planner.settings import from_mapping

@@ -15,7 +15,7 @@ pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or
 from ros_world import INF, NAN, bent, header, over_the_wire
 from sensor_msgs.msg import CameraInfo, Image, LaserEcho, LaserScan, MultiEchoLaserScan, PointCloud2, PointField
 
-from nbv_planner.episode.messages import depth_from_msg, pinhole_from_msg, points_from_msg, scan_from_msg
+from nbv_planner.episode.sensor_messages import depth_from_msg, pinhole_from_msg, points_from_msg, scan_from_msg
 from nbv_planner.errors import InputRejectedError
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.ray_casting import Contour, cast_beams

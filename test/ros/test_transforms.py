@@ -16,11 +16,12 @@ from ros_world import header, view_pose
 from sensor_msgs.msg import LaserScan, PointCloud2
 from tf2_msgs.msg import TFMessage
 
-from nbv_planner.episode.messages import belief_from_msg, pose_from_msg, status_values, to_nanoseconds
+from nbv_planner.episode.messages import belief_from_msg, status_values
+from nbv_planner.episode.sensor_messages import pose_from_msg, to_nanoseconds
 from nbv_planner.errors import InputRejectedError, SettingError
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.io import conversions
-from nbv_planner.ros.io.robot import TransformPoses
+from nbv_planner.ros.io.transforms import TransformPoses
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
 from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
 from nbv_planner.world.objects import parse_object

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import base64
 import dataclasses
 import io
 import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 from live_story import SECOND, candidates, decision, judged_episode, status, told
 
 from nbv_planner.episode.log import LiveEpisode
-from nbv_planner.episode.messages import CANDIDATES, ITERATION, STATUS, SURFACE
+from nbv_planner.episode.messages import CANDIDATES, GROUND, ITERATION, RUN_INFO, STATUS, SURFACE
+from nbv_planner.episode.run_info import RunParameters
 from nbv_planner.mapping.checks import Check, Level
 from nbv_planner.planning.shapes.certificate import CoverageEstimate
 from nbv_planner.planning.termination import Termination, TerminationReason
 from nbv_planner.report.colors import LEVELS, rgb
+from nbv_planner.report.outlines import barred_ground, ground_shades
 from nbv_planner.view.server import section, serving
+from nbv_planner.world.ground.occupancy_map import load_map
 
 PANELS = ("world", "polar", "objective", "coverage")
 # "live", or "nothing received for 4 s" where the browser has taken that long to open the page.
@@ -43,6 +48,47 @@ def page(browser, server):
 
 def count(page, selector: str) -> int:
     return page.run(f"document.querySelectorAll({json.dumps(selector)}).length")
+
+
+HALL = Path(__file__).parents[2] / "examples" / "hall" / "map.yaml"
+
+
+def test_the_ground_is_drawn_where_it_is_and_the_ways_go_around_it(page, live, judged):
+    """Pixels of the picture, each in its place on the page, against the cells of the map."""
+    map, given = load_map(HALL), {"nbv_planner": {"robot_radius": 0.4}, "depth_camera": {"object": "polygon:star"}}
+    told(live, judged)
+    page.wait_for("document.querySelectorAll('#world .number').length === 3")
+    assert count(page, "#world image") == 0
+    live.add(RUN_INFO, RunParameters(given))
+    live.add(GROUND, dataclasses.replace(map, yaw=0.3))
+    page.wait_for("document.querySelectorAll('#world image').length === 1")
+    drawn = section(live.view(), "ground")
+    assert (drawn["width"], drawn["height"], drawn["side"]) == (*map.cells.shape[::-1], map.resolution)
+    # A cell in the coordinates of the picture, through its transform and by the axes of the plot.
+    matrix = page.run(
+        "(m => [m.a, m.b, m.c, m.d, m.e, m.f])(document.querySelector('#world image').transform.baseVal.consolidate()"
+        ".matrix)"
+    )
+    a, b, c, d, _, _ = matrix
+    turned = dataclasses.replace(map, yaw=0.3)
+    scale = math.hypot(a, b) / map.resolution
+    assert scale == pytest.approx((800.0 - 58.0 - 10.0) / (2.0 * 1.15 * 10.0), rel=1e-3)  # of the plot, per metre
+    for column, row in ((0.0, 0.0), (30.5, 12.5), (70.0, 90.0)):
+        x, y = turned.to_metres(column, row) - turned.to_metres(0.0, 0.0)
+        assert (a * column + c * row, b * column + d * row) == pytest.approx((scale * x, -scale * y), abs=0.1)
+    assert count(page, "#world .way") > 0
+
+
+def test_the_picture_of_the_ground_is_a_png_of_its_cells(live, judged):
+    image = pytest.importorskip("PIL.Image", reason="reads it with Pillow")
+    told(live, judged)
+    live.add(GROUND, load_map(HALL))
+    view = live.view()
+    with image.open(io.BytesIO(base64.b64decode(section(view, "ground")["png"]))) as read:
+        pixels = np.asarray(read)
+    shades = ground_shades(barred_ground(view.ground, view.belief, view.scene))
+    assert np.array_equal(pixels, np.rint(255.0 * shades).astype(np.uint8))
+    assert {tuple(pixel) for pixel in pixels[load_map(HALL).cells == 100].tolist()} == {(0x55, 0x55, 0x55, 191)}
 
 
 def test_before_anything_is_heard_it_says_what_is_awaited(page):

@@ -327,10 +327,11 @@ class Planner(ABC):
         return bounds - situation.costs
 
     def _costs(self, views: Views, current_view: View | None) -> FloatArray:
-        """Cost of travel to each view, λ times its distance; on the view circle λ·|Δθ|·d_cam."""
+        """Cost of each view: its own, and λ times the distance there, on the view circle λ·|Δθ|·d_cam."""
+        own = self.views.extras(views)[0]
         if current_view is None or self.settings.travel_weight == 0.0:
-            return np.zeros(len(views))
-        return self.settings.travel_weight * np.minimum(self.views.drive(current_view, views), _FARTHEST)
+            return own
+        return own + self.settings.travel_weight * np.minimum(self.views.drive(current_view, views), _FARTHEST)
 
     def _first_best(self, ranks: FloatArray) -> int:
         """First candidate whose rank is the largest up to the tie tolerance."""

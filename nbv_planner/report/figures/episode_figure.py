@@ -38,11 +38,11 @@ from nbv_planner.report.outlines import (
     close_belief,
     cone_outline,
     field_of,
+    ground_shades,
     way_outline,
 )
 from nbv_planner.world.ground.grid_ground import GridGround
-from nbv_planner.world.ground.occupancy_map import UNKNOWN
-from nbv_planner.world.ground.zones import Ground, Zone
+from nbv_planner.world.ground.zones import Ground
 from nbv_planner.world.objects import PolarObject
 from nbv_planner.world.pose import View
 from nbv_planner.world.scene import Scene
@@ -141,7 +141,7 @@ def draw_world(axes: Axes, content: EpisodeContent) -> None:
     barred = barred_ground(content.ground, content.belief, scene)
     if barred is not None:
         _draw_ground(axes, barred)
-    if content.free:
+    if content.free or barred is not None:
         _draw_way(axes, content, views, barred)
     if content.shape is not None:
         axes.plot(*polar_to_cartesian(*true_contour(content.shape)), **style.TRUTH_LINE, label="true contour")
@@ -162,18 +162,9 @@ def draw_world(axes: Axes, content: EpisodeContent) -> None:
         )
 
 
-# Colour and opacity of cells: occupied or unknown, and what comes too near to those, a polygon, or the object.
-_CELLS = ((style.CAMERA, 0.75), (style.CAMERA, 0.2), (style.LAST, 0.25), (style.BAND, 0.25))
-
-
 def _draw_ground(axes: Axes, ground: GridGround) -> None:
     """Draw where the robot must not be: cells of the map, and the margins of these, of polygons and of the object."""
-    map = ground.map
-    shades = np.zeros((*ground.cells.shape, 4))
-    known = (map.cells >= ground.settings.occupied_threshold) | (map.cells == UNKNOWN)
-    cells = (ground.cells & np.uint8(zone) != 0 for zone in (Zone.OBJECT, Zone.POLYGON, Zone.MAP))
-    for which, shade in zip((*cells, known), reversed(_CELLS), strict=True):
-        shades[which] = to_rgba(*shade)
+    map, shades = ground.map, ground_shades(ground)
     limits = axes.get_xlim(), axes.get_ylim()
     height, width = (map.resolution * number for number in ground.cells.shape)
     image = axes.imshow(shades, origin="lower", extent=(0.0, width, 0.0, height), interpolation="nearest", zorder=0.5)

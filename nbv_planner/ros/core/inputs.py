@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import math
 import time
 from collections import deque
@@ -14,6 +14,7 @@ from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
+from nbv_planner.episode.messages import RecordedTopic
 from nbv_planner.errors import InputRejectedError
 from nbv_planner.ros.core import qos
 
@@ -41,6 +42,11 @@ def type_named(name: str) -> type:
     """Message type of that name, the inverse of :func:`type_name`."""
     package, _, message = name.partition("/msg/")
     return getattr(importlib.import_module(f"{package}.msg"), message)
+
+
+def importable(topics: Iterable[RecordedTopic]) -> list[RecordedTopic]:
+    """The topics whose message type is installed; that of maps may not be."""
+    return [topic for topic in topics if importlib.util.find_spec(topic.type.partition("/")[0])]
 
 
 def qos_words(profile: QoSProfile) -> str:
@@ -310,8 +316,8 @@ class Inputs:
         return [f"{self.described(topic)}: {why}" for topic in topics if (why := self._why_missing(topic))]
 
     def lost(self, *topics: str) -> list[str]:
-        """Inputs received and then lost, in the words of :meth:`missing`."""
-        return self.missing(*(topic for topic in topics if self._beats[topic].heard))
+        """Inputs received and then lost, in the words of :meth:`missing`; one that the node does not have is not."""
+        return self.missing(*(topic for topic in topics if topic in self._beats and self._beats[topic].heard))
 
     def described(self, topic: str) -> str:
         """Full name of a topic of the node, with the type and quality of service that the node has for it."""

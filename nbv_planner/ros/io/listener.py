@@ -19,13 +19,13 @@ from rclpy.qos import QoSProfile
 from rclpy.signals import SignalHandlerOptions
 from std_msgs.msg import String
 
-from nbv_planner.episode import messages
+from nbv_planner.episode import messages, sensor_messages
 from nbv_planner.episode.log import READERS, EpisodeLog, LiveEpisode
 from nbv_planner.episode.preflight import System
 from nbv_planner.episode.run_info import RunParameters, parameters_from_msg
 from nbv_planner.errors import InputRejectedError
 from nbv_planner.ros.core import qos
-from nbv_planner.ros.core.inputs import type_named
+from nbv_planner.ros.core.inputs import importable, type_named
 from nbv_planner.ros.io.conversions import POSE_TYPES
 from nbv_planner.settings import from_mapping
 from nbv_planner.world.pose import PoseSettings
@@ -49,7 +49,7 @@ class EpisodeListener(Node):
         super().__init__(name, **kwargs)
         self.log = log
         self._rejected: set[str] = set()
-        for topic in messages.RECORDED_TOPICS:
+        for topic in importable(messages.RECORDED_TOPICS):
             if topic.name not in (*without, messages.DIAGNOSTICS):
                 profile = (qos.latched if topic.latched else others)(topic.depth)
                 kind = type_named(topic.type)
@@ -139,7 +139,7 @@ class SystemListener(Node):
         except InputRejectedError as error:
             self.system.refused.setdefault(topic, []).append(f"{error.reason}: {error}")
             return
-        stamp = messages.to_nanoseconds(msg.header.stamp)
+        stamp = sensor_messages.to_nanoseconds(msg.header.stamp)
         age, frame = (self.get_clock().now().nanoseconds - stamp) * 1e-9, msg.header.frame_id
         if topic == messages.SCAN:
             self.system.scans.append((stamp, age, frame, value))

@@ -20,7 +20,8 @@ from sensor_msgs.msg import PointCloud2
 from std_msgs.msg import ColorRGBA, Header
 from visualization_msgs.msg import Marker, MarkerArray
 
-from nbv_planner.episode.messages import Candidates, candidates_from_msg, check_frame
+from nbv_planner.episode.messages import Candidates, candidates_from_msg
+from nbv_planner.episode.sensor_messages import check_frame
 from nbv_planner.geometry import FloatArray, polar_to_cartesian
 from nbv_planner.mapping.belief import Measurements, SurfaceBelief
 from nbv_planner.report import colors

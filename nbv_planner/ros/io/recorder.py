@@ -21,7 +21,7 @@ from nbv_planner.episode import messages
 from nbv_planner.episode.messages import RECORDED_TOPICS, RecordedTopic
 from nbv_planner.errors import BagError
 from nbv_planner.ros.core import qos
-from nbv_planner.ros.core.inputs import type_named
+from nbv_planner.ros.core.inputs import importable, type_named
 
 
 def offered(publishers: Sequence[Any]) -> QoSProfile | None:
@@ -87,7 +87,7 @@ class BagRecorder(Node):
         self._unknown = list(other_names)
         self._held_back = [topic for topic in topics if goals_last and topic.name == messages.GOAL_POSE]
         self._hold_until: float | None = None
-        for topic in topics:
+        for topic in importable(topics):
             if topic not in self._held_back:
                 self._subscribe_known(topic)
         self.create_timer(_LOOK_PERIOD, self.look)

@@ -16,7 +16,7 @@ from rclpy.parameter import parameter_value_to_python
 from rclpy.qos import qos_profile_parameter_events
 from std_msgs.msg import String
 
-from nbv_planner.episode.messages import RECORDED_TOPICS
+from nbv_planner.episode.messages import PACE, RECORDED_TOPICS
 from nbv_planner.episode.parameters import config_from_parameters
 from nbv_planner.errors import NbvPlannerError
 from nbv_planner.mapping.belief import SurfaceBelief
@@ -110,7 +110,7 @@ def _troubles(session: PlanningSession, inputs: Inputs) -> list[str]:
         found.append(f"{session.refused[-1]}; ~/reset starts again with it")
     if session.state is not State.MOVING and (standing := session.planner.views.standing()):
         found.append(standing)
-    found += inputs.lost("camera_pose")
+    found += inputs.lost("camera_pose", "map")
     found += inputs.gone("surface") or inputs.lost("mapper")
     miss, target = session.last_miss, session.target
     if miss is not None and session.state is State.MOVING and target is not None and target.stamp == miss.stamp:
@@ -181,6 +181,8 @@ def iteration_values(session: PlanningSession, goal: Goal, view_distance: float)
         **excluded_numbers(decision.excluded),
         "travel": session.travel(goal),
         "planning_milliseconds": goal.planning_milliseconds,
+        **({} if session.leg is None else {"predicted_seconds": session.leg.predicted}),
+        **({name: getattr(session.pace, name) for name in PACE} if session.settings.learn_speeds else {}),
         "surface_stamp": goal.belief_stamp, "band_width_mean": float(goal.belief.width.mean()),
         "narrow_fraction": narrow_fraction(goal.belief, session.monitor.settings.band_tolerance),
         "coverage_estimate": _coverage(session, goal.belief),
@@ -192,6 +194,10 @@ def plotted_values(session: PlanningSession, view_distance: float) -> dict[str, 
     """Numbers for `/diagnostics`, from which plotting tools read them, besides those of every status."""
     belief, goal = session.inputs.belief, session.goal
     values: dict[str, object] = {"travelled": session.travelled}
+    if session.legs:
+        last, pace = session.legs[-1], session.pace
+        values |= {"leg_predicted": last.predicted, "leg_measured": last.travel + last.dwell}
+        values |= {f"measured_{name}": getattr(pace, name) for name in PACE}
     if belief is not None:
         values["band_width_mean"] = float(belief.width.mean())
         values["narrow_fraction"] = narrow_fraction(belief, session.monitor.settings.band_tolerance)

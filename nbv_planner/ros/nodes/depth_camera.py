@@ -13,8 +13,8 @@ from rclpy.parameter import Parameter
 from sensor_msgs.msg import LaserScan, PointCloud2
 from std_srvs.srv import Trigger
 
-from nbv_planner.episode.messages import check_frame, pose_from_msg, to_nanoseconds
 from nbv_planner.episode.parameters import NODE_SETTINGS, DepthCameraParameters, StateFile
+from nbv_planner.episode.sensor_messages import check_frame, pose_from_msg, to_nanoseconds
 from nbv_planner.errors import StateFileError
 from nbv_planner.geometry import angle_difference, wrap_angle
 from nbv_planner.mapping.saved import SavedState

@@ -18,20 +18,16 @@ from sensor_msgs.msg import LaserScan, PointCloud2
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool, Trigger
 
-from nbv_planner.episode.messages import (
-    belief_from_msg,
-    check_frame,
-    found_from_msg,
-    map_from_msg,
-    plane_pose_outside,
-    pose_from_msg,
-    prior_from_msg,
-    scan_from_msg,
-    sensor_from_msg,
-    to_nanoseconds,
-)
+from nbv_planner.episode.messages import belief_from_msg, found_from_msg, prior_from_msg, sensor_from_msg
 from nbv_planner.episode.parameters import NODE_SETTINGS, NbvPlannerParameters, StateFile
 from nbv_planner.episode.preflight import Verdict, age_row, pose_rows
+from nbv_planner.episode.sensor_messages import (
+    check_frame,
+    plane_pose_outside,
+    pose_from_msg,
+    scan_from_msg,
+    to_nanoseconds,
+)
 from nbv_planner.errors import InputRejectedError, SettingError, StateFileError
 from nbv_planner.mapping.matching import ArrivalSettings, MatchingSettings, ScanMatcher
 from nbv_planner.mapping.saved import SavedState
@@ -52,8 +48,17 @@ from nbv_planner.ros.core.node import BaseNode, finish
 from nbv_planner.ros.core.node_parameters import changed_settings, read_settings
 from nbv_planner.ros.core.saved_state import StateKeeper
 from nbv_planner.ros.io import conversions
-from nbv_planner.ros.io.robot import ACTION, GoalAction, TransformPoses, navigate_to_pose, occupancy_grid
+from nbv_planner.ros.io.robot import (
+    ACTION,
+    PATH_ACTION,
+    GoalAction,
+    PathAction,
+    compute_path_to_pose,
+    navigate_to_pose,
+)
 from nbv_planner.ros.io.status import RunInfo, StatusReport, iteration_values, plotted_values, ranking_words, summary
+from nbv_planner.ros.io.transforms import GroundOutput, MapTopic, TransformPoses
+from nbv_planner.world.ground.grid_ground import GridGround
 from nbv_planner.world.ground.occupancy_map import OccupancyMap
 from nbv_planner.world.ground.zones import GroundSettings
 from nbv_planner.world.pose import CameraPose, PoseSettings, Views
@@ -85,6 +90,7 @@ class NbvPlannerNode(BaseNode):
     def __init__(self, **kwargs: Any) -> None:
         super().__init__("nbv_planner", NODE_SETTINGS["nbv_planner"], **kwargs)
         self._robot: GoalAction | None = None
+        self._paths: PathAction | None = None
         # These last as long as the node, so that an unconfigured node can also answer why it is inactive.
         self._report = StatusReport(self)
         for answer in (
@@ -108,8 +114,7 @@ class NbvPlannerNode(BaseNode):
         arrival = read_settings(self, ArrivalSettings)
         self._prior, self._views = PriorSettings(), read_settings(self, ViewSpaceSettings)
         self._ground_settings = read_settings(self, GroundSettings)
-        self._map: OccupancyMap | None = None
-        self._unplaced: Any = None
+        self._map: MapTopic | None = None
         self.session = PlanningSession(*self._deciders(), arrival, read_settings(self, SessionSettings))
         self._matcher = ScanMatcher(MatchingSettings(), arrival, self._transforms)  # for a planner that takes scans
         if self.session.indistinct:
@@ -121,6 +126,8 @@ class NbvPlannerNode(BaseNode):
                 self, navigate_to_pose(self), self.on_goal_failed, self.on_goal_interrupted, arrival.settle_time
             )
             self.session.inputs.hearers = f"mapper and the action {ACTION}"
+        if self.parameters.goal_check != "off":
+            self._paths = PathAction(self, compute_path_to_pose(self))
         self._keeper = StateKeeper(
             self, "planning session", StateFile, self.scene, self.session.planner.settings, self._views
         )
@@ -140,9 +147,9 @@ class NbvPlannerNode(BaseNode):
     def forget(self) -> None:
         """Discard the episode, and the result of a running decision."""
         self.session = None
-        if self._robot is not None:
-            self._robot.close()
-            self._robot = None
+        for action in filter(None, (self._robot, self._paths)):
+            action.close()
+        self._robot = self._paths = None
 
     def transitioned(self) -> None:
         """Publish the state of the node, and resume if it is active."""
@@ -213,7 +220,7 @@ class NbvPlannerNode(BaseNode):
         settings, limits = self._in_proportion(scene)
         try:
             views = view_space_for(self._views, scene) if found is None else FoundViewSpace(self._views, found)
-            put_on_ground(views, self._ground_settings, centre_of(found), self._map)
+            put_on_ground(views, self._ground_settings, centre_of(found), self._map and self._map.known)
             planner = planner_named(settings, scene, views, prior=self._prior.prior())
         except SettingError as error:
             raise SettingError(f"{self.get_name()}: {error}") from error
@@ -266,9 +273,13 @@ class NbvPlannerNode(BaseNode):
         self.listen(Float64MultiArray, "~/rank", self.on_rank, qos.reliable())
         self.listen(PoseArray, "~/view_poses", self.on_view_poses, qos.reliable())
         self.listen(PointCloud2, "surface", self.on_surface, qos.latched())
+        self._ground, ground = GroundOutput(self, self.parameters.object_frame), self.session.planner.views.ground
+        if isinstance(ground, GridGround) and self._ground_settings.ground_map:
+            self._ground.publish(ground.map)
         if self.parameters.use_map:
-            self.session.inputs.mapped = False
-            self.listen(occupancy_grid(self), "map", self.on_map, qos.latched())
+            self._map = MapTopic(
+                self, self._transforms, self.parameters.object_frame, self.parameters.map_timeout, self.on_map
+            )
         if self._transforms is None:
             self.listen(conversions.POSE_TYPES[self.poses.pose_type], "camera_pose", self.on_pose, qos.reliable())
         else:
@@ -320,31 +331,11 @@ class NbvPlannerNode(BaseNode):
         self._matcher.match()
         self.session.planner.heard += tuple((match.scan, match.pose) for match in self._matcher.take())
 
-    def on_map(self, msg: Any) -> None:
-        """Receive a map of the ground (OccupancyGrid); one whose frame is not known yet is kept until it is."""
-        self._unplaced, map = None, map_from_msg(msg)
-        if msg.header.frame_id != self.parameters.object_frame:
-            found = self._transforms and self._transforms.latest(msg.header.frame_id)
-            if not found:
-                self._unplaced = self._transforms and msg
-                check_frame(msg.header, self.parameters.object_frame)
-            map = map.placed(found[1])
-        self.session.inputs.mapped = True
-        if map.same_as(self._map):
-            return
-        self._map = map
+    def on_map(self, map: OccupancyMap) -> None:
+        """Keep off what another map of the ground bars."""
         put_on_ground(self.session.planner.views, self._ground_settings, centre_of(self.session.found), map)
+        self._ground.publish(map)
         self.advance()
-
-    def _place_map(self) -> None:
-        """Take the map that has come before the transforms to its frame."""
-        try:
-            if self._unplaced is not None and self._transforms.latest(self._unplaced.header.frame_id):
-                self.on_map(self._unplaced)
-                self.inputs.beat("map")
-        except InputRejectedError as error:
-            self._unplaced = None
-            self.drop(f"map.{error.reason}", str(error))
 
     def on_pose(self, msg: PoseStamped | PoseWithCovarianceStamped) -> None:
         """Receive a camera pose."""
@@ -424,7 +415,9 @@ class NbvPlannerNode(BaseNode):
         )
         if self._transforms is not None:
             self._look_up_pose(self._transforms)
-            self._place_map()
+        if self._map is not None:
+            self._map.place()
+            self.session.inputs.mapped = self._map.usable
         now = self.now_ns()
         self._look_at_clock(now)
         if self._goal_restored:  # a saved goal may not have been received, and its iteration message is lost
@@ -470,7 +463,26 @@ class NbvPlannerNode(BaseNode):
             self.session.fail(f"the decision failed: {_words(answer)}")
             self.advance()
             return
+        if self._paths is not None and answer.decision is not None:
+            self._deciding = True
+            pose = self._goal_message(Target(answer.decision.view.pose, self.now_ns()))
+            self._paths.ask(pose, partial(self._on_path, question, answer))
+            return
         self._keep(self.session.answer(question, answer, self.now_ns()))
+        self.advance()
+
+    def _on_path(self, question: Question, answer: Answer, found: bool) -> None:
+        """Send the goal of a decision to which there is a path; else decide again without it."""
+        self._deciding = False
+        if not self.active:
+            return
+        if found:
+            self._keep(self.session.answer(question, answer, self.now_ns()))
+        else:
+            view = answer.decision.view
+            self.session.no_path(question, view, self.now_ns())
+            place = view.words(self.scene.view_distance)
+            self.drop("goal.no_path", f"{PATH_ACTION} has no path to the view at {place}")
         self.advance()
 
     def _send(self, target: Target | None) -> None:

@@ -16,8 +16,8 @@ from geometry_msgs.msg import PoseStamped, PoseWithCovarianceStamped
 from sensor_msgs.msg import LaserScan, PointCloud2
 from std_srvs.srv import Trigger
 
-from nbv_planner.episode.messages import check_frame, pose_from_msg, scan_from_msg, to_nanoseconds
 from nbv_planner.episode.parameters import NODE_SETTINGS, MapFile, SurfaceMapperParameters, check_prior_mean
+from nbv_planner.episode.sensor_messages import check_frame, pose_from_msg, scan_from_msg, to_nanoseconds
 from nbv_planner.errors import InputRejectedError, StateFileError
 from nbv_planner.gp.kernels import KernelSettings
 from nbv_planner.mapping.belief import Measurements, SurfaceBelief
@@ -38,7 +38,7 @@ from nbv_planner.ros.core.saved_state import StateKeeper
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.io.markers import MarkerPublisher
 from nbv_planner.ros.io.outline_output import OutlineOutput
-from nbv_planner.ros.io.robot import TransformPoses
+from nbv_planner.ros.io.transforms import TransformPoses
 from nbv_planner.world.ground.grid_ground import ground_of, known_obstacles
 from nbv_planner.world.ground.zones import GroundSettings
 from nbv_planner.world.pose import PoseSettings

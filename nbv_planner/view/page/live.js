@@ -3,7 +3,7 @@
 import { drawCoverage, drawObjective, drawPolar, drawWorld } from "./panels.js";
 
 const PANELS = [
-  ["world", drawWorld, ["scene", "belief", "truth", "hits", "camera", "decision"]],
+  ["world", drawWorld, ["scene", "belief", "truth", "hits", "camera", "decision", "ground"]],
   ["polar", drawPolar, ["scene", "belief", "truth", "hits", "decision"]],
   ["objective", drawObjective, ["decision"]],
   ["coverage", drawCoverage, ["coverage"]],

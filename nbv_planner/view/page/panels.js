@@ -9,8 +9,8 @@ const WIDE = { width: 640, height: 270 };
 const circle = (radius) => Array.from({ length: 181 }, (_, k) => polar((k * TURN) / 180, radius));
 const round = (places) => (value) => String(Number(value.toFixed(places)));
 
-export function drawWorld(svg, { scene, belief, truth, hits, camera, decision }) {
-  const { places, ways, cameras } = decision;
+export function drawWorld(svg, { scene, belief, truth, hits, camera, decision, ground }) {
+  const { places, cameras } = decision;
   const far = decision.views.map(([, , distance]) => distance);
   const limit = 1.15 * Math.max(scene.view_distance, ...far, ...places.map(([x, y]) => Math.hypot(x, y)));
   const plot = new Plot(svg, {
@@ -19,12 +19,13 @@ export function drawWorld(svg, { scene, belief, truth, hits, camera, decision })
   const even = ticks(-limit, limit, 8);
   plot.xticks(even, round(6));
   plot.yticks(even, round(6));
+  if (ground.png) plot.image(ground);
   plot.line(circle(scene.radius_min), "bound");
   plot.line(circle(scene.radius_max), "bound");
   plot.line(circle(scene.view_distance), "circle");
   const around = (radius) => belief.angle.map((angle, i) => polar(angle, radius[i]));
   plot.dots(places, "place");
-  for (const way of ways) plot.line(way, "way");
+  for (const way of ground.ways) plot.line(way, "way");
   plot.area([camera.cone], "cone");
   plot.area([around(belief.upper), around(belief.lower)], "band");
   plot.dots(zip(hits.earlier.angle, hits.earlier.radius).map(([a, r]) => polar(a, r)), "hit");

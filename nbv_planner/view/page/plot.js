@@ -30,10 +30,10 @@ export class Plot {
     this.text(14, middle, ylabel, { "text-anchor": "middle", transform: `rotate(-90 14 ${middle})` });
   }
 
-  add(name, attributes) {
+  add(name, attributes, parent = this.svg) {
     const element = document.createElementNS(SVG, name);
     for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-    this.svg.append(element);
+    parent.append(element);
     return element;
   }
 
@@ -78,6 +78,20 @@ export class Plot {
   area(outlines, kind) {
     const d = outlines.map((points) => this.path(points, true)).join("");
     if (d) this.add("path", { class: `area ${kind}`, d, "fill-rule": "evenodd" });
+  }
+
+  /** A picture whose first row is the lowest: its corner, direction and side of a pixel in data units. */
+  image({ png, x, y, yaw, width, height, side }) {
+    const { left, right, top, bottom } = this.box;
+    const [x1, y1] = this.place([x, y]);
+    const [x2, y2] = this.place([x + width * side, y + height * side]);
+    const size = `scale(${(x2 - x1) / width} ${(y2 - y1) / height})`;
+    const clip = this.add("clipPath", { id: "box" });
+    this.add("rect", { x: left, y: top, width: right - left, height: bottom - top }, clip);
+    this.add("image", {
+      href: `data:image/png;base64,${png}`, width, height, preserveAspectRatio: "none",
+      transform: `translate(${x1} ${y1}) rotate(${(-yaw * 180) / Math.PI}) ${size}`,
+    }, this.add("g", { class: "ground", "clip-path": "url(#box)" }));
   }
 
   dots(points, kind) {

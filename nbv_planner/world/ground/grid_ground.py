@@ -70,13 +70,17 @@ class KnownObstacles:
         return there & (self._away[row, column] <= within)
 
 
-def known_obstacles(settings: GroundSettings, radius_max: float) -> KnownObstacles | None:
-    """The obstacles in the map of the settings; None without a map.
+def known_obstacles(
+    settings: GroundSettings, radius_max: float, map: OccupancyMap | None = None
+) -> KnownObstacles | None:
+    """The obstacles in the map of the settings, whose content may be given as `map`; None without a map.
 
     Raises:
         ConfigFileError: the file of the map cannot be read.
     """
-    return KnownObstacles(load_map(settings.ground_map), settings, radius_max) if settings.ground_map else None
+    if not settings.ground_map:
+        return None
+    return KnownObstacles(map or load_map(settings.ground_map), settings, radius_max)
 
 
 def _on_map(

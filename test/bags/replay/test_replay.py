@@ -21,7 +21,8 @@ from simulated_bags import surface_bytes, text_bytes
 from nbv_planner.bags.analysis import analyse, analysis_tables
 from nbv_planner.bags.reader import Bag, decode
 from nbv_planner.bags.replay import Lane, replay, replay_table, with_prior
-from nbv_planner.episode.messages import belief_from_msg, to_nanoseconds
+from nbv_planner.episode.messages import belief_from_msg
+from nbv_planner.episode.sensor_messages import to_nanoseconds
 from nbv_planner.errors import BagError
 from nbv_planner.gp.kernels import KernelSettings
 from nbv_planner.mapping.mapper import MapperSettings

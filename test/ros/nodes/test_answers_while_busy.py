@@ -16,7 +16,8 @@ from ros_world import as_received, header, pose_msg, view_pose
 from sensor_msgs.msg import LaserScan, PointCloud2
 from std_srvs.srv import SetBool, Trigger
 
-from nbv_planner.episode.messages import belief_from_msg, status_values, to_nanoseconds
+from nbv_planner.episode.messages import belief_from_msg, status_values
+from nbv_planner.episode.sensor_messages import to_nanoseconds
 from nbv_planner.mapping.belief import Measurements
 from nbv_planner.mapping.mapper import SurfaceMapper
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements

@@ -20,7 +20,8 @@ from std_srvs.srv import Trigger
 from test_nbv_planner import MEASURED, PRIOR, SMALL, Robot
 from views import circle
 
-from nbv_planner.episode.messages import candidates_from_msg, decision_from_values, pose_from_msg, status_values
+from nbv_planner.episode.messages import candidates_from_msg, decision_from_values, status_values
+from nbv_planner.episode.sensor_messages import pose_from_msg
 from nbv_planner.mapping.saved import read_state, write_state
 from nbv_planner.planning.planners import PlannerSettings, planner_named
 from nbv_planner.planning.shapes.sampler import PriorSettings

@@ -15,7 +15,8 @@ from ros_world import header, pose_msg, view_pose
 from sensor_msgs.msg import LaserScan, PointCloud2
 from std_srvs.srv import Trigger
 
-from nbv_planner.episode.messages import belief_from_msg, pose_from_msg, status_values, to_nanoseconds
+from nbv_planner.episode.messages import belief_from_msg, status_values
+from nbv_planner.episode.sensor_messages import pose_from_msg, to_nanoseconds
 from nbv_planner.errors import NbvPlannerError
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.io import conversions

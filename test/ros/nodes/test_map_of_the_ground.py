@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from array import array
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,11 +17,13 @@ from geometry_msgs.msg import PoseStamped, TransformStamped
 from nav_msgs.msg import OccupancyGrid
 from ros_world import header, pose_msg, view_pose
 from sensor_msgs.msg import PointCloud2
+from std_srvs.srv import Trigger
 
-from nbv_planner.episode.messages import pose_from_msg
+from nbv_planner.episode.sensor_messages import map_from_msg, pose_from_msg
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
+from nbv_planner.world.ground.occupancy_map import load_map
 
 MAPPED = {
     "objective": "U", "certify": False, "num_views": 20, "max_views": 0, "stall_views": 0, "robot_radius": 0.3,
@@ -130,6 +133,62 @@ def test_a_map_that_is_none_is_dropped_with_its_reason_and_the_next_one_counts(w
     scene.send(bad(**changes))
     world.spin_until(lambda: world.drops(scene.node) == {f"map.{reason}": 2}, "the second drop")
     assert scene.node.session.withdrawn_views == 0
+
+
+def stamped(age: float, now: int) -> OccupancyGrid:
+    msg = grid()
+    msg.header.stamp = header("object", now - round(age * 1e9)).stamp
+    return msg
+
+
+def test_a_map_that_is_older_than_the_timeout_is_dropped_and_a_latched_one_never_is(world):
+    scene = Scene(world, map_timeout=3600.0)
+    scene.send(stamped(7200.0, scene.now()))
+    world.spin_until(lambda: world.drops(scene.node) == {"map.stale": 1}, "the drop")
+    assert scene.goals == []
+    scene.send(stamped(1.0, scene.now()))
+    scene.goal(1)
+    world.end(scene.node)
+    scene = Scene(world)
+    scene.send(stamped(7200.0, scene.now()))
+    scene.goal(1)
+
+
+def test_no_further_goal_is_sent_while_the_map_is_not_refreshed(world):
+    scene = Scene(world, map_timeout=0.3, input_timeout=0.1)
+    scene.send(stamped(0.0, scene.now()))
+    scene.goal(1)
+    words = "nothing usable for more than 0.3 s"
+    world.spin_until(lambda: words in world.diagnosis(scene.node).message, "the warning")
+    assert world.call(Trigger, "nbv_planner/skip_view").success
+    world.spin_until(lambda: scene.node.session.state.value == "WAITING", "waiting")
+    world.spin_some()
+    assert len(scene.goals) == 1
+    scene.send(stamped(0.0, scene.now()))
+    scene.goal(2)
+
+
+def test_the_map_in_use_is_published_as_it_is_placed(world):
+    scene = Scene(world)
+    told = world.listen(OccupancyGrid, "nbv_planner/ground", qos.latched())
+    scene.send(grid((3.0, 0.0)))
+    world.spin_until(lambda: told, "the map")
+    assert (told[0].header.frame_id, bytes(told[0].data)) == ("object", bytes(grid((3.0, 0.0)).data))
+    assert map_from_msg(told[0]).same_as(map_from_msg(grid((3.0, 0.0))))
+    scene.send(grid((3.0, 0.0)))
+    scene.send(grid((4.0, 0.0)))
+    world.spin_until(lambda: len(told) == 2, "the other map")
+    assert map_from_msg(told[1]).same_as(map_from_msg(grid((4.0, 0.0))))
+
+
+def test_the_map_of_a_file_is_published_too(world):
+    hall = str(Path(__file__).parents[3] / "examples" / "hall" / "map.yaml")
+    world.start(NbvPlannerNode, **{**MAPPED, "use_map": False, "ground_map": hall})
+    told = world.listen(OccupancyGrid, "nbv_planner/ground", qos.latched())
+    world.spin_until(lambda: told, "the map")
+    known = load_map(hall)
+    assert np.array_equal(map_from_msg(told[0]).cells, known.cells)
+    assert map_from_msg(told[0]).resolution == pytest.approx(known.resolution)
 
 
 def test_a_robot_that_stands_in_an_occupied_cell_is_told_the_way_out_and_sent_on(world):

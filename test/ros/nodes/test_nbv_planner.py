@@ -23,14 +23,8 @@ from ros_world import header, malformed_poses, pose_msg, view_pose
 from sensor_msgs.msg import LaserScan, PointCloud2
 from std_srvs.srv import SetBool, Trigger
 
-from nbv_planner.episode.messages import (
-    STATUS_KEYS,
-    belief_from_msg,
-    candidates_from_msg,
-    pose_from_msg,
-    status_values,
-    to_nanoseconds,
-)
+from nbv_planner.episode.messages import STATUS_KEYS, belief_from_msg, candidates_from_msg, status_values
+from nbv_planner.episode.sensor_messages import pose_from_msg, to_nanoseconds
 from nbv_planner.geometry import angle_difference
 from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.planning.planners import Planner, PlannerSettings, Prior, planner_named

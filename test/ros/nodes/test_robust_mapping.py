@@ -14,7 +14,8 @@ from geometry_msgs.msg import PoseStamped, PoseWithCovarianceStamped
 from ros_world import World, header, pose_msg, view_pose
 from sensor_msgs.msg import LaserScan, PointCloud2
 
-from nbv_planner.episode.messages import belief_from_msg, to_nanoseconds
+from nbv_planner.episode.messages import belief_from_msg
+from nbv_planner.episode.sensor_messages import to_nanoseconds
 from nbv_planner.mapping.checks import failed
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.io import conversions

@@ -14,7 +14,7 @@ from rclpy.lifecycle import TransitionCallbackReturn
 from ros_world import bent, header
 from sensor_msgs.msg import CameraInfo, Image, LaserEcho, LaserScan, MultiEchoLaserScan, PointCloud2, PointField
 
-from nbv_planner.episode.messages import scan_from_msg, to_nanoseconds
+from nbv_planner.episode.sensor_messages import scan_from_msg, to_nanoseconds
 from nbv_planner.errors import SettingError
 from nbv_planner.ros.nodes.scan_maker import ScanMakerNode
 

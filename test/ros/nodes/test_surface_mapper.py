@@ -14,7 +14,8 @@ from ros_world import as_received, clockwise, header, malformed_poses, malformed
 from sensor_msgs.msg import LaserScan, PointCloud2
 from std_srvs.srv import Trigger
 
-from nbv_planner.episode.messages import belief_from_msg, to_nanoseconds
+from nbv_planner.episode.messages import belief_from_msg
+from nbv_planner.episode.sensor_messages import to_nanoseconds
 from nbv_planner.gp.kernels import PeriodicMatern
 from nbv_planner.mapping.checks import CheckSettings
 from nbv_planner.mapping.checks.model_checks import ModelChecks

@@ -1,0 +1,63 @@
+"""Where the camera may stand: the view circle, an annulus, listed poses."""
+
+from __future__ import annotations
+
+import math
+
+from nbv_planner.planning.view_space.circle import CircleViewSpace, FoundViewSpace
+from nbv_planner.planning.view_space.free_poses import FreeViewSpace, path_around, poses_from_file
+from nbv_planner.planning.view_space.space import (
+    Exclusion,
+    ExclusionArray,
+    ViewSpace,
+    excluded_numbers,
+    excluded_words,
+)
+from nbv_planner.planning.view_space.view_settings import (
+    VIEW_SPACES,
+    ViewSpaceSettings,
+    check_view_angles,
+    check_view_poses,
+)
+from nbv_planner.world.ground.grid_ground import ground_of
+from nbv_planner.world.ground.occupancy_map import OccupancyMap
+from nbv_planner.world.ground.zones import GroundSettings
+from nbv_planner.world.scene import Scene
+
+
+def view_space_for(settings: ViewSpaceSettings, scene: Scene) -> ViewSpace:
+    """The view space of the settings about a scene.
+
+    Raises:
+        SettingError: they do not fit.
+    """
+    if settings.on_circle:
+        return CircleViewSpace(settings, scene.view_distance)
+    if settings.posed:
+        return FreeViewSpace.listed(settings, scene)
+    if settings.view_space == "annulus":
+        return FreeViewSpace.annulus(settings, scene)
+    return FreeViewSpace.listed(settings, scene)
+
+
+def put_on_ground(
+    views: ViewSpace, settings: GroundSettings, centre: tuple[float, float] = (0.0, 0.0),
+    map: OccupancyMap | None = None,
+) -> None:
+    """Let a view space about a `centre`, metres, use the ground of the settings; the circle only if there is any.
+
+    A `map` takes the place of their file.
+
+    Raises:
+        ConfigFileError: the map cannot be read.
+    """
+    if map is not None or settings.given or not isinstance(views, CircleViewSpace):
+        reach = float(views.candidates.distance.max()) + math.hypot(*centre)
+        views.ground = ground_of(settings, reach, map).seen_from(*centre)
+
+
+__all__ = [
+    "VIEW_SPACES", "CircleViewSpace", "Exclusion", "ExclusionArray", "FoundViewSpace", "FreeViewSpace", "ViewSpace",
+    "ViewSpaceSettings", "check_view_angles", "check_view_poses", "excluded_numbers", "excluded_words", "path_around",
+    "poses_from_file", "put_on_ground", "view_space_for",
+]

@@ -1,0 +1,154 @@
+"""Views on the view circle, of a known object and of one whose place is being found."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from nbv_planner.errors import SettingError
+from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, angle_difference, wrap_angle
+from nbv_planner.mapping.matching import ArrivalSettings
+from nbv_planner.planning.view_space.space import ViewSpace
+from nbv_planner.planning.view_space.view_settings import SLACK, ViewSpaceSettings, in_arcs, on_arcs
+from nbv_planner.world.pose import View, Views
+from nbv_planner.world.scene import FoundScene
+
+# Nothing farther than this from a view that was not reached is left out for it, radians.
+_WIDEST = math.pi / 6
+
+
+class CircleViewSpace(ViewSpace):
+    """Views on the view circle that look at its centre, each given by its angle."""
+
+    def __init__(self, settings: ViewSpaceSettings, view_distance: float, *, angles: FloatArray | None = None) -> None:
+        """Set up the candidates on a view circle of radius `view_distance`, metres.
+
+        `angles` are candidates to use instead of those of the settings (the thesis protocol's hold 0 twice).
+
+        Raises:
+            SettingError: the arcs leave no view.
+        """
+        self._settings, self._view_distance = settings, view_distance
+        spaced = np.arange(settings.num_views) * (TWO_PI / settings.num_views)
+        self.angles = (np.array(settings.view_angles) if settings.listed else spaced) if angles is None else angles
+        super().__init__(Views.on_circle(self.angles, view_distance))
+        if not self._allowed.any():
+            raise SettingError("allowed_arcs, blocked_arcs: leave none of the candidate views")
+
+    @property
+    def spacing(self) -> float:
+        """Angle between two neighbouring candidates, radians; the least one of a list."""
+        if not self._settings.listed:
+            return TWO_PI / len(self.angles)
+        places = np.sort(wrap_angle(self.angles))
+        return float(np.diff(places, append=places[:1] + TWO_PI).min())
+
+    def travel(self, start: View, ends: Views) -> FloatArray:
+        """Distance along the circle by the shorter arc, shape (V,), metres."""
+        return np.abs(angle_difference(ends.view_angle, start.view_angle)) * self._view_distance
+
+    def allowed(self, views: Views) -> BoolArray:
+        """Which of any `views` lie on an allowed arc and on no blocked one, shape (V,)."""
+        return on_arcs(views, self._settings)
+
+    def apart(self, views: Views, visited: Sequence[View], revisit_radius: float) -> BoolArray:
+        """Which of any `views` are at least `revisit_radius` (radians) away from all `visited`, shape (V,)."""
+        taken = np.sort(wrap_angle([view.view_angle for view in visited]))
+        if revisit_radius <= 0.0 or len(taken) == 0:
+            return np.ones(len(views), dtype=bool)
+        around = np.concatenate([taken[-1:] - TWO_PI, taken, taken[:1] + TWO_PI])
+        place = wrap_angle(views.view_angle)
+        after = np.searchsorted(around, place)
+        return np.asarray(np.minimum(around[after] - place, place - around[after - 1]) >= revisit_radius)
+
+    def at_angle(self, view_angle: float) -> View:
+        """The view at any angle of the circle."""
+        return View(view_angle, self._view_distance)
+
+    def around(self, index: int) -> Views:
+        """Views around a candidate, ten to either side, up to halfway to its neighbours; none around listed ones."""
+        if self._settings.listed:
+            return super().around(index)
+        angles = wrap_angle(self.angles[index] + np.linspace(-0.5, 0.5, 21) * self.spacing)
+        return Views.on_circle(angles, self._view_distance)
+
+    def indistinct(self, arrival: ArrivalSettings) -> str:
+        """Message that a pose may count as being at two neighbouring candidates at once; empty if none does.
+
+        None does if a tolerance is less than half of their distance or of the `spacing`.
+        """
+        distance, turn = 0.5 * self.spacing * self._view_distance, 0.5 * self.spacing
+        if arrival.position_tolerance < distance or arrival.heading_tolerance < turn:
+            return ""
+        return (
+            f"position_tolerance: {arrival.position_tolerance:g} m with heading_tolerance: "
+            f"{arrival.heading_tolerance:g} rad takes neighbouring candidate views for the same; must be < "
+            f"{distance:.3g} m, half of their distance"
+        ) + ("" if self._settings.listed else (
+            f", or num_views < {math.ceil(math.pi * self._view_distance / arrival.position_tolerance)}"
+        ))
+
+    def packed(self, views: Views) -> FloatArray:
+        """The view angles, shape (V,), radians."""
+        return views.view_angle
+
+    def unpacked(self, numbers: FloatArray) -> Views:
+        """The views at these angles."""
+        return Views.on_circle(numbers, self._view_distance)
+
+    def mark_missed(
+        self, goal: View, set_out: View | None, halt: View | None, tolerance: float, now: float, until: float
+    ) -> None:
+        """Leave out the arc from the goal to where the camera stopped, if it had moved; at least the neighbours."""
+        least = self.spacing + tolerance / self._view_distance
+        half_width = least
+        if set_out is not None and halt is not None:
+            way, short = (abs(float(angle_difference(halt.view_angle, end.view_angle))) for end in (set_out, goal))
+            half_width = max(least, short) if way > least else least
+        self.mark_arc_unreachable(goal, half_width, now, until)
+
+    def mark_arc_unreachable(self, view: View, half_width: float, now: float, until: float) -> None:
+        """Leave out the arc around a view that was not reached until the time `until` (seconds of the caller's clock).
+
+        To each side it reaches as far as `half_width` (radians), or as all together that is left out `now` within 30°:
+        it doubles with each failure nearby, so that an obstacle costs few of them. It never reaches farther than 30°.
+        """
+        apart = np.abs(angle_difference(self.angles, view.view_angle))
+        left_out = [index for index, end in self._unreachable_until.items() if now < end]
+        nearby = self.spacing * np.count_nonzero(apart[left_out] <= _WIDEST)
+        arc = np.flatnonzero(apart <= min(max(half_width, nearby), _WIDEST) + SLACK)
+        self.mark_unreachable(view, until)
+        self._unreachable_until = {**self._unreachable_until, **dict.fromkeys(arc.tolist(), until)}
+
+
+class FoundViewSpace(CircleViewSpace):
+    """Views on the circle around an object whose place is being found; those taken lie beside the circle of the moment.
+
+    Outside of the arc that is known to be safe none may be chosen, unless the settings allow no other.
+    """
+
+    def __init__(self, settings: ViewSpaceSettings, found: FoundScene) -> None:
+        """Set up the candidates; see :class:`CircleViewSpace`."""
+        self._arc: tuple[float, float] = (0.0, TWO_PI)
+        super().__init__(settings, found.view_distance)
+        start, end = found.arc_start, found.arc_end
+        if start == end:
+            start = float(self.angles[self.nearest(View(start, found.view_distance))])
+            start, end = start - SLACK, start + SLACK
+        inside = self._allowed & in_arcs(self.angles, (start, end))
+        if inside.any():
+            self._arc, self._allowed = (start, end), inside
+
+    def allowed(self, views: Views) -> BoolArray:
+        """Which of any `views` lie on arcs that are allowed and safe, shape (V,)."""
+        return super().allowed(views) & in_arcs(views.view_angle, self._arc)
+
+    def packed(self, views: Views) -> FloatArray:
+        """All numbers of the views, shape (V, 3)."""
+        return ViewSpace.packed(self, views)
+
+    def unpacked(self, numbers: FloatArray) -> Views:
+        """The views with these numbers."""
+        return ViewSpace.unpacked(self, numbers)

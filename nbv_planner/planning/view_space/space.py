@@ -1,0 +1,260 @@
+"""What all view spaces share: the candidate views, and why some may not be chosen."""
+
+from __future__ import annotations
+
+import enum
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nbv_planner.errors import SettingError
+from nbv_planner.geometry import BoolArray, FloatArray, angle_difference
+from nbv_planner.mapping.belief import SurfaceBelief
+from nbv_planner.mapping.matching import ArrivalSettings
+from nbv_planner.world.ground.zones import ZONE_WORDS, Ground, OpenGround
+from nbv_planner.world.pose import View, Views
+
+ExclusionArray = NDArray[np.uint8]
+"""Sum of the reasons against each candidate, 0 for one that may be chosen, shape (V,)."""
+
+
+class Exclusion(enum.IntFlag):
+    """Reasons against a candidate view; several may hold at once."""
+
+    ARC = 1
+    REVISIT = 2
+    UNREACHABLE = 4
+    MAP = 8
+    POLYGON = 16
+    OBJECT = 32
+    CUT_OFF = 64
+
+
+# The zones of a ground are the reasons from MAP on.
+_ZONES = 8
+_NAMES = {
+    Exclusion.ARC: ("excluded_arc", "outside the allowed arcs"),
+    Exclusion.REVISIT: ("excluded_revisit", "near a view already taken"),
+    Exclusion.UNREACHABLE: ("excluded_unreachable", "near a view not reached, or skipped"),
+    **{
+        Exclusion(_ZONES * zone): (f"excluded_{zone.name.lower()}", words)  # type: ignore[union-attr]
+        for zone, words in ZONE_WORDS.items()
+    },
+}
+
+
+def excluded_numbers(exclusion: ExclusionArray) -> dict[str, int]:
+    """How many candidates each reason holds against; one with several reasons counts under each of them.
+
+    Zones of the ground in which there is none are left out.
+    """
+    numbers = {name: int(np.count_nonzero(exclusion & np.uint8(reason))) for reason, (name, _) in _NAMES.items()}
+    return {name: number for (name, number), reason in zip(numbers.items(), _NAMES, strict=True)
+            if number or reason < _ZONES}
+
+
+def excluded_words(exclusion: ExclusionArray) -> str:
+    """The same numbers in words; reasons that hold against none are left out."""
+    numbers = excluded_numbers(exclusion)
+    return ", ".join(f"{numbers[name]} {words}" for name, words in _NAMES.values() if numbers.get(name))
+
+
+class ViewSpace(ABC):
+    """Candidate views and which of them may be chosen now; where they lie is up to the space.
+
+    A space has to say how far it is from one view to another, in :meth:`travel`; all else works on any poses.
+    """
+
+    def __init__(self, candidates: Views) -> None:
+        self.candidates = candidates
+        self._allowed = self.allowed(candidates)
+        # Replaced as a whole, never changed: a copy of this object keeps what it has.
+        self._unreachable_until: Mapping[int, float] = {}
+        #: where the camera may go; None where nothing is known of that. Replaced as a whole, too.
+        self.ground: Ground | None = None
+        self._stands: View | None = None
+        self._believed: tuple[SurfaceBelief, Ground] | None = None
+        self._judged: tuple[Ground, View | None, ExclusionArray] | None = None
+
+    @abstractmethod
+    def travel(self, start: View, ends: Views) -> FloatArray:
+        """Distance that the camera travels from a view to each of others, shape (V,), metres.
+
+        It is that of the space itself, whatever the ground; :meth:`drive` goes around obstacles.
+        """
+
+    def drive(self, start: View, ends: Views) -> FloatArray:
+        """Length of the camera's path on the ground from a view to others, shape (V,), metres; inf without a path."""
+        if self.ground is None:
+            return self.travel(start, ends)
+        return self.ground.lengths((start.pose.x, start.pose.y), *ends.position)
+
+    def extras(self, views: Views) -> tuple[FloatArray, FloatArray]:
+        """What `views` cost besides the way there, shape (V,) each: in the unit of the objective, and in seconds."""
+        return np.zeros(len(views)), np.zeros(len(views))
+
+    def legs(self, start: View, ends: Views) -> FloatArray:
+        """Lengths of ways as they are timed and reported, shape (V,), metres.
+
+        They go around what stands on the ground besides the object, if anything does. Else, and where there is no path,
+        they are those of the space itself, which do not change with the belief.
+        """
+        if self.ground is None or isinstance(self.ground, OpenGround):
+            return self.travel(start, ends)
+        driven = self.drive(start, ends)
+        return np.where(np.isfinite(driven), driven, self.travel(start, ends))
+
+    def way(self, views: Sequence[View]) -> float:
+        """Distance that the camera travels from the first of `views` through all of them, metres.
+
+        Between views of which one is in a zone by now, it is that of the space itself.
+        """
+        legs = (float(self.drive(start, Views.of([end]))[0]) for start, end in pairwise(views))
+        return sum(
+            leg if math.isfinite(leg) else float(self.travel(start, Views.of([end]))[0])
+            for leg, (start, end) in zip(legs, pairwise(views), strict=True)
+        )
+
+    def believe(self, belief: SurfaceBelief, stands: View | None, most: float) -> None:
+        """Keep off what the object may occupy, `most` metres at most, and go on from where the camera stands."""
+        if self.ground is None:
+            return
+        self._stands, before = stands, self._believed
+        if before is None or before[0] is not belief or before[1] is not self.ground:
+            self.ground = self.ground.with_object(belief.angle, belief.upper, most)
+            self._believed = belief, self.ground
+
+    def off_ground(self, views: Views) -> ExclusionArray:
+        """Why the camera cannot go to any `views` on the ground, shape (V,)."""
+        if self.ground is None:
+            return np.zeros(len(views), dtype=np.uint8)
+        known = self._judged
+        if views is self.candidates and known and known[0] is self.ground and known[1] == self._stands:
+            return known[2]
+        zones = self.ground.reachable(self._start, *views.position) * np.uint8(_ZONES)
+        if views is self.candidates:
+            self._judged = self.ground, self._stands, zones
+        return zones
+
+    @property
+    def _start(self) -> tuple[float, float] | None:
+        """Where the camera stands, metres; None if that is not known."""
+        return None if self._stands is None else (self._stands.pose.x, self._stands.pose.y)
+
+    def standing(self) -> str:
+        """Words for a camera that stands in a zone of the ground; empty if it does not, or nothing is known of that."""
+        return "" if self.ground is None or self._start is None else self.ground.standing(self._start)
+
+    def blame(self) -> str:
+        """Which zones of the ground keep the camera from the candidates, in words; empty if none does."""
+        if self.ground is None or not self.off_ground(self.candidates).any():
+            return ""
+        return f"of {len(self.candidates)} candidates {self.ground.blame(self._start, *self.candidates.position)}"
+
+    def allowed(self, views: Views) -> BoolArray:
+        """Which of any `views` the camera may ever take, shape (V,)."""
+        return np.ones(len(views), dtype=bool)
+
+    def apart(self, views: Views, visited: Sequence[View], revisit_radius: float) -> BoolArray:
+        """Which of any `views` are not near one of the `visited`, shape (V,).
+
+        The `revisit_radius` (radians) is that seen from the centre: a travel of so much times the view's distance.
+        """
+        far = np.ones(len(views), dtype=bool)
+        for taken in visited if revisit_radius > 0.0 else ():
+            far &= self.travel(taken, views) >= revisit_radius * views.distance
+        return far
+
+    def at_angle(self, view_angle: float) -> View:
+        """The view that a polar angle alone stands for, as `home_angle` does: here the candidate nearest to it.
+
+        Of several the first of those that look nearest to the centre.
+        """
+        apart = np.abs(angle_difference(self.candidates.view_angle, view_angle))
+        return self.candidates[int(np.lexsort((np.abs(self.candidates.turn), apart))[0])]
+
+    def around(self, index: int) -> Views:
+        """Views closer to a candidate than to its neighbours, in which it may be refined; here none."""
+        return self.candidates.chosen(np.array([], dtype=np.intp))
+
+    def indistinct(self, arrival: ArrivalSettings) -> str:
+        """Message that a pose may count as being at two candidates at once; empty if none does, or none is known."""
+        return ""
+
+    def packed(self, views: Views) -> FloatArray:
+        """Views of this space as numbers to be saved: view angle, distance and turn of each, shape (V, 3)."""
+        return views.numbers
+
+    def unpacked(self, numbers: FloatArray) -> Views:
+        """The views that :meth:`packed` describes; a ValueError if they are none."""
+        return Views(*numbers.reshape(-1, 3).T.copy())
+
+    def nearest(self, view: View) -> int:
+        """Index of the candidate nearest to `view`."""
+        return int(np.argmin(self.travel(view, self.candidates)))
+
+    def check_circle(self, user: str, view_distance: float) -> None:
+        """Refuse what can use views on the view circle only.
+
+        Raises:
+            SettingError: some candidates are no such views; names the `user`.
+        """
+        if not self.candidates.are_on_circle(view_distance):
+            raise SettingError(
+                f"{user}: needs candidate views on the view circle of {view_distance:g} m that look at its centre; "
+                f"{type(self).__name__} has others"
+            )
+
+    def mark_unreachable(self, view: View, until: float) -> None:
+        """Leave out the candidate nearest to `view` until the time `until` (seconds of the caller's clock)."""
+        self._unreachable_until = {**self._unreachable_until, self.nearest(view): until}
+
+    def mark_missed(
+        self, goal: View, set_out: View | None, halt: View | None, tolerance: float, now: float, until: float
+    ) -> None:
+        """Leave out a `goal` that was not reached, and what else that tells to be out of reach; here nothing.
+
+        Where the camera `set_out` for it and where it came to a `halt` may not be known. Within the `tolerance`
+        (metres) a view counts as reached; they are left out from `now` `until` (seconds of the caller's clock).
+        """
+        self.mark_unreachable(goal, until)
+
+    @property
+    def unreachable(self) -> Mapping[int, float]:
+        """Time until which a candidate is left out, seconds of the caller's clock, by its index."""
+        return self._unreachable_until
+
+    @unreachable.setter
+    def unreachable(self, until: Mapping[int, float]) -> None:
+        """Take over what another view space of the same candidates held; an IndexError if it has others."""
+        for index in until:
+            if not 0 <= index < len(self.candidates):
+                raise IndexError(f"unreachable: {index} is no candidate; there are {len(self.candidates)}")
+        self._unreachable_until = dict(until)
+
+    def excluded(
+        self, now: float, visited: Sequence[View] = (), revisit_radius: float = 0.0, views: Views | None = None
+    ) -> ExclusionArray:
+        """Why candidates may not be chosen: sums of :class:`~nbv_planner.planning.view_space.Exclusion`, shape (V,).
+
+        They depend on the time `now` (seconds, caller's clock) and on the views taken so far: candidates nearer to
+        one of them than `revisit_radius` (radians) are left out; 0 leaves out none. Any other `views` are out of reach
+        if the candidate nearest to them is.
+        """
+        unreachable = np.zeros(len(self.candidates), dtype=bool)
+        for index, until in self._unreachable_until.items():
+            unreachable[index] = now < until
+        allowed, off_ground = self._allowed, self.off_ground(self.candidates if views is None else views)
+        if views is not None:
+            allowed = self.allowed(views)
+            unreachable = unreachable[[self.nearest(views[index]) for index in range(len(views))]]
+        reasons = (
+            Exclusion.ARC * ~allowed
+            + Exclusion.REVISIT * ~self.apart(self.candidates if views is None else views, visited, revisit_radius)
+            + Exclusion.UNREACHABLE * unreachable
+        )
+        return np.asarray(reasons, dtype=np.uint8) | off_ground

@@ -1,0 +1,171 @@
+"""Speeds and dwell time learned from legs driven: the estimator, and a session whose camera has a known speed."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from beliefs import belief_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from views import circle
+
+from nbv_planner.mapping.matching import ArrivalSettings
+from nbv_planner.planning.motion import MOST_LEGS, Leg, TimeSettings, learned_pace, travel_time
+from nbv_planner.planning.planners import PlannerSettings, planner_named
+from nbv_planner.planning.session import PlanningSession, SessionSettings
+from nbv_planner.planning.termination import TerminationMonitor, TerminationSettings
+from nbv_planner.planning.view_space import ViewSpaceSettings
+from nbv_planner.world.ground.zones import GroundSettings
+from nbv_planner.world.objects import parse_object
+from nbv_planner.world.pose import View
+from nbv_planner.world.scene import Scene
+from nbv_planner.world.simulated_camera import Drive, WorldSettings
+
+PRIOR = TimeSettings()
+SPEED = st.floats(0.02, 5.0)
+WAYS = st.lists(st.tuples(st.floats(0.5, 40.0), st.floats(0.05, 3.1)), min_size=3, max_size=12)
+
+
+def legs_of(ways, pace: TimeSettings, noise=1.0) -> list[Leg]:
+    took = travel_time(*np.array(ways).T, pace) * noise
+    return [Leg(length, turn, 0.0, float(t), pace.dwell_time) for (length, turn), t in zip(ways, took, strict=True)]
+
+
+def loss(legs, prior, v, w) -> float:
+    """What is minimised, leg by leg."""
+    found = abs(math.log(v / prior.linear_speed)) + abs(math.log(w / prior.turn_speed))
+    return found + sum(abs(math.log(leg.travel / max(leg.length / v, leg.turn / w))) for leg in legs)
+
+
+@given(WAYS, SPEED, SPEED, st.integers(0, 99))
+@settings(max_examples=60, deadline=None)
+def test_it_is_the_best_of_all_pairs_of_speeds_by_brute_force(ways, v, w, seed):
+    legs = legs_of(ways, TimeSettings(v, w, 1.0), np.exp(np.random.default_rng(seed).normal(0.0, 0.5, len(ways))))
+    found = learned_pace(legs, PRIOR)
+    speeds = [PRIOR.linear_speed, *(leg.length / leg.travel for leg in legs)]
+    rates = [PRIOR.turn_speed, *(leg.turn / leg.travel for leg in legs)]
+    least = min(loss(legs, PRIOR, *pair) for pair in itertools.product(speeds, rates))
+    assert loss(legs, PRIOR, found.linear_speed, found.turn_speed) == pytest.approx(least, abs=1e-6)
+
+
+@given(WAYS, SPEED)
+@settings(max_examples=60, deadline=None)
+def test_legs_that_agree_give_their_speed_and_leave_what_they_do_not_depend_on(ways, v):
+    """No leg is a turn: each takes as long as the way."""
+    ways = [(length, min(turn, 0.9 * length / v * PRIOR.turn_speed)) for length, turn in ways]
+    found = learned_pace(legs_of(ways, TimeSettings(v, 1e9, 7.0)), PRIOR)
+    assert found.linear_speed == pytest.approx(v)
+    assert (found.turn_speed, found.dwell_time) == (PRIOR.turn_speed, 7.0)
+
+
+def test_driving_and_turning_are_told_apart_and_a_third_of_delays_counts_for_nothing():
+    ways = [
+        (20.0, 0.1), (1.0, 3.0), (12.0, 0.4), (0.5, 2.0), (16.0, 0.2), (2.0, 2.6), (9.0, 0.1), (0.4, 1.0), (30.0, 1.0),
+    ]
+    pace = TimeSettings(0.3, 0.25, 4.0)
+    legs = legs_of(ways, pace)
+    assert learned_pace(legs, PRIOR) == pace
+    for late in (0, 1, 2):
+        legs[late] = Leg(*ways[late], 0.0, legs[late].travel + 300.0, 90.0)
+    assert learned_pace(legs, PRIOR) == pace
+
+
+def test_without_legs_the_parameters_hold_and_one_leg_alone_does_not_outvote_them():
+    assert learned_pace([], PRIOR) is PRIOR
+    assert learned_pace(legs_of([(10.0, 0.1)], TimeSettings(0.1)), PRIOR).linear_speed == PRIOR.linear_speed
+    assert learned_pace(legs_of([(10.0, 0.1)] * 2, TimeSettings(0.1)), PRIOR).linear_speed == pytest.approx(0.1)
+
+
+def test_a_camera_that_is_there_at_once_gives_finite_speeds():
+    found = learned_pace([Leg(5.0, 0.0, 0.0, 0.0, 0.0)] * 3, PRIOR)
+    assert found.linear_speed == pytest.approx(5000.0)
+    assert found.turn_speed == PRIOR.turn_speed
+
+
+# --- in a session
+
+SCENE = Scene()
+SECOND = 1_000_000_000
+
+
+class Robot:
+    """A session whose camera drives at a known speed around the object, in steps of simulated time."""
+
+    def __init__(self, speed: float, dwell: float, **changes) -> None:
+        self.speed, self.dwell, self.now = speed, dwell, 0
+        chosen = PlannerSettings(planner="greedy", objective="U", revisit_radius=0.0)
+        planner = planner_named(chosen, SCENE, circle(ViewSpaceSettings(num_views=30)))
+        monitor = TerminationMonitor(TerminationSettings(stall_views=0, max_views=0))
+        self.run = PlanningSession(planner, monitor, ArrivalSettings(), SessionSettings(goal_subscribers=0, **changes))
+        self.drive = Drive(parse_object("star", SCENE), GroundSettings(), WorldSettings(), 10.0)
+        self.at, self.number = View(0.0, 10.0), 0
+        self.run.inputs.pose, self.run.inputs.pose_stamp = self.at.pose, 0
+        self.see()
+
+    def see(self) -> None:
+        """A surface that is not known in one direction, another one each time."""
+        self.number += 1
+        wide = 2.4 * self.number
+        upper = lambda grid: np.where(np.cos(grid - wide) > 0.9, 8.0, 6.5)  # noqa: E731
+        self.run.inputs.belief, self.run.inputs.belief_stamp = belief_of(5.0, upper, size=400), self.now
+
+    def take_views(self, count: int) -> None:
+        while len(self.run.visited) < count:
+            goal = self.run.goal or self.run.update(self.now)
+            start, began = self.at, self.now
+            self.drive.set_out(start, goal.decision.view)
+            while self.run.state.value == "MOVING":
+                self.now += SECOND // 20
+                self.at = self.drive.view(self.speed * (self.now - began) * 1e-9)
+                self.run.inputs.pose, self.run.inputs.pose_stamp = self.at.pose, self.now
+                self.run.update(self.now)
+            self.see()
+            self.now += round(self.dwell * SECOND)
+            self.run.update(self.now)
+
+
+def test_a_session_learns_how_fast_its_camera_drives_and_how_long_a_view_takes():
+    robot = Robot(speed=1.7, dwell=3.0)
+    robot.take_views(6)
+    length = np.array([leg.length for leg in robot.run.legs])
+    assert len(robot.run.legs) == 6
+    # The robot takes the chord or goes around the object, the circle's way is along the circle: a bit longer.
+    assert 1.7 <= robot.run.pace.linear_speed < 1.15 * 1.7
+    assert robot.run.pace.dwell_time == pytest.approx(3.0, abs=0.06)
+    assert np.array([leg.predicted for leg in robot.run.legs]) == pytest.approx(length / 0.5 + 2.0)
+
+
+@pytest.mark.parametrize(("learn", "speed"), [(False, 0.5), (True, 1.7)])
+def test_decisions_count_with_it_only_where_that_is_asked_for(learn, speed):
+    robot = Robot(speed=1.7, dwell=3.0, learn_speeds=learn)
+    robot.take_views(5)
+    settings = robot.run.ask(robot.now).planner.settings
+    assert settings.linear_speed == pytest.approx(speed, rel=0.15)
+    assert robot.run.planner.settings.linear_speed == 0.5
+
+
+def test_what_was_disturbed_is_no_leg_and_legs_are_kept_in_the_saved_state():
+    robot = Robot(speed=1.7, dwell=3.0)
+    robot.take_views(2)
+    assert len(robot.run.legs) == 2
+    robot.run.pause(True, robot.now)
+    robot.now += 1000 * SECOND
+    robot.run.pause(False, robot.now)
+    robot.take_views(3)
+    assert len(robot.run.legs) == 2
+    robot.take_views(4)
+    assert len(robot.run.legs) == 3
+    again = Robot(speed=1.7, dwell=3.0)
+    again.run.restore(*robot.run.saved())
+    assert again.run.legs == robot.run.legs
+
+
+def test_the_newest_legs_count():
+    robot = Robot(speed=1.0, dwell=1.0)
+    robot.run.legs = legs_of([(10.0, 0.1)] * MOST_LEGS, TimeSettings(0.1))
+    robot.take_views(3)
+    assert len(robot.run.legs) == MOST_LEGS
+    assert robot.run.legs[-1].travel < 60.0
