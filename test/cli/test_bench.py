@@ -100,7 +100,7 @@ def test_without_out_nothing_is_written(here, capsys):
 
 
 @pytest.mark.parametrize(("arguments", "words"), [
-    (["cameras"], ["part", "'cameras'", "camera, checks, environment, episode, loop, mapper, objectives, shapes, table"]),
+    (["cameras"], ["part", "'cameras'", "camera, checks, environment, episode, loop, mapper, "]),
     (["loop", "--rate", "10,fast"], ["--rate", "'fast'", "> 0"]),
     (["loop", "--rate", "0"], ["--rate", "'0'", "> 0"]),
     (["loop", "--rate", ""], ["--rate", "''", "> 0"]),
