@@ -3,6 +3,7 @@
 The names in `__all__` are the Python API, docs/reference/api.md; each is loaded when it is first used.
 """
 
+import sys
 from typing import TYPE_CHECKING
 
 from nbv_planner.versions import VERSION
@@ -55,3 +56,6 @@ else:  # types see the names above and no others
 
     def __dir__():
         return sorted({*globals(), *__all__})
+
+if "gymnasium" in sys.modules:  # imported after it, a package registers its environments
+    sys.modules["gymnasium"].register(id="nbv_planner/Circle-v0", entry_point=f"{__name__}.view.environment:CircleEnv")

@@ -288,4 +288,5 @@ def _config(given: Mapping[str, Any]) -> EpisodeConfig:
     return config
 
 
-gymnasium.register(id="nbv_planner/Circle-v0", entry_point=f"{__name__}:CircleEnv")
+if "nbv_planner/Circle-v0" not in gymnasium.registry:
+    gymnasium.register(id="nbv_planner/Circle-v0", entry_point=f"{__name__}:CircleEnv")

@@ -214,6 +214,13 @@ def test_what_is_not_allowed_is_said(choice, words):
         CircleEnv(**choice)
 
 
+def test_importing_the_package_after_gymnasium_registers_the_environment():
+    code = 'import gymnasium, nbv_planner; print(gymnasium.make("nbv_planner/Circle-v0").unwrapped)'
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "CircleEnv" in done.stdout
+
+
 def test_use_out_of_order_is_said():
     env = CircleEnv(settings=COARSE)
     for call in (env.render, lambda: env.step(0)):
