@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
     judge = Simulation(config).judge  # refuses here what the nodes would refuse
     require_ros("nbv-planner simulate needs no ROS")
     with held_signals() as came, episode_folder(arguments, config) as results:
-        say_derived(parameters)
+        say_derived(parameters, config)
         lead(parameters)
         (results.folder / "parameters.yaml").write_text(dump_parameters(parameters), encoding="utf-8")
         termination = _run_nodes(results, config, judge, arguments, parameters, came)

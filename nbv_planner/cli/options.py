@@ -33,6 +33,7 @@ from nbv_planner.errors import RosUnavailableError, UnknownNameError, remedy
 from nbv_planner.planning.objectives import EXPECTED, OBJECTIVE_INFO, OBJECTIVE_PLUGINS
 from nbv_planner.planning.planners import planner_names
 from nbv_planner.planning.planners.planner import ON_SHAPES, PLANNER_CHOICE
+from nbv_planner.settings import unused
 from nbv_planner.world.objects import OBJECT_FORMS, OBJECT_PLUGINS
 from nbv_planner.world.scale import derived_words
 
@@ -186,11 +187,12 @@ def episode_config(parameters: parameter_files.Parameters, protocol: str) -> Epi
     return config_from_parameters(parameters, object=shape, protocol=protocol)
 
 
-def say_derived(parameters: parameter_files.Parameters) -> None:
-    """Print which parameters were not given, and what follows for them from the scene."""
+def say_derived(parameters: parameter_files.Parameters, config: EpisodeConfig) -> None:
+    """Print which parameters were not given, and what follows for them from the scene; without idle plug-ins' own."""
+    idle = unused(config.planner) | unused(config.kernel)
     each = (derived(values, NODE_SETTINGS[node]) for node, values in parameters.items())
     classes = [cls for node in parameters for cls in NODE_SETTINGS[node]]
-    words = derived_words({name: value for values in each for name, value in values.items()}, classes)
+    words = derived_words({k: value for values in each for k, value in values.items() if k not in idle}, classes)
     say(textwrap.fill(words, 118, subsequent_indent="    ", break_on_hyphens=False))
 
 

@@ -34,7 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
     config = episode_config(parameters, arguments.protocol)
     simulation = Simulation(config)
     with held_signals() as came, episode_folder(arguments, config) as results:
-        say_derived(parameters)
+        say_derived(parameters, config)
         termination = _run_episode(simulation, config, came)
         finish(results, config, simulation.judge, termination, figures=arguments.figures)
     return EXIT_CODES.get(termination.reason, 0)
