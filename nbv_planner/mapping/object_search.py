@@ -347,9 +347,6 @@ class SearchingMapping(ScanMapping):
 
     Every scan is kept with its pose in the object frame. When the scene that they show changes, all of them are mapped
     again about its centre, so that the belief is the same as if that had been known from the start.
-
-    Attributes:
-        found: the scene.
     """
 
     def __init__(self, search: Search, build: Callable[[FoundScene], ScanMapping]) -> None:
@@ -369,7 +366,7 @@ class SearchingMapping(ScanMapping):
 
     def _settle(self, found: FoundScene) -> None:
         """Start an empty mapping for a scene."""
-        self.found = found
+        self.found = found  #: the scene.
         fresh = self._build(found)
         super().__init__(fresh.model, fresh._scene, fresh._settings, fresh.checks)
 

@@ -157,7 +157,7 @@ class RobustMapper(SurfaceMapper):
         if (data.std <= 0.0).any() or (weight < 0.0).any():
             raise MeasurementError("fit: a standard deviation is not positive, or a weight negative")
         if len(blank._beams):
-            blank.last_fit = RobustFit(blank._posterior, blank._trusted, data, weight, 0)
+            blank.last_fit = RobustFit(blank._posterior, blank._trusted, data, weight)
         self.__dict__.update(blank.__dict__)
 
     def _fit(self) -> None:

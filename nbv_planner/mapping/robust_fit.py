@@ -284,7 +284,6 @@ class RobustFit:
     trusted: Posterior  #: the same in a form that does not round off.
     data: Linearised  #: the measurements, linearised about the last contour.
     weight: FloatArray  #: weight of each, shape (n,); that of an outlier is about 0.
-    rounds: int  #: number of rounds.
 
     def weighted(self, chosen: BoolArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Angles (radians), radii and standard deviations with the weights in (metres) of the `chosen` measurements.
@@ -319,7 +318,7 @@ def fit(base: Posterior, grid: FloatArray, beams: Beams, settings: RobustSetting
     hits = beams.hits
     data = linearised(beams, grid, np.full(len(grid), hits.radius.mean()), along=False, incidence=0.0)
     start = supported(beams) if settings.isolated_beams else np.ones(len(beams), dtype=bool)
-    result = _conditioned(base, grid, data, start.astype(float), 0)
+    result = _conditioned(base, grid, data, start.astype(float))
     for rounds in range(1, settings.fit_iterations + 1):
         mean, std = result.trusted.mean_and_std()
         data = linearised(beams, grid, mean, along=settings.along_beam, incidence=settings.noise_incidence)
@@ -328,7 +327,7 @@ def fit(base: Posterior, grid: FloatArray, beams: Beams, settings: RobustSetting
         if settings.opaque and rounds > _GENTLE_ROUNDS:
             weight = np.where(passes_through(beams, grid, mean, std), 0.0, weight)
         change = np.abs(weight - result.weight).max()
-        result = _conditioned(base, grid, data, weight, rounds)
+        result = _conditioned(base, grid, data, weight)
         if rounds > _GENTLE_ROUNDS and change <= _SETTLED:
             break
     return result
@@ -344,8 +343,8 @@ def _weights(data: Linearised, std: FloatArray, settings: RobustSettings, *, gen
     return contaminated_weights(residual, data.std, settings.outlier_fraction, settings.outlier_span)
 
 
-def _conditioned(base: Posterior, grid: FloatArray, data: Linearised, weight: FloatArray, rounds: int) -> RobustFit:
+def _conditioned(base: Posterior, grid: FloatArray, data: Linearised, weight: FloatArray) -> RobustFit:
     """Condition `base` on the weighted measurements."""
-    blank = RobustFit(base, base, data, weight, rounds)
+    blank = RobustFit(base, base, data, weight)
     posterior = blank.conditioned(base, np.ones(len(weight), dtype=bool))
     return dataclasses.replace(blank, posterior=posterior, trusted=trusted(posterior, grid))

@@ -6,7 +6,7 @@ import dataclasses
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
@@ -55,19 +55,11 @@ class MeasurementSettings:
 
 @dataclass(frozen=True, eq=False)
 class ScanMeasurements:
-    """What one scan measures of the surface.
+    """What one scan measures of the surface."""
 
-    Attributes:
-        measurements: the returns that count.
-        misses: bearings of beams that met no surface (`+inf`), shape (m,), radians: free-space evidence.
-        free: free space along the beams.
-        dropped: number of beams left out, by reason.
-    """
-
-    measurements: Measurements
-    misses: FloatArray
-    free: FreeRays
-    dropped: dict[str, int] = field(default_factory=dict)
+    measurements: Measurements  #: the returns that count.
+    free: FreeRays  #: free space along the beams.
+    dropped: dict[str, int]  #: number of beams left out, by reason.
 
 
 def scan_to_measurements(
@@ -126,7 +118,6 @@ def scan_to_measurements(
         measurements=Measurements(
             angle[inside], radius[inside], std, tilt[inside], distance, bearings[inside], spread
         ),
-        misses=scan.bearings[miss],
         free=_free_rays(
             pose, scan.bearings, np.where(miss, high, ranges), miss | beside | _in_threes(passed),
             _at(kept[inside], ranges),
@@ -174,26 +165,15 @@ def _before_background(match: MatchedScan) -> Scan:
 
 @dataclass(frozen=True, eq=False)
 class MappedScans:
-    """What was mapped.
+    """What was mapped."""
 
-    Attributes:
-        views: number of views that are new.
-        measurements: the returns that count.
-        dropped: number of beams left out, by reason.
-    """
-
-    views: int
-    measurements: Measurements
-    dropped: Counter[str]
+    views: int  #: number of views that are new.
+    measurements: Measurements  #: the returns that count.
+    dropped: Counter[str]  #: number of beams left out, by reason.
 
 
 class ScanMapping:
-    """Maps scans: the surface model, and the checks of what it assumes.
-
-    Attributes:
-        model: the surface model.
-        checks: what is known of its assumptions; they give the noise.
-    """
+    """Maps scans: the surface model, and the checks of what it assumes."""
 
     def __init__(
         self, model: SurfaceModel, scene: Scene, settings: MeasurementSettings, checks: ModelChecks,
@@ -201,16 +181,11 @@ class ScanMapping:
     ) -> None:
         """Put the parts together.
 
-        Args:
-            model: the surface model, which changes.
-            scene: bounds of the radius and of the range.
-            settings: how returns become measurements.
-            checks: collects what the scans say, and changes.
-            obstacles: what else beams may meet; such beams are free as far as it, and tell nothing of what is behind.
+        Beams may also meet `obstacles`: they are free as far as these, and tell nothing of what is behind.
         """
-        self._obstacles = obstacles
-        self.model, self.checks = model, checks
-        self._scene, self._settings = scene, settings
+        self.model = model  #: the surface model, which changes.
+        self.checks = checks  #: collect what the scans say of its assumptions, and give the noise; they change, too.
+        self._scene, self._settings, self._obstacles = scene, settings, obstacles
 
     def add(self, scans: Sequence[MatchedScan], newest_view: int) -> MappedScans:
         """Condition the model on scans, those of a view at once.
