@@ -121,11 +121,7 @@ SPEED_TIME = 250_000_000
 
 @dataclass(frozen=True)
 class ArrivalSettings(Settings):
-    """When the camera counts as being at its goal.
-
-    Raises:
-        SettingError: a value is out of range.
-    """
+    """When the camera counts as being at its goal."""
 
     position_tolerance: float = setting(0.05, "Distance to the goal within which the camera has arrived.", unit="m",
                                         gt=0.0, scale="view_distance")

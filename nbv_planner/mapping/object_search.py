@@ -30,11 +30,7 @@ from nbv_planner.world.scene import FoundScene, Scene
 
 @dataclass(frozen=True)
 class SearchSettings(Settings):
-    """Whether the place and the size of the object are known.
-
-    Raises:
-        SettingError: a value is out of range.
-    """
+    """Whether the place and the size of the object are known."""
 
     scene: str = setting(
         "known", "known: the object is around the origin of object_frame, within the radius bounds; unknown: it is "

@@ -86,11 +86,7 @@ def failed(checks: Sequence[Check]) -> tuple[Check, ...]:
 
 @dataclass(frozen=True)
 class CheckSettings(Settings):
-    """Limits of the checks; a limit of 0 switches a check off.
-
-    Raises:
-        SettingError: a value is out of range.
-    """
+    """Limits of the checks; a limit of 0 switches a check off."""
 
     checks: bool = setting(True, "Check the assumptions by the scans; a success is only claimed while they hold.")
     adapt_noise: bool = setting(
