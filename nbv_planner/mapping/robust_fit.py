@@ -60,7 +60,6 @@ class Beams:
     @property
     def direction(self) -> FloatArray:
         """Direction in which each beam runs, shape (n,), radians, counter-clockwise from +x of the object frame."""
-        assert self.hits.tilt is not None
         return np.asarray(self.hits.angle + self.hits.tilt)
 
     def moved(self, way: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -185,7 +184,6 @@ def passes_through(beams: Beams, grid: FloatArray, mean: FloatArray, std: FloatA
     Beams of which the range is not known (distance 0) never do. Mean and standard deviation of the belief are given on
     the grid angles, shape (M,) each.
     """
-    assert beams.hits.distance is not None
     back = np.maximum(beams.hits.distance - _SHORT * beams.hits.std, 0.0)
     way = -_SHORT * beams.hits.std[:, np.newaxis] - back[:, np.newaxis] * np.linspace(0.0, 1.0, _PLACES)
     angle, radius = cartesian_to_polar(*beams.moved(way))
@@ -224,11 +222,7 @@ NOISE_MODELS = ("gaussian", "student_t", "contaminated")
 
 @dataclass(frozen=True)
 class RobustSettings(Settings):
-    """How the mapper treats beams that may be wrong; without `robust` each is believed permanently.
-
-    Raises:
-        SettingError: a value is out of range.
-    """
+    """How the mapper treats beams that may be wrong; without `robust` each is believed permanently."""
 
     robust: bool = setting(
         True, "Keep the measurements and refit all of them at every update, so that outliers are found and removed."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nbv_planner.geometry import BoolArray, FloatArray, angle_difference, cartesian_to_polar, wrap_angle
+from nbv_planner.geometry import BoolArray, angle_difference, cartesian_to_polar, wrap_angle
 from nbv_planner.mapping.belief import Measurements, SurfaceBelief
 from nbv_planner.mapping.checks.model_checks import ModelChecks
 from nbv_planner.mapping.matching import MatchedScan
 from nbv_planner.mapping.surface_model import SurfaceModel
-from nbv_planner.settings import check_settings, setting
+from nbv_planner.settings import Settings, setting
 from nbv_planner.world.ground.grid_ground import KnownObstacles
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import FreeRays, RangeNoise, Scan
@@ -29,12 +29,8 @@ _NOISE_MARGIN = 3.0
 
 
 @dataclass(frozen=True)
-class MeasurementSettings:
-    """How returns become surface measurements.
-
-    Raises:
-        SettingError: a value is out of range.
-    """
+class MeasurementSettings(Settings):
+    """How returns become surface measurements."""
 
     noise_std: float = setting(0.2, "Standard deviation of a range measurement, as the mapper assumes it.",
                                unit="m", ge=1e-6, scale="view_distance")
@@ -42,10 +38,6 @@ class MeasurementSettings:
                                          unit="m/m", ge=0.0)
     radius_margin: float = setting(1.0, "How far outside [radius_min, radius_max] a return still counts.",
                                    unit="m", ge=0.0, scale="span")
-
-    def __post_init__(self) -> None:
-        """Check the values."""
-        check_settings(self)
 
     @property
     def noise(self) -> RangeNoise:
@@ -89,9 +81,9 @@ def scan_to_measurements(
     beside = np.zeros(len(ranges), dtype=bool) if background is None else background & np.isfinite(ranges)
     margin, sensor = settings.radius_margin, scene.sensor
     low, high = max(scan.range_min, sensor.range_min), min(scan.range_max, sensor.range_max)
-    nan, miss = np.isnan(ranges), np.isposinf(ranges)
+    miss = np.isposinf(ranges)
     reasons = {
-        "nan": nan,
+        "nan": np.isnan(ranges),
         "not_positive": np.isfinite(ranges) & (ranges <= 0.0),
         "too_close": np.isneginf(ranges) | ((ranges > 0.0) & (ranges < low)),
         "too_far": np.isfinite(ranges) & (ranges > high) & (ranges >= low),
@@ -108,23 +100,20 @@ def scan_to_measurements(
     passed[kept] |= reasons["outside_bounds"] & (np.cos(tilt) > 0.0)
     reasons["inside_bounds"] = radius < scene.radius_min - margin
     inside = ~(reasons["outside_bounds"] | reasons["inside_bounds"])
-    dropped = {reason: int(mask.sum()) for reason, mask in reasons.items()}
-    distance = ranges[kept][inside]
-    incidence = np.zeros(len(ranges))
+    hit, incidence = np.zeros(len(ranges), dtype=bool), np.zeros(len(ranges))
+    hit[kept[inside]] = True
     incidence[kept] = np.abs(angle_difference(tilt, math.pi))
-    std = noise_factor * sensor.range_std(settings.noise, distance, incidence[kept][inside])
-    spread = None if pose.covariance is None else pose.covariance.hit_spread(angle[inside], tilt[inside], distance)
-    return ScanMeasurements(
-        measurements=Measurements(
-            angle[inside], radius[inside], std, tilt[inside], distance, bearings[inside], spread
-        ),
-        free=_free_rays(
-            pose, scan.bearings, np.where(miss, high, ranges), miss | beside | _in_threes(passed),
-            _at(kept[inside], ranges),
-            lambda chosen, length: noise_factor * sensor.range_std(settings.noise, length, incidence[chosen]),
-        ),
-        dropped={reason: number for reason, number in dropped.items() if number},
+    free = hit | miss | beside | _in_threes(passed)
+    of_hit, length = hit[free], np.where(miss, high, ranges)[free]
+    std = noise_factor * sensor.range_std(settings.noise, length, incidence[free])
+    hits = Measurements(angle[inside], radius[inside], std[of_hit], tilt[inside], length[of_hit], bearings[inside])
+    if pose.covariance is not None:
+        hits = dataclasses.replace(hits, spread=pose.covariance.hit_spread(angle[inside], hits.tilt, hits.distance))
+    aside = angle_difference(pose.yaw + scan.bearings[free], wrap_angle(pose.view_angle + np.pi))
+    rays = FreeRays(
+        pose.view_angle, math.hypot(pose.x, pose.y), aside, np.maximum(length - _NOISE_MARGIN * std, 0.0), of_hit
     )
+    return ScanMeasurements(hits, rays, {reason: int(mask.sum()) for reason, mask in reasons.items() if mask.any()})
 
 
 def _in_threes(passed: BoolArray) -> BoolArray:
@@ -132,28 +121,6 @@ def _in_threes(passed: BoolArray) -> BoolArray:
     around = np.concatenate([[True, True], passed, [True, True]])
     three = around[:-2] & around[1:-1] & around[2:]
     return np.asarray(three[:-2] | three[1:-1] | three[2:])
-
-
-def _at(index: NDArray[np.intp], like: FloatArray) -> BoolArray:
-    """Mask of the shape of `like` that is true at `index`."""
-    mask = np.zeros(len(like), dtype=bool)
-    mask[index] = True
-    return mask
-
-
-def _free_rays(
-    pose: CameraPose, bearing: FloatArray, ranges: FloatArray, miss: BoolArray, hit: BoolArray,
-    std_of: Callable[[BoolArray, FloatArray], FloatArray],
-) -> FreeRays:
-    """Free space along the beams, missed or hit: their range less some standard deviations of its noise."""
-    chosen = miss | hit
-    ranges = ranges[chosen]
-    std = std_of(chosen, ranges)
-    centre = wrap_angle(pose.view_angle + np.pi)
-    return FreeRays(
-        pose.view_angle, math.hypot(pose.x, pose.y), angle_difference(pose.yaw + bearing[chosen], centre),
-        np.maximum(ranges - _NOISE_MARGIN * std, 0.0), hit[chosen],
-    )
 
 
 def _before_background(match: MatchedScan) -> Scan:
