@@ -14,7 +14,7 @@ from nbv_planner.episode.messages import CAMERA_POSE, GOAL_POSE, SCAN
 from nbv_planner.episode.parameters import NODE_SETTINGS, NbvPlannerParameters, SurfaceMapperParameters, derived
 from nbv_planner.episode.run_info import RunParameters
 from nbv_planner.errors import InputRejectedError
-from nbv_planner.mapping.matching import ArrivalSettings, MatchingSettings, PoseTrack
+from nbv_planner.mapping.matching import ArrivalSettings, MatchingSettings
 from nbv_planner.mapping.object_search import SearchSettings
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
 from nbv_planner.planning.planners import PlannerSettings
@@ -153,7 +153,7 @@ def paired(scans: Sequence[tuple[int, Scan]], poses: Sequence[tuple[int, CameraP
     tuple[list[tuple[Scan, CameraPose]], Row]
 ):
     """Scans with the pose that the mapper would give them, and how many found one; stamps in nanoseconds."""
-    track = PoseTrack(len(poses) + 1, round(matching.pose_tolerance * 1e9), round(matching.pose_gap * 1e9))
+    track = matching.track(len(poses) + 1)
     for stamp, pose in poses:
         track.add(stamp, pose)
     found, why = [], ""

@@ -199,6 +199,10 @@ class MatchingSettings(Settings):
         if self.scans_per_view > self.queue_size:
             raise SettingError(f"scans_per_view: {self.scans_per_view} must be <= {self.queue_size} (queue_size)")
 
+    def track(self, size: int) -> PoseTrack:
+        """Keeps so many poses, and gives scans theirs."""
+        return PoseTrack(size, round(self.pose_tolerance * 1e9), round(self.pose_gap * 1e9))
+
 
 @dataclass(frozen=True, eq=False)
 class MatchedScan:
@@ -249,9 +253,7 @@ class ScanMatcher:
         """Start empty; without a source of `poses`, those passed to :meth:`add_pose` count."""
         self._matching = matching
         self._arrival = arrival
-        self._track = PoseTrack(
-            max(matching.queue_size, REMEMBERED), round(matching.pose_tolerance * 1e9), round(matching.pose_gap * 1e9)
-        )
+        self._track = matching.track(max(matching.queue_size, REMEMBERED))
         self._poses: PoseSource = self._track if poses is None else poses
         self._timeout = round(matching.pose_timeout * 1e9)
         self._scans: deque[tuple[int, Scan, str]] = deque()  # stamp, scan, frame
