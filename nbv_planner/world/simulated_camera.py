@@ -26,6 +26,7 @@ from nbv_planner.world.ground.grid_ground import ground_of
 from nbv_planner.world.ground.occupancy_map import LocatedYaml
 from nbv_planner.world.ground.zones import GroundSettings, along, path_length
 from nbv_planner.world.objects import PolarObject
+from nbv_planner.world.objects.true_shapes import angles_around
 from nbv_planner.world.pose import CameraPose, View
 from nbv_planner.world.ray_casting import Contour, cast_beams
 from nbv_planner.world.scan import RangeNoise, Scan
@@ -161,7 +162,7 @@ def _form(part: LocatedYaml) -> Contour:
 
 def sampled_contour(shape: PolarObject) -> Contour:
     """Polyline through the object's corners and closely spaced angles."""
-    angle = np.union1d(np.arange(_CONTOUR_STEPS) * (TWO_PI / _CONTOUR_STEPS), shape.corners())
+    angle = angles_around(shape, _CONTOUR_STEPS)
     return Contour(*polar_to_cartesian(angle, shape.radius(angle)))
 
 
