@@ -190,18 +190,12 @@ class Measurements:
         return dataclasses.replace(self, angle=angle, radius=radius)
 
     def radial(self, slope: FloatArray) -> Measurements:
-        r"""Propagate the noise along the beam to the radius at fixed angle.
+        r"""Propagate the noise along the beam to the radius at fixed angle, from the relative `slope`, (n,), 1/rad.
 
         A return that moves by δ along a beam with tilt γ moves by :math:`δ\cosγ` in radius and by
         :math:`δ\sinγ/r` in angle, so at its angle it departs from a surface of relative slope :math:`s = f'/f` by
-        :math:`δ(\cosγ - s\sinγ)`.
-
-        Args:
-            slope: relative slope s of the surface at each measurement, shape (n,), 1/rad.
-
-        Returns:
-            The measurements with :math:`σ\,\max(1, |\cosγ - s\sinγ|)` as standard deviation: never less than that
-            of the range; to its square that of the camera's pose is added (:meth:`pose_variance`).
+        :math:`δ(\cosγ - s\sinγ)`. The standard deviation becomes :math:`σ\,\max(1, |\cosγ - s\sinγ|)`: never less
+        than that of the range; to its square that of the camera's pose is added (:meth:`pose_variance`).
         """
         std = self.std * np.maximum(np.abs(np.cos(self.tilt) - slope * np.sin(self.tilt)), 1.0)
         if self.spread.any():

@@ -29,13 +29,7 @@ class PoseTrack:
     """
 
     def __init__(self, size: int, tolerance: int, gap: int) -> None:
-        """Start without a pose.
-
-        Args:
-            size: number of poses kept.
-            tolerance: greatest time to a pose that counts without interpolation, nanoseconds.
-            gap: greatest time between two poses that are interpolated, nanoseconds.
-        """
+        """Keep `size` poses; interpolate between two up to a `gap` apart, else take one up to `tolerance` away; ns."""
         self._size, self._tolerance, self._gap = size, tolerance, gap
         self._stamps: list[int] = []
         self._poses: dict[int, CameraPose] = {}

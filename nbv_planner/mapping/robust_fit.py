@@ -100,14 +100,10 @@ class Linearised:
 
 
 def linearised(beams: Beams, grid: FloatArray, mean: FloatArray, *, along: bool, incidence: float) -> Linearised:
-    """Linearise the ranges about the contour `mean` on `grid`, shape (M,), metres.
+    """Linearise the ranges about the contour `mean`, metres, at the angles of the `grid`, radians, shape (M,) both.
 
-    Args:
-        beams: what was measured.
-        grid: grid angles, shape (M,), radians.
-        mean: contour, shape (M,), metres.
-        along: whether to look for the crossing along the beam.
-        incidence: k of the noise σ (1 + k (1/cos i − 1)) at the angle of incidence i.
+    Without `along` each counts at the angle of its hit. The noise at the angle of incidence i is σ (1 + k (1/cos i − 1))
+    with `incidence` as k.
     """
     hits = beams.hits
     way, found = _crossings(beams, grid, mean) if along else (np.zeros(len(beams)), np.zeros(len(beams), dtype=bool))
@@ -303,11 +299,8 @@ def fit(base: Posterior, grid: FloatArray, beams: Beams, settings: RobustSetting
     The first weights come from the scans alone (:func:`supported`) and do not depend on an earlier belief: an error in
     that cannot exclude the correct measurements.
 
-    Args:
-        base: belief given older measurements that are not kept, or the prior.
-        grid: grid angles, shape (M,), radians, on which `base` is.
-        beams: at least one.
-        settings: noise model and number of rounds.
+    The `base` is the belief given older measurements that are not kept, or the prior, on the angles of the `grid`,
+    shape (M,), radians. There is at least one beam.
     """
     hits = beams.hits
     data = linearised(beams, grid, np.full(len(grid), hits.radius.mean()), along=False, incidence=0.0)

@@ -60,6 +60,9 @@ def scan_to_measurements(
 ) -> ScanMeasurements:
     """Turn the returns of a scan taken at any camera pose into surface measurements.
 
+    The noise is `noise_factor` times that of the settings. Beams of the `background`, shape (B,), met something else:
+    they are free up to there, and nothing is known of what is behind.
+
     The standard deviations are those of the ranges; with the tilt of each beam the mapper can turn them into those of
     the radii (:meth:`nbv_planner.mapping.belief.Measurements.radial`). Beams are left out, and counted, for these
     reasons: `nan`, `too_close` (-inf or below the least range), `not_positive`, `too_far` (above the greatest range),
@@ -68,14 +71,6 @@ def scan_to_measurements(
 
     A beam that has passed the object and ends outside of the bounds behind it, on a wall, is free up to there if it is
     one of three neighbours that have: one alone is an outlier. One that ends before the object tells nothing.
-
-    Args:
-        scan: what the sensor returned.
-        pose: where it stood.
-        scene: bounds of the radius and of the range, and the sensor.
-        settings: noise as declared, and margin of the bounds.
-        noise_factor: how much larger the noise is than declared.
-        background: beams that met something else, shape (B,): free up to there, and nothing is known behind.
     """
     ranges = np.asarray(scan.ranges, dtype=float)
     beside = np.zeros(len(ranges), dtype=bool) if background is None else background & np.isfinite(ranges)
@@ -155,11 +150,9 @@ class ScanMapping:
         self._scene, self._settings, self._obstacles = scene, settings, obstacles
 
     def add(self, scans: Sequence[MatchedScan], newest_view: int) -> MappedScans:
-        """Condition the model on scans, those of a view at once.
+        """Condition the model on scans in the order in which they were taken, those of a view at once.
 
-        Args:
-            scans: in the order in which they were taken.
-            newest_view: number of the newest view of which it holds a scan.
+        The model holds scans of the views up to number `newest_view`.
         """
         views, dropped, hits = 0, Counter[str](), list[Measurements]()
         for view, of_view in groupby(scans, key=lambda match: match.view):

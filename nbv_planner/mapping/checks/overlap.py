@@ -162,13 +162,7 @@ class Residuals:
 def displacement_scores(residuals: Residuals, outline: Outline, std: float) -> tuple[float, float]:
     """Greatest score of a displacement of some views against the others, and that of one common to all, see the module.
 
-    Args:
-        residuals: of at least one view.
-        outline: the contour they are about.
-        std: standard deviation of the range, metres.
-
-    Returns:
-        Both scores; NaN with too few views.
+    Both are NaN with too few views. The range has the standard deviation `std`, metres.
     """
     views = int(residuals.view.max(initial=-1)) + 1
     if views < _ENOUGH_VIEWS:
