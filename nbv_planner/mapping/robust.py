@@ -44,7 +44,6 @@ def ray_rows(rays: Mapping[int, FreeRays]) -> FloatArray:
     """Free rays as rows: scan, view angle and distance of the camera, bearing, length, of a hit; shape (6, n)."""
     parts = [np.empty((6, 0))]
     for scan, one in rays.items():
-        assert one.of_hit is not None
         columns = (scan, one.view_angle, one.distance, one.bearing, one.length, one.of_hit)
         parts.append(np.stack(np.broadcast_arrays(*columns)))
     return np.concatenate(parts, axis=1)
@@ -102,7 +101,7 @@ class RobustMapper(SurfaceMapper):
     ) -> None:
         """Add measurements and fit; see :meth:`SurfaceMapper.add`."""
         self._views += not same_view
-        rays = [one for one in free if one.of_hit is not None]
+        rays = list(free)
         sizes = [one.hits for one in rays]
         if sum(sizes) != len(measurements):
             rays, sizes = [], [len(measurements)]

@@ -102,8 +102,8 @@ class Linearised:
 def linearised(beams: Beams, grid: FloatArray, mean: FloatArray, *, along: bool, incidence: float) -> Linearised:
     """Linearise the ranges about the contour `mean`, metres, at the angles of the `grid`, radians, shape (M,) both.
 
-    Without `along` each counts at the angle of its hit. The noise at the angle of incidence i is σ (1 + k (1/cos i − 1))
-    with `incidence` as k.
+    Without `along` each counts at the angle of its hit. With `incidence` as k, the noise at the angle of incidence i is
+    σ (1 + k (1/cos i − 1)).
     """
     hits = beams.hits
     way, found = _crossings(beams, grid, mean) if along else (np.zeros(len(beams)), np.zeros(len(beams), dtype=bool))

@@ -31,7 +31,7 @@ def test_the_bound_is_the_nearest_crossing_of_any_free_ray(rays, view, distance)
     rays = [(bearing, length) for bearing, length in rays if abs(bearing) > 1e-3]
     bearing, length = np.array(rays).reshape(-1, 2).T
     grid = uniform_grid(40) + 0.003
-    bound = FreeRays(view, distance, bearing, length).bound(grid)
+    bound = FreeRays(view, distance, bearing, length, np.zeros(len(bearing), dtype=bool)).bound(grid)
     for phi, found in zip(grid, bound, strict=True):
         crossed = []
         for beta, reach in rays:
@@ -45,14 +45,14 @@ def test_the_bound_is_the_nearest_crossing_of_any_free_ray(rays, view, distance)
 
 
 def test_a_ray_through_the_middle_bounds_at_its_end():
-    bound = FreeRays(0.0, 10.0, np.array([0.0]), np.array([4.0])).bound(uniform_grid(8))
+    bound = FreeRays(0.0, 10.0, np.array([0.0]), np.array([4.0]), np.array([False])).bound(uniform_grid(8))
     np.testing.assert_allclose(bound, [6.0, *[np.inf] * 7])
 
 
 @pytest.mark.parametrize("behind", [-math.pi, math.pi])
 def test_a_ray_that_leads_away_bounds_nothing_nearer_than_the_camera(behind):
     """Of a lidar that sees all around, it may be the only one on its side."""
-    bound = FreeRays(0.0, 10.0, np.array([behind]), np.array([4.0])).bound(uniform_grid(8))
+    bound = FreeRays(0.0, 10.0, np.array([behind]), np.array([4.0]), np.array([False])).bound(uniform_grid(8))
     assert bound.min() >= 10.0
 
 
