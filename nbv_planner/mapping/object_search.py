@@ -426,14 +426,6 @@ class SearchingMapping(ScanMapping):
         twin.background = self._search.after(twin.found, twin._scans)[1] if twin._scans else []
         self.__dict__.update(twin.__dict__)
 
-    def copy(self) -> SearchingMapping:
-        """An independent copy."""
-        twin = SearchingMapping(self._search, self._build)
-        twin.found, twin._scans, twin.background = self.found, self._scans, self.background
-        twin.model, twin.checks = self.model.copy(), self.checks.copy()
-        twin._scene, twin._settings = self._scene, self._settings
-        return twin
-
 
 # Numbers of a saved scan before its ranges: stamp in two parts, view, pose, header.
 _HEADER = 11

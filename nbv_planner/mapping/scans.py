@@ -6,9 +6,10 @@ import dataclasses
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -134,6 +135,9 @@ class MappedScans:
     dropped: Counter[str]  #: number of beams left out, by reason.
 
 
+M = TypeVar("M", bound="ScanMapping")
+
+
 class ScanMapping:
     """Maps scans: the surface model, and the checks of what it assumes."""
 
@@ -205,9 +209,11 @@ class ScanMapping:
         """Take the sensor of this scene from now on."""
         self._scene = self.checks.scene = scene
 
-    def copy(self) -> ScanMapping:
+    def copy(self: M) -> M:
         """An independent copy."""
-        return ScanMapping(self.model.copy(), self._scene, self._settings, self.checks.copy(), self._obstacles)
+        twin = copy(self)
+        twin.model, twin.checks = self.model.copy(), self.checks.copy()
+        return twin
 
     def reset(self) -> None:
         """Forget all scans."""
