@@ -48,7 +48,7 @@ class MapperSettings(Settings):
     grid_size: int = setting(1000, "Number of grid angles of the surface belief.", ge=16, le=100_000)
     solver: str = setting(
         "auto", "Posterior: dense Cholesky of all measurements; auto: in linear time and bounded memory; or grid: each "
-        "measurement moved to the nearest grid angle, several times faster.",
+        "measurement moved to the nearest grid angle, faster on coarse grids.",
         choices=("auto", "dense", "grid"),
     )
     confidence_scale: float = setting(
