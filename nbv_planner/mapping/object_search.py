@@ -367,8 +367,7 @@ class SearchingMapping(ScanMapping):
     def _settle(self, found: FoundScene) -> None:
         """Start an empty mapping for a scene."""
         self.found = found  #: the scene.
-        fresh = self._build(found)
-        super().__init__(fresh.model, fresh._scene, fresh._settings, fresh.checks)
+        self.__dict__.update(vars(self._build(found)))
 
     def add(self, scans: Sequence[MatchedScan], newest_view: int) -> MappedScans:
         """Find the scene with these scans, and map them; all others, too, if the scene has changed."""
