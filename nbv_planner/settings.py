@@ -127,7 +127,11 @@ def check_settings(instance: Any) -> None:
 
 
 class Settings:
-    """Base of frozen dataclasses whose fields are all checked, see :func:`check_settings`, and nothing else is."""
+    """Base of frozen dataclasses whose fields are all checked, see :func:`check_settings`, and nothing else is.
+
+    Raises:
+        SettingError: a value has the wrong type, or is not allowed.
+    """
 
     plugins: ClassVar[Mapping[str, Plugins]] = {}
     """By field: the plug-ins that it may name; each instance has their settings, too, see :func:`extended`."""

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from scipy.spatial.distance import directed_hausdorff
 
 from nbv_planner.episode.records import EpisodeRecord, Step, ViewRecord, calibration, episode_metrics
-from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, polar_to_cartesian, wrap_angle
+from nbv_planner.geometry import BoolArray, FloatArray, polar_to_cartesian, wrap_angle
 from nbv_planner.mapping.belief import SurfaceBelief, once_around
 from nbv_planner.planning.motion import TimeSettings, leg_time
 from nbv_planner.planning.planners import PlannerSettings
@@ -22,6 +22,7 @@ from nbv_planner.planning.termination import Termination
 from nbv_planner.planning.view_space import ViewSpace
 from nbv_planner.versions import versions
 from nbv_planner.world.objects import PolarObject, SurfacePoints
+from nbv_planner.world.objects.true_shapes import angles_around
 from nbv_planner.world.pose import CameraPose, View, Views
 from nbv_planner.world.ray_casting import Contour, cast_beams
 from nbv_planner.world.scene import Scene
@@ -58,7 +59,7 @@ class SampledContour:
     @classmethod
     def of_shape(cls, shape: PolarObject, samples: int = _SAMPLES, spacing: float = math.inf) -> SampledContour:
         """Sample a true object, its corners included in the polygon."""
-        angle = np.union1d(np.arange(_WALK) * (TWO_PI / _WALK), shape.corners())
+        angle = angles_around(shape, _WALK)
         return cls.of_polar(angle, shape.radius(angle), samples, spacing)
 
 
@@ -76,7 +77,7 @@ class SeenFrom:
 
     def __init__(self, shape: PolarObject, x: float, y: float) -> None:
         self._key = shape, x, y
-        angle = np.union1d(np.arange(_WALK) * (TWO_PI / _WALK), shape.corners())
+        angle = angles_around(shape, _WALK)
         across, along = polar_to_cartesian(angle, shape.radius(angle))
         self._contour = Contour(across - x, along - y)
         at_corners = np.isin(angle, shape.corners())

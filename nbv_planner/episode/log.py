@@ -24,7 +24,7 @@ from nbv_planner.episode.run_info import RunParameters, parameters_from_msg
 from nbv_planner.errors import InputRejectedError, SettingError
 from nbv_planner.geometry import cartesian_to_polar, polar_to_cartesian
 from nbv_planner.mapping.belief import Measurements, SurfaceBelief
-from nbv_planner.mapping.matching import MatchedScan, MatchingSettings, PoseTrack, offset
+from nbv_planner.mapping.matching import MatchedScan, MatchingSettings, offset
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
 from nbv_planner.planning.shapes.completeness import POINTS, SAMPLES, CoverageTarget, MeasuredContour, within
 from nbv_planner.planning.termination import Termination
@@ -188,7 +188,7 @@ class EpisodeLog:
         self._surfaces: _Recent[SurfaceBelief] = _Recent()
         self._scans: _Recent[Scan] = _Recent()
         self._poses: deque[tuple[int, CameraPose]] = deque(maxlen=_KEPT)
-        self._track = _pose_track(MatchingSettings())
+        self._track = MatchingSettings().track(_KEPT)
         self._unpaired: OrderedDict[int, None] = OrderedDict()
         self._takes_all, self._on_the_way = False, deque[int](maxlen=_KEPT)
         self._takers: dict[str, Callable[[Any, int], None]] = {
@@ -400,7 +400,7 @@ class EpisodeLog:
         try:
             scene, measurement = from_mapping(Scene, planner or mapper), from_mapping(MeasurementSettings, mapper)
             matching, mount = from_mapping(MatchingSettings, mapper), from_mapping(PoseSettings, mapper)
-            track, self._takes_all = _pose_track(matching), matching.integrate == "always"
+            track, self._takes_all = matching.track(_KEPT), matching.integrate == "always"
         except SettingError as error:
             raise InputRejectedError("run_info", f"not usable: {error}") from error
         self.scene, self.measurement, self._track, self._mount = scene, measurement, track, mount
@@ -412,11 +412,6 @@ class EpisodeLog:
     def _diagnose(self, found: dict[str, dict[str, str]], _: int) -> None:
         known = self.diagnostics
         known.update({name: value for name, value in found.items() if name in known or len(known) < _MOST_NODES})
-
-
-def _pose_track(matching: MatchingSettings) -> PoseTrack:
-    """The mapper's rule that gives a scan its pose, with enough poses for surfaces that arrive late."""
-    return PoseTrack(_KEPT, round(matching.pose_tolerance * 1e9), round(matching.pose_gap * 1e9))
 
 
 # Most measured points shown; beyond it every second one is left out. Most scans kept separate; beyond it the older

@@ -181,14 +181,10 @@ def _content(path: str | Path) -> Mapping[str, Any]:
 def _sections(path: str | Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Names and values of the sections, that of all nodes first."""
     for name, content in sorted(_content(path).items(), key=lambda item: str(item[0]) != "/**"):
-        yield str(name), _section(path, str(name), content)
-
-
-def _section(path: str | Path, name: str, content: Any) -> Mapping[str, Any]:
-    values = content.get("ros__parameters") if isinstance(content, Mapping) else None
-    if not isinstance(values, Mapping) or set(content) != {"ros__parameters"}:
-        raise ConfigFileError(f"{path}: section {name!r} must hold 'ros__parameters:' with values below it")
-    return values
+        values = content.get("ros__parameters") if isinstance(content, Mapping) else None
+        if not isinstance(values, Mapping) or set(content) != {"ros__parameters"}:
+            raise ConfigFileError(f"{path}: section {str(name)!r} must hold 'ros__parameters:' with values below it")
+        yield str(name), values
 
 
 def _nodes_of(path: str | Path, section: str) -> list[str]:

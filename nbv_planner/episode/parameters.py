@@ -47,11 +47,7 @@ STATE_FILES = {
 
 @dataclass(frozen=True)
 class SavingSettings(Settings):
-    """When a node saves and restores its state.
-
-    Raises:
-        SettingError: a value has the wrong type.
-    """
+    """When a node saves and restores its state."""
 
     autosave: bool = setting(True, "Save each view and goal before it is published, if the node has a file for it.")
     restore: bool = setting(

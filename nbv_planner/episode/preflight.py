@@ -14,7 +14,7 @@ from nbv_planner.episode.messages import CAMERA_POSE, GOAL_POSE, SCAN
 from nbv_planner.episode.parameters import NODE_SETTINGS, NbvPlannerParameters, SurfaceMapperParameters, derived
 from nbv_planner.episode.run_info import RunParameters
 from nbv_planner.errors import InputRejectedError
-from nbv_planner.mapping.matching import ArrivalSettings, MatchingSettings, PoseTrack
+from nbv_planner.mapping.matching import ArrivalSettings, MatchingSettings
 from nbv_planner.mapping.object_search import SearchSettings
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
 from nbv_planner.planning.planners import PlannerSettings
@@ -153,7 +153,7 @@ def paired(scans: Sequence[tuple[int, Scan]], poses: Sequence[tuple[int, CameraP
     tuple[list[tuple[Scan, CameraPose]], Row]
 ):
     """Scans with the pose that the mapper would give them, and how many found one; stamps in nanoseconds."""
-    track = PoseTrack(len(poses) + 1, round(matching.pose_tolerance * 1e9), round(matching.pose_gap * 1e9))
+    track = matching.track(len(poses) + 1)
     for stamp, pose in poses:
         track.add(stamp, pose)
     found, why = [], ""
@@ -221,16 +221,15 @@ def rows_of(system: System, parameters: RunParameters) -> list[Row]:
     known = not settings(SearchSettings, "surface_mapper").unknown
     measurement = settings(MeasurementSettings, "surface_mapper")
     mapper, by_tf = settings(SurfaceMapperParameters, "surface_mapper"), settings(PoseSettings).pose_source == "tf"
-    poses = "surface_mapper publishes them from transforms" if by_tf else "the robot, or its topic name"
-    rows = [
-        Row(name, said, "without a warning", _verdict(False, not good), "topics, services: it says what is missing")
-        for name, (good, said) in (
-            (name, system.nodes.get(name, (False, "not heard"))) for name in ("surface_mapper", "nbv_planner")
-        )
-    ]
+    posing = "surface_mapper publishes them from transforms" if by_tf else "the robot, or its topic name"
+    rows = list[Row]()
+    for name in given:
+        good, said = system.nodes.get(name, (False, "not heard"))
+        advice = "topics, services: it says what is missing"
+        rows.append(Row(name, said, "without a warning", _verdict(False, not good), advice))
     rows += [
         count_row(f"publishers of {SCAN}", system.publishers.get(SCAN, 0), 1, needed=True, advice="the sensor"),
-        count_row(f"publishers of {CAMERA_POSE}", system.publishers.get(CAMERA_POSE, 0), 1, needed=True, advice=poses),
+        count_row(f"publishers of {CAMERA_POSE}", system.publishers.get(CAMERA_POSE, 0), 1, needed=True, advice=posing),
         count_row(
             f"subscribers of {GOAL_POSE}", system.subscribers.get(GOAL_POSE, 0), session.goal_subscribers,
             needed=False, advice="mapper and robot; goal_subscribers says how many the planner waits for",
@@ -241,24 +240,28 @@ def rows_of(system: System, parameters: RunParameters) -> list[Row]:
         frames = f"{settings(NbvPlannerParameters).camera_frame} to {mapper.object_frame}"
         advice = "tf2_echo with these frames"
         rows.append(Row("transforms", found, frames, _verdict(not system.poses), advice))
-    for topic, heard, frame in (
-        (SCAN, system.scans, mapper.camera_frame), (CAMERA_POSE, system.poses, mapper.object_frame)
-    ):
-        refused = system.refused.get(topic, [])
-        rows += [refused_row(topic, len(heard), refused)] if heard or refused else []
-        rows += [frame_row(topic, [one[2] for one in heard], frame)] if heard else []
-        rows += [age_row(topic, [one[1] for one in heard], session)] if heard else []
+    rows += _message_rows(SCAN, system.scans, system, mapper.camera_frame, session)
+    rows += _message_rows(CAMERA_POSE, system.poses, system, mapper.object_frame, session)
     if all(given.values()):
         rows.append(noise_row(measurement.noise_std, settings(PlannerSettings).noise_std))
-    stood = [pose for _, _, _, pose in system.poses]
-    rows += pose_rows(stood, scene, settings(ViewSpaceSettings), arrival, known=known)
-    if system.scans and system.poses:
-        pairs, row = paired(
-            [(stamp, scan) for stamp, _, _, scan in system.scans], [(one[0], one[3]) for one in system.poses],
-            settings(MatchingSettings, "surface_mapper"),
-        )
+    poses = [(stamp, pose) for stamp, _, _, pose in system.poses]
+    rows += pose_rows([pose for _, pose in poses], scene, settings(ViewSpaceSettings), arrival, known=known)
+    if system.scans and poses:
+        scans = [(stamp, scan) for stamp, _, _, scan in system.scans]
+        pairs, row = paired(scans, poses, settings(MatchingSettings, "surface_mapper"))
         rows.append(row)
         rows += [hits_row(pairs, scene, measurement)] if pairs and known else []
+    return rows
+
+
+def _message_rows(
+    topic: str, heard: Sequence[tuple[int, float, str, object]], system: System, frame: str, session: SessionSettings
+) -> list[Row]:
+    """The checks of the messages of a topic, of which those `heard` could be used."""
+    refused = system.refused.get(topic, [])
+    rows = [refused_row(topic, len(heard), refused)] if heard or refused else []
+    if heard:
+        rows += [frame_row(topic, [one[2] for one in heard], frame), age_row(topic, [one[1] for one in heard], session)]
     return rows
 
 

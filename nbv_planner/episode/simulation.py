@@ -75,27 +75,20 @@ class Simulation:
         """
         config, scene = self.config, self.config.scene
         thesis = config.protocol == "thesis"
-        if thesis and config.ground.given:
-            raise SettingError("ground_map, no_go_polygons, robot_radius: the thesis protocol has no robot")
-        if thesis and config.planner.look_every:
-            raise SettingError("look_every: the thesis protocol looks at its views only")
-        if thesis and (config.search.unknown or config.world != WorldSettings()):
-            raise SettingError("scene, object_x, object_y, other_radius: the thesis protocol knows the scene")
-        if not thesis:
+        if thesis:
+            _check_thesis(config)
+        else:
             check_proportions(scene, config.kernel, config.measurement, config.planner, config.termination)
         shape = parse_object(self.shape or config.object, scene)
         self._points = (bisected_surface_points if thesis else surface_points)(shape, scene.pixel_size)
-        angles = np.linspace(0.0, TWO_PI, _THESIS_VIEWS) if thesis and _published_views(config) else None
-        grid = np.linspace(0.0, TWO_PI, _THESIS_GRID) if thesis else None
         views = view_space_for(config.views, scene)
-        if angles is not None:
+        if thesis and _published_views(config):
+            angles = np.linspace(0.0, TWO_PI, _THESIS_VIEWS)
             views = CircleViewSpace(config.views, scene.view_distance, angles=angles)
         put_on_ground(views, config.ground)
         self._start = None if thesis else View(config.motion.initial_view_angle, scene.view_distance)
         settings = thesis_planner_settings(config) if thesis else config.planner
-        self.judge = EpisodeJudge(
-            self._points, scene, views, shape, self._start, settings.completeness_tau, settings
-        )
+        self.judge = EpisodeJudge(self._points, scene, views, shape, self._start, settings.completeness_tau, settings)
         self._by_points = settings.target == "points"
         self._truth = TrueSurface(self._points.angle, self._points.radius) if self._by_points else TrueOutline(
             *cartesian_to_polar(*self.judge.outline.points.T), settings.completeness_tau
@@ -111,7 +104,7 @@ class Simulation:
         if thesis:  # the published runs depend on ties that rounding decides, so they keep the dense solution
             dense = dataclasses.replace(config.mapper, solver="dense")
             config = dataclasses.replace(config, mapper=dense, robust=RobustSettings(robust=False))
-        self._mapping = config.scan_mapping(grid)
+        self._mapping = config.scan_mapping(np.linspace(0.0, TWO_PI, _THESIS_GRID) if thesis else None)
         self.mapper = self._mapping.model
         self._camera = SimulatedCamera(shape, scene, config.sensor, config.world)
         self._to_come = self._run()
@@ -226,7 +219,7 @@ class Simulation:
                 return ended
             milliseconds = 1e3 * (time.process_time() - started)
             way = self._on_the_way(current, decision.view)
-            passed = tuple(self._from_truth(view) for view in way)
+            passed = tuple(self._from_truth(view, self._goal(view)) for view in way)
             scans = [self.look(self._goal(view), number) for number, view in enumerate(way, start=1)]
             match = self.look(self._goal(decision.view))
             self.planner.heard += tuple((one.scan, one.pose) for one in (*scans, match))
@@ -238,9 +231,7 @@ class Simulation:
                 continue
             belief = self._mapping.belief().as_transmitted()
             record = self._take(decision, mapped.measurements, belief, milliseconds, passed)
-            ended = self._monitor.after_view(
-                self.judge.steps[-1].belief, time.perf_counter() - began, self._visited()
-            )
+            ended = self._monitor.after_view(self.belief, time.perf_counter() - began, self._visited())
             self.estimate = self._monitor.estimate
             yield record
             if ended:
@@ -287,11 +278,10 @@ class Simulation:
         every = self.config.planner.look_every
         return [] if start is None else with_looks(self.planner.views, [start, end], every)[1:-1]
 
-    def _from_truth(self, view: View) -> View:
-        """A view as seen from the true centre."""
-        (x, y) = self.config.world.placed
-        moved = self.found is not None or (x, y) != (0.0, 0.0)
-        return View.of(self._goal(view).relative_to(x, y)) if moved else view
+    def _from_truth(self, view: View, pose: CameraPose) -> View:
+        """A view that is taken at a `pose` in the object frame, as seen from the true centre."""
+        placed = self.config.world.placed
+        return view if self.found is None and placed == (0.0, 0.0) else View.of(pose.relative_to(*placed))
 
     def look(self, goal: CameraPose, scan_number: int = 0) -> MatchedScan:
         """Take the scan of the next view at its goal, or one on the way: all that comes from the world outside."""
@@ -309,14 +299,23 @@ class Simulation:
         self, decision: Decision, data: Measurements, belief: SurfaceBelief, milliseconds: float,
         passed: tuple[View, ...] = (),
     ) -> ViewRecord:
-        view, (x, y) = decision.view, self.config.world.placed
-        if self.found is not None or (x, y) != (0.0, 0.0):  # steps are as seen from the true centre
-            view = View.of((view.pose if self.found is None else self._poses[-1]).relative_to(x, y))
-            belief = belief.seen_from(x, y)
-            data = data.moved(*belief.centre)
+        """Judge a step, which is as seen from the true centre."""
+        pose = decision.view.pose if self.found is None else self._poses[-1]
+        belief = belief.seen_from(*self.config.world.placed)
         return self.judge.add(Step(
-            view, decision.utility, decision.candidates, decision.utilities, belief, data, milliseconds, passed
+            self._from_truth(decision.view, pose), decision.utility, decision.candidates, decision.utilities, belief,
+            data.moved(*belief.centre), milliseconds, passed,
         ))
+
+
+def _check_thesis(config: EpisodeConfig) -> None:
+    """Refuse what the thesis protocol has not."""
+    if config.ground.given:
+        raise SettingError("ground_map, no_go_polygons, robot_radius: the thesis protocol has no robot")
+    if config.planner.look_every:
+        raise SettingError("look_every: the thesis protocol looks at its views only")
+    if config.search.unknown or config.world != WorldSettings():
+        raise SettingError("scene, object_x, object_y, other_radius: the thesis protocol knows the scene")
 
 
 def thesis_planner_settings(config: EpisodeConfig) -> PlannerSettings:

@@ -105,7 +105,8 @@ def nearest_cell(grid: FloatArray, angle: FloatArray) -> NDArray[np.intp]:
 
 # Steepest relative slope (1/rad) that is used; beyond it a radius holds next to no information at its angle.
 _STEEPEST = 4.0
-_COLUMNS = ("angle", "radius", "std", "tilt", "distance", "bearing")
+_COLUMNS = ("angle", "radius", "std", "tilt", "distance", "bearing", "spread")
+_ZEROS: Any = None  # as many as there are measurements
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,27 +122,25 @@ class Measurements:
     std: FloatArray  #: shape (n,), metres, positive.
     #: angle from the outward radial direction to the direction of the beam, shape (n,), radians; 0 (the default) where
     #: it is not known or does not matter.
-    tilt: FloatArray | None = None
-    #: range from the camera, shape (n,), metres; 0 (the default) where it is not known.
-    distance: FloatArray | None = None
-    #: direction of the beam against the line of sight, shape (n,), radians; 0 by default.
-    bearing: FloatArray | None = None
+    tilt: FloatArray = _ZEROS
+    distance: FloatArray = _ZEROS  #: range from the camera, shape (n,), metres; 0 (the default) where it is not known.
+    bearing: FloatArray = _ZEROS  #: direction of the beam against the line of sight, shape (n,), radians; 0 by default.
     #: covariance of the hit's displacement by errors of the camera's pose, shape (n, 3), metres²: radial, radial with
     #: tangential, tangential; 0 by default.
-    spread: FloatArray | None = None
+    spread: FloatArray = _ZEROS
 
     def __post_init__(self) -> None:
         count = np.size(self.angle)
-        for name in _COLUMNS:
+        for name in _COLUMNS[:-1]:
             given = getattr(self, name)
-            values = np.zeros(count) if given is None else np.asarray(given, dtype=float).ravel()
+            values = np.zeros(count) if given is _ZEROS else np.asarray(given, dtype=float).ravel()
             object.__setattr__(self, name, values)
-        spread = np.zeros((count, 3)) if self.spread is None else np.asarray(self.spread, dtype=float)
+        spread = np.zeros((count, 3)) if self.spread is _ZEROS else np.asarray(self.spread, dtype=float)
         object.__setattr__(self, "spread", spread.reshape(-1, 3))
-        sizes = [len(getattr(self, name)) for name in (*_COLUMNS, "spread")]
+        sizes = [len(getattr(self, name)) for name in _COLUMNS]
         if len(set(sizes)) > 1:
             raise MeasurementError(f"measurements differ in size: {', '.join(map(str, sizes))}")
-        for name in (*_COLUMNS, "spread"):
+        for name in _COLUMNS:
             finite = np.isfinite(getattr(self, name))
             if not finite.all():
                 bad = tuple(np.argwhere(~finite)[0])
@@ -163,7 +162,7 @@ class Measurements:
         """Concatenation of several sets."""
         if len(parts) < 2:
             return parts[0] if parts else cls.empty()
-        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in (*_COLUMNS, "spread")))
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS))
 
     def joined(self, other: Measurements) -> Measurements:
         """Concatenation of both sets, `other` last."""
@@ -171,7 +170,7 @@ class Measurements:
 
     def chosen(self, mask: BoolArray) -> Measurements:
         """Those for which `mask`, shape (n,), is true."""
-        return Measurements(*(getattr(self, name)[mask] for name in (*_COLUMNS, "spread")))
+        return Measurements(*(getattr(self, name)[mask] for name in _COLUMNS))
 
     def pose_variance(self, slope: FloatArray) -> FloatArray:
         r"""Variance of the radius at fixed angle that comes from errors of the camera's pose, shape (n,), metres².
@@ -179,7 +178,6 @@ class Measurements:
         A hit displaced by (u, v) radially and tangentially departs from a surface of relative slope s by
         :math:`u - s v`, so the variance is :math:`c_{uu} - 2 s c_{uv} + s^2 c_{vv}`; s has shape (n,), 1/rad.
         """
-        assert self.spread is not None
         radial, mixed, tangential = self.spread.T
         return np.asarray(np.maximum(radial - 2.0 * slope * mixed + slope**2 * tangential, 0.0))
 
@@ -192,21 +190,13 @@ class Measurements:
         return dataclasses.replace(self, angle=angle, radius=radius)
 
     def radial(self, slope: FloatArray) -> Measurements:
-        r"""Propagate the noise along the beam to the radius at fixed angle.
+        r"""Propagate the noise along the beam to the radius at fixed angle, from the relative `slope`, (n,), 1/rad.
 
         A return that moves by δ along a beam with tilt γ moves by :math:`δ\cosγ` in radius and by
         :math:`δ\sinγ/r` in angle, so at its angle it departs from a surface of relative slope :math:`s = f'/f` by
-        :math:`δ(\cosγ - s\sinγ)`.
-
-        Args:
-            slope: relative slope s of the surface at each measurement, shape (n,), 1/rad.
-
-        Returns:
-            The measurements with :math:`σ\,\max(1, |\cosγ - s\sinγ|)` as standard deviation: never less than that
-            of the range; to its square that of the camera's pose is added (:meth:`pose_variance`).
+        :math:`δ(\cosγ - s\sinγ)`. The standard deviation becomes :math:`σ\,\max(1, |\cosγ - s\sinγ|)`: never less
+        than that of the range; to its square that of the camera's pose is added (:meth:`pose_variance`).
         """
-        assert self.tilt is not None
-        assert self.spread is not None
         std = self.std * np.maximum(np.abs(np.cos(self.tilt) - slope * np.sin(self.tilt)), 1.0)
         if self.spread.any():
             std = np.sqrt(std**2 + self.pose_variance(slope))

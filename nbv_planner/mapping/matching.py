@@ -29,13 +29,7 @@ class PoseTrack:
     """
 
     def __init__(self, size: int, tolerance: int, gap: int) -> None:
-        """Start without a pose.
-
-        Args:
-            size: number of poses kept.
-            tolerance: greatest time to a pose that counts without interpolation, nanoseconds.
-            gap: greatest time between two poses that are interpolated, nanoseconds.
-        """
+        """Keep `size` poses; interpolate between two up to a `gap` apart, else take one up to `tolerance` away; ns."""
         self._size, self._tolerance, self._gap = size, tolerance, gap
         self._stamps: list[int] = []
         self._poses: dict[int, CameraPose] = {}
@@ -121,11 +115,7 @@ SPEED_TIME = 250_000_000
 
 @dataclass(frozen=True)
 class ArrivalSettings(Settings):
-    """When the camera counts as being at its goal.
-
-    Raises:
-        SettingError: a value is out of range.
-    """
+    """When the camera counts as being at its goal."""
 
     position_tolerance: float = setting(0.05, "Distance to the goal within which the camera has arrived.", unit="m",
                                         gt=0.0, scale="view_distance")
@@ -203,6 +193,10 @@ class MatchingSettings(Settings):
         if self.scans_per_view > self.queue_size:
             raise SettingError(f"scans_per_view: {self.scans_per_view} must be <= {self.queue_size} (queue_size)")
 
+    def track(self, size: int) -> PoseTrack:
+        """Keeps so many poses, and gives scans theirs."""
+        return PoseTrack(size, round(self.pose_tolerance * 1e9), round(self.pose_gap * 1e9))
+
 
 @dataclass(frozen=True, eq=False)
 class MatchedScan:
@@ -253,9 +247,7 @@ class ScanMatcher:
         """Start empty; without a source of `poses`, those passed to :meth:`add_pose` count."""
         self._matching = matching
         self._arrival = arrival
-        self._track = PoseTrack(
-            max(matching.queue_size, REMEMBERED), round(matching.pose_tolerance * 1e9), round(matching.pose_gap * 1e9)
-        )
+        self._track = matching.track(max(matching.queue_size, REMEMBERED))
         self._poses: PoseSource = self._track if poses is None else poses
         self._timeout = round(matching.pose_timeout * 1e9)
         self._scans: deque[tuple[int, Scan, str]] = deque()  # stamp, scan, frame

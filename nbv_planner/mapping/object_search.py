@@ -30,11 +30,7 @@ from nbv_planner.world.scene import FoundScene, Scene
 
 @dataclass(frozen=True)
 class SearchSettings(Settings):
-    """Whether the place and the size of the object are known.
-
-    Raises:
-        SettingError: a value is out of range.
-    """
+    """Whether the place and the size of the object are known."""
 
     scene: str = setting(
         "known", "known: the object is around the origin of object_frame, within the radius bounds; unknown: it is "
@@ -76,6 +72,8 @@ _SHAPE_STD, _SHAPE_ANGLE = 0.25, 0.3
 # Spread of the given point per axis, in mean radii, and of the logarithm of the mean radius about its usual part of the
 # stated radius.
 _CENTRE_STD, _SIZE_STD, _MEAN = 0.15, 0.45, 0.7
+# Gauss-Newton steps to them, at most.
+_FIT_STEPS = 30
 # The centre is at most this part of the greatest radius off the given point; else it is pulled to it, in 5 % steps.
 _MOST_OFF, _PULLS = 0.4, 100
 # Bounds: so much beyond the farthest hit and the mean radius, and as far inside as by default or the nearest hit tells.
@@ -176,7 +174,7 @@ class FreeCells:
         return np.asarray((self.free[column, row] & inside).sum(axis=0) >= _CROSSED)
 
 
-def fitted_circle(x: FloatArray, y: FloatArray, stated: float, steps: int = 30) -> tuple[float, float, float]:
+def fitted_circle(x: FloatArray, y: FloatArray, stated: float) -> tuple[float, float, float]:
     r"""Most probable centre and mean radius m of an object with these hits (x, y), shape (n,), metres.
 
     The radius in each direction of 0.3 rad about the centre is one draw of :math:`N(m, (0.25\,m)^2)`, however many hits
@@ -185,7 +183,7 @@ def fitted_circle(x: FloatArray, y: FloatArray, stated: float, steps: int = 30) 
     """
     usual = _MEAN * stated
     at = np.array([0.0, 0.0, usual])
-    for _ in range(steps):
+    for _ in range(_FIT_STEPS):
         dx, dy, mean = x - at[0], y - at[1], at[2]
         radius = np.maximum(np.hypot(dx, dy), 1e-9 * stated)
         sector = np.floor(wrap_angle(np.arctan2(dy, dx)) / _SHAPE_ANGLE).astype(int)
@@ -347,9 +345,6 @@ class SearchingMapping(ScanMapping):
 
     Every scan is kept with its pose in the object frame. When the scene that they show changes, all of them are mapped
     again about its centre, so that the belief is the same as if that had been known from the start.
-
-    Attributes:
-        found: the scene.
     """
 
     def __init__(self, search: Search, build: Callable[[FoundScene], ScanMapping]) -> None:
@@ -359,7 +354,9 @@ class SearchingMapping(ScanMapping):
 
     def reset(self) -> None:
         """Forget all scans."""
-        self._scans, self._background = list[MatchedScan](), list[BoolArray]()
+        self._scans = list[MatchedScan]()
+        #: which beams of each scan so far have met something else than the object, shape (B,) each.
+        self.background = list[BoolArray]()
         self._settle(first_guess(self._search.settings, self._search.scene))
 
     def use(self, scene: Scene) -> None:
@@ -369,9 +366,8 @@ class SearchingMapping(ScanMapping):
 
     def _settle(self, found: FoundScene) -> None:
         """Start an empty mapping for a scene."""
-        self.found = found
-        fresh = self._build(found)
-        super().__init__(fresh.model, fresh._scene, fresh._settings, fresh.checks)
+        self.found = found  #: the scene.
+        self.__dict__.update(vars(self._build(found)))
 
     def add(self, scans: Sequence[MatchedScan], newest_view: int) -> MappedScans:
         """Find the scene with these scans, and map them; all others, too, if the scene has changed."""
@@ -380,8 +376,8 @@ class SearchingMapping(ScanMapping):
         before, known = self.found, len(self._scans)
         self._scans = [*self._scans, *scans]
         found, background = self._search.after(before, self._scans)
-        kept = all(np.array_equal(old, new) for old, new in zip(self._background, background, strict=False))
-        self._background = background
+        kept = all(np.array_equal(old, new) for old, new in zip(self.background, background, strict=False))
+        self.background = background
         if not found.views:  # nothing to map yet: without hits they tell nothing within the bounds
             self._settle(found)
             return MappedScans(0, Measurements.empty(), Counter())
@@ -389,19 +385,10 @@ class SearchingMapping(ScanMapping):
             self.found = found
             return super().add(self._referred(self._scans[known:], background[known:]), newest_view)
         self._settle(found)
-        first = next(n for n, match in enumerate(self._scans) if self._meets(match, background[n]))
+        met = (np.isfinite(match.scan.ranges) & ~mask for match, mask in zip(self._scans, background, strict=True))
+        first = next(number for number, hits in enumerate(met) if hits.any())
         mapped = super().add(self._referred(self._scans[first:], background[first:]), -1)
         return dataclasses.replace(mapped, views=len({match.view for match in scans if match.view > newest_view}))
-
-    @property
-    def background(self) -> list[BoolArray]:
-        """Which beams of each scan so far have met something else than the object, shape (B,) each."""
-        return self._background
-
-    @staticmethod
-    def _meets(match: MatchedScan, background: BoolArray) -> bool:
-        """Whether a scan has met the object."""
-        return bool((np.isfinite(match.scan.ranges) & ~background).any())
 
     def _referred(self, scans: Sequence[MatchedScan], background: Sequence[BoolArray]) -> list[MatchedScan]:
         """The scans about the centre, their beams on the background marked."""
@@ -435,16 +422,8 @@ class SearchingMapping(ScanMapping):
         except (SettingError, InputRejectedError, ValueError) as error:
             raise MeasurementError(f"found: {error}") from error
         super(SearchingMapping, twin).restore(state)
-        twin._background = self._search.after(twin.found, twin._scans)[1] if twin._scans else []
+        twin.background = self._search.after(twin.found, twin._scans)[1] if twin._scans else []
         self.__dict__.update(twin.__dict__)
-
-    def copy(self) -> SearchingMapping:
-        """An independent copy."""
-        twin = SearchingMapping(self._search, self._build)
-        twin.found, twin._scans, twin._background = self.found, self._scans, self._background
-        twin.model, twin.checks = self.model.copy(), self.checks.copy()
-        twin._scene, twin._settings = self._scene, self._settings
-        return twin
 
 
 # Numbers of a saved scan before its ranges: stamp in two parts, view, pose, header.

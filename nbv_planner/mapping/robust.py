@@ -44,7 +44,6 @@ def ray_rows(rays: Mapping[int, FreeRays]) -> FloatArray:
     """Free rays as rows: scan, view angle and distance of the camera, bearing, length, of a hit; shape (6, n)."""
     parts = [np.empty((6, 0))]
     for scan, one in rays.items():
-        assert one.of_hit is not None
         columns = (scan, one.view_angle, one.distance, one.bearing, one.length, one.of_hit)
         parts.append(np.stack(np.broadcast_arrays(*columns)))
     return np.concatenate(parts, axis=1)
@@ -88,13 +87,9 @@ class RobustMapper(SurfaceMapper):
         super().reset()
         self._base, self._base_hits, self._base_evidence = self._posterior, self._hits, self._evidence
         self._base_passed = np.full(len(self._grid), np.inf)
-        self._beams, self._rays, self._scans = Beams.none(), dict[int, FreeRays](), 0
+        self.beams = Beams.none()  #: the measurements that are refitted.
+        self._rays, self._scans = dict[int, FreeRays](), 0
         self.last_fit: RobustFit | None = None
-
-    @property
-    def beams(self) -> Beams:
-        """The measurements that are refitted."""
-        return self._beams
 
     @property
     def doubted(self) -> BoolArray:
@@ -106,12 +101,12 @@ class RobustMapper(SurfaceMapper):
     ) -> None:
         """Add measurements and fit; see :meth:`SurfaceMapper.add`."""
         self._views += not same_view
-        rays = [one for one in free if one.of_hit is not None]
+        rays = list(free)
         sizes = [one.hits for one in rays]
         if sum(sizes) != len(measurements):
             rays, sizes = [], [len(measurements)]
         scan = np.repeat(np.arange(len(sizes)) + self._scans, sizes)
-        self._beams = self._beams.joined(Beams(measurements, scan, np.full(len(scan), self._views)))
+        self.beams = self.beams.joined(Beams(measurements, scan, np.full(len(scan), self._views)))
         self._rays = {**self._rays, **dict(enumerate(rays, start=self._scans))}
         self._scans += len(sizes)
         self._fit()
@@ -132,7 +127,7 @@ class RobustMapper(SurfaceMapper):
         if fitted is not None:
             rows = np.stack([*dataclasses.astuple(fitted.data), fitted.weight])
         kept = {
-            "beams": beam_rows(self._beams), "rays": ray_rows(self._rays), "scans": np.array(self._scans),
+            "beams": beam_rows(self.beams), "rays": ray_rows(self._rays), "scans": np.array(self._scans),
             "fit": rows, "base_hits": self._base_hits, "base_evidence": self._base_evidence.rows,
             "base_passed": self._base_passed,
         }
@@ -144,48 +139,48 @@ class RobustMapper(SurfaceMapper):
         blank, size = copy(self), len(self._grid)
         blank.reset()
         SurfaceMapper.restore(blank, state)
-        blank._beams = beams_from(saved_array(state, "beams", 11, None))
-        blank._rays = rays_from(saved_array(state, "rays", 6, None), blank._beams)
+        blank.beams = beams_from(saved_array(state, "beams", 11, None))
+        blank._rays = rays_from(saved_array(state, "rays", 6, None), blank.beams)
         blank._scans = int(saved_array(state, "scans", dtype=np.integer, least=0))
         base = {name.removeprefix("base_"): values for name, values in state.items() if name.startswith("base_")}
         blank._base = posterior_from_state(blank._base, base)
         blank._base_evidence = evidence_from_rows(saved_array(base, "evidence", 4, size, finite=False))
         blank._base_hits = saved_array(base, "hits", size, dtype=np.uint32)
         blank._base_passed = saved_array(base, "passed", size, finite=False, least=0.0)
-        *columns, weight = saved_array(state, "fit", 6, len(blank._beams))
+        *columns, weight = saved_array(state, "fit", 6, len(blank.beams))
         data = Linearised(*columns)
         if (data.std <= 0.0).any() or (weight < 0.0).any():
             raise MeasurementError("fit: a standard deviation is not positive, or a weight negative")
-        if len(blank._beams):
-            blank.last_fit = RobustFit(blank._posterior, blank._trusted, data, weight, 0)
+        if len(blank.beams):
+            blank.last_fit = RobustFit(blank._posterior, blank._trusted, data, weight)
         self.__dict__.update(blank.__dict__)
 
     def _fit(self) -> None:
         """Fit the newest measurements, and move those beyond the window to the base."""
-        if len(self._beams) == 0:
-            self._hits, self._evidence = self._with(self._beams.scan >= 0)
+        if len(self.beams) == 0:
+            self._hits, self._evidence = self._with(self.beams.scan >= 0)
             return
-        self.last_fit = fit(self._base, self._grid, self._beams, self._robust)
+        self.last_fit = fit(self._base, self._grid, self.beams, self._robust)
         self._posterior, self._trusted = self.last_fit.posterior, self.last_fit.trusted
-        self._hits, self._evidence = self._with(np.ones(len(self._beams), dtype=bool))
-        excess = len(self._beams) - self._robust.window
+        self._hits, self._evidence = self._with(np.ones(len(self.beams), dtype=bool))
+        excess = len(self.beams) - self._robust.window
         if excess > 0:
-            self._let_go(self._beams.scan <= self._beams.scan[excess - 1])
+            self._let_go(self.beams.scan <= self.beams.scan[excess - 1])
 
     def _let_go(self, old: BoolArray) -> None:
         """Move the `old` measurements, all of their scans, to the base permanently."""
         assert self.last_fit is not None
         self._base_hits, self._base_evidence = self._with(old)
         self._base = self.last_fit.conditioned(self._base, old)
-        newest = int(self._beams.scan[old][-1])
+        newest = int(self.beams.scan[old][-1])
         self._base_passed = self._passed(newest)
         self._rays = {scan: rays for scan, rays in self._rays.items() if scan > newest}
-        self._beams, self.last_fit = self._beams.chosen(~old), self.last_fit.chosen(~old)
+        self.beams, self.last_fit = self.beams.chosen(~old), self.last_fit.chosen(~old)
 
     def _with(self, chosen: BoolArray) -> tuple[NDArray[np.integer[Any]], Evidence]:
         """Hits and evidence of the base measurements, and of the `chosen` ones among those that are kept."""
         hits, evidence = self._base_hits, self._base_evidence
-        doubted, scans = self.doubted, self._beams.scan
+        doubted, scans = self.doubted, self.beams.scan
         if self.last_fit is not None:
             good = chosen & ~doubted
             angle, radius, std = self.last_fit.weighted(good)

@@ -60,7 +60,6 @@ class Beams:
     @property
     def direction(self) -> FloatArray:
         """Direction in which each beam runs, shape (n,), radians, counter-clockwise from +x of the object frame."""
-        assert self.hits.tilt is not None
         return np.asarray(self.hits.angle + self.hits.tilt)
 
     def moved(self, way: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -101,14 +100,10 @@ class Linearised:
 
 
 def linearised(beams: Beams, grid: FloatArray, mean: FloatArray, *, along: bool, incidence: float) -> Linearised:
-    """Linearise the ranges about the contour `mean` on `grid`, shape (M,), metres.
+    """Linearise the ranges about the contour `mean`, metres, at the angles of the `grid`, radians, shape (M,) both.
 
-    Args:
-        beams: what was measured.
-        grid: grid angles, shape (M,), radians.
-        mean: contour, shape (M,), metres.
-        along: whether to look for the crossing along the beam.
-        incidence: k of the noise σ (1 + k (1/cos i − 1)) at the angle of incidence i.
+    Without `along` each counts at the angle of its hit. With `incidence` as k, the noise at the angle of incidence i is
+    σ (1 + k (1/cos i − 1)).
     """
     hits = beams.hits
     way, found = _crossings(beams, grid, mean) if along else (np.zeros(len(beams)), np.zeros(len(beams), dtype=bool))
@@ -185,7 +180,6 @@ def passes_through(beams: Beams, grid: FloatArray, mean: FloatArray, std: FloatA
     Beams of which the range is not known (distance 0) never do. Mean and standard deviation of the belief are given on
     the grid angles, shape (M,) each.
     """
-    assert beams.hits.distance is not None
     back = np.maximum(beams.hits.distance - _SHORT * beams.hits.std, 0.0)
     way = -_SHORT * beams.hits.std[:, np.newaxis] - back[:, np.newaxis] * np.linspace(0.0, 1.0, _PLACES)
     angle, radius = cartesian_to_polar(*beams.moved(way))
@@ -224,11 +218,7 @@ NOISE_MODELS = ("gaussian", "student_t", "contaminated")
 
 @dataclass(frozen=True)
 class RobustSettings(Settings):
-    """How the mapper treats beams that may be wrong; without `robust` each is believed permanently.
-
-    Raises:
-        SettingError: a value is out of range.
-    """
+    """How the mapper treats beams that may be wrong; without `robust` each is believed permanently."""
 
     robust: bool = setting(
         True, "Keep the measurements and refit all of them at every update, so that outliers are found and removed."
@@ -284,7 +274,6 @@ class RobustFit:
     trusted: Posterior  #: the same in a form that does not round off.
     data: Linearised  #: the measurements, linearised about the last contour.
     weight: FloatArray  #: weight of each, shape (n,); that of an outlier is about 0.
-    rounds: int  #: number of rounds.
 
     def weighted(self, chosen: BoolArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Angles (radians), radii and standard deviations with the weights in (metres) of the `chosen` measurements.
@@ -310,16 +299,13 @@ def fit(base: Posterior, grid: FloatArray, beams: Beams, settings: RobustSetting
     The first weights come from the scans alone (:func:`supported`) and do not depend on an earlier belief: an error in
     that cannot exclude the correct measurements.
 
-    Args:
-        base: belief given older measurements that are not kept, or the prior.
-        grid: grid angles, shape (M,), radians, on which `base` is.
-        beams: at least one.
-        settings: noise model and number of rounds.
+    The `base` is the belief given older measurements that are not kept, or the prior, on the angles of the `grid`,
+    shape (M,), radians. There is at least one beam.
     """
     hits = beams.hits
     data = linearised(beams, grid, np.full(len(grid), hits.radius.mean()), along=False, incidence=0.0)
     start = supported(beams) if settings.isolated_beams else np.ones(len(beams), dtype=bool)
-    result = _conditioned(base, grid, data, start.astype(float), 0)
+    result = _conditioned(base, grid, data, start.astype(float))
     for rounds in range(1, settings.fit_iterations + 1):
         mean, std = result.trusted.mean_and_std()
         data = linearised(beams, grid, mean, along=settings.along_beam, incidence=settings.noise_incidence)
@@ -328,7 +314,7 @@ def fit(base: Posterior, grid: FloatArray, beams: Beams, settings: RobustSetting
         if settings.opaque and rounds > _GENTLE_ROUNDS:
             weight = np.where(passes_through(beams, grid, mean, std), 0.0, weight)
         change = np.abs(weight - result.weight).max()
-        result = _conditioned(base, grid, data, weight, rounds)
+        result = _conditioned(base, grid, data, weight)
         if rounds > _GENTLE_ROUNDS and change <= _SETTLED:
             break
     return result
@@ -344,8 +330,8 @@ def _weights(data: Linearised, std: FloatArray, settings: RobustSettings, *, gen
     return contaminated_weights(residual, data.std, settings.outlier_fraction, settings.outlier_span)
 
 
-def _conditioned(base: Posterior, grid: FloatArray, data: Linearised, weight: FloatArray, rounds: int) -> RobustFit:
+def _conditioned(base: Posterior, grid: FloatArray, data: Linearised, weight: FloatArray) -> RobustFit:
     """Condition `base` on the weighted measurements."""
-    blank = RobustFit(base, base, data, weight, rounds)
+    blank = RobustFit(base, base, data, weight)
     posterior = blank.conditioned(base, np.ones(len(weight), dtype=bool))
     return dataclasses.replace(blank, posterior=posterior, trusted=trusted(posterior, grid))

@@ -128,13 +128,7 @@ def _sync_folder(folder: Path) -> None:
 def read_state(
     path: str | Path, kind: str, settings: Mapping[str, Mapping[str, Any]] | None = None, episode: str = ""
 ) -> SavedState:
-    """Read a state file and check that it is the expected one.
-
-    Args:
-        path: the file.
-        kind: kind that it must have.
-        settings: settings that its content must depend on; None accepts any.
-        episode: name of the episode that it must belong to; empty accepts any.
+    """Read a state file and check that it is of this kind, and of these settings and this episode where they are given.
 
     Raises:
         StateFileError: `missing`, `unreadable`, `damaged`, `version`, `content`, `kind`, `episode` or `settings`; the

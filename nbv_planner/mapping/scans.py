@@ -5,20 +5,21 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nbv_planner.geometry import BoolArray, FloatArray, angle_difference, cartesian_to_polar, wrap_angle
+from nbv_planner.geometry import BoolArray, angle_difference, cartesian_to_polar, wrap_angle
 from nbv_planner.mapping.belief import Measurements, SurfaceBelief
 from nbv_planner.mapping.checks.model_checks import ModelChecks
 from nbv_planner.mapping.matching import MatchedScan
 from nbv_planner.mapping.surface_model import SurfaceModel
-from nbv_planner.settings import check_settings, setting
+from nbv_planner.settings import Settings, setting
 from nbv_planner.world.ground.grid_ground import KnownObstacles
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import FreeRays, RangeNoise, Scan
@@ -29,12 +30,8 @@ _NOISE_MARGIN = 3.0
 
 
 @dataclass(frozen=True)
-class MeasurementSettings:
-    """How returns become surface measurements.
-
-    Raises:
-        SettingError: a value is out of range.
-    """
+class MeasurementSettings(Settings):
+    """How returns become surface measurements."""
 
     noise_std: float = setting(0.2, "Standard deviation of a range measurement, as the mapper assumes it.",
                                unit="m", ge=1e-6, scale="view_distance")
@@ -42,10 +39,6 @@ class MeasurementSettings:
                                          unit="m/m", ge=0.0)
     radius_margin: float = setting(1.0, "How far outside [radius_min, radius_max] a return still counts.",
                                    unit="m", ge=0.0, scale="span")
-
-    def __post_init__(self) -> None:
-        """Check the values."""
-        check_settings(self)
 
     @property
     def noise(self) -> RangeNoise:
@@ -55,19 +48,11 @@ class MeasurementSettings:
 
 @dataclass(frozen=True, eq=False)
 class ScanMeasurements:
-    """What one scan measures of the surface.
+    """What one scan measures of the surface."""
 
-    Attributes:
-        measurements: the returns that count.
-        misses: bearings of beams that met no surface (`+inf`), shape (m,), radians: free-space evidence.
-        free: free space along the beams.
-        dropped: number of beams left out, by reason.
-    """
-
-    measurements: Measurements
-    misses: FloatArray
-    free: FreeRays
-    dropped: dict[str, int] = field(default_factory=dict)
+    measurements: Measurements  #: the returns that count.
+    free: FreeRays  #: free space along the beams.
+    dropped: dict[str, int]  #: number of beams left out, by reason.
 
 
 def scan_to_measurements(
@@ -75,6 +60,9 @@ def scan_to_measurements(
     background: BoolArray | None = None,
 ) -> ScanMeasurements:
     """Turn the returns of a scan taken at any camera pose into surface measurements.
+
+    The noise is `noise_factor` times that of the settings. Beams of the `background`, shape (B,), met something else:
+    they are free up to there, and nothing is known of what is behind.
 
     The standard deviations are those of the ranges; with the tilt of each beam the mapper can turn them into those of
     the radii (:meth:`nbv_planner.mapping.belief.Measurements.radial`). Beams are left out, and counted, for these
@@ -84,22 +72,14 @@ def scan_to_measurements(
 
     A beam that has passed the object and ends outside of the bounds behind it, on a wall, is free up to there if it is
     one of three neighbours that have: one alone is an outlier. One that ends before the object tells nothing.
-
-    Args:
-        scan: what the sensor returned.
-        pose: where it stood.
-        scene: bounds of the radius and of the range, and the sensor.
-        settings: noise as declared, and margin of the bounds.
-        noise_factor: how much larger the noise is than declared.
-        background: beams that met something else, shape (B,): free up to there, and nothing is known behind.
     """
     ranges = np.asarray(scan.ranges, dtype=float)
     beside = np.zeros(len(ranges), dtype=bool) if background is None else background & np.isfinite(ranges)
     margin, sensor = settings.radius_margin, scene.sensor
     low, high = max(scan.range_min, sensor.range_min), min(scan.range_max, sensor.range_max)
-    nan, miss = np.isnan(ranges), np.isposinf(ranges)
+    miss = np.isposinf(ranges)
     reasons = {
-        "nan": nan,
+        "nan": np.isnan(ranges),
         "not_positive": np.isfinite(ranges) & (ranges <= 0.0),
         "too_close": np.isneginf(ranges) | ((ranges > 0.0) & (ranges < low)),
         "too_far": np.isfinite(ranges) & (ranges > high) & (ranges >= low),
@@ -116,24 +96,20 @@ def scan_to_measurements(
     passed[kept] |= reasons["outside_bounds"] & (np.cos(tilt) > 0.0)
     reasons["inside_bounds"] = radius < scene.radius_min - margin
     inside = ~(reasons["outside_bounds"] | reasons["inside_bounds"])
-    dropped = {reason: int(mask.sum()) for reason, mask in reasons.items()}
-    distance = ranges[kept][inside]
-    incidence = np.zeros(len(ranges))
+    hit, incidence = np.zeros(len(ranges), dtype=bool), np.zeros(len(ranges))
+    hit[kept[inside]] = True
     incidence[kept] = np.abs(angle_difference(tilt, math.pi))
-    std = noise_factor * sensor.range_std(settings.noise, distance, incidence[kept][inside])
-    spread = None if pose.covariance is None else pose.covariance.hit_spread(angle[inside], tilt[inside], distance)
-    return ScanMeasurements(
-        measurements=Measurements(
-            angle[inside], radius[inside], std, tilt[inside], distance, bearings[inside], spread
-        ),
-        misses=scan.bearings[miss],
-        free=_free_rays(
-            pose, scan.bearings, np.where(miss, high, ranges), miss | beside | _in_threes(passed),
-            _at(kept[inside], ranges),
-            lambda chosen, length: noise_factor * sensor.range_std(settings.noise, length, incidence[chosen]),
-        ),
-        dropped={reason: number for reason, number in dropped.items() if number},
+    free = hit | miss | beside | _in_threes(passed)
+    of_hit, length = hit[free], np.where(miss, high, ranges)[free]
+    std = noise_factor * sensor.range_std(settings.noise, length, incidence[free])
+    hits = Measurements(angle[inside], radius[inside], std[of_hit], tilt[inside], length[of_hit], bearings[inside])
+    if pose.covariance is not None:
+        hits = dataclasses.replace(hits, spread=pose.covariance.hit_spread(angle[inside], hits.tilt, hits.distance))
+    aside = angle_difference(pose.yaw + scan.bearings[free], wrap_angle(pose.view_angle + np.pi))
+    rays = FreeRays(
+        pose.view_angle, math.hypot(pose.x, pose.y), aside, np.maximum(length - _NOISE_MARGIN * std, 0.0), of_hit
     )
+    return ScanMeasurements(hits, rays, {reason: int(mask.sum()) for reason, mask in reasons.items() if mask.any()})
 
 
 def _in_threes(passed: BoolArray) -> BoolArray:
@@ -141,28 +117,6 @@ def _in_threes(passed: BoolArray) -> BoolArray:
     around = np.concatenate([[True, True], passed, [True, True]])
     three = around[:-2] & around[1:-1] & around[2:]
     return np.asarray(three[:-2] | three[1:-1] | three[2:])
-
-
-def _at(index: NDArray[np.intp], like: FloatArray) -> BoolArray:
-    """Mask of the shape of `like` that is true at `index`."""
-    mask = np.zeros(len(like), dtype=bool)
-    mask[index] = True
-    return mask
-
-
-def _free_rays(
-    pose: CameraPose, bearing: FloatArray, ranges: FloatArray, miss: BoolArray, hit: BoolArray,
-    std_of: Callable[[BoolArray, FloatArray], FloatArray],
-) -> FreeRays:
-    """Free space along the beams, missed or hit: their range less some standard deviations of its noise."""
-    chosen = miss | hit
-    ranges = ranges[chosen]
-    std = std_of(chosen, ranges)
-    centre = wrap_angle(pose.view_angle + np.pi)
-    return FreeRays(
-        pose.view_angle, math.hypot(pose.x, pose.y), angle_difference(pose.yaw + bearing[chosen], centre),
-        np.maximum(ranges - _NOISE_MARGIN * std, 0.0), hit[chosen],
-    )
 
 
 def _before_background(match: MatchedScan) -> Scan:
@@ -174,26 +128,18 @@ def _before_background(match: MatchedScan) -> Scan:
 
 @dataclass(frozen=True, eq=False)
 class MappedScans:
-    """What was mapped.
+    """What was mapped."""
 
-    Attributes:
-        views: number of views that are new.
-        measurements: the returns that count.
-        dropped: number of beams left out, by reason.
-    """
+    views: int  #: number of views that are new.
+    measurements: Measurements  #: the returns that count.
+    dropped: Counter[str]  #: number of beams left out, by reason.
 
-    views: int
-    measurements: Measurements
-    dropped: Counter[str]
+
+M = TypeVar("M", bound="ScanMapping")
 
 
 class ScanMapping:
-    """Maps scans: the surface model, and the checks of what it assumes.
-
-    Attributes:
-        model: the surface model.
-        checks: what is known of its assumptions; they give the noise.
-    """
+    """Maps scans: the surface model, and the checks of what it assumes."""
 
     def __init__(
         self, model: SurfaceModel, scene: Scene, settings: MeasurementSettings, checks: ModelChecks,
@@ -201,23 +147,16 @@ class ScanMapping:
     ) -> None:
         """Put the parts together.
 
-        Args:
-            model: the surface model, which changes.
-            scene: bounds of the radius and of the range.
-            settings: how returns become measurements.
-            checks: collects what the scans say, and changes.
-            obstacles: what else beams may meet; such beams are free as far as it, and tell nothing of what is behind.
+        Beams may also meet `obstacles`: they are free as far as these, and tell nothing of what is behind.
         """
-        self._obstacles = obstacles
-        self.model, self.checks = model, checks
-        self._scene, self._settings = scene, settings
+        self.model = model  #: the surface model, which changes.
+        self.checks = checks  #: collect what the scans say of its assumptions, and give the noise; they change, too.
+        self._scene, self._settings, self._obstacles = scene, settings, obstacles
 
     def add(self, scans: Sequence[MatchedScan], newest_view: int) -> MappedScans:
-        """Condition the model on scans, those of a view at once.
+        """Condition the model on scans in the order in which they were taken, those of a view at once.
 
-        Args:
-            scans: in the order in which they were taken.
-            newest_view: number of the newest view of which it holds a scan.
+        The model holds scans of the views up to number `newest_view`.
         """
         views, dropped, hits = 0, Counter[str](), list[Measurements]()
         for view, of_view in groupby(scans, key=lambda match: match.view):
@@ -270,9 +209,11 @@ class ScanMapping:
         """Take the sensor of this scene from now on."""
         self._scene = self.checks.scene = scene
 
-    def copy(self) -> ScanMapping:
+    def copy(self: M) -> M:
         """An independent copy."""
-        return ScanMapping(self.model.copy(), self._scene, self._settings, self.checks.copy(), self._obstacles)
+        twin = copy(self)
+        twin.model, twin.checks = self.model.copy(), self.checks.copy()
+        return twin
 
     def reset(self) -> None:
         """Forget all scans."""

@@ -21,13 +21,12 @@ class FreeRays:
     distance: float  #: its distance from the centre, metres.
     bearing: FloatArray  #: direction of each ray against that to the centre, counter-clockwise, shape (B,), radians.
     length: FloatArray  #: free stretch from the camera on, shape (B,), metres, not negative.
-    #: whether each ray is that of a hit, in the order of the hits of its scan, shape (B,); None if not known.
-    of_hit: BoolArray | None = None
+    of_hit: BoolArray  #: whether each ray is that of a hit, in the order of the hits of its scan, shape (B,).
 
     @property
     def hits(self) -> int:
-        """Number of rays that are known to be those of hits."""
-        return 0 if self.of_hit is None else int(self.of_hit.sum())
+        """Number of rays that are those of hits."""
+        return int(self.of_hit.sum())
 
     @property
     def misses(self) -> FreeRays:
@@ -36,7 +35,6 @@ class FreeRays:
 
     def without_hits(self, doubtful: BoolArray) -> FreeRays:
         """The same without the rays of `doubtful` hits, a mask over the hits of the scan; misses stay."""
-        assert self.of_hit is not None
         kept = np.ones(len(self.bearing), dtype=bool)
         kept[np.flatnonzero(self.of_hit)[doubtful]] = False
         return FreeRays(self.view_angle, self.distance, self.bearing[kept], self.length[kept], self.of_hit[kept])

@@ -90,10 +90,7 @@ def scan_of_depth(depth: FloatArray, camera: Pinhole, settings: ScanMakerSetting
     column without any is `+inf` or NaN (`empty_is_free`), also NaN if the image does not show what is straight ahead,
     and `-inf` if a pixel of it is closer than the camera measures (`-inf`, REP 117).
 
-    Args:
-        depth: distance along the optical axis, shape (H, W), metres; 0, NaN and `+inf` are no return.
-        camera: the camera.
-        settings: the band.
+    The `depth` is the distance along the optical axis, shape (H, W), metres; 0, NaN and `+inf` are no return.
 
     Raises:
         InputRejectedError: reason `empty`: there are no pixels.
@@ -121,10 +118,8 @@ def scan_of_depth(depth: FloatArray, camera: Pinhole, settings: ScanMakerSetting
 def scan_of_points(points: FloatArray, settings: ScanMakerSettings, *, optical: bool) -> Scan:
     """Scan of a point cloud: the nearest point in the band at each bearing; NaN where there is none.
 
-    Args:
-        points: positions, shape (N, 3), metres; those that are not finite are left out.
-        settings: band, field and step.
-        optical: whether the axes are z ahead, x right, y down, instead of x ahead, y left, z up.
+    The positions, shape (N, 3), are in metres; those that are not finite are left out. `optical` axes are z ahead, x
+    right, y down, others x ahead, y left, z up.
     """
     x, y, z = points.T
     ahead, left, up = (z, -x, -y) if optical else (x, y, z)

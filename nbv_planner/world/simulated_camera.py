@@ -26,6 +26,7 @@ from nbv_planner.world.ground.grid_ground import ground_of
 from nbv_planner.world.ground.occupancy_map import LocatedYaml
 from nbv_planner.world.ground.zones import GroundSettings, along, path_length
 from nbv_planner.world.objects import PolarObject
+from nbv_planner.world.objects.true_shapes import angles_around
 from nbv_planner.world.pose import CameraPose, View
 from nbv_planner.world.ray_casting import Contour, cast_beams
 from nbv_planner.world.scan import RangeNoise, Scan
@@ -161,7 +162,7 @@ def _form(part: LocatedYaml) -> Contour:
 
 def sampled_contour(shape: PolarObject) -> Contour:
     """Polyline through the object's corners and closely spaced angles."""
-    angle = np.union1d(np.arange(_CONTOUR_STEPS) * (TWO_PI / _CONTOUR_STEPS), shape.corners())
+    angle = angles_around(shape, _CONTOUR_STEPS)
     return Contour(*polar_to_cartesian(angle, shape.radius(angle)))
 
 
@@ -176,9 +177,9 @@ class SimulatedCamera:
     ) -> None:
         """Sample the contour once; any closed one will do, also one that is not star-shaped."""
         self._world = world or WorldSettings()
-        self._others = self._world.others()
-        self._contour = shape if isinstance(shape, Contour) else sampled_contour(shape)
-        x, y = self._contour.x, self._contour.y
+        contour = shape if isinstance(shape, Contour) else sampled_contour(shape)
+        self._contours = [contour, *self._world.others()]
+        x, y = contour.x, contour.y
         self._vertex = wrap_angle(np.arctan2(y, x))
         self._normal = np.arctan2(x - np.roll(x, -1), np.roll(y, -1) - y)
         self._sensor = sensor = scene.sensor
@@ -205,15 +206,18 @@ class SimulatedCamera:
 
     def _cast(self, pose: CameraPose) -> tuple[FloatArray, FloatArray]:
         """Exact range of each beam and the standard deviation of its noise, shape (B,) each, metres."""
-        exact = self.exact_ranges(pose)
-        returns = self._returns(exact, self._true(pose), self.bearings)
-        return exact, self._sensor.range_std(self._settings.noise, *returns)
+        exact, true = self.exact_ranges(pose), self._true(pose)
+        met = np.isfinite(exact)
+        distance = np.where(met, exact, 0.0)
+        angle = cartesian_to_polar(*true.to_world(self.bearings, distance))[0]
+        normal = self._normal[np.searchsorted(self._vertex, angle, side="right") - 1]
+        incidence = np.where(met, np.abs(angle_difference(true.yaw + self.bearings + math.pi, normal)), 0.0)
+        return exact, self._sensor.range_std(self._settings.noise, distance, incidence)
 
     def exact_ranges(self, pose: CameraPose) -> FloatArray:
         """Range of each beam without noise and limits, `inf` where it meets nothing, shape (B,), metres."""
         true = self._true(pose)
-        every = [self._contour, *self._others]
-        return np.asarray(np.min([cast_beams(contour, true, self.bearings) for contour in every], axis=0))
+        return np.asarray(np.min([cast_beams(contour, true, self.bearings) for contour in self._contours], axis=0))
 
     def collides(self, path: FloatArray, radius: float) -> bool:
         """Whether a robot of this `radius` that drives along a `path`, shape (k, 2), meets anything; metres.
@@ -225,16 +229,14 @@ class SimulatedCamera:
             heading, length = math.atan2(*(end - start)[::-1]), math.dist(start, end)
             for aside in {-radius, 0.0, radius}:
                 pose = CameraPose(float(start[0]), float(start[1]), heading).then(CameraPose(0.0, aside, 0.0))
-                ahead = [cast_beams(contour, pose, np.zeros(1))[0] for contour in (self._contour, *self._others)]
+                ahead = [cast_beams(contour, pose, np.zeros(1))[0] for contour in self._contours]
                 if min(ahead) <= length + radius:
                     return True
         return False
 
     def _true(self, pose: CameraPose) -> CameraPose:
         """True pose of the sensor, seen from the object, when the camera reports `pose`."""
-        s, world = self._settings, self._world
-        if world.object_x or world.object_y:
-            pose = pose.relative_to(world.object_x, world.object_y)
+        s, pose = self._settings, pose.relative_to(*self._world.placed)
         if not (s.pose_bias_x or s.pose_bias_y or s.pose_bias_yaw):
             return pose
         cos, sin = math.cos(pose.yaw), math.sin(pose.yaw)
@@ -243,14 +245,6 @@ class SimulatedCamera:
             pose.yaw + s.pose_bias_yaw,
         )
 
-    def _returns(self, exact: FloatArray, pose: CameraPose, bearings: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Range of each beam, metres, and its angle to the normal of the contour there; 0 and 0 without a return."""
-        met = np.isfinite(exact)
-        distance = np.where(met, exact, 0.0)
-        angle = cartesian_to_polar(*pose.to_world(bearings, distance))[0]
-        normal = self._normal[np.searchsorted(self._vertex, angle, side="right") - 1]
-        return distance, np.where(met, np.abs(angle_difference(pose.yaw + bearings + math.pi, normal)), 0.0)
-
     def _with_noise(self, ranges: FloatArray, std: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Gaussian noise and outliers on the returns; a fixed number of draws whatever the ranges are."""
         s = self._settings
@@ -258,8 +252,7 @@ class SimulatedCamera:
         outlier = rng.random(len(ranges)) < s.outlier_probability
         uniform = rng.uniform(self._sensor.range_min, self._sensor.range_max, len(ranges))
         finite = np.isfinite(ranges)
-        distance = np.where(finite, ranges, 0.0)
-        noisy = distance + std * noise
+        noisy = np.where(finite, ranges, 0.0) + std * noise
         return np.where(finite, np.where(outlier, uniform, noisy), ranges)
 
     def _with_limits(self, ranges: FloatArray) -> FloatArray:

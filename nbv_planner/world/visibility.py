@@ -260,4 +260,5 @@ def unseen_beyond(angle: FloatArray, radius: FloatArray, view: View, scene: Scen
         for last, sign, edge in sides if sign * (bearing[last] - view.turn) + 2.0 * spacing / distance[last] <= edge
     ]
     length = np.concatenate([distance, np.full(len(empty), sensor.range_max)])
-    return FreeRays(view.view_angle, view.distance, np.concatenate([bearing, empty]), length)
+    of_hit = np.arange(len(length)) < len(distance)
+    return FreeRays(view.view_angle, view.distance, np.concatenate([bearing, empty]), length, of_hit)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from functools import reduce
 
@@ -17,7 +18,6 @@ from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
 from nbv_planner.mapping.surface_model import mapper_for
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.pose import View
-from nbv_planner.world.scan import FreeRays
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
 
@@ -201,8 +201,8 @@ def test_misses_that_left_the_window_still_bound_the_band():
 def test_rays_that_do_not_fit_the_measurements_are_left_out():
     fitted, data = robust(), scan_data(0.0, 1)
     rays = data.free
-    for strange in (FreeRays(rays.view_angle, rays.distance, rays.bearing, rays.length), None):
-        fitted.add(data.measurements, free=[] if strange is None else [strange])
+    for strange in ([dataclasses.replace(rays, of_hit=np.zeros(len(rays.bearing), dtype=bool))], []):
+        fitted.add(data.measurements, free=strange)
     assert np.isinf(fitted.belief().evidence.free).all()
 
 

@@ -21,7 +21,7 @@ KERNELS = {
     "matern 7/2": KernelSettings(smoothness="7/2", length_scale=0.5),
     "rbf": KernelSettings(kernel="rbf", periodisation="warp", length_scale=0.5),
 }
-RAYS = [FreeRays(1.0, 10.0, np.array([-0.3, 0.3]), np.array([10.0, 9.0]))]
+RAYS = [FreeRays(1.0, 10.0, np.array([-0.3, 0.3]), np.array([10.0, 9.0]), np.array([False, False]))]
 
 
 def mapper_for(kernel: str = "matern 3/2", solver: str = "auto") -> SurfaceMapper:

@@ -118,11 +118,12 @@ def test_each_return_becomes_the_point_it_hit_whatever_the_pose(pose, ranges):
 def test_whatever_the_ranges_nothing_raises_every_beam_is_accounted_for_and_no_nan_comes_out(pose, ranges):
     result = scan_to_measurements(scan_of(ranges, angle_min=-0.4, increment=0.02), pose, SCENE, ASSUMED)
     data = result.measurements
-    assert len(data) + len(result.misses) + sum(result.dropped.values()) == len(ranges)
+    misses = sum(value == math.inf for value in ranges)
+    assert len(data) + misses + sum(result.dropped.values()) == len(ranges)
     assert np.isfinite(data.angle).all()
     assert np.isfinite(data.std).all()
     assert ((data.radius >= 1.0 - 1e-9) & (data.radius <= 9.0 + 1e-9)).all()
-    assert len(result.misses) == sum(value == math.inf for value in ranges)
+    assert len(result.free.bearing) >= len(data) + misses
     assert set(result.dropped) <= {"nan", "too_close", "not_positive", "too_far", "outside_bounds"}
 
 
@@ -144,7 +145,7 @@ def test_whatever_the_ranges_nothing_raises_every_beam_is_accounted_for_and_no_n
 def test_each_beam_left_out_is_counted_under_its_reason(value, reason):
     result = one_beam(value)
     assert len(result.measurements) == 0
-    assert len(result.misses) == 0
+    assert len(result.free.misses.bearing) == 0
     assert {k: v for k, v in result.dropped.items() if v} == {reason: 1}
 
 
@@ -172,7 +173,7 @@ def test_the_scene_gates_hold_also_where_the_sensor_claims_more():
 
 def test_a_miss_is_kept_as_free_space_evidence_with_its_bearing():
     result = scan_to_measurements(scan_of([5.0, math.inf, 5.0, math.inf]), FRONT, SCENE, ASSUMED)
-    np.testing.assert_allclose(result.misses, [-0.05, 0.05])
+    np.testing.assert_allclose(result.free.misses.bearing, [-0.05, 0.05])
     assert len(result.measurements) == 2
     assert sum(result.dropped.values()) == 0
 

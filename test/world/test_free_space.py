@@ -31,7 +31,7 @@ def test_the_bound_is_the_nearest_crossing_of_any_free_ray(rays, view, distance)
     rays = [(bearing, length) for bearing, length in rays if abs(bearing) > 1e-3]
     bearing, length = np.array(rays).reshape(-1, 2).T
     grid = uniform_grid(40) + 0.003
-    bound = FreeRays(view, distance, bearing, length).bound(grid)
+    bound = FreeRays(view, distance, bearing, length, np.zeros(len(bearing), dtype=bool)).bound(grid)
     for phi, found in zip(grid, bound, strict=True):
         crossed = []
         for beta, reach in rays:
@@ -45,14 +45,14 @@ def test_the_bound_is_the_nearest_crossing_of_any_free_ray(rays, view, distance)
 
 
 def test_a_ray_through_the_middle_bounds_at_its_end():
-    bound = FreeRays(0.0, 10.0, np.array([0.0]), np.array([4.0])).bound(uniform_grid(8))
+    bound = FreeRays(0.0, 10.0, np.array([0.0]), np.array([4.0]), np.array([False])).bound(uniform_grid(8))
     np.testing.assert_allclose(bound, [6.0, *[np.inf] * 7])
 
 
 @pytest.mark.parametrize("behind", [-math.pi, math.pi])
 def test_a_ray_that_leads_away_bounds_nothing_nearer_than_the_camera(behind):
     """Of a lidar that sees all around, it may be the only one on its side."""
-    bound = FreeRays(0.0, 10.0, np.array([behind]), np.array([4.0])).bound(uniform_grid(8))
+    bound = FreeRays(0.0, 10.0, np.array([behind]), np.array([4.0]), np.array([False])).bound(uniform_grid(8))
     assert bound.min() >= 10.0
 
 
@@ -79,11 +79,13 @@ def test_no_object_contradicts_the_beams_of_the_camera(text, noise):
     contradicted, misses = [], 0
     for number, view in enumerate(np.linspace(0.1, 6.0, 20)):
         pose = View(view, SCENE.view_distance).pose
-        found = scan_to_measurements(camera.scan(pose, view_number=number), pose, SCENE, MeasurementSettings())
+        scan = camera.scan(pose, view_number=number)
+        found = scan_to_measurements(scan, pose, SCENE, MeasurementSettings())
         bound = found.free.bound(grid)
         contradicted.append((bound < shape.radius(grid) - 1e-3).mean())
-        misses += len(found.misses)
-        assert len(found.free.bearing) == len(found.misses) + len(found.measurements)
+        missed = int(np.isposinf(scan.ranges).sum())
+        misses += missed
+        assert len(found.free.bearing) == missed + len(found.measurements)
     # Three standard deviations are exceeded by one beam in 740.
     assert np.mean(contradicted) <= (0.0 if noise == 0.0 else 0.01)
     assert (misses > 0) == (text in ("ellipse:a=8,b=2", "square:width=4"))  # the others fill the cone
@@ -99,6 +101,6 @@ def test_without_the_rays_of_hits_those_of_misses_and_of_other_hits_stay():
     doubtful[[0, 5]] = True
     less = found.free.without_hits(doubtful)
     assert less.hits == found.free.hits - 2
-    assert len(less.bearing) - less.hits == len(found.misses)
+    assert len(less.bearing) - less.hits == np.isposinf(scan.ranges).sum()
     gone = np.setdiff1d(found.free.bearing, less.bearing)
     np.testing.assert_allclose(gone, np.sort(found.measurements.bearing[doubtful]), atol=1e-9)

@@ -120,13 +120,13 @@ def test_the_mapper_assumes_the_noise_of_the_sensor_and_learns_nothing_from_a_mi
     scan = Scan(-0.1, 0.1, np.array([5.0, 5.0, 5.0, 5.0, np.inf]), 0.05, 20.0)
     settings = MeasurementSettings(noise_std=0.1)
     found = scan_to_measurements(scan, VIEW.pose, LEFT, settings)
-    assert (found.dropped, len(found.misses), found.free.hits) == ({"no_return": 1}, 0, 4)
+    assert (found.dropped, len(found.free.misses.bearing), found.free.hits) == ({"no_return": 1}, 0, 4)
     assert len(found.free.bearing) == 4
     tilt = np.abs(np.abs(found.measurements.tilt) - math.pi)
     np.testing.assert_allclose(found.measurements.std, 0.1 / np.cos(tilt))
     np.testing.assert_allclose(found.free.length, 5.0 - 0.3 / np.cos(tilt))
     plain = scan_to_measurements(scan, VIEW.pose, Scene(), settings)
-    assert (plain.dropped, len(plain.misses), len(plain.free.bearing)) == ({}, 1, 5)
+    assert (plain.dropped, plain.free.hits, len(plain.free.bearing)) == ({}, 4, 5)
 
 
 @pytest.mark.parametrize("objective", ["IOA", "I", "CSW"])

@@ -139,7 +139,7 @@ def test_dropped_beams_are_dropped_by_the_mapper_as_nan_and_not_as_misses():
     scan = camera(dropout_probability=1.0, num_beams=9).scan(FRONT, 0)
     result = scan_to_measurements(scan, FRONT, SCENE, MeasurementSettings())
     assert result.dropped["nan"] == 9
-    assert len(result.misses) == 0
+    assert len(result.free.misses.bearing) == 0
 
 
 def test_outliers_come_at_their_rate_and_are_spread_over_the_whole_range():

@@ -19,19 +19,12 @@ class Level(enum.IntEnum):
 
 @dataclass(frozen=True)
 class Kind:
-    """What a check is about.
+    """What a check is about."""
 
-    Attributes:
-        name: its key in diagnostics, results and settings.
-        title: what holds when it is good.
-        says: what does not hold, with the score and limit as fields.
-        advice: what a person can do about it.
-    """
-
-    name: str
-    title: str
-    says: str
-    advice: str
+    name: str  #: its key in diagnostics, results and settings.
+    title: str  #: what holds when it is good.
+    says: str  #: what does not hold, with the score and limit as fields.
+    advice: str  #: what a person can do about it.
 
 
 KINDS = (
@@ -70,19 +63,12 @@ _KIND = {kind.name: kind for kind in KINDS}
 
 @dataclass(frozen=True)
 class Check:
-    """Result of a check.
+    """Result of a check."""
 
-    Attributes:
-        name: which, see :data:`KINDS`.
-        score: what was found; NaN where there is not enough data yet.
-        limit: beyond which it does not hold.
-        level: what follows from it.
-    """
-
-    name: str
-    score: float
-    limit: float
-    level: Level
+    name: str  #: which, see :data:`KINDS`.
+    score: float  #: what was found; NaN where there is not enough data yet.
+    limit: float  #: beyond which it does not hold.
+    level: Level  #: what follows from it.
 
     @property
     def words(self) -> str:
@@ -100,11 +86,7 @@ def failed(checks: Sequence[Check]) -> tuple[Check, ...]:
 
 @dataclass(frozen=True)
 class CheckSettings(Settings):
-    """Limits of the checks; a limit of 0 switches a check off.
-
-    Raises:
-        SettingError: a value is out of range.
-    """
+    """Limits of the checks; a limit of 0 switches a check off."""
 
     checks: bool = setting(True, "Check the assumptions by the scans; a success is only claimed while they hold.")
     adapt_noise: bool = setting(

@@ -97,17 +97,13 @@ _COUNTERS = ("field", "range", "frozen", "constant", "blind", "beyond", "lowest"
 
 
 class ModelChecks:
-    """Collects what the checks need, view by view, and judges it.
-
-    Attributes:
-        settings: limits.
-        scene: geometry and sensor as declared.
-    """
+    """Collects what the checks need, view by view, and judges it."""
 
     def __init__(self, scene: Scene, declared: RangeNoise, settings: CheckSettings, *, robust: bool = False) -> None:
         """Start without a view; `robust` says that the mapper finds outliers itself."""
-        self.settings = settings
-        self.scene, self._declared, self._robust = scene, declared, robust
+        self.settings = settings  #: limits.
+        self.scene = scene  #: geometry and sensor as declared.
+        self._declared, self._robust = declared, robust
         self._declared_std = float(declared.std(np.array(scene.view_distance)))
         self.reset()
 

@@ -51,17 +51,11 @@ IN_A_ROW = 3
 
 @dataclass(frozen=True, eq=False)
 class ViewData:
-    """What is kept of a view.
+    """What is kept of a view."""
 
-    Attributes:
-        pose: x, y (metres) and yaw (radians) of the camera, shape (3,).
-        hits: x, y and standard deviation of the range of each hit, metres, shape (3, n).
-        rays: direction in the object frame (radians) and free length (metres) of each beam, shape (2, m).
-    """
-
-    pose: FloatArray
-    hits: FloatArray
-    rays: FloatArray
+    pose: FloatArray  #: x, y (metres) and yaw (radians) of the camera, shape (3,).
+    hits: FloatArray  #: x, y and standard deviation of the range of each hit, metres, shape (3, n).
+    rays: FloatArray  #: direction in the object frame (radians) and free length (metres) of each beam, shape (2, m).
 
     @classmethod
     def of(cls, pose: CameraPose, hits: Measurements, free: FreeRays) -> ViewData:
@@ -130,23 +124,15 @@ class Outline:
 
 @dataclass(frozen=True, eq=False)
 class Residuals:
-    """How the hits of all views lie about a contour.
+    """How the hits of all views lie about a contour."""
 
-    Attributes:
-        pose: x, y (metres) and yaw (radians) of the camera in each view, shape (views, 3).
-        view: number of the view of each hit, from 0, shape (n,).
-        distance: signed distance from the contour in standard deviations, positive outside, shape (n,).
-        by: its derivatives by a displacement of the hit: x, y (metres) and a turn about the centre (radians), (n, 3).
-        angle: polar angle of the hits, radians, shape (n,).
-        steep: whether the contour is steep there, shape (n,).
-    """
-
-    pose: FloatArray
-    view: IntArray
-    distance: FloatArray
+    pose: FloatArray  #: x, y (metres) and yaw (radians) of the camera in each view, shape (views, 3).
+    view: IntArray  #: number of the view of each hit, from 0, shape (n,).
+    distance: FloatArray  #: signed distance from the contour in standard deviations, positive outside, shape (n,).
+    #: its derivatives by a displacement of the hit: x, y (metres) and a turn about the centre (radians), (n, 3).
     by: FloatArray
-    angle: FloatArray
-    steep: BoolArray
+    angle: FloatArray  #: polar angle of the hits, radians, shape (n,).
+    steep: BoolArray  #: whether the contour is steep there, shape (n,).
 
     @classmethod
     def of(cls, views: Sequence[ViewData], outline: Outline) -> Residuals:
@@ -176,13 +162,7 @@ class Residuals:
 def displacement_scores(residuals: Residuals, outline: Outline, std: float) -> tuple[float, float]:
     """Greatest score of a displacement of some views against the others, and that of one common to all, see the module.
 
-    Args:
-        residuals: of at least one view.
-        outline: the contour they are about.
-        std: standard deviation of the range, metres.
-
-    Returns:
-        Both scores; NaN with too few views.
+    Both are NaN with too few views. The range has the standard deviation `std`, metres.
     """
     views = int(residuals.view.max(initial=-1)) + 1
     if views < _ENOUGH_VIEWS:

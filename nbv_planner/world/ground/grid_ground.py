@@ -94,7 +94,7 @@ def _on_map(
     zones = Zone.MAP * (barred | (_apart(barred) < cells))
     for corners in polygons.values():
         zones |= Zone.POLYGON * _around(map, corners, cells)
-    return GridGround(settings, map, zones.astype(np.uint8), polygons, outline)
+    return GridGround(settings, map, zones.astype(np.uint8), polygons, outline=outline)
 
 
 def _apart(cells: BoolArray) -> FloatArray:
@@ -141,15 +141,9 @@ def _filled(x: FloatArray, y: FloatArray, column: FloatArray, row: FloatArray) -
 class GridGround(Ground):
     """A ground in cells; one that a polygon or the object comes near to is barred as a whole, with its neighbours."""
 
-    settings: GroundSettings
     map: OccupancyMap
     fixed: ZoneArray  #: MAP and POLYGON of each cell, shape (H, W).
     polygons: Mapping[int, FloatArray]  #: corners of each by its number, shape (n, 2), metres.
-    outline: Outline | None = None
-
-    def with_outline(self, outline: Outline | None) -> GridGround:
-        """The same ground with another object on it."""
-        return dataclasses.replace(self, outline=outline)
 
     def seen_from(self, x: float, y: float) -> GridGround:
         """The same ground without an object, in a frame with the same axes whose origin is at (x, y), metres."""

@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -150,20 +151,25 @@ class Outline:
         return np.where(self.holds(x, y), 0.0, np.sqrt(np.maximum(found**2 - gap**2, 0.0)))
 
 
+G = TypeVar("G", bound="Ground")
+
+
+@dataclass(frozen=True, eq=False)
 class Ground(ABC):
     """Where the robot may be and how it gets there, in metres about the centre of the object. Immutable."""
 
     settings: GroundSettings
-    outline: Outline | None  #: what the object may occupy; None if nothing is known of it.
+    #: what the object may occupy; None if nothing is known of it.
+    outline: Outline | None = dataclasses.field(default=None, kw_only=True)
 
     @property
     def margin(self) -> float:
         """Distance of the robot's centre to all that the object may occupy, metres."""
         return self.settings.clearance + self.settings.robot_radius
 
-    @abstractmethod
-    def with_outline(self, outline: Outline | None) -> Ground:
+    def with_outline(self: G, outline: Outline | None) -> G:
         """The same ground with another object on it."""
+        return dataclasses.replace(self, outline=outline)
 
     def with_object(self, angle: FloatArray, upper: FloatArray, most: float = math.inf) -> Ground:
         """The same ground with an object that reaches up to `upper` (M,), and never beyond `most`, metres."""
@@ -266,13 +272,6 @@ def zone_words(zone: int) -> str:
 @dataclass(frozen=True, eq=False)
 class OpenGround(Ground):
     """Free ground on which there is nothing but the object: paths around a disc that holds it, in closed form."""
-
-    settings: GroundSettings
-    outline: Outline | None = None
-
-    def with_outline(self, outline: Outline | None) -> OpenGround:
-        """The same ground with another object on it."""
-        return dataclasses.replace(self, outline=outline)
 
     def seen_from(self, x: float, y: float) -> OpenGround:
         """The same ground without an object: it looks the same from everywhere."""

@@ -235,6 +235,9 @@ def _rising(name: str, lines: list[int], angle: FloatArray, radius: FloatArray) 
     return np.roll(angle, -start), np.roll(radius, -start)
 
 
+_CHECKED = 7200  # angles
+
+
 def check_contour(shape: PolarObject, radius_min: float, radius_max: float, name: str) -> None:
     """Check that a shape stays finite and inside the radius bounds.
 
@@ -253,18 +256,19 @@ def check_contour(shape: PolarObject, radius_min: float, radius_max: float, name
 
 def _extent(shape: PolarObject) -> str:
     """The least and the greatest radius of a shape in words, and what to do if they do not fit."""
-    radius = shape.radius(_every_angle(shape))
+    radius = shape.radius(angles_around(shape, _CHECKED))
     low, high = float(radius.min()), float(radius.max())
     return f"It reaches from {low:.4g} to {high:.4g} m: change radius_max, or give the unit of a file (unit=mm)"
 
 
 def first_outside(shape: PolarObject, low: float, high: float) -> tuple[float, float] | None:
     """First of 7200 angles and the corners at which the radius is not within [low, high], and the radius there."""
-    angle = _every_angle(shape)
+    angle = angles_around(shape, _CHECKED)
     radius = shape.radius(angle)
     bad = np.flatnonzero(~((radius >= low) & (radius <= high)))
     return (float(angle[bad[0]]), float(radius[bad[0]])) if len(bad) else None
 
 
-def _every_angle(shape: PolarObject) -> FloatArray:
-    return np.union1d(np.linspace(0.0, TWO_PI, 7200, endpoint=False), shape.corners())
+def angles_around(shape: PolarObject, steps: int) -> FloatArray:
+    """So many equally spaced polar angles and the corners, rising, radians."""
+    return np.union1d(np.arange(steps) * (TWO_PI / steps), shape.corners())
