@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import re
 import tempfile
 import time
@@ -117,8 +118,10 @@ def qos_overrides(namespace: str, renamed: Sequence[Renaming] = ()) -> Path:
 
 
 def _written(prefix: str, content: Any) -> Path:
+    """Write a file that is there as long as this process, for nodes that are restarted."""
     with tempfile.NamedTemporaryFile("w", prefix=prefix, suffix=".yaml", delete=False, encoding="utf-8") as file:
         yaml.safe_dump(content, file)
+    atexit.register(Path(file.name).unlink, missing_ok=True)
     return Path(file.name)
 
 

@@ -265,6 +265,7 @@ def test_nodes_take_what_the_file_names_and_else_what_is_shipped(launch, tmp_pat
     }
     assert (found["surface_mapper"]["grid_size"], found["surface_mapper"]["robust"]) == (120, True)
     assert found["depth_camera"]["num_beams"] == 61
+    assert not list((tmp_path / "temporary").glob("shipped_*"))  # what the nodes were started with
 
 
 @pytest.mark.parametrize(("argument", "word"), [("object:=cube", "cube"), ("objective:=XYZ", "XYZ")])
