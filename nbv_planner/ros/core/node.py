@@ -12,7 +12,8 @@ import sys
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -418,6 +419,18 @@ class BaseNode(LifecycleNode):
             self.get_logger().error(message)
         else:
             self.get_logger().warning(message)
+
+
+@contextmanager
+def ros_of_its_own(domain: int | None = None) -> Iterator[SingleThreadedExecutor]:
+    """ROS in this process and its executor, leaving Ctrl-C to the caller; without `domain` as the environment says."""
+    rclpy.init(args=[], domain_id=domain, signal_handler_options=SignalHandlerOptions.NO)
+    executor = SingleThreadedExecutor()
+    try:
+        yield executor
+    finally:
+        executor.shutdown()  # else it logs an error when it is collected after ROS has shut down
+        rclpy.try_shutdown()
 
 
 def run_node(create: Callable[[], Node], args: list[str] | None = None) -> int:

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-import rclpy
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
-from rclpy.signals import SignalHandlerOptions
 
 from nbv_planner.bags.reader import knows_type
 from nbv_planner.bags.writer import BagWriter, profiles_for_bag
@@ -22,6 +18,7 @@ from nbv_planner.episode.messages import RECORDED_TOPICS, RecordedTopic
 from nbv_planner.errors import BagError
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.inputs import importable, type_named
+from nbv_planner.ros.core.node import ros_of_its_own
 
 
 def offered(publishers: Sequence[Any]) -> QoSProfile | None:
@@ -145,18 +142,6 @@ class BagRecorder(Node):
             self._writer.add_topic(name, kind, profiles_for_bag(kinds, depth))
         self._writer.write(name, self.get_clock().now().nanoseconds, data)
         self.counts[name] += 1
-
-
-@contextmanager
-def ros_of_its_own(domain: int | None = None) -> Iterator[SingleThreadedExecutor]:
-    """ROS in this process and its executor, leaving Ctrl-C to the caller; without `domain` as the environment says."""
-    rclpy.init(args=[], domain_id=domain, signal_handler_options=SignalHandlerOptions.NO)
-    executor = SingleThreadedExecutor()
-    try:
-        yield executor
-    finally:
-        executor.shutdown()  # else it logs an error when it is collected after ROS has shut down
-        rclpy.try_shutdown()
 
 
 _TELL_PERIOD = 10.0
