@@ -21,29 +21,13 @@ from nbv_planner.ros.core.inputs import importable, type_named
 from nbv_planner.ros.core.node import ros_of_its_own
 
 
-def offered(publishers: Sequence[Any]) -> QoSProfile | None:
-    """The least that the publishers of a topic offer, None without any."""
-    kinds = [_kind(info.qos_profile) for info in publishers]
-    return _profile(1000, *map(all, zip(*kinds, strict=True))) if kinds else None
-
-
-def weaker_than(asked: QoSProfile, least: QoSProfile | None) -> QoSProfile | None:
-    """Quality of service to request where publishers offer less than `asked`; None where all offer enough."""
-    if least is None:
-        return None
-    both = tuple(map(all, zip(_kind(asked), _kind(least), strict=True)))
-    return None if both == _kind(asked) else _profile(asked.depth, *both)
-
-
-def _kind(profile: QoSProfile) -> tuple[bool, bool]:
-    """Whether it is reliable, and whether it is latched."""
-    latched = profile.durability == DurabilityPolicy.TRANSIENT_LOCAL
-    return profile.reliability == ReliabilityPolicy.RELIABLE, latched
-
-
-def _profile(depth: int, reliable: bool, latched: bool) -> QoSProfile:
-    profile = qos.reliable(depth) if reliable else qos.sensor_data(depth)
-    profile.durability = DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE
+def offered_of(asked: QoSProfile, publishers: Sequence[Any]) -> QoSProfile:
+    """What is `asked`, as far as all publishers of a topic offer it."""
+    offers = [asked, *(info.qos_profile for info in publishers)]
+    reliable = all(offer.reliability == ReliabilityPolicy.RELIABLE for offer in offers)
+    profile = qos.reliable(asked.depth) if reliable else qos.sensor_data(asked.depth)
+    if all(offer.durability == DurabilityPolicy.TRANSIENT_LOCAL for offer in offers):
+        profile.durability = DurabilityPolicy.TRANSIENT_LOCAL
     return profile
 
 
@@ -103,16 +87,18 @@ class BagRecorder(Node):
         types = dict(self.get_topic_names_and_types()) if self._unknown else {}
         for name in [name for name in self._unknown if name in types]:
             self._unknown.remove(name)
+            publishers = self.get_publishers_info_by_topic(name)
+            most = qos.latched(1000) if publishers else qos.reliable(1000)
             try:
-                profile = offered(self.get_publishers_info_by_topic(name)) or qos.reliable(1000)
-                self._subscribe(name, types[name][0], profile)
+                self._subscribe(name, types[name][0], offered_of(most, publishers))
             except BagError as error:
                 self.get_logger().error(str(error))
         for name, (kind, subscription) in list(self._subscriptions_of.items()):
-            weaker = weaker_than(subscription.qos_profile, offered(self.get_publishers_info_by_topic(name)))
-            if weaker is not None:
+            asked = subscription.qos_profile
+            profile = offered_of(asked, self.get_publishers_info_by_topic(name))
+            if profile != asked:
                 self.destroy_subscription(subscription)
-                self._subscribe(name, kind, weaker)
+                self._subscribe(name, kind, profile)
 
     def _found_enough(self) -> bool:
         """Whether the topics of an episode have all been found, or the wait for them has timed out."""
