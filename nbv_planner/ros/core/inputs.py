@@ -251,9 +251,7 @@ class Inputs:
 
         self._watched, self._partners = (topic, name), set()
         self.add(name, "/diagnostics of ")
-        self._node.create_subscription(
-            DiagnosticArray, "/diagnostics", hear, qos.sensor_data(100), qos_overriding_options=qos.overridable()
-        )
+        self._node.subscribe(DiagnosticArray, "/diagnostics", hear, qos.sensor_data(100))
 
     def unheard_by(self, node_name: str, *topics: str) -> tuple[str, ...]:
         """Full names of those `topics` to which no node of that name is subscribed."""

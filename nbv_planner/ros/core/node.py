@@ -30,6 +30,7 @@ from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackRet
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile, qos_policy_name_from_kind
+from rclpy.qos_overriding_options import QoSOverridingOptions
 from rclpy.signals import SignalHandlerOptions
 from std_msgs.msg import Header
 
@@ -48,7 +49,8 @@ T = TypeVar("T")
 REFUSALS = (NbvPlannerError, InvalidParameterTypeException, InvalidParameterValueException, InvalidTopicNameException)
 """What is wrong with parameters or names; anything else is an error of the program."""
 
-
+# History, depth and reliability, by `qos_overrides.` parameters.
+_OVERRIDABLE = QoSOverridingOptions.with_default_policies()
 _ENTITIES = ("timer", "subscription", "service", "client", "publisher")
 
 
@@ -259,16 +261,6 @@ class BaseNode(LifecycleNode):
         self.set_parameters(list(parameters))
         self._deriving = False
 
-    def create_publisher(self, *args: Any, **kwargs: Any) -> Any:
-        """Create a publisher that checks the graph when a subscriber requests more than it offers."""
-        events = PublisherEventCallbacks(incompatible_qos=self._on_incompatible)
-        return super().create_publisher(*args, **{"event_callbacks": events, **kwargs})
-
-    def create_subscription(self, *args: Any, **kwargs: Any) -> Any:
-        """Create a subscription that checks the graph when a publisher offers less than it requests."""
-        events = SubscriptionEventCallbacks(incompatible_qos=self._on_incompatible)
-        return super().create_subscription(*args, **{"event_callbacks": events, **kwargs})
-
     def _on_incompatible(self, event: Any) -> None:
         """Report the policy, and find the other endpoint."""
         policy = qos_policy_name_from_kind(event.last_policy_kind)
@@ -331,14 +323,20 @@ class BaseNode(LifecycleNode):
         self.create_service(kind, name, respond, callback_group=MutuallyExclusiveCallbackGroup())
 
     def advertise(self, kind: type, topic: str, profile: QoSProfile) -> Any:
-        """Create a publisher whose quality of service can be overridden by parameters."""
-        return self.create_publisher(kind, topic, profile, qos_overriding_options=qos.overridable())
+        """Create a publisher; parameters can override its quality of service, the graph shows who asks for more."""
+        events = PublisherEventCallbacks(incompatible_qos=self._on_incompatible)
+        return self.create_publisher(kind, topic, profile, event_callbacks=events, qos_overriding_options=_OVERRIDABLE)
+
+    def subscribe(self, kind: type, topic: str, callback: Callable[..., None], profile: QoSProfile) -> Any:
+        """Create a subscription; parameters can override its quality of service, the graph shows who offers less."""
+        events = SubscriptionEventCallbacks(incompatible_qos=self._on_incompatible)
+        return self.create_subscription(
+            kind, topic, callback, profile, event_callbacks=events, qos_overriding_options=_OVERRIDABLE
+        )
 
     def listen(self, kind: type, topic: str, callback: Callable[[Any], None], profile: QoSProfile) -> None:
-        """Subscribe as :meth:`guarded`, with a quality of service that can be overridden by parameters."""
-        self.create_subscription(
-            kind, topic, self.guarded(topic, callback), profile, qos_overriding_options=qos.overridable()
-        )
+        """Subscribe as :meth:`guarded`."""
+        self.subscribe(kind, topic, self.guarded(topic, callback), profile)
 
     def drop(self, reason: str, detail: str, number: int = 1) -> None:
         """Count something dropped under `reason`, and warn about each reason at intervals."""

@@ -234,9 +234,8 @@ class MarkerPublisher:
     def _listen_to_candidates(self, wanted: bool) -> None:
         """Subscribe to the candidates while the markers have subscribers: receiving them costs time."""
         if wanted and self._candidates is None:
-            self._candidates = self._node.create_subscription(
-                PointCloud2, "nbv_planner/candidates", self._take_candidates, qos.latched(),
-                qos_overriding_options=qos.overridable(),
+            self._candidates = self._node.subscribe(
+                PointCloud2, "nbv_planner/candidates", self._take_candidates, qos.latched()
             )
         elif not wanted and self._candidates is not None:
             self._node.destroy_subscription(self._candidates)
