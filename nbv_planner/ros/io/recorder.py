@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -67,7 +68,7 @@ class BagRecorder(Node):
         self._subscriptions_of: dict[str, tuple[str, Any]] = {}
         self._unknown = list(other_names)
         self._held_back = [topic for topic in topics if goals_last and topic.name == messages.GOAL_POSE]
-        self._hold_until: float | None = None
+        self._hold_until = math.inf
         for topic in importable(topics):
             if topic not in self._held_back:
                 self._subscribe_known(topic)
@@ -102,12 +103,12 @@ class BagRecorder(Node):
 
     def _found_enough(self) -> bool:
         """Whether the topics of an episode have all been found, or the wait for them has timed out."""
-        entries = self._subscriptions_of.items()
+        now, entries = time.monotonic(), self._subscriptions_of.items()
         found = {name for name, (_, subscription) in entries if subscription.get_publisher_count()}
         wanted = {self.resolve_topic_name(name) for name in _EPISODE} & set(self._subscriptions_of)
         if found:
-            self._hold_until = self._hold_until or time.monotonic() + _HOLD_PERIOD
-        return wanted <= found or (self._hold_until is not None and time.monotonic() > self._hold_until)
+            self._hold_until = min(self._hold_until, now + _HOLD_PERIOD)
+        return wanted <= found or now > self._hold_until
 
     def _subscribe_known(self, topic: RecordedTopic) -> None:
         profile = qos.latched(topic.depth) if topic.latched else qos.reliable(topic.depth)
