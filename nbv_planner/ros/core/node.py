@@ -63,15 +63,6 @@ class Stage(str, enum.Enum):
     FINALIZED = "finalized"
 
 
-class NodeFinished(Exception):  # noqa: N818 (no error: the node has finished)
-    """Raised in a callback to end the process cleanly."""
-
-
-def finish() -> None:
-    """End the process cleanly: the callback of a timer."""
-    raise NodeFinished
-
-
 # Seconds between two looks for signals.
 _SIGNAL_PERIOD = 0.1
 # Seconds between two log lines about the same: a reason to drop messages, a status that is not OK.
@@ -450,7 +441,7 @@ def run_node(create: Callable[[], Node], args: list[str] | None = None) -> int:
             return _refuse(str(error).splitlines()[0])
         try:
             _spin(create, signals)
-        except NodeFinished:
+        except SystemExit:  # by a callback: the node has finished
             pass
         except REFUSALS as error:
             return _refuse(str(error))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 import time
 import traceback
 from collections import deque
@@ -44,7 +45,7 @@ from nbv_planner.planning.view_space import (
     view_space_for,
 )
 from nbv_planner.ros.core import qos
-from nbv_planner.ros.core.node import BaseNode, finish
+from nbv_planner.ros.core.node import BaseNode
 from nbv_planner.ros.core.node_parameters import changed_settings, read_settings
 from nbv_planner.ros.core.saved_state import StateKeeper
 from nbv_planner.ros.io import conversions
@@ -523,7 +524,7 @@ class NbvPlannerNode(BaseNode):
         """At the end of the episode let go of the robot, and end the process if wanted; returns the summary."""
         self._cancel_goal()
         if self.parameters.exit_when_done:
-            self.create_timer(_LINGER, finish, clock=self.steady_clock)
+            self.create_timer(_LINGER, sys.exit, clock=self.steady_clock)
         return summary(self.session, self._keeper, self.now_ns())
 
     def change(self, parameters: list[Parameter]) -> None:
