@@ -29,7 +29,7 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.node import Node
 from rclpy.parameter import Parameter
-from rclpy.qos import QoSProfile, qos_policy_name_from_kind
+from rclpy.qos import QoSProfile
 from rclpy.qos_overriding_options import QoSOverridingOptions
 from rclpy.signals import SignalHandlerOptions
 from std_msgs.msg import Header
@@ -252,12 +252,6 @@ class BaseNode(LifecycleNode):
         self.set_parameters(list(parameters))
         self._deriving = False
 
-    def _on_incompatible(self, event: Any) -> None:
-        """Report the policy, and find the other endpoint."""
-        policy = qos_policy_name_from_kind(event.last_policy_kind)
-        self.get_logger().debug(f"incompatible quality of service: {policy}")
-        self.look_around()
-
     def look_around(self) -> None:
         """Check types and qualities of service, and publish diagnostics."""
         self.inputs.look()
@@ -315,12 +309,12 @@ class BaseNode(LifecycleNode):
 
     def advertise(self, kind: type, topic: str, profile: QoSProfile) -> Any:
         """Create a publisher; parameters can override its quality of service, the graph shows who asks for more."""
-        events = PublisherEventCallbacks(incompatible_qos=self._on_incompatible)
+        events = PublisherEventCallbacks(incompatible_qos=lambda _: self.look_around())
         return self.create_publisher(kind, topic, profile, event_callbacks=events, qos_overriding_options=_OVERRIDABLE)
 
     def subscribe(self, kind: type, topic: str, callback: Callable[..., None], profile: QoSProfile) -> Any:
         """Create a subscription; parameters can override its quality of service, the graph shows who offers less."""
-        events = SubscriptionEventCallbacks(incompatible_qos=self._on_incompatible)
+        events = SubscriptionEventCallbacks(incompatible_qos=lambda _: self.look_around())
         return self.create_subscription(
             kind, topic, callback, profile, event_callbacks=events, qos_overriding_options=_OVERRIDABLE
         )
