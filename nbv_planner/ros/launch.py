@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import re
 import tempfile
 import time
@@ -104,21 +105,22 @@ def _without_recorder(
     timer = node.create_timer(0.2, tell)
 
 
-def qos_overrides(namespace: str, renamed: Sequence[Renaming] = ()) -> Path:
-    """The file of overrides for topics in `namespace`: the shipped one, or a copy with the names as they are there.
+def qos_overrides(namespace: str, renamed: Sequence[Renaming]) -> Path:
+    """A file of the shipped overrides for topics, with their names as they are in `namespace`.
 
     Raises:
-        ConfigFileError: it is not installed.
+        ConfigFileError: the shipped file is not installed.
     """
-    shipped = shared_file(_QOS_FILE)
-    overrides = yaml.safe_load(shipped.read_text(encoding="utf-8"))
+    overrides = yaml.safe_load(shared_file(_QOS_FILE).read_text(encoding="utf-8"))
     here = {full_name(name.lstrip("/"), namespace, renamed): dict(qos) for name, qos in overrides.items()}
-    return shipped if here == overrides else _written("record_qos_", here)
+    return _written("record_qos_", here)
 
 
 def _written(prefix: str, content: Any) -> Path:
+    """Write a file that is there as long as this process, for nodes that are restarted."""
     with tempfile.NamedTemporaryFile("w", prefix=prefix, suffix=".yaml", delete=False, encoding="utf-8") as file:
         yaml.safe_dump(content, file)
+    atexit.register(Path(file.name).unlink, missing_ok=True)
     return Path(file.name)
 
 
@@ -278,7 +280,7 @@ def node(
     """One node: shipped parameter file first, then the given one, the given arguments, and the fixed parameters."""
     overrides: dict[str, Any] = {"use_sim_time": is_true("use_sim_time", given), **(fixed or {})}
     if given["state_folder"] and name in STATE_FILES:
-        folder = Path(given["state_folder"]).expanduser().resolve()
+        folder = Path(_whole(given["state_folder"]))
         folder.mkdir(parents=True, exist_ok=True)
         parameter, file = STATE_FILES[name]
         overrides.update({parameter: str(folder / file), "episode": given["episode"] or _LAUNCHED})
@@ -329,7 +331,7 @@ def _outline_folder(given: Mapping[str, str]) -> str:
     asked = given["outline_folder"]
     in_file = planner_parameters(given, "surface_mapper").get("outline_folder")
     left = asked == ARGUMENTS["outline_folder"][0] and in_file
-    return str(Path(asked).expanduser().resolve()) if asked and not left else ""
+    return _whole(asked) if asked and not left else ""
 
 
 def _rviz(given: dict[str, str]) -> Node:

@@ -12,7 +12,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Mapping
 from importlib import metadata
 from pathlib import Path
@@ -31,9 +31,10 @@ from nbv_planner.mapping.scans import MeasurementSettings
 from nbv_planner.planning.shapes.certificate import CoverageEstimate
 from nbv_planner.planning.termination import Termination, TerminationReason
 from nbv_planner.ros.core import qos
+from nbv_planner.ros.core.node import ros_of_its_own
 from nbv_planner.ros.executables import NODES
 from nbv_planner.ros.io.listener import EpisodeListener
-from nbv_planner.ros.io.recorder import BagRecorder, ros_of_its_own
+from nbv_planner.ros.io.recorder import BagRecorder
 from nbv_planner.system import python_command
 from nbv_planner.world.scene import Scene
 
@@ -130,7 +131,6 @@ class NodeProcesses:
         a node uses instead of its own, by node.
         """
         self._respawn, self._remappings = respawn, remappings or {}
-        self.restarts: Counter[str] = Counter()
         self._parameter_file = parameter_file
         self._log_folder = log_folder
         self._environment = dict(environment, ROS_LOG_DIR=str(log_folder))
@@ -175,7 +175,6 @@ class NodeProcesses:
                 continue
             # Refused parameters (exit code 2) would be refused again.
             if self._respawn and process.returncode not in (0, _REFUSED):
-                self.restarts[name] += 1
                 self.start(name)
             else:
                 words = self._log_path(name).read_text(errors="replace").strip().splitlines()
@@ -312,10 +311,10 @@ _LAST_WORDS = 1.2
 
 
 def run_episode(
-    config: EpisodeConfig, parameter_file: Path, log_folder: Path, audience: Audience, bag: BagWriter | None = None,
-    *, domain: int | None = None, respawn: bool = False, ended: Callable[[], bool] = lambda: False,
+    config: EpisodeConfig, parameter_file: Path, log_folder: Path, audience: Audience, bag: BagWriter | None, *,
+    domain: int, respawn: bool, ended: Callable[[], bool],
 ) -> Termination | None:
-    """Start the nodes on a `domain`, by default a free one, monitor the episode, and end them.
+    """Start the nodes on a ROS `domain`, monitor the episode, and end them.
 
     The parameter file has `wait_for_start` set: the episode starts when all nodes are connected, so that no message is
     missed. The bag, if any, records all messages of the nodes; with `respawn` a node that fails or is killed is
@@ -324,7 +323,6 @@ def run_episode(
     Returns:
         Why the planner ended; FAILED if a node ended before it or messages stopped; None if `ended`.
     """
-    domain = free_domain_id() if domain is None else domain
     environment = isolated_environment(domain)
     os.environ.update(environment)
     with (

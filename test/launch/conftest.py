@@ -57,6 +57,8 @@ def launch_environment(prefix, tmp_path):
     environment["AMENT_PREFIX_PATH"] = f"{prefix}{os.pathsep}{environment.get('AMENT_PREFIX_PATH', '')}"
     environment["PYTHONPATH"] = f"{ROOT}{os.pathsep}{environment.get('PYTHONPATH', '')}".rstrip(os.pathsep)
     environment["ROS_LOG_DIR"] = str(tmp_path / "log")
+    environment["TMPDIR"] = str(tmp_path / "temporary")
+    (tmp_path / "temporary").mkdir()
     return environment
 
 

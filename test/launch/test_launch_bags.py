@@ -15,29 +15,21 @@ pytest.importorskip("launch_ros", reason="launch_ros is not on PyPI: these tests
 
 import yaml
 from launch.actions import ExecuteProcess
-from launch.launch_description_sources import get_launch_description_from_python_launch_file
 from launch_ros.actions import Node
-from launched import processes
+from launched import ROOT, parameters, started
 
-from launch import LaunchContext
 from nbv_planner.episode.messages import RECORDED_TOPICS
 from nbv_planner.ros import launch as launch_bags
 from nbv_planner.system import python_command
 
-ROOT = Path(__file__).parents[2]
 LATCHED = {topic.name for topic in RECORDED_TOPICS if topic.latched}
 
 
 def actions(name: str, **given: str) -> tuple[ExecuteProcess | None, dict[str, Node]]:
     """What a launch file starts besides nodes, and its nodes by executable."""
-    description = get_launch_description_from_python_launch_file(str(ROOT / "launch" / f"{name}.launch.py"))
-    context = LaunchContext(argv=[])
-    context.launch_configurations.update(given)
-    found = processes(description, context)
-    nodes = [action for action in found if isinstance(action, Node)]
-    others = [action for action in found if not isinstance(action, Node)]
+    others, nodes = started(name, **given)
     assert len(others) <= 1
-    return (others[0] if others else None), {str(node.node_executable): node for node in nodes}
+    return (others[0] if others else None), nodes
 
 
 def command(process: ExecuteProcess) -> list[str]:
@@ -46,11 +38,6 @@ def command(process: ExecuteProcess) -> list[str]:
 
 def value(words: list[str], option: str) -> str:
     return words[words.index(option) + 1]
-
-
-def parameters(node: Node) -> dict:
-    files = [argument for argument, is_file in node._Node__expanded_parameter_arguments if is_file]
-    return next(iter(yaml.safe_load(Path(files[-1]).read_text()).values()))["ros__parameters"]
 
 
 @pytest.fixture

@@ -14,17 +14,14 @@ pytest.importorskip("rclpy", reason="rclpy is not installed; make test brings th
 pytest.importorskip("launch_ros", reason="launch_ros is not on PyPI: these tests run where ROS 2 is installed")
 
 import yaml
-from launch.launch_description_sources import get_launch_description_from_python_launch_file
 from launch_ros.actions import Node
-from launched import processes
+from launched import ROOT, described, files_of, nodes, parameters
 
-from launch import LaunchContext
 from nbv_planner.bags.analysis import analyse
 from nbv_planner.bags.reader import Bag
 from nbv_planner.planning.objectives import EXPECTED, OBJECTIVES, TRUTH_OBJECTIVES
 from nbv_planner.planning.planners import PLANNERS
 
-ROOT = Path(__file__).parents[2]
 NODES = {
     "simulation": ["depth_camera", "surface_mapper", "nbv_planner"],
     "planner": ["surface_mapper", "nbv_planner"],
@@ -35,26 +32,6 @@ COMMON = {
     "respawn", "state_folder", "episode", "outline_folder",
 }  # fmt: skip
 SIMULATED = {"object", "seed", "room"}
-
-
-def described(name: str):
-    return get_launch_description_from_python_launch_file(str(ROOT / "launch" / f"{name}.launch.py"))
-
-
-def nodes(name: str, **given: str) -> dict[str, Node]:
-    """The node actions of a launch file with these arguments, by executable."""
-    context = LaunchContext(argv=[])
-    context.launch_configurations.update(given)
-    found = [action for action in processes(described(name), context) if isinstance(action, Node)]
-    return {str(node.node_executable): node for node in found}
-
-
-def parameters(node: Node) -> tuple[list[str], dict]:
-    """Parameter files of a node in order, and what the last one, made from the arguments, says."""
-    files = [argument for argument, is_file in node._Node__expanded_parameter_arguments if is_file]
-    content = yaml.safe_load(Path(files[-1]).read_text())
-    assert len(content) == 1
-    return files, next(iter(content.values()))["ros__parameters"]
 
 
 @pytest.mark.parametrize("name", NODES)
@@ -81,7 +58,7 @@ def test_nodes_get_the_parameter_file_and_little_else_by_default(name):
     found = nodes(name)
     assert list(found) == NODES[name]
     for executable, node in found.items():
-        files, overrides = parameters(node)
+        files, overrides = files_of(node), parameters(node)
         assert [Path(file).name for file in files[:-1]] == ["robot.yaml" if name == "planner" else "simulation.yaml"]
         assert Path(files[0]).is_file()
         folder = overrides.pop("outline_folder", "")
@@ -97,7 +74,7 @@ def test_arguments_reach_the_nodes_they_are_for():
         use_sim_time="true", exit_when_done="true", radius_max="0.1", noise_std="0.001", max_views="7",
         view_space="annulus", outline_folder="/tmp/out",
     )  # fmt: skip
-    said = {executable: parameters(node)[1] for executable, node in found.items()}
+    said = {executable: parameters(node) for executable, node in found.items()}
     assert said == {
         "depth_camera": {
             "use_sim_time": True, "object": "ellipse:a=6,b=4", "seed": 3, "radius_max": 0.1, "noise_std": 0.001,
@@ -116,7 +93,7 @@ def test_arguments_reach_the_nodes_they_are_for():
 def test_files_of_map_and_room_reach_all_that_know_them_as_whole_paths(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     found = nodes("simulation", map="hall/map.yaml", room="room.yaml")
-    said = {executable: parameters(node)[1] for executable, node in found.items()}
+    said = {executable: parameters(node) for executable, node in found.items()}
     assert [values["ground_map"] for values in said.values()] == 3 * [str(tmp_path / "hall" / "map.yaml")]
     rooms = {executable: values.get("room_file") for executable, values in said.items()}
     assert rooms == {"depth_camera": str(tmp_path / "room.yaml"), "surface_mapper": None, "nbv_planner": None}
@@ -124,8 +101,8 @@ def test_files_of_map_and_room_reach_all_that_know_them_as_whole_paths(monkeypat
 
 @pytest.mark.parametrize("given", [{"view_space": "annulus"}, {"max_views": "7"}, {"noise_std": "0.1"}])
 def test_an_argument_that_chooses_no_planner_leaves_that_of_the_file(given):
-    assert "planner" not in parameters(nodes("simulation", **given)["nbv_planner"])[1]
-    assert parameters(nodes("simulation", objective="U", **given)["nbv_planner"])[1]["planner"] == "greedy"
+    assert "planner" not in parameters(nodes("simulation", **given)["nbv_planner"])
+    assert parameters(nodes("simulation", objective="U", **given)["nbv_planner"])["planner"] == "greedy"
 
 
 def test_every_node_gets_an_enclave_of_its_own_when_asked_for():
@@ -150,7 +127,7 @@ def test_another_parameter_file_is_laid_over_the_shipped_one(tmp_path, name):
     file.write_text("nbv_planner: {ros__parameters: {max_views: 3}}\n")
     shipped = str(ROOT / "config" / ("robot.yaml" if name == "planner" else "simulation.yaml"))
     for executable, node in nodes(name, params_file=str(file)).items():
-        first, second = parameters(node)[0][:-1]
+        first, second = files_of(node)[:-1]
         assert second == str(file)
         assert values_of(first) == {**values_of(shipped), **values_of(shipped, f"/**/{executable}")}
 
@@ -167,8 +144,8 @@ def test_the_planner_is_that_of_the_shipped_file_unless_the_file_or_the_argument
 ):
     file = tmp_path / "mine.yaml"
     file.write_text(text)
-    (first, _, _), last = parameters(nodes("simulation", params_file=str(file), **given)["nbv_planner"])
-    assert {**values_of(first), **last}["planner"] == planner
+    node = nodes("simulation", params_file=str(file), **given)["nbv_planner"]
+    assert {**values_of(files_of(node)[0]), **parameters(node)}["planner"] == planner
 
 
 def test_nodes_keep_their_state_in_a_folder_and_are_started_again_when_asked_for(tmp_path):
@@ -178,7 +155,7 @@ def test_nodes_keep_their_state_in_a_folder_and_are_started_again_when_asked_for
     assert all(node._ExecuteLocal__respawn for node in found.values())
     folder = tmp_path / "state"
     assert folder.is_dir()
-    said = {executable: parameters(node)[1] for executable, node in found.items()}
+    said = {executable: parameters(node) for executable, node in found.items()}
     assert {values["episode"] for values in said.values()} == {"monday"}
     assert said["surface_mapper"]["map_file"] == str(folder / "map.npz")
     assert said["nbv_planner"]["state_file"] == str(folder / "session.npz")
@@ -187,7 +164,7 @@ def test_nodes_keep_their_state_in_a_folder_and_are_started_again_when_asked_for
 
 def test_the_outline_goes_where_argument_or_file_say_or_nowhere(tmp_path):
     def folder(**given: str) -> object:
-        return parameters(nodes("planner", **given)["surface_mapper"])[1].get("outline_folder")
+        return parameters(nodes("planner", **given)["surface_mapper"]).get("outline_folder")
 
     file = tmp_path / "mine.yaml"
     file.write_text("surface_mapper: {ros__parameters: {outline_folder: there}}\n")
@@ -198,7 +175,7 @@ def test_the_outline_goes_where_argument_or_file_say_or_nowhere(tmp_path):
 
 
 def test_without_a_name_each_launch_is_an_episode_of_its_own(tmp_path):
-    said = [parameters(node)[1] for node in nodes("planner", state_folder=str(tmp_path)).values()]
+    said = [parameters(node) for node in nodes("planner", state_folder=str(tmp_path)).values()]
     assert {values["episode"] for values in said} == {said[0]["episode"]}
     assert said[0]["episode"].startswith("launch ")
 
@@ -211,7 +188,7 @@ def test_rviz_starts_only_when_asked_for_and_in_the_namespace_of_the_nodes(name)
     rviz = found["rviz2"]
     assert rviz.node_package == "rviz2"
     assert rviz.node_name == "/arm/rviz"
-    assert parameters(rviz)[1] == {"use_sim_time": True}
+    assert parameters(rviz) == {"use_sim_time": True}
     command = [part for token in rviz.cmd for part in (getattr(t, "text", "") for t in token)]
     config = command[command.index("--display-config") + 1]
     assert Path(config) == ROOT / "rviz" / "nbv_planner.rviz"
@@ -265,6 +242,7 @@ def test_nodes_take_what_the_file_names_and_else_what_is_shipped(launch, tmp_pat
     }
     assert (found["surface_mapper"]["grid_size"], found["surface_mapper"]["robust"]) == (120, True)
     assert found["depth_camera"]["num_beams"] == 61
+    assert not list((tmp_path / "temporary").glob("shipped_*"))  # what the nodes were started with
 
 
 @pytest.mark.parametrize(("argument", "word"), [("object:=cube", "cube"), ("objective:=XYZ", "XYZ")])

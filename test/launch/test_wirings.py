@@ -12,14 +12,11 @@ pytest.importorskip("rclpy", reason="rclpy is not installed; make test brings th
 pytest.importorskip("launch_ros", reason="launch_ros is not on PyPI: these tests run where ROS 2 is installed")
 
 import yaml
-from launch.launch_description_sources import get_launch_description_from_python_launch_file
 from launch.utilities import perform_substitutions
-from launch_ros.actions import Node
-from launched import processes
+from launched import ROOT, described, files_of, nodes
 
 from launch import LaunchContext
 
-ROOT = Path(__file__).parents[2]
 NODES = {
     "planner": ["surface_mapper", "nbv_planner"],
     "nav2": ["static_transform_publisher", "surface_mapper", "nbv_planner"],
@@ -33,24 +30,6 @@ TOPICS = {
     "turntable": {"scan", "joint_states", "joint_command"},
     "simulator": {"scan", "camera_pose", "goal_pose"},
 }
-
-
-def described(name: str):
-    return get_launch_description_from_python_launch_file(str(ROOT / "launch" / f"{name}.launch.py"))
-
-
-def nodes(name: str, **given: str) -> dict[str, Node]:
-    """The nodes of a launch file with these arguments, by executable."""
-    context = LaunchContext(argv=[])
-    context.launch_configurations.update(given)
-    return {
-        text(action.node_executable, context): action
-        for action in processes(described(name), context) if isinstance(action, Node)
-    }
-
-
-def text(value, context) -> str:
-    return value if isinstance(value, str) else perform_substitutions(context, value)
 
 
 @pytest.mark.parametrize("name", NODES)
@@ -86,9 +65,8 @@ def test_a_sensor_that_sends_no_scans_has_them_made(tmp_path, text, given, sourc
     found = nodes("planner", params_file=str(file), image_topic="/eye/depth", **given)
     assert set(found) == {"surface_mapper", "nbv_planner", *(["scan_maker"] if source else [])}
     if source:
-        files = [name for name, is_file in found["scan_maker"]._Node__expanded_parameter_arguments if is_file]
         values = {}
-        for name in files:  # the last one has the arguments
+        for name in files_of(found["scan_maker"]):  # the last one has the arguments
             for section in yaml.safe_load(Path(name).read_text()).values():
                 values.update(section["ros__parameters"])
         assert values["scan_source"] == source
@@ -98,11 +76,11 @@ def test_a_sensor_that_sends_no_scans_has_them_made(tmp_path, text, given, sourc
 def test_a_table_has_its_own_values_of_the_shipped_file(tmp_path):
     file = tmp_path / "mine.yaml"
     file.write_text("/**: {ros__parameters: {radius_max: 7.0}}\n")
-    found = nodes("turntable", params_file=str(file))["turntable"]._Node__expanded_parameter_arguments
+    found = files_of(nodes("turntable", params_file=str(file))["turntable"])
     shipped = yaml.safe_load((ROOT / "config" / "turntable.yaml").read_text())
     own = {**shipped["/**"]["ros__parameters"], **shipped["/**/turntable"]["ros__parameters"]}
-    assert yaml.safe_load(Path(found[0][0]).read_text()) == {"/**": {"ros__parameters": own}}
-    assert found[1][0] == str(file)
+    assert yaml.safe_load(Path(found[0]).read_text()) == {"/**": {"ros__parameters": own}}
+    assert found[1] == str(file)
 
 
 def test_the_place_of_the_object_in_the_map_is_published():

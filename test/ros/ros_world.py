@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import subprocess
 import time
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,14 +19,15 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.parameter_client import AsyncParameterClient
 from rclpy.serialization import deserialize_message, serialize_message
-from sensor_msgs.msg import LaserScan
+from sensor_msgs.msg import LaserScan, PointCloud2
 from std_msgs.msg import Header
 
-from nbv_planner.episode.messages import status_values
+from nbv_planner.episode.messages import belief_from_msg, status_values
 from nbv_planner.episode.sensor_messages import pose_from_msg, to_nanoseconds
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.io import conversions
-from nbv_planner.ros.node_processes import free_domain_id
+from nbv_planner.ros.node_processes import free_domain_id, isolated_environment
+from nbv_planner.system import python_command
 from nbv_planner.world.pose import CameraPose, View
 
 # Far longer than anything takes: it ends a test that would hang, and says nothing about speed.
@@ -150,6 +153,52 @@ class World:
         """What the node says on /diagnostics that it dropped, by reason."""
         values = self.diagnosis(node).values
         return {key.removeprefix("dropped."): int(n) for key, n in values.items() if key.startswith("dropped.")}
+
+
+class Processes:
+    """Robot, mapper and planner of one episode as processes, all of which must run to the end of the test."""
+
+    def __init__(self, world: World, output: Path) -> None:
+        self._world, self._output = world, output
+        self._started: list[subprocess.Popen[bytes]] = []
+        self._statuses = world.listen(DiagnosticStatus, "nbv_planner/status", qos.latched(100))
+        self._iterations = world.listen(DiagnosticStatus, "nbv_planner/iteration", qos.latched(100))
+        self._surfaces = world.listen(PointCloud2, "surface", qos.latched())
+
+    def start(self, module: str, *arguments: str) -> None:
+        with self._output.open("ab") as output:
+            self._started.append(subprocess.Popen(
+                [*python_command(module), *arguments], env=isolated_environment(self._world.domain), stdout=output,
+                stderr=output, stdin=subprocess.DEVNULL,
+            ))  # fmt: skip
+
+    def check(self) -> None:
+        assert [process.poll() for process in self._started] == [None] * len(self._started), self._output.read_text()
+
+    def episode(self) -> SimpleNamespace:
+        """What can be judged once the planner is done: its last status, the angles of the views, and the belief."""
+
+        def end() -> dict[str, str] | None:
+            self.check()
+            values = status_values(self._statuses[-1]) if self._statuses else {}
+            return values if values.get("state") == "DONE" else None
+
+        ended = self._world.spin_until(end, "the end of the episode", timeout=240.0)
+        number = int(ended["views"])
+        self._world.spin_until(lambda: self._surfaces and len(self._iterations) >= number, "decisions and a surface")
+        decisions = map(status_values, self._iterations)
+        angles = {int(values["round"]): float(values["view_angle"]) for values in decisions}
+        views = [angles[round_] for round_ in range(1, number + 1)]
+        return SimpleNamespace(end=ended, views=views, belief=belief_from_msg(self._surfaces[-1]))
+
+    def end(self) -> None:
+        try:
+            self.check()
+        finally:
+            for process in self._started:
+                process.terminate()
+            for process in self._started:
+                process.wait(60)
 
 
 def pose_msg(pose: CameraPose, stamp: int = 0, frame: str = "object") -> PoseStamped:

@@ -10,6 +10,7 @@ import json
 import signal
 import sys
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -144,7 +145,7 @@ class ScriptedRobot(Node):
 def main() -> None:
     """Run the robot of the script in the first argument (JSON), or the node that it names; with the same action."""
     if (word := sys.argv.pop(1)) in executables.NODES:
-        planner_module.navigate_to_pose = lambda node: ACTION_TYPE
+        planner_module.nav2_actions = lambda *_: SimpleNamespace(NavigateToPose=ACTION_TYPE)
         getattr(executables, word)()
         return
     signal.signal(signal.SIGTERM, signal.SIG_DFL)

@@ -21,7 +21,7 @@ from std_msgs.msg import String
 from nbv_planner.episode.parameters import CommonParameters
 from nbv_planner.errors import SettingError
 from nbv_planner.ros import executables
-from nbv_planner.ros.core.node import BaseNode, NodeFinished, run_node
+from nbv_planner.ros.core.node import BaseNode, run_node
 from nbv_planner.ros.node_processes import free_domain_id
 from nbv_planner.system import ending_signals
 
@@ -52,7 +52,7 @@ def raising(error: BaseException):
 
 
 def test_a_node_that_has_finished_ends_with_code_0():
-    assert run_node(lambda: node_doing(raising(NodeFinished())), []) == 0
+    assert run_node(lambda: node_doing(raising(SystemExit())), []) == 0
 
 
 SIGNALS = pytest.mark.parametrize("kind", ending_signals())
@@ -139,7 +139,7 @@ def test_a_signal_is_heard_while_a_callback_waits_for_something(kind):
 
 def test_a_second_signal_does_not_break_the_clean_up():
     def create() -> Node:
-        node = node_doing(raising(NodeFinished()))
+        node = node_doing(raising(SystemExit()))
         destroy = node.destroy_node
         node.destroy_node = lambda: (os.kill(os.getpid(), signal.SIGINT), destroy())
         return node

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from types import SimpleNamespace
 
 import pytest
 from beliefs import wavy_belief
@@ -190,7 +191,7 @@ class Partners:
 @pytest.fixture
 def planning(world, action_type, monkeypatch):
     """Return the planner with that action, and its partners."""
-    monkeypatch.setattr(planner_module, "navigate_to_pose", lambda node: action_type)
+    monkeypatch.setattr(planner_module, "nav2_actions", lambda *_: SimpleNamespace(NavigateToPose=action_type))
     node = world.start(NbvPlannerNode, **SMALL)
     yield node, Partners(world)
     node.forget()

@@ -78,13 +78,11 @@ def test_a_killed_node_is_started_again_and_one_that_refuses_is_not(tmp_path):
     try:
         first = nodes.pids["surface_mapper"]
         nodes.signal("surface_mapper", signal.SIGKILL)
-        wait_until(lambda: nodes.check() or nodes.restarts["surface_mapper"])
-        assert nodes.pids["surface_mapper"] != first
+        wait_until(lambda: nodes.check() or nodes.pids["surface_mapper"] != first)
         file.write_text("surface_mapper: {ros__parameters: {grid_size: 1}}\n")
         nodes.signal("surface_mapper", signal.SIGKILL)
         with pytest.raises(NbvPlannerError, match="exit code 2: error: surface_mapper: grid_size"):
             wait_until(nodes.check)
-        assert nodes.restarts == {"surface_mapper": 2}
     finally:
         nodes.stop()
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import subprocess
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -14,18 +13,13 @@ import yaml
 
 pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
 
-from diagnostic_msgs.msg import DiagnosticStatus
 from other_robots import ELLIPSE, MOUNT, SIDE
-from sensor_msgs.msg import PointCloud2
 from std_msgs.msg import String
 
 from nbv_planner.episode.judge import EpisodeJudge
-from nbv_planner.episode.messages import belief_from_msg, status_values
 from nbv_planner.episode.run_info import parameters_from_msg
 from nbv_planner.planning.view_space import CircleViewSpace, ViewSpaceSettings
 from nbv_planner.ros.core import qos
-from nbv_planner.ros.node_processes import isolated_environment
-from nbv_planner.system import python_command
 from nbv_planner.world.objects import parse_object, surface_points
 from nbv_planner.world.pose import View
 
@@ -55,54 +49,22 @@ def test_a_recipe_has_fifteen_lines_at_most_and_says_nothing_of_the_sensors_fiel
 
 
 @pytest.fixture
-def start(world, tmp_path):
-    """Return a function that starts a process; all must still run at the end of the test, and are ended."""
-    started: list[subprocess.Popen[bytes]] = []
-
-    def start_process(module: str, *arguments: str) -> None:
-        with (tmp_path / "output.txt").open("ab") as output:
-            started.append(subprocess.Popen(
-                [*python_command(module), *arguments], env=isolated_environment(world.domain), stdout=output,
-                stderr=output, stdin=subprocess.DEVNULL,
-            ))  # fmt: skip
-
-    yield start_process
-    codes = [process.poll() for process in started]
-    for process in started:
-        process.terminate()
-    for process in started:
-        process.wait(60)
-    assert codes == [None] * len(started), (tmp_path / "output.txt").read_text()
-
-
-@pytest.fixture
-def episode(world, start, tmp_path):
+def episode(world, processes):
     """Return a function that runs an episode of a robot with the nodes of a recipe; gives what can be judged."""
-    statuses = world.listen(DiagnosticStatus, "nbv_planner/status", qos.latched(100))
-    iterations = world.listen(DiagnosticStatus, "nbv_planner/iteration", qos.latched(100))
-    surfaces = world.listen(PointCloud2, "surface", qos.latched())
     infos = world.listen(String, "run_info", qos.latched(10))
 
     def run(recipe: str, robot: str, nodes: tuple[str, ...], *more: str) -> Judged:
         file = EXAMPLES / recipe / "params.yaml"
-        start("other_robots", robot)
+        processes.start("other_robots", robot)
         arguments = ["--ros-args", "--params-file", str(file), *renamed(recipe), *more]
         for name in nodes:
-            start("nbv_planner.ros.executables", name, *arguments)
-
-        def done() -> bool:
-            return bool(statuses) and status_values(statuses[-1])["state"] == "DONE"
-
-        world.spin_until(done, "the end of the episode", timeout=240.0)
-        end = status_values(statuses[-1])
-        world.spin_until(lambda: len(iterations) >= int(end["views"]), "the decisions")
-        angles = {int(each["round"]): float(each["view_angle"]) for each in map(status_values, iterations)}
-        views = [angles[number] for number in range(1, int(end["views"]) + 1)]
+            processes.start("nbv_planner.ros.executables", name, *arguments)
+        found = processes.episode()
         parameters = world.spin_until(
             lambda: next((p for p in map(parameters_from_msg, infos[-1:]) if "surface_mapper" in p.nodes), None),
             "the parameters",
         )
-        return Judged(end, views, belief_from_msg(surfaces[-1]), parameters)
+        return Judged(found.end, found.views, found.belief, parameters)
 
     return run
 

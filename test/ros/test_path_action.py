@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -82,7 +83,7 @@ class Planning:
 
 @pytest.fixture(autouse=True)
 def path_action(monkeypatch):
-    monkeypatch.setattr(planner_module, "compute_path_to_pose", lambda node: FibonacciPath)
+    monkeypatch.setattr(planner_module, "nav2_actions", lambda *_: SimpleNamespace(ComputePathToPose=FibonacciPath))
 
 
 def test_a_view_with_a_path_is_the_goal(world):

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import math
 import re
-import subprocess
 from types import SimpleNamespace
 
 import numpy as np
@@ -18,15 +17,9 @@ from views import all_at, circle
 
 pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
 
-from diagnostic_msgs.msg import DiagnosticStatus
 from scripted_robot import ACTION_TYPE, OBJECT, SCENE
-from sensor_msgs.msg import PointCloud2
 
 from nbv_planner.episode.judge import EpisodeJudge
-from nbv_planner.episode.messages import belief_from_msg, status_values
-from nbv_planner.ros.core import qos
-from nbv_planner.ros.node_processes import isolated_environment
-from nbv_planner.system import python_command
 from nbv_planner.world.objects import parse_object, surface_points
 
 SHARED = {"field_of_view": SCENE.field_of_view, "settle_time": 0.1}
@@ -57,54 +50,19 @@ MISSED = {
 
 
 @pytest.fixture
-def start(world, tmp_path):
-    """Return a function that starts a process and gives it; all are ended after the test."""
-    started: list[subprocess.Popen[bytes]] = []
-
-    def start_process(*arguments: str) -> subprocess.Popen[bytes]:
-        with (tmp_path / "output.txt").open("ab") as output:
-            started.append(subprocess.Popen(
-                [*python_command("scripted_robot"), *arguments], env=isolated_environment(world.domain),
-                stdout=output, stderr=output, stdin=subprocess.DEVNULL,
-            ))  # fmt: skip
-        return started[-1]
-
-    yield start_process
-    for process in started:
-        process.terminate()
-    for process in started:
-        process.wait(60)
-
-
-@pytest.fixture
-def episode(world, start, tmp_path):
+def episode(processes, tmp_path):
     """Return a function that runs an episode of a robot, a mapper and a planner; gives its end, views and surface."""
-    statuses = world.listen(DiagnosticStatus, "nbv_planner/status", qos.latched(100))
-    iterations = world.listen(DiagnosticStatus, "nbv_planner/iteration", qos.latched(100))
-    surfaces = world.listen(PointCloud2, "surface", qos.latched())
 
-    def node(name: str, parameters: dict) -> subprocess.Popen[bytes]:
+    def node(name: str, parameters: dict) -> None:
         file = tmp_path / f"{name}.yaml"
         file.write_text(yaml.safe_dump({name: {"ros__parameters": parameters}}))
-        return start(name, "--ros-args", "--params-file", str(file))
+        processes.start("scripted_robot", name, "--ros-args", "--params-file", str(file))
 
     def run(script: dict, mapper: dict | None = None, **planner) -> SimpleNamespace:
-        processes = [
-            start(json.dumps(script)), node("surface_mapper", {**MAPPER, **(mapper or {})}),
-            node("nbv_planner", {**PLANNER, **planner}),
-        ]  # fmt: skip
-
-        def done() -> bool:
-            assert [one.poll() for one in processes] == [None] * 3, (tmp_path / "output.txt").read_text()
-            return bool(statuses) and status_values(statuses[-1])["state"] == "DONE"
-
-        world.spin_until(done, "the end of the episode")
-        end = status_values(statuses[-1])
-        world.spin_until(lambda: surfaces and len(iterations) >= int(end["views"]), "the decisions and a surface")
-        decisions = [status_values(msg) for msg in iterations]
-        angles = {int(one["round"]): float(one["view_angle"]) for one in decisions}
-        views = [angles[number] for number in range(1, int(end["views"]) + 1)]
-        return SimpleNamespace(end=end, views=views, belief=belief_from_msg(surfaces[-1]))
+        processes.start("scripted_robot", json.dumps(script))
+        node("surface_mapper", {**MAPPER, **(mapper or {})})
+        node("nbv_planner", {**PLANNER, **planner})
+        return processes.episode()
 
     return run
 

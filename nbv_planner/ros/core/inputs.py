@@ -204,7 +204,7 @@ class Inputs:
         self._words: dict[str, str] = {}
         self._problems: dict[str, list[str]] = {}
         self._sources: dict[str, Sources] = {}
-        self._namesake_since: float | None = None
+        self._namesake_since = math.inf
         self._watched: tuple[str, str] | None = None
         self._partners: set[str] = set()
         self._clock, self._last_time = Heartbeat(_CLOCK_TIMEOUT), -1
@@ -251,9 +251,7 @@ class Inputs:
 
         self._watched, self._partners = (topic, name), set()
         self.add(name, "/diagnostics of ")
-        self._node.create_subscription(
-            DiagnosticArray, "/diagnostics", hear, qos.sensor_data(100), qos_overriding_options=qos.overridable()
-        )
+        self._node.subscribe(DiagnosticArray, "/diagnostics", hear, qos.sensor_data(100))
 
     def unheard_by(self, node_name: str, *topics: str) -> tuple[str, ...]:
         """Full names of those `topics` to which no node of that name is subscribed."""
@@ -304,12 +302,9 @@ class Inputs:
 
     def _confirm_namesake(self, now: float) -> None:
         """Drop the problem of a node of the same name until it has lasted."""
-        if self.name not in self._problems:
-            self._namesake_since = None
-            return
-        self._namesake_since = now if self._namesake_since is None else self._namesake_since
+        self._namesake_since = min(self._namesake_since, now) if self.name in self._problems else math.inf
         if now - self._namesake_since < _NAMESAKE_SECONDS:
-            del self._problems[self.name]
+            self._problems.pop(self.name, None)
 
     def missing(self, *topics: str) -> list[str]:
         """Inputs never received or lost: name, type and quality of service expected, and what is known."""

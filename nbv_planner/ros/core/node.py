@@ -12,7 +12,8 @@ import sys
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -28,7 +29,8 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.node import Node
 from rclpy.parameter import Parameter
-from rclpy.qos import QoSProfile, qos_policy_name_from_kind
+from rclpy.qos import QoSProfile
+from rclpy.qos_overriding_options import QoSOverridingOptions
 from rclpy.signals import SignalHandlerOptions
 from std_msgs.msg import Header
 
@@ -47,7 +49,8 @@ T = TypeVar("T")
 REFUSALS = (NbvPlannerError, InvalidParameterTypeException, InvalidParameterValueException, InvalidTopicNameException)
 """What is wrong with parameters or names; anything else is an error of the program."""
 
-
+# History, depth and reliability, by `qos_overrides.` parameters.
+_OVERRIDABLE = QoSOverridingOptions.with_default_policies()
 _ENTITIES = ("timer", "subscription", "service", "client", "publisher")
 
 
@@ -58,15 +61,6 @@ class Stage(str, enum.Enum):
     INACTIVE = "inactive"
     ACTIVE = "active"
     FINALIZED = "finalized"
-
-
-class NodeFinished(Exception):  # noqa: N818 (no error: the node has finished)
-    """Raised in a callback to end the process cleanly."""
-
-
-def finish() -> None:
-    """End the process cleanly: the callback of a timer."""
-    raise NodeFinished
 
 
 # Seconds between two looks for signals.
@@ -258,22 +252,6 @@ class BaseNode(LifecycleNode):
         self.set_parameters(list(parameters))
         self._deriving = False
 
-    def create_publisher(self, *args: Any, **kwargs: Any) -> Any:
-        """Create a publisher that checks the graph when a subscriber requests more than it offers."""
-        events = PublisherEventCallbacks(incompatible_qos=self._on_incompatible)
-        return super().create_publisher(*args, **{"event_callbacks": events, **kwargs})
-
-    def create_subscription(self, *args: Any, **kwargs: Any) -> Any:
-        """Create a subscription that checks the graph when a publisher offers less than it requests."""
-        events = SubscriptionEventCallbacks(incompatible_qos=self._on_incompatible)
-        return super().create_subscription(*args, **{"event_callbacks": events, **kwargs})
-
-    def _on_incompatible(self, event: Any) -> None:
-        """Report the policy, and find the other endpoint."""
-        policy = qos_policy_name_from_kind(event.last_policy_kind)
-        self.get_logger().debug(f"incompatible quality of service: {policy}")
-        self.look_around()
-
     def look_around(self) -> None:
         """Check types and qualities of service, and publish diagnostics."""
         self.inputs.look()
@@ -330,14 +308,20 @@ class BaseNode(LifecycleNode):
         self.create_service(kind, name, respond, callback_group=MutuallyExclusiveCallbackGroup())
 
     def advertise(self, kind: type, topic: str, profile: QoSProfile) -> Any:
-        """Create a publisher whose quality of service can be overridden by parameters."""
-        return self.create_publisher(kind, topic, profile, qos_overriding_options=qos.overridable())
+        """Create a publisher; parameters can override its quality of service, the graph shows who asks for more."""
+        events = PublisherEventCallbacks(incompatible_qos=lambda _: self.look_around())
+        return self.create_publisher(kind, topic, profile, event_callbacks=events, qos_overriding_options=_OVERRIDABLE)
+
+    def subscribe(self, kind: type, topic: str, callback: Callable[..., None], profile: QoSProfile) -> Any:
+        """Create a subscription; parameters can override its quality of service, the graph shows who offers less."""
+        events = SubscriptionEventCallbacks(incompatible_qos=lambda _: self.look_around())
+        return self.create_subscription(
+            kind, topic, callback, profile, event_callbacks=events, qos_overriding_options=_OVERRIDABLE
+        )
 
     def listen(self, kind: type, topic: str, callback: Callable[[Any], None], profile: QoSProfile) -> None:
-        """Subscribe as :meth:`guarded`, with a quality of service that can be overridden by parameters."""
-        self.create_subscription(
-            kind, topic, self.guarded(topic, callback), profile, qos_overriding_options=qos.overridable()
-        )
+        """Subscribe as :meth:`guarded`."""
+        self.subscribe(kind, topic, self.guarded(topic, callback), profile)
 
     def drop(self, reason: str, detail: str, number: int = 1) -> None:
         """Count something dropped under `reason`, and warn about each reason at intervals."""
@@ -420,6 +404,18 @@ class BaseNode(LifecycleNode):
             self.get_logger().warning(message)
 
 
+@contextmanager
+def ros_of_its_own(domain: int | None = None) -> Iterator[SingleThreadedExecutor]:
+    """ROS in this process and its executor, leaving Ctrl-C to the caller; without `domain` as the environment says."""
+    rclpy.init(args=[], domain_id=domain, signal_handler_options=SignalHandlerOptions.NO)
+    executor = SingleThreadedExecutor()
+    try:
+        yield executor
+    finally:
+        executor.shutdown()  # else it logs an error when it is collected after ROS has shut down
+        rclpy.try_shutdown()
+
+
 def run_node(create: Callable[[], Node], args: list[str] | None = None) -> int:
     """Initialise ROS, construct a node, spin it until Ctrl-C or SIGTERM, and clean up.
 
@@ -439,7 +435,7 @@ def run_node(create: Callable[[], Node], args: list[str] | None = None) -> int:
             return _refuse(str(error).splitlines()[0])
         try:
             _spin(create, signals)
-        except NodeFinished:
+        except SystemExit:  # by a callback: the node has finished
             pass
         except REFUSALS as error:
             return _refuse(str(error))

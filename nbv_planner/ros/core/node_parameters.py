@@ -19,7 +19,7 @@ from nbv_planner.world.scale import derived_words
 
 T = TypeVar("T")
 _ROS_OWN = ("use_sim_time", "start_type_description_service")
-_FAR = 1e300
+_FAR, _INT_MAX = 1e300, 2**63 - 1
 FIXED = "fixed while the node is configured"
 
 
@@ -117,10 +117,8 @@ def _descriptor(name: str, default: Any, meta: Setting) -> ParameterDescriptor:
     if type(default) is float:
         descriptor.floating_point_range = [FloatingPointRange(from_value=low, to_value=high, step=0.0)]
     elif type(default) is int:
-        limit = 2**63 - 1
-        descriptor.integer_range = [
-            IntegerRange(from_value=int(max(low, -limit)), to_value=limit if high == _FAR else int(high), step=1)
-        ]
+        low, high = max(low, -_INT_MAX), min(high, _INT_MAX)
+        descriptor.integer_range = [IntegerRange(from_value=int(low), to_value=int(high), step=1)]
     return descriptor
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
-from rclpy.qos_overriding_options import QoSOverridingOptions
 
 from nbv_planner.errors import SettingError
 
@@ -27,11 +26,6 @@ def latched(depth: int = 1) -> QoSProfile:
 def sensor_data(depth: int = 20) -> QoSProfile:
     """Best effort, for scans: connects to reliable and best-effort publishers alike."""
     return QoSProfile(history=HistoryPolicy.KEEP_LAST, depth=depth, reliability=ReliabilityPolicy.BEST_EFFORT)
-
-
-def overridable() -> QoSOverridingOptions:
-    """Let history, depth and reliability be overridden by `qos_overrides.` parameters."""
-    return QoSOverridingOptions.with_default_policies()
 
 
 def check_override(name: str, value: object) -> None:

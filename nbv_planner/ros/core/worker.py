@@ -80,10 +80,10 @@ class Worker:
         else:
             turn()
 
-    def run(self, work: Callable[[], T], *, like: object = None) -> Future:
+    def run(self, work: Callable[[], T]) -> Future:
         """As :meth:`submit`, with the result as a future to await."""
         result = Future()
-        self.submit(work, result.set_result, like=like)
+        self.submit(work, result.set_result)
         return result
 
     def _compute_here(self, job: Job) -> None:

@@ -10,13 +10,9 @@ from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from typing import Any
 
-import rclpy
-from rclpy.context import Context
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile
-from rclpy.signals import SignalHandlerOptions
 from std_msgs.msg import String
 
 from nbv_planner.episode import messages, sensor_messages
@@ -26,6 +22,7 @@ from nbv_planner.episode.run_info import RunParameters, parameters_from_msg
 from nbv_planner.errors import InputRejectedError
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.inputs import importable, type_named
+from nbv_planner.ros.core.node import ros_of_its_own
 from nbv_planner.ros.io.conversions import POSE_TYPES
 from nbv_planner.settings import from_mapping
 from nbv_planner.world.pose import PoseSettings
@@ -70,26 +67,15 @@ def listening(live: LiveEpisode, namespace: str, domain: int | None) -> Iterator
 
     `domain` is the ROS domain id, None for that of the environment.
     """
-    context = Context()
-    rclpy.init(args=[], context=context, domain_id=domain, signal_handler_options=SignalHandlerOptions.NO)
-    name = f"nbv_view_{os.getpid()}"
-    node = EpisodeListener(name, live, context=context, namespace=namespace, use_global_arguments=False)
-    executor = SingleThreadedExecutor(context=context)
-    executor.add_node(node)
-
-    def spin() -> None:
-        with contextlib.suppress(ExternalShutdownException):
-            executor.spin()
-
-    thread = threading.Thread(target=spin, name="listener", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        executor.shutdown()
-        thread.join()
-        node.destroy_node()
-        context.try_shutdown()
+    with ros_of_its_own(domain) as executor:
+        executor.add_node(EpisodeListener(f"nbv_view_{os.getpid()}", live, namespace=namespace))
+        thread = threading.Thread(target=executor.spin, name="listener", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            executor.shutdown()
+            thread.join()
 
 
 # Part of the time of a check for which it waits for run_info, which has the names of the topics.
@@ -154,24 +140,13 @@ class SystemListener(Node):
 
 def observed(seconds: float, namespace: str, domain: int | None, given: RunParameters | None) -> System:
     """Listen to a running system for `seconds`; see :func:`listening` and :class:`SystemListener`."""
-    context = Context()
-    rclpy.init(args=[], context=context, domain_id=domain, signal_handler_options=SignalHandlerOptions.NO)
-    node = SystemListener(given, context=context, namespace=namespace, use_global_arguments=False)
-    executor = SingleThreadedExecutor(context=context)
-    executor.add_node(node)
-
-    def spin(until: float, stops: Callable[[], object] = lambda: False) -> None:
-        while time.monotonic() < until and not stops():
+    with ros_of_its_own(domain) as executor:
+        node, begin = SystemListener(given, namespace=namespace), time.monotonic()
+        executor.add_node(node)
+        while not node.system.parameters and time.monotonic() < begin + _FOR_NAMES * seconds:
             executor.spin_once(timeout_sec=0.1)
-
-    begin = time.monotonic()
-    try:
-        spin(begin + _FOR_NAMES * seconds, lambda: node.system.parameters)
         node.open_topics()
-        spin(begin + seconds)
+        while time.monotonic() < begin + seconds:
+            executor.spin_once(timeout_sec=0.1)
         node.count()
         return node.system
-    finally:
-        executor.shutdown()
-        node.destroy_node()
-        context.try_shutdown()

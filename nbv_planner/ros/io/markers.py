@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import Point, Vector3
-from numpy.typing import ArrayLike
 from scipy.ndimage import binary_erosion
 from sensor_msgs.msg import PointCloud2
 from std_msgs.msg import ColorRGBA, Header
@@ -42,13 +41,14 @@ from nbv_planner.world.ground.zones import Ground
 from nbv_planner.world.pose import CameraPose, View
 from nbv_planner.world.scene import Scene
 
-PARTS = ("band", "mean", "hits", "cone", "goal", "candidates", "path", "barred")
-"""Namespaces of the markers, one marker with id 0 each."""
+PARTS = {
+    "band": -0.01, "mean": 0.0, "hits": 0.01, "cone": -0.02, "goal": 0.02, "candidates": 0.02, "path": 0.01,
+    "barred": -0.03,
+}
+"""Namespaces of the markers, one marker with id 0 each, and the heights in metres that keep the flat parts from
+fighting for the same pixels."""
 # Enough for a smooth picture at any grid size; bounds the size of the message.
 _CONTOUR_POINTS = 501
-# Heights in metres that keep the flat parts from fighting for the same pixels.
-_HEIGHT = {"cone": -0.02, "band": -0.01, "mean": 0.0, "hits": 0.01, "goal": 0.02, "candidates": 0.02, "path": 0.01,
-           "barred": -0.03}
 # Cells that are shown at most.
 _MOST_CELLS = 5000
 
@@ -72,13 +72,12 @@ def scene_markers(content: SceneContent, header: Header) -> MarkerArray:
     curve = close_belief(content.belief, most=_CONTOUR_POINTS) if content.belief else None
     parts = (
         (_band, curve), (_mean, curve), (_hits, content.hits or None), (_cone, content.pose), (_goal, content.goal),
-        (_candidates, content.candidates), (_path, _way(content, barred)),
-        (_barred, barred),
+        (_candidates, content.candidates), (_path, _way(content, barred)), (_barred, barred),
     )
     markers = [Marker(action=Marker.DELETE) if what is None else build(what, content.scene) for build, what in parts]
-    for name, marker in zip(PARTS, markers, strict=True):
+    for (name, height), marker in zip(PARTS.items(), markers, strict=True):
         marker.header, marker.ns, marker.id = header, name, 0
-        marker.pose.position.z = _HEIGHT[name]
+        marker.pose.position.z = height
         marker.pose.orientation.w = 1.0
     return MarkerArray(markers=markers)
 
@@ -100,8 +99,8 @@ def _mean(curve: ClosedBelief, scene: Scene) -> Marker:
 
 
 def _hits(hits: Measurements, scene: Scene) -> Marker:
-    size = 0.006 * scene.view_distance
-    return _marker(Marker.POINTS, (size, size, 0.0), _color(colors.HIT), _places(hits.angle, hits.radius))
+    size, places = 0.006 * scene.view_distance, np.column_stack(polar_to_cartesian(hits.angle, hits.radius))
+    return _marker(Marker.POINTS, (size, size, 0.0), _color(colors.HIT), places)
 
 
 def _cone(pose: CameraPose, scene: Scene) -> Marker:
@@ -153,13 +152,8 @@ def _candidates(candidates: Candidates, scene: Scene) -> Marker:
     if not len(places):
         places = np.column_stack([candidates.x, candidates.y])
         utility, feasible = candidates.utility, candidates.feasible
-    shades = colors.utility_colors(utility, feasible)
-    shades = [ColorRGBA(r=r, g=g, b=b, a=1.0) for r, g, b in shades.tolist()]
+    shades = [ColorRGBA(r=r, g=g, b=b, a=1.0) for r, g, b in colors.utility_colors(utility, feasible).tolist()]
     return _marker(Marker.SPHERE_LIST, (size, size, size), _color(colors.FAINT), places, shades)
-
-
-def _places(angle: FloatArray, radius: ArrayLike) -> FloatArray:
-    return np.column_stack(polar_to_cartesian(angle, radius))
 
 
 def _marker(
@@ -240,9 +234,8 @@ class MarkerPublisher:
     def _listen_to_candidates(self, wanted: bool) -> None:
         """Subscribe to the candidates while the markers have subscribers: receiving them costs time."""
         if wanted and self._candidates is None:
-            self._candidates = self._node.create_subscription(
-                PointCloud2, "nbv_planner/candidates", self._take_candidates, qos.latched(),
-                qos_overriding_options=qos.overridable(),
+            self._candidates = self._node.subscribe(
+                PointCloud2, "nbv_planner/candidates", self._take_candidates, qos.latched()
             )
         elif not wanted and self._candidates is not None:
             self._node.destroy_subscription(self._candidates)

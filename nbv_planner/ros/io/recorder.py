@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-import rclpy
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
-from rclpy.signals import SignalHandlerOptions
 
 from nbv_planner.bags.reader import knows_type
 from nbv_planner.bags.writer import BagWriter, profiles_for_bag
@@ -22,31 +19,16 @@ from nbv_planner.episode.messages import RECORDED_TOPICS, RecordedTopic
 from nbv_planner.errors import BagError
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.inputs import importable, type_named
+from nbv_planner.ros.core.node import ros_of_its_own
 
 
-def offered(publishers: Sequence[Any]) -> QoSProfile | None:
-    """The least that the publishers of a topic offer, None without any."""
-    kinds = [_kind(info.qos_profile) for info in publishers]
-    return _profile(1000, *map(all, zip(*kinds, strict=True))) if kinds else None
-
-
-def weaker_than(asked: QoSProfile, least: QoSProfile | None) -> QoSProfile | None:
-    """Quality of service to request where publishers offer less than `asked`; None where all offer enough."""
-    if least is None:
-        return None
-    both = tuple(map(all, zip(_kind(asked), _kind(least), strict=True)))
-    return None if both == _kind(asked) else _profile(asked.depth, *both)
-
-
-def _kind(profile: QoSProfile) -> tuple[bool, bool]:
-    """Whether it is reliable, and whether it is latched."""
-    latched = profile.durability == DurabilityPolicy.TRANSIENT_LOCAL
-    return profile.reliability == ReliabilityPolicy.RELIABLE, latched
-
-
-def _profile(depth: int, reliable: bool, latched: bool) -> QoSProfile:
-    profile = qos.reliable(depth) if reliable else qos.sensor_data(depth)
-    profile.durability = DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE
+def offered_of(asked: QoSProfile, publishers: Sequence[Any]) -> QoSProfile:
+    """What is `asked`, as far as all publishers of a topic offer it."""
+    offers = [asked, *(info.qos_profile for info in publishers)]
+    reliable = all(offer.reliability == ReliabilityPolicy.RELIABLE for offer in offers)
+    profile = qos.reliable(asked.depth) if reliable else qos.sensor_data(asked.depth)
+    if all(offer.durability == DurabilityPolicy.TRANSIENT_LOCAL for offer in offers):
+        profile.durability = DurabilityPolicy.TRANSIENT_LOCAL
     return profile
 
 
@@ -86,7 +68,7 @@ class BagRecorder(Node):
         self._subscriptions_of: dict[str, tuple[str, Any]] = {}
         self._unknown = list(other_names)
         self._held_back = [topic for topic in topics if goals_last and topic.name == messages.GOAL_POSE]
-        self._hold_until: float | None = None
+        self._hold_until = math.inf
         for topic in importable(topics):
             if topic not in self._held_back:
                 self._subscribe_known(topic)
@@ -106,25 +88,27 @@ class BagRecorder(Node):
         types = dict(self.get_topic_names_and_types()) if self._unknown else {}
         for name in [name for name in self._unknown if name in types]:
             self._unknown.remove(name)
+            publishers = self.get_publishers_info_by_topic(name)
+            most = qos.latched(1000) if publishers else qos.reliable(1000)
             try:
-                profile = offered(self.get_publishers_info_by_topic(name)) or qos.reliable(1000)
-                self._subscribe(name, types[name][0], profile)
+                self._subscribe(name, types[name][0], offered_of(most, publishers))
             except BagError as error:
                 self.get_logger().error(str(error))
         for name, (kind, subscription) in list(self._subscriptions_of.items()):
-            weaker = weaker_than(subscription.qos_profile, offered(self.get_publishers_info_by_topic(name)))
-            if weaker is not None:
+            asked = subscription.qos_profile
+            profile = offered_of(asked, self.get_publishers_info_by_topic(name))
+            if profile != asked:
                 self.destroy_subscription(subscription)
-                self._subscribe(name, kind, weaker)
+                self._subscribe(name, kind, profile)
 
     def _found_enough(self) -> bool:
         """Whether the topics of an episode have all been found, or the wait for them has timed out."""
-        entries = self._subscriptions_of.items()
+        now, entries = time.monotonic(), self._subscriptions_of.items()
         found = {name for name, (_, subscription) in entries if subscription.get_publisher_count()}
         wanted = {self.resolve_topic_name(name) for name in _EPISODE} & set(self._subscriptions_of)
         if found:
-            self._hold_until = self._hold_until or time.monotonic() + _HOLD_PERIOD
-        return wanted <= found or (self._hold_until is not None and time.monotonic() > self._hold_until)
+            self._hold_until = min(self._hold_until, now + _HOLD_PERIOD)
+        return wanted <= found or now > self._hold_until
 
     def _subscribe_known(self, topic: RecordedTopic) -> None:
         profile = qos.latched(topic.depth) if topic.latched else qos.reliable(topic.depth)
@@ -145,18 +129,6 @@ class BagRecorder(Node):
             self._writer.add_topic(name, kind, profiles_for_bag(kinds, depth))
         self._writer.write(name, self.get_clock().now().nanoseconds, data)
         self.counts[name] += 1
-
-
-@contextmanager
-def ros_of_its_own(domain: int | None = None) -> Iterator[SingleThreadedExecutor]:
-    """ROS in this process and its executor, leaving Ctrl-C to the caller; without `domain` as the environment says."""
-    rclpy.init(args=[], domain_id=domain, signal_handler_options=SignalHandlerOptions.NO)
-    executor = SingleThreadedExecutor()
-    try:
-        yield executor
-    finally:
-        executor.shutdown()  # else it logs an error when it is collected after ROS has shut down
-        rclpy.try_shutdown()
 
 
 _TELL_PERIOD = 10.0

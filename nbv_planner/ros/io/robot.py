@@ -8,7 +8,6 @@ from typing import Any
 from action_msgs.msg import GoalStatus, GoalStatusArray
 from geometry_msgs.msg import PoseStamped
 from rclpy.action import ActionClient
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.qos import qos_profile_action_status_default
 
@@ -27,26 +26,15 @@ _ARRIVED_AFTER = 1.0
 _ACTIVE = {GoalStatus.STATUS_ACCEPTED, GoalStatus.STATUS_EXECUTING}
 
 
-def navigate_to_pose(node: Node) -> Any:
-    """Type of Nav2's action.
+def nav2_actions(node: Node, parameter: str, action: str, other: str) -> Any:
+    """Nav2's types of actions, of which the `parameter` asks for an `action`; the `other` value needs none.
 
     Raises:
         RosUnavailableError: nav2_msgs cannot be imported.
     """
-    with needed(node, "goal_backend: navigate_to_pose", "ros-$ROS_DISTRO-nav2-msgs, or take goal_backend: topic"):
-        from nav2_msgs.action import NavigateToPose
-    return NavigateToPose
-
-
-def compute_path_to_pose(node: Node) -> Any:
-    """Type of Nav2's action that plans a path.
-
-    Raises:
-        RosUnavailableError: nav2_msgs cannot be imported.
-    """
-    with needed(node, "goal_check: compute_path_to_pose", "ros-$ROS_DISTRO-nav2-msgs, or take goal_check: off"):
-        from nav2_msgs.action import ComputePathToPose
-    return ComputePathToPose
+    with needed(node, f"{parameter}: {action}", f"ros-$ROS_DISTRO-nav2-msgs, or take {parameter}: {other}"):
+        from nav2_msgs import action as types
+    return types
 
 
 class PathAction:
@@ -79,7 +67,7 @@ class PathAction:
                 answered(may)
 
         timer = self._node.create_timer(
-            _PATH_AFTER, lambda: answer(True, "does not answer"), clock=Clock(clock_type=ClockType.STEADY_TIME)
+            _PATH_AFTER, lambda: answer(True, "does not answer"), clock=self._node.steady_clock
         )
         if not self._client.server_is_ready():
             answer(True, "has no server")
@@ -106,7 +94,7 @@ class GoalAction:
     """
 
     def __init__(
-        self, node: Node, action_type: Any, on_failed: Callable[[int, str], None],
+        self, node: BaseNode, action_type: Any, on_failed: Callable[[int, str], None],
         on_interrupted: Callable[[int, str], None], settle_time: float = 0.0,
     ) -> None:
         """Create the client for an action whose goals have a `pose`.
@@ -183,7 +171,7 @@ class GoalAction:
                 self._on_failed(stamp, f"{ACTION} has given up the goal")
 
         delay = _ABORTED_AFTER if status == GoalStatus.STATUS_ABORTED else self._arrived_after
-        timer = self._node.create_timer(delay, judge, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        timer = self._node.create_timer(delay, judge, clock=self._node.steady_clock)
 
     def _on_statuses(self, msg: GoalStatusArray) -> None:
         self._active = {bytes(goal.goal_info.goal_id.uuid) for goal in msg.status_list if goal.status in _ACTIVE}

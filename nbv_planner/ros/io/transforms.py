@@ -92,7 +92,7 @@ class TransformPoses:
         if newest[0] == 0:
             return newest[1]
         nearest = self._tracks[frame].at(stamp)
-        return None if nearest is None else self._looked_up(frame, stamp) or nearest
+        return None if nearest is None else self._looked_up(self._object_frame, frame, stamp) or nearest
 
     def latest(self, frame: str) -> tuple[int, CameraPose] | None:
         """Newest time (nanoseconds; 0 if nothing moves) at which the pose of `frame` is known, and the pose.
@@ -100,16 +100,10 @@ class TransformPoses:
         Raises:
             InputRejectedError: `tilted`.
         """
-        try:
-            stamp = int(self._buffer.get_latest_common_time(self._object_frame, frame).nanoseconds)
-        except self._tf2.TransformException:
-            return None
-        pose = self._looked_up(frame, stamp)
-        if pose is None:
-            return None
-        if stamp:
-            self._tracks.setdefault(frame, PoseTrack(_REMEMBERED, *self._limits)).add(stamp, pose)
-        return stamp, pose
+        newest = self._newest(self._object_frame, frame)
+        if newest is not None and newest[0]:
+            self._tracks.setdefault(frame, PoseTrack(_REMEMBERED, *self._limits)).add(*newest)
+        return newest
 
     def mounted(self, node: BaseNode, poses: PoseSettings, frame: str) -> PoseSettings | None:
         """The settings of `node` with the mount of the camera `frame` on `base_frame`, if any; None until it is known.
@@ -121,14 +115,10 @@ class TransformPoses:
         """
         if not poses.base_frame or self._mounted:
             return poses
-        try:
-            stamp = int(self._buffer.get_latest_common_time(poses.base_frame, frame).nanoseconds)
-        except self._tf2.TransformException:
+        newest = self._newest(poses.base_frame, frame)
+        if newest is None:
             return None
-        mount = self._looked_up(frame, stamp, poses.base_frame)
-        if mount is None:
-            return None
-        self._mounted = True
+        self._mounted, mount = True, newest[1]
         found = {"mount_x": mount.x, "mount_y": mount.y, "mount_yaw": mount.yaw}
         return node.derive(poses, found, f"looked up, {frame} on {poses.base_frame}")
 
@@ -147,10 +137,18 @@ class TransformPoses:
                 self.latest(frame)
         self._on_change()
 
-    def _looked_up(self, frame: str, stamp: int, target: str = "") -> CameraPose | None:
-        at, target = Time(nanoseconds=stamp), target or self._object_frame
+    def _newest(self, target: str, frame: str) -> tuple[int, CameraPose] | None:
+        """Newest time at which all transforms from `frame` to `target` are known (0 if nothing moves), and the pose."""
         try:
-            found = self._buffer.lookup_transform_core(target, frame, at).transform
+            stamp = int(self._buffer.get_latest_common_time(target, frame).nanoseconds)
+        except self._tf2.TransformException:
+            return None
+        pose = self._looked_up(target, frame, stamp)
+        return None if pose is None else (stamp, pose)
+
+    def _looked_up(self, target: str, frame: str, stamp: int) -> CameraPose | None:
+        try:
+            found = self._buffer.lookup_transform_core(target, frame, Time(nanoseconds=stamp)).transform
         except self._tf2.TransformException:
             return None
         pose = SimpleNamespace(position=found.translation, orientation=found.rotation)

@@ -102,10 +102,9 @@ class DepthCamera(BaseNode):
             type(count) is int for count in counts
         ):
             raise StateFileError("content", f"{dict(values)} is no state of a camera")
-        self._set_out, self.goal = (View(float(wrap_angle(angle)), *place) for angle, *place in places)
-        self._set_out_at, self.view_number, self._goal_stamp = counts
-        self.view, self._moved_at = self._set_out, self._set_out_at
-        self._depart()
+        self.view, self.goal = (View(float(wrap_angle(angle)), *place) for angle, *place in places)
+        set_out_at, self.view_number, self._goal_stamp = counts
+        self._depart(set_out_at)
         self._move(self.now_ns())
 
     def _keep(self) -> None:
@@ -120,18 +119,14 @@ class DepthCamera(BaseNode):
 
     def _stand_at_start(self) -> None:
         """Stand at the initial view, before any goal."""
-        self.view = View(float(wrap_angle(self.motion.initial_view_angle)), self.scene.view_distance)
-        self.goal = self.view
-        self.view_number = 0
-        self._scan_number = 0
-        self._goal_stamp = -1  # number of no goal
-        self._moved_at = self._set_out_at = self.now_ns()
-        self._set_out = self.view
-        self._depart()
+        self.view = self.goal = View(float(wrap_angle(self.motion.initial_view_angle)), self.scene.view_distance)
+        self.view_number, self._goal_stamp = 0, -1  # that of no goal
+        self._depart(self.now_ns())
 
-    def _depart(self) -> None:
-        """Begin the way to the goal; a collision on it is counted and said, and stops nobody."""
-        self._driven = 0.0
+    def _depart(self, now: int) -> None:
+        """Begin the way from view to goal; a collision on it is counted and said, and stops nobody."""
+        self._set_out, self._set_out_at, self._moved_at = self.view, now, now
+        self._scan_number, self._driven = 0, 0.0
         if self._drive is not None and self.camera.collides(
             self._drive.set_out(self._set_out, self.goal), self._robot_radius
         ):
@@ -149,10 +144,7 @@ class DepthCamera(BaseNode):
         on_circle = View(goal.view_angle, self.scene.view_distance)
         self._goal_stamp, self.goal = stamp, goal if goal.off_circle(self.scene.view_distance) else on_circle
         self.view_number += 1
-        self._scan_number = 0
-        self._moved_at = self._set_out_at = self.now_ns()
-        self._set_out = self.view
-        self._depart()
+        self._depart(self.now_ns())
         self._keep()
         if self.motion.angular_speed == self.motion.drive_speed == 0.0:
             self.on_timer()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 import time
 import traceback
 from collections import deque
@@ -44,18 +45,11 @@ from nbv_planner.planning.view_space import (
     view_space_for,
 )
 from nbv_planner.ros.core import qos
-from nbv_planner.ros.core.node import BaseNode, finish
+from nbv_planner.ros.core.node import BaseNode
 from nbv_planner.ros.core.node_parameters import changed_settings, read_settings
 from nbv_planner.ros.core.saved_state import StateKeeper
 from nbv_planner.ros.io import conversions
-from nbv_planner.ros.io.robot import (
-    ACTION,
-    PATH_ACTION,
-    GoalAction,
-    PathAction,
-    compute_path_to_pose,
-    navigate_to_pose,
-)
+from nbv_planner.ros.io.robot import ACTION, PATH_ACTION, GoalAction, PathAction, nav2_actions
 from nbv_planner.ros.io.status import RunInfo, StatusReport, iteration_values, plotted_values, ranking_words, summary
 from nbv_planner.ros.io.transforms import GroundOutput, MapTopic, TransformPoses
 from nbv_planner.world.ground.grid_ground import GridGround
@@ -122,12 +116,12 @@ class NbvPlannerNode(BaseNode):
         self._deciding = False
         self._heard: deque[tuple[float, float, CameraPose]] = deque(maxlen=200)
         if self.parameters.goal_backend == "navigate_to_pose":
-            self._robot = GoalAction(
-                self, navigate_to_pose(self), self.on_goal_failed, self.on_goal_interrupted, arrival.settle_time
-            )
+            kind = nav2_actions(self, "goal_backend", ACTION, "topic").NavigateToPose
+            self._robot = GoalAction(self, kind, self.on_goal_failed, self.on_goal_interrupted, arrival.settle_time)
             self.session.inputs.hearers = f"mapper and the action {ACTION}"
         if self.parameters.goal_check != "off":
-            self._paths = PathAction(self, compute_path_to_pose(self))
+            kind = nav2_actions(self, "goal_check", PATH_ACTION, "off").ComputePathToPose
+            self._paths = PathAction(self, kind)
         self._keeper = StateKeeper(
             self, "planning session", StateFile, self.scene, self.session.planner.settings, self._views
         )
@@ -530,7 +524,7 @@ class NbvPlannerNode(BaseNode):
         """At the end of the episode let go of the robot, and end the process if wanted; returns the summary."""
         self._cancel_goal()
         if self.parameters.exit_when_done:
-            self.create_timer(_LINGER, finish, clock=self.steady_clock)
+            self.create_timer(_LINGER, sys.exit, clock=self.steady_clock)
         return summary(self.session, self._keeper, self.now_ns())
 
     def change(self, parameters: list[Parameter]) -> None:

@@ -33,19 +33,18 @@ class ScanMakerNode(BaseNode):
         """
         self.settings = read_settings(self, ScanMakerSettings)
         self._camera: CameraInfo | None = None
-        source = self.settings.scan_source
-        if source == "laser_scan":
+        if self.settings.scan_source == "laser_scan":
             raise SettingError(
                 f"{self.get_name()}: scan_source: laser_scan needs no scan_maker; take multi_echo, depth_image or "
                 "point_cloud"
             )
         self._scan = self.advertise(LaserScan, "scan", qos.reliable())
-        self._topics = {"multi_echo": ("echoes",), "point_cloud": ("points",)}.get(source, ("camera_info", "image"))
-        for topic in self._topics:
-            kind, callback = {
-                "echoes": (MultiEchoLaserScan, self.on_echoes), "points": (PointCloud2, self.on_points),
-                "camera_info": (CameraInfo, self.on_camera), "image": (Image, self.on_image),
-            }[topic]
+        self._topics = {
+            "multi_echo": {"echoes": (MultiEchoLaserScan, self.on_echoes)},
+            "point_cloud": {"points": (PointCloud2, self.on_points)},
+            "depth_image": {"camera_info": (CameraInfo, self.on_camera), "image": (Image, self.on_image)},
+        }[self.settings.scan_source]
+        for topic, (kind, callback) in self._topics.items():
             self.listen(kind, topic, callback, qos.sensor_data())
 
     def on_echoes(self, msg: MultiEchoLaserScan) -> None:

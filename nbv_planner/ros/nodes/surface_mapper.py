@@ -64,7 +64,6 @@ class Update:
     unsaved: StateFileError | None
     hits: Measurements
     dropped: dict[str, int]
-    measurements: int
     milliseconds: float
 
 
@@ -350,10 +349,8 @@ class SurfaceMapperNode(BaseNode):
         )
         self._newest = known
         due = self._keeper.autosave and (new.views or not scans or self._keeper.age > _SAVE_AGAIN)
-        return Update(
-            mapper, scans, belief, known, self._save() if due else None, new.measurements, new.dropped,
-            mapper.model.count, milliseconds,
-        )
+        unsaved = self._save() if due else None
+        return Update(mapper, scans, belief, known, unsaved, new.measurements, new.dropped, milliseconds)
 
     def _save(self) -> StateFileError | None:
         """Save the known state; called by the worker, which alone changes it."""
@@ -424,7 +421,8 @@ class SurfaceMapperNode(BaseNode):
         last = self._last
         checks = last.belief.checks if last else ()
         values: dict[str, object] = {
-            "measurements": last.measurements if last else 0, "views": self._known.views, "scans": self._known.scans,
+            "measurements": last.known.mapper.model.count if last else 0,
+            "views": self._known.views, "scans": self._known.scans,
             "scans_waiting": len(self._waiting), "updates": self._updates,
             "update_milliseconds": last.milliseconds if last else 0.0, "solver": self.mapper.model.solver,
             **(_centre(self._known.mapper.found) if isinstance(self._known.mapper, SearchingMapping) else {}),

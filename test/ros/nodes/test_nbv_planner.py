@@ -31,7 +31,6 @@ from nbv_planner.planning.planners import Planner, PlannerSettings, Prior, plann
 from nbv_planner.planning.shapes.sampler import PriorSettings
 from nbv_planner.planning.view_space import ViewSpaceSettings
 from nbv_planner.ros.core import qos
-from nbv_planner.ros.core.node import NodeFinished
 from nbv_planner.ros.core.saved_state import StateKeeper
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.nodes.depth_camera import DepthCamera
@@ -345,7 +344,7 @@ def test_with_exit_when_done_the_node_finishes_and_the_status_stays_a_while(worl
     world.start(NbvPlannerNode, **{**ENDLESS, "max_views": 1}, exit_when_done=True)
     robot = Robot(world).begin()
     robot.status("DONE")
-    with pytest.raises(NodeFinished):
+    with pytest.raises(SystemExit):
         world.spin_until(lambda: False, "the node to finish")
 
 
