@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -102,17 +102,23 @@ class RolloutPlanner(Planner):
         return expected.coverage(situation.belief, situation.scene, views)
 
     def _mean_views(self, coverage: ShapeCoverage, first: IntArray, allowed: BoolArray) -> FloatArray:
-        """Mean over the shapes of :func:`views_to_go`, or over those done in time, shape (K,)."""
-        total, done = np.zeros(len(first)), 0
-        for part in coverage.blocks(_SHAPES_AT_A_TIME):
-            total += views_to_go(part, first, allowed, self.settings.target_coverage).sum(axis=0)
-            done += len(part.points)
+        """Mean over the shapes of :func:`views_to_go`, shape (K,)."""
+        target = self.settings.target_coverage
+        return self._mean_in_time(
+            views_to_go(part, first, allowed, target) for part in coverage.blocks(_SHAPES_AT_A_TIME)
+        )
+
+    def _mean_in_time(self, parts: Iterable[FloatArray]) -> FloatArray:
+        """Mean over the shapes, of which `parts` (s, K) come in turn, or over those done in time, shape (K,)."""
+        total, done = np.zeros(1), 0
+        for part in parts:
+            total, done = total + part.sum(axis=0), done + len(part)
             if time.perf_counter() > self._until:
                 break
         return total / done
 
     def _refined(
-        self, situation: Situation, views: Views, current_view: View | None, coarse: tuple[View, float, float]
+        self, situation: Situation, views: Views, coarse: tuple[View, float, float]
     ) -> tuple[View, float, float]:
         """View, utility and score of the first of the best candidate, `coarse`, and `views` with the fewest to go."""
         if time.perf_counter() > self._until:
@@ -123,7 +129,7 @@ class RolloutPlanner(Planner):
         allowed = np.append(situation.feasible, np.zeros(len(fine), dtype=bool))  # candidates alone follow
         best = int(np.argmin(np.round(self._mean_views(coverage, first, allowed), _DECIMALS)))
         utility = float(coverage.gains()[:, first[best]].mean(dtype=float))
-        cost = float(self._costs(fine, current_view)[best])
+        cost = float(self._costs(fine, situation.current_view)[best])
         return coarse if best == 0 else (fine[best], utility, utility - cost)
 
 
