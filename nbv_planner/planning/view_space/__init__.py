@@ -33,9 +33,7 @@ def view_space_for(settings: ViewSpaceSettings, scene: Scene) -> ViewSpace:
     """
     if settings.on_circle:
         return CircleViewSpace(settings, scene.view_distance)
-    if settings.posed:
-        return FreeViewSpace.listed(settings, scene)
-    if settings.view_space == "annulus":
+    if settings.view_space == "annulus" and not settings.posed:
         return FreeViewSpace.annulus(settings, scene)
     return FreeViewSpace.listed(settings, scene)
 

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from nbv_planner.errors import SettingError
 from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, angle_difference, wrap_angle
 from nbv_planner.mapping.matching import ArrivalSettings
 from nbv_planner.planning.view_space.space import ViewSpace
-from nbv_planner.planning.view_space.view_settings import SLACK, ViewSpaceSettings, in_arcs, on_arcs
+from nbv_planner.planning.view_space.view_settings import SLACK, ViewSpaceSettings, in_arcs
 from nbv_planner.world.pose import View, Views
 from nbv_planner.world.scene import FoundScene
 
@@ -30,12 +29,10 @@ class CircleViewSpace(ViewSpace):
         Raises:
             SettingError: the arcs leave no view.
         """
-        self._settings, self._view_distance = settings, view_distance
+        self._view_distance = view_distance
         spaced = np.arange(settings.num_views) * (TWO_PI / settings.num_views)
         self.angles = (np.array(settings.view_angles) if settings.listed else spaced) if angles is None else angles
-        super().__init__(Views.on_circle(self.angles, view_distance))
-        if not self._allowed.any():
-            raise SettingError("allowed_arcs, blocked_arcs: leave none of the candidate views")
+        super().__init__(Views.on_circle(self.angles, view_distance), settings)
 
     @property
     def spacing(self) -> float:
@@ -48,10 +45,6 @@ class CircleViewSpace(ViewSpace):
     def travel(self, start: View, ends: Views) -> FloatArray:
         """Distance along the circle by the shorter arc, shape (V,), metres."""
         return np.abs(angle_difference(ends.view_angle, start.view_angle)) * self._view_distance
-
-    def allowed(self, views: Views) -> BoolArray:
-        """Which of any `views` lie on an allowed arc and on no blocked one, shape (V,)."""
-        return on_arcs(views, self._settings)
 
     def apart(self, views: Views, visited: Sequence[View], revisit_radius: float) -> BoolArray:
         """Which of any `views` are at least `revisit_radius` (radians) away from all `visited`, shape (V,)."""
@@ -101,26 +94,21 @@ class CircleViewSpace(ViewSpace):
     def mark_missed(
         self, goal: View, set_out: View | None, halt: View | None, tolerance: float, now: float, until: float
     ) -> None:
-        """Leave out the arc from the goal to where the camera stopped, if it had moved; at least the neighbours."""
-        least = self.spacing + tolerance / self._view_distance
-        half_width = least
+        """Leave out the arc around a goal that was not reached.
+
+        To each side it reaches as far as where the camera stopped, if it had moved, and at least to the neighbours; or
+        as all together that is left out `now` within 30°: it doubles with each failure nearby, so that an obstacle
+        costs few of them. It never reaches farther than 30°.
+        """
+        half_width = least = self.spacing + tolerance / self._view_distance
         if set_out is not None and halt is not None:
             way, short = (abs(float(angle_difference(halt.view_angle, end.view_angle))) for end in (set_out, goal))
             half_width = max(least, short) if way > least else least
-        self.mark_arc_unreachable(goal, half_width, now, until)
-
-    def mark_arc_unreachable(self, view: View, half_width: float, now: float, until: float) -> None:
-        """Leave out the arc around a view that was not reached until the time `until` (seconds of the caller's clock).
-
-        To each side it reaches as far as `half_width` (radians), or as all together that is left out `now` within 30°:
-        it doubles with each failure nearby, so that an obstacle costs few of them. It never reaches farther than 30°.
-        """
-        apart = np.abs(angle_difference(self.angles, view.view_angle))
+        apart = np.abs(angle_difference(self.angles, goal.view_angle))
         left_out = [index for index, end in self._unreachable_until.items() if now < end]
         nearby = self.spacing * np.count_nonzero(apart[left_out] <= _WIDEST)
         arc = np.flatnonzero(apart <= min(max(half_width, nearby), _WIDEST) + SLACK)
-        self.mark_unreachable(view, until)
-        self._unreachable_until = {**self._unreachable_until, **dict.fromkeys(arc.tolist(), until)}
+        self.mark_unreachable(goal, until, arc.tolist())
 
 
 class FoundViewSpace(CircleViewSpace):

@@ -16,13 +16,7 @@ from nbv_planner.errors import SettingError
 from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, angle_difference
 from nbv_planner.mapping.matching import ArrivalSettings
 from nbv_planner.planning.view_space.space import ViewSpace
-from nbv_planner.planning.view_space.view_settings import (
-    MOST_POSES,
-    ViewSpaceSettings,
-    check_view_poses,
-    on_arcs,
-    pose_of,
-)
+from nbv_planner.planning.view_space.view_settings import MOST_POSES, ViewSpaceSettings, check_view_poses, pose_of
 from nbv_planner.world.ground.zones import around_disc
 from nbv_planner.world.pose import CameraPose, View, Views
 from nbv_planner.world.scene import Scene
@@ -37,16 +31,10 @@ class FreeViewSpace(ViewSpace):
     def __init__(
         self, candidates: Views, settings: ViewSpaceSettings, keep_out: float, extras: FloatArray | None = None
     ) -> None:
-        """Set up the candidates, with the :meth:`extras` of each; no path enters the radius `keep_out`, metres.
-
-        Raises:
-            SettingError: the arcs leave no view.
-        """
-        self._settings, self._keep_out, self._extras = settings, keep_out, extras
-        super().__init__(candidates)
+        """Set up the candidates, with the :meth:`extras` of each; no path enters the radius `keep_out`, metres."""
+        self._keep_out, self._extras = keep_out, extras
+        super().__init__(candidates, settings)
         self._places = None if extras is None or not extras.any() else cKDTree(_placed(candidates))
-        if not self._allowed.any():
-            raise SettingError("allowed_arcs, blocked_arcs: leave none of the candidate views")
 
     @classmethod
     def annulus(cls, settings: ViewSpaceSettings, scene: Scene) -> FreeViewSpace:
@@ -117,10 +105,6 @@ class FreeViewSpace(ViewSpace):
             "half of their distance, or of the difference of their headings"
         )
 
-    def allowed(self, views: Views) -> BoolArray:
-        """Which of any `views` lie at angles on an allowed arc and on no blocked one, shape (V,)."""
-        return on_arcs(views, self._settings)
-
     def apart(self, views: Views, visited: Sequence[View], revisit_radius: float) -> BoolArray:
         """Which of any `views` lie away from all `visited`, or look elsewhere by `revisit_radius` at least, (V,)."""
         far = np.ones(len(views), dtype=bool)
@@ -137,8 +121,7 @@ class FreeViewSpace(ViewSpace):
         """Leave out all headings where the goal is: a robot that does not get there may not get there at all."""
         x, y = self.candidates.position
         here = np.flatnonzero(np.hypot(x - goal.pose.x, y - goal.pose.y) <= tolerance)
-        self.mark_unreachable(goal, until)
-        self._unreachable_until = {**self._unreachable_until, **dict.fromkeys(here.tolist(), until)}
+        self.mark_unreachable(goal, until, here.tolist())
 
 
 def _placed(views: Views) -> FloatArray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -15,6 +15,7 @@ from nbv_planner.errors import SettingError
 from nbv_planner.geometry import BoolArray, FloatArray, angle_difference
 from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.mapping.matching import ArrivalSettings
+from nbv_planner.planning.view_space.view_settings import ViewSpaceSettings, on_arcs
 from nbv_planner.world.ground.zones import ZONE_WORDS, Ground, OpenGround
 from nbv_planner.world.pose import View, Views
 
@@ -69,9 +70,17 @@ class ViewSpace(ABC):
     A space has to say how far it is from one view to another, in :meth:`travel`; all else works on any poses.
     """
 
-    def __init__(self, candidates: Views) -> None:
+    def __init__(self, candidates: Views, settings: ViewSpaceSettings | None = None) -> None:
+        """Set up the candidates; only those on the arcs of the settings, if given, are ever allowed.
+
+        Raises:
+            SettingError: the arcs leave no view.
+        """
+        self._settings = settings or ViewSpaceSettings()
         self.candidates = candidates
         self._allowed = self.allowed(candidates)
+        if not self._allowed.any():
+            raise SettingError("allowed_arcs, blocked_arcs: leave none of the candidate views")
         # Replaced as a whole, never changed: a copy of this object keeps what it has.
         self._unreachable_until: Mapping[int, float] = {}
         #: where the camera may go; None where nothing is known of that. Replaced as a whole, too.
@@ -156,8 +165,8 @@ class ViewSpace(ABC):
         return f"of {len(self.candidates)} candidates {self.ground.blame(self._start, *self.candidates.position)}"
 
     def allowed(self, views: Views) -> BoolArray:
-        """Which of any `views` the camera may ever take, shape (V,)."""
-        return np.ones(len(views), dtype=bool)
+        """Which of any `views` the camera may ever take: those on an allowed arc and on no blocked one, shape (V,)."""
+        return on_arcs(views, self._settings)
 
     def apart(self, views: Views, visited: Sequence[View], revisit_radius: float) -> BoolArray:
         """Which of any `views` are not near one of the `visited`, shape (V,).
@@ -209,9 +218,11 @@ class ViewSpace(ABC):
                 f"{type(self).__name__} has others"
             )
 
-    def mark_unreachable(self, view: View, until: float) -> None:
-        """Leave out the candidate nearest to `view` until the time `until` (seconds of the caller's clock)."""
-        self._unreachable_until = {**self._unreachable_until, self.nearest(view): until}
+    def mark_unreachable(self, view: View, until: float, others: Iterable[int] = ()) -> None:
+        """Leave out the candidate nearest to `view`, and `others`, until the time `until`, seconds (caller's clock)."""
+        self._unreachable_until = {
+            **self._unreachable_until, self.nearest(view): until, **dict.fromkeys(others, until)
+        }
 
     def mark_missed(
         self, goal: View, set_out: View | None, halt: View | None, tolerance: float, now: float, until: float
@@ -246,15 +257,16 @@ class ViewSpace(ABC):
         if the candidate nearest to them is.
         """
         unreachable = np.zeros(len(self.candidates), dtype=bool)
-        for index, until in self._unreachable_until.items():
-            unreachable[index] = now < until
-        allowed, off_ground = self._allowed, self.off_ground(self.candidates if views is None else views)
-        if views is not None:
+        unreachable[[index for index, until in self._unreachable_until.items() if now < until]] = True
+        allowed = self._allowed
+        if views is None:
+            views = self.candidates
+        else:
             allowed = self.allowed(views)
             unreachable = unreachable[[self.nearest(views[index]) for index in range(len(views))]]
         reasons = (
             Exclusion.ARC * ~allowed
-            + Exclusion.REVISIT * ~self.apart(self.candidates if views is None else views, visited, revisit_radius)
+            + Exclusion.REVISIT * ~self.apart(views, visited, revisit_radius)
             + Exclusion.UNREACHABLE * unreachable
         )
-        return np.asarray(reasons, dtype=np.uint8) | off_ground
+        return np.asarray(reasons, dtype=np.uint8) | self.off_ground(views)
