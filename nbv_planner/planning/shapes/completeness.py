@@ -20,7 +20,6 @@ from nbv_planner.planning.shapes.sampler import Shapes, ShapeSettings
 from nbv_planner.planning.shapes.shape_coverage import (
     MeasuredSurface,
     ShapeCoverage,
-    repeats,
     seen_stretches,
     surface_density,
     unseen_fraction,
@@ -143,7 +142,7 @@ class CoverageTarget:
         return f"the outline within {self.tau:g} m of the measured surface" if self.tau else "the surface points"
 
     def coverage(
-        self, shapes: Shapes, taken: Views | FloatArray, views: Views | FloatArray, scene: Scene, belief: SurfaceBelief,
+        self, shapes: Shapes, taken: Views, views: Views, scene: Scene, belief: SurfaceBelief,
         ground: Ground | None = None,
     ) -> ShapeCoverage:
         """What is to be seen of the shapes, see :meth:`nbv_planner.planning.shapes.shape_coverage.ShapeCoverage.of`.
@@ -156,9 +155,7 @@ class CoverageTarget:
         Raises:
             SettingError: the belief carries no evidence.
         """
-        views, fixed = Views.given(views, scene.view_distance), None
-        if self.seen_std:
-            fixed = fixed_cells(shapes, views, scene, self.noise, self.seen_std)
+        fixed = fixed_cells(shapes, views, scene, self.noise, self.seen_std) if self.seen_std else None
         if not self.tau:
             return ShapeCoverage.of(shapes, taken, views, scene, belief, self.density, fixed, ground)
         near = near_part(shapes, belief, scene, self.tau)
@@ -168,7 +165,7 @@ class CoverageTarget:
         seen, visible = (covered_cells(cells, shapes, self.tau) for cells in sights)
         part = 1.0 - (1.0 - near) * _DOUBT ** seen.sum(axis=1)
         points = surface_density(shapes, scene.pixel_size, self.density)
-        return ShapeCoverage.left(points, part, visible, repeats(views, taken, scene))
+        return ShapeCoverage.left(points, part, visible, views.repeat(taken))
 
     def near(self, shapes: Shapes, belief: SurfaceBelief, scene: Scene) -> tuple[FloatArray, FloatArray]:
         """Part around each grid angle of each shape within τ of the measured surface, and within τ/2, shape (S, M).
