@@ -6,6 +6,7 @@ import copy
 import dataclasses
 import inspect
 import math
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -283,6 +284,7 @@ class Planner(ABC):
         unreachable for a while.
         """
         s, candidates = self.settings, self.views.candidates
+        self._until = time.perf_counter() + s.deadline
         excluded = self.views.excluded(now, visited, s.revisit_radius)
         feasible = excluded == 0
         if not feasible.any():

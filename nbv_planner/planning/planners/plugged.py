@@ -105,4 +105,3 @@ class PluggedPlanner(Planner):
 
     def _error(self, said: str) -> PluginError:
         return PluginError(f"planner {self._plugin.name} of package {self._plugin.package}: {said}")
-

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import numpy as np
 
 from nbv_planner.geometry import BoolArray, FloatArray, IntArray
-from nbv_planner.mapping.belief import SurfaceBelief, uniform_grid
+from nbv_planner.mapping.belief import uniform_grid
 from nbv_planner.planning.integer_programme import cover_programme, milp_solver
 from nbv_planner.planning.objectives.expected_coverage import ExpectedMarginalCoverage
-from nbv_planner.planning.planners.planner import Decision, Planner, PlannerSettings, Situation
+from nbv_planner.planning.planners.planner import Planner, PlannerSettings, Situation
 from nbv_planner.planning.shapes.completeness import CoverageTarget
 from nbv_planner.planning.shapes.sampler import Shapes
 from nbv_planner.planning.shapes.shape_coverage import ShapeCoverage
@@ -77,23 +77,11 @@ class RolloutPlanner(Planner):
         candidates = np.flatnonzero(situation.feasible)
         order = candidates[np.argsort(-situation.scores[candidates], kind="stable")]
         first = order[: self.settings.first_views]
-        to_go = self._views_to_go(situation, first)
+        to_go = self._mean_views(self._coverage(situation), first, situation.feasible)
         ranks = np.full(len(situation.scores), -np.inf)
         # A stable sort: `first` already falls by score.
         ranks[first[np.argsort(np.round(to_go, _DECIMALS), kind="stable")]] = -np.arange(len(first))
         return ranks
-
-    def decide(
-        self, belief: SurfaceBelief, *, current_view: View | None = None, visited: Sequence[View] = (),
-        now: float = 0.0,
-    ) -> Decision | None:
-        """Choose the next best view within the `deadline`, see :meth:`Planner.decide`."""
-        self._until = time.perf_counter() + self.settings.deadline
-        return super().decide(belief, current_view=current_view, visited=visited, now=now)
-
-    def _views_to_go(self, situation: Situation, first: IntArray) -> FloatArray:
-        """Mean number of views to go from each of the views `first` (K,) on, shape (K,)."""
-        return self._mean_views(self._coverage(situation), first, situation.feasible)
 
     def _coverage(self, situation: Situation, others: Views | None = None) -> ShapeCoverage:
         """What is to be seen from the candidates, and after them from `others`."""
