@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
@@ -114,6 +113,10 @@ class ViewSpace(ABC):
         """
         if self.ground is None or isinstance(self.ground, OpenGround):
             return self.travel(start, ends)
+        return self._driven(start, ends)
+
+    def _driven(self, start: View, ends: Views) -> FloatArray:
+        """As :meth:`drive`, but where there is no path the distance of the space itself."""
         driven = self.drive(start, ends)
         return np.where(np.isfinite(driven), driven, self.travel(start, ends))
 
@@ -122,11 +125,7 @@ class ViewSpace(ABC):
 
         Between views of which one is in a zone by now, it is that of the space itself.
         """
-        legs = (float(self.drive(start, Views.of([end]))[0]) for start, end in pairwise(views))
-        return sum(
-            leg if math.isfinite(leg) else float(self.travel(start, Views.of([end]))[0])
-            for leg, (start, end) in zip(legs, pairwise(views), strict=True)
-        )
+        return sum(float(self._driven(start, Views.of([end]))[0]) for start, end in pairwise(views))
 
     def believe(self, belief: SurfaceBelief, stands: View | None, most: float) -> None:
         """Keep off what the object may occupy, `most` metres at most, and go on from where the camera stands."""

@@ -124,8 +124,9 @@ def check_view_angles(name: str, angles: Sequence[float]) -> FloatArray:
     for number, angle in enumerate(angles):
         if not 0.0 <= angle <= TWO_PI + SLACK:  # false for NaN
             raise SettingError(f"{name}[{number}]: {angle} is no view angle; must be >= 0 and <= 6.28319 rad")
-    order = np.argsort(wrap_angle(angles), kind="stable")
-    gaps = np.diff(wrap_angle(angles)[order], append=wrap_angle(angles)[order[:1]] + TWO_PI)
+    places = wrap_angle(angles)
+    order = np.argsort(places, kind="stable")
+    gaps = np.diff(places[order], append=places[order[:1]] + TWO_PI)
     if gaps.min() < _CLOSEST:
         first = int(np.argmin(gaps))
         one, other = (float(angles[order[index % len(order)]]) for index in (first, first + 1))
