@@ -52,9 +52,8 @@ def excluded_numbers(exclusion: ExclusionArray) -> dict[str, int]:
 
     Zones of the ground in which there is none are left out.
     """
-    numbers = {name: int(np.count_nonzero(exclusion & np.uint8(reason))) for reason, (name, _) in _NAMES.items()}
-    return {name: number for (name, number), reason in zip(numbers.items(), _NAMES, strict=True)
-            if number or reason < _ZONES}
+    numbers = {reason: int(np.count_nonzero(exclusion & np.uint8(reason))) for reason in _NAMES}
+    return {_NAMES[reason][0]: number for reason, number in numbers.items() if number or reason < _ZONES}
 
 
 def excluded_words(exclusion: ExclusionArray) -> str:
