@@ -84,16 +84,10 @@ class CoverageCertificate:
     #: corrects the estimate by what was measured of it; None: as the shapes say.
     calibration: Calibration | None = None
 
-    def coverages(self, belief: SurfaceBelief, taken: Views) -> FloatArray:
-        """Coverage of each drawn shape, shape (S,), in [0, 1], after the views `taken` (T,).
-
-        Raises:
-            SettingError: the belief carries no evidence.
-        """
-        return self.judged(belief, taken)[0]
-
     def judged(self, belief: SurfaceBelief, taken: Views) -> tuple[FloatArray, dict[str, float]]:
-        """The :meth:`coverages`, and the :func:`~nbv_planner.planning.shapes.calibrated.evidence` of how good they are.
+        """Coverage of each drawn shape, shape (S,), in [0, 1], after the views `taken` (T,), and how good that is.
+
+        The latter is the :func:`~nbv_planner.planning.shapes.calibrated.evidence`.
 
         Raises:
             SettingError: the belief carries no evidence.

@@ -55,27 +55,10 @@ class ShapeCoverage:
     points: FloatArray  #: all surface points of each shape, shape (S,), in whole parts.
 
     @classmethod
-    def of(
-        cls, shapes: Shapes, taken: Views, views: Views, scene: Scene, belief: SurfaceBelief,
-        density: str = "crossings", fixed: BoolArray | None = None, ground: Ground | None = None,
-    ) -> ShapeCoverage:
-        """Evaluate `shapes` from `views` (V,) once the views `taken` (T,) have been taken.
-
-        What has been seen is given by :func:`seen_part`. A view that repeats one of those taken adds nothing: beams
-        that did not come would not come again. Of what they see only what is `fixed` counts, shape (S, V, M). Obstacles
-        of a `ground` hide what is behind them.
-        """
-        seen = seen_part(shapes, taken, scene, belief, ground)
-        points = surface_density(shapes, scene.pixel_size, density)
-        visible = visible_cells(shapes, views, scene, ground)
-        visible = visible if fixed is None else visible & fixed
-        return cls.left(points, seen, visible, views.repeat(taken))
-
-    @classmethod
     def left(cls, points: FloatArray, seen: FloatArray, visible: BoolArray, repeats: BoolArray) -> ShapeCoverage:
         """What is left of the `points`, shape (S, M), of which the parts `seen` are; V views see them as `visible`.
 
-        Those that are `repeats`, shape (V,), of views taken add nothing.
+        Those that are `repeats`, shape (V,), of views taken add nothing: beams that did not come would not come again.
         """
         points = np.rint(points / _PART)
         unseen = np.rint(points * (1.0 - seen))

@@ -74,7 +74,7 @@ def test_coverage_is_what_was_measured_of_each_shape():
         half = np.pi * part_seen(radius)
         hits = np.minimum(GRID % np.pi, -GRID % np.pi) <= half  # about both ends of the x axis
         belief = measured(radius, hits=hits.astype(int))
-        found += [*CoverageCertificate(Circles(radius), SCENE, 0.95).coverages(belief, views_at([0.0, np.pi]))]
+        found += [*CoverageCertificate(Circles(radius), SCENE, 0.95).judged(belief, views_at([0.0, np.pi]))[0]]
     # Both views look along an axis, about which |dx| + |dy| is spread as on the whole circle by symmetry.
     expected = [2.0 * crossings_within(np.pi * part_seen(radius)) for radius in (5.0, 2.5)]
     np.testing.assert_allclose(found, expected, atol=0.012)
@@ -108,9 +108,9 @@ def test_a_wall_that_views_only_graze_is_covered_as_far_as_it_was_measured():
     most, grades, points = seen_as(1, shape, view)
     grazed = points[wall & (grades == 1)].sum() / points.sum()
     assert grazed > 0.05
-    whole = certificate.coverages(measured(shape, hits=(grades > 0).astype(int)), view)[0]
+    whole = certificate.judged(measured(shape, hits=(grades > 0).astype(int)), view)[0][0]
     assert whole == pytest.approx(most, abs=0.005)
-    bare = certificate.coverages(measured(shape, hits=np.where(wall, 0, grades > 0)), view)[0]
+    bare = certificate.judged(measured(shape, hits=np.where(wall, 0, grades > 0)), view)[0][0]
     assert bare == pytest.approx(most - points[wall & (grades > 0)].sum() / points.sum(), abs=0.005)
 
 
@@ -123,7 +123,7 @@ def test_what_is_seen_worse_has_to_be_measured_nearer(measurement, least_grade):
     ellipse, taken = 24.0 / np.hypot(4.0 * np.cos(GRID), 6.0 * np.sin(GRID)), views_at(TURN[[0, 3, 5]])
     away = {"within two pixels": 2.4, "within a pixel": 1.0, "upon it": 0.0}[measurement]
     radius = ellipse + away * WIDE.pixel_size
-    found = CoverageCertificate(Drawn(ellipse), WIDE, 0.95).coverages(measured(radius), taken)[0]
+    found = CoverageCertificate(Drawn(ellipse), WIDE, 0.95).judged(measured(radius), taken)[0][0]
     expected = [seen_as(grade, ellipse, taken)[0] for grade in (0, 1, 2)]
     assert expected[0] == 1.0
     assert expected[2] < expected[1] < 0.9
@@ -141,7 +141,7 @@ def test_neither_a_view_more_nor_a_measurement_more_covers_less(seed, count):
 
     def covered(arc, views):
         hits = ((GRID - begin) % TWO_PI <= arc).astype(int)
-        return certificate.coverages(measured(shape.mean(axis=0), hits=hits), views_at(views))
+        return certificate.judged(measured(shape.mean(axis=0), hits=hits), views_at(views))[0]
 
     least = covered(shorter, taken[:-1])
     assert (least >= 0.0).all()
@@ -160,7 +160,7 @@ def crossings_within(half: float) -> float:
 def test_estimate_holds_mean_interval_and_probability():
     certificate = CoverageCertificate(Circles(*np.linspace(4.5, 5.5, 101)), SCENE, 0.9)
     belief = measured(5.0, hits=(GRID < 0.93 * TWO_PI).astype(int))
-    covered = certificate.coverages(belief, views_at(TURN))
+    covered = certificate.judged(belief, views_at(TURN))[0]
     found = certificate.estimate(belief, views_at(TURN), 0.1)
     assert 0.0 < found.probability < 1.0
     assert found.mean == pytest.approx(covered.mean())

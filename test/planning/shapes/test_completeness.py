@@ -27,7 +27,6 @@ from nbv_planner.planning.shapes.completeness import (
 )
 from nbv_planner.planning.shapes.learned_shapes import shape_sampler
 from nbv_planner.planning.shapes.sampler import Shapes
-from nbv_planner.planning.shapes.shape_coverage import ShapeCoverage
 from nbv_planner.planning.shapes.shape_visibility import visible_cells
 from nbv_planner.planning.termination import TerminationMonitor, TerminationReason, TerminationSettings
 from nbv_planner.world.scene import Scene
@@ -170,16 +169,6 @@ def test_a_view_covers_what_is_near_to_what_it_sees(seed, tau, views):
             np.testing.assert_array_equal(found[s, v], wanted)
 
 
-def test_points_are_covered_as_before():
-    belief, shapes = some(5), Shapes(GRID, wavy(6, count=4))
-    taken, views = views_at([0.3, 2.0]), views_at(np.arange(10) * 0.6)
-    for density in ("crossings", "length"):
-        wanted = ShapeCoverage.of(shapes, taken, views, SCENE, belief, density)
-        found = CoverageTarget(density).coverage(shapes, taken, views, SCENE, belief)
-        for name in ("visible", "unseen", "points"):
-            np.testing.assert_array_equal(getattr(found, name), getattr(wanted, name))
-
-
 def test_the_settings_name_the_target():
     assert CoverageTarget.of(PlannerSettings(target="points")) == POINTS
     assert CoverageTarget.of(PlannerSettings(completeness_tau=0.5)) == CoverageTarget("length", 0.5)
@@ -201,7 +190,7 @@ def test_the_certificate_judges_the_completeness_whatever_the_views():
         estimate = certificate.estimate(half, views, 0.05)
         assert estimate.mean == pytest.approx(0.5 + 4.0 * np.arcsin(0.015) / TWO_PI, abs=0.005)  # half of τ
         assert (estimate.tau, estimate.target.name) == (0.3, "completeness")
-    assert certificate.coverages(measured(5.0, hits=0), everywhere) == pytest.approx(np.zeros(20))
+    assert certificate.judged(measured(5.0, hits=0), everywhere)[0] == pytest.approx(np.zeros(20))
 
 
 def test_a_covered_outline_is_claimed_in_its_own_words():

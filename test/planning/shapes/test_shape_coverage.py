@@ -15,6 +15,7 @@ from nbv_planner.mapping.belief import Measurements, uniform_grid
 from nbv_planner.mapping.mapper import MapperSettings, SurfaceMapper
 from nbv_planner.planning.objectives import ExpectedMarginalCoverage
 from nbv_planner.planning.planners.rollout import views_to_go
+from nbv_planner.planning.shapes.completeness import POINTS
 from nbv_planner.planning.shapes.sampler import Shapes
 from nbv_planner.planning.shapes.shape_coverage import (
     ShapeCoverage,
@@ -55,7 +56,7 @@ class Fixed:
 @pytest.mark.parametrize("seed", range(3))
 def test_gains_are_what_the_plain_walk_counts_half_of_it_where_views_left_no_measurements(seed, taken):
     shapes, views = wavy(3, 120, seed), np.array([0.11, 1.3, 2.9, 5.07])
-    gains = ShapeCoverage.of(shapes, views_at(taken), views_at(views), SCENE, BELIEF).gains()
+    gains = POINTS.coverage(shapes, views_at(taken), views_at(views), SCENE, BELIEF).gains()
     for view, value in zip(views, gains.mean(axis=0, dtype=float), strict=True):
         whole, new = (
             oracles.expected_gain(shapes.angle, shapes.radius, before, view, **CAMERA, h=0.1) for before in ([], taken)
@@ -65,7 +66,7 @@ def test_gains_are_what_the_plain_walk_counts_half_of_it_where_views_left_no_mea
 
 
 def test_a_view_that_was_taken_adds_nothing_when_it_is_repeated():
-    gains = ShapeCoverage.of(wavy(3, 120), views_at([1.3]), views_at([0.11, 1.3, 1.4]), SCENE, BELIEF).gains()
+    gains = POINTS.coverage(wavy(3, 120), views_at([1.3]), views_at([0.11, 1.3, 1.4]), SCENE, BELIEF).gains()
     np.testing.assert_array_equal((gains > 0.0).all(axis=0), [True, False, True])
 
 
