@@ -111,7 +111,7 @@ class RolloutPlanner(Planner):
         """View, utility and score of the first of the best candidate, `coarse`, and `views` with the fewest to go."""
         if time.perf_counter() > self._until:
             return coarse
-        fine = Views.of([coarse[0], *(views[number] for number in range(0, len(views), _OF_VIEWS_AROUND))])
+        fine = Views.of([coarse[0]]).joined(views.chosen(slice(None, None, _OF_VIEWS_AROUND)))
         coverage = self._coverage(situation, fine)
         first = len(situation.scores) + np.arange(len(fine))
         allowed = np.append(situation.feasible, np.zeros(len(fine), dtype=bool))  # candidates alone follow

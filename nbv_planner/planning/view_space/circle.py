@@ -133,10 +133,5 @@ class FoundViewSpace(CircleViewSpace):
         """Which of any `views` lie on arcs that are allowed and safe, shape (V,)."""
         return super().allowed(views) & in_arcs(views.view_angle, self._arc)
 
-    def packed(self, views: Views) -> FloatArray:
-        """All numbers of the views, shape (V, 3)."""
-        return ViewSpace.packed(self, views)
-
-    def unpacked(self, numbers: FloatArray) -> Views:
-        """The views with these numbers."""
-        return ViewSpace.unpacked(self, numbers)
+    # All three numbers of a view are saved: those taken lie beside the circle.
+    packed, unpacked = ViewSpace.packed, ViewSpace.unpacked

@@ -32,9 +32,9 @@ class FreeViewSpace(ViewSpace):
         self, candidates: Views, settings: ViewSpaceSettings, keep_out: float, extras: FloatArray | None = None
     ) -> None:
         """Set up the candidates, with the :meth:`extras` of each; no path enters the radius `keep_out`, metres."""
-        self._keep_out, self._extras = keep_out, extras
+        self._keep_out = keep_out
         super().__init__(candidates, settings)
-        self._places = None if extras is None or not extras.any() else cKDTree(_placed(candidates))
+        self._extras = None if extras is None or not extras.any() else (cKDTree(_placed(candidates)), extras)
 
     @classmethod
     def annulus(cls, settings: ViewSpaceSettings, scene: Scene) -> FreeViewSpace:
@@ -76,10 +76,11 @@ class FreeViewSpace(ViewSpace):
 
     def extras(self, views: Views) -> tuple[FloatArray, FloatArray]:
         """Cost and seconds of the candidate nearest to each of any `views`, shape (V,) each."""
-        if self._extras is None or self._places is None:
+        if self._extras is None:
             return super().extras(views)
-        nearest = self._places.query(_placed(views))[1]
-        return self._extras[0][nearest], self._extras[1][nearest]
+        places, (cost, seconds) = self._extras
+        nearest = places.query(_placed(views))[1]
+        return cost[nearest], seconds[nearest]
 
     def nearest(self, view: View) -> int:
         """Index of the candidate nearest to `view`; of those at one place the one whose heading is."""
