@@ -37,7 +37,7 @@ from nbv_planner.planning.planners.rollout import RolloutPlanner
 from nbv_planner.planning.shapes.completeness import CoverageTarget
 from nbv_planner.planning.shapes.learned_shapes import shape_sampler
 from nbv_planner.planning.shapes.sampler import Shapes
-from nbv_planner.planning.shapes.shape_coverage import ShapeCoverage, repeats, seen_part, surface_density
+from nbv_planner.planning.shapes.shape_coverage import ShapeCoverage, seen_part, surface_density
 from nbv_planner.planning.shapes.shape_visibility import visible_cells
 from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.world.ground.zones import Ground
@@ -70,7 +70,7 @@ class ToldTarget(CoverageTarget):
     told: tuple[str, ...] = ()
 
     def coverage(
-        self, shapes: Shapes, taken: Views | FloatArray, views: Views | FloatArray, scene: Scene, belief: SurfaceBelief,
+        self, shapes: Shapes, taken: Views, views: Views, scene: Scene, belief: SurfaceBelief,
         ground: Ground | None = None,
     ) -> ShapeCoverage:
         """What is to be seen of the shapes, see :class:`nbv_planner.planning.shapes.completeness.CoverageTarget`."""
@@ -97,7 +97,7 @@ class ToldTarget(CoverageTarget):
             observed = observe(judge.points.angle, judge.points.radius, candidates, scene)
             sight = np.stack([part(row.astype(float)) for row in observed])
             visible = np.broadcast_to(sight, visible.shape).copy()
-        return ShapeCoverage.left(points, seen, visible, repeats(views, taken, scene))
+        return ShapeCoverage.left(points, seen, visible, views.repeat(taken))
 
 
 @dataclass(frozen=True)

@@ -91,7 +91,7 @@ def record(case: Case) -> list[Row]:
     certificate = _certificate(config)
     simulation, rows, past = Simulation(config), list[Row](), 0
     for view in simulation.run():
-        taken = Views.of([step.view for step in simulation.judge.steps]).view_angle
+        taken = Views.of([step.view for step in simulation.judge.steps])
         covered, found = certificate.judged(simulation.judge.steps[-1].belief, taken)
         truth = TRUTHS[case.target](view)
         enough = certificate.target + config.termination.certificate_margin

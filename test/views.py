@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from nbv_planner.planning.view_space import CircleViewSpace, ViewSpaceSettings
-from nbv_planner.world.pose import View
+from nbv_planner.world.pose import View, Views
 from nbv_planner.world.scene import Scene
 
 
@@ -17,6 +17,10 @@ def at(angle: float) -> View:
 
 def all_at(angles: Iterable[float]) -> list[View]:
     return [at(angle) for angle in angles]
+
+
+def views_at(angles: Iterable[float]) -> Views:
+    return Views.on_circle(np.array([*angles]), Scene().view_distance)
 
 
 def circle(settings: ViewSpaceSettings | None = None, *, angles: np.ndarray | None = None) -> CircleViewSpace:

@@ -13,18 +13,19 @@ from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.shapes.completeness import POINTS
 from nbv_planner.planning.shapes.sampler import Shapes
 from nbv_planner.world.objects import OBJECT_SETS
+from nbv_planner.world.pose import Views
 from nbv_planner.world.visibility import observe
 
 
 @pytest.fixture(scope="module")
-def halfway() -> tuple[Simulation, SurfaceBelief, np.ndarray]:
+def halfway() -> tuple[Simulation, SurfaceBelief, Views]:
     """An episode after three views, its belief and the views taken."""
     config = EpisodeConfig(object="polygon:star", planner=PlannerSettings(target="points"))
     simulation = Simulation(config)
     for _, _ in zip(range(3), simulation.run(), strict=False):
         pass
     steps = simulation.judge.steps
-    return simulation, steps[-1].belief, np.array([step.view.view_angle for step in steps])
+    return simulation, steps[-1].belief, Views.of([step.view for step in steps])
 
 
 def drawn(simulation: Simulation) -> Shapes:
@@ -34,7 +35,7 @@ def drawn(simulation: Simulation) -> Shapes:
 
 def test_who_is_told_nothing_counts_as_the_rollout_does(halfway):
     simulation, belief, taken = halfway
-    scene, views = simulation.config.scene, simulation.planner.views.candidates.view_angle
+    scene, views = simulation.config.scene, simulation.planner.views.candidates
     told = ToldTarget(simulation=simulation).coverage(drawn(simulation), taken, views, scene, belief)
     plain = POINTS.coverage(drawn(simulation), taken, views, scene, belief)
     np.testing.assert_array_equal(told.gains(), plain.gains())
@@ -45,7 +46,7 @@ def test_who_is_told_all_predicts_the_true_number_of_new_points_whatever_the_sha
     simulation, belief, taken = halfway
     scene, judge, candidates = simulation.config.scene, simulation.judge, simulation.planner.views.candidates
     told = ToldTarget(simulation=simulation, told=STEPS["all three"])
-    gains = told.coverage(drawn(simulation), taken, candidates.view_angle, scene, belief).gains()
+    gains = told.coverage(drawn(simulation), taken, candidates, scene, belief).gains()
     new = observe(judge.points.angle, judge.points.radius, candidates, scene) & ~judge.seen
     there = np.abs(gains - new.sum(axis=1)).max(axis=0) < 0.05 * len(judge.points)  # parts of an angle are independent
     assert np.mean(there) > 0.95

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 from beliefs import belief_of
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from views import circle
 
@@ -52,10 +52,11 @@ def test_it_is_the_best_of_all_pairs_of_speeds_by_brute_force(ways, v, w, seed):
 
 
 @given(WAYS, SPEED)
+@example([(0.5, 1.0)] * 3, 0.25)
 @settings(max_examples=60, deadline=None)
 def test_legs_that_agree_give_their_speed_and_leave_what_they_do_not_depend_on(ways, v):
-    """No leg is a turn: each takes as long as the way."""
-    ways = [(length, min(turn, 0.9 * length / v * PRIOR.turn_speed)) for length, turn in ways]
+    """No leg is a turn: each takes as long as the way; one has none, so that slow turns cannot explain them all."""
+    ways = [(1.0, 0.0), *((length, min(turn, 0.9 * length / v * PRIOR.turn_speed)) for length, turn in ways)]
     found = learned_pace(legs_of(ways, TimeSettings(v, 1e9, 7.0)), PRIOR)
     assert found.linear_speed == pytest.approx(v)
     assert (found.turn_speed, found.dwell_time) == (PRIOR.turn_speed, 7.0)

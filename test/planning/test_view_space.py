@@ -140,15 +140,15 @@ def test_an_arc_that_is_not_reachable_doubles_with_each_failure_beside_it_and_ex
     views, widths = space(num_views=100), []
     for step, goal in enumerate((0, 2, 6, 14)):
         assert goal in free(views, now=float(step))
-        views.mark_arc_unreachable(at(views.angles[goal]), views.spacing, now=float(step), until=10.0 + step)
+        views.mark_missed(at(views.angles[goal]), None, None, 0.0, now=float(step), until=10.0 + step)
         widths.append(100 - len(free(views, now=float(step))))
     assert widths == [3, 7, 15, 24]  # 30 degrees beside the last one, at most
-    views.mark_arc_unreachable(at(math.pi), 0.0, now=4.0, until=10.0)
-    assert 100 - len(free(views, now=4.0)) == 25  # nothing nearby
+    views.mark_missed(at(math.pi), None, None, 0.0, now=4.0, until=10.0)
+    assert 100 - len(free(views, now=4.0)) == 27  # nothing nearby
     assert 100 - len(free(views, now=10.0)) == 24
     assert 100 - len(free(views, now=12.0)) == 17
     assert len(free(views, now=13.0)) == 100
-    views.mark_arc_unreachable(at(0.0), views.spacing, now=13.0, until=20.0)
+    views.mark_missed(at(0.0), None, None, 0.0, now=13.0, until=20.0)
     assert 100 - len(free(views, now=13.0)) == 3  # what has expired widens nothing
 
 

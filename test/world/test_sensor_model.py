@@ -95,7 +95,7 @@ def test_a_view_sees_what_lies_between_the_bearings_of_its_sensor(field):
 def test_drawn_shapes_are_seen_by_the_same_sensor():
     angle = np.arange(720) * (2.0 * math.pi / 720)
     radius = parse_object("ellipse:a=6,b=4", LEFT).radius(angle)
-    seen = visible_cells(Shapes(angle, radius[None]), np.array([0.4, 3.0]), LEFT)[0]
+    seen = visible_cells(Shapes(angle, radius[None]), Views.on_circle([0.4, 3.0], LEFT.view_distance), LEFT)[0]
     expected = observe(angle, radius, [0.4, 3.0], LEFT)
     assert np.mean(seen != expected) < 0.01
     assert np.mean(seen & (np.sin(angle - np.array([[0.4], [3.0]])) > 0.0)) < np.mean(seen) / 3.0

@@ -28,13 +28,11 @@ class ExpectedMarginalCoverage:
 
     info = ObjectiveInfo("EMC", "expected_marginal_coverage", "nnyyyy", "not attempted", needs_circle=False)
 
-    def __init__(
-        self, sampler: ShapeSampler, target: CoverageTarget = POINTS, taken: Sequence[View] = ()
-    ) -> None:
-        """Take the source of shapes, what is to be covered (by default surface points) and the views so far."""
+    def __init__(self, sampler: ShapeSampler, target: CoverageTarget = POINTS) -> None:
+        """Take the source of shapes and what is to be covered (by default surface points); no view has been taken."""
         self._sampler = sampler
         self._target = target
-        self._taken = Views.of(taken)
+        self._taken = Views.of([])
         self._ground: Ground | None = None
         self._newest: list[tuple[SurfaceBelief, Scene, Ground | None, bytes, ShapeCoverage]] = []
 

@@ -41,9 +41,7 @@ def capacity_constants(kernel: PeriodicMatern, noise_std: float) -> CapacityCons
 
     .. math:: C_2 = 2 \cdot 4^{ν+1/2} C_1, \qquad C_3 = C_2 \Bigl(1 + \frac{l^2}{8ν}\Bigr)^{ν+1/2}.
     """
-    nu, l_squared = kernel.order + 0.5, kernel.length_scale**2
-    c_1 = _normaliser(kernel.smoothness, kernel.length_scale) * (2.0 * nu / l_squared) ** (nu + 0.5)
-    return _constants(kernel, noise_std, c_1, 2.0 * 4.0 ** (nu + 0.5) * c_1, 1.0 + l_squared / (8.0 * nu))
+    return _constants(kernel, noise_std, kernel.length_scale, 4.0)
 
 
 def printed_capacity_constants(kernel: PeriodicMatern, noise_std: float) -> CapacityConstants:
@@ -59,20 +57,20 @@ def printed_capacity_constants(kernel: PeriodicMatern, noise_std: float) -> Capa
     Raises:
         SettingError: the length scale is too short, below 2π/1000.
     """
+    return _constants(kernel, noise_std, kernel.length_scale / TWO_PI, 4.0 * math.pi**2)
+
+
+def _constants(kernel: PeriodicMatern, noise_std: float, length_scale: float, base: float) -> CapacityConstants:
+    r"""Constants with :math:`C_2 = 2 b^{ν+1/2} C_1, C_3 = C_2 (1 + l^2/(2bν))^{ν+1/2}`, where b is the `base`.
+
+    :math:`C_1` is that of the spectrum of this `length_scale`, radians, whatever the kernel's l is.
+    """
     nu, l_squared = kernel.order + 0.5, kernel.length_scale**2
-    c_1 = _normaliser(kernel.smoothness, kernel.length_scale / TWO_PI) * (2.0 * nu / l_squared) ** (nu + 0.5)
-    c_2 = 2.0 * c_1 * (4.0 * math.pi**2) ** (nu + 0.5)
-    return _constants(kernel, noise_std, c_1, c_2, 1.0 + l_squared / (8.0 * math.pi**2 * nu))
-
-
-def _normaliser(smoothness: str, length_scale: float) -> float:
-    """Coefficient s_0 of the kernel with k(0) = 1."""
-    return float(fourier_coefficients(PeriodicMatern(smoothness, length_scale, 1.0), 1)[0])
-
-
-def _constants(kernel: PeriodicMatern, noise_std: float, c_1: float, c_2: float, ratio: float) -> CapacityConstants:
     power, noise_var = 2.0 * kernel.order + 2.0, noise_std**2 / kernel.variance
-    c_3 = c_2 * ratio ** (0.5 * power)
+    unit = fourier_coefficients(PeriodicMatern(kernel.smoothness, length_scale, 1.0), 1)
+    c_1 = float(unit[0]) * (2.0 * nu / l_squared) ** (nu + 0.5)
+    c_2 = 2.0 * base ** (nu + 0.5) * c_1
+    c_3 = c_2 * (1.0 + l_squared / (2.0 * base * nu)) ** (0.5 * power)
     return CapacityConstants(c_1, c_2, c_3, (c_3 / noise_var) ** (1.0 / power), power, noise_var)
 
 

@@ -66,15 +66,11 @@ class HybridPlanner(RolloutPlanner):
 
     def _rank(self, situation: Situation) -> FloatArray:
         self._bounds = self._bound.evaluate(situation.belief, situation.scene, self.views.candidates.view_angle)
-        ranks = self._lead(situation)
+        ranks = super()._rank(situation)
         proposed = self._first_best(np.where(situation.feasible, ranks, -np.inf))
         follows = self._affords(situation, Round(float(self._bounds.max()), float(self._bounds[proposed])))
         self._decided_by = "rollout" if follows else self._bound.info.id
         return ranks if follows else self._bounds - situation.costs
-
-    def _lead(self, situation: Situation) -> FloatArray:
-        """Ranks of the planner that is followed, shape (V,)."""
-        return super()._rank(situation)
 
     def _affords(self, situation: Situation, proposed: Round) -> bool:
         """Whether the bound is kept if the round is `proposed`."""

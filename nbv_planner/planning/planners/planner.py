@@ -6,6 +6,7 @@ import copy
 import dataclasses
 import inspect
 import math
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -283,6 +284,7 @@ class Planner(ABC):
         unreachable for a while.
         """
         s, candidates = self.settings, self.views.candidates
+        self._until = time.perf_counter() + s.deadline
         excluded = self.views.excluded(now, visited, s.revisit_radius)
         feasible = excluded == 0
         if not feasible.any():
@@ -306,7 +308,7 @@ class Planner(ABC):
             views = self.views.around(best)
             apart = self.views.apart(views, visited, s.revisit_radius)
             views = views.chosen(self.views.allowed(views) & apart & (self.views.off_ground(views) == 0))
-            view, utility, score = self._refined(situation, views, current_view, (view, utility, score))
+            view, utility, score = self._refined(situation, views, (view, utility, score))
         return Decision(view, utility, score, runner_up, margin, candidates, utilities, costs, excluded, decided_by)
 
     def evaluate(
@@ -339,13 +341,13 @@ class Planner(ABC):
         return int(np.argmax(ranks >= best - self.settings.tie_tolerance * abs(best)))
 
     def _refined(
-        self, situation: Situation, views: Views, current_view: View | None, coarse: tuple[View, float, float]
+        self, situation: Situation, views: Views, coarse: tuple[View, float, float]
     ) -> tuple[View, float, float]:
         """View, utility and score of the best of `views`, if better than those of the best candidate, `coarse`."""
         if len(views) == 0:
             return coarse
         utilities, costs = self.evaluate(
-            situation.belief, views, current_view=current_view, visited=situation.visited
+            situation.belief, views, current_view=situation.current_view, visited=situation.visited
         )
         scores = utilities - costs
         top = self._first_best(scores)

@@ -35,16 +35,9 @@ class Memory:
 class PluggedPlanner(Planner):
     """Ask a rival or the planner of another package for its choice among the candidates that may be chosen.
 
-    That one has a method of one of these contracts, told apart by the names of its parameters:
-
-    * `decide(belief, views, memory)`: the :class:`~nbv_planner.mapping.belief.SurfaceBelief`, the views that may be
-      chosen now, and the :class:`Memory`;
-    * `decide(scans, poses, views)`, for a planner with a map of its own: all scans so far, the
-      :class:`~nbv_planner.world.pose.CameraPose` of each in the object frame, and the views that may be chosen now;
-    * `decide(scans, poses, views, memory)`, for one that must know the scene, too.
-
-    It returns the index of a view, one of the views, or a rank for each, shape (V,): the greatest wins, -inf leaves a
-    view out. Only from ranks a runner-up follows. Values that are reported as utilities are those of `objective`.
+    That one has a method `decide` with the parameters of one of
+    :data:`~nbv_planner.planning.planners.planner.CONTRACTS`; docs/extend.md says what they are and what it returns.
+    Only from ranks a runner-up follows. Values that are reported as utilities are those of `objective`.
     """
 
     refinable = False
@@ -105,4 +98,3 @@ class PluggedPlanner(Planner):
 
     def _error(self, said: str) -> PluginError:
         return PluginError(f"planner {self._plugin.name} of package {self._plugin.package}: {said}")
-

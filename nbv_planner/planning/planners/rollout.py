@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 import numpy as np
 
 from nbv_planner.geometry import BoolArray, FloatArray, IntArray
-from nbv_planner.mapping.belief import SurfaceBelief, uniform_grid
+from nbv_planner.mapping.belief import uniform_grid
 from nbv_planner.planning.integer_programme import cover_programme, milp_solver
 from nbv_planner.planning.objectives.expected_coverage import ExpectedMarginalCoverage
-from nbv_planner.planning.planners.planner import Decision, Planner, PlannerSettings, Situation
+from nbv_planner.planning.planners.planner import Planner, PlannerSettings, Situation
 from nbv_planner.planning.shapes.completeness import CoverageTarget
 from nbv_planner.planning.shapes.sampler import Shapes
 from nbv_planner.planning.shapes.shape_coverage import ShapeCoverage
@@ -77,23 +77,11 @@ class RolloutPlanner(Planner):
         candidates = np.flatnonzero(situation.feasible)
         order = candidates[np.argsort(-situation.scores[candidates], kind="stable")]
         first = order[: self.settings.first_views]
-        to_go = self._views_to_go(situation, first)
+        to_go = self._mean_views(self._coverage(situation), first, situation.feasible)
         ranks = np.full(len(situation.scores), -np.inf)
         # A stable sort: `first` already falls by score.
         ranks[first[np.argsort(np.round(to_go, _DECIMALS), kind="stable")]] = -np.arange(len(first))
         return ranks
-
-    def decide(
-        self, belief: SurfaceBelief, *, current_view: View | None = None, visited: Sequence[View] = (),
-        now: float = 0.0,
-    ) -> Decision | None:
-        """Choose the next best view within the `deadline`, see :meth:`Planner.decide`."""
-        self._until = time.perf_counter() + self.settings.deadline
-        return super().decide(belief, current_view=current_view, visited=visited, now=now)
-
-    def _views_to_go(self, situation: Situation, first: IntArray) -> FloatArray:
-        """Mean number of views to go from each of the views `first` (K,) on, shape (K,)."""
-        return self._mean_views(self._coverage(situation), first, situation.feasible)
 
     def _coverage(self, situation: Situation, others: Views | None = None) -> ShapeCoverage:
         """What is to be seen from the candidates, and after them from `others`."""
@@ -102,28 +90,34 @@ class RolloutPlanner(Planner):
         return expected.coverage(situation.belief, situation.scene, views)
 
     def _mean_views(self, coverage: ShapeCoverage, first: IntArray, allowed: BoolArray) -> FloatArray:
-        """Mean over the shapes of :func:`views_to_go`, or over those done in time, shape (K,)."""
-        total, done = np.zeros(len(first)), 0
-        for part in coverage.blocks(_SHAPES_AT_A_TIME):
-            total += views_to_go(part, first, allowed, self.settings.target_coverage).sum(axis=0)
-            done += len(part.points)
+        """Mean over the shapes of :func:`views_to_go`, shape (K,)."""
+        target = self.settings.target_coverage
+        return self._mean_in_time(
+            views_to_go(part, first, allowed, target) for part in coverage.blocks(_SHAPES_AT_A_TIME)
+        )
+
+    def _mean_in_time(self, parts: Iterable[FloatArray]) -> FloatArray:
+        """Mean over the shapes, of which `parts` (s, K) come in turn, or over those done in time, shape (K,)."""
+        total, done = np.zeros(1), 0
+        for part in parts:
+            total, done = total + part.sum(axis=0), done + len(part)
             if time.perf_counter() > self._until:
                 break
         return total / done
 
     def _refined(
-        self, situation: Situation, views: Views, current_view: View | None, coarse: tuple[View, float, float]
+        self, situation: Situation, views: Views, coarse: tuple[View, float, float]
     ) -> tuple[View, float, float]:
         """View, utility and score of the first of the best candidate, `coarse`, and `views` with the fewest to go."""
         if time.perf_counter() > self._until:
             return coarse
-        fine = Views.of([coarse[0], *(views[number] for number in range(0, len(views), _OF_VIEWS_AROUND))])
+        fine = Views.of([coarse[0]]).joined(views.chosen(slice(None, None, _OF_VIEWS_AROUND)))
         coverage = self._coverage(situation, fine)
         first = len(situation.scores) + np.arange(len(fine))
         allowed = np.append(situation.feasible, np.zeros(len(fine), dtype=bool))  # candidates alone follow
         best = int(np.argmin(np.round(self._mean_views(coverage, first, allowed), _DECIMALS)))
         utility = float(coverage.gains()[:, first[best]].mean(dtype=float))
-        cost = float(self._costs(fine, current_view)[best])
+        cost = float(self._costs(fine, situation.current_view)[best])
         return coarse if best == 0 else (fine[best], utility, utility - cost)
 
 

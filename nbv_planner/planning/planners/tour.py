@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -254,46 +253,29 @@ class TourPlanner(RolloutPlanner):
             on_legs = seen_on_legs(coverage.visible, views.view_angle, situation.current_view.view_angle)
             shown = dataclasses.replace(coverage, visible=on_legs)
         gains = np.where(situation.feasible, shown.gains().mean(axis=0, dtype=float), -np.inf)
-        first = _largest(gains, legs)[: min(s.first_views, np.count_nonzero(situation.feasible))]
+        per_second = gains / np.maximum(legs, _ROUNDING)  # a leg that takes no time counts as a short one
+        first = np.argsort(-per_second, kind="stable")[: min(s.first_views, np.count_nonzero(situation.feasible))]
         passed = np.union1d(first, _best_around(views.view_angle, gains))
         passed = passed[np.argsort(wrap_angle(views.view_angle[passed]), kind="stable")]
         ring = Ring(time_matrix(self.views, views.chosen(passed), s) - s.dwell_time, s.dwell_time)
         at = np.flatnonzero(np.isin(passed, first))
-        seen, to_them = (dataclasses.replace(one, visible=one.visible[:, passed]) for one in (coverage, shown))
+        seen, to_them = (
+            dataclasses.replace(one, visible=one.visible[:, passed]).blocks(_SHAPES_AT_A_TIME)
+            for one in (coverage, shown)
+        )
+        seconds = self._mean_in_time(
+            seconds_to_sweep(part, on_legs, ring, at, s.target_coverage) if sweeps
+            else seconds_to_go(part, ring, at, s.target_coverage)
+            for part, on_legs in zip(seen, to_them, strict=True)
+        )
         ranks = np.full(len(views), -np.inf)
-        seconds = self._mean_seconds(seen, ring, at, to_them if sweeps else None)
         ranks[passed[at]] = -np.round(seconds + legs[passed[at]], _DECIMALS)
         return ranks
-
-    def _mean_seconds(
-        self, coverage: ShapeCoverage, ring: Ring, first: IntArray, legs: ShapeCoverage | None
-    ) -> FloatArray:
-        """Mean over the shapes of :func:`seconds_to_go`, or over those done in time, shape (K,).
-
-        With what is seen on the `legs` to the views it is that of :func:`seconds_to_sweep`.
-        """
-        total, done, target = np.zeros(len(first)), 0, self.settings.target_coverage
-        shown = coverage if legs is None else legs
-        size = _SHAPES_AT_A_TIME
-        for part, on_legs in zip(coverage.blocks(size), shown.blocks(size), strict=True):
-            if legs is None:
-                total += seconds_to_go(part, ring, first, target).sum(axis=0)
-            else:
-                total += seconds_to_sweep(part, on_legs, ring, first, target).sum(axis=0)
-            done += len(part.points)
-            if time.perf_counter() > self._until:
-                break
-        return total / done
 
     def _by_bounds(self, bounds: FloatArray, situation: Situation) -> FloatArray:
         """The bounds per second."""
         legs = leg_time(self.views, situation.current_view, self.views.candidates, self.settings)
         return np.asarray(bounds / np.maximum(legs, _ROUNDING))
-
-
-def _largest(gains: FloatArray, legs: FloatArray) -> IntArray:
-    """Indices of the views by falling gain per second of their legs; a leg that takes no time counts as a short one."""
-    return np.argsort(-gains / np.maximum(legs, _ROUNDING), kind="stable")
 
 
 def _best_around(angle: FloatArray, gains: FloatArray) -> IntArray:

@@ -33,10 +33,6 @@ class Ellipses:
         covariance = np.array(spread).reshape(-1, 2, 2) + cell**2 / 12.0 * np.eye(2)
         return cls(middle, np.linalg.cholesky(4.0 * covariance))
 
-    def joined(self, other: Ellipses) -> Ellipses:
-        """These and then those."""
-        return Ellipses(np.concatenate([self.middle, other.middle]), np.concatenate([self.shape, other.shape]))
-
     def seen_from(self, views: Views) -> tuple[FloatArray, FloatArray, FloatArray]:
         r"""Bearing of the middles, the extent to the right and left of them, radians, and their range, (V, K), metres.
 
@@ -102,10 +98,10 @@ class Projection(Settings):
         grid = OccupancyGrid.of(scans, poses, memory.scene, self.cells)
         occupied, free = grid.occupied, grid.log_odds < 0.0
         border = grid.unknown & grid.beside(occupied) & grid.beside(free)
-        parts = []
-        for cells in (occupied, border):
-            points = grid.centres(cells)
-            parts.append(Ellipses.around(points, clusters(points, self.cluster * grid.cell), grid.cell))
-        new = np.arange(len(parts[0].middle) + len(parts[1].middle)) >= len(parts[0].middle)
-        score = visible_frontier(parts[0].joined(parts[1]), new, views, memory.scene, self.bearings)
+        points = [grid.centres(cells) for cells in (occupied, border)]
+        known, new = (clusters(places, self.cluster * grid.cell) for places in points)
+        number = known.max(initial=-1) + 1
+        ellipses = Ellipses.around(np.concatenate(points), np.append(known, new + number), grid.cell)
+        frontier = np.arange(len(ellipses.middle)) >= number
+        score = visible_frontier(ellipses, frontier, views, memory.scene, self.bearings)
         return score if score.any() else farthest_ranks(views, memory.visited)

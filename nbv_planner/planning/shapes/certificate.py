@@ -84,16 +84,10 @@ class CoverageCertificate:
     #: corrects the estimate by what was measured of it; None: as the shapes say.
     calibration: Calibration | None = None
 
-    def coverages(self, belief: SurfaceBelief, taken: Views | FloatArray) -> FloatArray:
-        """Coverage of each drawn shape, shape (S,), in [0, 1], after the views `taken` (T,).
+    def judged(self, belief: SurfaceBelief, taken: Views) -> tuple[FloatArray, dict[str, float]]:
+        """Coverage of each drawn shape, shape (S,), in [0, 1], after the views `taken` (T,), and how good that is.
 
-        Raises:
-            SettingError: the belief carries no evidence.
-        """
-        return self.judged(belief, taken)[0]
-
-    def judged(self, belief: SurfaceBelief, taken: Views | FloatArray) -> tuple[FloatArray, dict[str, float]]:
-        """The :meth:`coverages`, and the :func:`~nbv_planner.planning.shapes.calibrated.evidence` of how good they are.
+        The latter is the :func:`~nbv_planner.planning.shapes.calibrated.evidence`.
 
         Raises:
             SettingError: the belief carries no evidence.
@@ -110,14 +104,12 @@ class CoverageCertificate:
         found = evidence(shapes, points, self.scene.pixel_size, grades, np.minimum(near, closed), covered)
         return np.asarray((points * covered).sum(axis=1) / points.sum(axis=1)), found
 
-    def estimate(
-        self, belief: SurfaceBelief, taken: Views | FloatArray, delta: float, margin: float = 0.0
-    ) -> CoverageEstimate:
+    def estimate(self, belief: SurfaceBelief, taken: Views, delta: float, margin: float = 0.0) -> CoverageEstimate:
         """Estimate the coverage.
 
         Args:
             belief: the belief, with its evidence.
-            taken: views taken so far (T,); angles alone, radians, are those of views on the view circle.
+            taken: views taken so far (T,).
             delta: probability left outside the interval [lower, upper], half of it on either side; a calibrated one
                 has the level of its calibration.
             margin: coverage required beyond the target, as far as possible; a calibrated claim has none.

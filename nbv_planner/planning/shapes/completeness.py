@@ -20,7 +20,7 @@ from nbv_planner.planning.shapes.sampler import Shapes, ShapeSettings
 from nbv_planner.planning.shapes.shape_coverage import (
     MeasuredSurface,
     ShapeCoverage,
-    repeats,
+    seen_part,
     seen_stretches,
     surface_density,
     unseen_fraction,
@@ -143,32 +143,33 @@ class CoverageTarget:
         return f"the outline within {self.tau:g} m of the measured surface" if self.tau else "the surface points"
 
     def coverage(
-        self, shapes: Shapes, taken: Views | FloatArray, views: Views | FloatArray, scene: Scene, belief: SurfaceBelief,
+        self, shapes: Shapes, taken: Views, views: Views, scene: Scene, belief: SurfaceBelief,
         ground: Ground | None = None,
     ) -> ShapeCoverage:
-        """What is to be seen of the shapes, see :meth:`nbv_planner.planning.shapes.shape_coverage.ShapeCoverage.of`.
+        """What is to be seen of the shapes from `views` (V,) once those `taken` (T,) have been, past a `ground`.
 
-        With a resolution it counts the outline's length in pixel sides. Covered is what lies within τ of the measured
-        surface, but not in a gap of it: shapes cross gaps smoothly, and what is hidden there may be long. Of the rest
-        each of the views `taken` (T,) that should have covered it takes half: it is as likely that the shape
-        is wrong. A view will cover what lies within τ of what it sees, past the obstacles of a `ground`.
+        Of surface points the part :func:`nbv_planner.planning.shapes.shape_coverage.seen_part` has been seen. With a
+        resolution it counts the outline's length in pixel sides. Covered is what lies within τ of the measured surface,
+        but not in a gap of it: shapes cross gaps smoothly, and what is hidden there may be long. Of the rest each of
+        the views taken that should have covered it takes half: it is as likely that the shape is wrong. A view will
+        cover what lies within τ of what it sees.
 
         Raises:
             SettingError: the belief carries no evidence.
         """
-        views, fixed = Views.given(views, scene.view_distance), None
+        visible = visible_cells(shapes, views, scene, ground)
         if self.seen_std:
-            fixed = fixed_cells(shapes, views, scene, self.noise, self.seen_std)
-        if not self.tau:
-            return ShapeCoverage.of(shapes, taken, views, scene, belief, self.density, fixed, ground)
-        near = near_part(shapes, belief, scene, self.tau)
-        near = np.minimum(near, 1.0 - unseen_fraction(belief, shapes.angle, scene.pixel_size))
-        sight = visible_cells(shapes, views, scene, ground)
-        sights = visible_cells(shapes, taken, scene, ground), sight if fixed is None else sight & fixed
-        seen, visible = (covered_cells(cells, shapes, self.tau) for cells in sights)
-        part = 1.0 - (1.0 - near) * _DOUBT ** seen.sum(axis=1)
+            visible &= fixed_cells(shapes, views, scene, self.noise, self.seen_std)
+        if self.tau:
+            near = near_part(shapes, belief, scene, self.tau)
+            near = np.minimum(near, 1.0 - unseen_fraction(belief, shapes.angle, scene.pixel_size))
+            met = covered_cells(visible_cells(shapes, taken, scene, ground), shapes, self.tau)
+            seen = 1.0 - (1.0 - near) * _DOUBT ** met.sum(axis=1)
+            visible = covered_cells(visible, shapes, self.tau)
+        else:
+            seen = seen_part(shapes, taken, scene, belief, ground)
         points = surface_density(shapes, scene.pixel_size, self.density)
-        return ShapeCoverage.left(points, part, visible, repeats(views, taken, scene))
+        return ShapeCoverage.left(points, seen, visible, views.repeat(taken))
 
     def near(self, shapes: Shapes, belief: SurfaceBelief, scene: Scene) -> tuple[FloatArray, FloatArray]:
         """Part around each grid angle of each shape within τ of the measured surface, and within τ/2, shape (S, M).

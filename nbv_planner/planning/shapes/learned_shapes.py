@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from nbv_planner.geometry import FloatArray, wrap_angle
-from nbv_planner.gp.learned_prior import AveragedPosterior, ModelAverage, from_inverse, noise_level, to_inverse
+from nbv_planner.gp.learned_prior import ModelAverage, from_inverse, noise_level, to_inverse
 from nbv_planner.mapping.belief import SurfaceBelief, nearest_cell, uniform_grid
 from nbv_planner.planning.shapes.sampler import (
     PosteriorShapes,
@@ -32,42 +32,27 @@ class LearnedShapes:
     (:func:`nbv_planner.planning.shapes.straight_edges.with_edges_going_on`). The normals and the quantiles of the
     weights, from `seed`, serve every round (common random numbers).
     """
+
     prior: ModelAverage
     settings: ShapeSettings
     seed: int = 0
 
     def draw(self, belief: SurfaceBelief, scene: Scene) -> Shapes:
         """Draw the shapes, see :class:`nbv_planner.planning.shapes.sampler.ShapeSampler`."""
-        posterior = self.posterior(belief)
+        angle, measured, std = evidence_of(belief).measured
+        std = std * noise_level(self.settings.prior_noise_levels, angle, measured, std)  # as much as they show
+        inverse = self.settings.prior_quantity == "inverse_radius"
+        quantity = to_inverse(measured, std, self.prior.mean) if inverse else (measured, std)
+        posterior = self.prior.given(angle, *quantity)
         drawn = posterior.surfaces(self._features, posterior.draw(*self._randomness))
-        radius = from_inverse(drawn, self.prior.mean) if self._inverse else drawn
+        radius = from_inverse(drawn, self.prior.mean) if inverse else drawn
         if self.settings.edge_probability:
             seen = seen_stretches(belief, scene.pixel_size)[nearest_cell(belief.angle, wrap_angle(self._grid))]
             radius = with_edges_going_on(
-                radius, self._grid, seen, self._measured(belief), self._edge_draws, self.settings.edge_length,
+                radius, self._grid, seen, (angle, measured, std), self._edge_draws, self.settings.edge_length,
                 (scene.radius_min, scene.radius_max),
             )
         return Shapes(self._grid, within_bounds(radius, self._grid, belief, scene, self.settings.free_space))
-
-    def posterior(self, belief: SurfaceBelief) -> AveragedPosterior:
-        """Weight the priors by the evidence of `belief`, with as much of its noise as it shows.
-
-        Raises:
-            SettingError: there is none.
-        """
-        angle, radius, std = self._measured(belief)
-        if self._inverse:
-            radius, std = to_inverse(radius, std, self.prior.mean)
-        return self.prior.given(angle, radius, std)
-
-    def _measured(self, belief: SurfaceBelief) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Angles, radii and standard deviations of the measurements, with as much noise as they show."""
-        angle, radius, std = evidence_of(belief).measured
-        return angle, radius, std * noise_level(self.settings.prior_noise_levels, angle, radius, std)
-
-    @property
-    def _inverse(self) -> bool:
-        return self.settings.prior_quantity == "inverse_radius"
 
     @cached_property
     def _grid(self) -> FloatArray:

@@ -85,7 +85,6 @@ class ShapeSettings(LearnedPriorSettings):
         read_only=False,
     )
 
-
     @property
     def noise(self) -> RangeNoise:
         """Noise of the ranges."""

@@ -55,29 +55,10 @@ class ShapeCoverage:
     points: FloatArray  #: all surface points of each shape, shape (S,), in whole parts.
 
     @classmethod
-    def of(
-        cls, shapes: Shapes, taken: Views | FloatArray, views: Views | FloatArray, scene: Scene, belief: SurfaceBelief,
-        density: str = "crossings", fixed: BoolArray | None = None, ground: Ground | None = None,
-    ) -> ShapeCoverage:
-        """Evaluate `shapes` from `views` (V,) once the views `taken` (T,) have been taken.
-
-        Angles alone, radians, are those of views on the view circle.
-
-        What has been seen is given by :func:`seen_part`. A view that repeats one of those taken adds nothing: beams
-        that did not come would not come again. Of what they see only what is `fixed` counts, shape (S, V, M). Obstacles
-        of a `ground` hide what is behind them.
-        """
-        seen = seen_part(shapes, taken, scene, belief, ground)
-        points = surface_density(shapes, scene.pixel_size, density)
-        visible = visible_cells(shapes, views, scene, ground)
-        visible = visible if fixed is None else visible & fixed
-        return cls.left(points, seen, visible, repeats(views, taken, scene))
-
-    @classmethod
     def left(cls, points: FloatArray, seen: FloatArray, visible: BoolArray, repeats: BoolArray) -> ShapeCoverage:
         """What is left of the `points`, shape (S, M), of which the parts `seen` are; V views see them as `visible`.
 
-        Those that are `repeats`, shape (V,), of views taken add nothing.
+        Those that are `repeats`, shape (V,), of views taken add nothing: beams that did not come would not come again.
         """
         points = np.rint(points / _PART)
         unseen = np.rint(points * (1.0 - seen))
@@ -99,14 +80,8 @@ class ShapeCoverage:
             yield ShapeCoverage(self.visible[part], self.unseen[part], self.points[part])
 
 
-def repeats(views: Views | FloatArray, taken: Views | FloatArray, scene: Scene) -> BoolArray:
-    """Which of the `views` (V,) repeat one of those `taken` (T,), shape (V,)."""
-    distance = scene.view_distance
-    return Views.given(views, distance).repeat(Views.given(taken, distance))
-
-
 def seen_part(
-    shapes: Shapes, taken: Views | FloatArray, scene: Scene, belief: SurfaceBelief, ground: Ground | None = None
+    shapes: Shapes, taken: Views, scene: Scene, belief: SurfaceBelief, ground: Ground | None = None
 ) -> FloatArray:
     """Part of the surface around each grid angle of each shape that has been seen, shape (S, M).
 

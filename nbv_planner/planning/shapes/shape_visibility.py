@@ -29,9 +29,7 @@ from nbv_planner.world.scene import Scene
 _BLOCK_ENTRIES = 1 << 17
 
 
-def visible_cells(
-    shapes: Shapes, views: Views | FloatArray, scene: Scene, ground: Ground | None = None
-) -> BoolArray:
+def visible_cells(shapes: Shapes, views: Views, scene: Scene, ground: Ground | None = None) -> BoolArray:
     r"""Which grid angle of which shape each view sees, shape (S, V, M).
 
     On either side the walk goes from the view's own angle outwards. A grid angle is seen if the tangent of its bearing,
@@ -40,12 +38,11 @@ def visible_cells(
 
     at the angle δ from the view, is greater than all before it on the walk: on a star-shaped contour nothing else can
     hide it. From the view circle a walk ends at the edge of the cone or of the range; from anywhere else it passes what
-    is out of range, and one walk serves all headings at a place: each sees the bearings inside of its cone. Angles
-    alone, radians, are those of views on the view circle. A view inside of a shape sees nothing of it.
+    is out of range, and one walk serves all headings at a place: each sees the bearings inside of its cone. A view
+    inside of a shape sees nothing of it.
 
     Of all shapes alike, nothing is seen behind the obstacles of a `ground`: where their mean radius is hidden.
     """
-    views = Views.given(views, scene.view_distance)
     if ground is not None and ground.hides:
         places, stand = views.places()
         hidden = ground.hidden(*places.position, shapes.angle, shapes.radius.mean(axis=0))
@@ -65,14 +62,13 @@ def visible_cells(
     return visible
 
 
-def grades_of_sight(shapes: Shapes, views: Views | FloatArray, scene: Scene, least_sine: float) -> IntArray:
+def grades_of_sight(shapes: Shapes, views: Views, scene: Scene, least_sine: float) -> IntArray:
     """How each grid angle is seen from the best of the views (V,): 0 not, 1 grazed, 2 well; shape (S, M).
 
     It is seen well if the sine of the angle between the line of sight and the stretch of the surface that leads to it,
     away from the view's own angle, is at least `least_sine`. The first grid angles on either side of that are taken for
     seen well. :func:`visible_cells` defines what is seen at all.
     """
-    views = Views.given(views, scene.view_distance)
     single = Shapes(shapes.angle, shapes.radius.astype(np.float32))  # half the time
     grades = _on_grid(single, views, scene, partial(_graded_walk, least_sine=least_sine), np.uint8)
     if not views.are_on_circle(scene.view_distance):

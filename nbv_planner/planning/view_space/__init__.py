@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import math
 
-from nbv_planner.planning.view_space.circle import CircleViewSpace, FoundViewSpace
-from nbv_planner.planning.view_space.free_poses import FreeViewSpace, path_around, poses_from_file
+from nbv_planner.planning.view_space.circle_and_poses import (
+    CircleViewSpace,
+    FoundViewSpace,
+    FreeViewSpace,
+    path_around,
+)
 from nbv_planner.planning.view_space.space import (
     Exclusion,
     ExclusionArray,
@@ -18,6 +22,7 @@ from nbv_planner.planning.view_space.view_settings import (
     ViewSpaceSettings,
     check_view_angles,
     check_view_poses,
+    poses_from_file,
 )
 from nbv_planner.world.ground.grid_ground import ground_of
 from nbv_planner.world.ground.occupancy_map import OccupancyMap
@@ -33,9 +38,7 @@ def view_space_for(settings: ViewSpaceSettings, scene: Scene) -> ViewSpace:
     """
     if settings.on_circle:
         return CircleViewSpace(settings, scene.view_distance)
-    if settings.posed:
-        return FreeViewSpace.listed(settings, scene)
-    if settings.view_space == "annulus":
+    if settings.view_space == "annulus" and not settings.posed:
         return FreeViewSpace.annulus(settings, scene)
     return FreeViewSpace.listed(settings, scene)
 

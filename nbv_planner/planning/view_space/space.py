@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import enum
-import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -15,6 +14,7 @@ from nbv_planner.errors import SettingError
 from nbv_planner.geometry import BoolArray, FloatArray, angle_difference
 from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.mapping.matching import ArrivalSettings
+from nbv_planner.planning.view_space.view_settings import ViewSpaceSettings, on_arcs
 from nbv_planner.world.ground.zones import ZONE_WORDS, Ground, OpenGround
 from nbv_planner.world.pose import View, Views
 
@@ -52,9 +52,8 @@ def excluded_numbers(exclusion: ExclusionArray) -> dict[str, int]:
 
     Zones of the ground in which there is none are left out.
     """
-    numbers = {name: int(np.count_nonzero(exclusion & np.uint8(reason))) for reason, (name, _) in _NAMES.items()}
-    return {name: number for (name, number), reason in zip(numbers.items(), _NAMES, strict=True)
-            if number or reason < _ZONES}
+    numbers = {reason: int(np.count_nonzero(exclusion & np.uint8(reason))) for reason in _NAMES}
+    return {_NAMES[reason][0]: number for reason, number in numbers.items() if number or reason < _ZONES}
 
 
 def excluded_words(exclusion: ExclusionArray) -> str:
@@ -69,9 +68,17 @@ class ViewSpace(ABC):
     A space has to say how far it is from one view to another, in :meth:`travel`; all else works on any poses.
     """
 
-    def __init__(self, candidates: Views) -> None:
+    def __init__(self, candidates: Views, settings: ViewSpaceSettings | None = None) -> None:
+        """Set up the candidates; only those on the arcs of the settings, if given, are ever allowed.
+
+        Raises:
+            SettingError: the arcs leave no view.
+        """
+        self._settings = settings or ViewSpaceSettings()
         self.candidates = candidates
         self._allowed = self.allowed(candidates)
+        if not self._allowed.any():
+            raise SettingError("allowed_arcs, blocked_arcs: leave none of the candidate views")
         # Replaced as a whole, never changed: a copy of this object keeps what it has.
         self._unreachable_until: Mapping[int, float] = {}
         #: where the camera may go; None where nothing is known of that. Replaced as a whole, too.
@@ -105,6 +112,10 @@ class ViewSpace(ABC):
         """
         if self.ground is None or isinstance(self.ground, OpenGround):
             return self.travel(start, ends)
+        return self._driven(start, ends)
+
+    def _driven(self, start: View, ends: Views) -> FloatArray:
+        """As :meth:`drive`, but where there is no path the distance of the space itself."""
         driven = self.drive(start, ends)
         return np.where(np.isfinite(driven), driven, self.travel(start, ends))
 
@@ -113,11 +124,7 @@ class ViewSpace(ABC):
 
         Between views of which one is in a zone by now, it is that of the space itself.
         """
-        legs = (float(self.drive(start, Views.of([end]))[0]) for start, end in pairwise(views))
-        return sum(
-            leg if math.isfinite(leg) else float(self.travel(start, Views.of([end]))[0])
-            for leg, (start, end) in zip(legs, pairwise(views), strict=True)
-        )
+        return sum(float(self._driven(start, Views.of([end]))[0]) for start, end in pairwise(views))
 
     def believe(self, belief: SurfaceBelief, stands: View | None, most: float) -> None:
         """Keep off what the object may occupy, `most` metres at most, and go on from where the camera stands."""
@@ -156,8 +163,8 @@ class ViewSpace(ABC):
         return f"of {len(self.candidates)} candidates {self.ground.blame(self._start, *self.candidates.position)}"
 
     def allowed(self, views: Views) -> BoolArray:
-        """Which of any `views` the camera may ever take, shape (V,)."""
-        return np.ones(len(views), dtype=bool)
+        """Which of any `views` the camera may ever take: those on an allowed arc and on no blocked one, shape (V,)."""
+        return on_arcs(views, self._settings)
 
     def apart(self, views: Views, visited: Sequence[View], revisit_radius: float) -> BoolArray:
         """Which of any `views` are not near one of the `visited`, shape (V,).
@@ -209,9 +216,11 @@ class ViewSpace(ABC):
                 f"{type(self).__name__} has others"
             )
 
-    def mark_unreachable(self, view: View, until: float) -> None:
-        """Leave out the candidate nearest to `view` until the time `until` (seconds of the caller's clock)."""
-        self._unreachable_until = {**self._unreachable_until, self.nearest(view): until}
+    def mark_unreachable(self, view: View, until: float, others: Iterable[int] = ()) -> None:
+        """Leave out the candidate nearest to `view`, and `others`, until the time `until`, seconds (caller's clock)."""
+        self._unreachable_until = {
+            **self._unreachable_until, self.nearest(view): until, **dict.fromkeys(others, until)
+        }
 
     def mark_missed(
         self, goal: View, set_out: View | None, halt: View | None, tolerance: float, now: float, until: float
@@ -246,15 +255,16 @@ class ViewSpace(ABC):
         if the candidate nearest to them is.
         """
         unreachable = np.zeros(len(self.candidates), dtype=bool)
-        for index, until in self._unreachable_until.items():
-            unreachable[index] = now < until
-        allowed, off_ground = self._allowed, self.off_ground(self.candidates if views is None else views)
-        if views is not None:
+        unreachable[[index for index, until in self._unreachable_until.items() if now < until]] = True
+        allowed = self._allowed
+        if views is None:
+            views = self.candidates
+        else:
             allowed = self.allowed(views)
             unreachable = unreachable[[self.nearest(views[index]) for index in range(len(views))]]
         reasons = (
             Exclusion.ARC * ~allowed
-            + Exclusion.REVISIT * ~self.apart(self.candidates if views is None else views, visited, revisit_radius)
+            + Exclusion.REVISIT * ~self.apart(views, visited, revisit_radius)
             + Exclusion.UNREACHABLE * unreachable
         )
-        return np.asarray(reasons, dtype=np.uint8) | off_ground
+        return np.asarray(reasons, dtype=np.uint8) | self.off_ground(views)

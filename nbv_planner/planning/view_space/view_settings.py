@@ -1,12 +1,16 @@
-"""Which views a user gives: the settings, lists of angles and of poses."""
+"""Which views a user gives: the settings, lists of angles and of poses, files of poses."""
 
 from __future__ import annotations
 
+import csv
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import yaml
 
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, wrap_angle
@@ -22,7 +26,7 @@ _MOST_LISTED, _MOST_LISTED_POSES = 1000, 2000
 # Poses lie within so many metres of the centre.
 _FARTHEST = 1e4
 # No more free poses are allowed: a decision would take minutes.
-MOST_POSES = 100_000
+_MOST_POSES = 100_000
 VIEW_SPACES = ("circle", "annulus", "file")
 """Where the camera may stand."""
 # What stands for no list: ROS has no empty list of numbers.
@@ -88,9 +92,9 @@ class ViewSpaceSettings(Settings):
         if self.annulus_min > self.annulus_max:
             raise SettingError(f"annulus_min: {self.annulus_min} must be <= {self.annulus_max} (annulus_max)")
         number = self.annulus_radii * self.annulus_angles * self.annulus_headings
-        if number > MOST_POSES:
+        if number > _MOST_POSES:
             raise SettingError(
-                f"annulus_radii, annulus_angles, annulus_headings: are {number} poses, must be {MOST_POSES} or fewer"
+                f"annulus_radii, annulus_angles, annulus_headings: are {number} poses, must be {_MOST_POSES} or fewer"
             )
         if bool(self.view_file) != (self.view_space == "file"):
             raise SettingError(f"view_file: {self.view_file!r} does not go with view_space: {self.view_space}")
@@ -124,8 +128,9 @@ def check_view_angles(name: str, angles: Sequence[float]) -> FloatArray:
     for number, angle in enumerate(angles):
         if not 0.0 <= angle <= TWO_PI + SLACK:  # false for NaN
             raise SettingError(f"{name}[{number}]: {angle} is no view angle; must be >= 0 and <= 6.28319 rad")
-    order = np.argsort(wrap_angle(angles), kind="stable")
-    gaps = np.diff(wrap_angle(angles)[order], append=wrap_angle(angles)[order[:1]] + TWO_PI)
+    places = wrap_angle(angles)
+    order = np.argsort(places, kind="stable")
+    gaps = np.diff(places[order], append=places[order[:1]] + TWO_PI)
     if gaps.min() < _CLOSEST:
         first = int(np.argmin(gaps))
         one, other = (float(angles[order[index % len(order)]]) for index in (first, first + 1))
@@ -145,12 +150,12 @@ def check_view_poses(name: str, numbers: Sequence[float]) -> list[CameraPose]:
         raise SettingError(f"{name}: has {len(numbers) // 3} poses, must be {_MOST_LISTED_POSES} or fewer")
     rows = zip(numbers[::3], numbers[1::3], numbers[2::3], strict=True)
     return [
-        pose_of(f"{name}, pose {number}", dict(zip(("x", "y", "yaw"), row, strict=True)))
+        _pose_of(f"{name}, pose {number}", dict(zip(("x", "y", "yaw"), row, strict=True)))
         for number, row in enumerate(rows, start=1)
     ]
 
 
-def pose_of(place: str, row: object) -> CameraPose:
+def _pose_of(place: str, row: object) -> CameraPose:
     """The pose of one row; the error names its `place`."""
     try:
         x, y, yaw = (float(row[name]) for name in ("x", "y", "yaw"))  # type: ignore[index]
@@ -159,6 +164,60 @@ def pose_of(place: str, row: object) -> CameraPose:
     if not math.hypot(x, y) <= _FARTHEST or not math.isfinite(yaw):  # false for NaN
         raise SettingError(f"{place}: x {x}, y {y}, yaw {yaw} is no pose within {_FARTHEST:g} m")
     return CameraPose(x, y, yaw)
+
+
+def poses_from_file(path: str) -> tuple[list[CameraPose], FloatArray]:
+    """Read poses x, y (metres, object frame), yaw (radians): CSV with a header, or YAML with a list of mappings.
+
+    The optional columns `cost` and `seconds`, both >= 0 and 0 where a cell is empty, are returned in shape (2, V), as
+    :meth:`~nbv_planner.planning.view_space.space.ViewSpace.extras`.
+
+    Raises:
+        SettingError: the file cannot be read, or a pose is not complete, not finite or out of range; names the line of
+            the first such one, and how many there are.
+    """
+    file = Path(path).expanduser()
+    try:
+        if file.exists() and not file.is_file():
+            raise SettingError(f"view_file: {path} is not a file")
+        text = file.read_text(encoding="utf-8-sig")
+        if file.suffix.lower() in (".yaml", ".yml"):
+            found = yaml.safe_load(text) or []
+            if not isinstance(found, list):
+                raise SettingError(f"view_file: {path}: must be a list of poses")
+            node = yaml.compose(text)
+            parts = node.value if found and node else []
+            rows = [(part.start_mark.line + 1, row) for part, row in zip(parts, found, strict=True)]
+        else:
+            reader = csv.DictReader(text.splitlines(), skipinitialspace=True)
+            rows = [(reader.line_num, row) for row in reader]
+    except (OSError, UnicodeDecodeError, csv.Error, yaml.YAMLError) as error:
+        raise SettingError(f"view_file: {path}: {error}") from error
+    if not 0 < len(rows) <= _MOST_POSES:
+        raise SettingError(f"view_file: {path}: has {len(rows)} poses, must be 1 to {_MOST_POSES}")
+    poses, prices, wrong = list[CameraPose](), list[tuple[float, float]](), list[SettingError]()
+    for line, row in rows:
+        try:
+            place = f"view_file: {path}, line {line}"
+            poses.append(_pose_of(place, row))
+            prices.append((_price(place, row, "cost"), _price(place, row, "seconds")))
+        except SettingError as error:
+            wrong.append(error)
+    if wrong:
+        raise SettingError(f"{wrong[0]}" + (f"; {len(wrong)} of {len(rows)} poses are wrong" if wrong[1:] else ""))
+    return poses, np.array(prices).T
+
+
+def _price(place: str, row: Any, name: str) -> float:
+    """An optional number of one row."""
+    given = row.get(name)
+    try:
+        value = 0.0 if given in (None, "") else float(given)
+    except (TypeError, ValueError):
+        value = math.nan
+    if not 0.0 <= value < math.inf:  # false for NaN
+        raise SettingError(f"{place}: {name} is {given!r}, must be a number >= 0, or nothing")
+    return value
 
 
 def on_arcs(views: Views, settings: ViewSpaceSettings) -> BoolArray:

@@ -126,27 +126,17 @@ def test_i_is_the_number_of_pixels_between_lower_bound_and_boundary_or_upper_bou
 
 
 @pytest.mark.parametrize("view", [0.3, 3.0])
-def test_u_is_the_number_of_pixels_of_the_band_at_the_view_swept_over_the_interval(view):
+@pytest.mark.parametrize(("name", "count", "side", "rel", "most"), [
+    ("U", oracles.count_pixels, 0.05, 0.03, 20), ("UP", oracles.count_polar_pixels, 0.01, 0.02, 300),
+])
+def test_u_and_up_are_the_pixels_of_the_band_at_the_view_swept_over_the_interval(name, count, side, rel, most, view):
     belief = wavy_belief(3, size=1000)
     reach = oracles.half_width(**CAMERA)
     low = oracles.circular_interpolation(belief.angle, belief.lower, view)
     high = oracles.circular_interpolation(belief.angle, belief.upper, view)
-    counted = oracles.count_pixels(
-        lambda phi, r: abs(oracles.signed(phi - view)) <= reach and low <= r <= high, 8.2, 0.05
-    )
-    assert values("U", belief, views=np.array([view]))[0] * 4 == pytest.approx(counted, rel=0.03, abs=20)
-
-
-@pytest.mark.parametrize("view", [0.3, 3.0])
-def test_up_is_the_number_of_polar_pixels_of_the_band_at_the_view_swept_over_the_interval(view):
-    belief = wavy_belief(3, size=1000)
-    reach = oracles.half_width(**CAMERA)
-    low = oracles.circular_interpolation(belief.angle, belief.lower, view)
-    high = oracles.circular_interpolation(belief.angle, belief.upper, view)
-    counted = oracles.count_polar_pixels(
-        lambda phi, r: abs(oracles.signed(phi - view)) <= reach and low <= r <= high, 8.2, 0.01
-    )
-    assert values("UP", belief, views=np.array([view]))[0] * 100 == pytest.approx(counted, rel=0.02, abs=300)
+    counted = count(lambda phi, r: abs(oracles.signed(phi - view)) <= reach and low <= r <= high, 8.2, side)
+    value = values(name, belief, views=np.array([view]))[0] * (SCENE.pixel_size / side) ** 2
+    assert value == pytest.approx(counted, rel=rel, abs=most)
 
 
 @pytest.mark.parametrize("view", [0.3, 3.0])

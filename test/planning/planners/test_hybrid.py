@@ -31,20 +31,22 @@ CHEAP = {"planner": "hybrid", "revisit_radius": 0.0, "shapes": 1, "shape_grid": 
 NOWHERE = Round(most_points(SCENE), 0.0)
 
 
-class Stubborn(HybridPlanner):
+class StandsStill(RolloutPlanner):
+    def _rank(self, situation):
+        return -np.abs(np.arange(len(situation.scores)) - 17).astype(float)
+
+
+class GoesAnywhere(RolloutPlanner):
+    def _rank(self, situation):
+        return np.random.default_rng([self.settings.planner_seed, len(situation.visited)]).random(100)
+
+
+class Stubborn(HybridPlanner, StandsStill):
     """Led by a planner that always wants to where it began."""
 
-    wanted = 17
 
-    def _lead(self, situation):
-        return -np.abs(np.arange(len(situation.scores)) - self.wanted).astype(float)
-
-
-class Erratic(HybridPlanner):
+class Erratic(HybridPlanner, GoesAnywhere):
     """Led by a planner that wants anywhere."""
-
-    def _lead(self, situation):
-        return np.random.default_rng([self.settings.planner_seed, len(situation.visited)]).random(100)
 
 
 class Unbridled(Stubborn):

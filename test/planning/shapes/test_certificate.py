@@ -10,7 +10,7 @@ from beliefs import belief_of, with_evidence
 from episodes import end_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from views import all_at
+from views import all_at, views_at
 
 from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.simulation import Simulation
@@ -74,7 +74,7 @@ def test_coverage_is_what_was_measured_of_each_shape():
         half = np.pi * part_seen(radius)
         hits = np.minimum(GRID % np.pi, -GRID % np.pi) <= half  # about both ends of the x axis
         belief = measured(radius, hits=hits.astype(int))
-        found += [*CoverageCertificate(Circles(radius), SCENE, 0.95).coverages(belief, np.array([0.0, np.pi]))]
+        found += [*CoverageCertificate(Circles(radius), SCENE, 0.95).judged(belief, views_at([0.0, np.pi]))[0]]
     # Both views look along an axis, about which |dx| + |dy| is spread as on the whole circle by symmetry.
     expected = [2.0 * crossings_within(np.pi * part_seen(radius)) for radius in (5.0, 2.5)]
     np.testing.assert_allclose(found, expected, atol=0.012)
@@ -103,14 +103,14 @@ def seen_as(grade: int, shape, taken):
 def test_a_wall_that_views_only_graze_is_covered_as_far_as_it_was_measured():
     """Round body with a tooth from 4 m to 6 m: the view straight at it grazes its walls."""
     shape = np.clip(6.0 - 2.0 * (np.abs(GRID - np.pi) - 0.2) / 0.4, 4.0, 6.0)
-    view, wall = np.array([np.pi]), (shape > 4.0) & (shape < 6.0)
+    view, wall = views_at([np.pi]), (shape > 4.0) & (shape < 6.0)
     certificate = CoverageCertificate(Drawn(shape), WIDE, 0.95)
     most, grades, points = seen_as(1, shape, view)
     grazed = points[wall & (grades == 1)].sum() / points.sum()
     assert grazed > 0.05
-    whole = certificate.coverages(measured(shape, hits=(grades > 0).astype(int)), view)[0]
+    whole = certificate.judged(measured(shape, hits=(grades > 0).astype(int)), view)[0][0]
     assert whole == pytest.approx(most, abs=0.005)
-    bare = certificate.coverages(measured(shape, hits=np.where(wall, 0, grades > 0)), view)[0]
+    bare = certificate.judged(measured(shape, hits=np.where(wall, 0, grades > 0)), view)[0][0]
     assert bare == pytest.approx(most - points[wall & (grades > 0)].sum() / points.sum(), abs=0.005)
 
 
@@ -120,10 +120,10 @@ def test_a_wall_that_views_only_graze_is_covered_as_far_as_it_was_measured():
     ids=["seen well and measured in the region", "or grazed and measured nearby", "or measured"],
 )
 def test_what_is_seen_worse_has_to_be_measured_nearer(measurement, least_grade):
-    ellipse, taken = 24.0 / np.hypot(4.0 * np.cos(GRID), 6.0 * np.sin(GRID)), TURN[[0, 3, 5]]
+    ellipse, taken = 24.0 / np.hypot(4.0 * np.cos(GRID), 6.0 * np.sin(GRID)), views_at(TURN[[0, 3, 5]])
     away = {"within two pixels": 2.4, "within a pixel": 1.0, "upon it": 0.0}[measurement]
     radius = ellipse + away * WIDE.pixel_size
-    found = CoverageCertificate(Drawn(ellipse), WIDE, 0.95).coverages(measured(radius), taken)[0]
+    found = CoverageCertificate(Drawn(ellipse), WIDE, 0.95).judged(measured(radius), taken)[0][0]
     expected = [seen_as(grade, ellipse, taken)[0] for grade in (0, 1, 2)]
     assert expected[0] == 1.0
     assert expected[2] < expected[1] < 0.9
@@ -141,7 +141,7 @@ def test_neither_a_view_more_nor_a_measurement_more_covers_less(seed, count):
 
     def covered(arc, views):
         hits = ((GRID - begin) % TWO_PI <= arc).astype(int)
-        return certificate.coverages(measured(shape.mean(axis=0), hits=hits), views)
+        return certificate.judged(measured(shape.mean(axis=0), hits=hits), views_at(views))[0]
 
     least = covered(shorter, taken[:-1])
     assert (least >= 0.0).all()
@@ -160,20 +160,20 @@ def crossings_within(half: float) -> float:
 def test_estimate_holds_mean_interval_and_probability():
     certificate = CoverageCertificate(Circles(*np.linspace(4.5, 5.5, 101)), SCENE, 0.9)
     belief = measured(5.0, hits=(GRID < 0.93 * TWO_PI).astype(int))
-    covered = certificate.coverages(belief, TURN)
-    found = certificate.estimate(belief, TURN, 0.1)
+    covered = certificate.judged(belief, views_at(TURN))[0]
+    found = certificate.estimate(belief, views_at(TURN), 0.1)
     assert 0.0 < found.probability < 1.0
     assert found.mean == pytest.approx(covered.mean())
     assert (found.lower, found.upper) == pytest.approx(tuple(np.quantile(covered, [0.05, 0.95])))
     assert found.probability == np.mean(covered >= 0.9)
-    assert certificate.estimate(belief, TURN, 0.1, margin=0.05).probability < found.probability
+    assert certificate.estimate(belief, views_at(TURN), 0.1, margin=0.05).probability < found.probability
 
 
 def test_nothing_is_covered_before_the_first_measurement_and_all_after_many():
     certificate = CoverageCertificate(Circles(4.95, 5.05), SCENE, 1.0)
-    for taken in (np.empty(0), TURN):
+    for taken in (views_at([]), views_at(TURN)):
         assert certificate.estimate(NOWHERE, taken, 0.05).mean == 0.0
-    assert certificate.estimate(EVERYWHERE, TURN, 0.05, margin=0.5).probability == 1.0
+    assert certificate.estimate(EVERYWHERE, views_at(TURN), 0.05, margin=0.5).probability == 1.0
 
 
 @pytest.mark.parametrize(("part", "ends"), [(0.9, False), (1.0, True)])
@@ -217,10 +217,10 @@ def test_where_the_band_is_narrow_too_covered_is_the_reason():
 
 def test_a_calibrated_estimate_is_that_of_its_table():
     plain = CoverageCertificate(Circles(4.9, 5.1), SCENE, 0.95)
-    found = plain.judged(EVERYWHERE, TURN)[1]
+    found = plain.judged(EVERYWHERE, views_at(TURN))[1]
     calibration = dataclasses.replace(calibration_for("points"), level=0.9)
     certificate = dataclasses.replace(plain, calibration=calibration)
-    estimate = certificate.estimate(EVERYWHERE, TURN, 0.05)
+    estimate = certificate.estimate(EVERYWHERE, views_at(TURN), 0.05)
     median, lower, upper, probability = calibration.estimate(found, 0.95)
     assert estimate == CoverageEstimate(median, lower, upper, probability, 0.9)
     assert f"(90%: {100 * lower:.0f} to {100 * upper:.0f})" in estimate.words

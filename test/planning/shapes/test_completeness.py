@@ -9,6 +9,7 @@ import pytest
 from beliefs import belief_of, with_evidence
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from views import views_at
 
 from nbv_planner.geometry import TWO_PI, polar_to_cartesian
 from nbv_planner.mapping.belief import uniform_grid
@@ -26,7 +27,6 @@ from nbv_planner.planning.shapes.completeness import (
 )
 from nbv_planner.planning.shapes.learned_shapes import shape_sampler
 from nbv_planner.planning.shapes.sampler import Shapes
-from nbv_planner.planning.shapes.shape_coverage import ShapeCoverage
 from nbv_planner.planning.shapes.shape_visibility import visible_cells
 from nbv_planner.planning.termination import TerminationMonitor, TerminationReason, TerminationSettings
 from nbv_planner.world.scene import Scene
@@ -159,7 +159,7 @@ def test_a_plain_search_finds_the_same_part_of_each_shape(seed, tau):
 @given(st.integers(0, 1000), st.floats(0.05, 1.0), st.integers(1, 20))
 def test_a_view_covers_what_is_near_to_what_it_sees(seed, tau, views):
     shapes = Shapes(GRID, wavy(seed, count=2))
-    visible = visible_cells(shapes, np.arange(views) * 0.3, SCENE)
+    visible = visible_cells(shapes, views_at(np.arange(views) * 0.3), SCENE)
     found = covered_cells(visible, shapes, tau)
     for s in range(2):
         points = np.stack(polar_to_cartesian(GRID, shapes.radius[s]), axis=1)
@@ -167,16 +167,6 @@ def test_a_view_covers_what_is_near_to_what_it_sees(seed, tau, views):
             # Along the contour: what is near across a gap further around the circle may count, too.
             wanted = within(points, points[visible[s, v]], tau)
             np.testing.assert_array_equal(found[s, v], wanted)
-
-
-def test_points_are_covered_as_before():
-    belief, shapes = some(5), Shapes(GRID, wavy(6, count=4))
-    taken, views = np.array([0.3, 2.0]), np.arange(10) * 0.6
-    for density in ("crossings", "length"):
-        wanted = ShapeCoverage.of(shapes, taken, views, SCENE, belief, density)
-        found = CoverageTarget(density).coverage(shapes, taken, views, SCENE, belief)
-        for name in ("visible", "unseen", "points"):
-            np.testing.assert_array_equal(getattr(found, name), getattr(wanted, name))
 
 
 def test_the_settings_name_the_target():
@@ -195,12 +185,12 @@ class Circle:
 def test_the_certificate_judges_the_completeness_whatever_the_views():
     half = measured(5.0, hits=lambda angle: (angle < np.pi).astype(int))
     certificate = CoverageCertificate(Circle(), SCENE, 0.95, CoverageTarget("length", 0.3))
-    everywhere = np.arange(20) * TWO_PI / 20
-    for views in (everywhere, everywhere[:0]):
+    everywhere = views_at(np.arange(20) * TWO_PI / 20)
+    for views in (everywhere, views_at([])):
         estimate = certificate.estimate(half, views, 0.05)
         assert estimate.mean == pytest.approx(0.5 + 4.0 * np.arcsin(0.015) / TWO_PI, abs=0.005)  # half of τ
         assert (estimate.tau, estimate.target.name) == (0.3, "completeness")
-    assert certificate.coverages(measured(5.0, hits=0), everywhere) == pytest.approx(np.zeros(20))
+    assert certificate.judged(measured(5.0, hits=0), everywhere)[0] == pytest.approx(np.zeros(20))
 
 
 def test_a_covered_outline_is_claimed_in_its_own_words():

@@ -8,13 +8,14 @@ import numpy as np
 import oracles
 import pytest
 from beliefs import TWO_PI, belief_of, with_evidence
-from views import all_at
+from views import all_at, views_at
 
 from nbv_planner.gp.kernels import PeriodicMatern
 from nbv_planner.mapping.belief import Measurements, uniform_grid
 from nbv_planner.mapping.mapper import MapperSettings, SurfaceMapper
 from nbv_planner.planning.objectives import ExpectedMarginalCoverage
 from nbv_planner.planning.planners.rollout import views_to_go
+from nbv_planner.planning.shapes.completeness import POINTS
 from nbv_planner.planning.shapes.sampler import Shapes
 from nbv_planner.planning.shapes.shape_coverage import (
     ShapeCoverage,
@@ -55,7 +56,7 @@ class Fixed:
 @pytest.mark.parametrize("seed", range(3))
 def test_gains_are_what_the_plain_walk_counts_half_of_it_where_views_left_no_measurements(seed, taken):
     shapes, views = wavy(3, 120, seed), np.array([0.11, 1.3, 2.9, 5.07])
-    gains = ShapeCoverage.of(shapes, np.array(taken), views, SCENE, BELIEF).gains()
+    gains = POINTS.coverage(shapes, views_at(taken), views_at(views), SCENE, BELIEF).gains()
     for view, value in zip(views, gains.mean(axis=0, dtype=float), strict=True):
         whole, new = (
             oracles.expected_gain(shapes.angle, shapes.radius, before, view, **CAMERA, h=0.1) for before in ([], taken)
@@ -65,17 +66,17 @@ def test_gains_are_what_the_plain_walk_counts_half_of_it_where_views_left_no_mea
 
 
 def test_a_view_that_was_taken_adds_nothing_when_it_is_repeated():
-    gains = ShapeCoverage.of(wavy(3, 120), np.array([1.3]), np.array([0.11, 1.3, 1.4]), SCENE, BELIEF).gains()
+    gains = POINTS.coverage(wavy(3, 120), views_at([1.3]), views_at([0.11, 1.3, 1.4]), SCENE, BELIEF).gains()
     np.testing.assert_array_equal((gains > 0.0).all(axis=0), [True, False, True])
 
 
 @pytest.mark.parametrize("taken", [[], [0.4], [1.0, 3.3]])
 def test_emc_is_the_mean_gain_where_no_measurement_lies_near(taken):
     """Circles as they were measured, 0.2 m beside that, and 0.4 m: near enough, only where a view sees it, too far."""
-    grid, views = uniform_grid(360), np.array([0.11, 1.3, 2.9, 5.07])
+    grid, views = uniform_grid(360), views_at([0.11, 1.3, 2.9, 5.07])
     shapes = Shapes(grid, np.repeat([[5.0], [5.2], [5.4]], 360, axis=1))
     belief = with_evidence(belief_of(4.9, 5.1, size=720, hits=lambda angle: (angle < 2.5).astype(int)))
-    sight = visible_cells(shapes, np.array(taken), SCENE).any(axis=1)
+    sight = visible_cells(shapes, views_at(taken), SCENE).any(axis=1)
     seen = np.stack([grid < 2.5, (grid < 2.5) & sight[1], np.zeros(360, dtype=bool)])
     unseen = np.where(seen, 0.0, surface_density(shapes, SCENE.pixel_size)) * np.where(sight, 0.5, 1.0)
     expected = (visible_cells(shapes, views, SCENE) * unseen[:, None]).sum(axis=2).mean(axis=0)
@@ -129,7 +130,7 @@ def test_nothing_seen_and_everything_seen():
 def test_waves_of_a_shape_do_not_hide_what_was_measured():
     """From a grazing view a wavy shape hides parts of itself; where the surface was measured, they count as seen."""
     grid = uniform_grid(360)
-    shapes, view = Shapes(grid, 5.0 + 0.05 * np.cos(90 * grid)[None]), np.array([0.9])
+    shapes, view = Shapes(grid, 5.0 + 0.05 * np.cos(90 * grid)[None]), views_at([0.9])
     belief = with_evidence(belief_of(4.9, 5.1, size=720, hits=lambda angle: (np.abs(angle - 0.9) < 0.8).astype(int)))
     inside, visible = np.abs(grid - 0.9) < 0.75, visible_cells(shapes, view, SCENE)[0, 0]
     assert (inside & ~visible).sum() > 10

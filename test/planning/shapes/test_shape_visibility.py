@@ -9,6 +9,7 @@ import oracles
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from views import views_at
 
 from nbv_planner.mapping.belief import uniform_grid
 from nbv_planner.planning.shapes.sampler import Shapes
@@ -34,7 +35,7 @@ def rough(seed: int, count: int, size: int) -> Shapes:
 @given(st.integers(0, 2**32), st.integers(16, 90), st.floats(-7.0, 7.0))
 def test_a_view_sees_what_the_plain_walk_sees(scene, seed, size, view):
     shapes = rough(seed, 2, size)
-    found = visible_cells(shapes, np.array([view]), scene)
+    found = visible_cells(shapes, views_at([view]), scene)
     assert found.shape == (2, 1, size)
     if np.abs(np.sin(0.5 * (shapes.angle - view))).min() < 1e-9:
         return  # a grid angle at the view: which side it is on hangs on rounding
@@ -48,24 +49,24 @@ def test_a_view_sees_what_the_plain_walk_sees(scene, seed, size, view):
 def test_on_smooth_shapes_it_is_the_thesis_observation_function():
     grid = uniform_grid(720)
     shapes = Shapes(grid, np.stack([5 + 2 * np.cos(3 * grid), 5 + np.cos(5 * grid), np.full(720, 6.0)]))
-    views = np.arange(50) * (2 * math.pi / 50) + 0.001
+    views = views_at(np.arange(50) * (2 * math.pi / 50) + 0.001)
     found = visible_cells(shapes, views, Scene())
     for shape in range(3):
         np.testing.assert_array_equal(found[shape], observe(grid, shapes.radius[shape], views, Scene()))
 
 
 def test_each_view_and_shape_is_judged_by_itself():
-    shapes, views = rough(3, 20, 200), np.linspace(0.0, 2 * math.pi, 30)
+    shapes, views = rough(3, 20, 200), views_at(np.linspace(0.0, 2 * math.pi, 30))
     together = visible_cells(shapes, views, Scene())
     for shape in (0, 7, 19):
-        alone = visible_cells(Shapes(shapes.angle, shapes.radius[[shape]]), views[[4, 29]], Scene())
+        alone = visible_cells(Shapes(shapes.angle, shapes.radius[[shape]]), views.chosen(np.array([4, 29])), Scene())
         np.testing.assert_array_equal(alone[0], together[shape][[4, 29]])
 
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**32), st.floats(0.0, 1.0), st.floats(0.0, 1.0))
 def test_grades_tell_what_is_seen_and_sight_is_the_better_the_less_is_asked(seed, some, more):
-    shapes, views = rough(seed, 3, 120), np.linspace(0.1, 6.0, 7)
+    shapes, views = rough(seed, 3, 120), views_at(np.linspace(0.1, 6.0, 7))
     grades = grades_of_sight(shapes, views, Scene(), some)
     np.testing.assert_array_equal(grades > 0, visible_cells(shapes, views, Scene()).any(axis=1))
     assert grades.max() <= 2
@@ -74,7 +75,7 @@ def test_grades_tell_what_is_seen_and_sight_is_the_better_the_less_is_asked(seed
 
 
 def test_no_view_sees_nothing():
-    assert not grades_of_sight(rough(1, 2, 90), np.empty(0), Scene(), 0.2).any()
+    assert not grades_of_sight(rough(1, 2, 90), views_at([]), Scene(), 0.2).any()
 
 
 @pytest.mark.parametrize("least", [0.15, 0.3, 0.6])
@@ -82,7 +83,7 @@ def test_a_circle_is_grazed_where_the_angle_of_sight_is_small(least):
     """From the view at angle 0, the sine is the cosine between the ray and the normal: (d cos φ - r) / distance."""
     grid, radius = uniform_grid(3600), 3.0
     offset = np.abs((grid + np.pi) % (2.0 * np.pi) - np.pi)
-    grades = grades_of_sight(Shapes(grid, np.full((1, 3600), radius)), np.array([0.0]), Scene(), least)[0]
+    grades = grades_of_sight(Shapes(grid, np.full((1, 3600), radius)), views_at([0.0]), Scene(), least)[0]
     distance = np.sqrt(100.0 + radius**2 - 20.0 * radius * np.cos(offset))
     sine = (10.0 * np.cos(offset) - radius) / distance
     sure = (np.abs(sine - least) > 0.01) & (np.abs(sine) > 0.01)
@@ -97,7 +98,7 @@ def test_a_wall_that_faces_away_is_seen_well_from_the_other_side():
     radius = 4.0 + 2.0 * np.clip((np.abs(grid - np.pi) - 0.30) / 0.05, 0.0, 1.0)
     wall = (radius > 4.1) & (radius < 5.9) & (grid > np.pi)
     shape, scene = Shapes(grid, radius[None]), Scene(field_of_view=1.5)
-    above, across = (grades_of_sight(shape, np.array([view]), scene, 0.2)[0] for view in (3.7, 3.0))
+    above, across = (grades_of_sight(shape, views_at([view]), scene, 0.2)[0] for view in (3.7, 3.0))
     assert (above[wall] == 0).all()
     assert (across[wall] == 2).all()
 

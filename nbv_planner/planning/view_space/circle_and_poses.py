@@ -1,0 +1,263 @@
+"""The view spaces: on the view circle, of a known object or one being found, and poses anywhere around the object."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from nbv_planner.errors import SettingError
+from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, angle_difference, wrap_angle
+from nbv_planner.mapping.matching import ArrivalSettings
+from nbv_planner.planning.view_space.space import ViewSpace
+from nbv_planner.planning.view_space.view_settings import (
+    SLACK,
+    ViewSpaceSettings,
+    check_view_poses,
+    in_arcs,
+    poses_from_file,
+)
+from nbv_planner.world.ground.zones import around_disc
+from nbv_planner.world.pose import View, Views
+from nbv_planner.world.scene import FoundScene, Scene
+
+# Nothing farther than this from a view that was not reached is left out for it, radians.
+_WIDEST = math.pi / 6
+# Decimals of a travel in metres below which two candidates are at one place.
+_DIGITS = 6
+
+
+class CircleViewSpace(ViewSpace):
+    """Views on the view circle that look at its centre, each given by its angle."""
+
+    def __init__(self, settings: ViewSpaceSettings, view_distance: float, *, angles: FloatArray | None = None) -> None:
+        """Set up the candidates on a view circle of radius `view_distance`, metres.
+
+        `angles` are candidates to use instead of those of the settings (the thesis protocol's hold 0 twice).
+
+        Raises:
+            SettingError: the arcs leave no view.
+        """
+        self._view_distance = view_distance
+        spaced = np.arange(settings.num_views) * (TWO_PI / settings.num_views)
+        self.angles = (np.array(settings.view_angles) if settings.listed else spaced) if angles is None else angles
+        super().__init__(Views.on_circle(self.angles, view_distance), settings)
+
+    @property
+    def spacing(self) -> float:
+        """Angle between two neighbouring candidates, radians; the least one of a list."""
+        if not self._settings.listed:
+            return TWO_PI / len(self.angles)
+        places = np.sort(wrap_angle(self.angles))
+        return float(np.diff(places, append=places[:1] + TWO_PI).min())
+
+    def travel(self, start: View, ends: Views) -> FloatArray:
+        """Distance along the circle by the shorter arc, shape (V,), metres."""
+        return np.abs(angle_difference(ends.view_angle, start.view_angle)) * self._view_distance
+
+    def apart(self, views: Views, visited: Sequence[View], revisit_radius: float) -> BoolArray:
+        """Which of any `views` are at least `revisit_radius` (radians) away from all `visited`, shape (V,)."""
+        taken = np.sort(wrap_angle([view.view_angle for view in visited]))
+        if revisit_radius <= 0.0 or len(taken) == 0:
+            return np.ones(len(views), dtype=bool)
+        around = np.concatenate([taken[-1:] - TWO_PI, taken, taken[:1] + TWO_PI])
+        place = wrap_angle(views.view_angle)
+        after = np.searchsorted(around, place)
+        return np.asarray(np.minimum(around[after] - place, place - around[after - 1]) >= revisit_radius)
+
+    def at_angle(self, view_angle: float) -> View:
+        """The view at any angle of the circle."""
+        return View(view_angle, self._view_distance)
+
+    def around(self, index: int) -> Views:
+        """Views around a candidate, ten to either side, up to halfway to its neighbours; none around listed ones."""
+        if self._settings.listed:
+            return super().around(index)
+        angles = wrap_angle(self.angles[index] + np.linspace(-0.5, 0.5, 21) * self.spacing)
+        return Views.on_circle(angles, self._view_distance)
+
+    def indistinct(self, arrival: ArrivalSettings) -> str:
+        """Message that a pose may count as being at two neighbouring candidates at once; empty if none does.
+
+        None does if a tolerance is less than half of their distance or of the `spacing`.
+        """
+        distance, turn = 0.5 * self.spacing * self._view_distance, 0.5 * self.spacing
+        if arrival.position_tolerance < distance or arrival.heading_tolerance < turn:
+            return ""
+        return (
+            f"position_tolerance: {arrival.position_tolerance:g} m with heading_tolerance: "
+            f"{arrival.heading_tolerance:g} rad takes neighbouring candidate views for the same; must be < "
+            f"{distance:.3g} m, half of their distance"
+        ) + ("" if self._settings.listed else (
+            f", or num_views < {math.ceil(math.pi * self._view_distance / arrival.position_tolerance)}"
+        ))
+
+    def packed(self, views: Views) -> FloatArray:
+        """The view angles, shape (V,), radians."""
+        return views.view_angle
+
+    def unpacked(self, numbers: FloatArray) -> Views:
+        """The views at these angles."""
+        return Views.on_circle(numbers, self._view_distance)
+
+    def mark_missed(
+        self, goal: View, set_out: View | None, halt: View | None, tolerance: float, now: float, until: float
+    ) -> None:
+        """Leave out the arc around a goal that was not reached.
+
+        To each side it reaches as far as where the camera stopped, if it had moved, and at least to the neighbours; or
+        as all together that is left out `now` within 30°: it doubles with each failure nearby, so that an obstacle
+        costs few of them. It never reaches farther than 30°.
+        """
+        half_width = least = self.spacing + tolerance / self._view_distance
+        if set_out is not None and halt is not None:
+            way, short = (abs(float(angle_difference(halt.view_angle, end.view_angle))) for end in (set_out, goal))
+            half_width = max(least, short) if way > least else least
+        apart = np.abs(angle_difference(self.angles, goal.view_angle))
+        left_out = [index for index, end in self._unreachable_until.items() if now < end]
+        nearby = self.spacing * np.count_nonzero(apart[left_out] <= _WIDEST)
+        arc = np.flatnonzero(apart <= min(max(half_width, nearby), _WIDEST) + SLACK)
+        self.mark_unreachable(goal, until, arc.tolist())
+
+
+class FoundViewSpace(CircleViewSpace):
+    """Views on the circle around an object whose place is being found; those taken lie beside the circle of the moment.
+
+    Outside of the arc that is known to be safe none may be chosen, unless the settings allow no other.
+    """
+
+    def __init__(self, settings: ViewSpaceSettings, found: FoundScene) -> None:
+        """Set up the candidates; see :class:`CircleViewSpace`."""
+        self._arc: tuple[float, float] = (0.0, TWO_PI)
+        super().__init__(settings, found.view_distance)
+        start, end = found.arc_start, found.arc_end
+        if start == end:
+            start = float(self.angles[self.nearest(View(start, found.view_distance))])
+            start, end = start - SLACK, start + SLACK
+        inside = self._allowed & in_arcs(self.angles, (start, end))
+        if inside.any():
+            self._arc, self._allowed = (start, end), inside
+
+    def allowed(self, views: Views) -> BoolArray:
+        """Which of any `views` lie on arcs that are allowed and safe, shape (V,)."""
+        return super().allowed(views) & in_arcs(views.view_angle, self._arc)
+
+    # All three numbers of a view are saved: those taken lie beside the circle.
+    packed, unpacked = ViewSpace.packed, ViewSpace.unpacked
+
+
+class FreeViewSpace(ViewSpace):
+    """Poses anywhere around the object, which a camera goes around at the distance of `keep_out` from the centre."""
+
+    def __init__(
+        self, candidates: Views, settings: ViewSpaceSettings, keep_out: float, extras: FloatArray | None = None
+    ) -> None:
+        """Set up the candidates, with the :meth:`extras` of each; no path enters the radius `keep_out`, metres."""
+        self._keep_out = keep_out
+        super().__init__(candidates, settings)
+        self._extras = None if extras is None or not extras.any() else (cKDTree(_placed(candidates)), extras)
+
+    @classmethod
+    def annulus(cls, settings: ViewSpaceSettings, scene: Scene) -> FreeViewSpace:
+        r"""Poses at radii × angles × headings.
+
+        At the distance d the turns against the centre go up to :math:`\arcsin(d_{max}/d) - α/2`, where the edge of the
+        cone touches the bound of the object.
+
+        Raises:
+            SettingError: the annulus reaches into the bound of the object.
+        """
+        if settings.annulus_min <= scene.radius_max:
+            raise SettingError(
+                f"annulus_min: {settings.annulus_min:g} must be > {scene.radius_max:g} (radius_max): the object may "
+                "reach there"
+            )
+        radii = np.linspace(settings.annulus_min, settings.annulus_max, settings.annulus_radii)
+        angles = np.arange(settings.annulus_angles) * (TWO_PI / settings.annulus_angles)
+        part = np.linspace(-1.0, 1.0, settings.annulus_headings) if settings.annulus_headings > 1 else np.zeros(1)
+        distance, angle, part = (values.ravel() for values in np.meshgrid(radii, angles, part, indexing="ij"))
+        widest = np.maximum(np.arcsin(scene.radius_max / distance) - scene.half_field, 0.0)
+        turn = part * widest
+        _, kept = np.unique(np.stack([distance, angle, turn], axis=1), axis=0, return_index=True)
+        return cls(Views(angle, distance, turn).chosen(np.sort(kept)), settings, scene.radius_max)
+
+    @classmethod
+    def listed(cls, settings: ViewSpaceSettings, scene: Scene) -> FreeViewSpace:
+        """The poses listed in the settings, or in their file; see :func:`poses_from_file`."""
+        if settings.posed:
+            poses, extras = check_view_poses("view_poses", settings.view_poses), None
+        else:
+            poses, extras = poses_from_file(settings.view_file)
+        views = Views.of([View.of(pose) for pose in poses])
+        return cls(views, settings, min(scene.radius_max, float(views.distance.min())), extras)
+
+    def travel(self, start: View, ends: Views) -> FloatArray:
+        """Length of the shortest path around the object's bound, shape (V,), metres."""
+        return path_around(start, ends, self._keep_out)
+
+    def extras(self, views: Views) -> tuple[FloatArray, FloatArray]:
+        """Cost and seconds of the candidate nearest to each of any `views`, shape (V,) each."""
+        if self._extras is None:
+            return super().extras(views)
+        places, (cost, seconds) = self._extras
+        nearest = places.query(_placed(views))[1]
+        return cost[nearest], seconds[nearest]
+
+    def nearest(self, view: View) -> int:
+        """Index of the candidate nearest to `view`; of those at one place the one whose heading is."""
+        turned = np.abs(angle_difference(
+            self.candidates.view_angle + self.candidates.turn, view.view_angle + view.turn
+        ))
+        return int(np.lexsort((turned, np.round(self.travel(view, self.candidates), _DIGITS)))[0])
+
+    def indistinct(self, arrival: ArrivalSettings) -> str:
+        """Message that a pose may count as being at two candidates at once; empty if none does.
+
+        None does if each two are farther apart than twice one of the tolerances.
+        """
+        reach, turn = 2.0 * arrival.position_tolerance, 2.0 * arrival.heading_tolerance
+        pairs = cKDTree(np.column_stack(self.candidates.position)).query_pairs(reach, output_type="ndarray")
+        heading = self.candidates.view_angle + self.candidates.turn
+        alike = np.count_nonzero(np.abs(angle_difference(heading[pairs[:, 0]], heading[pairs[:, 1]])) <= turn)
+        if not alike:
+            return ""
+        return (
+            f"position_tolerance: {arrival.position_tolerance:g} m with heading_tolerance: "
+            f"{arrival.heading_tolerance:g} rad takes {alike} pairs of candidate views for the same; must be less than "
+            "half of their distance, or of the difference of their headings"
+        )
+
+    def apart(self, views: Views, visited: Sequence[View], revisit_radius: float) -> BoolArray:
+        """Which of any `views` lie away from all `visited`, or look elsewhere by `revisit_radius` at least, (V,)."""
+        far = np.ones(len(views), dtype=bool)
+        x, y = views.position
+        for taken in visited if revisit_radius > 0.0 else ():
+            near = np.hypot(x - taken.pose.x, y - taken.pose.y) < revisit_radius * views.distance
+            heading = angle_difference(views.view_angle + views.turn, taken.view_angle + taken.turn)
+            far &= ~(near & (np.abs(heading) < revisit_radius))
+        return far
+
+    def mark_missed(
+        self, goal: View, set_out: View | None, halt: View | None, tolerance: float, now: float, until: float
+    ) -> None:
+        """Leave out all headings where the goal is: a robot that does not get there may not get there at all."""
+        x, y = self.candidates.position
+        here = np.flatnonzero(np.hypot(x - goal.pose.x, y - goal.pose.y) <= tolerance)
+        self.mark_unreachable(goal, until, here.tolist())
+
+
+def _placed(views: Views) -> FloatArray:
+    """Position, metres, and direction of the line of sight of each view, shape (V, 4)."""
+    heading = views.view_angle + views.turn
+    return np.column_stack([*views.position, np.cos(heading), np.sin(heading)])
+
+
+def path_around(start: View, ends: Views, radius: float) -> FloatArray:
+    """Length of the shortest path from a view to each of others around a disc about the centre, shape (V,), metres.
+
+    It is straight, or two tangents of the disc with an arc between them. A view inside of the disc counts as on it.
+    """
+    apart = np.abs(angle_difference(ends.view_angle, start.view_angle))
+    return around_disc(radius, max(start.distance, radius), np.maximum(ends.distance, radius), apart)
