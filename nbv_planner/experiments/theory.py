@@ -23,7 +23,7 @@ from nbv_planner.gp.confidence import scheduled_beta
 from nbv_planner.gp.kernels import Kernel, PeriodicMatern, fourier_coefficients
 from nbv_planner.mapping.belief import Measurements, SurfaceBelief
 from nbv_planner.mapping.mapper import SurfaceMapper
-from nbv_planner.planning.planners import PlannerSettings, Prior, planner_named, proof_of
+from nbv_planner.planning.planners import Prior, planner_named, proof_of
 from nbv_planner.planning.planners.guarantee import (
     capacity_constants,
     printed_capacity_constants,
@@ -31,25 +31,23 @@ from nbv_planner.planning.planners.guarantee import (
     regret_bound,
 )
 from nbv_planner.planning.view_space import view_space_for
-from nbv_planner.world.objects import PolarObject, parse_object, surface_points
+from nbv_planner.world.objects import parse_object, surface_points
 from nbv_planner.world.visibility import observe
 
 MEASUREMENTS = ("line_of_sight", "surface_points")
 """What each view measures."""
 
 
-def run_theory_case(
-    planner: PlannerSettings, object_text: str, config: EpisodeConfig, measurement: str = "line_of_sight"
-) -> dict[str, Any]:
+def run_theory_case(config: EpisodeConfig, measurement: str = "line_of_sight") -> dict[str, Any]:
     r"""Run T = `termination.max_views` rounds and compare the regret with its bound.
 
     Nothing but the number of rounds ends the episode, views may repeat and travel costs nothing, as in the analysis.
     Ranges have the noise that the mapper assumes (`measurement.noise_std`, drawn from `sensor.seed`).
 
     Args:
-        planner: greedy U, CS or UP, or two_phase CS-U; others run too, but the bound does not apply.
-        object_text: the object, usually `prior:<seed>`, so that it comes from the prior of `config.kernel`.
-        config: scene, kernel (summed Matérn), mapper (its `confidence` decides β), views, noise, rounds.
+        config: planner (greedy U, CS or UP, or two_phase CS-U; others run too, but the bound does not apply), object
+            (usually `prior:<seed>`, drawn from the prior of the kernel), scene, kernel (summed Matérn), mapper (its
+            `confidence` decides β), views, noise, rounds.
         measurement: what each view measures, one of :data:`MEASUREMENTS`.
 
     Returns:
@@ -75,12 +73,12 @@ def run_theory_case(
         raise SettingError(f"measurement: {measurement!r} is not known; must be one of {', '.join(MEASUREMENTS)}")
     if config.termination.max_views < 1:
         raise SettingError("max_views: must be >= 1, it is the number of rounds T")
-    run = _Run(planner, parse_object(object_text, config.scene), config, kernel, measurement)
+    run, planner = _Run(config, kernel, measurement), config.planner
     for _ in range(config.termination.max_views):
         run.take_view()
     view_angles = np.array([step.view_angle for step in run.judge.steps])
     return {
-        "planner": planner.label, "object": object_text, "seed": config.sensor.seed, "measurement": measurement,
+        "planner": planner.label, "object": config.object, "seed": config.sensor.seed, "measurement": measurement,
         "confidence": config.mapper.confidence, "rounds": config.termination.max_views, "proof": proof_of(planner),
         **run.measured(), **_from_theory(config, kernel, view_angles, polar=planner.objective == "UP"),
     }
@@ -89,17 +87,17 @@ def run_theory_case(
 class _Run:
     """The running episode."""
 
-    def __init__(
-        self, planner: PlannerSettings, shape: PolarObject, config: EpisodeConfig, kernel: PeriodicMatern,
-        measurement: str,
-    ) -> None:
+    def __init__(self, config: EpisodeConfig, kernel: PeriodicMatern, measurement: str) -> None:
         scene = config.scene
         views = view_space_for(config.views, scene)
         views.check_circle("the theory", scene.view_distance)
-        self._config, self._shape, self._measurement = config, shape, measurement
-        self._points = surface_points(shape, scene.pixel_size)
-        self.judge = EpisodeJudge(self._points, scene, views, shape)
-        settings = dataclasses.replace(planner, travel_weight=0.0, revisit_radius=0.0, refine=False, first_candidate=-1)
+        self._config, self._measurement = config, measurement
+        self._shape = parse_object(config.object, scene)
+        self._points = surface_points(self._shape, scene.pixel_size)
+        self.judge = EpisodeJudge(self._points, scene, views, self._shape)
+        settings = dataclasses.replace(
+            config.planner, travel_weight=0.0, revisit_radius=0.0, refine=False, first_candidate=-1
+        )
         self._planner = planner_named(settings, scene, views, prior=Prior(kernel, config.mapper.prior_mean))
         self._mapper = SurfaceMapper(kernel, config.mapper)
         self._noise = np.random.default_rng(config.sensor.seed)

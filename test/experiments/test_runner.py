@@ -111,9 +111,9 @@ def test_case_that_fails_is_recorded_and_run_again_and_the_others_go_on(tmp_path
 
 
 def test_every_measure_has_a_folder_of_its_own(tmp_path, monkeypatch):
-    def reach(planner, shape, config):
-        if shape != config.object or planner.planner == "random":
-            raise ValueError(shape)
+    def reach(config):
+        if config.planner.planner == "random":
+            raise ValueError(config.object)
         return {"reach": config.scene.radius_max}
 
     monkeypatch.setitem(MEASURES, "reach", Measure(reach, "reaches"))

@@ -352,7 +352,6 @@ def sensitivity_picture(report: SweepReport) -> Picture | None:
 
 _FEWEST = 3
 """Planners that make a series; of two the varied parameter would be ambiguous."""
-"""Planners that make a series; of two the varied parameter would be ambiguous."""
 Series = tuple[str, Mapping[float, str]]
 """Planners that differ in one number: the parameter, and their labels by its value, rising."""
 
