@@ -136,7 +136,7 @@ def _pose_settings(arguments: argparse.Namespace) -> ViewSpaceSettings:
 
 def _computed(cases: Sequence[Case[R]], workers: int) -> list[R]:
     with ProgressLine(len(cases), "optima") as line:
-        return run_optima(cases, workers, lambda done, total: line.show(done))
+        return run_optima(cases, workers, line.show)
 
 
 def optimum_tables(rows: Sequence[OptimumRow]) -> str:

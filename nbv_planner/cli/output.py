@@ -205,8 +205,8 @@ class ProgressLine:
         print(f"\r{text}{blanks}" if terminal else text, end="" if terminal else "\n", file=sys.stderr, flush=True)
 
     def end(self) -> None:
-        """End the line on a terminal."""
-        if sys.stderr.isatty():
+        """End the line on a terminal, if there is one."""
+        if self._width and sys.stderr.isatty():
             print(file=sys.stderr)
 
 

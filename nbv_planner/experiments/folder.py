@@ -75,10 +75,10 @@ def read_manifest(folder: Path, kind: type[RunFolder] | None = None) -> dict[str
     manifest = read_json(path)
     if manifest.get("format") != kind.format:
         raise ResultsError(f"{path}: format is {manifest.get('format')!r}, must be {kind.format!r}")
-    if manifest.get("format_version") != kind.format_version:
+    if manifest.get("format_version") != FORMAT_VERSION:
         raise ResultsError(
             f"{path}: format_version is {manifest.get('format_version')!r}, this version of the package reads "
-            f"{kind.format_version}"
+            f"{FORMAT_VERSION}"
         )
     return manifest
 
@@ -137,7 +137,6 @@ class RunFolder:
     """Context manager for a folder of the results of many runs, that this process alone writes into."""
 
     format: ClassVar[str]  #: of the manifest.
-    format_version: ClassVar[int] = FORMAT_VERSION  #: of the manifest.
     what: ClassVar[str]  #: what is run, in one word: key of the manifest.
     description: ClassVar[str]  #: name of the file that holds `text`.
     folders: ClassVar[tuple[str, ...]] = ("runs",)  #: subfolders that are written into.
@@ -209,7 +208,7 @@ class RunFolder:
             return
         write_whole(self.path / self.description, self._text)
         manifest = {
-            "format": self.format, "format_version": self.format_version, self.what: self._content,
+            "format": self.format, "format_version": FORMAT_VERSION, self.what: self._content,
             "versions": versions(), **self._extra,
         }
         write_json(self.path / MANIFEST_FILE, manifest)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
+from operator import methodcaller
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -412,16 +413,12 @@ class Case(Protocol[R]):
 
 
 def run_optima(
-    cases: Sequence[Case[R]], workers: int, progress: Callable[[int, int], None] = lambda done, total: None
+    cases: Sequence[Case[R]], workers: int, progress: Callable[[int], None] = lambda done: None
 ) -> list[R]:
-    """Compute all cases in a number of processes; `progress` is called with (cases done, cases in all)."""
-    rows = []
+    """Compute all cases in a number of processes; `progress` is called with the number of cases done."""
+    rows: list[R] = []
     with ProcessPoolExecutor(workers) if workers > 1 else nullcontext() as pool:
-        for row in (map if pool is None else pool.map)(_row, cases):
+        for row in (map if pool is None else pool.map)(methodcaller("run"), cases):
             rows.append(row)
-            progress(len(rows), len(cases))
+            progress(len(rows))
     return rows
-
-
-def _row(case: Case[R]) -> R:
-    return case.run()

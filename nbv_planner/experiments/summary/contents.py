@@ -49,11 +49,11 @@ Place = tuple[str, str, str]
 
 
 def sweep_optima(
-    episodes: Sequence[Episode], progress: Callable[[int, int], None] = lambda done, total: None
+    episodes: Sequence[Episode], progress: Callable[[int], None] = lambda done: None
 ) -> dict[Place, Optimum]:
     """Compute the optimum of each object, in each protocol and for all candidates, or read it from the cache.
 
-    The `progress` is called with (optima done, optima in all).
+    The `progress` is called with the number of optima done.
 
     Raises:
         NbvPlannerError: an object cannot be read any more, or SciPy is older than 1.9.
@@ -63,7 +63,7 @@ def sweep_optima(
     for place in distinct(place_of(episode) for episode in episodes):
         judge = Simulation(recorded_config(first[place]["config"])).judge
         optima[place] = optimum_for(judge.points, judge.scene, judge.space.candidates)
-        progress(len(optima), len(first))
+        progress(len(optima))
     return optima
 
 
