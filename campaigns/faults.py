@@ -13,17 +13,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import median
-from types import TracebackType
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
+from campaigns.running import CampaignFolder
 from nbv_planner.episode.parameter_files import named_file
 from nbv_planner.episode.parameters import NODE_SETTINGS, DepthCameraParameters, config_from_parameters
 from nbv_planner.episode.records import write_whole
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.errors import NbvPlannerError, SettingError, UnknownNameError
-from nbv_planner.experiments.folder import RunFolder
 from nbv_planner.experiments.sweep_file import Located, read_located
 from nbv_planner.settings import Setting, check_settings, check_value, setting, settings_of
 from nbv_planner.versions import versions
@@ -224,6 +223,10 @@ class Run:
         """Its name in the results folder."""
         return f"{self.case.name}-{self.number:03d}"
 
+    def as_dict(self) -> dict[str, Any]:
+        """What identifies its outcome."""
+        return {"case": self.case.name, "number": self.number, "seed": self.seed}
+
     def rng(self, part: int) -> np.random.Generator:
         """Random numbers of one part of the run, independent of how many another part draws."""
         return np.random.default_rng([self.seed, part])
@@ -394,23 +397,15 @@ class Outcome:
     happened: dict[str, int] = field(default_factory=dict)
     drops: dict[str, int] = field(default_factory=dict)
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
-
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Outcome:
-        """The outcome from the values of :meth:`to_json`.
+        """The outcome from plain values of its fields.
 
         Raises:
             TypeError, KeyError: it is none.
         """
         recoveries = tuple(Recovery(**recovery) for recovery in values["recoveries"])
         return cls(**{**values, "visited": tuple(values["visited"]), "recoveries": recoveries})
-
-    def belongs_to(self, run: Run) -> bool:
-        """Whether it is the outcome of `run`."""
-        return (self.case, self.number, self.seed) == (run.case.name, run.number, run.seed)
 
     @property
     def unreported_lost(self) -> int:
@@ -542,7 +537,7 @@ def account(campaign: Campaign, outcomes: Sequence[Outcome]) -> dict[str, Any]:
         found = [outcome for outcome in outcomes if outcome.case == case.name]
         if found:
             rows.append(_row(case, found, reference_of(outcomes)))
-    return {"campaign": campaign.as_dict(), "cases": rows, "runs": [outcome.to_json() for outcome in outcomes]}
+    return {"campaign": campaign.as_dict(), "cases": rows, "runs": [asdict(outcome) for outcome in outcomes]}
 
 
 def reference_of(outcomes: Sequence[Outcome]) -> Outcome | None:
@@ -742,10 +737,10 @@ def _fault(entry: Located) -> Fault:
 TABLE_FILE, ACCOUNT_FILE = "faults.md", "faults.json"
 
 
-class FaultFolder(RunFolder):
+class FaultFolder(CampaignFolder):
     """The results folder of a fault campaign."""
 
-    format, what, description = "nbv_planner faults", "campaign", "campaign.yaml"
+    format, description, outcome = "nbv_planner faults", "campaign.yaml", Outcome
 
     def __init__(self, path: str | Path, campaign: Campaign, *, resume: bool = False) -> None:
         """Refuse immediately what could not be written later.
@@ -754,16 +749,7 @@ class FaultFolder(RunFolder):
             ResultsError: see :class:`nbv_planner.experiments.folder.RunFolder`.
         """
         self._campaign = campaign
-        super().__init__(path, campaign.as_dict(), campaign.text, resume=resume)
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Write the summary of the finished runs, and release the folder."""
-        try:
-            self.write_account()
-        finally:
-            super().__exit__(kind, error, trace)
+        super().__init__(path, campaign.runs(), campaign.as_dict(), campaign.text, resume=resume)
 
     def fresh_folder(self, run: Run) -> Path:
         """Empty folder for the logs and files of a run; files of an interrupted run are removed."""
@@ -772,29 +758,7 @@ class FaultFolder(RunFolder):
         folder.mkdir(parents=True)
         return folder
 
-    def keep(self, run: Run, outcome: Outcome) -> None:
-        """Write the outcome of a run."""
-        text = json.dumps(outcome.to_json(), indent=1, allow_nan=False)
-        self._place(run).parent.mkdir(exist_ok=True)
-        write_whole(self._place(run), text + "\n")
-
-    def outcome_of(self, run: Run) -> Outcome | None:
-        """Outcome of a run, None if it has not been finished."""
-        try:
-            outcome = Outcome.from_json(json.loads(self._place(run).read_text(encoding="utf-8")))
-        except (OSError, ValueError, KeyError, TypeError):
-            return None
-        return outcome if outcome.belongs_to(run) else None
-
-    def _place(self, run: Run) -> Path:
-        return self.path / "runs" / f"{run.slug}.json"
-
-    def outcomes(self) -> list[Outcome]:
-        """Outcomes of the runs so far, in the order of the campaign."""
-        found = (self.outcome_of(run) for run in self._campaign.runs())
-        return [outcome for outcome in found if outcome is not None]
-
-    def write_account(self) -> None:
+    def write_tables(self) -> None:
         """Write the table and the summary of the runs so far."""
         content = account(self._campaign, self.outcomes())
         write_whole(self.path / ACCOUNT_FILE, json.dumps({**content, "versions": versions()}, indent=1) + "\n")

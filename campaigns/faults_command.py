@@ -68,7 +68,7 @@ def _run_all(folder: FaultFolder, campaign: Campaign, run_one: RunOne) -> None:
         bad += bool(outcome.problems(cases[one.case.name], reference))
         progress.show(number, f", {bad} not as they must be; {one.slug}: {outcome.reason}")
         if one.case.name == REFERENCE:
-            folder.write_account()
+            folder.write_tables()
     if left:
         progress.end()
 
