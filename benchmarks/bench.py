@@ -48,15 +48,10 @@ _LEAST_WIDTH = 8
 
 @dataclass(frozen=True)
 class Column:
-    """A column.
+    """A column."""
 
-    Attributes:
-        key: key of its values in a row.
-        title: its header, with the unit.
-    """
-
-    key: str
-    title: str
+    key: str  #: key of its values in a row.
+    title: str  #: its header, with the unit.
 
     @property
     def width(self) -> int:
@@ -95,37 +90,23 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Effort:
-    """Extent of the measurements.
+    """Extent of the measurements."""
 
-    Attributes:
-        quick: fewer and smaller cases.
-        rates_hz: scan rates of `loop`.
-        duration_s: time that `loop` is measured at each rate, seconds.
-        warm_up_s: time before it, seconds.
-    """
-
-    quick: bool = False
-    rates_hz: tuple[float, ...] = (10.0, 40.0)
-    duration_s: float = 60.0
-    warm_up_s: float = 10.0
+    quick: bool = False  #: fewer and smaller cases.
+    rates_hz: tuple[float, ...] = (10.0, 40.0)  #: scan rates of `loop`.
+    duration_s: float = 60.0  #: time that `loop` is measured at each rate, seconds.
+    warm_up_s: float = 10.0  #: time before it, seconds.
 
 
 @dataclass(frozen=True)
 class Part:
-    """A part of the benchmark.
+    """A part of the benchmark."""
 
-    Attributes:
-        title: one line.
-        columns: what is shown of each row.
-        measure: yields the rows, as they are measured.
-        require: raises an error if a requirement is missing.
-        shown: which rows a document shows; the others are only in the file and the pictures.
-    """
-
-    title: str
-    columns: tuple[Column, ...]
-    measure: Callable[[Effort], Iterator[dict[str, Any]]]
-    require: Callable[[], object] = lambda: None
+    title: str  #: one line.
+    columns: tuple[Column, ...]  #: what is shown of each row.
+    measure: Callable[[Effort], Iterator[dict[str, Any]]]  #: yields the rows, as they are measured.
+    require: Callable[[], object] = lambda: None  #: raises an error if a requirement is missing.
+    #: which rows a document shows; the others are only in the file and the pictures.
     shown: Callable[[Row], bool] = lambda row: True
 
 
@@ -277,21 +258,13 @@ TARGET_COLUMNS = (
 
 @dataclass(frozen=True)
 class Target:
-    """A bound on the worst of some measured values.
+    """A bound on the worst of some measured values."""
 
-    Attributes:
-        part: part of the benchmark that measures it.
-        text: what is bounded, with its unit.
-        bound: the bound.
-        values: all bounded values; none if the rows lack them.
-        at_least: whether it is a lower bound.
-    """
-
-    part: str
-    text: str
+    part: str  #: part of the benchmark that measures it.
+    text: str  #: what is bounded, with its unit.
     bound: float
-    values: Callable[[Rows], list[float]]
-    at_least: bool = False
+    values: Callable[[Rows], list[float]]  #: all bounded values; none if the rows lack them.
+    at_least: bool = False  #: whether it is a lower bound.
 
     def row(self, rows: Rows) -> dict[str, Any] | None:
         """Compare; None if there is nothing to compare."""
@@ -636,19 +609,12 @@ _FEW_DECADES = 300.0
 
 @dataclass(frozen=True)
 class GrowthPanel:
-    """One panel.
+    """One panel."""
 
-    Attributes:
-        title: what it shows.
-        xlabel: what grows, with its unit.
-        ylabel: what is measured, with its unit.
-        curves: by label, abscissae and ordinates, all positive.
-    """
-
-    title: str
-    xlabel: str
-    ylabel: str
-    curves: Mapping[str, tuple[Sequence[float], Sequence[float]]]
+    title: str  #: what it shows.
+    xlabel: str  #: what grows, with its unit.
+    ylabel: str  #: what is measured, with its unit.
+    curves: Mapping[str, tuple[Sequence[float], Sequence[float]]]  #: by label, abscissae and ordinates, all positive.
 
 
 def draw_growth(contents: Sequence[GrowthPanel], reference: str | None = None) -> Figure:

@@ -393,16 +393,12 @@ Function = tuple[Any, str]
 
 
 class StageClock:
-    """Adds up the processor time that functions take.
-
-    Attributes:
-        milliseconds: time so far by stage.
-    """
+    """Adds up the processor time that functions take."""
 
     def __init__(self, stages: dict[str, tuple[Function, ...]]) -> None:
         """Store the functions of each stage; no function may call one of another stage."""
         self._stages = stages
-        self.milliseconds = dict.fromkeys(stages, 0.0)
+        self.milliseconds = dict.fromkeys(stages, 0.0)  #: time so far by stage.
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:

@@ -41,29 +41,18 @@ _PERIOD = 0.25
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """A call that changes nothing.
+    """A call that changes nothing."""
 
-    Attributes:
-        kind: type of the service.
-        service: its name.
-        request: the request.
-        milliseconds: times of the answers received.
-    """
-
-    kind: type
-    service: str
+    kind: type  #: type of the service.
+    service: str  #: its name.
     request: Any
-    milliseconds: list[float] = field(default_factory=list)
+    milliseconds: list[float] = field(default_factory=list)  #: times of the answers received.
 
 
 class CallProbe:
     """Makes calls of all kinds in turn, whether or not earlier ones have been answered, and measures their times.
 
     From the call to the answer in the caller, including a part of a millisecond in its own executor.
-
-    Attributes:
-        calls: by request.
-        sent: number of calls made.
     """
 
     def __init__(self, node: Node) -> None:
@@ -82,7 +71,7 @@ class CallProbe:
             ),
             "mapper_state": Call(GetState, "surface_mapper/get_state", GetState.Request()),
         }
-        self.sent = 0
+        self.sent = 0  #: number of calls made.
         self._clients = {name: node.create_client(call.kind, call.service) for name, call in self.calls.items()}
         self._turn = itertools.cycle(self.calls)
         node.create_timer(_PERIOD, self._next)
@@ -153,24 +142,15 @@ class LoopProbe(Node):
     """Records when scans were taken, and when surfaces and goals are received; all times in nanoseconds of one clock.
 
     The time of reception is that of DDS in this process: the delay of its executor is not part of the loop.
-
-    Attributes:
-        scans: stamps of the scans, from their poses.
-        heard: time of reception of the scans by stamp.
-        surfaces: pairs of stamp (of the newest scan in it) and time of reception.
-        goals: time of reception by stamp.
-        decisions: values of every decision.
-        updates: stamps and values of `/diagnostics` of the mapper, once a second.
-        operator: calls the nodes meanwhile.
     """
 
     def __init__(self) -> None:
         """Subscribe to all topics."""
         super().__init__("loop_probe")
-        self.surfaces: list[tuple[int, int]] = []
-        self.heard: dict[int, int] = {}
-        self.goals: dict[int, int] = {}
-        self.operator = CallProbe(self)
+        self.surfaces: list[tuple[int, int]] = []  #: pairs of stamp (of the newest scan in it) and time of reception.
+        self.heard: dict[int, int] = {}  #: time of reception of the scans by stamp.
+        self.goals: dict[int, int] = {}  #: time of reception by stamp.
+        self.operator = CallProbe(self)  #: calls the nodes meanwhile.
         self.forget()
         deep = qos.reliable(1000)
         self.create_subscription(PoseStamped, "camera_pose", lambda msg: self.scans.append(_stamp(msg)), deep)
@@ -182,8 +162,9 @@ class LoopProbe(Node):
 
     def forget(self) -> None:
         """Discard the warm-up and begin the measurement."""
-        self.scans: list[int] = []
-        self.decisions: list[dict[str, str]] = []
+        self.scans: list[int] = []  #: stamps of the scans, from their poses.
+        self.decisions: list[dict[str, str]] = []  #: values of every decision.
+        #: stamps and values of `/diagnostics` of the mapper, once a second.
         self.updates: list[tuple[int, dict[str, str]]] = []
         self.heard.clear()
         self.surfaces.clear()

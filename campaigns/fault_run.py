@@ -158,26 +158,16 @@ def remappings_of(run: Run) -> dict[str, dict[str, str]]:
 
 
 class FaultRelay(Node):
-    """Passes messages on with the faults of a run, and counts them.
-
-    Attributes:
-        state: the planner's last state.
-        views: number of views that the planner has reported.
-        words: message of the planner's last status.
-        goals: distinct goals so far, by stamp.
-        belief: newest surface.
-        digest: digest of the newest surface, for comparison bit for bit.
-        happened: how often each kind of fault has happened.
-    """
+    """Passes messages on with the faults of a run, and counts them."""
 
     def __init__(self, run: Run) -> None:
         """Open the topics."""
         super().__init__("fault_relay")
-        self.state, self.words, self.views = "", "", 0
-        self.goals: dict[int, float] = {}
-        self.belief: SurfaceBelief | None = None
-        self.digest = ""
-        self.happened: Counter[str] = Counter()
+        self.state, self.words, self.views = "", "", 0  #: state, message and number of views of the newest status.
+        self.goals: dict[int, float] = {}  #: distinct goals so far, by stamp.
+        self.belief: SurfaceBelief | None = None  #: newest surface.
+        self.digest = ""  #: of the newest surface, for comparison bit for bit.
+        self.happened: Counter[str] = Counter()  #: how often each kind of fault has happened.
         self.began: float | None = None
         self.ended = 0.0
         self._run, self._steady = run, Clock(clock_type=ClockType.STEADY_TIME)

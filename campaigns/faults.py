@@ -187,36 +187,23 @@ REFERENCE = "reference"
 
 @dataclass(frozen=True)
 class Case:
-    """Faults of one case.
-
-    Attributes:
-        name: its name.
-        faults: the faults.
-        repeats: how often it is run.
-        parameters: parameters of the nodes, added to those of the campaign.
-        expect_reference: whether every run must end with the views and the surface of the reference, bit for bit.
-    """
+    """Faults of one case."""
 
     name: str
     faults: tuple[Fault, ...] = ()
-    repeats: int = 1
-    parameters: Parameters = field(default_factory=dict)
+    repeats: int = 1  #: how often it is run.
+    parameters: Parameters = field(default_factory=dict)  #: parameters of the nodes, added to those of the campaign.
+    #: whether every run must end with the views and the surface of the reference, bit for bit.
     expect_reference: bool = False
 
 
 @dataclass(frozen=True)
 class Run:
-    """One run of a case.
-
-    Attributes:
-        case: the case.
-        number: from 0.
-        seed: seed of all its random numbers.
-    """
+    """One run of a case."""
 
     case: Case
-    number: int
-    seed: int
+    number: int  #: from 0.
+    seed: int  #: seed of all its random numbers.
 
     @property
     def slug(self) -> str:
@@ -234,23 +221,14 @@ class Run:
 
 @dataclass(frozen=True)
 class Campaign:
-    """Cases that are run one after another.
-
-    Attributes:
-        name: its name.
-        cases: the cases; the first is the reference.
-        parameters: parameters of the nodes, by node name.
-        seed: seed from which those of the runs follow.
-        time_limit: seconds after which a run is aborted.
-        text: the file it was read from.
-    """
+    """Cases that are run one after another."""
 
     name: str
-    cases: tuple[Case, ...]
-    parameters: Parameters
-    seed: int = 0
-    time_limit: float = 60.0
-    text: str = ""
+    cases: tuple[Case, ...]  #: the cases; the first is the reference.
+    parameters: Parameters  #: parameters of the nodes, by node name.
+    seed: int = 0  #: seed from which those of the runs follow.
+    time_limit: float = 60.0  #: seconds after which a run is aborted.
+    text: str = ""  #: the file it was read from.
 
     def runs(self) -> list[Run]:
         """All runs; those of the reference first."""
@@ -291,17 +269,11 @@ _LATEST = 0.9
 
 @dataclass(frozen=True)
 class Moment:
-    """A fault at a time.
+    """A fault at a time."""
 
-    Attributes:
-        at: seconds after the start of the episode.
-        fault: the fault.
-        resume: whether it is the end of a stop.
-    """
-
-    at: float
+    at: float  #: seconds after the start of the episode.
     fault: Fault
-    resume: bool = False
+    resume: bool = False  #: whether it is the end of a stop.
 
 
 def moments_of(run: Run, episode_seconds: float, time_limit: float) -> list[Moment]:
@@ -340,62 +312,35 @@ NODE_DIED = "NODE_DIED"
 
 @dataclass(frozen=True)
 class Recovery:
-    """Recovery after a kill.
-
-    Attributes:
-        node: the node.
-        at: when, seconds after the start of the episode.
-        during: what the planner was doing.
-        seconds: time until the next view that counted, or the end; None if there was neither.
-    """
+    """Recovery after a kill."""
 
     node: str
-    at: float
-    during: str
-    seconds: float | None
+    at: float  #: when, seconds after the start of the episode.
+    during: str  #: what the planner was doing.
+    seconds: float | None  #: time until the next view that counted, or the end; None if there was neither.
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Outcome of a run.
-
-    Attributes:
-        case: name of the case.
-        number: number of the run.
-        seed: its seed.
-        reason: why the episode ended, or :data:`NO_END`, :data:`NODE_DIED`.
-        detail: the planner's last message.
-        seconds: time from start to end.
-        visited: angles of the views that the planner has counted, radians.
-        map_views: number of views that the mapper has mapped.
-        goals: number of different goals that were sent.
-        lost_views: number of views that the planner has reported as lost by the mapper.
-        coverage: fraction of the true surface points seen from the views.
-        rmse: root mean square error of the last surface, metres; None without one.
-        digest: digest of the last surface.
-        starts: how often the episode had to be started.
-        recoveries: one for each kill.
-        happened: how often each kind of fault has happened.
-        drops: drops reported by the nodes, by reason.
-    """
+    """Outcome of a run."""
 
     case: str
     number: int
     seed: int
-    reason: str
-    detail: str
-    seconds: float
-    visited: tuple[float, ...]
-    map_views: int
-    goals: int
-    lost_views: int
-    coverage: float
-    rmse: float | None
-    digest: str
-    starts: int
-    recoveries: tuple[Recovery, ...] = ()
-    happened: dict[str, int] = field(default_factory=dict)
-    drops: dict[str, int] = field(default_factory=dict)
+    reason: str  #: why the episode ended, or :data:`NO_END`, :data:`NODE_DIED`.
+    detail: str  #: the planner's last message.
+    seconds: float  #: time from start to end.
+    visited: tuple[float, ...]  #: angles of the views that the planner has counted, radians.
+    map_views: int  #: number of views that the mapper has mapped.
+    goals: int  #: number of different goals that were sent.
+    lost_views: int  #: number of views that the planner has reported as lost by the mapper.
+    coverage: float  #: fraction of the true surface points seen from the views.
+    rmse: float | None  #: root mean square error of the last surface, metres; None without one.
+    digest: str  #: digest of the last surface.
+    starts: int  #: how often the episode had to be started.
+    recoveries: tuple[Recovery, ...] = ()  #: one for each kill.
+    happened: dict[str, int] = field(default_factory=dict)  #: how often each kind of fault has happened.
+    drops: dict[str, int] = field(default_factory=dict)  #: drops reported by the nodes, by reason.
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Outcome:
@@ -447,23 +392,14 @@ _CHANGES = (Corrupt, Freeze, OutOfRange, Bias)
 
 @dataclass(frozen=True)
 class Delivery(Generic[M]):
-    """A message to deliver.
+    """A message to deliver."""
 
-    Attributes:
-        due: when, seconds of the caller's clock.
-        message: the message.
-    """
-
-    due: float
+    due: float  #: when, seconds of the caller's clock.
     message: M
 
 
 class FaultyStream(Generic[M]):
-    """Passes on the messages of one topic with the faults of a run.
-
-    Attributes:
-        happened: how often each kind of fault has happened to a message.
-    """
+    """Passes on the messages of one topic with the faults of a run."""
 
     def __init__(self, faults: Sequence[StreamFault], rng: np.random.Generator, change: Change[M]) -> None:
         """Start without a message.
@@ -475,7 +411,7 @@ class FaultyStream(Generic[M]):
         """
         self._faults, self._rng, self._change = tuple(faults), rng, change
         self._held: list[M] = []
-        self.happened: Counter[str] = Counter()
+        self.happened: Counter[str] = Counter()  #: how often each kind of fault has happened to a message.
 
     def passed(self, message: M, now: float, elapsed: float | None) -> list[Delivery[M]]:
         """Apply the faults to a message.

@@ -241,21 +241,14 @@ _FRAMES = {"scan": "camera"}
 
 @dataclass
 class Tally:
-    """Outcomes of the hostile messages.
+    """Outcomes of the hostile messages."""
 
-    Attributes:
-        sent: number of hostile messages by node and topic.
-        dropped: number of those that were dropped, by node and reason.
-        taken: number of valid ones accepted by both nodes, by node and topic.
-        beams: beams skipped by mapping, by reason.
-        faults: violations, in words.
-    """
-
-    sent: Counter[str] = field(default_factory=Counter)
-    dropped: Counter[str] = field(default_factory=Counter)
+    sent: Counter[str] = field(default_factory=Counter)  #: number of hostile messages by node and topic.
+    dropped: Counter[str] = field(default_factory=Counter)  #: number of those that were dropped, by node and reason.
+    #: number of valid ones accepted by both nodes, by node and topic.
     taken: Counter[str] = field(default_factory=Counter)
-    beams: Counter[str] = field(default_factory=Counter)
-    faults: list[str] = field(default_factory=list)
+    beams: Counter[str] = field(default_factory=Counter)  #: beams skipped by mapping, by reason.
+    faults: list[str] = field(default_factory=list)  #: violations, in words.
 
 
 class Pair:

@@ -119,19 +119,12 @@ def _origin(config: EpisodeConfig) -> SurfaceOrigin:
 
 @dataclass(frozen=True)
 class Truth:
-    """What is true after an episode.
+    """What is true after an episode."""
 
-    Attributes:
-        reachable: part of the outline that the candidate views can see.
-        seen: part of that which has been seen.
-        in_band: part of the surface within the band, by angle; None without a surface.
-        rmse: of the mean contour, metres; None without a surface.
-    """
-
-    reachable: float
-    seen: float
-    in_band: float | None
-    rmse: float | None
+    reachable: float  #: part of the outline that the candidate views can see.
+    seen: float  #: part of that which has been seen.
+    in_band: float | None  #: part of the surface within the band, by angle; None without a surface.
+    rmse: float | None  #: of the mean contour, metres; None without a surface.
 
 
 def truth_of(world: TrueWorld, config: EpisodeConfig, steps: Sequence[Step]) -> Truth:
@@ -262,19 +255,12 @@ It is computed from what the true world gave without noise, and is None if the e
 
 @dataclass(frozen=True)
 class Run:
-    """One episode of the campaign.
+    """One episode of the campaign."""
 
-    Attributes:
-        scenario: its declared and true world.
-        planner: label of the planner, a key of :data:`campaigns.scenarios.PLANNERS`.
-        seed: of noise and planner.
-        robust: whether the mapper is the robust one.
-    """
-
-    scenario: Scenario
-    planner: str
-    seed: int
-    robust: bool = True
+    scenario: Scenario  #: its declared and true world.
+    planner: str  #: label of the planner, a key of :data:`campaigns.scenarios.PLANNERS`.
+    seed: int  #: of noise and planner.
+    robust: bool = True  #: whether the mapper is the robust one.
 
     def as_dict(self) -> dict[str, Any]:
         """What identifies it in its folder."""
@@ -288,26 +274,16 @@ class Run:
 
 @dataclass(frozen=True)
 class Row:
-    """What became of a run.
-
-    Attributes:
-        scenario, planner, seed: of the run.
-        reason: why it ended: a termination, :data:`REFUSED` or :data:`NO_SCAN`.
-        said: doubts of the outcome, warnings, and the words of a failure.
-        views: number of views.
-        doubted: view after which the first doubt was raised, 0 before the first; None if there was none.
-        known: view after which it could be known, see :data:`KNOWN`; None if the episode ended before, or no lie.
-        reachable, seen, in_band, rmse: see :class:`Truth`.
-        seconds: processor time.
-    """
+    """What became of a run; the last fields but `seconds`, of processor time, are those of its :class:`Truth`."""
 
     scenario: str
     planner: str
     seed: int
-    reason: str
-    said: tuple[str, ...]
+    reason: str  #: why it ended: a termination, :data:`REFUSED`, :data:`NO_SCAN` or :data:`ERROR`.
+    said: tuple[str, ...]  #: doubts of the outcome, warnings, and the words of a failure.
     views: int
-    doubted: int | None
+    doubted: int | None  #: view after which the first doubt was raised, 0 before the first; None if there was none.
+    #: view after which it could be known, see :data:`KNOWN`; None if the episode ended before, or no lie.
     known: int | None
     reachable: float
     seen: float

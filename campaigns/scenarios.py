@@ -48,30 +48,21 @@ Settings = Mapping[str, Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Scenario:
-    """One declared world and one true one.
+    """One declared world and one true one."""
 
-    Attributes:
-        kind: what is untrue, one word for all scenarios of it.
-        half: `tuning` or `test`; the same kind has other values in the other half.
-        object: the object as declared and, without a shape of its own, as it is.
-        known: when it could be known, a key of :data:`campaigns.lies.KNOWN`; empty if nothing is untrue.
-        lies: how the true world departs from the declared one.
-        shape: outline of the true object, a key of :data:`campaigns.worlds.SHAPES` and its arguments.
-        size: true size of the object over the declared one.
-        declared: what is declared beyond `config/simulation.yaml`, by group and name.
-        scale: of all lengths of that file, except `band_tolerance`, which is not in it.
-        other_surface: settings of a second mapper, by group, whose surface comes at every other view.
-    """
-
-    kind: str
-    half: str
-    object: str = _ROUND
+    kind: str  #: what is untrue, one word for all scenarios of it.
+    half: str  #: `tuning` or `test`; the same kind has other values in the other half.
+    object: str = _ROUND  #: the object as declared and, without a shape of its own, as it is.
+    #: when it could be known, a key of :data:`campaigns.lies.KNOWN`; empty if nothing is untrue.
     known: str = "contradiction"
-    lies: tuple[Lie, ...] = ()
+    lies: tuple[Lie, ...] = ()  #: how the true world departs from the declared one.
+    #: outline of the true object, a key of :data:`campaigns.worlds.SHAPES` and its arguments.
     shape: tuple[str, tuple[float, ...]] | None = None
-    size: float = 1.0
+    size: float = 1.0  #: true size of the object over the declared one.
+    #: what is declared beyond `config/simulation.yaml`, by group and name.
     declared: Settings = field(default_factory=dict)
-    scale: float = 1.0
+    scale: float = 1.0  #: of all lengths of that file, except `band_tolerance`, which is not in it.
+    #: settings of a second mapper, by group, whose surface comes at every other view.
     other_surface: Settings = field(default_factory=dict)
 
     @property
