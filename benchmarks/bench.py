@@ -218,12 +218,7 @@ _GRID = 1000
 
 
 def growth_slope(x: Sequence[float], y: Sequence[float]) -> float:
-    r"""Exponent a of the power law :math:`y \propto x^a` that fits best, by least squares of the logarithms.
-
-    Args:
-        x: positive numbers, not all the same.
-        y: positive numbers, as many.
-    """
+    r"""Exponent a of the power law :math:`y \propto x^a` of positive numbers, by least squares of the logarithms."""
     return float(np.polyfit(np.log(x), np.log(y), 1)[0])
 
 
@@ -472,12 +467,7 @@ def _provenance(part: dict[str, Any]) -> str:
 
 
 def updated(text: str, measured: Measured) -> str:
-    """Put the generated text between its markers in `text`; missing ones are appended.
-
-    Args:
-        text: a document, empty for a new one.
-        measured: the results.
-    """
+    """Put the generated text between its markers in a document, an empty one for a new one; missing are appended."""
     document = text or _TITLE
     for name, block in blocks(measured).items():
         begin, end = _marker(name, "begin"), _marker(name, "end")
@@ -489,16 +479,6 @@ def updated(text: str, measured: Measured) -> str:
             title = PARTS[name].title if name in PARTS else "Targets"
             document = f"{document.rstrip()}\n\n## {title}\n\n{whole}\n"
     return document
-
-
-def write_results(folder: Path, docs: Path, document: str, measured: Measured) -> None:
-    """Write the file of results, and to the folder `docs` the document with updated tables.
-
-    Raises:
-        ResultsError: a folder cannot be written.
-    """
-    write_record(folder, measured)
-    write_file(docs, DOCUMENT_FILE, updated(document, measured))
 
 
 def _marker(name: str, end: str) -> str:
@@ -559,7 +539,8 @@ def run(arguments: argparse.Namespace) -> int:
             measured[name] = _measure(name, effort)
             measured = {known: measured[known] for known in PARTS if known in measured}
             if folder is not None:
-                write_results(folder, docs or folder, document, measured)
+                write_record(folder, measured)
+                write_file(docs or folder, DOCUMENT_FILE, updated(document, measured))
             done.append(name)
     _print_targets({name: measured[name] for name in done})
     if folder is not None:
@@ -618,12 +599,7 @@ class GrowthPanel:
 
 
 def draw_growth(contents: Sequence[GrowthPanel], reference: str | None = None) -> Figure:
-    """Draw panels side by side; a label has the same line in all of them.
-
-    Args:
-        contents: the panels, at least one.
-        reference: label of the reference.
-    """
+    """Draw at least one panel, all side by side; a label has the same line in all of them."""
     labels = list(dict.fromkeys(label for content in contents for label in content.curves))
     styles = planner_styles(labels, reference)
     figure, axes = panels(1, len(contents), width=_WIDTH, height=_HEIGHT, legend=_legend(styles))

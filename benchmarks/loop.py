@@ -208,12 +208,7 @@ def loop_rows(
     All are measured in a fourth process on the same machine, with the clock that sets the stamps. Four times a second
     that process also makes one of the calls of :class:`CallProbe`.
 
-    Args:
-        rate_hz: scans per second.
-        duration_s: time measured, seconds.
-        warm_up_s: time before it, seconds, counted from the second goal.
-        objective: objective of the planner.
-        num_beams: beams per scan.
+    The warm-up counts from the second goal.
 
     Returns:
         Counts, latencies in milliseconds (median, 99th percentile, greatest), milliseconds of the update (one a second)
@@ -341,16 +336,7 @@ def _stamp(msg: PoseStamped | LaserScan | PointCloud2 | DiagnosticArray) -> int:
 
 
 def dds_loop_rows(rates_hz: tuple[float, ...], duration_s: float, warm_up_s: float) -> Iterator[dict[str, Any]]:
-    """Measure the loop of three node processes at each rate.
-
-    Args:
-        rates_hz: scans per second.
-        duration_s: time measured at each rate, seconds.
-        warm_up_s: time before it, seconds.
-
-    Returns:
-        The values of :func:`benchmarks.loop.loop_rows`, nested ones under dotted names, such as
-        `scan_to_goal_ms.p99`; further, for each node, `nodes.<name>.rss_growth_mb` from start to end.
+    """Measure the loop of three node processes at each rate, see :func:`loop_rows` and :func:`loop_row`.
 
     Raises:
         NbvPlannerError: a node ended, or no goal came.
@@ -359,7 +345,10 @@ def dds_loop_rows(rates_hz: tuple[float, ...], duration_s: float, warm_up_s: flo
 
 
 def loop_row(figures: Mapping[str, Any]) -> dict[str, Any]:
-    """Flatten the values of one rate; see :func:`dds_loop_rows`."""
+    """Values of :func:`loop_rows`, nested ones under dotted names, such as `scan_to_goal_ms.p99`.
+
+    Further, for each node, `nodes.<name>.rss_growth_mb` from start to end.
+    """
     row = dict(_flat(figures, ""))
     for node, usage in figures["nodes"].items():
         row[f"nodes.{node}.rss_growth_mb"] = usage["rss_end_mb"] - usage["rss_start_mb"]

@@ -229,8 +229,7 @@ class FaultRelay(Node):
     def check_alone(self, killed: Mapping[str, int]) -> None:
         """Check for other nodes on the same domain: their messages would be taken for a fault.
 
-        Args:
-            killed: how often each node was killed; its endpoints stay in the graph for a while.
+        It is said how often each node was `killed`, for its endpoints stay in the graph for a while.
 
         Raises:
             DomainTakenError: there are some; names them.
@@ -331,16 +330,9 @@ _UNDER_WAY = 0.3
 
 
 def run_faults(run: Run, campaign: Campaign, episode_seconds: float, folder: Path) -> Outcome:
-    """Run an episode with the faults of `run`.
+    """Run an episode with the faults of `run`, which without any takes `episode_seconds`.
 
-    Args:
-        run: the run.
-        campaign: its campaign.
-        episode_seconds: duration of an episode without faults.
-        folder: for parameters, logs and the nodes' state files; must be empty.
-
-    Returns:
-        Its outcome.
+    The empty `folder` is for parameters, logs and the nodes' state files.
 
     Raises:
         DomainTakenError: other nodes were on the domain.

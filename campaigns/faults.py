@@ -279,10 +279,8 @@ class Moment:
 def moments_of(run: Run, episode_seconds: float, time_limit: float) -> list[Moment]:
     """All faults of processes and clock in a run, in the order of time.
 
-    Args:
-        run: the run; its seed determines the random times.
-        episode_seconds: duration of an episode without faults.
-        time_limit: stops are repeated until then, seconds.
+    Kills are at random within `episode_seconds`, the duration of an episode without faults; stops are repeated until
+    `time_limit`, seconds.
     """
     rng, latest = run.rng(0), _LATEST * episode_seconds
     found: list[Moment] = []
@@ -402,27 +400,16 @@ class FaultyStream(Generic[M]):
     """Passes on the messages of one topic with the faults of a run."""
 
     def __init__(self, faults: Sequence[StreamFault], rng: np.random.Generator, change: Change[M]) -> None:
-        """Start without a message.
-
-        Args:
-            faults: the faults of the topic.
-            rng: random numbers.
-            change: breaks a message; the relay knows the types.
-        """
+        """Start without a message; the relay, which knows the types, gives `change`."""
         self._faults, self._rng, self._change = tuple(faults), rng, change
         self._held: list[M] = []
         self.happened: Counter[str] = Counter()  #: how often each kind of fault has happened to a message.
 
     def passed(self, message: M, now: float, elapsed: float | None) -> list[Delivery[M]]:
-        """Apply the faults to a message.
+        """Apply the faults to a message: what to deliver, and when.
 
-        Args:
-            message: the message.
-            now: seconds of the caller's clock.
-            elapsed: seconds since the start of the episode; None before it, without faults.
-
-        Returns:
-            What to deliver, and when.
+        It is `now` by the caller's clock, and `elapsed` since the start of the episode (None before it, without
+        faults), seconds.
         """
         if elapsed is None:
             return [Delivery(now, message)]
@@ -567,10 +554,7 @@ T = TypeVar("T")
 
 
 def load_campaign(name: str) -> Campaign:
-    """Read and check a campaign.
-
-    Args:
-        name: a YAML file, or the name of a campaign included in the package.
+    """Read and check a campaign: a YAML file, or by its name one included in the package.
 
     Raises:
         ConfigFileError: it cannot be read, or something in it is not allowed; names the file and the line.

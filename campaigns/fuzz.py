@@ -350,14 +350,9 @@ def pairs_of_nodes(domain: int) -> Iterator[dict[str, Pair]]:
 def run_campaign(count: int, seed: int, domain: int, progress: Callable[[int], None] = lambda sent: None) -> Tally:
     """Send `count` hostile messages, and good ones between them.
 
-    They go to all inputs of all nodes in turn; Ctrl-C ends it earlier. Hostile messages are made from valid ones by
-    :class:`Mutator`. Exceptions of a node's callback are passed on.
-
-    Args:
-        count: number of hostile messages.
-        seed: seed of them.
-        domain: ROS domain of the nodes.
-        progress: called with the number sent.
+    They go to all inputs of all nodes, on a ROS domain, in turn; Ctrl-C ends it earlier. Hostile messages are made from
+    valid ones by :class:`Mutator`. Exceptions of a node's callback are passed on. `progress` is called with the number
+    sent.
     """
     tally, rng = Tally(), np.random.default_rng(seed)
     mutator, inputs = Mutator(rng), [(node, topic) for node, topics in _TOPICS.items() for topic in topics]

@@ -151,9 +151,7 @@ def _near(points: FloatArray, ends: FloatArray, distance: float) -> BoolArray:
 def band_and_error(outline: FloatArray, belief: SurfaceBelief) -> tuple[float, float]:
     """Part of an outline in the band and RMSE of the mean, weighed by the angle about the declared centre.
 
-    Args:
-        outline: samples in their order, shape (n, 2), metres.
-        belief: the belief.
+    The `outline` is given by samples in their order, shape (n, 2), metres.
     """
     angle, radius = cartesian_to_polar(*outline.T)
     weight = np.abs(angle_difference(np.roll(angle, -1), np.roll(angle, 1)))

@@ -31,7 +31,6 @@ FAILURES_FOLDER = "failures"
 class SweepResults:
     """Saved results of a sweep, in the order of its cases, not of their execution."""
 
-    folder: Path
     manifest: dict[str, Any]  #: `format`, `format_version`, `sweep` (all settings), `versions`, `cases` (their number).
     measured: dict[str, list[dict[str, Any]]]  #: records by measure; each holds its `case`.
     failures: list[dict[str, Any]]  #: `case`, `error` and `traceback` of each case that ended in an error.
@@ -60,7 +59,7 @@ def read_sweep(folder: str | Path) -> SweepResults:
                 [read_json(place / name) for name in names if (place / name).exists()] for place in places
             )
             failures += failed
-    return SweepResults(folder, manifest, measured, failures)
+    return SweepResults(manifest, measured, failures)
 
 
 def read_manifest(folder: Path, kind: type[RunFolder] | None = None) -> dict[str, Any]:
