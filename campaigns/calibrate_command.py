@@ -22,13 +22,13 @@ import numpy as np
 from campaigns.calibration import FORMS, QUANTILES, Rows, fitted
 from campaigns.reliability import by_shapes, calibrated, compared, held_out, pictured, summaries
 from campaigns.running import as_csv, objects_of, run_all
-from campaigns.scenarios import PLANNERS
+from campaigns.scenarios import PLANNERS, shipped_config, with_settings
 from nbv_planner.cli.options import add_workers, comma_separated, one_of, whole_number
-from nbv_planner.episode.parameter_files import load_parameters, shared_file
-from nbv_planner.episode.parameters import EpisodeConfig, config_from_parameters
+from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.records import ViewRecord, write_whole
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.errors import SettingError
+from nbv_planner.experiments.folder import write_json
 from nbv_planner.experiments.sweep import object_class
 from nbv_planner.planning.planners import Prior
 from nbv_planner.planning.shapes import calibrated as shipped
@@ -67,17 +67,13 @@ class Case:
 
     def config(self) -> EpisodeConfig:
         """An episode of the rollout that nothing but the number of views ends."""
-        parameters = load_parameters(shared_file("config/simulation.yaml"))
-        base = config_from_parameters(parameters, object=self.object, protocol="sensor")
-        return dataclasses.replace(
-            base, sensor=dataclasses.replace(base.sensor, noise_std=self.noise, seed=self.seed),
-            planner=dataclasses.replace(
-                base.planner, planner_seed=self.seed, **{**PLANNERS["rollout"], "target": self.target}
-            ),
-            termination=dataclasses.replace(
-                base.termination, certify=False, calibrate=False, band_tolerance=1e-9, stall_views=0, max_views=_VIEWS
-            ),
-        )
+        return with_settings(shipped_config(self.object), {
+            "sensor": {"noise_std": self.noise, "seed": self.seed},
+            "planner": {**PLANNERS["rollout"], "planner_seed": self.seed, "target": self.target},
+            "termination": {
+                "certify": False, "calibrate": False, "band_tolerance": 1e-9, "stall_views": 0, "max_views": _VIEWS,
+            },
+        })  # fmt: skip
 
 
 def record(case: Case) -> list[Row]:
@@ -161,7 +157,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.fit:
         table = json.loads(TABLE.read_text(encoding="utf-8")) if TABLE.exists() else {}
         table[arguments.target] = fitted(rows, FORMS[arguments.form])[1]
-        write_whole(TABLE, json.dumps(table, indent=1) + "\n")
+        write_json(TABLE, table)
         found = held_out(rows, FORMS[arguments.form])
     elif arguments.judge:
         found = calibrated(rows, shipped.calibration_for(arguments.target))

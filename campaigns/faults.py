@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 import re
 import shutil
@@ -23,6 +22,7 @@ from nbv_planner.episode.parameters import NODE_SETTINGS, DepthCameraParameters,
 from nbv_planner.episode.records import write_whole
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.errors import NbvPlannerError, SettingError, UnknownNameError
+from nbv_planner.experiments.folder import write_json
 from nbv_planner.experiments.sweep_file import Located, read_located
 from nbv_planner.settings import Setting, check_settings, check_value, setting, settings_of
 from nbv_planner.versions import versions
@@ -681,5 +681,5 @@ class FaultFolder(CampaignFolder):
     def write_tables(self) -> None:
         """Write the table and the summary of the runs so far."""
         content = account(self._campaign, self.outcomes())
-        write_whole(self.path / ACCOUNT_FILE, json.dumps({**content, "versions": versions()}, indent=1) + "\n")
+        write_json(self.path / ACCOUNT_FILE, {**content, "versions": versions()})
         write_whole(self.path / TABLE_FILE, markdown(content))

@@ -7,7 +7,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from campaigns.worlds import (
@@ -23,7 +22,7 @@ from campaigns.worlds import (
     SecondSensor,
     TrueWorld,
 )
-from nbv_planner.episode.parameter_files import load_parameters
+from nbv_planner.episode.parameter_files import load_parameters, shared_file
 from nbv_planner.episode.parameters import EpisodeConfig, config_from_parameters
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.ray_casting import Contour
@@ -39,7 +38,6 @@ PLANNERS: dict[str, dict[str, Any]] = {
 }
 """Settings of the planners by label; on a busy machine the usual deadline of a decision would change it."""
 USUAL_PLANNERS = ("rollout", "U", "uniform")
-_FILE = Path(__file__).parents[1] / "config" / "simulation.yaml"
 # Stands for an object that cannot be declared.
 _ROUND = "ellipse:a=5,b=5"
 _STAR, _CONCAVE = "polygon:star", "polygon:concave"
@@ -81,14 +79,14 @@ class Scenario:
         Raises:
             SettingError: the package refuses it.
         """
-        base = scaled(_shipped(), self.scale)
+        base = scaled(shipped_config(self.object), self.scale)
         groups: dict[str, Mapping[str, Any]] = {
             "sensor": {"seed": seed}, "planner": {**PLANNERS[planner], "planner_seed": seed},
             "robust": {"robust": robust}, "termination": {"calibrate": False},  # as in the published results
         }
         for group, values in self.declared.items():
             groups[group] = {**groups.get(group, {}), **values}
-        return dataclasses.replace(with_settings(base, groups), object=self.object)
+        return with_settings(base, groups)
 
     def world(self, config: EpisodeConfig) -> TrueWorld:
         """The true world of an episode with this configuration."""
@@ -101,8 +99,9 @@ class Scenario:
 
 
 @cache
-def _shipped() -> EpisodeConfig:
-    return config_from_parameters(load_parameters(_FILE))
+def shipped_config(shape: str) -> EpisodeConfig:
+    """Configuration of an episode on an object with `config/simulation.yaml`."""
+    return config_from_parameters(load_parameters(shared_file("config/simulation.yaml")), object=shape)
 
 
 def with_settings(config: EpisodeConfig, groups: Settings) -> EpisodeConfig:

@@ -21,10 +21,9 @@ from pathlib import Path
 import numpy as np
 
 from campaigns.running import as_csv, run_all
-from campaigns.scenarios import PLANNERS
+from campaigns.scenarios import PLANNERS, shipped_config, with_settings
 from nbv_planner.cli.options import add_workers, one_of, whole_number
-from nbv_planner.episode.parameter_files import load_parameters, shared_file
-from nbv_planner.episode.parameters import EpisodeConfig, config_from_parameters
+from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.records import FULL_ENOUGH, write_whole
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.experiments.statistics import object_interval
@@ -92,13 +91,10 @@ _COLUMNS = {
 def compare(pair: Pair) -> PairRow:
     """Run both episodes of a pair."""
     started = time.process_time()
-    parameters = load_parameters(shared_file("config/simulation.yaml"))
-    base = config_from_parameters(parameters, object=pair.object, protocol="sensor")
-    base = dataclasses.replace(
-        base, stop_at_coverage=FULL_ENOUGH, sensor=dataclasses.replace(base.sensor, seed=pair.draw),
-        planner=dataclasses.replace(base.planner, planner_seed=pair.draw, **PLANNERS[pair.planner]),
-        termination=dataclasses.replace(base.termination, certify=False, band_tolerance=1e-9, stall_views=0),
-    )
+    base = with_settings(dataclasses.replace(shipped_config(pair.object), stop_at_coverage=FULL_ENOUGH), {
+        "sensor": {"seed": pair.draw}, "planner": {"planner_seed": pair.draw, **PLANNERS[pair.planner]},
+        "termination": {"certify": False, "band_tolerance": 1e-9, "stall_views": 0},
+    })  # fmt: skip
     world, radius, stated = pair.world(base)
     search = SearchSettings(scene="unknown", rough_radius=stated)
     known, _ = _episode(base)

@@ -72,9 +72,9 @@ def run_in(results: SweepFolder, arguments: argparse.Namespace) -> SweepProgress
                 raise
             return None
         for outcome in progress.failed:
-            case = outcome.case
-            where = f"{case.planner} on {case.object}, protocol {setting_words(case.as_dict())}, seed {case.seed}"
-            print(f"failed: {where}: {outcome.content['error']} (traceback: {folder.failure_path(case)})")
+            case = outcome.content["case"]
+            where = f"{case['planner']} on {case['object']}, protocol {setting_words(case)}, seed {case['seed']}"
+            print(f"failed: {where}: {outcome.content['error']} (traceback: {folder.failure_path(outcome.case)})")
         print(f"{progress.finished} of {progress.cases} cases finished: {folder.path}/")
     return progress
 

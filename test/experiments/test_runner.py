@@ -38,7 +38,7 @@ def test_each_case_leaves_its_record(undisturbed, sweep):
         record = json.loads(undisturbed[f"episodes/{case.slug}.json"])
         assert record["case"] == case.as_dict()
         assert record["seed"] == record["config"]["sensor"]["seed"] == record["config"]["planner"]["planner_seed"] == 3
-        assert (record["config"]["object"], record["config"]["protocol"]) == (case.object, case.protocol)
+        assert (record["config"]["object"], record["config"]["protocol"]) == (case.config.object, case.config.protocol)
         assert record["metrics"]["T"] == len(record["views"]) > 0
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -98,9 +98,7 @@ def races(report: SweepReport, protocol: str) -> Iterator[Race]:
     planners = report.sweep["planners"]
     own = {label: from_mapping(TimeSettings, settings) for label, settings in planners.items()}
     tours = [label for label, settings in planners.items() if settings.get("planner") == _TOUR]
-    episodes: dict[str, list[Episode]] = defaultdict(list)
-    for episode in report.episodes_of(protocol):
-        episodes[episode["case"]["planner"]].append(episode)
+    episodes = report.by_planner(protocol)
     for pace in distinct(own[label] for label in tours):
         entered = [label for label in episodes if label not in tours or own[label] == pace]
         found = {label: tally(episodes[label], pace) for label in entered}
