@@ -35,11 +35,6 @@ class SweepProgress:
         """Number of cases with a result."""
         return self.kept + self.run - len(self.failed)
 
-    @property
-    def left(self) -> int:
-        """Number of cases that have yet to be run."""
-        return self.cases - self.kept - self.run
-
 
 def run_sweep(
     folder: SweepFolder, *, workers: int, backend: str = "loky", scheduler: str | None = None,
