@@ -115,9 +115,10 @@ def _columns(**titles: str) -> tuple[Column, ...]:
 
 
 def _loop_rows(effort: Effort) -> Iterator[dict[str, Any]]:
-    from benchmarks.loop import dds_loop_rows  # needs ROS
+    from benchmarks.loop import loop_row, loop_rows  # needs ROS
 
-    return dds_loop_rows(effort.rates_hz, effort.duration_s, effort.warm_up_s)
+    measured = (loop_rows(rate, effort.duration_s, warm_up_s=effort.warm_up_s) for rate in effort.rates_hz)
+    return (loop_row(figures) for figures in measured)
 
 
 def import_environment() -> None:

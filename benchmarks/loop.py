@@ -335,15 +335,6 @@ def _stamp(msg: PoseStamped | LaserScan | PointCloud2 | DiagnosticArray) -> int:
     return to_nanoseconds(msg.header.stamp)
 
 
-def dds_loop_rows(rates_hz: tuple[float, ...], duration_s: float, warm_up_s: float) -> Iterator[dict[str, Any]]:
-    """Measure the loop of three node processes at each rate, see :func:`loop_rows` and :func:`loop_row`.
-
-    Raises:
-        NbvPlannerError: a node ended, or no goal came.
-    """
-    return (loop_row(loop_rows(rate, duration_s, warm_up_s=warm_up_s)) for rate in rates_hz)
-
-
 def loop_row(figures: Mapping[str, Any]) -> dict[str, Any]:
     """Values of :func:`loop_rows`, nested ones under dotted names, such as `scan_to_goal_ms.p99`.
 

@@ -233,11 +233,9 @@ class Campaign:
     def runs(self) -> list[Run]:
         """All runs; those of the reference first."""
         return [
-            Run(case, number, self._seed(case, number)) for case in self.cases for number in range(case.repeats)
+            Run(case, number, zlib.crc32(f"{self.seed}/{case.name}/{number}".encode()))
+            for case in self.cases for number in range(case.repeats)
         ]
-
-    def _seed(self, case: Case, number: int) -> int:
-        return zlib.crc32(f"{self.seed}/{case.name}/{number}".encode())
 
     def parameters_of(self, case: Case) -> dict[str, dict[str, Any]]:
         """Parameters of the nodes in a case."""
