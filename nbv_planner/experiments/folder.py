@@ -48,7 +48,7 @@ def read_sweep(folder: str | Path) -> SweepResults:
         ResultsError: it is none, has another format version, or a file in it cannot be read.
     """
     folder = Path(folder)
-    manifest = read_manifest(folder)
+    manifest = read_manifest(folder, SweepFolder)
     measured: dict[str, list[dict[str, Any]]] = {}
     failures = []
     for measure in manifest["sweep"]["measure"]:
@@ -62,13 +62,13 @@ def read_sweep(folder: str | Path) -> SweepResults:
     return SweepResults(manifest, measured, failures)
 
 
-def read_manifest(folder: Path, kind: type[RunFolder] | None = None) -> dict[str, Any]:
-    """Read `manifest.json` in the folder of a `kind` of runs, those of a sweep if not given.
+def read_manifest(folder: Path, kind: type[RunFolder]) -> dict[str, Any]:
+    """Read `manifest.json` in the folder of a `kind` of runs.
 
     Raises:
         ResultsError: there is none, or this version of the package cannot read it.
     """
-    path, kind = folder / MANIFEST_FILE, kind or SweepFolder
+    path = folder / MANIFEST_FILE
     if not path.is_file():
         raise ResultsError(f"{folder} is not the results folder of a {kind.what} (no {MANIFEST_FILE})")
     manifest = read_json(path)
