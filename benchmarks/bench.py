@@ -48,15 +48,10 @@ _LEAST_WIDTH = 8
 
 @dataclass(frozen=True)
 class Column:
-    """A column.
+    """A column."""
 
-    Attributes:
-        key: key of its values in a row.
-        title: its header, with the unit.
-    """
-
-    key: str
-    title: str
+    key: str  #: key of its values in a row.
+    title: str  #: its header, with the unit.
 
     @property
     def width(self) -> int:
@@ -95,37 +90,23 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Effort:
-    """Extent of the measurements.
+    """Extent of the measurements."""
 
-    Attributes:
-        quick: fewer and smaller cases.
-        rates_hz: scan rates of `loop`.
-        duration_s: time that `loop` is measured at each rate, seconds.
-        warm_up_s: time before it, seconds.
-    """
-
-    quick: bool = False
-    rates_hz: tuple[float, ...] = (10.0, 40.0)
-    duration_s: float = 60.0
-    warm_up_s: float = 10.0
+    quick: bool = False  #: fewer and smaller cases.
+    rates_hz: tuple[float, ...] = (10.0, 40.0)  #: scan rates of `loop`.
+    duration_s: float = 60.0  #: time that `loop` is measured at each rate, seconds.
+    warm_up_s: float = 10.0  #: time before it, seconds.
 
 
 @dataclass(frozen=True)
 class Part:
-    """A part of the benchmark.
+    """A part of the benchmark."""
 
-    Attributes:
-        title: one line.
-        columns: what is shown of each row.
-        measure: yields the rows, as they are measured.
-        require: raises an error if a requirement is missing.
-        shown: which rows a document shows; the others are only in the file and the pictures.
-    """
-
-    title: str
-    columns: tuple[Column, ...]
-    measure: Callable[[Effort], Iterator[dict[str, Any]]]
-    require: Callable[[], object] = lambda: None
+    title: str  #: one line.
+    columns: tuple[Column, ...]  #: what is shown of each row.
+    measure: Callable[[Effort], Iterator[dict[str, Any]]]  #: yields the rows, as they are measured.
+    require: Callable[[], object] = lambda: None  #: raises an error if a requirement is missing.
+    #: which rows a document shows; the others are only in the file and the pictures.
     shown: Callable[[Row], bool] = lambda row: True
 
 
@@ -134,9 +115,10 @@ def _columns(**titles: str) -> tuple[Column, ...]:
 
 
 def _loop_rows(effort: Effort) -> Iterator[dict[str, Any]]:
-    from benchmarks.loop import dds_loop_rows  # needs ROS
+    from benchmarks.loop import loop_row, loop_rows  # needs ROS
 
-    return dds_loop_rows(effort.rates_hz, effort.duration_s, effort.warm_up_s)
+    measured = (loop_rows(rate, effort.duration_s, warm_up_s=effort.warm_up_s) for rate in effort.rates_hz)
+    return (loop_row(figures) for figures in measured)
 
 
 def import_environment() -> None:
@@ -237,12 +219,7 @@ _GRID = 1000
 
 
 def growth_slope(x: Sequence[float], y: Sequence[float]) -> float:
-    r"""Exponent a of the power law :math:`y \propto x^a` that fits best, by least squares of the logarithms.
-
-    Args:
-        x: positive numbers, not all the same.
-        y: positive numbers, as many.
-    """
+    r"""Exponent a of the power law :math:`y \propto x^a` of positive numbers, by least squares of the logarithms."""
     return float(np.polyfit(np.log(x), np.log(y), 1)[0])
 
 
@@ -277,21 +254,13 @@ TARGET_COLUMNS = (
 
 @dataclass(frozen=True)
 class Target:
-    """A bound on the worst of some measured values.
+    """A bound on the worst of some measured values."""
 
-    Attributes:
-        part: part of the benchmark that measures it.
-        text: what is bounded, with its unit.
-        bound: the bound.
-        values: all bounded values; none if the rows lack them.
-        at_least: whether it is a lower bound.
-    """
-
-    part: str
-    text: str
+    part: str  #: part of the benchmark that measures it.
+    text: str  #: what is bounded, with its unit.
     bound: float
-    values: Callable[[Rows], list[float]]
-    at_least: bool = False
+    values: Callable[[Rows], list[float]]  #: all bounded values; none if the rows lack them.
+    at_least: bool = False  #: whether it is a lower bound.
 
     def row(self, rows: Rows) -> dict[str, Any] | None:
         """Compare; None if there is nothing to compare."""
@@ -499,12 +468,7 @@ def _provenance(part: dict[str, Any]) -> str:
 
 
 def updated(text: str, measured: Measured) -> str:
-    """Put the generated text between its markers in `text`; missing ones are appended.
-
-    Args:
-        text: a document, empty for a new one.
-        measured: the results.
-    """
+    """Put the generated text between its markers in a document, an empty one for a new one; missing are appended."""
     document = text or _TITLE
     for name, block in blocks(measured).items():
         begin, end = _marker(name, "begin"), _marker(name, "end")
@@ -516,16 +480,6 @@ def updated(text: str, measured: Measured) -> str:
             title = PARTS[name].title if name in PARTS else "Targets"
             document = f"{document.rstrip()}\n\n## {title}\n\n{whole}\n"
     return document
-
-
-def write_results(folder: Path, docs: Path, document: str, measured: Measured) -> None:
-    """Write the file of results, and to the folder `docs` the document with updated tables.
-
-    Raises:
-        ResultsError: a folder cannot be written.
-    """
-    write_record(folder, measured)
-    write_file(docs, DOCUMENT_FILE, updated(document, measured))
 
 
 def _marker(name: str, end: str) -> str:
@@ -586,7 +540,8 @@ def run(arguments: argparse.Namespace) -> int:
             measured[name] = _measure(name, effort)
             measured = {known: measured[known] for known in PARTS if known in measured}
             if folder is not None:
-                write_results(folder, docs or folder, document, measured)
+                write_record(folder, measured)
+                write_file(docs or folder, DOCUMENT_FILE, updated(document, measured))
             done.append(name)
     _print_targets({name: measured[name] for name in done})
     if folder is not None:
@@ -636,28 +591,16 @@ _FEW_DECADES = 300.0
 
 @dataclass(frozen=True)
 class GrowthPanel:
-    """One panel.
+    """One panel."""
 
-    Attributes:
-        title: what it shows.
-        xlabel: what grows, with its unit.
-        ylabel: what is measured, with its unit.
-        curves: by label, abscissae and ordinates, all positive.
-    """
-
-    title: str
-    xlabel: str
-    ylabel: str
-    curves: Mapping[str, tuple[Sequence[float], Sequence[float]]]
+    title: str  #: what it shows.
+    xlabel: str  #: what grows, with its unit.
+    ylabel: str  #: what is measured, with its unit.
+    curves: Mapping[str, tuple[Sequence[float], Sequence[float]]]  #: by label, abscissae and ordinates, all positive.
 
 
 def draw_growth(contents: Sequence[GrowthPanel], reference: str | None = None) -> Figure:
-    """Draw panels side by side; a label has the same line in all of them.
-
-    Args:
-        contents: the panels, at least one.
-        reference: label of the reference.
-    """
+    """Draw at least one panel, all side by side; a label has the same line in all of them."""
     labels = list(dict.fromkeys(label for content in contents for label in content.curves))
     styles = planner_styles(labels, reference)
     figure, axes = panels(1, len(contents), width=_WIDTH, height=_HEIGHT, legend=_legend(styles))

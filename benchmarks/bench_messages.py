@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import time
+import timeit
 from collections.abc import Callable
 
 import numpy as np
@@ -20,15 +21,11 @@ from nbv_planner.ros.io import conversions
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import Scan
 
+_CALLS = 100
 
-def microseconds(call: Callable[[], object], rounds: int = 20, calls: int = 100) -> float:
-    least = np.inf
-    for _ in range(rounds):
-        start = time.process_time()
-        for _ in range(calls):
-            call()
-        least = min(least, 1e6 * (time.process_time() - start) / calls)
-    return float(least)
+
+def microseconds(call: Callable[[], object]) -> float:
+    return min(timeit.repeat(call, number=_CALLS, repeat=20, timer=time.process_time)) * 1e6 / _CALLS
 
 
 def report(what: str, value: object, to_msg: Callable, from_msg: Callable) -> None:

@@ -12,7 +12,7 @@ import statistics
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -66,11 +66,7 @@ Columns = tuple[FloatArray, FloatArray, FloatArray]
 
 
 def mapper_rows(quick: bool) -> Iterator[dict[str, Any]]:
-    """One row for each kernel, grid size and number of measurements, see :func:`mapper_row`.
-
-    Args:
-        quick: fewer and smaller cases, in seconds rather than minutes.
-    """
+    """One row for each kernel, grid size and number of measurements, see :func:`mapper_row`; `quick`: in seconds."""
     numbers = (100, 1500, 10_000) if quick else (100, 500, 1000, 1500, 5000, 20_000, 100_000, 1_000_000)
     cases = [(nu, 1000, n) for nu, n in itertools.product(MATERN_SMOOTHNESS, numbers)]
     cases += [("3/2", grid, 1500) for grid in ((500,) if quick else (500, 2000, 4096))]
@@ -185,8 +181,7 @@ Row = dict[str, str | int | float]
 def objective_rows(quick: bool) -> Iterator[Row]:
     """Time every objective: the star after three views, 100 to 3600 candidates, 500 to 4096 grid angles.
 
-    Args:
-        quick: only 100 candidates on 1000 grid angles, in fewer rounds.
+    `quick`: only 100 candidates on 1000 grid angles, in fewer rounds.
 
     Returns:
         Rows with `objective`, `views`, `grid`, `evaluate_ms` (all candidates), `decide_ms` (a whole decision of the
@@ -250,8 +245,7 @@ _SHAPES_REFERENCE_VIEWS, _REFERENCE_SHAPES = 5, 2
 def shape_rows(quick: bool) -> Iterator[Row]:
     """Time decisions about the star after 0, 1 and 3 views, with the default settings of the shapes.
 
-    Args:
-        quick: only after three views, with 100 candidates, in fewer rounds.
+    `quick`: only after three views, with 100 candidates, in fewer rounds.
 
     Returns:
         Rows with `planner`, `taken` (number of views before), `views` (candidates), `shapes`, `shape_grid`; in
@@ -328,10 +322,7 @@ _VERTICES = 4000
 
 
 def camera_rows(quick: bool) -> Iterator[Row]:
-    """Time scans of the star polygon, sampled at 4000 vertices.
-
-    Args:
-        quick: only 640 beams, in fewer rounds.
+    """Time scans of the star polygon, sampled at 4000 vertices; `quick`: only of 640 beams, in fewer rounds.
 
     Returns:
         Rows with `beams`, `vertices`, `cast_ms`, `reference_ms` (:func:`cast_one_by_one`) and `ratio` of the two.
@@ -392,38 +383,28 @@ Function = tuple[Any, str]
 """A function by the class or module that has it, and its name there."""
 
 
-class StageClock:
-    """Adds up the processor time that functions take.
+@contextlib.contextmanager
+def stage_times(stages: Mapping[str, tuple[Function, ...]]) -> Iterator[dict[str, float]]:
+    """Processor time that the functions of each stage take within the block, milliseconds.
 
-    Attributes:
-        milliseconds: time so far by stage.
+    No function may call one of another stage.
     """
+    milliseconds = dict.fromkeys(stages, 0.0)
 
-    def __init__(self, stages: dict[str, tuple[Function, ...]]) -> None:
-        """Store the functions of each stage; no function may call one of another stage."""
-        self._stages = stages
-        self.milliseconds = dict.fromkeys(stages, 0.0)
-
-    @contextlib.contextmanager
-    def watching(self) -> Iterator[None]:
-        """Count every call in the block."""
-        counted = (
-            (function, functools.partial(self._counted, stage))
-            for stage, functions in self._stages.items() for function in functions
-        )
-        with replaced((function, count(getattr(*function))) for function, count in counted):
-            yield
-
-    def _counted(self, stage: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    def counted(stage: str, function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
             began = time.process_time()
             try:
                 return function(*args, **kwargs)
             finally:
-                self.milliseconds[stage] += 1e3 * (time.process_time() - began)
+                milliseconds[stage] += 1e3 * (time.process_time() - began)
 
         return call
+
+    members = [(stage, function) for stage, functions in stages.items() for function in functions]
+    with replaced((function, counted(stage, getattr(*function))) for stage, function in members):
+        yield milliseconds
 
 
 @contextlib.contextmanager
@@ -446,8 +427,7 @@ _STAGES: dict[str, tuple[Function, ...]] = {
 def checks_rows(quick: bool) -> Iterator[Row]:
     """Time an update (a scan of the star with noise becomes a belief) with and without the checks of the assumptions.
 
-    Args:
-        quick: only the plain mapper after nine views, in fewer rounds.
+    `quick`: only the plain mapper after nine views, in fewer rounds.
 
     Returns:
         Rows with `mapper`, `views`, in milliseconds of processor time `with` and `without`, and `part`, the share of
@@ -487,8 +467,7 @@ def _update(mappings: list[ScanMapping], scan: MatchedScan) -> None:
 def environment_rows(quick: bool) -> Iterator[Row]:
     """Time steps of the Gymnasium environment (star, random views, each ended episode followed by the next).
 
-    Args:
-        quick: only the defaults, in one round.
+    `quick`: only the defaults, in one round.
 
     Returns:
         Rows with the settings in words as `case`, and per second of processor time `steps`, `empty`, those of an
@@ -541,8 +520,7 @@ def _play(env: Any, rng: np.random.Generator) -> None:
 def episode_rows(quick: bool) -> Iterator[dict[str, Any]]:
     """Time an episode of the sensor protocol (star, 121 beams, noise 0.2 m) for each planner of the thesis.
 
-    Args:
-        quick: only the planner U, in one round.
+    `quick`: only the planner U, in one round.
 
     Returns:
         Rows with `planner`, `views`, and in milliseconds of processor time per view: `scan` (casting and noise), `map`
@@ -575,12 +553,12 @@ def _episode_row(label: str, planner: PlannerSettings, rounds: int) -> dict[str,
 
 def timed_episode(config: EpisodeConfig) -> dict[str, float]:
     """Run an episode; returns the number of `views`, and `episode` and each stage in milliseconds per view."""
-    clock, began = StageClock(_STAGES), time.process_time()
-    with clock.watching():
+    began = time.process_time()
+    with stage_times(_STAGES) as stages:
         running = simulation.Simulation(config)
         running.finish()
     total, views = 1e3 * (time.process_time() - began), len(running.judge.views)
-    return {"views": views, "episode": total / views} | {s: t / views for s, t in clock.milliseconds.items()}
+    return {"views": views, "episode": total / views} | {stage: time / views for stage, time in stages.items()}
 
 
 def obvious_episode(config: EpisodeConfig) -> dict[str, float]:
@@ -611,10 +589,7 @@ _SAMPLE = "polygon:star"
 
 
 def table_rows(quick: bool) -> Iterator[dict[str, Any]]:
-    """Time `nbv-planner experiment thesis` as a separate process, from its start to its end.
-
-    Args:
-        quick: only the planner U on the star.
+    """Time `nbv-planner experiment thesis` as a separate process, from start to end; `quick`: only U on the star.
 
     Returns:
         One row with `objects`, `planners`, `workers`; `wall_s` and `cpu_s` (all processes together) in seconds; and

@@ -41,29 +41,18 @@ _PERIOD = 0.25
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """A call that changes nothing.
+    """A call that changes nothing."""
 
-    Attributes:
-        kind: type of the service.
-        service: its name.
-        request: the request.
-        milliseconds: times of the answers received.
-    """
-
-    kind: type
-    service: str
+    kind: type  #: type of the service.
+    service: str  #: its name.
     request: Any
-    milliseconds: list[float] = field(default_factory=list)
+    milliseconds: list[float] = field(default_factory=list)  #: times of the answers received.
 
 
 class CallProbe:
     """Makes calls of all kinds in turn, whether or not earlier ones have been answered, and measures their times.
 
     From the call to the answer in the caller, including a part of a millisecond in its own executor.
-
-    Attributes:
-        calls: by request.
-        sent: number of calls made.
     """
 
     def __init__(self, node: Node) -> None:
@@ -82,7 +71,7 @@ class CallProbe:
             ),
             "mapper_state": Call(GetState, "surface_mapper/get_state", GetState.Request()),
         }
-        self.sent = 0
+        self.sent = 0  #: number of calls made.
         self._clients = {name: node.create_client(call.kind, call.service) for name, call in self.calls.items()}
         self._turn = itertools.cycle(self.calls)
         node.create_timer(_PERIOD, self._next)
@@ -153,24 +142,15 @@ class LoopProbe(Node):
     """Records when scans were taken, and when surfaces and goals are received; all times in nanoseconds of one clock.
 
     The time of reception is that of DDS in this process: the delay of its executor is not part of the loop.
-
-    Attributes:
-        scans: stamps of the scans, from their poses.
-        heard: time of reception of the scans by stamp.
-        surfaces: pairs of stamp (of the newest scan in it) and time of reception.
-        goals: time of reception by stamp.
-        decisions: values of every decision.
-        updates: stamps and values of `/diagnostics` of the mapper, once a second.
-        operator: calls the nodes meanwhile.
     """
 
     def __init__(self) -> None:
         """Subscribe to all topics."""
         super().__init__("loop_probe")
-        self.surfaces: list[tuple[int, int]] = []
-        self.heard: dict[int, int] = {}
-        self.goals: dict[int, int] = {}
-        self.operator = CallProbe(self)
+        self.surfaces: list[tuple[int, int]] = []  #: pairs of stamp (of the newest scan in it) and time of reception.
+        self.heard: dict[int, int] = {}  #: time of reception of the scans by stamp.
+        self.goals: dict[int, int] = {}  #: time of reception by stamp.
+        self.operator = CallProbe(self)  #: calls the nodes meanwhile.
         self.forget()
         deep = qos.reliable(1000)
         self.create_subscription(PoseStamped, "camera_pose", lambda msg: self.scans.append(_stamp(msg)), deep)
@@ -182,8 +162,9 @@ class LoopProbe(Node):
 
     def forget(self) -> None:
         """Discard the warm-up and begin the measurement."""
-        self.scans: list[int] = []
-        self.decisions: list[dict[str, str]] = []
+        self.scans: list[int] = []  #: stamps of the scans, from their poses.
+        self.decisions: list[dict[str, str]] = []  #: values of every decision.
+        #: stamps and values of `/diagnostics` of the mapper, once a second.
         self.updates: list[tuple[int, dict[str, str]]] = []
         self.heard.clear()
         self.surfaces.clear()
@@ -227,12 +208,7 @@ def loop_rows(
     All are measured in a fourth process on the same machine, with the clock that sets the stamps. Four times a second
     that process also makes one of the calls of :class:`CallProbe`.
 
-    Args:
-        rate_hz: scans per second.
-        duration_s: time measured, seconds.
-        warm_up_s: time before it, seconds, counted from the second goal.
-        objective: objective of the planner.
-        num_beams: beams per scan.
+    The warm-up counts from the second goal.
 
     Returns:
         Counts, latencies in milliseconds (median, 99th percentile, greatest), milliseconds of the update (one a second)
@@ -359,26 +335,11 @@ def _stamp(msg: PoseStamped | LaserScan | PointCloud2 | DiagnosticArray) -> int:
     return to_nanoseconds(msg.header.stamp)
 
 
-def dds_loop_rows(rates_hz: tuple[float, ...], duration_s: float, warm_up_s: float) -> Iterator[dict[str, Any]]:
-    """Measure the loop of three node processes at each rate.
-
-    Args:
-        rates_hz: scans per second.
-        duration_s: time measured at each rate, seconds.
-        warm_up_s: time before it, seconds.
-
-    Returns:
-        The values of :func:`benchmarks.loop.loop_rows`, nested ones under dotted names, such as
-        `scan_to_goal_ms.p99`; further, for each node, `nodes.<name>.rss_growth_mb` from start to end.
-
-    Raises:
-        NbvPlannerError: a node ended, or no goal came.
-    """
-    return (loop_row(loop_rows(rate, duration_s, warm_up_s=warm_up_s)) for rate in rates_hz)
-
-
 def loop_row(figures: Mapping[str, Any]) -> dict[str, Any]:
-    """Flatten the values of one rate; see :func:`dds_loop_rows`."""
+    """Values of :func:`loop_rows`, nested ones under dotted names, such as `scan_to_goal_ms.p99`.
+
+    Further, for each node, `nodes.<name>.rss_growth_mb` from start to end.
+    """
     row = dict(_flat(figures, ""))
     for node, usage in figures["nodes"].items():
         row[f"nodes.{node}.rss_growth_mb"] = usage["rss_end_mb"] - usage["rss_start_mb"]

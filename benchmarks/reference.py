@@ -171,15 +171,10 @@ _ROUNDING = 1e-6
 def unseen_points(
     shapes: Shapes, taken: Sequence[float], scene: Scene, near: FloatArray, upon: FloatArray
 ) -> FloatArray:
-    """Surface points at each grid angle of each shape that have not been seen, shape (S, M).
+    """Surface points at each grid angle of each of S shapes that views `taken`, radians, have not seen, shape (S, M).
 
-    Args:
-        shapes: S shapes.
-        taken: views taken so far, radians.
-        scene: the cone and the view circle.
-        near: part of the surface with a measurement near enough where one of these views sees it, shape (S, M); half
-            of the rest counts as seen there.
-        upon: part with a measurement near enough where none does.
+    The part of the surface that has a measurement near enough, shape (S, M), is `near` where one of these views sees it
+    (half of the rest counts as seen there), and `upon` where none does.
     """
     points = surface_density(shapes, scene.pixel_size)
     for radius, left, by_view, by_none in zip(shapes.radius, points, near, upon, strict=True):
@@ -202,18 +197,10 @@ def expected_gain(shapes: Shapes, unseen: FloatArray, view: float, scene: Scene)
 def mean_views_to_go(
     shapes: Shapes, unseen: FloatArray, views: Sequence[float], first_views: int, scene: Scene, target_coverage: float,
 ) -> dict[int, float]:
-    """Mean number of views to go over the shapes, see :func:`nbv_planner.planning.planners.rollout.views_to_go`.
+    """Mean number of views to go over S shapes, see :func:`nbv_planner.planning.planners.rollout.views_to_go`.
 
-    Args:
-        shapes: S shapes.
-        unseen: points that were not seen so far, shape (S, M).
-        views: views that may be taken, radians.
-        first_views: number of views of largest EMC from which the cover is completed.
-        scene: the cone and the view circle.
-        target_coverage: in (0, 1].
-
-    Returns:
-        The mean number by the index of the first view.
+    By the index of the first view: the cover of the `unseen` points, shape (S, M), up to the `target_coverage`, is
+    completed from the `first_views` of largest EMC among the `views` that may be taken, radians.
     """
     every = surface_density(shapes, scene.pixel_size)
     sets = [[_seen(shapes.angle, radius, view, scene) for view in views] for radius in shapes.radius]

@@ -8,13 +8,9 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from nbv_planner.errors import SettingError
-from nbv_planner.gp.chain import MaternChain, draw_prior
+from nbv_planner.gp.chain import MaternChain
 from nbv_planner.gp.kernels import PeriodicMatern
-
-_PARTS = 20
 
 
 def spectral_moment(kernel: PeriodicMatern, d: int) -> float:
@@ -46,7 +42,7 @@ def slope_tail(kernel: PeriodicMatern, mean_steepest: float | None = None) -> tu
 
     Args:
         kernel: prior with ν >= 3/2.
-        mean_steepest: μ, m/rad, for ν = 3/2; :func:`measure_mean_steepest` estimates it.
+        mean_steepest: μ, m/rad, for ν = 3/2, to be estimated by draws.
 
     Raises:
         SettingError: ν = 1/2 (no derivative), or μ is missing.
@@ -57,22 +53,3 @@ def slope_tail(kernel: PeriodicMatern, mean_steepest: float | None = None) -> tu
     if mean_steepest is None:
         raise SettingError("smoothness: 3/2 needs mean_steepest, which no formula gives")
     return math.exp(mean_steepest**2 / (2.0 * second)), 2.0 * math.sqrt(second)
-
-
-def measure_mean_steepest(
-    kernel: PeriodicMatern, draws: int, size: int, generator: np.random.Generator
-) -> tuple[float, float]:
-    r"""Estimate :math:`E\sup|f'|` by the mean over draws on a grid of `size` angles, and its standard error, m/rad.
-
-    The grid misses peaks: for ν = 3/2 the estimate still rises by 1 % from 16 384 to 65 536 angles.
-    """
-    steepest = np.concatenate(
-        [np.abs(draw_prior(kernel, size, part, generator, derivative=1)).max(axis=1) for part in _parts(draws)]
-    )
-    return float(steepest.mean()), float(steepest.std(ddof=1) / math.sqrt(draws))
-
-
-def _parts(draws: int) -> list[int]:
-    """Numbers of draws per batch, so that memory stays bounded."""
-    whole, rest = divmod(draws, _PARTS)
-    return [_PARTS] * whole + ([rest] if rest else [])

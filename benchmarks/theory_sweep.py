@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -23,6 +24,7 @@ PLANNERS = {
     "CS": PlannerSettings(planner="greedy", objective="CS"),
     "CS-U": PlannerSettings(planner="two_phase", phase_one_objective="CS", objective="U"),
 }
+BANDS = ("schedule", "fixed")
 DEFAULTS = MapperSettings()
 THEOREM = slope_tail(PeriodicMatern("5/2", 0.2, 1.0))
 PRIORS = {
@@ -31,14 +33,14 @@ PRIORS = {
 }
 
 
-def cases(prior: str, confidence: str, draws: int, rounds: int) -> Iterator[tuple[str, EpisodeConfig]]:
-    """Object and configuration of each draw; the noise has the seed of the draw."""
+def cases(prior: str, confidence: str, planner: str, draws: int, rounds: int) -> Iterator[EpisodeConfig]:
+    """Configuration of each draw; the noise has the seed of the draw."""
     kernel, suffix, (a, b) = PRIORS[prior]
     mapper = MapperSettings(confidence=confidence, schedule_a=a, schedule_b=b)
     for seed in range(draws):
-        yield f"prior:{seed}{suffix}", EpisodeConfig(
-            kernel=kernel, mapper=mapper, sensor=SensorSettings(seed=seed),
-            termination=TerminationSettings(max_views=rounds),
+        yield EpisodeConfig(
+            object=f"prior:{seed}{suffix}", planner=PLANNERS[planner], kernel=kernel, mapper=mapper,
+            sensor=SensorSettings(seed=seed), termination=TerminationSettings(max_views=rounds),
         )
 
 
@@ -70,13 +72,8 @@ def run(arguments: argparse.Namespace) -> int:
         f"{'prior':9}{'band':9}{'measured':15}{'planner':8}{'R_ind':>8}{'sum F_u':>12}{'realised':>12}{'spectral':>12}"
         f"{'lemma 2-6':>12}{'R<':>6}{'sum<':>6}{'real<':>6}{'F*<=Fu %':>9}{'band %':>8}{'cov %':>8}{'mean<':>7}"
     )
-    for prior in PRIORS:
-        for confidence in ("schedule", "fixed"):
-            for measurement in MEASUREMENTS:
-                for name, planner in PLANNERS.items():
-                    rows = [
-                        run_theory_case(planner, shape, config, measurement)
-                        for shape, config in cases(prior, confidence, arguments.draws, arguments.rounds)
-                    ]
-                    print(f"{prior:9}{confidence:9}{measurement:15}{name:8}{line(rows)}", flush=True)
+    for prior, confidence, measurement, name in itertools.product(PRIORS, BANDS, MEASUREMENTS, PLANNERS):
+        configs = cases(prior, confidence, name, arguments.draws, arguments.rounds)
+        rows = [run_theory_case(config, measurement) for config in configs]
+        print(f"{prior:9}{confidence:9}{measurement:15}{name:8}{line(rows)}", flush=True)
     return 0

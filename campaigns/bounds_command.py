@@ -10,22 +10,16 @@ shapes could bring, where nothing else changes.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import dataclasses
-from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
+from campaigns.running import objects_of, run_all
 from nbv_planner.cli.options import add_workers, comma_separated, whole_number
-from nbv_planner.cli.output import ProgressLine
 from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.records import FULL_ENOUGH
 from nbv_planner.episode.simulation import Simulation
-from nbv_planner.errors import SettingError
-from nbv_planner.experiments.cases import prepare_worker
-from nbv_planner.experiments.runner import in_workers
 from nbv_planner.experiments.statistics import object_interval
 from nbv_planner.geometry import TWO_PI, FloatArray
 from nbv_planner.mapping.belief import SurfaceBelief
@@ -41,7 +35,6 @@ from nbv_planner.planning.shapes.shape_coverage import ShapeCoverage, seen_part,
 from nbv_planner.planning.shapes.shape_visibility import visible_cells
 from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.world.ground.zones import Ground
-from nbv_planner.world.objects import OBJECT_SETS
 from nbv_planner.world.pose import Views
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import SensorSettings
@@ -130,28 +123,6 @@ class Case:
         return len(simulation.judge.views) + (simulation.judge.coverage < FULL_ENOUGH)
 
 
-def run_case(case: Case) -> tuple[Case, int]:
-    """Run a case in a worker."""
-    prepare_worker()
-    return case, case.views()
-
-
-def objects_of(names: Iterable[str]) -> list[str]:
-    """Objects of the sets, of the folders of contour files, or as they are given.
-
-    Raises:
-        SettingError: a folder without contour files.
-    """
-    found: list[str] = []
-    for name in names:
-        folder = Path(name)
-        files = sorted(f"file:{path}" for path in folder.glob("*.csv")) if folder.is_dir() else [name]
-        if not files:
-            raise SettingError(f"--objects: {name} holds no contour files (*.csv)")
-        found += OBJECT_SETS.get(name, files)
-    return found
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument("--objects", type=comma_separated(str), default=["real"], metavar="NAME,...",
@@ -164,12 +135,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand."""
     objects = objects_of(arguments.objects)
     cases = [Case(name, seed, step) for step in (_KNOWS, *STEPS) for seed in range(arguments.seeds) for name in objects]
-    progress, views = ProgressLine(len(cases), "episodes"), dict[Case, int]()
-    with contextlib.closing(in_workers(run_case, cases, arguments.workers)) as results:
-        for number, (case, count) in enumerate(results, start=1):
-            views[case] = count
-            progress.show(number, "")
-    progress.end()
+    views = dict[Case, int]()
+    run_all(Case.views, cases, arguments.workers, "episodes", views.__setitem__)
     print(f"{len(objects)} objects, {arguments.seeds} seeds, views to 95 % relative to the greedy planner that "
           f"{_KNOWS} (95 % interval over the objects; {_MOST + 1} views where 95 % was not reached)")
     for step in STEPS:

@@ -9,13 +9,11 @@ drawn shapes, and the evidence that a robot has without the truth. `--fit` makes
 from __future__ import annotations
 
 import argparse
-import contextlib
 import csv
 import dataclasses
-import io
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,16 +21,14 @@ import numpy as np
 
 from campaigns.calibration import FORMS, QUANTILES, Rows, fitted
 from campaigns.reliability import by_shapes, calibrated, compared, held_out, pictured, summaries
-from campaigns.scenarios import PLANNERS
+from campaigns.running import as_csv, objects_of, run_all
+from campaigns.scenarios import PLANNERS, shipped_config, with_settings
 from nbv_planner.cli.options import add_workers, comma_separated, one_of, whole_number
-from nbv_planner.cli.output import ProgressLine
-from nbv_planner.episode.parameter_files import load_parameters, shared_file
-from nbv_planner.episode.parameters import EpisodeConfig, config_from_parameters
+from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.records import ViewRecord, write_whole
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.errors import SettingError
-from nbv_planner.experiments.cases import prepare_worker
-from nbv_planner.experiments.runner import in_workers
+from nbv_planner.experiments.folder import write_json
 from nbv_planner.experiments.sweep import object_class
 from nbv_planner.planning.planners import Prior
 from nbv_planner.planning.shapes import calibrated as shipped
@@ -71,22 +67,17 @@ class Case:
 
     def config(self) -> EpisodeConfig:
         """An episode of the rollout that nothing but the number of views ends."""
-        parameters = load_parameters(shared_file("config/simulation.yaml"))
-        base = config_from_parameters(parameters, object=self.object, protocol="sensor")
-        return dataclasses.replace(
-            base, sensor=dataclasses.replace(base.sensor, noise_std=self.noise, seed=self.seed),
-            planner=dataclasses.replace(
-                base.planner, planner_seed=self.seed, **{**PLANNERS["rollout"], "target": self.target}
-            ),
-            termination=dataclasses.replace(
-                base.termination, certify=False, calibrate=False, band_tolerance=1e-9, stall_views=0, max_views=_VIEWS
-            ),
-        )
+        return with_settings(shipped_config(self.object), {
+            "sensor": {"noise_std": self.noise, "seed": self.seed},
+            "planner": {**PLANNERS["rollout"], "planner_seed": self.seed, "target": self.target},
+            "termination": {
+                "certify": False, "calibrate": False, "band_tolerance": 1e-9, "stall_views": 0, "max_views": _VIEWS,
+            },
+        })  # fmt: skip
 
 
 def record(case: Case) -> list[Row]:
     """Run an episode; returns a row for each view."""
-    prepare_worker()
     config = case.config()
     certificate = _certificate(config)
     simulation, rows, past = Simulation(config), list[Row](), 0
@@ -125,24 +116,6 @@ def class_of(text: str) -> str:
     return object_class(text)
 
 
-def objects_of(entries: Iterable[str]) -> list[str]:
-    """Objects of sets, of folders with outlines (`*.csv` but for the index), and those given as text.
-
-    Raises:
-        SettingError: a folder holds no outline.
-    """
-    found: list[str] = []
-    for entry in entries:
-        if Path(entry).is_dir():
-            files = sorted(path for path in Path(entry).glob("*.csv") if path.name != "INDEX.csv")
-            if not files:
-                raise SettingError(f"--objects: {entry} holds no outline (*.csv)")
-            found += [f"file:{path}" for path in files]
-        else:
-            found += OBJECT_SETS.get(entry, (entry,))
-    return list(dict.fromkeys(found))
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument("--objects", nargs="+", metavar="OBJECT", default=[],
@@ -168,7 +141,12 @@ def run(arguments: argparse.Namespace) -> int:
     known = _read(place)
     cases = [Case(arguments.target, text, noise, seed) for noise in arguments.noise for seed in range(arguments.seeds)
              for text in objects_of(arguments.objects)]
-    _record_all([case for case in cases if case.key not in known], known, place, arguments.workers)
+
+    def keep(case: Case, rows: list[Row]) -> None:
+        known[case.key] = rows
+        write_whole(place, as_csv(_COLUMNS, (row for each in known.values() for row in each)))
+
+    run_all(record, [case for case in cases if case.key not in known], arguments.workers, "episodes", keep)
     if not (arguments.fit or arguments.compare or arguments.judge):
         return 0
     rows = as_rows([row for (target, *_), each in known.items() if target == arguments.target for row in each])
@@ -179,7 +157,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.fit:
         table = json.loads(TABLE.read_text(encoding="utf-8")) if TABLE.exists() else {}
         table[arguments.target] = fitted(rows, FORMS[arguments.form])[1]
-        write_whole(TABLE, json.dumps(table, indent=1) + "\n")
+        write_json(TABLE, table)
         found = held_out(rows, FORMS[arguments.form])
     elif arguments.judge:
         found = calibrated(rows, shipped.calibration_for(arguments.target))
@@ -189,20 +167,6 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.picture:
             pictured(rows, before, found, Path(arguments.picture))
     return 0
-
-
-def _record_all(
-    cases: Sequence[Case], known: dict[tuple[str, ...], list[Row]], place: Path, workers: int
-) -> None:
-    """Record the cases and add their rows to those known and to their file."""
-    progress = ProgressLine(len(cases), "episodes")
-    with contextlib.closing(in_workers(record, cases, workers)) as results:
-        for number, rows in enumerate(results, start=1):
-            known[_key(rows[0])] = rows
-            write_whole(place, _as_csv(row for each in known.values() for row in each))
-            progress.show(number, "")
-    if cases:
-        progress.end()
 
 
 def as_rows(rows: Sequence[Row]) -> Rows:
@@ -230,14 +194,6 @@ def _numbered(values: Sequence[object]) -> np.ndarray[tuple[int], np.dtype[np.in
 
 def _key(row: Mapping[str, str]) -> tuple[str, ...]:
     return row["target"], row["object"], row["noise"], row["seed"]
-
-
-def _as_csv(rows: Iterable[Row]) -> str:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, _COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
 
 
 def _read(place: Path) -> dict[tuple[str, ...], list[Row]]:

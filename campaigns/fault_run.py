@@ -158,26 +158,16 @@ def remappings_of(run: Run) -> dict[str, dict[str, str]]:
 
 
 class FaultRelay(Node):
-    """Passes messages on with the faults of a run, and counts them.
-
-    Attributes:
-        state: the planner's last state.
-        views: number of views that the planner has reported.
-        words: message of the planner's last status.
-        goals: distinct goals so far, by stamp.
-        belief: newest surface.
-        digest: digest of the newest surface, for comparison bit for bit.
-        happened: how often each kind of fault has happened.
-    """
+    """Passes messages on with the faults of a run, and counts them."""
 
     def __init__(self, run: Run) -> None:
         """Open the topics."""
         super().__init__("fault_relay")
-        self.state, self.words, self.views = "", "", 0
-        self.goals: dict[int, float] = {}
-        self.belief: SurfaceBelief | None = None
-        self.digest = ""
-        self.happened: Counter[str] = Counter()
+        self.state, self.words, self.views = "", "", 0  #: state, message and number of views of the newest status.
+        self.goals: dict[int, float] = {}  #: distinct goals so far, by stamp.
+        self.belief: SurfaceBelief | None = None  #: newest surface.
+        self.digest = ""  #: of the newest surface, for comparison bit for bit.
+        self.happened: Counter[str] = Counter()  #: how often each kind of fault has happened.
         self.began: float | None = None
         self.ended = 0.0
         self._run, self._steady = run, Clock(clock_type=ClockType.STEADY_TIME)
@@ -239,8 +229,7 @@ class FaultRelay(Node):
     def check_alone(self, killed: Mapping[str, int]) -> None:
         """Check for other nodes on the same domain: their messages would be taken for a fault.
 
-        Args:
-            killed: how often each node was killed; its endpoints stay in the graph for a while.
+        It is said how often each node was `killed`, for its endpoints stay in the graph for a while.
 
         Raises:
             DomainTakenError: there are some; names them.
@@ -341,16 +330,9 @@ _UNDER_WAY = 0.3
 
 
 def run_faults(run: Run, campaign: Campaign, episode_seconds: float, folder: Path) -> Outcome:
-    """Run an episode with the faults of `run`.
+    """Run an episode with the faults of `run`, which without any takes `episode_seconds`.
 
-    Args:
-        run: the run.
-        campaign: its campaign.
-        episode_seconds: duration of an episode without faults.
-        folder: for parameters, logs and the nodes' state files; must be empty.
-
-    Returns:
-        Its outcome.
+    The empty `folder` is for parameters, logs and the nodes' state files.
 
     Raises:
         DomainTakenError: other nodes were on the domain.

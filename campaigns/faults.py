@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 import re
 import shutil
@@ -13,17 +12,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import median
-from types import TracebackType
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
+from campaigns.running import CampaignFolder
 from nbv_planner.episode.parameter_files import named_file
 from nbv_planner.episode.parameters import NODE_SETTINGS, DepthCameraParameters, config_from_parameters
 from nbv_planner.episode.records import write_whole
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.errors import NbvPlannerError, SettingError, UnknownNameError
-from nbv_planner.experiments.folder import RunFolder
+from nbv_planner.experiments.folder import write_json
 from nbv_planner.experiments.sweep_file import Located, read_located
 from nbv_planner.settings import Setting, check_settings, check_value, setting, settings_of
 from nbv_planner.versions import versions
@@ -188,41 +187,32 @@ REFERENCE = "reference"
 
 @dataclass(frozen=True)
 class Case:
-    """Faults of one case.
-
-    Attributes:
-        name: its name.
-        faults: the faults.
-        repeats: how often it is run.
-        parameters: parameters of the nodes, added to those of the campaign.
-        expect_reference: whether every run must end with the views and the surface of the reference, bit for bit.
-    """
+    """Faults of one case."""
 
     name: str
     faults: tuple[Fault, ...] = ()
-    repeats: int = 1
-    parameters: Parameters = field(default_factory=dict)
+    repeats: int = 1  #: how often it is run.
+    parameters: Parameters = field(default_factory=dict)  #: parameters of the nodes, added to those of the campaign.
+    #: whether every run must end with the views and the surface of the reference, bit for bit.
     expect_reference: bool = False
 
 
 @dataclass(frozen=True)
 class Run:
-    """One run of a case.
-
-    Attributes:
-        case: the case.
-        number: from 0.
-        seed: seed of all its random numbers.
-    """
+    """One run of a case."""
 
     case: Case
-    number: int
-    seed: int
+    number: int  #: from 0.
+    seed: int  #: seed of all its random numbers.
 
     @property
     def slug(self) -> str:
         """Its name in the results folder."""
         return f"{self.case.name}-{self.number:03d}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """What identifies its outcome."""
+        return {"case": self.case.name, "number": self.number, "seed": self.seed}
 
     def rng(self, part: int) -> np.random.Generator:
         """Random numbers of one part of the run, independent of how many another part draws."""
@@ -231,32 +221,21 @@ class Run:
 
 @dataclass(frozen=True)
 class Campaign:
-    """Cases that are run one after another.
-
-    Attributes:
-        name: its name.
-        cases: the cases; the first is the reference.
-        parameters: parameters of the nodes, by node name.
-        seed: seed from which those of the runs follow.
-        time_limit: seconds after which a run is aborted.
-        text: the file it was read from.
-    """
+    """Cases that are run one after another."""
 
     name: str
-    cases: tuple[Case, ...]
-    parameters: Parameters
-    seed: int = 0
-    time_limit: float = 60.0
-    text: str = ""
+    cases: tuple[Case, ...]  #: the cases; the first is the reference.
+    parameters: Parameters  #: parameters of the nodes, by node name.
+    seed: int = 0  #: seed from which those of the runs follow.
+    time_limit: float = 60.0  #: seconds after which a run is aborted.
+    text: str = ""  #: the file it was read from.
 
     def runs(self) -> list[Run]:
         """All runs; those of the reference first."""
         return [
-            Run(case, number, self._seed(case, number)) for case in self.cases for number in range(case.repeats)
+            Run(case, number, zlib.crc32(f"{self.seed}/{case.name}/{number}".encode()))
+            for case in self.cases for number in range(case.repeats)
         ]
-
-    def _seed(self, case: Case, number: int) -> int:
-        return zlib.crc32(f"{self.seed}/{case.name}/{number}".encode())
 
     def parameters_of(self, case: Case) -> dict[str, dict[str, Any]]:
         """Parameters of the nodes in a case."""
@@ -288,26 +267,18 @@ _LATEST = 0.9
 
 @dataclass(frozen=True)
 class Moment:
-    """A fault at a time.
+    """A fault at a time."""
 
-    Attributes:
-        at: seconds after the start of the episode.
-        fault: the fault.
-        resume: whether it is the end of a stop.
-    """
-
-    at: float
+    at: float  #: seconds after the start of the episode.
     fault: Fault
-    resume: bool = False
+    resume: bool = False  #: whether it is the end of a stop.
 
 
 def moments_of(run: Run, episode_seconds: float, time_limit: float) -> list[Moment]:
     """All faults of processes and clock in a run, in the order of time.
 
-    Args:
-        run: the run; its seed determines the random times.
-        episode_seconds: duration of an episode without faults.
-        time_limit: stops are repeated until then, seconds.
+    Kills are at random within `episode_seconds`, the duration of an episode without faults; stops are repeated until
+    `time_limit`, seconds.
     """
     rng, latest = run.rng(0), _LATEST * episode_seconds
     found: list[Moment] = []
@@ -337,80 +308,45 @@ NODE_DIED = "NODE_DIED"
 
 @dataclass(frozen=True)
 class Recovery:
-    """Recovery after a kill.
-
-    Attributes:
-        node: the node.
-        at: when, seconds after the start of the episode.
-        during: what the planner was doing.
-        seconds: time until the next view that counted, or the end; None if there was neither.
-    """
+    """Recovery after a kill."""
 
     node: str
-    at: float
-    during: str
-    seconds: float | None
+    at: float  #: when, seconds after the start of the episode.
+    during: str  #: what the planner was doing.
+    seconds: float | None  #: time until the next view that counted, or the end; None if there was neither.
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Outcome of a run.
-
-    Attributes:
-        case: name of the case.
-        number: number of the run.
-        seed: its seed.
-        reason: why the episode ended, or :data:`NO_END`, :data:`NODE_DIED`.
-        detail: the planner's last message.
-        seconds: time from start to end.
-        visited: angles of the views that the planner has counted, radians.
-        map_views: number of views that the mapper has mapped.
-        goals: number of different goals that were sent.
-        lost_views: number of views that the planner has reported as lost by the mapper.
-        coverage: fraction of the true surface points seen from the views.
-        rmse: root mean square error of the last surface, metres; None without one.
-        digest: digest of the last surface.
-        starts: how often the episode had to be started.
-        recoveries: one for each kill.
-        happened: how often each kind of fault has happened.
-        drops: drops reported by the nodes, by reason.
-    """
+    """Outcome of a run."""
 
     case: str
     number: int
     seed: int
-    reason: str
-    detail: str
-    seconds: float
-    visited: tuple[float, ...]
-    map_views: int
-    goals: int
-    lost_views: int
-    coverage: float
-    rmse: float | None
-    digest: str
-    starts: int
-    recoveries: tuple[Recovery, ...] = ()
-    happened: dict[str, int] = field(default_factory=dict)
-    drops: dict[str, int] = field(default_factory=dict)
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
+    reason: str  #: why the episode ended, or :data:`NO_END`, :data:`NODE_DIED`.
+    detail: str  #: the planner's last message.
+    seconds: float  #: time from start to end.
+    visited: tuple[float, ...]  #: angles of the views that the planner has counted, radians.
+    map_views: int  #: number of views that the mapper has mapped.
+    goals: int  #: number of different goals that were sent.
+    lost_views: int  #: number of views that the planner has reported as lost by the mapper.
+    coverage: float  #: fraction of the true surface points seen from the views.
+    rmse: float | None  #: root mean square error of the last surface, metres; None without one.
+    digest: str  #: digest of the last surface.
+    starts: int  #: how often the episode had to be started.
+    recoveries: tuple[Recovery, ...] = ()  #: one for each kill.
+    happened: dict[str, int] = field(default_factory=dict)  #: how often each kind of fault has happened.
+    drops: dict[str, int] = field(default_factory=dict)  #: drops reported by the nodes, by reason.
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Outcome:
-        """The outcome from the values of :meth:`to_json`.
+        """The outcome from plain values of its fields.
 
         Raises:
             TypeError, KeyError: it is none.
         """
         recoveries = tuple(Recovery(**recovery) for recovery in values["recoveries"])
         return cls(**{**values, "visited": tuple(values["visited"]), "recoveries": recoveries})
-
-    def belongs_to(self, run: Run) -> bool:
-        """Whether it is the outcome of `run`."""
-        return (self.case, self.number, self.seed) == (run.case.name, run.number, run.seed)
 
     @property
     def unreported_lost(self) -> int:
@@ -452,46 +388,26 @@ _CHANGES = (Corrupt, Freeze, OutOfRange, Bias)
 
 @dataclass(frozen=True)
 class Delivery(Generic[M]):
-    """A message to deliver.
+    """A message to deliver."""
 
-    Attributes:
-        due: when, seconds of the caller's clock.
-        message: the message.
-    """
-
-    due: float
+    due: float  #: when, seconds of the caller's clock.
     message: M
 
 
 class FaultyStream(Generic[M]):
-    """Passes on the messages of one topic with the faults of a run.
-
-    Attributes:
-        happened: how often each kind of fault has happened to a message.
-    """
+    """Passes on the messages of one topic with the faults of a run."""
 
     def __init__(self, faults: Sequence[StreamFault], rng: np.random.Generator, change: Change[M]) -> None:
-        """Start without a message.
-
-        Args:
-            faults: the faults of the topic.
-            rng: random numbers.
-            change: breaks a message; the relay knows the types.
-        """
+        """Start without a message; the relay, which knows the types, gives `change`."""
         self._faults, self._rng, self._change = tuple(faults), rng, change
         self._held: list[M] = []
-        self.happened: Counter[str] = Counter()
+        self.happened: Counter[str] = Counter()  #: how often each kind of fault has happened to a message.
 
     def passed(self, message: M, now: float, elapsed: float | None) -> list[Delivery[M]]:
-        """Apply the faults to a message.
+        """Apply the faults to a message: what to deliver, and when.
 
-        Args:
-            message: the message.
-            now: seconds of the caller's clock.
-            elapsed: seconds since the start of the episode; None before it, without faults.
-
-        Returns:
-            What to deliver, and when.
+        It is `now` by the caller's clock, and `elapsed` since the start of the episode (None before it, without
+        faults), seconds.
         """
         if elapsed is None:
             return [Delivery(now, message)]
@@ -542,7 +458,7 @@ def account(campaign: Campaign, outcomes: Sequence[Outcome]) -> dict[str, Any]:
         found = [outcome for outcome in outcomes if outcome.case == case.name]
         if found:
             rows.append(_row(case, found, reference_of(outcomes)))
-    return {"campaign": campaign.as_dict(), "cases": rows, "runs": [outcome.to_json() for outcome in outcomes]}
+    return {"campaign": campaign.as_dict(), "cases": rows, "runs": [asdict(outcome) for outcome in outcomes]}
 
 
 def reference_of(outcomes: Sequence[Outcome]) -> Outcome | None:
@@ -636,10 +552,7 @@ T = TypeVar("T")
 
 
 def load_campaign(name: str) -> Campaign:
-    """Read and check a campaign.
-
-    Args:
-        name: a YAML file, or the name of a campaign included in the package.
+    """Read and check a campaign: a YAML file, or by its name one included in the package.
 
     Raises:
         ConfigFileError: it cannot be read, or something in it is not allowed; names the file and the line.
@@ -742,10 +655,10 @@ def _fault(entry: Located) -> Fault:
 TABLE_FILE, ACCOUNT_FILE = "faults.md", "faults.json"
 
 
-class FaultFolder(RunFolder):
+class FaultFolder(CampaignFolder):
     """The results folder of a fault campaign."""
 
-    format, what, description = "nbv_planner faults", "campaign", "campaign.yaml"
+    format, description, outcome = "nbv_planner faults", "campaign.yaml", Outcome
 
     def __init__(self, path: str | Path, campaign: Campaign, *, resume: bool = False) -> None:
         """Refuse immediately what could not be written later.
@@ -754,16 +667,7 @@ class FaultFolder(RunFolder):
             ResultsError: see :class:`nbv_planner.experiments.folder.RunFolder`.
         """
         self._campaign = campaign
-        super().__init__(path, campaign.as_dict(), campaign.text, resume=resume)
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Write the summary of the finished runs, and release the folder."""
-        try:
-            self.write_account()
-        finally:
-            super().__exit__(kind, error, trace)
+        super().__init__(path, campaign.runs(), campaign.as_dict(), campaign.text, resume=resume)
 
     def fresh_folder(self, run: Run) -> Path:
         """Empty folder for the logs and files of a run; files of an interrupted run are removed."""
@@ -772,30 +676,8 @@ class FaultFolder(RunFolder):
         folder.mkdir(parents=True)
         return folder
 
-    def keep(self, run: Run, outcome: Outcome) -> None:
-        """Write the outcome of a run."""
-        text = json.dumps(outcome.to_json(), indent=1, allow_nan=False)
-        self._place(run).parent.mkdir(exist_ok=True)
-        write_whole(self._place(run), text + "\n")
-
-    def outcome_of(self, run: Run) -> Outcome | None:
-        """Outcome of a run, None if it has not been finished."""
-        try:
-            outcome = Outcome.from_json(json.loads(self._place(run).read_text(encoding="utf-8")))
-        except (OSError, ValueError, KeyError, TypeError):
-            return None
-        return outcome if outcome.belongs_to(run) else None
-
-    def _place(self, run: Run) -> Path:
-        return self.path / "runs" / f"{run.slug}.json"
-
-    def outcomes(self) -> list[Outcome]:
-        """Outcomes of the runs so far, in the order of the campaign."""
-        found = (self.outcome_of(run) for run in self._campaign.runs())
-        return [outcome for outcome in found if outcome is not None]
-
-    def write_account(self) -> None:
+    def write_tables(self) -> None:
         """Write the table and the summary of the runs so far."""
         content = account(self._campaign, self.outcomes())
-        write_whole(self.path / ACCOUNT_FILE, json.dumps({**content, "versions": versions()}, indent=1) + "\n")
+        write_json(self.path / ACCOUNT_FILE, {**content, "versions": versions()})
         write_whole(self.path / TABLE_FILE, markdown(content))

@@ -56,21 +56,17 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _run_all(folder: FaultFolder, campaign: Campaign, run_one: RunOne) -> None:
     """Run the unfinished runs, the reference first."""
-    left = [one for one in campaign.runs() if folder.outcome_of(one) is None]
-    progress = ProgressLine(len(left), "runs")
-    cases = {case.name: case for case in campaign.cases}
-    bad = 0
-    for number, one in enumerate(left, start=1):
-        reference = reference_of(folder.outcomes())
-        seconds = _UNKNOWN if reference is None else reference.seconds
-        outcome = _on_its_own(run_one, one, campaign, seconds, folder)
-        folder.keep(one, outcome)
-        bad += bool(outcome.problems(cases[one.case.name], reference))
-        progress.show(number, f", {bad} not as they must be; {one.slug}: {outcome.reason}")
-        if one.case.name == REFERENCE:
-            folder.write_account()
-    if left:
-        progress.end()
+    left, bad = [one for one in campaign.runs() if folder.outcome_of(one) is None], 0
+    with ProgressLine(len(left), "runs") as progress:
+        for number, one in enumerate(left, start=1):
+            reference = reference_of(folder.outcomes())
+            seconds = _UNKNOWN if reference is None else reference.seconds
+            outcome = _on_its_own(run_one, one, campaign, seconds, folder)
+            folder.keep(one, outcome)
+            bad += bool(outcome.problems(one.case, reference))
+            progress.show(number, f", {bad} not as they must be; {one.slug}: {outcome.reason}")
+            if one.case.name == REFERENCE:
+                folder.write_tables()
 
 
 def _on_its_own(run_one: RunOne, one: Run, campaign: Campaign, seconds: float, folder: FaultFolder) -> Outcome:

@@ -241,21 +241,14 @@ _FRAMES = {"scan": "camera"}
 
 @dataclass
 class Tally:
-    """Outcomes of the hostile messages.
+    """Outcomes of the hostile messages."""
 
-    Attributes:
-        sent: number of hostile messages by node and topic.
-        dropped: number of those that were dropped, by node and reason.
-        taken: number of valid ones accepted by both nodes, by node and topic.
-        beams: beams skipped by mapping, by reason.
-        faults: violations, in words.
-    """
-
-    sent: Counter[str] = field(default_factory=Counter)
-    dropped: Counter[str] = field(default_factory=Counter)
+    sent: Counter[str] = field(default_factory=Counter)  #: number of hostile messages by node and topic.
+    dropped: Counter[str] = field(default_factory=Counter)  #: number of those that were dropped, by node and reason.
+    #: number of valid ones accepted by both nodes, by node and topic.
     taken: Counter[str] = field(default_factory=Counter)
-    beams: Counter[str] = field(default_factory=Counter)
-    faults: list[str] = field(default_factory=list)
+    beams: Counter[str] = field(default_factory=Counter)  #: beams skipped by mapping, by reason.
+    faults: list[str] = field(default_factory=list)  #: violations, in words.
 
 
 class Pair:
@@ -357,14 +350,9 @@ def pairs_of_nodes(domain: int) -> Iterator[dict[str, Pair]]:
 def run_campaign(count: int, seed: int, domain: int, progress: Callable[[int], None] = lambda sent: None) -> Tally:
     """Send `count` hostile messages, and good ones between them.
 
-    They go to all inputs of all nodes in turn; Ctrl-C ends it earlier. Hostile messages are made from valid ones by
-    :class:`Mutator`. Exceptions of a node's callback are passed on.
-
-    Args:
-        count: number of hostile messages.
-        seed: seed of them.
-        domain: ROS domain of the nodes.
-        progress: called with the number sent.
+    They go to all inputs of all nodes, on a ROS domain, in turn; Ctrl-C ends it earlier. Hostile messages are made from
+    valid ones by :class:`Mutator`. Exceptions of a node's callback are passed on. `progress` is called with the number
+    sent.
     """
     tally, rng = Tally(), np.random.default_rng(seed)
     mutator, inputs = Mutator(rng), [(node, topic) for node, topics in _TOPICS.items() for topic in topics]

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 
 from campaigns.lies import Row
-from campaigns.lies_command import add_run_options, exit_code, run_all
+from campaigns.lies_command import add_run_options, exit_code, run_scenarios
 from campaigns.scenarios import honest
 from nbv_planner.cli.options import one_of
 from nbv_planner.world.objects import OBJECT_SETS
@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand."""
-    rows = run_all(honest({name: OBJECT_SETS[name] for name in arguments.sets}), arguments)
+    rows = run_scenarios(honest({name: OBJECT_SETS[name] for name in arguments.sets}), arguments)
     for name in arguments.sets:
         print(alarms(name, [row for row in rows if row.scenario.endswith(f"-{name}")]))
     print(alarms("all", rows))

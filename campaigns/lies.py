@@ -16,10 +16,7 @@ A *wrong success* ends COVERED, BAND_NARROW or NO_GAIN with less than 90 % seen 
 
 from __future__ import annotations
 
-import csv
-import io
 import itertools
-import json
 import math
 import re
 import time
@@ -29,12 +26,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from statistics import median
-from types import TracebackType
 from typing import Any
 
 import numpy as np
 from scipy.spatial import cKDTree
 
+from campaigns.running import CampaignFolder, as_csv
 from campaigns.scenarios import Scenario, with_settings
 from campaigns.worlds import Look, TrueWorld
 from nbv_planner.episode.judge import SampledContour
@@ -42,8 +39,6 @@ from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.records import Step, ViewRecord, write_whole
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.errors import InputRejectedError, NbvPlannerError
-from nbv_planner.experiments.cases import prepare_worker
-from nbv_planner.experiments.folder import RunFolder, write_json
 from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, IntArray, angle_difference, cartesian_to_polar
 from nbv_planner.mapping.belief import Measurements, SurfaceBelief
 from nbv_planner.mapping.checks import Level
@@ -124,19 +119,12 @@ def _origin(config: EpisodeConfig) -> SurfaceOrigin:
 
 @dataclass(frozen=True)
 class Truth:
-    """What is true after an episode.
+    """What is true after an episode."""
 
-    Attributes:
-        reachable: part of the outline that the candidate views can see.
-        seen: part of that which has been seen.
-        in_band: part of the surface within the band, by angle; None without a surface.
-        rmse: of the mean contour, metres; None without a surface.
-    """
-
-    reachable: float
-    seen: float
-    in_band: float | None
-    rmse: float | None
+    reachable: float  #: part of the outline that the candidate views can see.
+    seen: float  #: part of that which has been seen.
+    in_band: float | None  #: part of the surface within the band, by angle; None without a surface.
+    rmse: float | None  #: of the mean contour, metres; None without a surface.
 
 
 def truth_of(world: TrueWorld, config: EpisodeConfig, steps: Sequence[Step]) -> Truth:
@@ -163,9 +151,7 @@ def _near(points: FloatArray, ends: FloatArray, distance: float) -> BoolArray:
 def band_and_error(outline: FloatArray, belief: SurfaceBelief) -> tuple[float, float]:
     """Part of an outline in the band and RMSE of the mean, weighed by the angle about the declared centre.
 
-    Args:
-        outline: samples in their order, shape (n, 2), metres.
-        belief: the belief.
+    The `outline` is given by samples in their order, shape (n, 2), metres.
     """
     angle, radius = cartesian_to_polar(*outline.T)
     weight = np.abs(angle_difference(np.roll(angle, -1), np.roll(angle, 1)))
@@ -267,19 +253,12 @@ It is computed from what the true world gave without noise, and is None if the e
 
 @dataclass(frozen=True)
 class Run:
-    """One episode of the campaign.
+    """One episode of the campaign."""
 
-    Attributes:
-        scenario: its declared and true world.
-        planner: label of the planner, a key of :data:`campaigns.scenarios.PLANNERS`.
-        seed: of noise and planner.
-        robust: whether the mapper is the robust one.
-    """
-
-    scenario: Scenario
-    planner: str
-    seed: int
-    robust: bool = True
+    scenario: Scenario  #: its declared and true world.
+    planner: str  #: label of the planner, a key of :data:`campaigns.scenarios.PLANNERS`.
+    seed: int  #: of noise and planner.
+    robust: bool = True  #: whether the mapper is the robust one.
 
     def as_dict(self) -> dict[str, Any]:
         """What identifies it in its folder."""
@@ -293,32 +272,31 @@ class Run:
 
 @dataclass(frozen=True)
 class Row:
-    """What became of a run.
-
-    Attributes:
-        scenario, planner, seed: of the run.
-        reason: why it ended: a termination, :data:`REFUSED` or :data:`NO_SCAN`.
-        said: doubts of the outcome, warnings, and the words of a failure.
-        views: number of views.
-        doubted: view after which the first doubt was raised, 0 before the first; None if there was none.
-        known: view after which it could be known, see :data:`KNOWN`; None if the episode ended before, or no lie.
-        reachable, seen, in_band, rmse: see :class:`Truth`.
-        seconds: processor time.
-    """
+    """What became of a run; the last fields but `seconds`, of processor time, are those of its :class:`Truth`."""
 
     scenario: str
     planner: str
     seed: int
-    reason: str
-    said: tuple[str, ...]
+    reason: str  #: why it ended: a termination, :data:`REFUSED`, :data:`NO_SCAN` or :data:`ERROR`.
+    said: tuple[str, ...]  #: doubts of the outcome, warnings, and the words of a failure.
     views: int
-    doubted: int | None
+    doubted: int | None  #: view after which the first doubt was raised, 0 before the first; None if there was none.
+    #: view after which it could be known, see :data:`KNOWN`; None if the episode ended before, or no lie.
     known: int | None
     reachable: float
     seen: float
     in_band: float | None
     rmse: float | None
     seconds: float
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> Row:
+        """The row from plain values of its fields.
+
+        Raises:
+            TypeError, KeyError: it is none.
+        """
+        return cls(**{**values, "said": tuple(values["said"])})
 
     @property
     def success(self) -> bool:
@@ -336,14 +314,13 @@ class Row:
         return None if self.doubted is None or self.known is None else self.doubted - self.known
 
 
-def attempt(run: Run) -> tuple[Run, Row]:
-    """Run an episode in a worker process; an error that the package should not have is part of the row."""
-    prepare_worker()
+def attempt(run: Run) -> Row:
+    """Run an episode; an error that the package should not have is part of the row."""
     began = time.process_time()
     try:
-        return run, play(run)
+        return play(run)
     except Exception:
-        return run, _row(run, ERROR, (traceback.format_exc(),), 0, None, None, Truth(0.0, 0.0, None, None), began)
+        return _row(run, ERROR, (traceback.format_exc(),), 0, None, None, Truth(0.0, 0.0, None, None), began)
 
 
 def play(run: Run) -> Row:
@@ -401,10 +378,10 @@ def words(simulation: Simulation, termination: Termination | None = None) -> tup
 TABLE_FILE, ROWS_FILE = "table.md", "rows.csv"
 
 
-class LiesFolder(RunFolder):
+class LiesFolder(CampaignFolder):
     """The results folder of a campaign of lies, or of honest worlds."""
 
-    format, what, description = "nbv_planner lies", "campaign", "campaign.txt"
+    format, description, outcome = "nbv_planner lies", "campaign.txt", Row
 
     def __init__(self, path: str | Path, runs: Sequence[Run], *, resume: bool = False) -> None:
         """Refuse immediately what could not be written later.
@@ -412,57 +389,20 @@ class LiesFolder(RunFolder):
         Raises:
             ResultsError: see :class:`nbv_planner.experiments.folder.RunFolder`.
         """
-        self._runs = runs
         content = {run.slug: repr(run) for run in runs}
-        super().__init__(path, content, "\n".join(content.values()) + "\n", resume=resume)
+        super().__init__(path, runs, content, "\n".join(content.values()) + "\n", resume=resume)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Write the tables of the finished runs, and release the folder."""
-        try:
-            rows = self.rows()
-            write_whole(self.path / ROWS_FILE, as_csv(rows))
-            write_whole(self.path / TABLE_FILE, as_markdown(rows))
-        finally:
-            super().__exit__(kind, error, trace)
+    def write_tables(self) -> None:
+        """Write a line per run as CSV, and a line per scenario as Markdown."""
+        rows: list[Row] = self.outcomes()
+        names = [*(field.name for field in fields(Row)), "wrong", "late"]
+        lines = ({**asdict(row), "said": " | ".join(row.said), "wrong": row.wrong, "late": row.late} for row in rows)
+        write_whole(self.path / ROWS_FILE, as_csv(names, lines))
+        write_whole(self.path / TABLE_FILE, as_markdown(rows))
 
     def unfinished(self) -> list[Run]:
         """Runs without a row, or with an error."""
-        return [run for run in self._runs if (row := self._row_of(run)) is None or row.reason == ERROR]
-
-    def keep(self, run: Run, row: Row) -> None:
-        """Write the row of a run."""
-        (self.path / "runs").mkdir(exist_ok=True)
-        write_json(self._place(run), asdict(row))
-
-    def rows(self) -> list[Row]:
-        """Rows of the runs so far, in their order."""
-        found = (self._row_of(run) for run in self._runs)
-        return [row for row in found if row is not None]
-
-    def _place(self, run: Run) -> Path:
-        return self.path / "runs" / f"{run.slug}.json"
-
-    def _row_of(self, run: Run) -> Row | None:
-        try:
-            content = json.loads(self._place(run).read_text(encoding="utf-8"))
-            row = Row(**{**content, "said": tuple(content["said"])})
-        except (OSError, ValueError, KeyError, TypeError):
-            return None
-        return row if run.as_dict().items() <= asdict(row).items() else None
-
-
-def as_csv(rows: Sequence[Row]) -> str:
-    """One line per run."""
-    text = io.StringIO()
-    names = [*(field.name for field in fields(Row)), "wrong", "late"]
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(names)
-    for row in rows:
-        values = {**asdict(row), "said": " | ".join(row.said), "wrong": row.wrong, "late": row.late}
-        writer.writerow([values[name] for name in names])
-    return text.getvalue()
+        return [run for run in self._runs if (row := self.outcome_of(run)) is None or row.reason == ERROR]
 
 
 _HEAD = (

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import fnmatch
 from collections.abc import Sequence
 from pathlib import Path
 
 from campaigns.lies import ERROR, ROWS_FILE, TABLE_FILE, LiesFolder, Row, Run, attempt
+from campaigns.running import run_all
 from campaigns.scenarios import HALVES, PLANNERS, SCENARIOS, USUAL_PLANNERS, Scenario
 from nbv_planner.cli.options import add_workers, one_of, whole_number
-from nbv_planner.cli.output import ProgressLine
 from nbv_planner.errors import SettingError
-from nbv_planner.experiments.runner import in_workers
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,7 +38,7 @@ def add_run_options(parser: argparse.ArgumentParser, seeds: int) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand."""
     halves = HALVES if arguments.half == "both" else (arguments.half,)
-    rows = run_all(_chosen(arguments.scenarios, halves), arguments)
+    rows = run_scenarios(_chosen(arguments.scenarios, halves), arguments)
     print(f"{sum(row.wrong for row in rows)} of {len(rows)} runs are wrong successes")
     return exit_code(rows)
 
@@ -61,22 +59,15 @@ def _chosen(kinds: Sequence[str], halves: Sequence[str]) -> list[Scenario]:
     ]
 
 
-def run_all(scenarios: Sequence[Scenario], arguments: argparse.Namespace) -> list[Row]:
+def run_scenarios(scenarios: Sequence[Scenario], arguments: argparse.Namespace) -> list[Row]:
     """Run the unfinished episodes of the scenarios with the planners and seeds asked for; returns all rows."""
     runs = [
         Run(scenario, planner, seed, not arguments.plain)
         for scenario in scenarios for planner in arguments.planners for seed in range(arguments.seeds)
     ]
     with LiesFolder(arguments.out, runs, resume=arguments.resume) as folder:
-        left = folder.unfinished()
-        progress = ProgressLine(len(left), "runs")
-        with contextlib.closing(in_workers(attempt, left, arguments.workers)) as rows:
-            for number, (one, row) in enumerate(rows, start=1):
-                folder.keep(one, row)
-                progress.show(number, "")
-        if left:
-            progress.end()
-        found = folder.rows()
+        run_all(attempt, folder.unfinished(), arguments.workers, "runs", folder.keep)
+        found: list[Row] = folder.outcomes()
     seconds = sum(row.seconds for row in found)
     print(f"{seconds / 60.0:.1f} minutes of processor time: {Path(arguments.out, TABLE_FILE)}, "
           f"{Path(arguments.out, ROWS_FILE)}")  # fmt: skip

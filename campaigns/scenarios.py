@@ -7,7 +7,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from campaigns.worlds import (
@@ -23,7 +22,7 @@ from campaigns.worlds import (
     SecondSensor,
     TrueWorld,
 )
-from nbv_planner.episode.parameter_files import load_parameters
+from nbv_planner.episode.parameter_files import load_parameters, shared_file
 from nbv_planner.episode.parameters import EpisodeConfig, config_from_parameters
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.ray_casting import Contour
@@ -39,7 +38,6 @@ PLANNERS: dict[str, dict[str, Any]] = {
 }
 """Settings of the planners by label; on a busy machine the usual deadline of a decision would change it."""
 USUAL_PLANNERS = ("rollout", "U", "uniform")
-_FILE = Path(__file__).parents[1] / "config" / "simulation.yaml"
 # Stands for an object that cannot be declared.
 _ROUND = "ellipse:a=5,b=5"
 _STAR, _CONCAVE = "polygon:star", "polygon:concave"
@@ -48,30 +46,21 @@ Settings = Mapping[str, Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Scenario:
-    """One declared world and one true one.
+    """One declared world and one true one."""
 
-    Attributes:
-        kind: what is untrue, one word for all scenarios of it.
-        half: `tuning` or `test`; the same kind has other values in the other half.
-        object: the object as declared and, without a shape of its own, as it is.
-        known: when it could be known, a key of :data:`campaigns.lies.KNOWN`; empty if nothing is untrue.
-        lies: how the true world departs from the declared one.
-        shape: outline of the true object, a key of :data:`campaigns.worlds.SHAPES` and its arguments.
-        size: true size of the object over the declared one.
-        declared: what is declared beyond `config/simulation.yaml`, by group and name.
-        scale: of all lengths of that file, except `band_tolerance`, which is not in it.
-        other_surface: settings of a second mapper, by group, whose surface comes at every other view.
-    """
-
-    kind: str
-    half: str
-    object: str = _ROUND
+    kind: str  #: what is untrue, one word for all scenarios of it.
+    half: str  #: `tuning` or `test`; the same kind has other values in the other half.
+    object: str = _ROUND  #: the object as declared and, without a shape of its own, as it is.
+    #: when it could be known, a key of :data:`campaigns.lies.KNOWN`; empty if nothing is untrue.
     known: str = "contradiction"
-    lies: tuple[Lie, ...] = ()
+    lies: tuple[Lie, ...] = ()  #: how the true world departs from the declared one.
+    #: outline of the true object, a key of :data:`campaigns.worlds.SHAPES` and its arguments.
     shape: tuple[str, tuple[float, ...]] | None = None
-    size: float = 1.0
+    size: float = 1.0  #: true size of the object over the declared one.
+    #: what is declared beyond `config/simulation.yaml`, by group and name.
     declared: Settings = field(default_factory=dict)
-    scale: float = 1.0
+    scale: float = 1.0  #: of all lengths of that file, except `band_tolerance`, which is not in it.
+    #: settings of a second mapper, by group, whose surface comes at every other view.
     other_surface: Settings = field(default_factory=dict)
 
     @property
@@ -90,14 +79,14 @@ class Scenario:
         Raises:
             SettingError: the package refuses it.
         """
-        base = scaled(_shipped(), self.scale)
+        base = scaled(shipped_config(self.object), self.scale)
         groups: dict[str, Mapping[str, Any]] = {
             "sensor": {"seed": seed}, "planner": {**PLANNERS[planner], "planner_seed": seed},
             "robust": {"robust": robust}, "termination": {"calibrate": False},  # as in the published results
         }
         for group, values in self.declared.items():
             groups[group] = {**groups.get(group, {}), **values}
-        return dataclasses.replace(with_settings(base, groups), object=self.object)
+        return with_settings(base, groups)
 
     def world(self, config: EpisodeConfig) -> TrueWorld:
         """The true world of an episode with this configuration."""
@@ -110,8 +99,9 @@ class Scenario:
 
 
 @cache
-def _shipped() -> EpisodeConfig:
-    return config_from_parameters(load_parameters(_FILE))
+def shipped_config(shape: str) -> EpisodeConfig:
+    """Configuration of an episode on an object with `config/simulation.yaml`."""
+    return config_from_parameters(load_parameters(shared_file("config/simulation.yaml")), object=shape)
 
 
 def with_settings(config: EpisodeConfig, groups: Settings) -> EpisodeConfig:

@@ -10,27 +10,22 @@ where the object is, or with an error.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import csv
 import dataclasses
-import io
 import math
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from campaigns.scenarios import PLANNERS
+from campaigns.running import as_csv, run_all
+from campaigns.scenarios import PLANNERS, shipped_config, with_settings
 from nbv_planner.cli.options import add_workers, one_of, whole_number
-from nbv_planner.cli.output import ProgressLine
-from nbv_planner.episode.parameter_files import load_parameters, shared_file
-from nbv_planner.episode.parameters import EpisodeConfig, config_from_parameters
+from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.records import FULL_ENOUGH, write_whole
 from nbv_planner.episode.simulation import Simulation
-from nbv_planner.experiments.cases import prepare_worker
-from nbv_planner.experiments.runner import in_workers
 from nbv_planner.experiments.statistics import object_interval
 from nbv_planner.geometry import TWO_PI
 from nbv_planner.mapping.object_search import SearchSettings
@@ -87,17 +82,19 @@ class PairRow:
         return self.reason.startswith(_ERROR) or self.coverage < FULL_ENOUGH or self.inside > 0
 
 
+_COLUMNS = {
+    field.name: {"str": str, "int": int, "float": float}[str(field.type)] for field in dataclasses.fields(PairRow)
+}
+"""Columns of the file of rows, and of which type each is."""
+
+
 def compare(pair: Pair) -> PairRow:
     """Run both episodes of a pair."""
-    prepare_worker()
     started = time.process_time()
-    parameters = load_parameters(shared_file("config/simulation.yaml"))
-    base = config_from_parameters(parameters, object=pair.object, protocol="sensor")
-    base = dataclasses.replace(
-        base, stop_at_coverage=FULL_ENOUGH, sensor=dataclasses.replace(base.sensor, seed=pair.draw),
-        planner=dataclasses.replace(base.planner, planner_seed=pair.draw, **PLANNERS[pair.planner]),
-        termination=dataclasses.replace(base.termination, certify=False, band_tolerance=1e-9, stall_views=0),
-    )
+    base = with_settings(dataclasses.replace(shipped_config(pair.object), stop_at_coverage=FULL_ENOUGH), {
+        "sensor": {"seed": pair.draw}, "planner": {"planner_seed": pair.draw, **PLANNERS[pair.planner]},
+        "termination": {"certify": False, "band_tolerance": 1e-9, "stall_views": 0},
+    })  # fmt: skip
     world, radius, stated = pair.world(base)
     search = SearchSettings(scene="unknown", rough_radius=stated)
     known, _ = _episode(base)
@@ -148,14 +145,12 @@ def run(arguments: argparse.Namespace) -> int:
     objects = [(name, text) for name in SETS[arguments.half] for text in OBJECT_SETS[name]]
     pairs = [Pair(text, draw, arguments.planner) for draw in range(arguments.draws) for _, text in objects]
     left = [pair for pair in pairs if (pair.object, pair.draw) not in rows]
-    progress = ProgressLine(len(left), "pairs")
-    with contextlib.closing(in_workers(compare, left, arguments.workers)) as results:
-        for number, row in enumerate(results, start=1):
-            rows[row.object, row.draw] = row
-            write_whole(place, _as_csv(rows.values()))
-            progress.show(number, "")
-    if left:
-        progress.end()
+
+    def keep(pair: Pair, row: PairRow) -> None:
+        rows[pair.object, pair.draw] = row
+        write_whole(place, as_csv(_COLUMNS, map(dataclasses.asdict, rows.values())))
+
+    run_all(compare, left, arguments.workers, "pairs", keep)
     for name in SETS[arguments.half]:
         print(summary(name, [row for row in rows.values() if row.object in OBJECT_SETS[name]]))
     print(summary("all", list(rows.values())))
@@ -181,19 +176,9 @@ def summary(name: str, rows: Sequence[PairRow]) -> str:
     )
 
 
-def _as_csv(rows: Iterable[PairRow]) -> str:
-    text = io.StringIO()
-    names = [field.name for field in dataclasses.fields(PairRow)]
-    writer = csv.DictWriter(text, names, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(dataclasses.asdict(row) for row in rows)
-    return text.getvalue()
-
-
 def _read(place: Path) -> list[PairRow]:
     if not place.exists():
         return []
-    kinds = {field.name: {"str": str, "int": int, "float": float}[str(field.type)] for field in
-             dataclasses.fields(PairRow)}
     with place.open(encoding="utf-8", newline="") as lines:
-        return [PairRow(**{name: kinds[name](value) for name, value in row.items()}) for row in csv.DictReader(lines)]
+        rows = csv.DictReader(lines)
+        return [PairRow(**{name: _COLUMNS[name](value) for name, value in row.items()}) for row in rows]

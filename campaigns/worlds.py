@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
+from typing import ClassVar
 
 import numpy as np
 
@@ -27,13 +28,10 @@ HERE = CameraPose(0.0, 0.0, 0.0)
 
 @dataclass(frozen=True)
 class Lie:
-    """One way in which the true world departs from the declared one; these defaults change nothing.
+    """One way in which the true world departs from the declared one; these defaults change nothing."""
 
-    Attributes:
-        since: number of the first view, from 1, at which it is so.
-    """
-
-    since: int = dataclasses.field(default=1, kw_only=True)
+    measures: ClassVar[bool] = True  #: whether scans that it changes still measure the object.
+    since: int = dataclasses.field(default=1, kw_only=True)  #: number of the first view, from 1, at which it is so.
 
     def active(self, view: int) -> bool:
         """Whether the view is affected."""
@@ -76,11 +74,6 @@ class Lie:
         """What is received instead of the scan that the sensor would give, after the `earlier` received ones."""
         return scan
 
-    @property
-    def measures(self) -> bool:
-        """Whether scans that it changes still measure the object."""
-        return True
-
 
 @dataclass(frozen=True)
 class OtherSensor(Lie):
@@ -109,30 +102,23 @@ class OtherSensor(Lie):
 class Reads(Lie):
     """Every beam of the sensor reads the same, whatever is there; infinity is no return."""
 
+    measures = False
     range: float = math.inf
 
     def received(self, scan: Scan, earlier: Sequence[Scan]) -> Scan:
         """A constant."""
         return dataclasses.replace(scan, ranges=np.full(len(scan.ranges), self.range, dtype=np.float32))
 
-    @property
-    def measures(self) -> bool:
-        """They measure nothing."""
-        return False
-
 
 @dataclass(frozen=True)
 class Frozen(Lie):
     """The sensor repeats its last scan for ever."""
 
+    measures = False
+
     def received(self, scan: Scan, earlier: Sequence[Scan]) -> Scan:
         """The newest earlier scan."""
         return earlier[-1] if earlier else scan
-
-    @property
-    def measures(self) -> bool:
-        """They measure nothing."""
-        return False
 
 
 @dataclass(frozen=True)
@@ -146,21 +132,13 @@ class Mirrored(Lie):
 
 @dataclass(frozen=True)
 class PoseError(Lie):
-    """The sensor is truly off its reported pose: by a constant, and by a drift along a line through the object frame.
+    """The sensor is truly off its reported pose: by a constant, and by a drift along a line in the object frame."""
 
-    Attributes:
-        ahead: along the line of sight, metres.
-        left: metres.
-        yaw: turned to the left, radians.
-        drift: more of it with each view, metres.
-        direction: of the drift in the object frame, radians.
-    """
-
-    ahead: float = 0.0
-    left: float = 0.0
-    yaw: float = 0.0
-    drift: float = 0.0
-    direction: float = 0.0
+    ahead: float = 0.0  #: along the line of sight, metres.
+    left: float = 0.0  #: metres.
+    yaw: float = 0.0  #: turned to the left, radians.
+    drift: float = 0.0  #: more of it with each view, metres.
+    direction: float = 0.0  #: of the drift in the object frame, radians.
 
     def pose(self, pose: CameraPose, view: int) -> CameraPose:
         """The error of this view."""
@@ -171,15 +149,10 @@ class PoseError(Lie):
 
 @dataclass(frozen=True)
 class SecondSensor(Lie):
-    """Every other scan is that of a second sensor elsewhere on the view circle, under the pose of the first.
+    """Every other scan is that of a second sensor elsewhere on the view circle, under the pose of the first."""
 
-    Attributes:
-        away: angle between the two about the centre, radians.
-        other_frame: frame in the header of its scans.
-    """
-
-    away: float = 2.0
-    other_frame: str = "camera"
+    away: float = 2.0  #: angle between the two about the centre, radians.
+    other_frame: str = "camera"  #: frame in the header of its scans.
 
     def active(self, view: int) -> bool:
         """Every other view."""
@@ -212,16 +185,11 @@ class OffPlane(Lie):
     """The sensor is above the plane in which the object is to be measured, or is rolled about its line of sight.
 
     Above the plane the object, whose sides are upright else, is smaller. The pose says both.
-
-    Attributes:
-        height: above the plane, metres.
-        section: size of the object at that height over that in the plane.
-        roll: about the line of sight, radians.
     """
 
-    height: float = 0.0
-    section: float = 1.0
-    roll: float = 0.0
+    height: float = 0.0  #: above the plane, metres.
+    section: float = 1.0  #: size of the object at that height over that in the plane.
+    roll: float = 0.0  #: about the line of sight, radians.
 
     @property
     def size(self) -> float:
@@ -272,42 +240,29 @@ class TrueCamera(SimulatedCamera):
 
 @dataclass(frozen=True, eq=False)
 class Look:
-    """What came from the world in one view.
+    """What came from the world in one view."""
 
-    Attributes:
-        scan: the scan as received.
-        pose: pose of the sensor as reported.
-        frame: frame of the scan.
-        affected: whether a lie concerns this view.
-        met: points of the object that its beams truly met, in the object's own frame, shape (k, 2), metres.
-        shown: the same points as the pose and the scan show them without noise, in the declared frame, shape (n, 2).
-    """
-
-    scan: Scan
-    pose: CameraPose
-    frame: str
-    affected: bool
-    met: FloatArray
+    scan: Scan  #: the scan as received.
+    pose: CameraPose  #: pose of the sensor as reported.
+    frame: str  #: frame of the scan.
+    affected: bool  #: whether a lie concerns this view.
+    met: FloatArray  #: points of the object that its beams truly met, in the object's own frame, shape (k, 2), metres.
+    #: the same points as the pose and the scan show them without noise, in the declared frame, shape (n, 2).
     shown: FloatArray
 
 
 class TrueWorld:
-    """The true object and sensor.
-
-    Attributes:
-        contour: outline of the object in its own frame.
-        scene: cone and ranges of the true sensor.
-        looks: what came from it so far.
-    """
+    """The true object and sensor."""
 
     def __init__(self, contour: Contour, scene: Scene, sensor: SensorSettings, lies: Sequence[Lie]) -> None:
         """Set up the true sensor from the declared one."""
         self._lies = lies
         for lie in lies:
             scene, sensor = lie.scene(scene), lie.sensor(sensor)
-        self.contour, self.scene = contour, scene
+        self.contour = contour  #: outline of the object in its own frame.
+        self.scene = scene  #: cone and ranges of the true sensor.
         self._camera = TrueCamera(contour, scene, sensor, lies)
-        self.looks: list[Look] = []
+        self.looks: list[Look] = []  #: what came from it so far.
 
     def look(self, goal: CameraPose) -> Look:
         """Take the next scan at a goal.

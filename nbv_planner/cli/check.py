@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 
-from nbv_planner.cli.options import add_namespace, positive_number, require_ros, whole_number
+from nbv_planner.cli.options import add_domain, add_namespace, positive_number, require_ros
 from nbv_planner.episode.preflight import Row, Verdict, rows_of
 from nbv_planner.episode.run_info import RunParameters, parameters_from_file
 
@@ -19,8 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--params-file", metavar="F",
                         help="ROS 2 parameter file (YAML) while no planner runs that publishes run_info")
     add_namespace(parser)
-    parser.add_argument("--domain", type=whole_number(0, 232), metavar="ID",
-                        help="ROS domain on this machine (default: ROS_DOMAIN_ID, as all ROS programs)")
+    add_domain(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -7,6 +7,7 @@ from contextlib import nullcontext
 
 from nbv_planner.bags.writer import BagWriter
 from nbv_planner.cli.options import (
+    add_domain,
     add_episode_options,
     episode_config,
     episode_folder,
@@ -15,7 +16,6 @@ from nbv_planner.cli.options import (
     positive_number,
     require_ros,
     say_derived,
-    whole_number,
 )
 from nbv_planner.cli.output import EXIT_CODES, finish, print_header, print_view, say, stopped
 from nbv_planner.cli.view import VIEWS, viewer
@@ -39,8 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help="watch it in a browser, or in a window; begins when that is open")
     parser.add_argument("--speed", type=positive_number, metavar="X",
                         help="speed of the camera along its circle, rad/s (default: at once; 1 with --view)")
-    parser.add_argument("--domain", type=whole_number(0, 232), metavar="ID",
-                        help="ROS domain of the nodes, on this machine (default: a free one)")
+    add_domain(parser, "a free one")
     parser.add_argument(
         "--respawn", action="store_true", help="restart a node that fails or is killed; it resumes where it was"
     )

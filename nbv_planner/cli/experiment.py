@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from functools import partial
 
 from nbv_planner.cli.options import add_workers, one_of
 from nbv_planner.cli.output import ProgressLine
@@ -55,31 +54,26 @@ def run_in(results: SweepFolder, arguments: argparse.Namespace) -> SweepProgress
             print(f"note: {note}", file=sys.stderr)
         left = len(folder.unfinished())
         kept = folder.number_of_cases - left
-        line = ProgressLine(left, f"cases ({kept} more were finished before)" if kept else "cases")
+        what = f"cases ({kept} more were finished before)" if kept else "cases"
         try:
-            progress = run_sweep(
-                folder, workers=arguments.workers, backend=arguments.backend, scheduler=arguments.scheduler,
-                report=partial(_show, line),
-            )
+            with ProgressLine(left, what) as line:
+                progress = run_sweep(
+                    folder, workers=arguments.workers, backend=arguments.backend, scheduler=arguments.scheduler,
+                    report=lambda now: line.show(now.run, f", {len(now.failed)} failed" if now.failed else ""),
+                )
         except (KeyboardInterrupt, BackEndError) as error:
             if isinstance(error, BackEndError):
-                print(f"\nnbv-planner {arguments.subcommand}: error: {error}", file=sys.stderr)
+                print(f"nbv-planner {arguments.subcommand}: error: {error}", file=sys.stderr)
             # Counted in the folder: Ctrl-C may be received between saving a case and showing it.
             cases = folder.number_of_cases
             finished = f"{cases - len(folder.unfinished())} of {cases} cases are finished and kept"
-            print(f"\n{finished}; continue with the same command and --resume ({folder.path})", file=sys.stderr)
+            print(f"{finished}; continue with the same command and --resume ({folder.path})", file=sys.stderr)
             if isinstance(error, KeyboardInterrupt):
                 raise
             return None
         for outcome in progress.failed:
-            case = outcome.case
-            where = f"{case.planner} on {case.object}, protocol {setting_words(case.as_dict())}, seed {case.seed}"
-            print(f"failed: {where}: {outcome.content['error']} (traceback: {folder.failure_path(case)})")
+            case = outcome.content["case"]
+            where = f"{case['planner']} on {case['object']}, protocol {setting_words(case)}, seed {case['seed']}"
+            print(f"failed: {where}: {outcome.content['error']} (traceback: {folder.failure_path(outcome.case)})")
         print(f"{progress.finished} of {progress.cases} cases finished: {folder.path}/")
     return progress
-
-
-def _show(line: ProgressLine, progress: SweepProgress) -> None:
-    line.show(progress.run, f", {len(progress.failed)} failed" if progress.failed else "")
-    if not progress.left:
-        line.end()

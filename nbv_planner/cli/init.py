@@ -24,32 +24,27 @@ from nbv_planner.world.scene import check_proportions
 
 
 class Kind(NamedTuple):
-    """What the file is for."""
+    """What the file is for; it is laid over the shipped parameter file of the same name."""
 
-    shipped: str  #: the parameter file over which it is laid.
-    run: str  #: the command that takes it.
+    launch: str  #: the launch file that takes it.
     help: str  #: one line for the question.
 
 
 KINDS = {
-    "simulation": Kind(
-        "simulation.yaml", "ros2 launch nbv_planner simulation.launch.py params_file:={0}\n"
-        "#      or without ROS: nbv-planner simulate --params-file {0}", "the simulated camera of this package",
-    ),
-    "robot": Kind(
-        "robot.yaml", "ros2 launch nbv_planner planner.launch.py params_file:={0}",
-        "your robot, which drives to goal_pose",
-    ),
-    "nav2": Kind("nav2.yaml", "ros2 launch nbv_planner nav2.launch.py params_file:={0}", "a mobile robot with Nav2"),
-    "turntable": Kind(
-        "turntable.yaml", "ros2 launch nbv_planner turntable.launch.py params_file:={0}",
-        "a table that turns the object before a fixed sensor",
-    ),
-    "simulator": Kind(
-        "simulator.yaml", "ros2 launch nbv_planner simulator.launch.py params_file:={0}", "another simulator",
-    ),
+    "simulation": Kind("simulation", "the simulated camera of this package"),
+    "robot": Kind("planner", "your robot, which drives to goal_pose"),
+    "nav2": Kind("nav2", "a mobile robot with Nav2"),
+    "turntable": Kind("turntable", "a table that turns the object before a fixed sensor"),
+    "simulator": Kind("simulator", "another simulator"),
 }
 """What a file can be for."""
+
+
+def command(kind: str, path: Path) -> str:
+    """The command that takes the file."""
+    launch = f"ros2 launch nbv_planner {KINDS[kind].launch}.launch.py params_file:={path}"
+    alone = f"\n#      or without ROS: nbv-planner simulate --params-file {path}"
+    return launch + alone if kind == "simulation" else launch
 
 
 class Question(NamedTuple):
@@ -116,7 +111,7 @@ def run(arguments: argparse.Namespace) -> int:
         write_whole(path, document(path, kind, answers))
     except OSError as error:
         raise ResultsError(f"cannot write {path}: {reason(error)}") from error
-    say(f"written: {path}\nrun it: {KINDS[kind].run.format(path)}")
+    say(f"written: {path}\nrun it: {command(kind, path)}")
     return 0
 
 
@@ -165,12 +160,11 @@ def checked(question: Question, text: str) -> Any:
 
 def document(path: Path, kind: str, answers: dict[Question, Any]) -> str:
     """The file: each answer with its unit and meaning, and what to do with it."""
-    shipped, command, about = KINDS[kind]
     lines = [
-        f"# For {about}.",
-        f"# What is not here is as in the shipped config/{shipped}, or follows from the lengths below:",
+        f"# For {KINDS[kind].help}.",
+        f"# What is not here is as in the shipped config/{kind}.yaml, or follows from the lengths below:",
         "# docs/reference/parameters.md has every parameter, and the nodes print what they derive.",
-        f"# Run it: {command.format(path)}",
+        f"# Run it: {command(kind, path)}",
     ]
     for section in dict.fromkeys(question.section for question in answers):
         lines += [f"{section}:", "  ros__parameters:"]
@@ -193,7 +187,7 @@ def _what_follows(kind: str, answers: dict[Question, Any]) -> str:
     Raises:
         SettingError: they do not fit together.
     """
-    parameters = load_parameters(shared_file(f"config/{KINDS[kind].shipped}"))
+    parameters = load_parameters(shared_file(f"config/{kind}.yaml"))
     for node, values in parameters.items():
         known = {name for cls in NODE_SETTINGS[node] for name, _, _ in settings_of(cls)}
         values.update({one.parameter: value for one, value in answers.items() if one.parameter in known})

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from nbv_planner.cli.options import (
@@ -20,16 +20,16 @@ from nbv_planner.cli.options import (
 from nbv_planner.cli.output import ProgressLine
 from nbv_planner.episode.parameter_files import Parameters, set_parameters
 from nbv_planner.errors import SettingError
+from nbv_planner.experiments.folder import write_json
 from nbv_planner.experiments.optimum import (
     DEFAULT_TIME_LIMIT,
-    Case,
     LeastRow,
     LeastTimeCase,
-    LeastViewsCase,
-    OptimumCase,
     OptimumRow,
     R,
     least_tables,
+    least_views_row,
+    optimum_row,
     run_optima,
 )
 from nbv_planner.planning.view_space import ViewSpaceSettings, view_space_for
@@ -90,7 +90,7 @@ def run(arguments: argparse.Namespace) -> int:
     with results_folder(arguments, "optimum", JSON_FILE) as results:
         rows, text, tables = _results(arguments, objects)
         content = {"versions": versions(), "rows": [row.to_json() for row in rows]}
-        (results.folder / JSON_FILE).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+        write_json(results.folder / JSON_FILE, content)
         (results.folder / "optimum.md").write_text(text + "\n", encoding="utf-8")
         for table in tables:
             (results.folder / f"{table.name}.csv").write_text(table.to_csv(), encoding="utf-8")
@@ -106,8 +106,8 @@ def _results(
     limit, scene = arguments.time_limit, Scene()
     if not (arguments.poses or arguments.time):
         cache = None if arguments.cache is None else Path(arguments.cache)
-        cases = [OptimumCase(text, count, cache, limit) for count in arguments.candidates for text in objects]
-        optima = _computed(cases, arguments.workers)
+        calls = [partial(optimum_row, text, count, cache, limit) for count in arguments.candidates for text in objects]
+        optima = _computed(calls, arguments.workers)
         return optima, optimum_tables(optima), []
     rows, tables = list[LeastRow](), list[Table]()
     poses = view_space_for(_pose_settings(arguments), scene).candidates if arguments.poses else None
@@ -115,11 +115,11 @@ def _results(
         circle = view_space_for(ViewSpaceSettings(num_views=count), scene).candidates
         if arguments.time:
             start, speeds = MotionSettings().initial_view_angle, tuple(arguments.speed)
-            tours = [LeastTimeCase(text, circle, start, speeds, arguments.dwell, limit, poses) for text in objects]
+            tours = [LeastTimeCase(text, circle, start, speeds, arguments.dwell, limit, poses).run for text in objects]
             found = _computed(tours, arguments.workers)
             tables += least_tables(found, f"time_{count}", "seconds", 1, "sweep")
         elif poses is not None:
-            sets = [LeastViewsCase(text, circle, poses, limit) for text in objects]
+            sets = [partial(least_views_row, text, circle, poses, limit) for text in objects]
             found = _computed(sets, arguments.workers)
             tables += least_tables(found, f"poses_{count}", "views", 0, "circle, greedy")
         rows += found
@@ -134,9 +134,9 @@ def _pose_settings(arguments: argparse.Namespace) -> ViewSpaceSettings:
     return from_mapping(ViewSpaceSettings, parameters["nbv_planner"])
 
 
-def _computed(cases: Sequence[Case[R]], workers: int) -> list[R]:
-    with ProgressLine(len(cases), "optima") as line:
-        return run_optima(cases, workers, lambda done, total: line.show(done))
+def _computed(calls: Sequence[Callable[[], R]], workers: int) -> list[R]:
+    with ProgressLine(len(calls), "optima") as line:
+        return run_optima(calls, workers, line.show)
 
 
 def optimum_tables(rows: Sequence[OptimumRow]) -> str:

@@ -119,6 +119,12 @@ def add_namespace(parser: argparse.ArgumentParser) -> None:
                         metavar="NS", help="namespace of the nodes (default: none)")
 
 
+def add_domain(parser: argparse.ArgumentParser, default: str = "ROS_DOMAIN_ID, as all ROS programs") -> None:
+    """Add the `--domain` of nodes."""
+    parser.add_argument("--domain", type=whole_number(0, 232), metavar="ID",
+                        help=f"ROS domain of the nodes, on this machine (default: {default})")
+
+
 def add_planner(parser: argparse.ArgumentParser, default: str = "") -> None:
     """Add the options of the planner."""
     planners, objectives = planner_names(), (*OBJECTIVE_INFO, *OBJECTIVE_PLUGINS.names)

@@ -55,13 +55,7 @@ def print_header(config: EpisodeConfig) -> None:
 
 
 def print_view(judge: EpisodeJudge, config: EpisodeConfig, estimate: CoverageEstimate | None) -> None:
-    """Print the result of the newest view.
-
-    Args:
-        judge: holds the view.
-        config: the band's tolerance.
-        estimate: coverage by the posterior shapes; without it that by the width of the band is shown.
-    """
+    """Print the newest view; without an `estimate` of its coverage by posterior shapes, that by the band."""
     view, name = judge.views[-1], config.target.name
     if estimate is None:
         said = f"{coverage_estimate(judge.steps[-1].belief, config.termination.band_tolerance):.1%}"
@@ -171,12 +165,7 @@ class ProgressLine:
     """Shows the number of things done, and the time left at the average speed so far; a block with it ends the line."""
 
     def __init__(self, total: int, what: str) -> None:
-        """Start the clock.
-
-        Args:
-            total: number of things to do from now on.
-            what: what they are called.
-        """
+        """Start the clock, with so many things to do from now on, called `what`."""
         self._total, self._what = total, what
         self._began, self._shown, self._width = time.monotonic(), float("-inf"), 0
         self._done = -1
@@ -205,8 +194,8 @@ class ProgressLine:
         print(f"\r{text}{blanks}" if terminal else text, end="" if terminal else "\n", file=sys.stderr, flush=True)
 
     def end(self) -> None:
-        """End the line on a terminal."""
-        if sys.stderr.isatty():
+        """End the line on a terminal, if there is one."""
+        if self._width and sys.stderr.isatty():
             print(file=sys.stderr)
 
 

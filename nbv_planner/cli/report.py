@@ -85,7 +85,7 @@ def _optima(report: SweepReport) -> dict[contents.Place, Optimum]:
     """Compute the optima, or print why not."""
     with ProgressLine(len({contents.place_of(e) for e in report.episodes}), "optima") as line:
         try:
-            return contents.sweep_optima(report.episodes, lambda done, total: line.show(done))
+            return contents.sweep_optima(report.episodes, line.show)
         except NbvPlannerError as error:
             print(f"no comparison with the optimum: {error}")
             return {}

@@ -12,7 +12,7 @@ import webbrowser
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
-from nbv_planner.cli.options import add_namespace, require_ros, whole_number
+from nbv_planner.cli.options import add_domain, add_namespace, require_ros, whole_number
 from nbv_planner.cli.output import say
 from nbv_planner.episode.log import LiveEpisode
 from nbv_planner.errors import DependencyError, NbvPlannerError, remedy
@@ -36,10 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help="port, 0 for a free one (default: %(default)s)")
     parser.add_argument("--open", action="store_true", help="with --web: open a browser, and wait for the page")
     add_namespace(parser)
-    parser.add_argument(
-        "--domain", type=whole_number(0, 232), metavar="ID",
-        help="ROS domain on this machine, as nbv-planner demo prints it (default: ROS_DOMAIN_ID, as all ROS programs)",
-    )
+    add_domain(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -17,7 +17,6 @@ from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.experiments.sweep import EPISODE, Case
 from nbv_planner.experiments.theory import run_theory_case
-from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.system import ending_signals
 
 
@@ -25,15 +24,14 @@ from nbv_planner.system import ending_signals
 class Measure:
     """Something that can be measured in each case of a sweep, and the subfolder of the results for its files.
 
-    It runs on the settings of the planner, the object as text and the whole configuration, and gives JSON values; the
-    same arguments must give the same values, except times.
+    It runs on the configuration of the case and gives JSON values, for the same one the same, except times.
     """
 
-    run: Callable[[PlannerSettings, str, EpisodeConfig], dict[str, Any]]
+    run: Callable[[EpisodeConfig], dict[str, Any]]
     folder: str
 
 
-def run_episode_case(planner: PlannerSettings, shape: str, config: EpisodeConfig) -> dict[str, Any]:
+def run_episode_case(config: EpisodeConfig) -> dict[str, Any]:
     """Run an episode; returns its record, see :meth:`nbv_planner.episode.records.EpisodeRecord.to_json`.
 
     Raises:
@@ -64,7 +62,7 @@ def run_case(case: Case) -> Outcome:
     """Run a case; an error in it is part of the outcome, so that the other cases continue."""
     prepare_worker()
     try:
-        content = MEASURES[case.measure].run(case.config.planner, case.object, case.config)
+        content = MEASURES[case.measure].run(case.config)
     except Exception as error:
         text = f"{type(error).__name__}: {error}"
         failure = {"case": case.as_dict(), "error": text, "traceback": traceback.format_exc()}

@@ -31,7 +31,6 @@ FAILURES_FOLDER = "failures"
 class SweepResults:
     """Saved results of a sweep, in the order of its cases, not of their execution."""
 
-    folder: Path
     manifest: dict[str, Any]  #: `format`, `format_version`, `sweep` (all settings), `versions`, `cases` (their number).
     measured: dict[str, list[dict[str, Any]]]  #: records by measure; each holds its `case`.
     failures: list[dict[str, Any]]  #: `case`, `error` and `traceback` of each case that ended in an error.
@@ -49,7 +48,7 @@ def read_sweep(folder: str | Path) -> SweepResults:
         ResultsError: it is none, has another format version, or a file in it cannot be read.
     """
     folder = Path(folder)
-    manifest = read_manifest(folder)
+    manifest = read_manifest(folder, SweepFolder)
     measured: dict[str, list[dict[str, Any]]] = {}
     failures = []
     for measure in manifest["sweep"]["measure"]:
@@ -60,25 +59,25 @@ def read_sweep(folder: str | Path) -> SweepResults:
                 [read_json(place / name) for name in names if (place / name).exists()] for place in places
             )
             failures += failed
-    return SweepResults(folder, manifest, measured, failures)
+    return SweepResults(manifest, measured, failures)
 
 
-def read_manifest(folder: Path, kind: type[RunFolder] | None = None) -> dict[str, Any]:
-    """Read `manifest.json` in the folder of a `kind` of runs, those of a sweep if not given.
+def read_manifest(folder: Path, kind: type[RunFolder]) -> dict[str, Any]:
+    """Read `manifest.json` in the folder of a `kind` of runs.
 
     Raises:
         ResultsError: there is none, or this version of the package cannot read it.
     """
-    path, kind = folder / MANIFEST_FILE, kind or SweepFolder
+    path = folder / MANIFEST_FILE
     if not path.is_file():
         raise ResultsError(f"{folder} is not the results folder of a {kind.what} (no {MANIFEST_FILE})")
     manifest = read_json(path)
     if manifest.get("format") != kind.format:
         raise ResultsError(f"{path}: format is {manifest.get('format')!r}, must be {kind.format!r}")
-    if manifest.get("format_version") != kind.format_version:
+    if manifest.get("format_version") != FORMAT_VERSION:
         raise ResultsError(
             f"{path}: format_version is {manifest.get('format_version')!r}, this version of the package reads "
-            f"{kind.format_version}"
+            f"{FORMAT_VERSION}"
         )
     return manifest
 
@@ -137,7 +136,6 @@ class RunFolder:
     """Context manager for a folder of the results of many runs, that this process alone writes into."""
 
     format: ClassVar[str]  #: of the manifest.
-    format_version: ClassVar[int] = FORMAT_VERSION  #: of the manifest.
     what: ClassVar[str]  #: what is run, in one word: key of the manifest.
     description: ClassVar[str]  #: name of the file that holds `text`.
     folders: ClassVar[tuple[str, ...]] = ("runs",)  #: subfolders that are written into.
@@ -209,7 +207,7 @@ class RunFolder:
             return
         write_whole(self.path / self.description, self._text)
         manifest = {
-            "format": self.format, "format_version": self.format_version, self.what: self._content,
+            "format": self.format, "format_version": FORMAT_VERSION, self.what: self._content,
             "versions": versions(), **self._extra,
         }
         write_json(self.path / MANIFEST_FILE, manifest)

@@ -13,7 +13,7 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -42,7 +42,7 @@ from nbv_planner.world.pose import Views
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.visibility import observe
 
-R = TypeVar("R", covariant=True)
+R = TypeVar("R")
 FORMAT = "nbv_planner optimum"
 FORMAT_VERSION = 1
 
@@ -230,27 +230,18 @@ class OptimumRow:
         }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class OptimumCase:
-    """What to compute: an object as text and a number of candidate views.
+def optimum_row(text: str, candidates: int, cache: Path | None, time_limit: float) -> OptimumRow:
+    """Optimum and greedy coverage of an object by so many candidate views, in the thesis's scene.
 
     `cache` is the folder of the cache, None for the usual one; `time_limit` seconds are for each number of views.
     """
-
-    object: str
-    candidates: int
-    cache: Path | None
-    time_limit: float
-
-    def run(self) -> OptimumRow:
-        """Compute optimum and greedy coverage in the thesis's scene."""
-        scene, views = Scene(), candidate_views(self.candidates)
-        points = surface_points(parse_object(self.object, scene), scene.pixel_size)
-        optimum = optimum_for(points, scene, views, cache=self.cache, time_limit=self.time_limit)
-        problem = plain_problem(observe(points.angle, points.radius, views, scene))
-        taken = greedy_views(problem)
-        greedy = tuple(problem.coverage(taken[:number]) for number in range(1, len(taken) + 1))
-        return OptimumRow(self.object, self.candidates, optimum, greedy)
+    scene, views = Scene(), candidate_views(candidates)
+    points = surface_points(parse_object(text, scene), scene.pixel_size)
+    optimum = optimum_for(points, scene, views, cache=cache, time_limit=time_limit)
+    problem = plain_problem(observe(points.angle, points.radius, views, scene))
+    taken = greedy_views(problem)
+    greedy = tuple(problem.coverage(taken[:number]) for number in range(1, len(taken) + 1))
+    return OptimumRow(text, candidates, optimum, greedy)
 
 
 def candidate_views(count: int) -> FloatArray:
@@ -277,26 +268,20 @@ class LeastRow:
         return asdict(self)
 
 
-@dataclass(frozen=True, eq=False)
-class LeastViewsCase:
-    """What to compute: the fewest views on a circle and among other poses, in the thesis's scene."""
+def least_views_row(text: str, circle: Views, poses: Views, time_limit: float) -> LeastRow:
+    """Fewest views of an object on a circle and among other poses, and those of the omniscient greedy planner.
 
-    object: str
-    circle: Views
-    poses: Views
-    time_limit: float  #: seconds for each of the two.
-
-    def run(self) -> LeastRow:
-        """Compute them, and what the omniscient greedy planner takes."""
-        surface, needed = _surface(self.object)
-        costs: dict[str, Cheapest | None] = {}
-        for name, views in (("circle", self.circle), ("poses", self.poses)):
-            problem = reduced_problem(observe(surface.angle, surface.radius, views, Scene()))
-            least = least_views(problem, needed, time_limit=self.time_limit)
-            taken = greedy_views(problem, needed)
-            costs[f"{name}, greedy"] = None if least is None else Cheapest(tuple(taken), len(taken), 0.0)
-            costs[f"{name}, least"] = least and least.among(problem.candidates)
-        return LeastRow(self.object, len(surface), costs)
+    In the thesis's scene, with `time_limit` seconds for each of the two.
+    """
+    surface, needed = _surface(text)
+    costs: dict[str, Cheapest | None] = {}
+    for name, views in (("circle", circle), ("poses", poses)):
+        problem = reduced_problem(observe(surface.angle, surface.radius, views, Scene()))
+        least = least_views(problem, needed, time_limit=time_limit)
+        taken = greedy_views(problem, needed)
+        costs[f"{name}, greedy"] = None if least is None else Cheapest(tuple(taken), len(taken), 0.0)
+        costs[f"{name}, least"] = least and least.among(problem.candidates)
+    return LeastRow(text, len(surface), costs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -404,24 +389,17 @@ def least_tables(rows: Sequence[LeastRow], name: str, unit: str, digits: int, re
     ]
 
 
-class Case(Protocol[R]):
-    """What computes a row."""
-
-    def run(self) -> R:
-        """Compute it."""
-
-
 def run_optima(
-    cases: Sequence[Case[R]], workers: int, progress: Callable[[int, int], None] = lambda done, total: None
+    calls: Sequence[Callable[[], R]], workers: int, progress: Callable[[int], None] = lambda done: None
 ) -> list[R]:
-    """Compute all cases in a number of processes; `progress` is called with (cases done, cases in all)."""
-    rows = []
+    """Results of all `calls`, computed in a number of processes; `progress` is called with the number of those done."""
+    rows: list[R] = []
     with ProcessPoolExecutor(workers) if workers > 1 else nullcontext() as pool:
-        for row in (map if pool is None else pool.map)(_row, cases):
+        for row in (map if pool is None else pool.map)(_called, calls):
             rows.append(row)
-            progress(len(rows), len(cases))
+            progress(len(rows))
     return rows
 
 
-def _row(case: Case[R]) -> R:
-    return case.run()
+def _called(call: Callable[[], R]) -> R:
+    return call()

@@ -35,11 +35,6 @@ class SweepProgress:
         """Number of cases with a result."""
         return self.kept + self.run - len(self.failed)
 
-    @property
-    def left(self) -> int:
-        """Number of cases that have yet to be run."""
-        return self.cases - self.kept - self.run
-
 
 def run_sweep(
     folder: SweepFolder, *, workers: int, backend: str = "loky", scheduler: str | None = None,
@@ -53,9 +48,9 @@ def run_sweep(
 
     Args:
         folder: the entered results folder; cases that ended in an error are stored in it, too.
-        workers: number of workers; of dask, whose workers it does not start, the number of running cases.
+        workers: of dask, whose workers it does not start, the number of running cases.
         backend: one of :data:`BACKENDS`.
-        scheduler: address of the scheduler, for dask.
+        scheduler: its address, for dask.
         report: called with the progress before the first case and after each.
 
     Raises:

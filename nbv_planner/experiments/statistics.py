@@ -25,6 +25,7 @@ from nbv_planner.world.scene import Scene
 
 Cases = Mapping[tuple[Hashable, Hashable], float]
 """One value per (object, seed)."""
+_LEVEL, _TAIL = 0.95, 0.1
 
 
 @dataclass(frozen=True)
@@ -35,21 +36,17 @@ class PairedDifference:
     unpaired: int
 
 
-def mean_interval(cases: Cases, level: float = 0.95) -> MeanInterval:
-    r"""Average over objects and seeds, each object with the same weight.
+def mean_interval(cases: Cases) -> MeanInterval:
+    r"""Average over objects and seeds, each object with the same weight, and its 95 % interval.
 
     Seed s contributes :math:`u_s = \frac{1}{O}\sum_{o \ni s} (y_{os} - \bar y_o)/n_o` to the error of the mean, and
     with n seeds :math:`\mathrm{SE}^2 = \frac{n}{n-1}\sum_s u_s^2`; the interval is Student's with n − 1 degrees of
     freedom. So one seed may mean like noise on several objects. With all seeds on all objects this is the interval of
     the n means per seed, and on one object the textbook one.
 
-    `level` is the two-sided confidence level; the values are finite.
-
     Raises:
-        SettingError: `level` is not between 0 and 1, or a value is not finite.
+        SettingError: a value is not finite.
     """
-    if not 0.0 < level < 1.0:
-        raise SettingError(f"level: {level} is out of range; must be > 0 and < 1")
     by_object: dict[Hashable, dict[Hashable, float]] = defaultdict(dict)
     for (name, seed), value in cases.items():
         if not math.isfinite(value):
@@ -67,8 +64,13 @@ def mean_interval(cases: Cases, level: float = 0.95) -> MeanInterval:
             share[seed] += (value - means[name]) / (len(values) * len(by_object))
     count = len(share)
     error = math.sqrt(count / (count - 1) * sum(u**2 for u in share.values()))
-    half = float(student_t.ppf(0.5 * (1.0 + level), count - 1)) * error
+    half = _student(count) * error
     return MeanInterval(mean, mean - half, mean + half, len(cases))
+
+
+def _student(count: int) -> float:
+    """Half of Student's two-sided interval of a mean of `count` values, in standard errors."""
+    return float(student_t.ppf(0.5 * (1.0 + _LEVEL), count - 1))
 
 
 def object_means(cases: Cases) -> dict[Hashable, float]:
@@ -79,24 +81,23 @@ def object_means(cases: Cases) -> dict[Hashable, float]:
     return {name: float(np.mean(of_object)) for name, of_object in values.items()}
 
 
-def object_interval(cases: Cases, level: float = 0.95) -> MeanInterval:
+def object_interval(cases: Cases) -> MeanInterval:
     """Average as :func:`mean_interval` does; the interval is Student's over the means of the single objects.
 
     It says where the mean over all objects of the kind lies, if these are a sample of them: the spread between objects
     holds that between seeds. With one object there is none.
     """
-    mean, means = mean_interval(cases, level), object_means(cases)
+    mean, means = mean_interval(cases), object_means(cases)
     count = len(means)
     if count < 2:
         return MeanInterval(mean.mean, math.nan, math.nan, mean.cases)
     spread = float(np.std(list(means.values()), ddof=1))
-    half = float(student_t.ppf(0.5 * (1.0 + level), count - 1)) * spread / math.sqrt(count)
+    half = _student(count) * spread / math.sqrt(count)
     return MeanInterval(mean.mean, mean.mean - half, mean.mean + half, mean.cases)
 
 
 def paired_difference(
-    first: Cases, second: Cases, level: float = 0.95,
-    interval: Callable[[Cases, float], MeanInterval] = mean_interval,
+    first: Cases, second: Cases, interval: Callable[[Cases], MeanInterval] = mean_interval
 ) -> PairedDifference:
     """Compare two planners over the (object, seed) for which both have a value.
 
@@ -104,7 +105,7 @@ def paired_difference(
     :func:`object_interval`, which also say what is refused.
     """
     both = {case: value - second[case] for case, value in first.items() if case in second}
-    return PairedDifference(interval(both, level), len(set(first) ^ set(second)))
+    return PairedDifference(interval(both), len(set(first) ^ set(second)))
 
 
 Metrics = Mapping[str, Any]
@@ -135,17 +136,17 @@ def _dense(episodes: Sequence[Metrics], key: Callable[[Metrics], tuple[float, ..
     return [None if key is None else place[key] for key in keys]
 
 
-def coverage_band(coverages: Sequence[Sequence[float]], views: int, *, tail: float = 0.1) -> CoverageBand:
+def coverage_band(coverages: Sequence[Sequence[float]], views: int) -> CoverageBand:
     """Average the coverage of episodes, one sequence each, at least one, after each number of views up to `views`.
 
-    An episode that has ended keeps its coverage; `tail` is the part that lies below the band, and above it.
+    An episode that has ended keeps its coverage; a tenth lies below the band, and a tenth above it.
     """
     held = np.zeros((len(coverages), views + 1))
     for row, coverage in zip(held, coverages, strict=True):
         known = np.concatenate([[0.0], coverage])[: views + 1]
         row[: len(known)] = known
         row[len(known):] = known[-1]
-    low, high = np.quantile(held, [tail, 1.0 - tail], axis=0)
+    low, high = np.quantile(held, [_TAIL, 1.0 - _TAIL], axis=0)
     return CoverageBand(held.mean(axis=0), low, high)
 
 

@@ -50,23 +50,17 @@ def setting_words(case: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Case:
-    """One run of a sweep: a labelled planner on an object, as text, in a protocol, with its complete configuration.
+    """One run of a sweep, with its complete configuration."""
 
-    The seed is that of the sensor noise and of the random planner; what is measured is a key of
-    :data:`nbv_planner.experiments.cases.MEASURES`.
-    """
-
-    planner: str
-    object: str
-    protocol: str
-    seed: int
-    measure: str
+    planner: str  #: its label.
+    measure: str  #: what is measured, a key of :data:`nbv_planner.experiments.cases.MEASURES`.
     config: EpisodeConfig
-    variant: str = ""  #: label of its :func:`variants`.
+    variant: str  #: label of its :func:`variants`.
 
     def as_dict(self) -> dict[str, Any]:
         """Key of this case within its measure, and the class of the object."""
-        return _identity(self.protocol, self.variant, self.seed, self.object, self.planner)
+        config = self.config
+        return _identity(config.protocol, self.variant, config.sensor.seed, config.object, self.planner)
 
     @property
     def slug(self) -> str:
@@ -161,7 +155,7 @@ class Sweep:
             planner=dataclasses.replace(self.planners[planner], planner_seed=seed),
             **{group: dataclasses.replace(getattr(self.base, group), **values) for group, values in groups.items()},
         )
-        return Case(planner, shape, protocol, seed, measure, config, variant)
+        return Case(planner, measure, config, variant)
 
     def as_dict(self) -> dict[str, Any]:
         """Every setting in plain values, defaults included, as JSON has them; seeds stand under `seeds` alone."""

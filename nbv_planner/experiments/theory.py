@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -23,7 +24,7 @@ from nbv_planner.gp.confidence import scheduled_beta
 from nbv_planner.gp.kernels import Kernel, PeriodicMatern, fourier_coefficients
 from nbv_planner.mapping.belief import Measurements, SurfaceBelief
 from nbv_planner.mapping.mapper import SurfaceMapper
-from nbv_planner.planning.planners import PlannerSettings, Prior, planner_named, proof_of
+from nbv_planner.planning.planners import Prior, planner_named, proof_of
 from nbv_planner.planning.planners.guarantee import (
     capacity_constants,
     printed_capacity_constants,
@@ -38,18 +39,16 @@ MEASUREMENTS = ("line_of_sight", "surface_points")
 """What each view measures."""
 
 
-def run_theory_case(
-    planner: PlannerSettings, object_text: str, config: EpisodeConfig, measurement: str = "line_of_sight"
-) -> dict[str, Any]:
+def run_theory_case(config: EpisodeConfig, measurement: str = "line_of_sight") -> dict[str, Any]:
     r"""Run T = `termination.max_views` rounds and compare the regret with its bound.
 
     Nothing but the number of rounds ends the episode, views may repeat and travel costs nothing, as in the analysis.
     Ranges have the noise that the mapper assumes (`measurement.noise_std`, drawn from `sensor.seed`).
 
     Args:
-        planner: greedy U, CS or UP, or two_phase CS-U; others run too, but the bound does not apply.
-        object_text: the object, usually `prior:<seed>`, so that it comes from the prior of `config.kernel`.
-        config: scene, kernel (summed Matérn), mapper (its `confidence` decides β), views, noise, rounds.
+        config: planner (greedy U, CS or UP, or two_phase CS-U; others run too, but the bound does not apply), object
+            (usually `prior:<seed>`, drawn from the prior of the kernel), scene, kernel (summed Matérn), mapper (its
+            `confidence` decides β), views, noise, rounds.
         measurement: what each view measures, one of :data:`MEASUREMENTS`.
 
     Returns:
@@ -75,81 +74,63 @@ def run_theory_case(
         raise SettingError(f"measurement: {measurement!r} is not known; must be one of {', '.join(MEASUREMENTS)}")
     if config.termination.max_views < 1:
         raise SettingError("max_views: must be >= 1, it is the number of rounds T")
-    run = _Run(planner, parse_object(object_text, config.scene), config, kernel, measurement)
-    for _ in range(config.termination.max_views):
-        run.take_view()
-    view_angles = np.array([step.view_angle for step in run.judge.steps])
+    judge, beliefs = _played(config, kernel, measurement)
+    planner, view_angles = config.planner, np.array([step.view_angle for step in judge.steps])
     return {
-        "planner": planner.label, "object": object_text, "seed": config.sensor.seed, "measurement": measurement,
+        "planner": planner.label, "object": config.object, "seed": config.sensor.seed, "measurement": measurement,
         "confidence": config.mapper.confidence, "rounds": config.termination.max_views, "proof": proof_of(planner),
-        **run.measured(), **_from_theory(config, kernel, view_angles, polar=planner.objective == "UP"),
+        **_measured(judge, beliefs, parse_object(config.object, config.scene)),
+        **_from_theory(config, kernel, view_angles, polar=planner.objective == "UP"),
     }
 
 
-class _Run:
-    """The running episode."""
-
-    def __init__(
-        self, planner: PlannerSettings, shape: PolarObject, config: EpisodeConfig, kernel: PeriodicMatern,
-        measurement: str,
-    ) -> None:
-        scene = config.scene
-        views = view_space_for(config.views, scene)
-        views.check_circle("the theory", scene.view_distance)
-        self._config, self._shape, self._measurement = config, shape, measurement
-        self._points = surface_points(shape, scene.pixel_size)
-        self.judge = EpisodeJudge(self._points, scene, views, shape)
-        settings = dataclasses.replace(planner, travel_weight=0.0, revisit_radius=0.0, refine=False, first_candidate=-1)
-        self._planner = planner_named(settings, scene, views, prior=Prior(kernel, config.mapper.prior_mean))
-        self._mapper = SurfaceMapper(kernel, config.mapper)
-        self._noise = np.random.default_rng(config.sensor.seed)
-        self._band_held: list[bool] = []
-        self._means: list[float] = []
-        self._belief = self._look()
-
-    def take_view(self) -> None:
-        """Decide, measure, condition, judge."""
-        decision = self._planner.decide(self._belief)
+def _played(
+    config: EpisodeConfig, kernel: PeriodicMatern, measurement: str
+) -> tuple[EpisodeJudge, list[SurfaceBelief]]:
+    """Decide, measure, condition and judge in each round; also the belief before each round, and after the last."""
+    scene, std = config.scene, config.measurement.noise_std
+    views = view_space_for(config.views, scene)
+    views.check_circle("the theory", scene.view_distance)
+    shape = parse_object(config.object, scene)
+    points = surface_points(shape, scene.pixel_size)
+    judge = EpisodeJudge(points, scene, views, shape)
+    settings = dataclasses.replace(
+        config.planner, travel_weight=0.0, revisit_radius=0.0, refine=False, first_candidate=-1
+    )
+    planner = planner_named(settings, scene, views, prior=Prior(kernel, config.mapper.prior_mean))
+    mapper, noise = SurfaceMapper(kernel, config.mapper), np.random.default_rng(config.sensor.seed)
+    beliefs = [mapper.belief()]
+    for _ in range(config.termination.max_views):
+        decision = planner.decide(beliefs[-1])
         assert decision is not None  # the whole circle is allowed and no view is excluded
-        self._means.append(float(self._belief.interpolate(self._belief.mean, decision.view_angle)))
-        data = self._measure(decision.view_angle)
-        self._mapper.add(data)
-        self._belief = self._look()
-        self.judge.add(
-            Step(
-                decision.view, decision.utility, decision.candidates, decision.utilities, self._belief,
-                data, milliseconds=0.0,
-            )
-        )
+        angle = np.array([decision.view_angle])
+        if measurement == "surface_points":
+            angle = points.angle[observe(points.angle, points.radius, angle, scene)[0]]
+        radius = shape.radius(angle) + std * noise.standard_normal(len(angle))
+        data = Measurements(angle, radius, np.full(len(angle), std))
+        mapper.add(data)
+        beliefs.append(mapper.belief())
+        judge.add(Step(
+            decision.view, decision.utility, decision.candidates, decision.utilities, beliefs[-1], data,
+            milliseconds=0.0,
+        ))  # fmt: skip
+    return judge, beliefs
 
-    def _look(self) -> SurfaceBelief:
-        """Belief of the next round, and whether the surface lies in its band at every grid angle."""
-        belief = self._mapper.belief()
-        radius = self._shape.radius(belief.angle)
-        self._band_held.append(bool(np.all((belief.lower <= radius) & (radius <= belief.upper))))
-        return belief
 
-    def _measure(self, view_angle: float) -> Measurements:
-        angle = np.array([view_angle])
-        if self._measurement == "surface_points":
-            seen = observe(self._points.angle, self._points.radius, angle, self._config.scene)[0]
-            angle = self._points.angle[seen]
-        std = self._config.measurement.noise_std
-        radius = self._shape.radius(angle) + std * self._noise.standard_normal(len(angle))
-        return Measurements(angle, radius, np.full(len(angle), std))
-
-    def measured(self) -> dict[str, Any]:
-        """What was measured, by name."""
-        views, steps = self.judge.views, self.judge.steps
-        return {
-            "individual_regret": int(sum(view.greedy_gain - view.new_points for view in views)),
-            "objective_sum": float(sum(step.objective_value for step in steps)),
-            "coverage": self.judge.coverage,
-            "covers_greedy": float(np.mean([view.greedy_gain <= view.objective_value for view in views])),
-            "greatest_mean": max(self._means),
-            "band_holds": all(self._band_held),
-            "band_rounds": float(np.mean(self._band_held)),
-        }
+def _measured(judge: EpisodeJudge, beliefs: Sequence[SurfaceBelief], shape: PolarObject) -> dict[str, Any]:
+    """What was measured, by name."""
+    radius = shape.radius(beliefs[0].angle)
+    held = [bool(np.all((belief.lower <= radius) & (radius <= belief.upper))) for belief in beliefs]
+    decided_on = zip(beliefs, judge.steps, strict=False)
+    return {
+        "individual_regret": int(sum(view.greedy_gain - view.new_points for view in judge.views)),
+        "objective_sum": float(sum(step.objective_value for step in judge.steps)),
+        "coverage": judge.coverage,
+        "covers_greedy": float(np.mean([view.greedy_gain <= view.objective_value for view in judge.views])),
+        "greatest_mean": max(float(belief.interpolate(belief.mean, step.view_angle)) for belief, step in decided_on),
+        "band_holds": all(held),
+        "band_rounds": float(np.mean(held)),
+    }
 
 
 def _from_theory(

@@ -159,8 +159,8 @@ class CoverageBand:
     """Coverage after 0, 1, 2, ... views over a set of episodes."""
 
     mean: FloatArray  #: mean over the episodes, shape (V + 1,), 0 to 1.
-    low: FloatArray  #: quantile `tail`, shape (V + 1,).
-    high: FloatArray  #: quantile `1 - tail`, shape (V + 1,).
+    low: FloatArray  #: quantile 10 %, shape (V + 1,).
+    high: FloatArray  #: quantile 90 %, shape (V + 1,).
 
 
 _ROUNDING = 1e-9

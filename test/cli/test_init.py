@@ -43,13 +43,15 @@ def test_the_file_is_an_overlay_that_nodes_and_simulation_take(kind, folder, cap
     text = (folder / "mine.yaml").read_text(encoding="utf-8")
     names = {name for section in yaml.safe_load(text).values() for name in section["ros__parameters"]}
     assert names == {option[2:].replace("-", "_") for option in OPTIONS[kind][::2]}
-    parameters = load_parameters(shared_file(f"config/{KINDS[kind].shipped}"))
+    parameters = load_parameters(shared_file(f"config/{kind}.yaml"))
     lay_over(parameters, load_parameters("mine.yaml"))
     config = config_from_parameters(parameters)
     assert config.scene.radius_max == float(OPTIONS[kind][1])
     said = capsys.readouterr().out
     assert "derived: radius_min" in said
-    assert KINDS[kind].run.format("mine.yaml") in said
+    launch = "planner" if kind == "robot" else kind
+    assert f"ros2 launch nbv_planner {launch}.launch.py params_file:=mine.yaml" in said
+    assert ("nbv-planner simulate --params-file mine.yaml" in said) == (kind == "simulation")
     assert all(len(line) <= 120 for line in text.splitlines())
 
 

@@ -103,10 +103,10 @@ def test_report_goes_into_the_results_and_a_rerun_gives_the_same_and_hinders_no_
 def test_unfinished_sweep_is_reported_with_what_failed(there, tmp_path, monkeypatch, capsys):
     real = running.run_episode_case
 
-    def moody(planner, shape, config):
-        if shape == "square:width=6" and planner.objective == "OSM":
+    def moody(config):
+        if config.object == "square:width=6" and config.planner.objective == "OSM":
             raise ValueError("<no> such luck")
-        return real(planner, shape, config)
+        return real(config)
 
     monkeypatch.setitem(running.MEASURES, "episode", running.Measure(moody, "episodes"))
     out = str(tmp_path / "part")

@@ -14,7 +14,7 @@ def test_curves_begin_at_nothing_and_keep_what_they_ended_with():
 
 def test_band_holds_the_middle_of_the_episodes():
     curves = [[value / 10] for value in range(11)]
-    band = coverage_band(curves, 1, tail=0.1)
+    band = coverage_band(curves, 1)
     np.testing.assert_allclose((band.low[1], band.high[1]), (0.1, 0.9))
     assert np.all((band.low <= band.mean) & (band.mean <= band.high))
 

@@ -3,16 +3,14 @@
 import numpy as np
 import pytest
 
-from campaigns.bounds_command import STEPS, Case, ToldTarget, objects_of
+from campaigns.bounds_command import STEPS, Case, ToldTarget
 from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.simulation import Simulation
-from nbv_planner.errors import SettingError
 from nbv_planner.geometry import TWO_PI
 from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.shapes.completeness import POINTS
 from nbv_planner.planning.shapes.sampler import Shapes
-from nbv_planner.world.objects import OBJECT_SETS
 from nbv_planner.world.pose import Views
 from nbv_planner.world.visibility import observe
 
@@ -56,15 +54,3 @@ def test_who_is_told_all_predicts_the_true_number_of_new_points_whatever_the_sha
 @pytest.mark.parametrize("step", ["nothing", "all three"])
 def test_an_episode_ends_with_the_view_that_reaches_95_percent(step):
     assert 3 <= Case("ellipse:a=6,b=4", 0, step).views() <= 40
-
-
-def test_objects_are_sets_folders_or_single_ones(tmp_path):
-    (tmp_path / "b.csv").write_text("")
-    (tmp_path / "a.csv").write_text("")
-    assert objects_of([str(tmp_path)]) == [f"file:{tmp_path}/a.csv", f"file:{tmp_path}/b.csv"]
-    assert objects_of(["real", "ellipse:a=6,b=4"]) == [*OBJECT_SETS["real"], "ellipse:a=6,b=4"]
-
-
-def test_a_folder_without_contours_is_refused(tmp_path):
-    with pytest.raises(SettingError, match=r"--objects: .* holds no contour files \(\*\.csv\)"):
-        objects_of([str(tmp_path)])

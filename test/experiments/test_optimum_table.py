@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ import scipy.optimize
 
 from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.simulation import Simulation
-from nbv_planner.experiments.optimum import LeastTimeCase, LeastViewsCase, OptimumCase, candidate_views, run_optima
+from nbv_planner.experiments.optimum import LeastTimeCase, candidate_views, least_views_row, optimum_row, run_optima
 from nbv_planner.experiments.optimum_problem import points_for_95
 from nbv_planner.geometry import angle_difference
 from nbv_planner.planning.planners import PlannerSettings
@@ -26,7 +27,7 @@ pytestmark = pytest.mark.skipif(not hasattr(scipy.optimize, "milp"), reason="sci
 
 @pytest.mark.parametrize("text", ["polygon:convex", "square:width=8", "flower:frequency=3,amplitude=2"])
 def test_greedy_is_the_omniscient_planner_of_the_thesis_protocol(text, tmp_path):
-    row = OptimumCase(text, 100, tmp_path, 60.0).run()
+    row = optimum_row(text, 100, tmp_path, 60.0)
     greedy = PlannerSettings(planner="greedy", objective="OSM", first_candidate=-1)
     simulation = Simulation(EpisodeConfig(object=text, protocol="thesis", planner=greedy))
     list(simulation.run())
@@ -38,17 +39,15 @@ def test_greedy_is_the_omniscient_planner_of_the_thesis_protocol(text, tmp_path)
 
 def test_rows_do_not_depend_on_the_number_of_workers(tmp_path):
     wanted = [(text, count) for text in ("square:width=4", "star") for count in (12, 30)]
-    cases = [OptimumCase(text, count, tmp_path / "one", 60.0) for text, count in wanted]
-    alone = run_optima(cases, 1)
-    again = [OptimumCase(case.object, case.candidates, tmp_path / "two", 60.0) for case in cases]
-    steps = []
-    assert run_optima(again, 2, lambda done, total: steps.append((done, total))) == alone
-    assert steps == [(number, 4) for number in range(1, 5)]
-    assert [(row.object, row.candidates) for row in alone] == [(case.object, case.candidates) for case in cases]
+    once, again = ([partial(optimum_row, *one, tmp_path / name, 60.0) for one in wanted] for name in ("one", "two"))
+    alone, steps = run_optima(once, 1), []
+    assert run_optima(again, 2, steps.append) == alone
+    assert steps == [1, 2, 3, 4]
+    assert [(row.object, row.candidates) for row in alone] == wanted
 
 
 def test_greedy_ratio_keeps_the_guarantee_and_json_takes_a_row(tmp_path):
-    row = OptimumCase("ellipse:a=5,b=5", 30, tmp_path, 60.0).run()
+    row = optimum_row("ellipse:a=5,b=5", 30, tmp_path, 60.0)
     assert 1.0 - math.exp(-1.0) <= min(row.greedy.approximation_ratio) <= 1.0
     content = json.loads(json.dumps(row.to_json(), allow_nan=False))
     assert content["views_95"] == row.optimum.views_95
@@ -71,7 +70,7 @@ CIRCLE = view_space_for(ViewSpaceSettings(num_views=20), Scene()).candidates
 
 def test_views_of_the_fewest_are_those_of_the_candidates():
     poses = view_space_for(ANNULUS, Scene()).candidates
-    row = LeastViewsCase("square:width=8", CIRCLE, poses, 60.0).run()
+    row = least_views_row("square:width=8", CIRCLE, poses, 60.0)
     surface = surface_points(parse_object("square:width=8", Scene()), Scene().pixel_size)
     for name, views in (("circle", CIRCLE), ("poses", poses)):
         least = row.costs[f"{name}, least"]

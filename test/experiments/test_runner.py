@@ -38,14 +38,14 @@ def test_each_case_leaves_its_record(undisturbed, sweep):
         record = json.loads(undisturbed[f"episodes/{case.slug}.json"])
         assert record["case"] == case.as_dict()
         assert record["seed"] == record["config"]["sensor"]["seed"] == record["config"]["planner"]["planner_seed"] == 3
-        assert (record["config"]["object"], record["config"]["protocol"]) == (case.object, case.protocol)
+        assert (record["config"]["object"], record["config"]["protocol"]) == (case.config.object, case.config.protocol)
         assert record["metrics"]["T"] == len(record["views"]) > 0
 
 
 @pytest.mark.parametrize("backend", [backend for backend in BACKENDS if backend != "dask"])
 def test_figures_do_not_depend_on_workers_and_back_end(tmp_path, sweep, undisturbed, backend):
     progress = sweeps.run(tmp_path, sweep, workers=2, backend=backend)
-    assert (progress.cases, progress.kept, progress.run, progress.left) == (8, 0, 8, 0)
+    assert (progress.cases, progress.kept, progress.run) == (8, 0, 8)
     assert sweeps.files(tmp_path) == undisturbed
 
 
@@ -95,7 +95,7 @@ def test_case_that_fails_is_recorded_and_run_again_and_the_others_go_on(tmp_path
     contour.rename(tmp_path / "gone.csv")  # after everything was checked
 
     progress = sweeps.run(tmp_path / "out", sweep, workers=2, backend=backend)
-    assert (progress.finished, len(progress.failed), progress.left) == (2, 2, 0)
+    assert (progress.finished, progress.run, len(progress.failed)) == (2, 4, 2)
     found = read_sweep(tmp_path / "out")
     assert [failure["case"]["planner"] for failure in found.failures] == ["greedy_oracle", "random"]
     for failure in found.failures:
@@ -111,9 +111,9 @@ def test_case_that_fails_is_recorded_and_run_again_and_the_others_go_on(tmp_path
 
 
 def test_every_measure_has_a_folder_of_its_own(tmp_path, monkeypatch):
-    def reach(planner, shape, config):
-        if shape != config.object or planner.planner == "random":
-            raise ValueError(shape)
+    def reach(config):
+        if config.planner.planner == "random":
+            raise ValueError(config.object)
         return {"reach": config.scene.radius_max}
 
     monkeypatch.setitem(MEASURES, "reach", Measure(reach, "reaches"))
@@ -128,12 +128,10 @@ def test_every_measure_has_a_folder_of_its_own(tmp_path, monkeypatch):
 
 
 def test_progress_is_reported_before_the_first_case_and_after_each(tmp_path, sweep):
-    seen: list[tuple[int, int]] = []
+    seen: list[int] = []
     with SweepFolder(tmp_path, sweep) as folder:
-        run_sweep(
-            folder, workers=1, backend="sequential", report=lambda progress: seen.append((progress.run, progress.left))
-        )
-    assert seen == [(done, 8 - done) for done in range(9)]
+        run_sweep(folder, workers=1, backend="sequential", report=lambda progress: seen.append(progress.run))
+    assert seen == list(range(9))
 
 
 def test_scheduler_that_is_out_of_reach(tmp_path, sweep):

@@ -21,7 +21,8 @@ SWEEP = Sweep(
 
 
 def test_cases_are_the_product_and_planners_change_fastest():
-    cases = [(case.protocol, case.seed, case.object, case.planner) for case in SWEEP.cases()]
+    named = [case.as_dict() for case in SWEEP.cases()]
+    cases = [tuple(case[key] for key in ("protocol", "seed", "object", "planner")) for case in named]
     assert len(cases) == len(set(cases)) == 16
     assert cases[:4] == [("thesis", 5, shape, planner) for shape in SWEEP.objects for planner in SWEEP.planners]
 

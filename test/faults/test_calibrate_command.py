@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from campaigns.__main__ import main
-from campaigns.calibrate_command import TABLE, as_rows, class_of, objects_of
+from campaigns.calibrate_command import TABLE, as_rows, class_of
 from campaigns.calibration import Rows, claims_held, fitted, folds, moved_by, quantile_regression
 from campaigns.reliability import Estimates, by_shapes, calibrated, held_out, pictured, summarised
+from campaigns.running import objects_of
 from nbv_planner.errors import SettingError
 from nbv_planner.planning.shapes.calibrated import FEATURES, logit
 
@@ -132,9 +133,10 @@ def test_objects_come_from_sets_folders_and_texts(tmp_path):
     (tmp_path / "INDEX.csv").write_text("name\n", encoding="utf-8")
     with pytest.raises(SettingError, match="holds no outline"):
         objects_of([str(tmp_path)])
-    (tmp_path / "rough_isle.csv").write_text("x,y\n", encoding="utf-8")
-    found = objects_of([str(tmp_path), "prior:3", "thesis", "prior:3"])
-    assert len(found) == 24
+    for name in ("rough_isle", "rough_cape"):
+        (tmp_path / f"{name}.csv").write_text("x,y\n", encoding="utf-8")
+    first, *found = objects_of([str(tmp_path), "prior:3", "thesis", "prior:3"])
+    assert (first, len(found)) == (f"file:{tmp_path}/rough_cape.csv", 24)
     assert [class_of(text) for text in found[:3]] == ["rough", "prior", "thesis"]
     assert class_of("random:notches:2") == "random:notches"
 

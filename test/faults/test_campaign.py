@@ -102,7 +102,7 @@ def test_what_must_not_be_is_named(changes, case, words):
 
 def test_an_outcome_survives_its_file():
     one = outcome(recoveries=(Recovery("surface_mapper", 1.0, "MOVING", None),), drops={"scan.frame": 2}, rmse=None)
-    assert Outcome.from_json(json.loads(json.dumps(one.to_json()))) == one
+    assert Outcome.from_json(json.loads(json.dumps(dataclasses.asdict(one)))) == one
 
 
 def test_the_account_counts_kills_recoveries_and_problems():

@@ -278,7 +278,7 @@ def test_a_refusal_and_a_pose_that_is_dropped_are_rows():
 
 def test_an_error_in_a_run_ends_neither_the_campaign_nor_passes_unseen():
     broken = Run(Scenario("broken", "tuning", shape=("no such shape", ())), "U", 0)
-    assert attempt(broken)[1].reason == "ERROR"
+    assert attempt(broken).reason == "ERROR"
 
 
 def test_the_document_defines_every_kind_and_when_it_could_be_known():
@@ -323,7 +323,7 @@ def test_the_table_counts_and_the_folder_resumes(tmp_path):
     said = (tmp_path / "out" / "table.md").read_text(encoding="utf-8")
     assert "| `blind-tuning` | 2 | COVERED 1, STALLED 1 | 1 | 5 | 1 | 3 | 100% | 48% | 90% | 0.20 | 1 |" in said
     assert "could be known in 2 of them, and was doubted within 3 views from then on in 1." in said
-    assert as_markdown(folder.rows()) == said
+    assert as_markdown(folder.outcomes()) == said
     with pytest.raises(ResultsError, match="another campaign"):
         LiesFolder(tmp_path / "out", runs[:1], resume=True)
     (tmp_path / "out" / "runs" / f"{runs[1].slug}.json").write_text(json.dumps({"seed": 1}), encoding="utf-8")

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from benchmarks.slope_tail import measure_mean_steepest, slope_tail, spectral_moment
+from benchmarks.slope_tail import slope_tail, spectral_moment
 from nbv_planner.errors import SettingError
 from nbv_planner.gp.chain import draw_prior
 from nbv_planner.gp.kernels import PeriodicMatern
@@ -59,8 +59,11 @@ def test_tail_of_the_steepest_slope_is_bounded_by_rice(nu, length):
 
 def test_default_constants_of_the_mapper_are_those_of_the_default_kernel():
     """ν = 3/2: Borell-TIS around a measured mean of about 45 m/rad; the default allows for 46."""
-    mean, error = measure_mean_steepest(PeriodicMatern(), 100, 1 << 15, np.random.default_rng(0))
-    assert 43.0 < mean < 46.0 - 2 * error
+    rng = np.random.default_rng(0)  # the grid misses peaks: the mean still rises by 1 % from 16 384 to 65 536 angles
+    steepest = np.concatenate([
+        np.abs(draw_prior(PeriodicMatern(), 1 << 15, 20, rng, derivative=1)).max(axis=1) for _ in range(5)
+    ])  # fmt: skip
+    assert 43.0 < steepest.mean() < 46.0 - 2 * steepest.std(ddof=1) / math.sqrt(len(steepest))
     a, b = slope_tail(PeriodicMatern(), 46.0)
     settings = MapperSettings()
     assert a <= settings.schedule_a <= 1.01 * a

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -49,11 +50,11 @@ Place = tuple[str, str, str]
 
 
 def sweep_optima(
-    episodes: Sequence[Episode], progress: Callable[[int, int], None] = lambda done, total: None
+    episodes: Sequence[Episode], progress: Callable[[int], None] = lambda done: None
 ) -> dict[Place, Optimum]:
     """Compute the optimum of each object, in each protocol and for all candidates, or read it from the cache.
 
-    The `progress` is called with (optima done, optima in all).
+    The `progress` is called with the number of optima done.
 
     Raises:
         NbvPlannerError: an object cannot be read any more, or SciPy is older than 1.9.
@@ -63,7 +64,7 @@ def sweep_optima(
     for place in distinct(place_of(episode) for episode in episodes):
         judge = Simulation(recorded_config(first[place]["config"])).judge
         optima[place] = optimum_for(judge.points, judge.scene, judge.space.candidates)
-        progress(len(optima), len(first))
+        progress(len(optima))
     return optima
 
 
@@ -73,35 +74,33 @@ def place_of(episode: Episode) -> Place:
     return episode["case"]["protocol"], episode["case"]["object"], candidates
 
 
-_Measured = tuple[str, list[tuple[str, int, Optimality]]]
-"""A planner, and of each of its episodes the object, the seed and the gap to the optimum."""
+_Measured = tuple[str, dict[tuple[str, int], Optimality]]
+"""A planner, and the gap to the optimum of each of its episodes, by object and seed."""
 
 
 def optimum_table(episodes: Sequence[Episode], optima: Mapping[Place, Optimum], name: str) -> Table:
     """Average over the episodes of one protocol, in the order in which planners occur in them."""
-    measured: dict[str, list[tuple[str, int, Optimality]]] = {}
+    measured: dict[str, dict[tuple[str, int], Optimality]] = defaultdict(dict)
     for episode in (e for e in episodes if e["views"]):
         case, gap = episode["case"], optimality([v["new_points"] for v in episode["views"]], optima[place_of(episode)])
-        measured.setdefault(case["planner"], []).append((case["object"], case["seed"], gap))
+        measured[case["planner"]][case["object"], case["seed"]] = gap
 
     def mean(figure: Callable[[Optimality], float | None]) -> Callable[[_Measured], Cell]:
-        def cell(group: _Measured) -> Cell:
-            values = {(shape, seed): figure(gap) for shape, seed, gap in group[1]}
-            return mean_interval({key: value for key, value in values.items() if value is not None})
-
-        return cell
+        return lambda g: mean_interval({
+            key: value for key, gap in g[1].items() if (value := figure(gap)) is not None
+        })  # fmt: skip
 
     columns: list[tuple[Column, Callable[[_Measured], Cell]]] = [
         (Column("algorithm", "planner"), lambda g: g[0]),
         (Column("t95_optimum_percent", "T95 / least T95 (%)", 1, interval=True),
          mean(lambda o: None if o.views_95_relative is None else 100.0 * o.views_95_relative)),
-        (NOT_REACHED, lambda g: sum(gap.views_95_relative is None for _, _, gap in g[1])),
+        (NOT_REACHED, lambda g: sum(gap.views_95_relative is None for gap in g[1].values())),
         (Column("true_regret", "R(T) (points)", 1, interval=True), mean(lambda o: o.regret[-1])),
         (Column("approximation_ratio", "ratio at the end", 4, interval=True),
          mean(lambda o: o.approximation_ratio[-1])),
         (Column("least_ratio", "least ratio", 4, interval=True), mean(lambda o: min(o.approximation_ratio))),
         (Column("episodes", "episodes"), lambda g: len(g[1])),
-        (Column("proved", "proved"), lambda g: sum(gap.proved for _, _, gap in g[1])),
+        (Column("proved", "proved"), lambda g: sum(gap.proved for gap in g[1].values())),
     ]  # fmt: skip
     return table_of(name, "Relative to the optimum", _OPTIMUM_NOTE, columns, measured.items())
 

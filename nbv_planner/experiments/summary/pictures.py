@@ -118,9 +118,10 @@ def _pairs(cases: Sequence[ComparedCase], reference: str | None) -> list[tuple[G
 
 def coverage_picture(report: SweepReport, protocol: str) -> Picture:
     """Coverage over the number of views, one panel per planner."""
-    curves: dict[str, list[list[float]]] = defaultdict(list)
-    for episode in report.episodes_of(protocol):
-        curves[episode["case"]["planner"]].append([view["coverage"] for view in episode["views"]])
+    curves = {
+        planner: [[view["coverage"] for view in episode["views"]] for episode in own]
+        for planner, own in report.by_planner(protocol).items()
+    }
     views = max(len(curve) for own in curves.values() for curve in own)
     bands = {planner: statistics.coverage_band(own, views) for planner, own in curves.items()}
     caption = (
@@ -133,10 +134,10 @@ def coverage_picture(report: SweepReport, protocol: str) -> Picture:
 
 def calibration_picture(report: SweepReport, protocol: str) -> Picture | None:
     """Measured over nominal frequencies, and by angle; None if no episode has any."""
-    found: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for episode in report.episodes_of(protocol):
-        if episode.get("calibration"):
-            found[episode["case"]["planner"]].append(episode["calibration"])
+    found = {
+        planner: known for planner, own in report.by_planner(protocol).items()
+        if (known := [episode["calibration"] for episode in own if episode.get("calibration")])
+    }
     if not found:
         return None
     planners = distinct(c.planner for c in report.of_protocol(protocol))
@@ -255,11 +256,9 @@ _LONGEST_NAME = 34
 
 def view_pictures(report: SweepReport, protocol: str) -> Iterator[Picture]:
     """For each planner the objects with the views it chose."""
-    within = report.episodes_of(protocol)
-    seed = min(e["case"]["seed"] for e in within)
-    for number, planner in enumerate(distinct(e["case"]["planner"] for e in within), start=1):
-        own = [e for e in within if e["case"]["planner"] == planner and e["case"]["seed"] == seed]
-        if own:
+    seed = min(e["case"]["seed"] for e in report.episodes_of(protocol))
+    for number, (planner, episodes) in enumerate(report.by_planner(protocol).items(), start=1):
+        if own := [e for e in episodes if e["case"]["seed"] == seed]:
             shown = f"{min(len(own), _MOST_MAPS)} of {len(own)} objects, seed {seed}"
             caption = (
                 f"Views that {planner} chose, numbered in the order taken, the first one emphasised; {shown}. Below "
@@ -351,7 +350,6 @@ def sensitivity_picture(report: SweepReport) -> Picture | None:
 
 
 _FEWEST = 3
-"""Planners that make a series; of two the varied parameter would be ambiguous."""
 """Planners that make a series; of two the varied parameter would be ambiguous."""
 Series = tuple[str, Mapping[float, str]]
 """Planners that differ in one number: the parameter, and their labels by its value, rising."""

@@ -236,6 +236,13 @@ class SweepReport:
         """The episodes of one protocol."""
         return [e for e in self.episodes if e["case"]["protocol"] == protocol]
 
+    def by_planner(self, protocol: str) -> dict[str, list[Episode]]:
+        """The episodes of one protocol by the label of their planner."""
+        found: dict[str, list[Episode]] = defaultdict(list)
+        for episode in self.episodes_of(protocol):
+            found[episode["case"]["planner"]].append(episode)
+        return dict(found)
+
     def suffix(self, protocol: str) -> str:
         """Suffix of the names of files for one protocol: none if there is no other one."""
         return "_" + re.sub(r"[^A-Za-z0-9.]+", "-", protocol).strip("-") if len(self.protocols) > 1 else ""

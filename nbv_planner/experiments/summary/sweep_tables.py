@@ -12,7 +12,7 @@ import numpy as np
 from scipy.stats import beta, binomtest
 
 from nbv_planner.episode.records import views_to
-from nbv_planner.experiments.statistics import mean_interval, object_interval, paired_difference
+from nbv_planner.experiments.statistics import Cases, mean_interval, object_interval, paired_difference
 from nbv_planner.experiments.summary.sweep_report import (
     ComparedCase,
     Episode,
@@ -41,6 +41,15 @@ class Merit(NamedTuple):
     digits: int
     of: Figure
 
+    @property
+    def column(self) -> Column:
+        """Its means with their intervals."""
+        return Column(self.name, self.title, self.digits, interval=True)
+
+    def over(self, interval: Callable[[Cases], MeanInterval]) -> Callable[[Group], MeanInterval]:
+        """Its mean in a group, with that `interval`."""
+        return lambda group: interval(figures(group.cases, self.of))
+
 
 def _times_100(part: float | None) -> float | None:
     return None if part is None else 100.0 * part
@@ -64,8 +73,6 @@ MERITS = (
 """The figures of merit of the comparison."""
 T95, REGRET, _, C95, COMPLETENESS = MERITS[:5]
 _PROTOCOL, _PLANNER = Column("protocol", "protocol"), Column("algorithm", "planner")
-_T95 = Column("t95_rel_percent", "T95 / T95* (%)", 1, interval=True)
-_C95, _COMPLETENESS = (Column(m.name, m.title, m.digits, interval=True) for m in (C95, COMPLETENESS))
 _NO_C95 = Column("c95_not_reached", "N/A: completeness below 95 %")
 _NOTE = (
     "Means over objects of the means over seeds, N/A left out. Intervals: 95 %, Student's, over the seeds; the objects "
@@ -82,15 +89,11 @@ def _note(text: str, cases: Sequence[ComparedCase], over: str) -> str:
 
 def planner_table(cases: Sequence[ComparedCase]) -> Table:
     """Mean and interval of each figure of merit, one row per protocol and planner."""
-
-    def mean(figure: Figure) -> Callable[[Group], Cell]:
-        return lambda g: mean_interval(figures(g.cases, figure))
-
     columns: Columns = [
         (_PROTOCOL, lambda g: g.cases[0].trial.protocol), (_PLANNER, lambda g: g.planner),
         (Column("episodes", "episodes"), lambda g: len(g.cases)),
         (NOT_REACHED, lambda g: g.not_reached), (_NO_C95, lambda g: g.not_complete),
-        *((Column(merit.name, merit.title, merit.digits, interval=True), mean(merit.of)) for merit in MERITS),
+        *((merit.column, merit.over(mean_interval)) for merit in MERITS),
     ]
     groups = [group for within in _by_protocol(cases) for group in by_planner(within)]
     return table_of("planners", "Planners", _note(_NOTE, cases, "seed"), columns, groups)
@@ -138,13 +141,11 @@ def object_table(cases: Sequence[ComparedCase], optimum: OptimumPercent, name: s
     columns: Columns = [
         (_PLANNER, lambda g: g.planner), (Column("object_class", "objects"), lambda g: g.family),
         (Column("number", "number"), lambda g: len({c.trial.object for c in g.cases})),
-        (NOT_REACHED, lambda g: g.not_reached), (_T95, lambda g: object_interval(figures(g.cases, T95.of))),
+        (NOT_REACHED, lambda g: g.not_reached), (T95.column, T95.over(object_interval)),
         (Column("t95_optimum_percent", "T95 / least T95 (%)", 1, interval=True),
          lambda g: object_interval(figures(g.cases, lambda c: optimum.get((c.planner, c.trial))))),
-        (Column("regret", "mean individual regret", 2, interval=True),
-         lambda g: object_interval(figures(g.cases, REGRET.of))),
-        (_NO_C95, lambda g: g.not_complete), (_C95, lambda g: object_interval(figures(g.cases, C95.of))),
-        (_COMPLETENESS, lambda g: object_interval(figures(g.cases, COMPLETENESS.of))),
+        (REGRET.column, REGRET.over(object_interval)), (_NO_C95, lambda g: g.not_complete),
+        (C95.column, C95.over(object_interval)), (COMPLETENESS.column, COMPLETENESS.over(object_interval)),
     ]  # fmt: skip
     if not optimum:
         del columns[5]
@@ -198,7 +199,8 @@ def timing_table(episodes: Sequence[Episode], cases: Sequence[ComparedCase]) -> 
         group += [view["milliseconds"] for view in episode["views"]]
     columns = (
         _PROTOCOL, _PLANNER, Column("decisions", "decisions"), Column("median_ms", "median (ms)", 2),
-        Column("p95_ms", "95 % below (ms)", 2), Column("max_ms", "longest (ms)", 2), _T95, NOT_REACHED, _C95, _NO_C95,
+        Column("p95_ms", "95 % below (ms)", 2), Column("max_ms", "longest (ms)", 2), T95.column, NOT_REACHED,
+        C95.column, _NO_C95,
     )
     note = (
         "Processor time of a decision on the machine that ran the sweep: the only values that differ from run to "
@@ -208,7 +210,7 @@ def timing_table(episodes: Sequence[Episode], cases: Sequence[ComparedCase]) -> 
     for (protocol, planner), values in times.items():
         own = Group(planner, "all", [c for c in cases if (c.trial.protocol, c.planner) == (protocol, planner)])
         quantiles = np.quantile(values, [0.5, 0.95, 1.0]).tolist() if values else [None] * 3
-        t95, c95 = (object_interval(figures(own.cases, merit.of)) for merit in (T95, C95))
+        t95, c95 = (merit.over(object_interval)(own) for merit in (T95, C95))
         rows.append((protocol, planner, len(values), *quantiles, t95, own.not_reached, c95, own.not_complete))
     return Table("timing", "Time per decision", _note(note, cases, "object"), columns, tuple(rows))
 

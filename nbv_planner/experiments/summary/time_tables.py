@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -28,13 +28,6 @@ class Tally(NamedTuple):
     views: Cases
     seconds: Cases
     not_reached: int  #: episodes that never reach it.
-
-    def means(self) -> dict[Hashable, float]:
-        """Mean seconds over the seeds, by object."""
-        values: dict[Hashable, list[float]] = defaultdict(list)
-        for (name, _), value in self.seconds.items():
-            values[name].append(value)
-        return {name: float(np.mean(of_object)) for name, of_object in values.items()}
 
 
 def seconds_by(episode: Episode, pace: TimeSettings) -> list[float]:
@@ -70,15 +63,13 @@ def hindsight(sweeps: Sequence[Tally]) -> Tally:
 
     Without any on an object that object is left out.
     """
-    seeds: dict[Hashable, list[set[Hashable]]] = defaultdict(list)
-    for one in sweeps:
-        for name in one.means():
-            seeds[name].append({seed for other, seed in one.seconds if other == name})
+    means = [object_means(one.seconds) for one in sweeps]
+    seeds = [Counter(name for name, _ in one.seconds) for one in sweeps]
     best: dict[Hashable, Tally] = {}
-    for name, of_object in seeds.items():
-        most = max(map(len, of_object))
-        whole = [s for s in sweeps if sum(other == name for other, _ in s.seconds) == most]
-        best[name] = min(whole, key=lambda one: one.means()[name])
+    for name in distinct(name for one in means for name in one):
+        most = max(number[name] for number in seeds)
+        whole = [place for place, number in enumerate(seeds) if number[name] == most]
+        best[name] = sweeps[min(whole, key=lambda place: means[place][name])]
     views, seconds = (
         {place: value for name, one in best.items() for place, value in getattr(one, kind).items() if place[0] == name}
         for kind in ("views", "seconds")
@@ -107,9 +98,7 @@ def races(report: SweepReport, protocol: str) -> Iterator[Race]:
     planners = report.sweep["planners"]
     own = {label: from_mapping(TimeSettings, settings) for label, settings in planners.items()}
     tours = [label for label, settings in planners.items() if settings.get("planner") == _TOUR]
-    episodes: dict[str, list[Episode]] = defaultdict(list)
-    for episode in report.episodes_of(protocol):
-        episodes[episode["case"]["planner"]].append(episode)
+    episodes = report.by_planner(protocol)
     for pace in distinct(own[label] for label in tours):
         entered = [label for label in episodes if label not in tours or own[label] == pace]
         found = {label: tally(episodes[label], pace) for label in entered}
@@ -117,7 +106,8 @@ def races(report: SweepReport, protocol: str) -> Iterator[Race]:
         sweeps = [found[label] for label in found if kind[label] == UNIFORM]
         if sweeps:
             found[HINDSIGHT] = hindsight(sweeps)
-        means = [found[label].means() for label in found if kind.get(label) == _ROLLOUT or label == HINDSIGHT]
+        rivals = [own for label, own in found.items() if kind.get(label) == _ROLLOUT or label == HINDSIGHT]
+        means = [object_means(own.seconds) for own in rivals]
         names = distinct(name for one in means for name in one)
         yield Race(pace, found, {name: min(one[name] for one in means if name in one) for name in names})
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from nbv_planner.experiments.folder import SweepResults
@@ -49,7 +48,7 @@ def sweep_of(episodes: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
 
 def results(episodes: list[dict[str, Any]], sweep: dict[str, Any], failures: list[dict[str, Any]] = []) -> SweepResults:  # noqa: B006
     manifest = {"sweep": sweep, "versions": {"numpy": "1.2.3"}, "cases": 10}
-    return SweepResults(Path("nowhere"), manifest, {"episode": episodes}, failures)
+    return SweepResults(manifest, {"episode": episodes}, failures)
 
 
 def rows(table) -> dict[str, dict[str, Any]]:

@@ -49,6 +49,6 @@ def test_shipped_sweep_stays_below_the_bound_on_its_first_surface():
     config = dataclasses.replace(
         case.config, termination=dataclasses.replace(case.config.termination, max_views=5)
     )
-    measured = THEORY_MEASURES["theory"].run(case.config.planner, case.object, config)
+    measured = THEORY_MEASURES["theory"].run(config)
     assert 0 < measured["individual_regret"] <= measured["objective_sum"] <= measured["bound_spectral"]
     assert measured["band_holds"]

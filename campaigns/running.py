@@ -1,0 +1,119 @@
+"""What campaigns have in common: objects by name, cases run in parallel, a folder of runs, rows as CSV."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Any, ClassVar, TypeVar
+
+from nbv_planner.cli.output import ProgressLine
+from nbv_planner.errors import SettingError
+from nbv_planner.experiments.cases import prepare_worker
+from nbv_planner.experiments.folder import RunFolder, write_json
+from nbv_planner.experiments.runner import in_workers
+from nbv_planner.world.objects import OBJECT_SETS
+
+Case = TypeVar("Case")
+Result = TypeVar("Result")
+
+
+def objects_of(entries: Iterable[str]) -> list[str]:
+    """Objects of sets, of folders with outlines (`*.csv` but for the index), and those given as text, each once.
+
+    Raises:
+        SettingError: a folder holds no outline.
+    """
+    found: list[str] = []
+    for entry in entries:
+        if Path(entry).is_dir():
+            files = sorted(path for path in Path(entry).glob("*.csv") if path.name != "INDEX.csv")
+            if not files:
+                raise SettingError(f"--objects: {entry} holds no outline (*.csv)")
+            found += [f"file:{path}" for path in files]
+        else:
+            found += OBJECT_SETS.get(entry, (entry,))
+    return list(dict.fromkeys(found))
+
+
+def run_all(
+    run: Callable[[Case], Result], cases: Sequence[Case], workers: int, what: str,
+    keep: Callable[[Case, Result], object],
+) -> None:
+    """Run cases, called `what`, in worker processes, `keep` each result as soon as it is there, show the progress."""
+    results = contextlib.closing(in_workers(partial(_in_worker, run), cases, workers))
+    with ProgressLine(len(cases), what) as line, results as found:
+        for number, (case, result) in enumerate(found, start=1):
+            keep(case, result)
+            line.show(number)
+
+
+def _in_worker(run: Callable[[Case], Result], case: Case) -> tuple[Case, Result]:
+    prepare_worker()
+    return case, run(case)
+
+
+def as_csv(names: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
+    """One line per row, below the names of its columns."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, names, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+class CampaignFolder(RunFolder):
+    """A results folder with a file for the outcome of each run, and tables of the finished ones.
+
+    A run has a `slug` and, in `as_dict`, the fields of its outcome that identify it; the `outcome` is a dataclass with
+    `from_json`.
+    """
+
+    what = "campaign"
+    outcome: ClassVar[Any]
+
+    def __init__(
+        self, path: str | Path, runs: Sequence[Any], content: Mapping[str, Any], text: str, *, resume: bool
+    ) -> None:
+        self._runs = runs
+        super().__init__(path, content, text, resume=resume)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Write the tables of the finished runs, and release the folder."""
+        try:
+            self.write_tables()
+        finally:
+            super().__exit__(kind, error, trace)
+
+    def write_tables(self) -> None:
+        """Write what is to be read of the runs so far."""
+        raise NotImplementedError
+
+    def keep(self, run: Any, outcome: Any) -> None:
+        """Write the outcome of a run."""
+        self._place(run).parent.mkdir(exist_ok=True)
+        write_json(self._place(run), asdict(outcome))
+
+    def outcome_of(self, run: Any) -> Any:
+        """Outcome of a run, None if it has not been finished."""
+        try:
+            outcome = self.outcome.from_json(json.loads(self._place(run).read_text(encoding="utf-8")))
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        return outcome if run.as_dict().items() <= asdict(outcome).items() else None
+
+    def outcomes(self) -> list[Any]:
+        """Outcomes of the runs so far, in the order of the campaign."""
+        found = (self.outcome_of(run) for run in self._runs)
+        return [outcome for outcome in found if outcome is not None]
+
+    def _place(self, run: Any) -> Path:
+        return self.path / "runs" / f"{run.slug}.json"
