@@ -58,9 +58,10 @@ class Episode(Simulation):
             DependencyError: matplotlib is not installed.
         """
         with analysis_needed("plot() draws with matplotlib"):
-            from nbv_planner.report.figures.episode_figure import plot_episode
+            from nbv_planner.report.figures.episode_figure import EpisodeContent, draw_figure
         judge = self.judge
-        return plot_episode(judge.steps, judge.views, judge.shape, judge.scene, self._title, judge.space.ground)
+        ground = judge.space.ground
+        return draw_figure(EpisodeContent(judge.steps, judge.views, judge.shape, judge.scene, self._title, ground))
 
     def _repr_png_(self) -> bytes | None:
         """The figure, for a notebook; None without matplotlib."""

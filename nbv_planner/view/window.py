@@ -84,7 +84,7 @@ def live_content(live: LiveView) -> LiveContent:
     """Lay out what is known for drawing. Steps carry the newest belief: earlier ones are not known any more."""
     steps = [] if live.belief is None else [_step(view, live.belief, live.scene) for view in live.views]
     shape = None if live.truth is None else polygon_through(live.truth)
-    return LiveContent(steps, [], shape, live.scene, _title(live), len(steps), live.ground, live=live)
+    return LiveContent(steps, [], shape, live.scene, _title(live), live.ground, live=live)
 
 
 def draw_live(figure: Figure, live: LiveView) -> None:

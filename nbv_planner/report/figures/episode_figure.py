@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -57,8 +57,8 @@ class EpisodeContent:
     shape: PolarObject | None  #: the true object, None if it is not known.
     scene: Scene  #: bounds, view circle and cone.
     title: str  #: title above the picture.
-    shown: int  #: number of views to draw.
     ground: Ground | None = None  #: where the robot may drive, drawn if anything besides the object bars it.
+    shown: int | None = None  #: number of views to draw; None for all.
 
     @property
     def shown_steps(self) -> Sequence[Step]:
@@ -68,7 +68,7 @@ class EpisodeContent:
     @property
     def progress(self) -> str:
         """Progress of the episode, in words."""
-        return f"view {self.shown} of {len(self.steps)}" if self.steps else "no data yet"
+        return f"view {len(self.shown_steps)} of {len(self.steps)}" if self.steps else "no data yet"
 
     @property
     def free(self) -> bool:
@@ -99,7 +99,7 @@ class EpisodeContent:
     @property
     def belief(self) -> SurfaceBelief | None:
         """Belief after the last view drawn, None before the first."""
-        return self.steps[self.shown - 1].belief if self.shown else None
+        return self.shown_steps[-1].belief if self.shown_steps else None
 
     @property
     def doubts(self) -> Sequence[Check]:
@@ -114,7 +114,7 @@ class EpisodeContent:
     @property
     def last_hits(self) -> Measurements:
         """Measurements of the last view drawn."""
-        return self.steps[self.shown - 1].measurements if self.shown else Measurements.empty()
+        return Measurements.together([step.measurements for step in self.shown_steps[-1:]])
 
 
 def true_contour(shape: PolarObject, steps: int = 720) -> tuple[FloatArray, FloatArray]:
@@ -275,9 +275,9 @@ def draw_objective(axes: Axes, content: EpisodeContent) -> None:
     style.style_axes(axes, f"view angle θ (rad){best}", "objective (its own unit)")
     style.style_angle_axis(axes)
     limits = _value_limits(content.steps)
-    if limits is None or not content.shown:
+    if limits is None or not content.shown_steps:
         axes.set_yticks([])
-        style.note(axes, "no decision yet" if not content.shown else "the objective is 0 everywhere")
+        style.note(axes, "the objective is 0 everywhere" if content.shown_steps else "no decision yet")
         return
     axes.set_yscale("log")
     axes.set_ylim(*limits)
@@ -369,7 +369,7 @@ _YLABEL_X = -0.13  # the same for all panels, so that their labels line up
 
 
 def draw_figure(content: EpisodeContent) -> Figure:
-    """Draw the episode up to the view `content.shown`.
+    """Draw an episode: world view, polar view, objective over the view angle, coverage.
 
     The figure has its own Agg canvas and is not known to pyplot: it can be made without a display and in any thread.
     """
@@ -431,28 +431,17 @@ def pixels(figure: Figure) -> NDArray[np.uint8]:
     return np.array(canvas.buffer_rgba())[..., :3]
 
 
-def save_animation(
-    path: str | os.PathLike[str],
-    steps: Sequence[Step],
-    views: Sequence[ViewRecord],
-    shape: PolarObject | None,
-    scene: Scene,
-    title: str,
-    ground: Ground | None = None,
-) -> None:
+def save_animation(path: str | os.PathLike[str], content: EpisodeContent) -> None:
     """Write an animated GIF to `path`: a frame per view, or a single one if there is no view.
-
-    The arguments are those of :func:`nbv_planner.report.figures.episode_figure.plot_episode`.
 
     Raises:
         OSError: the file cannot be written.
     """
 
     def frame(shown: int) -> Image.Image:
-        figure = draw_figure(EpisodeContent(steps, views, shape, scene, title, shown, ground))
-        return Image.fromarray(pixels(figure))
+        return Image.fromarray(pixels(draw_figure(replace(content, shown=shown))))
 
-    numbers = range(1, len(steps) + 1) if steps else range(1)
+    numbers = range(1, len(content.steps) + 1) if content.steps else range(1)
     samples = {number: frame(number) for number in {numbers[0], numbers[len(numbers) // 2], numbers[-1]}}
     # One palette for all frames keeps colours constant, and unchanged areas out of the file.
     palette = common_palette(samples.values())
@@ -461,23 +450,3 @@ def save_animation(
         path, format="GIF", save_all=True, append_images=others, loop=0,
         duration=[_FRAME_MILLISECONDS] * len(others) + [_LAST_FRAME_MILLISECONDS],
     )
-
-
-def plot_episode(
-    steps: Sequence[Step], views: Sequence[ViewRecord], shape: PolarObject | None, scene: Scene, title: str,
-    ground: Ground | None = None,
-) -> Figure:
-    """Draw a whole episode: world view, polar view, objective over the view angle, coverage.
-
-    Args:
-        steps: the views as they were taken; may be empty.
-        views: the same views judged against the true object; empty if that is not known.
-        shape: the true object, None if it is not known.
-        scene: bounds, view circle and cone.
-        title: what stands above the picture.
-        ground: where the robot may drive.
-
-    Returns:
-        A figure that is not known to pyplot.
-    """
-    return draw_figure(EpisodeContent(steps, views, shape, scene, title, len(steps), ground))
