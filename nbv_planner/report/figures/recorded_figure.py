@@ -16,7 +16,7 @@ from nbv_planner.report.figures.sweep_figures import panel_title, panels, plain
 
 def draw_accuracy(views: Sequence[ViewRecord]) -> Figure:
     """Draw the error of the mean contour, and the regret, after each of the judged `views`, at least one."""
-    figure, (errors, regrets) = panels(1, 2, width=4.4, height=3.2)
+    figure, (errors, regrets) = panels(2, 2, width=4.4, height=3.2)
     numbers = np.arange(1, len(views) + 1)
     style.style_axes(errors, "number of views", "error (m)")
     lines = (("rmse", "RMSE", style.MEAN, "-"), ("hausdorff", "Hausdorff distance", style.LAST, "--"))

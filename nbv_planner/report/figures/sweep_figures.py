@@ -26,13 +26,14 @@ _LEGEND_COLUMNS, _LEGEND_LINE, _LEGEND_MARGIN = 6, 0.18, 0.14
 
 
 def panels(
-    rows: int, columns: int, *, width: float, height: float, share: bool = False, legend: Sequence[Artist] = ()
+    count: int, columns: int, *, width: float, height: float, share: bool = False, legend: Sequence[Artist] = ()
 ) -> tuple[Figure, list[Axes]]:
-    """Make a figure of `rows` × `columns` panels, each `width` × `height` inches with its labels; returns both.
+    """Make a figure of `count` panels in rows of `columns`, each `width` × `height` inches with its labels.
 
-    The panels come row by row, and `share` gives all of them the same axes; the `legend` stands below them, if any. The
-    figure has its own Agg canvas and is not known to pyplot: it can be made without a display and in any thread.
+    Returns both; `share` gives all panels the same axes, the `legend` stands below them, if any. The figure has its own
+    Agg canvas and is not known to pyplot: it can be made without a display and in any thread.
     """
+    rows = math.ceil(count / columns)
     body = rows * height
     lines = math.ceil(len(legend) / _LEGEND_COLUMNS)
     foot = _LEGEND_MARGIN + _LEGEND_LINE * lines if legend else 0.0
@@ -47,8 +48,10 @@ def panels(
             handles=list(legend), loc="center", ncol=min(len(legend), _LEGEND_COLUMNS), fontsize=style.TICK_SIZE,
             frameon=False, handlelength=2.6,
         )
-    axes = upper.subplots(rows, columns, sharex=share, sharey=share, squeeze=False)
-    return figure, list(np.ravel(axes))
+    axes = list(np.ravel(upper.subplots(rows, columns, sharex=share, sharey=share, squeeze=False)))
+    for unused in axes[count:]:
+        unused.remove()
+    return figure, axes[:count]
 
 
 def plain(text: str) -> str:
@@ -104,7 +107,7 @@ def draw_dots(content: Sequence[DotPanel], styles: Mapping[str, style.Style] | N
     """
     rows = len(content[0].dots)
     height = _MARGIN_HEIGHT + _ROW_HEIGHT * rows
-    figure, axes = panels(1, len(content), width=4.4, height=height, legend=_dots_legend(content))
+    figure, axes = panels(len(content), len(content), width=4.4, height=height, legend=_dots_legend(content))
     for place, (panel, part) in enumerate(zip(axes, content, strict=True)):
         _draw_panel(panel, part, styles or {}, with_labels=place == 0)
     return figure
@@ -163,12 +166,11 @@ def draw_coverage_curves(bands: Mapping[str, CoverageBand], reference: str | Non
 
     The `reference` is the label of the omniscient greedy planner, None if it is not there.
     """
-    rows = math.ceil(len(bands) / _MOST_COLUMNS)
-    columns = math.ceil(len(bands) / rows)
+    columns = math.ceil(len(bands) / math.ceil(len(bands) / _MOST_COLUMNS))  # as many in each row, if possible
     styles = planner_styles(list(bands), reference)
     legend = _curves_legend(reference if reference in bands else None)
-    figure, axes = panels(rows, columns, width=2.9, height=2.35, share=True, legend=legend)
-    for place, (panel, (label, band)) in enumerate(zip(axes, bands.items(), strict=False)):
+    figure, axes = panels(len(bands), columns, width=2.9, height=2.35, share=True, legend=legend)
+    for place, (panel, (label, band)) in enumerate(zip(axes, bands.items(), strict=True)):
         panel.fill_between(
             np.arange(len(band.mean)), 100.0 * band.low, 100.0 * band.high, color=styles[label]["color"],
             alpha=_BAND_ALPHA, linewidth=0, zorder=2, label="band",
@@ -178,8 +180,6 @@ def draw_coverage_curves(bands: Mapping[str, CoverageBand], reference: str | Non
         if reference is not None and reference in bands and label != reference:
             _draw_mean(panel, bands[reference], styles[reference], label=plain(reference))
         _style_panel(panel, left=place % columns == 0, bottom=place + columns >= len(bands))
-    for panel in axes[len(bands):]:
-        panel.remove()
     return figure
 
 
@@ -225,7 +225,7 @@ def draw_calibration(
         styles: line styles by label.
     """
     lines = (Line2D([], [], **style.curve(styles[label]), label=plain(label)) for label in inside)
-    figure, (curves, angles) = panels(1, 2, width=5.2, height=4.2, legend=[Line2D([], [], **_DIAGONAL), *lines])
+    figure, (curves, angles) = panels(2, 2, width=5.2, height=4.2, legend=[Line2D([], [], **_DIAGONAL), *lines])
     _draw_curves(curves, levels, inside, styles)
     _draw_by_angle(angles, by_angle)
     return figure
@@ -313,7 +313,7 @@ def draw_tradeoff_lines(contents: Mapping[str, Lines], ylabel: str, line: float)
     names = list(dict.fromkeys(name for lines in contents.values() for name in lines))
     looks = planner_styles(names, None)
     legend = [Line2D([], [], **looks[name], markersize=5.0, label=plain(name)) for name in names]
-    figure, axes = panels(1, len(contents), width=4.6, height=4.0, share=True, legend=legend)
+    figure, axes = panels(len(contents), len(contents), width=4.6, height=4.0, share=True, legend=legend)
     for panel, (title, lines) in zip(axes, contents.items(), strict=True):
         style.style_time_axis(panel, "median processor time of a decision (ms)", ylabel if panel is axes[0] else "")
         panel_title(panel, title)
@@ -352,10 +352,9 @@ def draw_sensitivity(
     """
     legend = [Line2D([], [], **look, markersize=5.0, label=plain(label)) for label, look in styles.items()]
     columns = min(_IN_A_ROW, len(contents))
-    rows = math.ceil(len(contents) / columns)
-    figure, axes = panels(rows, columns, width=3.6, height=3.0, legend=legend)
-    for panel, (title, course) in zip(axes, contents.items(), strict=False):
-        style.style_axes(panel, plain(title), ylabel if axes.index(panel) % columns == 0 else "")
+    figure, axes = panels(len(contents), columns, width=3.6, height=3.0, legend=legend)
+    for place, (panel, (title, course)) in enumerate(zip(axes, contents.items(), strict=True)):
+        style.style_axes(panel, plain(title), ylabel if place % columns == 0 else "")
         style.level_line(panel, line, "line", style.CAMERA)
         for label, points in course.items():
             look, known = styles[label], [(value, mean, lost) for value, mean, lost in points if mean.cases]
@@ -366,8 +365,6 @@ def draw_sensitivity(
                 face = "white" if lost else look["color"]
                 panel.plot([value], [mean.mean], color=look["color"], marker=look["marker"], markerfacecolor=face,
                            markersize=5.0, label=f"value {label}")
-    for panel in axes[len(contents):]:
-        panel.remove()
     return figure
 
 
@@ -380,7 +377,7 @@ def draw_views_and_seconds(contents: Mapping[str, Exchange], styles: Mapping[str
     labels = list(dict.fromkeys(label for points in contents.values() for label in points))
     looks = {label: {**_VALUE, **{key: styles[label][key] for key in ("color", "marker")}} for label in labels}
     legend = [Line2D([], [], **look, label=plain(label)) for label, look in looks.items()]
-    figure, axes = panels(1, len(contents), width=4.4, height=3.8, legend=legend)
+    figure, axes = panels(len(contents), len(contents), width=4.4, height=3.8, legend=legend)
     for panel, (title, points) in zip(axes, contents.items(), strict=True):
         style.style_axes(panel, "views to 95 %", "time to 95 % (s)" if panel is axes[0] else "")
         panel_title(panel, title)

@@ -51,12 +51,10 @@ def draw_view_maps(maps: Sequence[ViewMap]) -> Figure:
     """Draw the maps in rows of five, all on the same scale; at least one."""
     columns = min(_COLUMNS, len(maps))
     height = _SIZE * (1.0 + 0.5 * _TITLE_ROOM / _LIMIT)
-    figure, axes = panels(math.ceil(len(maps) / columns), columns, width=_SIZE, height=height)
+    figure, axes = panels(len(maps), columns, width=_SIZE, height=height)
     largest = max(content.radius for content in maps)
-    for panel, content in zip(axes, maps, strict=False):
+    for panel, content in zip(axes, maps, strict=True):
         _draw_map(panel, content, largest)
-    for panel in axes[len(maps):]:
-        panel.remove()
     return figure
 
 
@@ -147,7 +145,7 @@ def draw_landscapes(rows: Sequence[Sequence[Landscape]]) -> Figure:
     """
     decisions, objectives = len(rows), len(rows[0])
     height = 1.25 + 0.6 / objectives
-    figure, axes = panels(objectives, decisions, width=3.5, height=height, share=True, legend=_legend())
+    figure, axes = panels(objectives * decisions, decisions, width=3.5, height=height, share=True, legend=_legend())
     for place, panel in enumerate(axes):
         row, column = divmod(place, decisions)
         _draw_landscape(panel, rows[column][row], top=row == 0, left=column == 0, bottom=row == objectives - 1)
