@@ -29,17 +29,15 @@ BAND_ALPHA = 0.3
 TITLE_SIZE = 11.0
 LABEL_SIZE = 9.0
 TICK_SIZE = 8.0
-HIT_SIZE = 1.4
-LAST_HIT_SIZE = 2.0
 Style = dict[str, Any]
 """Keyword arguments of a line."""
 TRUTH_LINE: Style = {"color": TRUTH, "linewidth": 0.9, "linestyle": (0, (4, 2)), "zorder": 5}
 MEAN_LINE: Style = {"color": MEAN, "linewidth": 1.3, "zorder": 4}
 # A little wider than the mean drawn above them: measurements without noise show at its edges.
 HIT_DOTS: Style = {
-    "color": HIT, "linestyle": "none", "marker": "o", "markersize": HIT_SIZE, "markeredgewidth": 0, "zorder": 3
+    "color": HIT, "linestyle": "none", "marker": "o", "markersize": 1.4, "markeredgewidth": 0, "zorder": 3
 }
-LAST_HIT_DOTS: Style = {**HIT_DOTS, "color": LAST, "markersize": LAST_HIT_SIZE, "zorder": 3.5}
+LAST_HIT_DOTS: Style = {**HIT_DOTS, "color": LAST, "markersize": 2.0, "zorder": 3.5}
 
 
 def style_axes(axes: Axes, xlabel: str, ylabel: str) -> None:
