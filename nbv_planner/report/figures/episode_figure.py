@@ -6,7 +6,6 @@ import os
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -27,20 +26,9 @@ from nbv_planner.episode.records import FULL_ENOUGH, Step, ViewRecord
 from nbv_planner.geometry import TWO_PI, FloatArray, polar_to_cartesian, wrap_angle
 from nbv_planner.mapping.belief import Measurements, SurfaceBelief
 from nbv_planner.mapping.checks import Check, failed
-from nbv_planner.report import colors
+from nbv_planner.report import colors, outlines
 from nbv_planner.report.figures import style
 from nbv_planner.report.figures.style import apply_palette, common_palette, label_views
-from nbv_planner.report.outlines import (
-    are_free,
-    barred_ground,
-    by_angle,
-    camera_outline,
-    close_belief,
-    cone_outline,
-    field_of,
-    ground_shades,
-    way_outline,
-)
 from nbv_planner.world.ground.grid_ground import GridGround
 from nbv_planner.world.ground.zones import Ground
 from nbv_planner.world.objects import PolarObject
@@ -73,7 +61,7 @@ class EpisodeContent:
     @property
     def free(self) -> bool:
         """Whether the candidates are on no circle."""
-        return any(are_free(step.candidates) for step in self.steps)
+        return any(outlines.are_free(step.candidates) for step in self.steps)
 
     @property
     def choice(self) -> str:
@@ -138,7 +126,7 @@ def draw_world(axes: Axes, content: EpisodeContent) -> None:
     style.style_axes(axes, "x (m)", "y (m)")
     for radius, dash in ((scene.radius_min, ":"), (scene.radius_max, ":"), (scene.view_distance, "-")):
         axes.add_patch(Circle((0, 0), radius, fill=False, color=style.FAINT, linewidth=0.8, linestyle=dash, zorder=1))
-    barred = barred_ground(content.ground, content.belief, scene)
+    barred = outlines.barred_ground(content.ground, content.belief, scene)
     if barred is not None:
         _draw_ground(axes, barred)
     if content.free or barred is not None:
@@ -147,8 +135,9 @@ def draw_world(axes: Axes, content: EpisodeContent) -> None:
         axes.plot(*polar_to_cartesian(*true_contour(content.shape)), **style.TRUTH_LINE, label="true contour")
     if content.belief is not None:
         _draw_belief(axes, content.belief, _band(content))
-    _draw_hits(axes, content.earlier_hits, "hits", style.HIT_DOTS)
-    _draw_hits(axes, content.last_hits, "hits of the last view", style.LAST_HIT_DOTS)
+    earlier, last = content.earlier_hits, content.last_hits
+    axes.plot(*polar_to_cartesian(earlier.angle, earlier.radius), **style.HIT_DOTS, label="hits")
+    axes.plot(*polar_to_cartesian(last.angle, last.radius), **style.LAST_HIT_DOTS, label="hits of the last view")
     _draw_cameras(axes, views, scene, min(_CONE_ALPHA, _CONE_ALPHA_SUM / max(1, len(content.steps))))
     label_views(axes, views)
     axes.text(
@@ -164,7 +153,7 @@ def draw_world(axes: Axes, content: EpisodeContent) -> None:
 
 def _draw_ground(axes: Axes, ground: GridGround) -> None:
     """Draw where the robot must not be: cells of the map, and the margins of these, of polygons and of the object."""
-    map, shades = ground.map, ground_shades(ground)
+    map, shades = ground.map, outlines.ground_shades(ground)
     limits = axes.get_xlim(), axes.get_ylim()
     height, width = (map.resolution * number for number in ground.cells.shape)
     image = axes.imshow(shades, origin="lower", extent=(0.0, width, 0.0, height), interpolation="nearest", zorder=0.5)
@@ -177,12 +166,10 @@ def _draw_way(axes: Axes, content: EpisodeContent, views: Sequence[View], ground
     if not views:
         return
     last = content.shown_steps[-1]
-    places, best, some = field_of(last.candidates, last.utilities, np.isfinite(last.utilities))
+    places, best, some = outlines.field_of(last.candidates, last.utilities, np.isfinite(last.utilities))
     shades = colors.utility_colors(best, some)
     axes.scatter(places[:, 0], places[:, 1], s=3.0, c=shades, linewidths=0, zorder=1.2, label="candidates")
-    keep_out = min([content.scene.radius_max, *(view.distance for view in views)])
-    for start, end in pairwise(views):
-        way = way_outline(start, end, keep_out, ground)
+    for way in outlines.ways(views, content.scene, ground):
         axes.plot(*way.T, color=style.CAMERA, linewidth=0.8, alpha=0.7, zorder=1.7)
 
 
@@ -196,16 +183,11 @@ def _band(content: EpisodeContent) -> style.Style:
 
 def _draw_belief(axes: Axes, belief: SurfaceBelief, band: style.Style) -> None:
     """Draw mean and band; the band is the outer contour with the inner one, run backwards, as a hole."""
-    curve = close_belief(belief)
+    curve = outlines.close_belief(belief)
     outer, inner = curve.places(curve.upper), curve.places(curve.lower)[::-1]
     ring = Path.make_compound_path(Path(outer, closed=True), Path(inner, closed=True))
     axes.add_patch(PathPatch(ring, **band, zorder=2, label="confidence band"))
     axes.plot(*curve.places(curve.mean).T, **style.MEAN_LINE, label="mean")
-
-
-def _draw_hits(axes: Axes, hits: Measurements, label: str, dots: style.Style) -> None:
-    if len(hits):
-        axes.plot(*polar_to_cartesian(hits.angle, hits.radius), **dots, label=label)
 
 
 def _draw_cameras(axes: Axes, views: list[View], scene: Scene, cone_alpha: float) -> None:
@@ -213,8 +195,8 @@ def _draw_cameras(axes: Axes, views: list[View], scene: Scene, cone_alpha: float
     if not views:
         return
     poses = [view.pose for view in views]
-    cones = [cone_outline(pose, scene) for pose in poses]
-    bodies = [camera_outline(pose, scene) for pose in poses]
+    cones = [outlines.cone_outline(pose, scene) for pose in poses]
+    bodies = [outlines.camera_outline(pose, scene) for pose in poses]
     axes.add_collection(PolyCollection(cones[:-1], facecolor=style.CAMERA, alpha=cone_alpha, linewidth=0, zorder=1.5))
     axes.add_collection(
         PolyCollection(
@@ -240,7 +222,7 @@ def draw_polar(axes: Axes, content: EpisodeContent) -> None:
     if content.shape is not None:
         axes.plot(*true_contour(content.shape), **style.TRUTH_LINE, label="true contour")
     if content.belief is not None:
-        curve = close_belief(content.belief).about_origin()
+        curve = outlines.close_belief(content.belief).about_origin()
         axes.fill_between(curve.angle, curve.lower, curve.upper, **_band(content), zorder=2, label="confidence band")
         axes.plot(curve.angle, curve.mean, **style.MEAN_LINE, label="mean")
     axes.plot(content.earlier_hits.angle, content.earlier_hits.radius, **style.HIT_DOTS, label="hits")
@@ -308,7 +290,7 @@ def _mark_choices(axes: Axes, steps: Sequence[Step], least: float) -> None:
 
 def _curve(step: Step, least: float) -> tuple[FloatArray, FloatArray]:
     """Candidates in rising angle, around the circle, and the objective there, not below `least`."""
-    angle, value, _ = by_angle(step.candidates, step.utilities, np.ones(len(step.utilities), dtype=bool))
+    angle, value, _ = outlines.by_angle(step.candidates, step.utilities, np.ones(len(step.utilities), dtype=bool))
     order = np.argsort(angle)
     angle, value = angle[order], np.maximum(value[order], least)
     return np.append(angle, angle[:1] + TWO_PI), np.append(value, value[:1])
