@@ -21,7 +21,7 @@ def draw_pictures(analysis: Analysis) -> Iterator[Picture]:
         caption = "World view, polar view, objective and coverage."
         yield picture("reconstruction", "The episode", caption, draw_figure(content))
     curves = {
-        "true": [view.judged.coverage for view in analysis.views if view.judged is not None],
+        "true": [view.coverage for view in analysis.judge.views] if analysis.judge else [],
         "estimated": [np.nan if v.estimate is None else v.estimate for v in analysis.views],
     }
     known = {label: coverage for label, coverage in curves.items() if np.isfinite(coverage).any()}
