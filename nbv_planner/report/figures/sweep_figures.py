@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -82,9 +82,7 @@ class Dot:
     """A value with its interval."""
 
     label: str  #: what the row is called.
-    value: float | None  #: the value, None if there is none.
-    low: float | None = None  #: lower end of the interval, None without interval.
-    high: float | None = None  #: upper end of the interval, None without interval.
+    mean: MeanInterval  #: the value; NaN if there is none.
     note: str = ""  #: text at the right of the row, for example the number of N/A.
     points: Sequence[float] = ()  #: single values behind it, drawn faintly.
 
@@ -96,8 +94,7 @@ class DotPanel:
     xlabel: str  #: quantity and unit.
     dots: Sequence[Dot]  #: the rows from top to bottom.
     line: float | None = None  #: where a vertical line stands (the reference, or no difference), None for none.
-    marks: Mapping[str, float] | None = None  #: further values by label, drawn hollow, for example published ones.
-    marks_label: str = ""  #: what they are.
+    marks: Mapping[str, float] = field(default_factory=dict)  #: published values by label, drawn hollow.
 
 
 def draw_dots(content: Sequence[DotPanel], styles: Mapping[str, style.Style] | None = None) -> Figure:
@@ -116,13 +113,12 @@ def draw_dots(content: Sequence[DotPanel], styles: Mapping[str, style.Style] | N
 def _dots_legend(content: Sequence[DotPanel]) -> list[Artist]:
     dots = [dot for panel in content for dot in panel.dots]
     handles: list[Artist] = [Line2D([], [], **{**_VALUE, "marker": "o"}, color=style.CAMERA, label="mean")]
-    if any(dot.low is not None for dot in dots):
+    if any(math.isfinite(dot.mean.low) for dot in dots):
         handles.append(Line2D([], [], **_BAR, color=style.CAMERA, label="95 % confidence interval"))
     if any(len(dot.points) for dot in dots):
         handles.append(Line2D([], [], **_POINT, color=style.CAMERA, label="single objects"))
-    handles += [
-        Line2D([], [], **_MARK, label=label) for label in dict.fromkeys(p.marks_label for p in content if p.marks)
-    ]
+    if any(panel.marks for panel in content):
+        handles.append(Line2D([], [], **_MARK, label="published"))
     return handles
 
 
@@ -139,21 +135,21 @@ def _draw_panel(axes: Axes, part: DotPanel, styles: Mapping[str, style.Style], *
         line = styles.get(dot.label, {})
         color = line.get("color", style.MEAN)
         axes.plot(dot.points, [row] * len(dot.points), **_POINT, color=color, label=f"points {row}")
-        if dot.low is not None and dot.high is not None:
-            axes.plot([dot.low, dot.high], [row, row], **_BAR, color=color, label=f"interval {row}")
-        if dot.value is not None:
+        if math.isfinite(dot.mean.low):
+            axes.plot([dot.mean.low, dot.mean.high], [row, row], **_BAR, color=color, label=f"interval {row}")
+        if math.isfinite(dot.mean.mean):
             marker = line.get("marker", "o")
-            axes.plot([dot.value], [row], **_VALUE, marker=marker, color=color, label=f"value {row}")
+            axes.plot([dot.mean.mean], [row], **_VALUE, marker=marker, color=color, label=f"value {row}")
         axes.text(
             _NOTE_X, row, plain(dot.note), transform=axes.get_yaxis_transform(), va="center",
             fontsize=style.TICK_SIZE, color=style.CAMERA,
         )
     # Further values stand a little above the rows, so that both can be seen where they agree.
     rows = {dot.label: row for row, dot in enumerate(part.dots)}
-    known = [(value, rows[label] - 0.28) for label, value in (part.marks or {}).items() if label in rows]
+    known = [(value, rows[label] - 0.28) for label, value in part.marks.items() if label in rows]
     if known:
-        axes.plot(*zip(*known, strict=True), **_MARK, label=part.marks_label)
-    if all(dot.value is None for dot in part.dots):
+        axes.plot(*zip(*known, strict=True), **_MARK, label="published")
+    if not any(math.isfinite(dot.mean.mean) for dot in part.dots):
         style.note(axes, "nothing to compare")
 
 
@@ -268,9 +264,7 @@ class TradeOff:
     label: str  #: what it is called.
     milliseconds: float  #: median time of a decision.
     slow: float  #: time below which 95 % of the decisions stay, milliseconds.
-    value: float  #: quality.
-    low: float | None = None  #: lower end of its interval, None without interval.
-    high: float | None = None  #: upper end of its interval, None without interval.
+    quality: MeanInterval  #: its value, and the interval if there is one.
 
 
 def draw_tradeoff(points: Sequence[TradeOff], ylabel: str, styles: Mapping[str, style.Style], line: float) -> Figure:
@@ -290,12 +284,16 @@ def draw_tradeoff(points: Sequence[TradeOff], ylabel: str, styles: Mapping[str, 
     style.style_time_axis(axes, "time of a decision (ms): median, and the time below which 95 % stay", ylabel)
     style.level_line(axes, line, "line", style.CAMERA)
     for point in points:
-        look, value = looks[point.label], point.value
+        look, value = looks[point.label], point.quality.mean
         axes.plot([point.milliseconds, point.slow], [value, value], color=look["color"], linewidth=0.9, alpha=0.5)
-        if point.low is not None and point.high is not None:
-            axes.plot([point.milliseconds] * 2, [point.low, point.high], color=look["color"], linewidth=1.6)
+        _draw_interval(axes, point, color=look["color"], linewidth=1.6)
         axes.plot([point.milliseconds], [value], **look, label=f"value {point.label}")
     return figure
+
+
+def _draw_interval(axes: Axes, point: TradeOff, **look: Any) -> None:
+    if math.isfinite(point.quality.low):
+        axes.plot([point.milliseconds] * 2, [point.quality.low, point.quality.high], **look)
 
 
 # Offset of the values of a line from their points, along x and y: lines cross where they share a planner.
@@ -327,14 +325,13 @@ def draw_tradeoff_lines(contents: Mapping[str, Lines], ylabel: str, line: float)
 def _draw_line(axes: Axes, name: str, points: Sequence[TradeOff], look: style.Style, side: tuple[int, int]) -> None:
     color, (right, up) = look["color"], side
     for point in points:
-        if point.low is not None and point.high is not None:
-            axes.plot([point.milliseconds] * 2, [point.low, point.high], color=color, linewidth=1.0, alpha=0.35)
+        _draw_interval(axes, point, color=color, linewidth=1.0, alpha=0.35)
         axes.annotate(
-            plain(point.label), (point.milliseconds, point.value), (_APART * right, _APART * up),
+            plain(point.label), (point.milliseconds, point.quality.mean), (_APART * right, _APART * up),
             textcoords="offset points", ha="left" if right > 0 else "right", va="bottom" if up > 0 else "top",
             color=color, fontsize=style.TICK_SIZE,
         )
-    times, values = [point.milliseconds for point in points], [point.value for point in points]
+    times, values = [point.milliseconds for point in points], [point.quality.mean for point in points]
     axes.plot(times, values, **look, linewidth=1.3, markersize=5.0, markeredgewidth=0, label=name)
 
 
