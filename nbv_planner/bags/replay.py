@@ -107,8 +107,8 @@ class Lane:
             self._matcher.add_pose(stamp, self._pose)
         taken = self._matcher.take()
         self._batch += taken
-        # Where every scan counts, the recorded surfaces say up to which one they were mapped together.
         self.planner.heard += tuple((match.scan, match.pose) for match in taken)
+        # Where every scan counts, the recorded surfaces say up to which one they were mapped together.
         if not taken or (self._ends and taken[-1].stamp < self._ends[0]):
             return None
         self._mapper.add(self._batch, self._newest_view)

@@ -129,39 +129,37 @@ def _title(live: LiveView) -> str:
 _PERIOD = 0.4
 
 
-class LiveWindow:
-    """The figure of a live episode in its own window, redrawn after changes.
+def open_window() -> Figure:
+    """Open an empty window.
 
     Raises:
-        DependencyError: matplotlib has no display to open a window on, or no toolkit for it.
+        DependencyError: matplotlib has no display to open it on, or no toolkit for it.
     """
+    try:
+        figure: Figure = plt.figure(num="nbv_planner", figsize=SIZE)
+    except ImportError as error:
+        raise DependencyError(f"no window: {error}; use --web and a browser") from error
+    if getattr(type(figure.canvas), "required_interactive_framework", None) is None:
+        plt.close(figure)
+        raise DependencyError(
+            f"no window: matplotlib's backend here is {mpl.get_backend()}, for want of a display or of a toolkit "
+            "such as tkinter; use --web and a browser"
+        )
+    return figure
 
-    def __init__(self, live: LiveEpisode) -> None:
-        """Open the window."""
-        self._live = live
-        try:
-            self.figure = plt.figure(num="nbv_planner", figsize=SIZE)
-        except ImportError as error:
-            raise DependencyError(f"no window: {error}; use --web and a browser") from error
-        if getattr(type(self.figure.canvas), "required_interactive_framework", None) is None:
-            plt.close(self.figure)
-            raise DependencyError(
-                f"no window: matplotlib's backend here is {mpl.get_backend()}, for want of a display or of a toolkit "
-                "such as tkinter; use --web and a browser"
-            )
 
-    def run(self, ended: threading.Event) -> None:
-        """Show the episode until the window is closed or `ended` is set.
+def follow(figure: Figure, live: LiveEpisode, ended: threading.Event) -> None:
+    """Show an episode in a window, redrawn after changes, until it is closed or `ended` is set.
 
-        A signal handler should set it: an exception in one would be swallowed by the toolkit.
-        """
-        plt.show(block=False)
-        known: object = None
-        while plt.fignum_exists(self.figure.number) and not ended.is_set():
-            view = self._live.view()
-            if view.versions != known:
-                known = view.versions
-                draw_live(self.figure, view)
-                self.figure.canvas.draw_idle()
-            self.figure.canvas.start_event_loop(_PERIOD)
-        plt.close(self.figure)
+    A signal handler should set that: an exception in one would be swallowed by the toolkit.
+    """
+    plt.show(block=False)
+    known: object = None
+    while plt.fignum_exists(figure.number) and not ended.is_set():
+        view = live.view()
+        if view.versions != known:
+            known = view.versions
+            draw_live(figure, view)
+            figure.canvas.draw_idle()
+        figure.canvas.start_event_loop(_PERIOD)
+    plt.close(figure)
