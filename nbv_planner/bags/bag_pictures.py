@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from nbv_planner.bags.analysis import Analysis
-from nbv_planner.report.figures.episode_figure import EpisodeContent, draw_figure, save_animation
+from nbv_planner.report.figures.episode_figure import EpisodeContent, draw_figure, episode_frames, save_animation
 from nbv_planner.report.figures.recorded_figure import draw_accuracy, draw_coverage_overlay
 from nbv_planner.report.figures.style import picture, planner_styles
 from nbv_planner.report.figures.sweep_figures import draw_calibration
@@ -17,9 +17,9 @@ from nbv_planner.report.page import Animation, Picture
 
 def draw_pictures(analysis: Analysis) -> Iterator[Picture]:
     """Draw all pictures for which the bag has data."""
-    if (content := _content(analysis)) is not None:
+    if frames := _frames(analysis):
         caption = "World view, polar view, objective and coverage."
-        yield picture("reconstruction", "The episode", caption, draw_figure(content))
+        yield picture("reconstruction", "The episode", caption, draw_figure(frames[-1]))
     curves = {
         "true": [view.coverage for view in analysis.judge.views] if analysis.judge else [],
         "estimated": [np.nan if v.estimate is None else v.estimate for v in analysis.views],
@@ -44,23 +44,23 @@ def draw_pictures(analysis: Analysis) -> Iterator[Picture]:
 
 def draw_animation(analysis: Analysis, path: Path) -> Animation | None:
     """Write the episode view by view to `path`; None if not all of it is in the bag."""
-    content = _content(analysis)
-    if content is None or not content.steps:
+    frames = _frames(analysis)
+    if not frames or not analysis.steps:
         return None
-    save_animation(path, content)
+    save_animation(path, frames)
     return Animation("The episode view by view", "One frame per view.", path.read_bytes())
 
 
-def _content(analysis: Analysis) -> EpisodeContent | None:
-    """What the pictures of all views show; None if not all of it is in the bag."""
+def _frames(analysis: Analysis) -> list[EpisodeContent]:
+    """What the pictures of all views show; none if not all of it is in the bag."""
     if analysis.config is None or len(analysis.steps) != len(analysis.views):
-        return None
+        return []
     judge, truth = analysis.judge, analysis.truth
     title = " · ".join((
         analysis.config.object if truth else "object not known", analysis.config.planner.label,
         analysis.termination.reason.value,
     ))
-    return EpisodeContent(
+    return episode_frames(
         analysis.steps, judge.views if judge else [], truth.shape if truth else None, analysis.config.scene, title,
         analysis.recording.log.ground(),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -38,25 +38,25 @@ from nbv_planner.world.scene import Scene
 
 @dataclass(frozen=True, eq=False)
 class EpisodeContent:
-    """An episode of which the first `shown` views are drawn; axis limits come from all of it."""
+    """What the figure of an episode shows after some of its views; axis limits come from all of it."""
 
-    steps: Sequence[Step]  #: all steps.
-    views: Sequence[ViewRecord]  #: the same views judged against the true object; empty if there is none.
-    shape: PolarObject | None  #: the true object, None if it is not known.
-    scene: Scene  #: bounds, view circle and cone.
     title: str  #: title above the picture.
-    ground: Ground | None = None  #: where the robot may drive, drawn if anything besides the object bars it.
-    shown: int | None = None  #: number of views to draw; None for all.
-
-    @property
-    def shown_steps(self) -> Sequence[Step]:
-        """The steps to draw."""
-        return self.steps[: self.shown]
-
-    @property
-    def progress(self) -> str:
-        """Progress of the episode, in words."""
-        return f"view {len(self.shown_steps)} of {len(self.steps)}" if self.steps else "no data yet"
+    scene: Scene  #: bounds, view circle and cone.
+    steps: Sequence[Step]  #: all steps.
+    shown: Sequence[Step]  #: those to draw.
+    belief: SurfaceBelief | None  #: belief after the last of them, None before the first.
+    earlier_hits: Measurements  #: measurements of all views drawn but the last.
+    last_hits: Measurements  #: measurements of the last view drawn.
+    shape: PolarObject | None  #: the true object, None if it is not known.
+    ground: Ground | None  #: where the robot may drive, drawn if anything besides the object bars it.
+    progress: str  #: progress of the episode, in words.
+    choice: str = "last decision and its view; grey: earlier ones"  #: what stands above the objective.
+    #: fraction of the true surface points seen after each view drawn; None if it is not known.
+    true_coverage: Sequence[float] | None = None
+    #: fraction of the true outline near the measured surface after each view drawn; empty if it is not known.
+    completeness: Sequence[float] = ()
+    #: number of views and estimated coverage; empty where that is not shown.
+    estimated_coverage: Sequence[tuple[int, float]] = ()
 
     @property
     def free(self) -> bool:
@@ -64,45 +64,32 @@ class EpisodeContent:
         return any(outlines.are_free(step.candidates) for step in self.steps)
 
     @property
-    def choice(self) -> str:
-        """What stands above the objective."""
-        return "last decision and its view; grey: earlier ones"
-
-    @property
-    def true_coverage(self) -> Sequence[float] | None:
-        """Fraction of the true surface points seen after each view drawn, shape (shown,); None if it is not known."""
-        return [view.coverage for view in self.views[: self.shown]] if self.views or not self.steps else None
-
-    @property
-    def completeness(self) -> Sequence[float]:
-        """Fraction of the true outline near the measured surface after each view drawn; empty if it is not known."""
-        found = [view.completeness for view in self.views[: self.shown]]
-        return found if np.isfinite(found).all() else ()
-
-    @property
-    def estimated_coverage(self) -> Sequence[tuple[int, float]]:
-        """Number of views and estimated coverage; empty where that is not shown."""
-        return ()
-
-    @property
-    def belief(self) -> SurfaceBelief | None:
-        """Belief after the last view drawn, None before the first."""
-        return self.shown_steps[-1].belief if self.shown_steps else None
-
-    @property
     def doubts(self) -> Sequence[Check]:
-        """Checks that have failed in that belief."""
+        """Checks that have failed in the belief."""
         return failed(self.belief.checks) if self.belief is not None else ()
 
-    @property
-    def earlier_hits(self) -> Measurements:
-        """Measurements of all views drawn but the last."""
-        return Measurements.together([step.measurements for step in self.shown_steps[:-1]])
 
-    @property
-    def last_hits(self) -> Measurements:
-        """Measurements of the last view drawn."""
-        return Measurements.together([step.measurements for step in self.shown_steps[-1:]])
+def episode_frames(
+    steps: Sequence[Step], views: Sequence[ViewRecord], shape: PolarObject | None, scene: Scene, title: str,
+    ground: Ground | None = None,
+) -> list[EpisodeContent]:
+    """What to draw of an episode after each of its views, the whole of it last; without any view a single content.
+
+    The `views` are the same as the `steps`, judged against the true object; empty if there is none.
+    """
+    frames = []
+    for number in range(1, len(steps) + 1) if steps else range(1):
+        shown, judged = steps[:number], views[:number]
+        completeness = [view.completeness for view in judged]
+        frames.append(EpisodeContent(
+            title, scene, steps, shown, shown[-1].belief if shown else None,
+            Measurements.together([step.measurements for step in shown[:-1]]),
+            Measurements.together([step.measurements for step in shown[-1:]]), shape, ground,
+            progress=f"view {number} of {len(steps)}" if steps else "no data yet",
+            true_coverage=[view.coverage for view in judged] if views or not steps else None,
+            completeness=completeness if np.isfinite(completeness).all() else (),
+        ))
+    return frames
 
 
 def true_contour(shape: PolarObject, steps: int = 720) -> tuple[FloatArray, FloatArray]:
@@ -119,7 +106,7 @@ _CONE_ALPHA, _CONE_ALPHA_SUM = 0.06, 0.5
 def draw_world(axes: Axes, content: EpisodeContent) -> None:
     """Draw the world view."""
     scene = content.scene
-    views = [step.view for step in content.shown_steps]
+    views = [step.view for step in content.shown]
     limit = _LIMIT * max([scene.view_distance, *(float(step.candidates.distance.max(initial=step.view.distance))
                                                  for step in content.steps)])
     axes.set(xlim=(-limit, limit), ylim=(-limit, limit), aspect="equal")
@@ -165,7 +152,7 @@ def _draw_way(axes: Axes, content: EpisodeContent, views: Sequence[View], ground
     """Draw where the camera may stand, coloured by the last decision, and its way from view to view."""
     if not views:
         return
-    last = content.shown_steps[-1]
+    last = content.shown[-1]
     places, best, some = outlines.field_of(last.candidates, last.utilities, np.isfinite(last.utilities))
     shades = colors.utility_colors(best, some)
     axes.scatter(places[:, 0], places[:, 1], s=3.0, c=shades, linewidths=0, zorder=1.2, label="candidates")
@@ -232,7 +219,7 @@ def draw_polar(axes: Axes, content: EpisodeContent) -> None:
 
 def _mark_views(axes: Axes, content: EpisodeContent) -> None:
     """Put a triangle per view on the upper edge, pointing down, the last one emphasised."""
-    angle = wrap_angle(np.array([step.view_angle for step in content.shown_steps]))
+    angle = wrap_angle(np.array([step.view_angle for step in content.shown]))
     for part, color, size, label in (
         (angle[:-1], style.CAMERA, 5.0, "earlier views"),
         (angle[-1:], style.LAST, 7.0, "last view"),
@@ -257,19 +244,19 @@ def draw_objective(axes: Axes, content: EpisodeContent) -> None:
     style.style_axes(axes, f"view angle θ (rad){best}", "objective (its own unit)")
     style.style_angle_axis(axes)
     limits = _value_limits(content.steps)
-    if limits is None or not content.shown_steps:
+    if limits is None or not content.shown:
         axes.set_yticks([])
-        style.note(axes, "the objective is 0 everywhere" if content.shown_steps else "no decision yet")
+        style.note(axes, "the objective is 0 everywhere" if content.shown else "no decision yet")
         return
     axes.set_yscale("log")
     axes.set_ylim(*limits)
     style.set_log_ticks(axes.yaxis, (1.0, 2.0, 5.0) if limits[1] / limits[0] < 300.0 else (1.0,))
-    *earlier, last = content.shown_steps
+    *earlier, last = content.shown
     alpha = min(_FAINT_ALPHA, _FAINT_ALPHA_SUM / len(content.steps))
     for step in earlier:
         axes.plot(*_curve(step, limits[0]), color=style.FAINT, alpha=alpha, linewidth=0.8, zorder=2)
     axes.plot(*_curve(last, limits[0]), color=style.LAST, linewidth=1.4, zorder=4, label="last decision")
-    _mark_choices(axes, content.shown_steps, limits[0])
+    _mark_choices(axes, content.shown, limits[0])
     axes.set_title(content.choice, loc="right", fontsize=style.TICK_SIZE, color=style.CAMERA, pad=4)
 
 
@@ -413,21 +400,23 @@ def pixels(figure: Figure) -> NDArray[np.uint8]:
     return np.array(canvas.buffer_rgba())[..., :3]
 
 
-def save_animation(path: str | os.PathLike[str], content: EpisodeContent) -> None:
-    """Write an animated GIF to `path`: a frame per view, or a single one if there is no view.
+def save_animation(path: str | os.PathLike[str], frames: Sequence[EpisodeContent]) -> None:
+    """Write an animated GIF of :func:`episode_frames` to `path`.
 
     Raises:
         OSError: the file cannot be written.
     """
 
-    def frame(shown: int) -> Image.Image:
-        return Image.fromarray(pixels(draw_figure(replace(content, shown=shown))))
+    def frame(number: int) -> Image.Image:
+        return Image.fromarray(pixels(draw_figure(frames[number])))
 
-    numbers = range(1, len(content.steps) + 1) if content.steps else range(1)
-    samples = {number: frame(number) for number in {numbers[0], numbers[len(numbers) // 2], numbers[-1]}}
+    last = len(frames) - 1
+    samples = {number: frame(number) for number in {0, len(frames) // 2, last}}
     # One palette for all frames keeps colours constant, and unchanged areas out of the file.
     palette = common_palette(samples.values())
-    first, *others = (apply_palette(samples.get(number) or frame(number), palette) for number in numbers)
+    first, *others = (
+        apply_palette(samples.get(number) or frame(number), palette) for number in range(len(frames))
+    )
     first.save(
         path, format="GIF", save_all=True, append_images=others, loop=0,
         duration=[_FRAME_MILLISECONDS] * len(others) + [_LAST_FRAME_MILLISECONDS],
