@@ -195,8 +195,8 @@ def check_length(name: str, message: RawMessage) -> None:
 
 
 def read_recording(
-    bag: Bag, inventory: Inventory, topics: TopicMap, progress: Progress, episode: int | None = None,
-    parameters: RunParameters | None = None,
+    bag: Bag, inventory: Inventory, topics: TopicMap, progress: Progress, episode: int | None,
+    parameters: RunParameters | None,
 ) -> Recording:
     """Read the input of the analysis from a bag; unusable messages are counted, as by the nodes.
 

@@ -410,13 +410,10 @@ def save_animation(path: str | os.PathLike[str], frames: Sequence[EpisodeContent
     def frame(number: int) -> Image.Image:
         return Image.fromarray(pixels(draw_figure(frames[number])))
 
-    last = len(frames) - 1
-    samples = {number: frame(number) for number in {0, len(frames) // 2, last}}
+    samples = {number: frame(number) for number in {0, len(frames) // 2, len(frames) - 1}}
     # One palette for all frames keeps colours constant, and unchanged areas out of the file.
     palette = common_palette(samples.values())
-    first, *others = (
-        apply_palette(samples.get(number) or frame(number), palette) for number in range(len(frames))
-    )
+    first, *others = (apply_palette(samples.get(number) or frame(number), palette) for number in range(len(frames)))
     first.save(
         path, format="GIF", save_all=True, append_images=others, loop=0,
         duration=[_FRAME_MILLISECONDS] * len(others) + [_LAST_FRAME_MILLISECONDS],
