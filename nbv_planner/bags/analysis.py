@@ -35,7 +35,7 @@ class AnalysedView:
     """One recorded view, and the estimated coverage after it."""
 
     evidence: LoggedView
-    estimate: float | None  #: as the planner said it; by the width of the band where it said nothing.
+    estimate: float  #: as the planner said it; by the width of the band where it said nothing; NaN without either.
     interval: CoverageEstimate | None = None  #: the same with its interval; None if the planner did not say that.
 
 
@@ -57,14 +57,14 @@ class Analysis:
         """Whether coverage is `true`, `estimated`, or `unknown`."""
         if self.judge is not None:
             return "true"
-        return "estimated" if any(view.estimate is not None for view in self.views) else "unknown"
+        return "estimated" if any(math.isfinite(view.estimate) for view in self.views) else "unknown"
 
     @property
     def coverage(self) -> list[float]:
         """Coverage after each view, of the kind that is known; NaN where not even that is."""
         if self.judge is not None:
             return [view.coverage for view in self.judge.views]
-        return [math.nan if view.estimate is None else view.estimate for view in self.views]
+        return [view.estimate for view in self.views]
 
     @property
     def termination(self) -> Termination:
@@ -222,9 +222,9 @@ def _analysed(recording: Recording, config: EpisodeConfig | None, judge: Episode
     if recording.log.status is not None:
         said[recording.log.status.views] = recording.log.status.estimate
     for view in views:
-        decision, estimate, interval = view.decision, None, said.get(view.decision.round)
-        if judge is not None:
-            x, y = (0.0, 0.0) if config is None else config.world.placed
+        decision, estimate, interval = view.decision, math.nan, said.get(view.decision.round)
+        if judge is not None and config is not None:  # no judge without it
+            x, y = config.world.placed
             taken = decision.view(judge.scene.view_distance, (x, y))
             if judge.views and before is not None:
                 judge.space.believe(before, None, judge.scene.radius_max)

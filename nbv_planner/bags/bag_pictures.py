@@ -22,7 +22,7 @@ def draw_pictures(analysis: Analysis) -> Iterator[Picture]:
         yield picture("reconstruction", "The episode", caption, draw_figure(frames[-1]))
     curves = {
         "true": [view.coverage for view in analysis.judge.views] if analysis.judge else [],
-        "estimated": [np.nan if v.estimate is None else v.estimate for v in analysis.views],
+        "estimated": [view.estimate for view in analysis.views],
     }
     known = {label: coverage for label, coverage in curves.items() if np.isfinite(coverage).any()}
     if known:
