@@ -497,7 +497,7 @@ def environment_rows(quick: bool) -> Iterator[Row]:
     cases: dict[str, dict[str, Any]] = {"defaults": {}}
     if not quick:
         cases |= {
-            "grid_size 120": {"settings": {"grid_size": 120}},
+            "solver auto": {"settings": {"solver": "auto"}},
             "grid_size 120, num_beams 61": {"settings": {"grid_size": 120, "num_beams": 61}},
             "with utility U": {"utility": "U"}, "reward completeness": {"reward": "completeness"},
         }

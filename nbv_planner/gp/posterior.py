@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nbv_planner.errors import MeasurementError
+from nbv_planner.errors import MeasurementError, SettingError
 from nbv_planner.geometry import TWO_PI, FloatArray
 from nbv_planner.gp.circle_solver import FastPosterior, condensed_log_likelihood, has_chain, is_supported
 from nbv_planner.gp.condensed import CondensedMeasurements
 from nbv_planner.gp.dense import CovarianceTable, DensePosterior, dense_log_likelihood
+from nbv_planner.gp.grid_posterior import GridPosterior
 from nbv_planner.gp.kernels import Kernel, PeriodicMatern
 from nbv_planner.gp.tree import Arcs
 
@@ -23,18 +24,25 @@ _MOST_ROUGH_ANGLES = 3600
 _LENGTH_SCALE, _SHORTEST = 0.2, 0.05
 MOST_DENSE_ANGLES = 2000
 """Distinct angles up to which a dense solution is used where the fast one is not supported."""
-Posterior = FastPosterior | DensePosterior
+Posterior = FastPosterior | GridPosterior | DensePosterior
 """What is known about the radius on a grid of M angles. Immutable; adding measurements returns another one."""
 
 
-def posterior_on(grid: FloatArray, kernel: Kernel, prior_mean: float, *, dense: bool = False) -> Posterior:
+def posterior_on(grid: FloatArray, kernel: Kernel, prior_mean: float, solver: str = "auto") -> Posterior:
     """Posterior before the first measurement at M query angles, radians, for a constant prior mean, metres.
 
-    A `dense` one keeps every measurement and solves densely; otherwise memory and time stay bounded, and kernels with
-    Markov structure are solved in linear time.
+    `dense` keeps every measurement and solves densely; with `auto` memory and time stay bounded, and kernels with
+    Markov structure are solved in linear time. `grid` moves measurements to the nearest grid angle.
+
+    Raises:
+        SettingError: `grid` does not fit the kernel or the grid.
     """
-    if dense:
+    if solver == "dense":
         return DensePosterior(kernel, prior_mean, grid, table=CovarianceTable(kernel, grid))
+    if solver == "grid":
+        if not has_chain(kernel) or not np.allclose(grid, TWO_PI * np.arange(len(grid)) / len(grid)):
+            raise SettingError("solver: grid needs a summed matern kernel with smoothness <= 5/2, and a uniform grid")
+        return GridPosterior.none(kernel, prior_mean, len(grid))
     if has_chain(kernel):
         return FastPosterior.none(kernel, prior_mean, grid, most_exact_angles(kernel))
     return DensePosterior(kernel, prior_mean, grid, most=MOST_DENSE_ANGLES)
@@ -65,9 +73,9 @@ def trusted(posterior: Posterior, grid: FloatArray) -> Posterior:
 
 def stays_fast(posterior: Posterior, information: float) -> bool:
     """Whether the posterior takes linear time now, and still does when `information` (sum of 1/σ², 1/m²) is added."""
-    return isinstance(posterior, FastPosterior) and is_supported(
-        posterior.kernel, posterior.data.information + information
-    )
+    if isinstance(posterior, FastPosterior):
+        return is_supported(posterior.kernel, posterior.data.information + information)
+    return isinstance(posterior, GridPosterior)
 
 
 def log_likelihood_of(posterior: Posterior, kernel: Kernel, prior_mean: float) -> float:
@@ -109,9 +117,12 @@ def posterior_state(posterior: Posterior) -> dict[str, NDArray[Any]]:
 
     Linear-time posteriors keep `condensed`, shape (5, n), and `condensed_totals`, shape (4,), see
     :class:`CondensedMeasurements`, and of each cell with a measurement `forward` and `likelihood`, see :class:`Arcs`:
-    recomputing these, many cells at once, would round differently. Dense ones keep `measured`, shape (3, n):
-    angle (radians), radius and standard deviation (metres).
+    recomputing these, many cells at once, would round differently. Those on the grid keep `sums`, see
+    :class:`GridPosterior`; dense ones `measured`, shape (3, n): angle (radians), radius and standard deviation
+    (metres).
     """
+    if isinstance(posterior, GridPosterior):
+        return {"sums": posterior.sums}
     if isinstance(posterior, FastPosterior):
         data = posterior.data
         cells = posterior.cells.take(np.unique(data.cell))
@@ -134,6 +145,12 @@ def posterior_from_state(empty: Posterior, arrays: Arrays) -> Posterior:
         blocks = [saved_array(arrays, name, d, columns, len(data.changed)) for name, columns in parts]
         cells = empty.cells.replaced(data.changed, Arcs(np.concatenate(blocks, axis=1)))
         return dataclasses.replace(empty, data=data, cells=cells)
+    if isinstance(empty, GridPosterior):
+        sums = saved_array(arrays, "sums", *empty.sums.shape)
+        spread = np.linalg.eigvalsh(sums[:, :-1].T)
+        if (spread < -1e-9 * spread.max()).any():
+            raise MeasurementError("sums: the information on a state is negative")
+        return dataclasses.replace(empty, sums=sums)
     angle, radius, std = saved_array(arrays, "measured", 3, None)
     if (std <= 0.0).any():
         raise MeasurementError(f"measured: a standard deviation is {std.min()}, must be > 0")

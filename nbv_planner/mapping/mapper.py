@@ -47,8 +47,9 @@ class MapperSettings(Settings):
     prior_mean: float = setting(5.0, "Prior mean of the radius.", unit="m", gt=0.0, scale="mean radius")
     grid_size: int = setting(1000, "Number of grid angles of the surface belief.", ge=16, le=100_000)
     solver: str = setting(
-        "auto", "Posterior: dense Cholesky of all measurements, or auto: in linear time and bounded memory.",
-        choices=("auto", "dense"),
+        "auto", "Posterior: dense Cholesky of all measurements; auto: in linear time and bounded memory; or grid: each "
+        "measurement moved to the nearest grid angle, faster on coarse grids.",
+        choices=("auto", "dense", "grid"),
     )
     confidence_scale: float = setting(
         2.0, "fixed: half-width of the confidence band in standard deviations (square root of β).", gt=0.0, le=100.0
@@ -122,13 +123,12 @@ class SurfaceMapper:
 
     def reset(self) -> None:
         """Forget all measurements."""
-        dense = self._settings.solver == "dense"
-        self._posterior = posterior_on(self._grid, self._kernel, self._settings.prior_mean, dense=dense)
+        self._posterior = posterior_on(self._grid, self._kernel, self._settings.prior_mean, self._settings.solver)
         self._trusted = self._posterior
         self._views = 0
         self._hits: NDArray[np.integer[Any]] = np.zeros(len(self._grid), dtype=np.uint32)
         self._evidence = Evidence.none(self._grid)
-        #: solution of the newest belief, `fast`, `condensed` or `dense`; before the first one the setting.
+        #: solution of the newest belief, `fast`, `condensed`, `grid` or `dense`; before the first one the setting.
         self.solver = self._settings.solver
 
     def state(self) -> dict[str, NDArray[Any]]:

@@ -40,7 +40,7 @@ except ImportError as missing:
 
 REWARDS = ("points", "completeness", "time")
 """What a step is rewarded with: surface points or part of the outline that are new, or minus the seconds it takes."""
-DEFAULTS = {"robust": False, "checks": False, "grid_size": 360}
+DEFAULTS = {"robust": False, "checks": False, "grid_size": 360, "solver": "grid"}
 """Settings of the environment that differ from those of the package: the mapper in closed form, and nothing beside."""
 # Objects whose scans are kept, the 100 of a set and some more: 5 MB each once seen from 100 views.
 _KEPT = 128
@@ -207,7 +207,7 @@ class CircleEnv(gymnasium.Env[Observation, np.int64]):
     def judged(self) -> EpisodeJudge:
         """The episode so far, judged against the true object as in a simulation; for evaluation only."""
         assert self._target is not None
-        blank, before = self._target.judge, self._blank.belief()
+        blank, before = self._target.judge, self._blank.belief().as_transmitted()
         judge = EpisodeJudge(
             blank.points, blank.scene, blank.space, blank.shape, blank.start, blank.tau, self.config.planner
         )

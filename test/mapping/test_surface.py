@@ -282,7 +282,9 @@ def test_too_much_information_is_left_to_the_dense_solution_while_there_are_few_
     assert mapper.solver == "dense"
 
 
-@pytest.mark.parametrize(("settings", "fast"), [({}, [True, True, False]), ({"solver": "dense"}, [False] * 3)])
+@pytest.mark.parametrize(("settings", "fast"), [
+    ({}, [True, True, False]), ({"solver": "grid"}, [True] * 3), ({"solver": "dense"}, [False] * 3),
+])
 def test_whether_an_update_stays_in_linear_time_can_be_told_before(settings, fast):
     mapper = full_mapper(**settings)
     assert [mapper.stays_fast(information) for information in (0.0, 1e11, 1e12)] == fast
@@ -327,7 +329,18 @@ def test_a_kernel_without_markov_structure_is_solved_densely_in_bounded_memory()
     assert mapper.count == 4500
 
 
-@pytest.mark.parametrize("solver", ["auto", "dense"])
+def test_on_the_grid_the_mapper_believes_nearly_the_same_and_never_keeps_more():
+    grid, dense = (fed(full_mapper(solver=solver), "random", 400, 0.2, batch=90) for solver in ("grid", "dense"))
+    belief, expected = grid.belief(), dense.belief()
+    assert grid.solver == "grid"
+    np.testing.assert_allclose(belief.mean, expected.mean, rtol=0, atol=5e-3)
+    np.testing.assert_allclose(belief.std, expected.std, rtol=0, atol=5e-3)
+    np.testing.assert_array_equal(belief.hits, expected.hits)
+    assert len(fed(grid, "random", 5000, 0.2).measurements) <= 1000
+    assert grid.log_likelihood() == pytest.approx(grid.log_likelihood(PeriodicMatern()))
+
+
+@pytest.mark.parametrize("solver", ["auto", "grid", "dense"])
 def test_mapper_samples_have_the_mean_and_deviation_of_the_belief(solver):
     mapper = fed(small_mapper(solver=solver), "one arc", 300, 0.1)
     drawn, belief = mapper.sample(4000, np.random.default_rng(3)), mapper.belief()
