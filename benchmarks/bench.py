@@ -603,7 +603,7 @@ def draw_growth(contents: Sequence[GrowthPanel], reference: str | None = None) -
     """Draw at least one panel, all side by side; a label has the same line in all of them."""
     labels = list(dict.fromkeys(label for content in contents for label in content.curves))
     styles = planner_styles(labels, reference)
-    figure, axes = panels(1, len(contents), width=_WIDTH, height=_HEIGHT, legend=_legend(styles))
+    figure, axes = panels(len(contents), len(contents), width=_WIDTH, height=_HEIGHT, legend=_legend(styles))
     for panel, content in zip(axes, contents, strict=True):
         _draw_panel(panel, content, styles)
     return figure

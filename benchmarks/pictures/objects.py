@@ -1,5 +1,6 @@
 """Draw docs/images/{random_objects,real_objects,slices,silhouettes}.png: python benchmarks/pictures/objects.py."""
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -16,11 +17,12 @@ from nbv_planner.world.scene import Scene
 IMAGES = Path(__file__).resolve().parents[2] / "docs" / "images"
 SCENE = Scene()
 GREY, BLUE = "#7A7A7A", "#0072B2"
+_TITLE_WIDTH = 19  # characters, an underscore counts twice; longer names are broken at one
 
 
 def draw_rows(name: str, rows: Sequence[Sequence[str]], titles: Mapping[int, str], size: float) -> None:
     """One small map per object, all of the same scale."""
-    figure, axes = panels(len(rows), len(rows[0]), width=size, height=size * 1.12, share=True)
+    figure, axes = panels(len(rows) * len(rows[0]), len(rows[0]), width=size, height=size * 1.12, share=True)
     for row, objects in enumerate(rows):
         for column, text in enumerate(objects):
             draw_object(axes[row * len(rows[0]) + column], text)
@@ -41,7 +43,8 @@ def draw_object(axes: Axes, text: str) -> None:
     axes.set_ylim(-SCENE.radius_max, SCENE.radius_max)
     axes.set_xticks([])
     axes.set_yticks([])
-    axes.set_title(text.rpartition(":")[2], fontsize=style.TICK_SIZE - 1.0, pad=1.5)
+    title = textwrap.fill(text.rpartition(":")[2].replace("_", "_ "), _TITLE_WIDTH).replace("_ ", "_")
+    axes.set_title(title, fontsize=style.TICK_SIZE - 1.0, pad=1.5)
     for spine in axes.spines.values():
         spine.set_visible(False)
 

@@ -56,7 +56,7 @@ def draw_views(axes: Axes, taken: Sequence[Step], distance: float) -> None:
 
 
 def main() -> None:
-    figure, axes = panels(len(OBJECTS), len(KINDS), width=3.4, height=3.6, share=True)
+    figure, axes = panels(len(OBJECTS) * len(KINDS), len(KINDS), width=3.4, height=3.6, share=True)
     for row, text in enumerate(OBJECTS):
         draw_object(axes[len(KINDS) * row : len(KINDS) * (row + 1)], text)
     (IMAGES / "straight_edges.png").write_bytes(png_bytes(figure))

@@ -62,7 +62,7 @@ def main() -> None:
     parameters = load_parameters(shared_file("config/simulation.yaml"))
     set_parameters(parameters, SETTINGS)
     simulation = Simulation(config_from_parameters(parameters, object=OBJECT, protocol="sensor"))
-    figure, axes = panels(2, 2, width=9.6, height=8.0)
+    figure, axes = panels(4, 2, width=9.6, height=8.0)
     shown = 0
     for number, _ in enumerate(simulation.run(), start=1):
         if number in SHOWN:

@@ -18,7 +18,7 @@ from nbv_planner.episode.judge import EpisodeJudge
 from nbv_planner.episode.log import LoggedView, incomplete
 from nbv_planner.episode.messages import CAMERA_POSE, DIAGNOSTICS, ITERATION, STATUS
 from nbv_planner.episode.parameters import EpisodeConfig
-from nbv_planner.episode.records import EpisodeRecord, Step, ViewRecord, t0_metric
+from nbv_planner.episode.records import EpisodeRecord, Step, t0_metric
 from nbv_planner.episode.run_info import GroundTruth, RunParameters, ground_truth, parameters_from_msg, usable_config
 from nbv_planner.errors import InputRejectedError, NbvPlannerError
 from nbv_planner.mapping.belief import SurfaceBelief
@@ -32,11 +32,10 @@ from nbv_planner.world.pose import View
 
 @dataclass(frozen=True, eq=False)
 class AnalysedView:
-    """One recorded view, judged against the true object if there is one, and the estimated coverage after it."""
+    """One recorded view, and the estimated coverage after it."""
 
     evidence: LoggedView
-    judged: ViewRecord | None
-    estimate: float | None  #: as the planner said it; by the width of the band where it said nothing.
+    estimate: float  #: as the planner said it; by the width of the band where it said nothing; NaN without either.
     interval: CoverageEstimate | None = None  #: the same with its interval; None if the planner did not say that.
 
 
@@ -58,14 +57,14 @@ class Analysis:
         """Whether coverage is `true`, `estimated`, or `unknown`."""
         if self.judge is not None:
             return "true"
-        return "estimated" if any(view.estimate is not None for view in self.views) else "unknown"
+        return "estimated" if any(math.isfinite(view.estimate) for view in self.views) else "unknown"
 
     @property
     def coverage(self) -> list[float]:
         """Coverage after each view, of the kind that is known; NaN where not even that is."""
         if self.judge is not None:
             return [view.coverage for view in self.judge.views]
-        return [math.nan if view.estimate is None else view.estimate for view in self.views]
+        return [view.estimate for view in self.views]
 
     @property
     def termination(self) -> Termination:
@@ -223,9 +222,9 @@ def _analysed(recording: Recording, config: EpisodeConfig | None, judge: Episode
     if recording.log.status is not None:
         said[recording.log.status.views] = recording.log.status.estimate
     for view in views:
-        decision, estimate, interval = view.decision, None, said.get(view.decision.round)
-        if judge is not None:
-            x, y = (0.0, 0.0) if config is None else config.world.placed
+        decision, estimate, interval = view.decision, math.nan, said.get(view.decision.round)
+        if judge is not None and config is not None:  # no judge without it
+            x, y = config.world.placed
             taken = decision.view(judge.scene.view_distance, (x, y))
             if judge.views and before is not None:
                 judge.space.believe(before, None, judge.scene.radius_max)
@@ -236,7 +235,7 @@ def _analysed(recording: Recording, config: EpisodeConfig | None, judge: Episode
             estimate = interval.mean
         elif view.belief is not None and config is not None:
             estimate = coverage_estimate(view.belief, config.termination.band_tolerance)
-        yield AnalysedView(view, None if judge is None else judge.views[-1], estimate, interval)
+        yield AnalysedView(view, estimate, interval)
 
 
 _KINDS = {
@@ -392,25 +391,29 @@ def _views(analysis: Analysis) -> Table:
         "views with linear_speed, turn_speed and dwell_time. Leg: travel and view as predicted, and the time from "
         "the decision to the next one."
     )
-    rows: list[tuple[Cell, ...]] = []
     free = any(view.evidence.decision.view_distance is not None for view in analysis.views)
+    columns = _VIEW_COLUMNS + (_POSE_COLUMNS if free else ())
     circle = analysis.recording.log.scene.view_distance
     decided = [view.decision.goal_stamp for view in analysis.recording.log.views]
-    for number, view in enumerate(analysis.views, start=1):
+    rows = []
+    for index, view in enumerate(analysis.views):
         decision, stamp = view.evidence.decision, view.evidence.belief_stamp
-        judged = analysis.judge.views[number - 1] if analysis.judge else None
-        seen = (None, None, None, None) if judged is None else (
-            judged.new_points, judged.greedy_gain - judged.new_points, judged.simple_regret, judged.coverage
-        )
-        bounds = (view.interval.lower, view.interval.upper) if view.interval else (None, None)
-        rows.append((
-            number, math.degrees(decision.view_angle),
-            (decision.goal_stamp - analysis.views[0].evidence.decision.goal_stamp) * 1e-9,
-            None if stamp is None else (stamp - decision.goal_stamp) * 1e-9,
-            *seen, view.estimate, *bounds, decision.utility, decision.milliseconds,
-            *(None if judged is None else float(getattr(judged, column.name)) for column in _VIEW_COLUMNS[-11:-3]),
-            None if judged is None else judged.seconds, decision.predicted_seconds,
-            None if number == len(decided) else (decided[number] - decision.goal_stamp) * 1e-9,
-            *((decision.view(circle).distance, math.degrees(decision.view_turn)) if free else ()),
-        ))
-    return _table("views", "View by view", rows, *_VIEW_COLUMNS, *(_POSE_COLUMNS if free else ()), note=note)
+        values: dict[str, Cell] = {}
+        if analysis.judge is not None:
+            judged = analysis.judge.views[index]
+            regret = judged.greedy_gain - judged.new_points
+            values |= {**dataclasses.asdict(judged), "regret": regret, "modelled_seconds": judged.seconds}
+        if view.interval is not None:
+            values |= {"coverage_lower": view.interval.lower, "coverage_upper": view.interval.upper}
+        if stamp is not None:
+            values["lasted"] = (stamp - decision.goal_stamp) * 1e-9
+        if index + 1 < len(decided):
+            values["leg_seconds"] = (decided[index + 1] - decision.goal_stamp) * 1e-9
+        values |= {
+            "view": index + 1, "angle_deg": math.degrees(decision.view_angle), "utility": decision.utility,
+            "seconds": (decision.goal_stamp - decided[0]) * 1e-9, "milliseconds": decision.milliseconds,
+            "coverage_estimate": view.estimate, "predicted_seconds": decision.predicted_seconds,
+            "distance": decision.view(circle).distance, "turn_deg": math.degrees(decision.view_turn),
+        }
+        rows.append(tuple(values.get(column.name) for column in columns))
+    return _table("views", "View by view", rows, *columns, note=note)

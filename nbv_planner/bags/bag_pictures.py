@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from nbv_planner.bags.analysis import Analysis
-from nbv_planner.report.figures.episode_figure import plot_episode, save_animation
+from nbv_planner.report.figures.episode_figure import EpisodeContent, draw_figure, episode_frames, save_animation
 from nbv_planner.report.figures.recorded_figure import draw_accuracy, draw_coverage_overlay
 from nbv_planner.report.figures.style import picture, planner_styles
 from nbv_planner.report.figures.sweep_figures import draw_calibration
@@ -17,16 +17,12 @@ from nbv_planner.report.page import Animation, Picture
 
 def draw_pictures(analysis: Analysis) -> Iterator[Picture]:
     """Draw all pictures for which the bag has data."""
-    if analysis.config is not None and _complete(analysis):
-        figure = plot_episode(
-            analysis.steps, analysis.judge.views if analysis.judge else [],
-            analysis.truth.shape if analysis.truth else None, analysis.config.scene, title(analysis),
-            analysis.recording.log.ground(),
-        )
-        yield picture("reconstruction", "The episode", "World view, polar view, objective and coverage.", figure)
+    if frames := _frames(analysis):
+        caption = "World view, polar view, objective and coverage."
+        yield picture("reconstruction", "The episode", caption, draw_figure(frames[-1]))
     curves = {
-        "true": [view.judged.coverage for view in analysis.views if view.judged is not None],
-        "estimated": [np.nan if v.estimate is None else v.estimate for v in analysis.views],
+        "true": [view.coverage for view in analysis.judge.views] if analysis.judge else [],
+        "estimated": [view.estimate for view in analysis.views],
     }
     known = {label: coverage for label, coverage in curves.items() if np.isfinite(coverage).any()}
     if known:
@@ -48,22 +44,23 @@ def draw_pictures(analysis: Analysis) -> Iterator[Picture]:
 
 def draw_animation(analysis: Analysis, path: Path) -> Animation | None:
     """Write the episode view by view to `path`; None if not all of it is in the bag."""
-    if analysis.config is None or not analysis.steps or not _complete(analysis):
+    frames = _frames(analysis)
+    if not frames or not analysis.steps:
         return None
-    save_animation(
-        path, analysis.steps, analysis.judge.views if analysis.judge else [],
-        analysis.truth.shape if analysis.truth else None, analysis.config.scene, title(analysis),
-        analysis.recording.log.ground(),
-    )
+    save_animation(path, frames)
     return Animation("The episode view by view", "One frame per view.", path.read_bytes())
 
 
-def title(analysis: Analysis) -> str:
-    """Title above the pictures."""
-    assert analysis.config is not None
-    shown = analysis.config.object if analysis.truth else "object not known"
-    return f"{shown} · {analysis.config.planner.label} · {analysis.termination.reason.value}"
-
-
-def _complete(analysis: Analysis) -> bool:
-    return len(analysis.steps) == len(analysis.views)
+def _frames(analysis: Analysis) -> list[EpisodeContent]:
+    """What the pictures of all views show; none if not all of it is in the bag."""
+    if analysis.config is None or len(analysis.steps) != len(analysis.views):
+        return []
+    judge, truth = analysis.judge, analysis.truth
+    title = " · ".join((
+        analysis.config.object if truth else "object not known", analysis.config.planner.label,
+        analysis.termination.reason.value,
+    ))
+    return episode_frames(
+        analysis.steps, judge.views if judge else [], truth.shape if truth else None, analysis.config.scene, title,
+        analysis.recording.log.ground(),
+    )

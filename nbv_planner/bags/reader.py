@@ -34,12 +34,11 @@ def _metadata(path: Path, remarks: Remarks) -> dict[str, Any]:
         found = content["rosbag2_bagfile_information"]
         if not isinstance(found, dict):
             raise ValueError("it does not describe a bag")
+        return found
     except FileNotFoundError:
         remarks.add(f"no {METADATA_FILE}: the recorder did not end properly")
     except (OSError, ValueError, TypeError, KeyError, RecursionError, yaml.YAMLError) as error:
         remarks.add(f"{METADATA_FILE} cannot be read ({reason(error)[:120]}): ignored")
-    else:
-        return found
     return {}
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from nbv_planner.bags.reader import Bag, Inventory, Progress, decode, definition_problem
-from nbv_planner.bags.storage import Topic
+from nbv_planner.bags.storage import RawMessage, Topic
 from nbv_planner.episode import messages
 from nbv_planner.episode.log import EpisodeLog
 from nbv_planner.episode.messages import RECORDED_TOPICS, RUN_INFO, full_name
@@ -176,18 +176,27 @@ class Recording:
     episodes: int
 
 
-LONGEST_MAP = MOST_CELLS + 2**10
 # Bounds above any real message, in bytes; a hostile one must not fill the memory.
 _LONGEST = {
     messages.SCAN: 2**21, messages.SURFACE: 2**22, messages.CANDIDATES: 2**22, messages.GROUND_TRUTH: 2**23,
-    RUN_INFO: 2**20, messages.GROUND: LONGEST_MAP,
+    RUN_INFO: 2**20, messages.GROUND: MOST_CELLS + 2**10,
 }
 _LONGEST_OTHER = 2**18
 
 
+def check_length(name: str, message: RawMessage) -> None:
+    """Refuse a message of the topic with this relative name that is longer than any real one.
+
+    Raises:
+        InputRejectedError: reason `too_long`.
+    """
+    if len(message.data) > _LONGEST.get(name, _LONGEST_OTHER):
+        raise InputRejectedError("too_long", f"{len(message.data)} bytes")
+
+
 def read_recording(
-    bag: Bag, inventory: Inventory, topics: TopicMap, progress: Progress, episode: int | None = None,
-    parameters: RunParameters | None = None,
+    bag: Bag, inventory: Inventory, topics: TopicMap, progress: Progress, episode: int | None,
+    parameters: RunParameters | None,
 ) -> Recording:
     """Read the input of the analysis from a bag; unusable messages are counted, as by the nodes.
 
@@ -209,8 +218,7 @@ def read_recording(
     for message in bag.messages(names.__contains__, progress):
         name = names[message.topic]
         try:
-            if len(message.data) > _LONGEST.get(name, _LONGEST_OTHER):
-                raise InputRejectedError("too_long", f"{len(message.data)} bytes")
+            check_length(name, message)
             if log.follows(name):
                 log.take(name, decode(message), message.time)
         except InputRejectedError as error:

@@ -9,15 +9,15 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
 from nbv_planner.bags.analysis import Analysis
-from nbv_planner.bags.reader import Bag, Progress, decode, definition_problem
-from nbv_planner.bags.recording import LONGEST_MAP, TopicMap
+from nbv_planner.bags.reader import Bag, decode, definition_problem
+from nbv_planner.bags.recording import TopicMap, check_length
 from nbv_planner.episode import sensor_messages
-from nbv_planner.episode.judge import EpisodeJudge
 from nbv_planner.episode.log import READERS, LoggedView
 from nbv_planner.episode.messages import (
     CAMERA_POSE,
@@ -107,8 +107,8 @@ class Lane:
             self._matcher.add_pose(stamp, self._pose)
         taken = self._matcher.take()
         self._batch += taken
-        # Where every scan counts, the recorded surfaces say up to which one they were mapped together.
         self.planner.heard += tuple((match.scan, match.pose) for match in taken)
+        # Where every scan counts, the recorded surfaces say up to which one they were mapped together.
         if not taken or (self._ends and taken[-1].stamp < self._ends[0]):
             return None
         self._mapper.add(self._batch, self._newest_view)
@@ -170,39 +170,33 @@ class Lane:
 
 # Messages that wait for earlier ones: topics reach a recorder at different times, by some milliseconds.
 _WAITING = 500
-_LONGEST = 2**21
 
 
 Event = tuple[int, Scan | CameraPose | RecordedDecision | SurfaceBelief | OccupancyMap]
 """Time (nanoseconds), and what was made then: a scan, pose, decision or map, or the surface of a reset mapper."""
 
 
-def recorded_events(
-    bag: Bag, topics: TopicMap, decisions: Sequence[RecordedDecision], progress: Progress
-) -> Iterator[Event]:
+def recorded_events(bag: Bag, topics: TopicMap, decisions: Sequence[RecordedDecision]) -> Iterator[Event]:
     """Yield the inputs of mapper and planner, and the decisions, in order of the stamps.
 
     A decision follows everything with the same stamp. Unusable messages are skipped, as by the nodes.
     """
-    coming = sorted(decisions, key=lambda decision: decision.goal_stamp)
-    for event in _in_order(_inputs(bag, topics, progress)):
-        while coming and coming[0].goal_stamp < event[0]:
-            decision = coming.pop(0)
-            yield decision.goal_stamp, decision
-        yield event
-    for decision in coming:
-        yield decision.goal_stamp, decision
+    by_stamp = itemgetter(0)
+    coming: list[Event] = [(decision.goal_stamp, decision) for decision in decisions]
+    return heapq.merge(_in_order(_inputs(bag, topics)), sorted(coming, key=by_stamp), key=by_stamp)
 
 
-def _inputs(bag: Bag, topics: TopicMap, progress: Progress) -> Iterator[Event]:
-    names = {topic: name for topic, name in topics.names.items() if name in (SCAN, CAMERA_POSE, SURFACE, GROUND)}
-    usable = {topic for topic in names if definition_problem(topic) is None}
-    for message in bag.messages(usable.__contains__, progress):
-        if len(message.data) > (LONGEST_MAP if names[message.topic] == GROUND else _LONGEST):
-            continue
+def _inputs(bag: Bag, topics: TopicMap) -> Iterator[Event]:
+    names = {
+        topic: name for topic, name in topics.names.items()
+        if name in (SCAN, CAMERA_POSE, SURFACE, GROUND) and definition_problem(topic) is None
+    }
+    for message in bag.messages(names.__contains__):
+        name = names[message.topic]
         try:
+            check_length(name, message)
             msg = decode(message)
-            stamp, what = sensor_messages.to_nanoseconds(msg.header.stamp), READERS[names[message.topic]](msg)
+            stamp, what = sensor_messages.to_nanoseconds(msg.header.stamp), READERS[name](msg)
         except InputRejectedError:
             continue
         # Of the surfaces only those without a hit matter: a mapper was reset. Stamp 0 is the initial prior.
@@ -217,8 +211,7 @@ def _in_order(events: Iterator[Event]) -> Iterator[Event]:
         heapq.heappush(waiting, (event[0], number, event))
         if len(waiting) > _WAITING:
             yield heapq.heappop(waiting)[2]
-    while waiting:
-        yield heapq.heappop(waiting)[2]
+    yield from (event for _, _, event in sorted(waiting))
 
 
 # Recorded angles and utilities read back to the same number; other library versions may round differently.
@@ -261,9 +254,7 @@ class ReplayedDecision:
         return abs(self.choice.utility - self.recorded.utility)
 
 
-def replay(
-    bag: Bag, analysis: Analysis, parameters: RunParameters, progress: Progress = lambda fraction: None
-) -> list[ReplayedDecision]:
+def replay(bag: Bag, analysis: Analysis, parameters: RunParameters) -> list[ReplayedDecision]:
     """Feed the recorded scans and poses through mapper and planner again, and decide where the recorded planner did.
 
     The mapper also receives the episodes before the analysed one, for it keeps its map until it is reset itself. The
@@ -283,7 +274,7 @@ def replay(
     run = _Run(lane, analysis)
     decisions = [*log.earlier, *(view.decision for view in views)]
     begin = views[0].decision.goal_stamp if views else 0
-    for stamp, what in recorded_events(bag, topics, decisions, progress):
+    for stamp, what in recorded_events(bag, topics, decisions):
         if isinstance(what, RecordedDecision):
             if stamp >= begin:
                 run.decide(what)
@@ -327,10 +318,7 @@ class _Run:
     def __init__(self, lane: Lane, analysis: Analysis) -> None:
         views = analysis.recording.log.views
         self._lane, self._given_up = lane, analysis.recording.log.given_up
-        judge = analysis.judge
-        self._judge = judge and EpisodeJudge(
-            judge.points, judge.scene, judge.space, judge.shape, judge.start, judge.tau, judge.pace
-        )
+        self._judge = analysis.judge and dataclasses.replace(analysis.judge, steps=[], views=[])
         self._recorded = {view.belief_stamp: view.belief for view in views if view.belief_stamp is not None}
         space, circle = lane.planner.views, lane.scene.view_distance
         self._left_out = {view.decision.goal_stamp: _unreachable(view, space, circle) for view in views}

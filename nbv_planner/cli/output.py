@@ -133,15 +133,14 @@ def written_outline(results: ResultsFolder, belief: SurfaceBelief | None, scene:
 
 
 def _write_pictures(results: ResultsFolder, config: EpisodeConfig, judge: EpisodeJudge, record: EpisodeRecord) -> None:
-    from nbv_planner.report.figures.episode_figure import plot_episode, save_animation
+    from nbv_planner.report.figures.episode_figure import draw_figure, episode_frames, save_animation
     from nbv_planner.report.figures.style import png_bytes
 
     shape = parse_object(config.object, config.scene)
     title = f"{config.object} · {config.planner.label} · {record.termination.reason.value}"
-    drawn_from = judge.steps, judge.views, shape, config.scene, title, judge.space.ground
-    figure = plot_episode(*drawn_from)
-    (results.folder / "reconstruction.png").write_bytes(png_bytes(figure))
-    save_animation(results.folder / "reconstruction.gif", *drawn_from)
+    frames = episode_frames(judge.steps, judge.views, shape, config.scene, title, judge.space.ground)
+    (results.folder / "reconstruction.png").write_bytes(png_bytes(draw_figure(frames[-1])))
+    save_animation(results.folder / "reconstruction.gif", frames)
 
 
 def drawn(wanted: bool, draw: Callable[[], T], nothing: T) -> T:

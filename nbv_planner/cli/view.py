@@ -81,7 +81,7 @@ def _serve(live: LiveEpisode, arguments: argparse.Namespace, heard: AbstractCont
 
 def _show(live: LiveEpisode) -> None:
     try:
-        from nbv_planner.view.window import LiveWindow
+        from nbv_planner.view.window import follow, open_window
     except ImportError as error:
         raise DependencyError(
             f"cannot import {error.name}: install it with {remedy('analysis')}, "
@@ -90,9 +90,9 @@ def _show(live: LiveEpisode) -> None:
     ended = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: ended.set())
-    window = LiveWindow(live)
+    window = open_window()
     print(_OPENED, flush=True)
-    window.run(ended)
+    follow(window, live, ended)
     if ended.is_set():
         raise KeyboardInterrupt
 

@@ -58,9 +58,11 @@ class Episode(Simulation):
             DependencyError: matplotlib is not installed.
         """
         with analysis_needed("plot() draws with matplotlib"):
-            from nbv_planner.report.figures.episode_figure import plot_episode
+            from nbv_planner.report.figures.episode_figure import draw_figure, episode_frames
         judge = self.judge
-        return plot_episode(judge.steps, judge.views, judge.shape, judge.scene, self._title, judge.space.ground)
+        ground = judge.space.ground
+        frames = episode_frames(judge.steps, judge.views, judge.shape, judge.scene, self._title, ground)
+        return draw_figure(frames[-1])
 
     def _repr_png_(self) -> bytes | None:
         """The figure, for a notebook; None without matplotlib."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -52,6 +54,11 @@ class ClosedBelief:
         return ClosedBelief(self.angle, mean, lower, upper)
 
 
+def spread(count: int, most: int) -> IntArray:
+    """Indices of `count` things or, of more than `most`, of as many, equally spaced."""
+    return np.rint(np.linspace(0, count - 1, min(count, most))).astype(int)
+
+
 def close_belief(belief: SurfaceBelief, *, most: int | None = None) -> ClosedBelief:
     """Repeat the first grid point at 2π, unless the grid already holds it (the thesis protocol's does).
 
@@ -62,9 +69,7 @@ def close_belief(belief: SurfaceBelief, *, most: int | None = None) -> ClosedBel
     index = np.arange(len(angle) + uniform) % len(angle)
     turned = angle[index]
     turned[-1] = angle[0] + TWO_PI
-    kept = np.arange(len(index))
-    if most is not None and len(index) > most:
-        kept = np.rint(np.linspace(0, len(index) - 1, most)).astype(int)
+    kept = spread(len(index), len(index) if most is None else most)
     # A negative radius would show up on the far side of the centre.
     mean, lower, upper = (np.maximum(v, 0.0)[index][kept] for v in (belief.mean, belief.lower, belief.upper))
     return ClosedBelief(turned[kept], mean, lower, upper, belief.centre)
@@ -158,6 +163,12 @@ def way_outline(start: View, end: View, radius: float, ground: Ground | None = N
         angles = start.view_angle + side * (leave + np.linspace(0.0, arc, _ARC_POINTS))
         between = np.column_stack(polar_to_cartesian(angles, radius))
     return np.vstack([ends[0], between, ends[1]])
+
+
+def ways(views: Sequence[View], scene: Scene, ground: Ground | None) -> list[FloatArray]:
+    """Corners of the path from each view to the next one, outside the bound of the radius and of no view, as above."""
+    keep_out = min([scene.radius_max, *(view.distance for view in views)])
+    return [way_outline(start, end, keep_out, ground) for start, end in pairwise(views)]
 
 
 def cone_outline(pose: CameraPose, scene: Scene) -> FloatArray:

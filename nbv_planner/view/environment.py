@@ -228,9 +228,9 @@ class CircleEnv(gymnasium.Env[Observation, np.int64]):
         if self.render_mode != "rgb_array":
             return line if self.render_mode else None
         with analysis_needed("rgb_array draws with it"):
-            from nbv_planner.report.figures.episode_figure import pixels, plot_episode
+            from nbv_planner.report.figures.episode_figure import draw_figure, episode_frames, pixels
         judge = self.judged()
-        return pixels(plot_episode(judge.steps, judge.views, judge.shape, judge.scene, line))
+        return pixels(draw_figure(episode_frames(judge.steps, judge.views, judge.shape, judge.scene, line)[-1]))
 
     def _part(self) -> float:
         """Part of the object that has been seen, or of its outline that has been measured."""

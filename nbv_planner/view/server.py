@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -30,20 +29,10 @@ from nbv_planner.episode.records import FULL_ENOUGH
 from nbv_planner.errors import SettingError, reason
 from nbv_planner.geometry import wrap_angle
 from nbv_planner.mapping.belief import Measurements
-from nbv_planner.report.outlines import (
-    are_free,
-    barred_ground,
-    by_angle,
-    camera_outline,
-    close_belief,
-    cone_outline,
-    field_of,
-    ground_shades,
-    way_outline,
-)
+from nbv_planner.report import outlines
 from nbv_planner.world.ground.grid_ground import GridGround
 from nbv_planner.world.objects import SurfacePoints
-from nbv_planner.world.pose import CameraPose, Views
+from nbv_planner.world.pose import CameraPose, View, Views
 
 # Enough for a smooth curve on any screen; bounds the size of an event.
 _CURVE_POINTS = 361
@@ -72,7 +61,7 @@ def _status(view: LiveView) -> Data:
 def _belief(view: LiveView) -> Data:
     if view.belief is None:
         return {"angle": [], "mean": [], "lower": [], "upper": []}
-    curve = close_belief(view.belief, most=_CURVE_POINTS).about_origin()
+    curve = outlines.close_belief(view.belief, most=_CURVE_POINTS).about_origin()
     return {name: _list(getattr(curve, name), 4) for name in ("angle", "mean", "lower", "upper")}
 
 
@@ -81,18 +70,20 @@ def _camera(view: LiveView) -> Data:
         return [] if pose is None else [_list(corner, 3) for corner in shape(pose, view.scene)]
 
     return {
-        "cone": outline(view.pose, cone_outline),
-        "camera": outline(view.pose, camera_outline),
-        "goal": outline(view.goal, camera_outline),
+        "cone": outline(view.pose, outlines.cone_outline),
+        "camera": outline(view.pose, outlines.camera_outline),
+        "goal": outline(view.goal, outlines.camera_outline),
     }
 
 
 def _decision(view: LiveView) -> Data:
     """Candidates of the last decision with the chosen one, and all views so far."""
     taken = view.status.views if view.status else 0
-    decisions = [logged.decision for logged in view.views]
-    places = [(decision.round, decision.view(view.scene.view_distance)) for decision in decisions]
-    views = [[number, _number(float(wrap_angle(place.view_angle))), place.distance] for number, place in places]
+    decisions, places = [logged.decision for logged in view.views], _chosen(view)
+    views = [
+        [decision.round, _number(float(wrap_angle(place.view_angle))), place.distance]
+        for decision, place in zip(decisions, places, strict=True)
+    ]
     data: Data = {
         "views": views, "taken": taken, "angle": [], "utility": [], "feasible": [], "places": [],
         "cameras": [], "free": False,
@@ -100,26 +91,28 @@ def _decision(view: LiveView) -> Data:
     if view.views:
         names = ("round", "view_angle", "utility", "runner_up", "margin", "milliseconds")
         data["chosen"] = {name: _number(getattr(decisions[-1], name)) for name in names}
-        data["chosen"]["place"] = places[-1][1].words(view.scene.view_distance)
+        data["chosen"]["place"] = places[-1].words(view.scene.view_distance)
         data["choice"] = view.views[-1].choice
         values = view.views[-1].candidates
         if values is not None:
             known = values.views(view.scene.view_distance, decisions[-1].centre)
-            angle, utility, feasible = by_angle(known, values.utility, values.feasible)
+            angle, utility, feasible = outlines.by_angle(known, values.utility, values.feasible)
             data.update(angle=_list(angle, 5), utility=_list(utility, None), feasible=feasible.tolist())
-            if are_free(known):
+            if outlines.are_free(known):
                 data.update(_free(view, known, values), free=True)
     return data
 
 
+def _chosen(view: LiveView) -> list[View]:
+    return [logged.decision.view(view.scene.view_distance) for logged in view.views]
+
+
 def _ways(view: LiveView, barred: GridGround | None) -> list[list[list[float | None]]]:
     """Corners of the ways between the views; on the circle only where the ground is known."""
-    taken = [logged.decision.view(view.scene.view_distance) for logged in view.views]
-    if barred is None and not are_free(Views.of(taken)):
+    taken = _chosen(view)
+    if barred is None and not outlines.are_free(Views.of(taken)):
         return []
-    keep_out = min([view.scene.radius_max, *(one.distance for one in taken)])
-    ways = (way_outline(start, end, keep_out, barred) for start, end in pairwise(taken))
-    return [[_list(xy, 3) for xy in way] for way in ways]
+    return [[_list(xy, 3) for xy in way] for way in outlines.ways(taken, view.scene, barred)]
 
 
 def _png(pixels: NDArray[np.uint8]) -> bytes:
@@ -140,11 +133,11 @@ _CELLS = 400
 
 def _ground(view: LiveView) -> Data:
     """The ways between the views, and where the robot must not be as a picture: corner, direction, side of a pixel."""
-    barred = barred_ground(view.ground, view.belief, view.scene)
+    barred = outlines.barred_ground(view.ground, view.belief, view.scene)
     if barred is None:
         return {"ways": _ways(view, None)}
     step = math.ceil(max(barred.cells.shape) / _CELLS)
-    shades = np.rint(255.0 * ground_shades(barred)[::step, ::step]).astype(np.uint8)
+    shades = np.rint(255.0 * outlines.ground_shades(barred)[::step, ::step]).astype(np.uint8)
     map = barred.map
     return {
         "ways": _ways(view, barred), "png": base64.b64encode(_png(shades)).decode("ascii"),
@@ -155,10 +148,8 @@ def _ground(view: LiveView) -> Data:
 
 def _free(view: LiveView, known: Views, values: Candidates) -> Data:
     """Where cameras may stand, and the cameras that took the views."""
-    circle = view.scene.view_distance
-    taken = [logged.decision.view(circle) for logged in view.views]
-    places, _, _ = field_of(known, values.utility, values.feasible)
-    cameras = [camera_outline(one.pose, view.scene) for one in taken]
+    places, _, _ = outlines.field_of(known, values.utility, values.feasible)
+    cameras = [outlines.camera_outline(one.pose, view.scene) for one in _chosen(view)]
     return {
         "places": [_list(place, 3) for place in places],
         "cameras": [[_list(xy, 3) for xy in camera] for camera in cameras],
@@ -182,8 +173,7 @@ def _dots(points: Measurements | SurfacePoints | None, most: int) -> Data:
     """At most `most` points, equally spaced in their order."""
     if points is None:
         return {"angle": [], "radius": []}
-    count = len(points)
-    kept = np.arange(count) if count <= most else np.rint(np.linspace(0, count - 1, most)).astype(int)
+    kept = outlines.spread(len(points), most)
     return {"angle": _list(points.angle[kept], 4), "radius": _list(points.radius[kept], 3)}
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -30,61 +29,25 @@ from nbv_planner.report.outlines import camera_outline
 from nbv_planner.world.pose import Views
 from nbv_planner.world.scene import Scene
 
-
-@dataclass(frozen=True, eq=False)
-class LiveContent(EpisodeContent):
-    """An episode of which only the current state is known: the last belief, and what has been received of the rest."""
-
-    live: LiveView = field(kw_only=True)  #: what is known.
-
-    @property
-    def progress(self) -> str:
-        """What the planner does, or which messages are missing."""
-        status = self.live.status
-        said = status.state if status else "no planner found yet"
-        return said if self.live.pose is None else f"{said} (black: the camera now)"
-
-    @property
-    def choice(self) -> str:
-        """Why the last view is not the tallest, if so."""
-        choice = self.live.views[-1].choice if self.live.views else ""
-        return f"view {self.live.views[-1].decision.round}: {choice}" if choice else super().choice
-
-    @property
-    def true_coverage(self) -> Sequence[float] | None:
-        """Fraction of the true surface points seen after each view, None where that is not known."""
-        return [fraction for _, fraction in true_coverage(self.live)[1:]] or None
-
-    @property
-    def estimated_coverage(self) -> Sequence[tuple[int, float]]:
-        """Coverage estimated by the planner."""
-        return estimated_coverage(self.live)
-
-    @property
-    def belief(self) -> SurfaceBelief | None:
-        """The newest belief."""
-        return self.live.belief
-
-    @property
-    def earlier_hits(self) -> Measurements:
-        """Measurements of earlier views."""
-        return self.live.earlier_hits
-
-    @property
-    def last_hits(self) -> Measurements:
-        """Measurements of the last view."""
-        return self.live.last_hits
-
-
 # Height of a line of the checks as a part of the figure's, and their marks by level.
 _LINE, _MARKS = 0.019, "●▲■"
 
 
-def live_content(live: LiveView) -> LiveContent:
+def live_content(live: LiveView) -> EpisodeContent:
     """Lay out what is known for drawing. Steps carry the newest belief: earlier ones are not known any more."""
     steps = [] if live.belief is None else [_step(view, live.belief, live.scene) for view in live.views]
-    shape = None if live.truth is None else polygon_through(live.truth)
-    return LiveContent(steps, [], shape, live.scene, _title(live), len(steps), live.ground, live=live)
+    doing = live.status.state if live.status else "no planner found yet"
+    content = EpisodeContent(
+        _title(live), live.scene, steps, steps, live.belief, live.earlier_hits, live.last_hits,
+        None if live.truth is None else polygon_through(live.truth), live.ground,
+        progress=doing if live.pose is None else f"{doing} (black: the camera now)",
+        true_coverage=[fraction for _, fraction in true_coverage(live)[1:]] or None,
+        estimated_coverage=estimated_coverage(live),
+    )
+    if not live.views or not (choice := live.views[-1].choice):
+        return content
+    # Why the last view is not the tallest.
+    return replace(content, choice=f"view {live.views[-1].decision.round}: {choice}")
 
 
 def draw_live(figure: Figure, live: LiveView) -> None:
@@ -129,39 +92,37 @@ def _title(live: LiveView) -> str:
 _PERIOD = 0.4
 
 
-class LiveWindow:
-    """The figure of a live episode in its own window, redrawn after changes.
+def open_window() -> Figure:
+    """Open an empty window.
 
     Raises:
-        DependencyError: matplotlib has no display to open a window on, or no toolkit for it.
+        DependencyError: matplotlib has no display to open it on, or no toolkit for it.
     """
+    try:
+        figure: Figure = plt.figure(num="nbv_planner", figsize=SIZE)
+    except ImportError as error:
+        raise DependencyError(f"no window: {error}; use --web and a browser") from error
+    if getattr(type(figure.canvas), "required_interactive_framework", None) is None:
+        plt.close(figure)
+        raise DependencyError(
+            f"no window: matplotlib's backend here is {mpl.get_backend()}, for want of a display or of a toolkit "
+            "such as tkinter; use --web and a browser"
+        )
+    return figure
 
-    def __init__(self, live: LiveEpisode) -> None:
-        """Open the window."""
-        self._live = live
-        try:
-            self.figure = plt.figure(num="nbv_planner", figsize=SIZE)
-        except ImportError as error:
-            raise DependencyError(f"no window: {error}; use --web and a browser") from error
-        if getattr(type(self.figure.canvas), "required_interactive_framework", None) is None:
-            plt.close(self.figure)
-            raise DependencyError(
-                f"no window: matplotlib's backend here is {mpl.get_backend()}, for want of a display or of a toolkit "
-                "such as tkinter; use --web and a browser"
-            )
 
-    def run(self, ended: threading.Event) -> None:
-        """Show the episode until the window is closed or `ended` is set.
+def follow(figure: Figure, live: LiveEpisode, ended: threading.Event) -> None:
+    """Show an episode in a window, redrawn after changes, until it is closed or `ended` is set.
 
-        A signal handler should set it: an exception in one would be swallowed by the toolkit.
-        """
-        plt.show(block=False)
-        known: object = None
-        while plt.fignum_exists(self.figure.number) and not ended.is_set():
-            view = self._live.view()
-            if view.versions != known:
-                known = view.versions
-                draw_live(self.figure, view)
-                self.figure.canvas.draw_idle()
-            self.figure.canvas.start_event_loop(_PERIOD)
-        plt.close(self.figure)
+    A signal handler should set that: an exception in one would be swallowed by the toolkit.
+    """
+    plt.show(block=False)
+    known: object = None
+    while plt.fignum_exists(figure.number) and not ended.is_set():
+        view = live.view()
+        if view.versions != known:
+            known = view.versions
+            draw_live(figure, view)
+            figure.canvas.draw_idle()
+        figure.canvas.start_event_loop(_PERIOD)
+    plt.close(figure)

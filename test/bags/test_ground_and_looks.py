@@ -65,7 +65,7 @@ def test_a_bag_with_a_map_is_analysed_drawn_and_replayed_by_it_alone(tmp_path, m
     ground = analysis.recording.log.ground()
     assert isinstance(ground, GridGround)
     assert np.array_equal(ground.map.cells, load_map(HALL).cells)
-    assert [view.judged.travelled for view in analysis.views] == pytest.approx(
+    assert [view.travelled for view in analysis.judge.views] == pytest.approx(
         [view.travelled for view in simulation.judge.views], abs=0.05
     )
     picture = next(iter(draw_pictures(analysis)))

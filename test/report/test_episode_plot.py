@@ -23,16 +23,15 @@ from nbv_planner.geometry import TWO_PI
 from nbv_planner.mapping.checks import Check, Level
 from nbv_planner.report.colors import LEVELS, rgb
 from nbv_planner.report.figures.episode_figure import (
-    EpisodeContent,
     draw_figure,
-    plot_episode,
+    episode_frames,
     save_animation,
     true_contour,
 )
 from nbv_planner.report.figures.style import apply_palette, common_palette, label_views, png_bytes, views_with_label
 from nbv_planner.report.outlines import close_belief, cone_outline
 from nbv_planner.world.objects import parse_object
-from nbv_planner.world.pose import View
+from nbv_planner.world.pose import View, Views
 from nbv_planner.world.scene import Scene
 
 SCENE = Scene()
@@ -62,7 +61,7 @@ def three_views():
 
 @pytest.fixture(scope="module")
 def figure(judged):
-    return plot_episode(*judged, STAR, SCENE, "polygon:star · U")
+    return draw_figure(episode_frames(*judged, STAR, SCENE, "polygon:star · U")[-1])
 
 
 def artist(axes, label):
@@ -125,7 +124,7 @@ def test_the_band_is_hatched_and_the_failed_checks_are_named_while_they_fail(thr
         for step, checks in zip(steps, (good, failing, good), strict=True)
     ]
     for shown, hatch in ((1, None), (2, "////"), (3, None)):
-        figure = draw_figure(EpisodeContent(steps, views, STAR, SCENE, "", shown))
+        figure = draw_figure(episode_frames(steps, views, STAR, SCENE, "")[shown - 1])
         bands = [artist(axes, "confidence band") for axes in figure.axes[:2]]
         assert [band.get_hatch() for band in bands] == [hatch, hatch]
         named = [text.get_text() for text in figure.axes[0].texts if "failed" in text.get_text()]
@@ -140,7 +139,7 @@ def test_frames_of_an_animation_show_the_doubts_of_their_view(three_views, tmp_p
     doubted = dataclasses.replace(steps[1], belief=dataclasses.replace(steps[1].belief, checks=(check,)))
     red = []
     for name, second in (("good", steps[1]), ("doubted", doubted)):
-        save_animation(tmp_path / f"{name}.gif", [steps[0], second, steps[2]], views, STAR, SCENE, "")
+        save_animation(tmp_path / f"{name}.gif", episode_frames([steps[0], second, steps[2]], views, STAR, SCENE, ""))
         with Image.open(tmp_path / f"{name}.gif") as image:
             for number in range(3):
                 image.seek(number)
@@ -226,14 +225,14 @@ def test_corners_of_the_contour_are_met():
 
 
 def test_works_without_steps():
-    figure = plot_episode([], [], STAR, SCENE, "nothing yet")
+    figure = draw_figure(episode_frames([], [], STAR, SCENE, "nothing yet")[-1])
     figure.canvas.draw()
     texts = [text.get_text() for axes in figure.axes for text in axes.texts]
     assert {"no data yet", "no decision yet"} <= set(texts)
 
 
 def test_works_without_the_true_object(three_views):
-    figure = plot_episode(three_views[0], [], None, SCENE, "unknown object")
+    figure = draw_figure(episode_frames(three_views[0], [], None, SCENE, "unknown object")[-1])
     figure.canvas.draw()
     assert not [line for axes in figure.axes[:2] for line in axes.lines if line.get_label() == "true contour"]
     assert "true contour" not in [text.get_text() for text in figure.legends[0].get_texts()]
@@ -242,12 +241,12 @@ def test_works_without_the_true_object(three_views):
 
 def test_works_with_an_objective_that_is_zero(three_views):
     steps = [dataclasses.replace(s, utilities=0.0 * s.utilities, objective_value=0.0) for s in three_views[0]]
-    figure = plot_episode(steps, three_views[1], STAR, SCENE, "zero")
+    figure = draw_figure(episode_frames(steps, three_views[1], STAR, SCENE, "zero")[-1])
     assert "the objective is 0 everywhere" in [text.get_text() for text in figure.axes[2].texts]
 
 
 def test_a_title_of_any_length_and_with_dollar_signs_stays_text():
-    figure = plot_episode([], [], None, SCENE, "file:/a$b$_^.csv " + 60 * "long title ")
+    figure = draw_figure(episode_frames([], [], None, SCENE, "file:/a$b$_^.csv " + 60 * "long title ")[-1])
     figure.canvas.draw()
     assert figure.texts[0].get_text().count("\n") == 1
 
@@ -255,7 +254,7 @@ def test_a_title_of_any_length_and_with_dollar_signs_stays_text():
 @pytest.mark.parametrize("number", [1, 12, 40])
 def test_no_text_is_small_and_no_numbers_of_views_overlap(number, three_views):
     angles = np.random.default_rng(number).uniform(0.0, TWO_PI, number)
-    figure = plot_episode(with_angles(three_views[0], angles), three_views[1], STAR, SCENE, "many")
+    figure = draw_figure(episode_frames(with_angles(three_views[0], angles), three_views[1], STAR, SCENE, "many")[-1])
     renderer = figure.canvas.get_renderer()
     assert min(text.get_fontsize() for text in figure.findobj(Text) if text.get_text()) >= 8.0
     numbers = [text for text in figure.axes[0].texts if text.get_text().isdigit()]
@@ -266,16 +265,17 @@ def test_no_text_is_small_and_no_numbers_of_views_overlap(number, three_views):
 
 
 def test_the_last_of_crowded_views_keeps_its_number():
-    assert views_with_label([(angle, 10.0) for angle in (1.0, 1.01, 2.0, 1.02)]) == [2, 3]
-    assert views_with_label([(0.01, 10.0), (TWO_PI - 0.01, 10.0)]) == [1]
-    assert views_with_label([(1.0, 16.0), (1.01, 9.0), (1.02, 9.2)]) == [0, 2]  # behind each other there is room
+    assert views_with_label(Views.on_circle(np.array([1.0, 1.01, 2.0, 1.02]), 10.0)) == [2, 3]
+    assert views_with_label(Views.on_circle(np.array([0.01, TWO_PI - 0.01]), 10.0)) == [1]
+    free = [View(1.0, 16.0), View(1.01, 9.0), View(1.02, 9.2)]
+    assert views_with_label(Views.of(free)) == [0, 2]  # behind each other there is room
     axes = Figure().add_subplot()
     label_views(axes, [])
     assert not axes.texts
 
 
 def test_picture_is_a_png_at_150_dpi(tmp_path):
-    figure = plot_episode([], [], STAR, SCENE, "nothing yet")
+    figure = draw_figure(episode_frames([], [], STAR, SCENE, "nothing yet")[-1])
     (tmp_path / "episode.png").write_bytes(png_bytes(figure))
     with Image.open(tmp_path / "episode.png") as image:
         assert image.format == "PNG"
@@ -284,7 +284,7 @@ def test_picture_is_a_png_at_150_dpi(tmp_path):
 
 def test_animation_has_a_frame_per_view_and_holds_the_last(tmp_path, three_views):
     path = tmp_path / "episode.gif"
-    save_animation(path, *three_views, STAR, SCENE, "polygon:star")
+    save_animation(path, episode_frames(*three_views, STAR, SCENE, "polygon:star"))
     with Image.open(path) as image:
         assert image.n_frames == 3
         assert image.info["loop"] == 0
@@ -298,14 +298,14 @@ def test_animation_has_a_frame_per_view_and_holds_the_last(tmp_path, three_views
 
 
 def test_animation_of_nothing_has_one_frame(tmp_path):
-    save_animation(tmp_path / "nothing.gif", [], [], None, SCENE, "nothing")
+    save_animation(tmp_path / "nothing.gif", episode_frames([], [], None, SCENE, "nothing"))
     with Image.open(tmp_path / "nothing.gif") as image:
         assert image.n_frames == 1
 
 
 def test_a_folder_that_is_missing_is_an_os_error(tmp_path):
     with pytest.raises(OSError, match="missing"):
-        save_animation(tmp_path / "missing" / "a.gif", [], [], None, SCENE, "nothing")
+        save_animation(tmp_path / "missing" / "a.gif", episode_frames([], [], None, SCENE, "nothing"))
 
 
 def test_palette_keeps_frequent_colours_and_approximates_the_others():
@@ -322,7 +322,8 @@ def test_palette_keeps_frequent_colours_and_approximates_the_others():
 
 def test_pictures_can_be_made_in_a_thread_and_are_unknown_to_pyplot(three_views):
     figures = []
-    thread = threading.Thread(target=lambda: figures.append(plot_episode(*three_views, STAR, SCENE, "thread")))
+    content = episode_frames(*three_views, STAR, SCENE, "thread")[-1]
+    thread = threading.Thread(target=lambda: figures.append(draw_figure(content)))
     thread.start()
     thread.join()
     assert isinstance(figures[0].canvas, FigureCanvasAgg)

@@ -29,7 +29,7 @@ from nbv_planner.mapping.checks import KINDS, Check, Level
 from nbv_planner.planning.shapes.certificate import CoverageEstimate
 from nbv_planner.planning.termination import Termination, TerminationReason
 from nbv_planner.report.colors import LAST, LEVELS
-from nbv_planner.view.window import LiveWindow, draw_live, live_content
+from nbv_planner.view.window import draw_live, live_content, open_window
 
 ROOT = Path(nbv_planner.__file__).parents[1]
 
@@ -130,7 +130,7 @@ def test_negative_bounds_do_not_break_it(judged):
 def test_without_a_display_it_names_the_way_out(monkeypatch):
     monkeypatch.setattr("matplotlib.pyplot.figure", lambda **_: drawn(LiveEpisode()))
     with pytest.raises(DependencyError, match="--web"):
-        LiveWindow(LiveEpisode())
+        open_window()
 
 
 WINDOW = """
@@ -138,13 +138,13 @@ import signal, sys, threading, time
 import matplotlib
 from live_story import judged_episode, told
 from nbv_planner.episode.log import LiveEpisode
-from nbv_planner.view.window import LiveWindow
+from nbv_planner.view.window import follow, open_window
 
 live, ended = LiveEpisode(), threading.Event()
 signal.signal(signal.SIGINT, lambda *_: ended.set())
-window = LiveWindow(live)
+window = open_window()
 drawn = []
-window.figure.canvas.mpl_connect("draw_event", lambda event: drawn.append(len(window.figure.axes[2].lines)))
+window.canvas.mpl_connect("draw_event", lambda event: drawn.append(len(window.axes[2].lines)))
 
 def story():
     while not drawn:
@@ -155,7 +155,7 @@ def story():
     signal.raise_signal(signal.SIGINT) if sys.argv[1] == "signal" else ended.set()
 
 threading.Thread(target=story, daemon=True).start()
-window.run(ended)
+follow(window, live, ended)
 print("ended", matplotlib.get_backend(), drawn[0], max(drawn) > 0)
 """
 

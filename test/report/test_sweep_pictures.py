@@ -29,7 +29,7 @@ from nbv_planner.report.figures.sweep_figures import (
     draw_tradeoff_lines,
 )
 from nbv_planner.report.figures.view_maps import ViewMap, draw_landscapes, draw_view_maps, number_places
-from nbv_planner.report.tables import CoverageBand, Landscape
+from nbv_planner.report.tables import CoverageBand, Landscape, MeanInterval
 
 LABELS = ["ref$", "IOA", "CS-U closed"]
 STYLES = planner_styles(LABELS, "ref$")
@@ -39,20 +39,28 @@ BANDS = {
     label: CoverageBand(1 - 0.5 ** (VIEWS + i), 0.9 * (1 - 0.5 ** (VIEWS + i)), np.minimum(1.0, 1.2 - 0.5 ** VIEWS))
     for i, label in enumerate(LABELS)
 }
+
+
+def mean(value=np.nan, low=np.nan, high=np.nan):
+    return MeanInterval(value, low, high, 22)
+
+
 DOTS = [
-    Dot("ref$", 100.0, 100.0, 100.0), Dot("IOA", 127.0, 120.0, 134.0, "3 of 22 N/A", (100.0, 150.0)),
-    Dot("CS-U closed", None, note="all N/A"),
+    Dot("ref$", mean(100.0, 100.0, 100.0)), Dot("IOA", mean(127.0, 120.0, 134.0), "3 of 22 N/A", (100.0, 150.0)),
+    Dot("CS-U closed", mean(), note="all N/A"),
 ]
 TRADE_OFFS = [
-    TradeOff("ref$", 0.4, 0.9, 101.0), TradeOff("IOA", 12.0, 30.0, 127.0, 120.0, 134.0),
-    TradeOff("CS-U closed", 12.5, 20.0, 127.5, 121.0, 134.0),
+    TradeOff("ref$", 0.4, 0.9, mean(101.0)), TradeOff("IOA", 12.0, 30.0, mean(127.0, 120.0, 134.0)),
+    TradeOff("CS-U closed", 12.5, 20.0, mean(127.5, 121.0, 134.0)),
 ]
 VARIED = {
     "EMC": {
-        "shapes": [TradeOff("8", 10.0, 15.0, 115.0, 105.0, 125.0), TradeOff("32", 20.0, 27.0, 110.0, 104.0, 116.0)],
-        "num$": [TradeOff("100", 20.0, 27.0, 110.0), TradeOff("200", 36.0, 50.0, 108.0)],
+        "shapes": [
+            TradeOff("8", 10.0, 15.0, mean(115.0, 105.0, 125.0)), TradeOff("32", 20.0, 27.0, mean(110.0, 104.0, 116.0)),
+        ],
+        "num$": [TradeOff("100", 20.0, 27.0, mean(110.0)), TradeOff("200", 36.0, 50.0, mean(108.0))],
     },
-    "rollout": {"shapes": [TradeOff("8", 13.0, 23.0, 108.0), TradeOff("32", 28.0, 76.0, 107.0)]},
+    "rollout": {"shapes": [TradeOff("8", 13.0, 23.0, mean(108.0)), TradeOff("32", 28.0, 76.0, mean(107.0))]},
 }
 CIRCLE = np.linspace(0.0, TWO_PI, 50, endpoint=False)
 
@@ -70,7 +78,7 @@ def draw_all() -> dict[str, Figure]:
     return {
         "coverage": draw_coverage_curves(BANDS, "ref$"),
         "dots": draw_dots(
-            [DotPanel("T95 (%)", DOTS, 100.0, {"IOA": 127.5}, "published"), DotPanel("regret", DOTS)], STYLES
+            [DotPanel("T95 (%)", DOTS, 100.0, {"IOA": 127.5}), DotPanel("regret", DOTS)], STYLES
         ),
         "maps": draw_view_maps([view_map("flower:frequency=5,amplitude=1\n13 views, 98.8 %", [0.1, 0.2, 3.0])] * 6),
         "landscapes": draw_landscapes([[landscape(o, d) for o in ("U", "CSW")] for d in (2, 5, 9)]),
@@ -151,7 +159,7 @@ def test_tradeoff_has_a_point_per_planner_at_its_time_with_its_interval(figures)
     assert axes.get_xscale() == "log"
     for point in TRADE_OFFS:
         line = artist(axes, f"value {point.label}")
-        assert (*line.get_xdata(), *line.get_ydata()) == (point.milliseconds, point.value)
+        assert (*line.get_xdata(), *line.get_ydata()) == (point.milliseconds, point.quality.mean)
     upright = [line for line in axes.lines if len(set(line.get_xdata())) == 1 and len(line.get_xdata()) == 2]
     assert [tuple(line.get_ydata()) for line in upright] == [(120.0, 134.0), (121.0, 134.0)]
     assert tuple(artist(axes, "line").get_ydata()) == (100.0, 100.0)
@@ -166,7 +174,7 @@ def test_tradeoff_lines_have_a_panel_per_planner_and_a_line_per_number_with_its_
         for name, points in lines.items():
             drawn = artist(axes, name)
             assert list(drawn.get_xdata()) == [point.milliseconds for point in points]
-            assert list(drawn.get_ydata()) == [point.value for point in points]
+            assert list(drawn.get_ydata()) == [point.quality.mean for point in points]
     assert [(t.get_text(), t.get_color()) for t in left.texts] == [
         (point.label, artist(left, name).get_color()) for name, points in VARIED["EMC"].items() for point in points
     ]
@@ -195,7 +203,7 @@ def test_dots_show_value_interval_points_and_published_figure(figures):
 
 
 def test_dots_say_so_if_there_is_nothing_to_compare():
-    axes = draw_dots([DotPanel("T95 (%)", [Dot("a", None), Dot("b", None)], 100.0)]).axes[0]
+    axes = draw_dots([DotPanel("T95 (%)", [Dot("a", mean()), Dot("b", mean())], 100.0)]).axes[0]
     assert "nothing to compare" in [t.get_text() for t in axes.texts]
 
 

@@ -64,8 +64,9 @@ def planner_picture(report: SweepReport, protocol: str) -> Picture:
             values = figures(own, merit.of)
             missing = len(own) - len(values)
             note = f"{missing} of {len(own)} N/A" if missing else ""
-            dots.append(_dot(planner, statistics.mean_interval(values), values, note))
-        panels.append(DotPanel(merit.title, dots, line, published_means(cases, published), "published"))
+            points = list(statistics.object_means(values).values())
+            dots.append(Dot(planner, statistics.mean_interval(values), note, points))
+        panels.append(DotPanel(merit.title, dots, line, published_means(cases, published)))
     caption = (
         "Left: views to 95 % relative to the omniscient greedy planner (100 %). Right: mean individual regret, surface "
         f"points per view. Less is better. {_INTERVALS} N/A: episodes that never reach 95 %."
@@ -74,13 +75,6 @@ def planner_picture(report: SweepReport, protocol: str) -> Picture:
         caption += " Hollow triangles: the values printed in the thesis."
     figure = draw.draw_dots(panels, planner_styles(planners, report.reference))
     return picture(f"planners{report.suffix(protocol)}", "Planners beside each other", caption, figure)
-
-
-def _dot(label: str, mean: MeanInterval, values: statistics.Cases, note: str) -> Dot:
-    """A row with the means of the single objects."""
-    points = list(statistics.object_means(values).values())
-    mid, low, high = (number if math.isfinite(number) else None for number in (mean.mean, mean.low, mean.high))
-    return Dot(label, mid, low, high, note, points)
 
 
 def paired_picture(report: SweepReport, protocol: str) -> Picture | None:
@@ -97,7 +91,8 @@ def paired_picture(report: SweepReport, protocol: str) -> Picture | None:
             pair = statistics.paired_difference(own, other)
             values = {key: value - other[key] for key, value in own.items() if key in other}
             note = f"{pair.unpaired} left out" if pair.unpaired else ""
-            dots.append(_dot(f"{first.planner} − {second.planner}", pair.difference, values, note))
+            points = list(statistics.object_means(values).values())
+            dots.append(Dot(f"{first.planner} − {second.planner}", pair.difference, note, points))
         panels.append(DotPanel(f"difference in {merit.title}", dots, line=0.0))
     caption = (
         "Mean difference on the same objects and seeds: left of the line the first planner needs fewer views or has "
@@ -173,7 +168,11 @@ def theory_picture(report: SweepReport) -> Picture | None:
 
     def dots(name: str) -> list[Dot]:
         values = [(group, group.percent_of_bound(name)) for group in groups]
-        return [Dot(f"{g.planner}, {_SHORT[g.measurement]}", float(np.mean(v)), points=v) for g, v in values]
+        means = [MeanInterval(float(np.mean(own)), math.nan, math.nan, len(own)) for _, own in values]
+        return [
+            Dot(f"{group.planner}, {_SHORT[group.measurement]}", mean, points=own)
+            for (group, own), mean in zip(values, means, strict=True)
+        ]
 
     panels = [
         DotPanel("individual regret / bound (%)", dots("individual_regret")),
@@ -435,9 +434,8 @@ def _points(report: SweepReport, protocol: str) -> dict[str, TradeOff]:
     for row in rows:
         label, quality = row["algorithm"], row["t95_rel_percent"]
         if row["protocol"] == protocol and label != report.reference and row["decisions"] and quality.cases:
-            ends = (quality.low, quality.high) if math.isfinite(quality.low) else ()
             median, slow = (max(row[name], _SHORTEST) for name in ("median_ms", "p95_ms"))
-            points[label] = TradeOff(label, median, slow, quality.mean, *ends)
+            points[label] = TradeOff(label, median, slow, quality)
     return points
 
 

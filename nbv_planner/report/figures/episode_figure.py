@@ -6,7 +6,6 @@ import os
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -27,20 +26,9 @@ from nbv_planner.episode.records import FULL_ENOUGH, Step, ViewRecord
 from nbv_planner.geometry import TWO_PI, FloatArray, polar_to_cartesian, wrap_angle
 from nbv_planner.mapping.belief import Measurements, SurfaceBelief
 from nbv_planner.mapping.checks import Check, failed
-from nbv_planner.report import colors
+from nbv_planner.report import colors, outlines
 from nbv_planner.report.figures import style
 from nbv_planner.report.figures.style import apply_palette, common_palette, label_views
-from nbv_planner.report.outlines import (
-    are_free,
-    barred_ground,
-    by_angle,
-    camera_outline,
-    close_belief,
-    cone_outline,
-    field_of,
-    ground_shades,
-    way_outline,
-)
 from nbv_planner.world.ground.grid_ground import GridGround
 from nbv_planner.world.ground.zones import Ground
 from nbv_planner.world.objects import PolarObject
@@ -50,71 +38,58 @@ from nbv_planner.world.scene import Scene
 
 @dataclass(frozen=True, eq=False)
 class EpisodeContent:
-    """An episode of which the first `shown` views are drawn; axis limits come from all of it."""
+    """What the figure of an episode shows after some of its views; axis limits come from all of it."""
 
-    steps: Sequence[Step]  #: all steps.
-    views: Sequence[ViewRecord]  #: the same views judged against the true object; empty if there is none.
-    shape: PolarObject | None  #: the true object, None if it is not known.
-    scene: Scene  #: bounds, view circle and cone.
     title: str  #: title above the picture.
-    shown: int  #: number of views to draw.
-    ground: Ground | None = None  #: where the robot may drive, drawn if anything besides the object bars it.
-
-    @property
-    def shown_steps(self) -> Sequence[Step]:
-        """The steps to draw."""
-        return self.steps[: self.shown]
-
-    @property
-    def progress(self) -> str:
-        """Progress of the episode, in words."""
-        return f"view {self.shown} of {len(self.steps)}" if self.steps else "no data yet"
+    scene: Scene  #: bounds, view circle and cone.
+    steps: Sequence[Step]  #: all steps.
+    shown: Sequence[Step]  #: those to draw.
+    belief: SurfaceBelief | None  #: belief after the last of them, None before the first.
+    earlier_hits: Measurements  #: measurements of all views drawn but the last.
+    last_hits: Measurements  #: measurements of the last view drawn.
+    shape: PolarObject | None  #: the true object, None if it is not known.
+    ground: Ground | None  #: where the robot may drive, drawn if anything besides the object bars it.
+    progress: str  #: progress of the episode, in words.
+    choice: str = "last decision and its view; grey: earlier ones"  #: what stands above the objective.
+    #: fraction of the true surface points seen after each view drawn; None if it is not known.
+    true_coverage: Sequence[float] | None = None
+    #: fraction of the true outline near the measured surface after each view drawn; empty if it is not known.
+    completeness: Sequence[float] = ()
+    #: number of views and estimated coverage; empty where that is not shown.
+    estimated_coverage: Sequence[tuple[int, float]] = ()
 
     @property
     def free(self) -> bool:
         """Whether the candidates are on no circle."""
-        return any(are_free(step.candidates) for step in self.steps)
-
-    @property
-    def choice(self) -> str:
-        """What stands above the objective."""
-        return "last decision and its view; grey: earlier ones"
-
-    @property
-    def true_coverage(self) -> Sequence[float] | None:
-        """Fraction of the true surface points seen after each view drawn, shape (shown,); None if it is not known."""
-        return [view.coverage for view in self.views[: self.shown]] if self.views or not self.steps else None
-
-    @property
-    def completeness(self) -> Sequence[float]:
-        """Fraction of the true outline near the measured surface after each view drawn; empty if it is not known."""
-        found = [view.completeness for view in self.views[: self.shown]]
-        return found if np.isfinite(found).all() else ()
-
-    @property
-    def estimated_coverage(self) -> Sequence[tuple[int, float]]:
-        """Number of views and estimated coverage; empty where that is not shown."""
-        return ()
-
-    @property
-    def belief(self) -> SurfaceBelief | None:
-        """Belief after the last view drawn, None before the first."""
-        return self.steps[self.shown - 1].belief if self.shown else None
+        return any(outlines.are_free(step.candidates) for step in self.steps)
 
     @property
     def doubts(self) -> Sequence[Check]:
-        """Checks that have failed in that belief."""
+        """Checks that have failed in the belief."""
         return failed(self.belief.checks) if self.belief is not None else ()
 
-    @property
-    def earlier_hits(self) -> Measurements:
-        """Measurements of all views drawn but the last."""
-        return Measurements.together([step.measurements for step in self.shown_steps[:-1]])
 
-    @property
-    def last_hits(self) -> Measurements:
-        """Measurements of the last view drawn."""
-        return self.steps[self.shown - 1].measurements if self.shown else Measurements.empty()
+def episode_frames(
+    steps: Sequence[Step], views: Sequence[ViewRecord], shape: PolarObject | None, scene: Scene, title: str,
+    ground: Ground | None = None,
+) -> list[EpisodeContent]:
+    """What to draw of an episode after each of its views, the whole of it last; without any view a single content.
+
+    The `views` are the same as the `steps`, judged against the true object; empty if there is none.
+    """
+    frames = []
+    for number in range(1, len(steps) + 1) if steps else range(1):
+        shown, judged = steps[:number], views[:number]
+        completeness = [view.completeness for view in judged]
+        frames.append(EpisodeContent(
+            title, scene, steps, shown, shown[-1].belief if shown else None,
+            Measurements.together([step.measurements for step in shown[:-1]]),
+            Measurements.together([step.measurements for step in shown[-1:]]), shape, ground,
+            progress=f"view {number} of {len(steps)}" if steps else "no data yet",
+            true_coverage=[view.coverage for view in judged] if views or not steps else None,
+            completeness=completeness if np.isfinite(completeness).all() else (),
+        ))
+    return frames
 
 
 def true_contour(shape: PolarObject, steps: int = 720) -> tuple[FloatArray, FloatArray]:
@@ -131,14 +106,14 @@ _CONE_ALPHA, _CONE_ALPHA_SUM = 0.06, 0.5
 def draw_world(axes: Axes, content: EpisodeContent) -> None:
     """Draw the world view."""
     scene = content.scene
-    views = [step.view for step in content.shown_steps]
+    views = [step.view for step in content.shown]
     limit = _LIMIT * max([scene.view_distance, *(float(step.candidates.distance.max(initial=step.view.distance))
                                                  for step in content.steps)])
     axes.set(xlim=(-limit, limit), ylim=(-limit, limit), aspect="equal")
     style.style_axes(axes, "x (m)", "y (m)")
     for radius, dash in ((scene.radius_min, ":"), (scene.radius_max, ":"), (scene.view_distance, "-")):
         axes.add_patch(Circle((0, 0), radius, fill=False, color=style.FAINT, linewidth=0.8, linestyle=dash, zorder=1))
-    barred = barred_ground(content.ground, content.belief, scene)
+    barred = outlines.barred_ground(content.ground, content.belief, scene)
     if barred is not None:
         _draw_ground(axes, barred)
     if content.free or barred is not None:
@@ -147,8 +122,9 @@ def draw_world(axes: Axes, content: EpisodeContent) -> None:
         axes.plot(*polar_to_cartesian(*true_contour(content.shape)), **style.TRUTH_LINE, label="true contour")
     if content.belief is not None:
         _draw_belief(axes, content.belief, _band(content))
-    _draw_hits(axes, content.earlier_hits, "hits", style.HIT_DOTS)
-    _draw_hits(axes, content.last_hits, "hits of the last view", style.LAST_HIT_DOTS)
+    earlier, last = content.earlier_hits, content.last_hits
+    axes.plot(*polar_to_cartesian(earlier.angle, earlier.radius), **style.HIT_DOTS, label="hits")
+    axes.plot(*polar_to_cartesian(last.angle, last.radius), **style.LAST_HIT_DOTS, label="hits of the last view")
     _draw_cameras(axes, views, scene, min(_CONE_ALPHA, _CONE_ALPHA_SUM / max(1, len(content.steps))))
     label_views(axes, views)
     axes.text(
@@ -164,7 +140,7 @@ def draw_world(axes: Axes, content: EpisodeContent) -> None:
 
 def _draw_ground(axes: Axes, ground: GridGround) -> None:
     """Draw where the robot must not be: cells of the map, and the margins of these, of polygons and of the object."""
-    map, shades = ground.map, ground_shades(ground)
+    map, shades = ground.map, outlines.ground_shades(ground)
     limits = axes.get_xlim(), axes.get_ylim()
     height, width = (map.resolution * number for number in ground.cells.shape)
     image = axes.imshow(shades, origin="lower", extent=(0.0, width, 0.0, height), interpolation="nearest", zorder=0.5)
@@ -176,13 +152,11 @@ def _draw_way(axes: Axes, content: EpisodeContent, views: Sequence[View], ground
     """Draw where the camera may stand, coloured by the last decision, and its way from view to view."""
     if not views:
         return
-    last = content.shown_steps[-1]
-    places, best, some = field_of(last.candidates, last.utilities, np.isfinite(last.utilities))
+    last = content.shown[-1]
+    places, best, some = outlines.field_of(last.candidates, last.utilities, np.isfinite(last.utilities))
     shades = colors.utility_colors(best, some)
     axes.scatter(places[:, 0], places[:, 1], s=3.0, c=shades, linewidths=0, zorder=1.2, label="candidates")
-    keep_out = min([content.scene.radius_max, *(view.distance for view in views)])
-    for start, end in pairwise(views):
-        way = way_outline(start, end, keep_out, ground)
+    for way in outlines.ways(views, content.scene, ground):
         axes.plot(*way.T, color=style.CAMERA, linewidth=0.8, alpha=0.7, zorder=1.7)
 
 
@@ -196,16 +170,11 @@ def _band(content: EpisodeContent) -> style.Style:
 
 def _draw_belief(axes: Axes, belief: SurfaceBelief, band: style.Style) -> None:
     """Draw mean and band; the band is the outer contour with the inner one, run backwards, as a hole."""
-    curve = close_belief(belief)
+    curve = outlines.close_belief(belief)
     outer, inner = curve.places(curve.upper), curve.places(curve.lower)[::-1]
     ring = Path.make_compound_path(Path(outer, closed=True), Path(inner, closed=True))
     axes.add_patch(PathPatch(ring, **band, zorder=2, label="confidence band"))
     axes.plot(*curve.places(curve.mean).T, **style.MEAN_LINE, label="mean")
-
-
-def _draw_hits(axes: Axes, hits: Measurements, label: str, dots: style.Style) -> None:
-    if len(hits):
-        axes.plot(*polar_to_cartesian(hits.angle, hits.radius), **dots, label=label)
 
 
 def _draw_cameras(axes: Axes, views: list[View], scene: Scene, cone_alpha: float) -> None:
@@ -213,8 +182,8 @@ def _draw_cameras(axes: Axes, views: list[View], scene: Scene, cone_alpha: float
     if not views:
         return
     poses = [view.pose for view in views]
-    cones = [cone_outline(pose, scene) for pose in poses]
-    bodies = [camera_outline(pose, scene) for pose in poses]
+    cones = [outlines.cone_outline(pose, scene) for pose in poses]
+    bodies = [outlines.camera_outline(pose, scene) for pose in poses]
     axes.add_collection(PolyCollection(cones[:-1], facecolor=style.CAMERA, alpha=cone_alpha, linewidth=0, zorder=1.5))
     axes.add_collection(
         PolyCollection(
@@ -240,7 +209,7 @@ def draw_polar(axes: Axes, content: EpisodeContent) -> None:
     if content.shape is not None:
         axes.plot(*true_contour(content.shape), **style.TRUTH_LINE, label="true contour")
     if content.belief is not None:
-        curve = close_belief(content.belief).about_origin()
+        curve = outlines.close_belief(content.belief).about_origin()
         axes.fill_between(curve.angle, curve.lower, curve.upper, **_band(content), zorder=2, label="confidence band")
         axes.plot(curve.angle, curve.mean, **style.MEAN_LINE, label="mean")
     axes.plot(content.earlier_hits.angle, content.earlier_hits.radius, **style.HIT_DOTS, label="hits")
@@ -250,7 +219,7 @@ def draw_polar(axes: Axes, content: EpisodeContent) -> None:
 
 def _mark_views(axes: Axes, content: EpisodeContent) -> None:
     """Put a triangle per view on the upper edge, pointing down, the last one emphasised."""
-    angle = wrap_angle(np.array([step.view_angle for step in content.shown_steps]))
+    angle = wrap_angle(np.array([step.view_angle for step in content.shown]))
     for part, color, size, label in (
         (angle[:-1], style.CAMERA, 5.0, "earlier views"),
         (angle[-1:], style.LAST, 7.0, "last view"),
@@ -277,17 +246,17 @@ def draw_objective(axes: Axes, content: EpisodeContent) -> None:
     limits = _value_limits(content.steps)
     if limits is None or not content.shown:
         axes.set_yticks([])
-        style.note(axes, "no decision yet" if not content.shown else "the objective is 0 everywhere")
+        style.note(axes, "the objective is 0 everywhere" if content.shown else "no decision yet")
         return
     axes.set_yscale("log")
     axes.set_ylim(*limits)
     style.set_log_ticks(axes.yaxis, (1.0, 2.0, 5.0) if limits[1] / limits[0] < 300.0 else (1.0,))
-    *earlier, last = content.shown_steps
+    *earlier, last = content.shown
     alpha = min(_FAINT_ALPHA, _FAINT_ALPHA_SUM / len(content.steps))
     for step in earlier:
         axes.plot(*_curve(step, limits[0]), color=style.FAINT, alpha=alpha, linewidth=0.8, zorder=2)
     axes.plot(*_curve(last, limits[0]), color=style.LAST, linewidth=1.4, zorder=4, label="last decision")
-    _mark_choices(axes, content.shown_steps, limits[0])
+    _mark_choices(axes, content.shown, limits[0])
     axes.set_title(content.choice, loc="right", fontsize=style.TICK_SIZE, color=style.CAMERA, pad=4)
 
 
@@ -308,7 +277,7 @@ def _mark_choices(axes: Axes, steps: Sequence[Step], least: float) -> None:
 
 def _curve(step: Step, least: float) -> tuple[FloatArray, FloatArray]:
     """Candidates in rising angle, around the circle, and the objective there, not below `least`."""
-    angle, value, _ = by_angle(step.candidates, step.utilities, np.ones(len(step.utilities), dtype=bool))
+    angle, value, _ = outlines.by_angle(step.candidates, step.utilities, np.ones(len(step.utilities), dtype=bool))
     order = np.argsort(angle)
     angle, value = angle[order], np.maximum(value[order], least)
     return np.append(angle, angle[:1] + TWO_PI), np.append(value, value[:1])
@@ -369,7 +338,7 @@ _YLABEL_X = -0.13  # the same for all panels, so that their labels line up
 
 
 def draw_figure(content: EpisodeContent) -> Figure:
-    """Draw the episode up to the view `content.shown`.
+    """Draw an episode: world view, polar view, objective over the view angle, coverage.
 
     The figure has its own Agg canvas and is not known to pyplot: it can be made without a display and in any thread.
     """
@@ -431,53 +400,21 @@ def pixels(figure: Figure) -> NDArray[np.uint8]:
     return np.array(canvas.buffer_rgba())[..., :3]
 
 
-def save_animation(
-    path: str | os.PathLike[str],
-    steps: Sequence[Step],
-    views: Sequence[ViewRecord],
-    shape: PolarObject | None,
-    scene: Scene,
-    title: str,
-    ground: Ground | None = None,
-) -> None:
-    """Write an animated GIF to `path`: a frame per view, or a single one if there is no view.
-
-    The arguments are those of :func:`nbv_planner.report.figures.episode_figure.plot_episode`.
+def save_animation(path: str | os.PathLike[str], frames: Sequence[EpisodeContent]) -> None:
+    """Write an animated GIF of :func:`episode_frames` to `path`.
 
     Raises:
         OSError: the file cannot be written.
     """
 
-    def frame(shown: int) -> Image.Image:
-        figure = draw_figure(EpisodeContent(steps, views, shape, scene, title, shown, ground))
-        return Image.fromarray(pixels(figure))
+    def frame(number: int) -> Image.Image:
+        return Image.fromarray(pixels(draw_figure(frames[number])))
 
-    numbers = range(1, len(steps) + 1) if steps else range(1)
-    samples = {number: frame(number) for number in {numbers[0], numbers[len(numbers) // 2], numbers[-1]}}
+    samples = {number: frame(number) for number in {0, len(frames) // 2, len(frames) - 1}}
     # One palette for all frames keeps colours constant, and unchanged areas out of the file.
     palette = common_palette(samples.values())
-    first, *others = (apply_palette(samples.get(number) or frame(number), palette) for number in numbers)
+    first, *others = (apply_palette(samples.get(number) or frame(number), palette) for number in range(len(frames)))
     first.save(
         path, format="GIF", save_all=True, append_images=others, loop=0,
         duration=[_FRAME_MILLISECONDS] * len(others) + [_LAST_FRAME_MILLISECONDS],
     )
-
-
-def plot_episode(
-    steps: Sequence[Step], views: Sequence[ViewRecord], shape: PolarObject | None, scene: Scene, title: str,
-    ground: Ground | None = None,
-) -> Figure:
-    """Draw a whole episode: world view, polar view, objective over the view angle, coverage.
-
-    Args:
-        steps: the views as they were taken; may be empty.
-        views: the same views judged against the true object; empty if that is not known.
-        shape: the true object, None if it is not known.
-        scene: bounds, view circle and cone.
-        title: what stands above the picture.
-        ground: where the robot may drive.
-
-    Returns:
-        A figure that is not known to pyplot.
-    """
-    return draw_figure(EpisodeContent(steps, views, shape, scene, title, len(steps), ground))

@@ -75,7 +75,7 @@ def draw_regret(views: Sequence[Mapping[str, Any]]) -> Figure:
 
 def draw_fields(scene: Scene) -> Figure:
     """Draw the field of view for depths less than, as and more than the view distance (figure 4.5)."""
-    figure, axes = panels(2, 3, width=3.2, height=3.2)
+    figure, axes = panels(6, 3, width=3.2, height=3.2)
     d, view = scene.view_distance, math.pi
     angle, radius = np.meshgrid(np.linspace(0.0, TWO_PI, 721), np.linspace(1e-3, 1.4 * d, 421))
     x, y = polar_to_cartesian(angle, radius)
@@ -161,7 +161,7 @@ def _hidden(belief: SurfaceBelief, scene: Scene, view: float, angle: FloatArray,
 
 def draw_counted(belief: SurfaceBelief, scene: Scene, view: float) -> Figure:
     """Draw what each of :data:`COUNTED` counts at a view angle, radians (figures of ch. 5)."""
-    figure, axes = panels(2, 4, width=2.7, height=2.6, share=True)
+    figure, axes = panels(8, 4, width=2.7, height=2.6, share=True)
     width, top = 1.6 * scene.simple_half_width, max(scene.view_distance, float(belief.upper.max()))
     for place, (panel, name) in enumerate(zip(axes, COUNTED, strict=True)):
         found = counted(name, belief, scene, view)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from nbv_planner.episode.records import FULL_ENOUGH, ViewRecord
@@ -16,7 +17,7 @@ from nbv_planner.report.figures.sweep_figures import panel_title, panels, plain
 
 def draw_accuracy(views: Sequence[ViewRecord]) -> Figure:
     """Draw the error of the mean contour, and the regret, after each of the judged `views`, at least one."""
-    figure, (errors, regrets) = panels(1, 2, width=4.4, height=3.2)
+    figure, (errors, regrets) = panels(2, 2, width=4.4, height=3.2)
     numbers = np.arange(1, len(views) + 1)
     style.style_axes(errors, "number of views", "error (m)")
     lines = (("rmse", "RMSE", style.MEAN, "-"), ("hausdorff", "Hausdorff distance", style.LAST, "--"))
@@ -36,22 +37,30 @@ def draw_accuracy(views: Sequence[ViewRecord]) -> Figure:
     return figure
 
 
+# Curves whose names leave room for them inside the panel; those of more stand below it.
+_MOST_INSIDE = 8
+
+
 def draw_coverage_overlay(curves: Mapping[str, Sequence[float]]) -> Figure:
     """Draw the coverage of episodes as steps in one panel; each line ends in a mark where its episode ends.
 
     At least one curve by its label: coverage after each view, 0 to 1, NaN where it is not known.
     """
-    figure, (axes,) = panels(1, 1, width=7.6, height=3.8)
+    styles = planner_styles(list(curves), None)
+    crowded = len(curves) > _MOST_INSIDE
+    legend = [Line2D([], [], **line, markersize=5, label=plain(label)) for label, line in styles.items()]
+    figure, (axes,) = panels(1, 1, width=7.6, height=3.8, legend=legend if crowded else ())
     style.style_axes(axes, "number of views", "coverage (%)")
     most = max(len(coverage) for coverage in curves.values())
     axes.set(ylim=(0.0, 104.0), xlim=(0.0, max(1.0, 1.02 * most)))
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=10))
     style.level_line(axes, 100.0 * FULL_ENOUGH, f"{100 * FULL_ENOUGH:.0f} %")
-    for label, line in planner_styles(list(curves), None).items():
+    for label, line in styles.items():
         percent = 100.0 * np.concatenate([[0.0], curves[label]])
         axes.plot(
             np.arange(len(percent)), percent, **style.curve(line), drawstyle="steps-post", marker=line["marker"],
             markersize=5, markevery=[len(percent) - 1], zorder=3, label=plain(label), clip_on=False,
         )
-    axes.legend(loc="lower right", fontsize=style.TICK_SIZE, frameon=False)
+    if not crowded:
+        axes.legend(loc="lower right", fontsize=style.TICK_SIZE, frameon=False)
     return figure

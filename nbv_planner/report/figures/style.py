@@ -19,27 +19,25 @@ from numpy.typing import NDArray
 from PIL import Image
 from scipy.spatial import cKDTree
 
-from nbv_planner.geometry import TWO_PI, FloatArray, polar_to_cartesian
+from nbv_planner.geometry import TWO_PI, FloatArray
 from nbv_planner.report.colors import BAND, CAMERA, FAINT, HIT, LAST, LEVELS, MEAN, TARGET, TRUTH
 from nbv_planner.report.page import Picture
-from nbv_planner.world.pose import View
+from nbv_planner.world.pose import View, Views
 
 __all__ = ["BAND", "CAMERA", "FAINT", "HIT", "LAST", "LEVELS", "MEAN", "TARGET", "TRUTH"]  # the others are made here
 BAND_ALPHA = 0.3
 TITLE_SIZE = 11.0
 LABEL_SIZE = 9.0
 TICK_SIZE = 8.0
-HIT_SIZE = 1.4
-LAST_HIT_SIZE = 2.0
 Style = dict[str, Any]
 """Keyword arguments of a line."""
 TRUTH_LINE: Style = {"color": TRUTH, "linewidth": 0.9, "linestyle": (0, (4, 2)), "zorder": 5}
 MEAN_LINE: Style = {"color": MEAN, "linewidth": 1.3, "zorder": 4}
 # A little wider than the mean drawn above them: measurements without noise show at its edges.
 HIT_DOTS: Style = {
-    "color": HIT, "linestyle": "none", "marker": "o", "markersize": HIT_SIZE, "markeredgewidth": 0, "zorder": 3
+    "color": HIT, "linestyle": "none", "marker": "o", "markersize": 1.4, "markeredgewidth": 0, "zorder": 3
 }
-LAST_HIT_DOTS: Style = {**HIT_DOTS, "color": LAST, "markersize": LAST_HIT_SIZE, "zorder": 3.5}
+LAST_HIT_DOTS: Style = {**HIT_DOTS, "color": LAST, "markersize": 2.0, "zorder": 3.5}
 
 
 def style_axes(axes: Axes, xlabel: str, ylabel: str) -> None:
@@ -129,26 +127,22 @@ _ROOM = 0.085
 
 def label_views(axes: Axes, views: Sequence[View]) -> None:
     """Write the numbers of the views, from 1 in the order taken, behind each of them."""
-    last = len(views) - 1
-    for index in views_with_label([(view.view_angle, view.distance) for view in views]):
-        x, y = polar_to_cartesian(views[index].view_angle, views[index].distance)
-        color, weight = (LAST, "bold") if index == last else (CAMERA, "normal")
+    x, y = Views.of(views).position
+    for index in views_with_label(Views.of(views)):
+        color, weight = (LAST, "bold") if index == len(views) - 1 else (CAMERA, "normal")
         axes.text(
-            _DISTANCE_X * float(x), _DISTANCE_Y * float(y), str(index + 1), ha="center", va="center",
+            _DISTANCE_X * x[index], _DISTANCE_Y * y[index], str(index + 1), ha="center", va="center",
             fontsize=TICK_SIZE, color=color, fontweight=weight, zorder=8,
         )
 
 
-def views_with_label(places: Sequence[tuple[float, float]]) -> list[int]:
-    """Indices of the views that get a number: the last one, then in order of views those that have room.
-
-    Of each view its angle and distance.
-    """
+def views_with_label(views: Views) -> list[int]:
+    """Indices of the views that get a number: the last one, then in order of views those that have room."""
     chosen: list[int] = []
-    places_xy = np.array([polar_to_cartesian(*place) for place in places]).reshape(-1, 2)
-    room = 2.0 * math.sin(0.5 * _ROOM) * max((distance for _, distance in places), default=0.0)
-    for index in sorted(range(len(places)), key=lambda i: (i != len(places) - 1, i)):
-        if (np.hypot(*(places_xy[chosen] - places_xy[index]).T) >= room).all():
+    x, y = views.position
+    room = 2.0 * math.sin(0.5 * _ROOM) * views.distance.max(initial=0.0)
+    for index in sorted(range(len(views)), key=lambda i: (i != len(views) - 1, i)):
+        if (np.hypot(x[chosen] - x[index], y[chosen] - y[index]) >= room).all():
             chosen.append(index)
     return sorted(chosen)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -26,13 +26,14 @@ _LEGEND_COLUMNS, _LEGEND_LINE, _LEGEND_MARGIN = 6, 0.18, 0.14
 
 
 def panels(
-    rows: int, columns: int, *, width: float, height: float, share: bool = False, legend: Sequence[Artist] = ()
+    count: int, columns: int, *, width: float, height: float, share: bool = False, legend: Sequence[Artist] = ()
 ) -> tuple[Figure, list[Axes]]:
-    """Make a figure of `rows` × `columns` panels, each `width` × `height` inches with its labels; returns both.
+    """Make a figure of `count` panels in rows of `columns`, each `width` × `height` inches with its labels.
 
-    The panels come row by row, and `share` gives all of them the same axes; the `legend` stands below them, if any. The
-    figure has its own Agg canvas and is not known to pyplot: it can be made without a display and in any thread.
+    Returns both; `share` gives all panels the same axes, the `legend` stands below them, if any. The figure has its own
+    Agg canvas and is not known to pyplot: it can be made without a display and in any thread.
     """
+    rows = math.ceil(count / columns)
     body = rows * height
     lines = math.ceil(len(legend) / _LEGEND_COLUMNS)
     foot = _LEGEND_MARGIN + _LEGEND_LINE * lines if legend else 0.0
@@ -47,8 +48,10 @@ def panels(
             handles=list(legend), loc="center", ncol=min(len(legend), _LEGEND_COLUMNS), fontsize=style.TICK_SIZE,
             frameon=False, handlelength=2.6,
         )
-    axes = upper.subplots(rows, columns, sharex=share, sharey=share, squeeze=False)
-    return figure, list(np.ravel(axes))
+    axes = list(np.ravel(upper.subplots(rows, columns, sharex=share, sharey=share, squeeze=False)))
+    for unused in axes[count:]:
+        unused.remove()
+    return figure, axes[:count]
 
 
 def plain(text: str) -> str:
@@ -79,9 +82,7 @@ class Dot:
     """A value with its interval."""
 
     label: str  #: what the row is called.
-    value: float | None  #: the value, None if there is none.
-    low: float | None = None  #: lower end of the interval, None without interval.
-    high: float | None = None  #: upper end of the interval, None without interval.
+    mean: MeanInterval  #: the value; NaN if there is none.
     note: str = ""  #: text at the right of the row, for example the number of N/A.
     points: Sequence[float] = ()  #: single values behind it, drawn faintly.
 
@@ -93,8 +94,7 @@ class DotPanel:
     xlabel: str  #: quantity and unit.
     dots: Sequence[Dot]  #: the rows from top to bottom.
     line: float | None = None  #: where a vertical line stands (the reference, or no difference), None for none.
-    marks: Mapping[str, float] | None = None  #: further values by label, drawn hollow, for example published ones.
-    marks_label: str = ""  #: what they are.
+    marks: Mapping[str, float] = field(default_factory=dict)  #: published values by label, drawn hollow.
 
 
 def draw_dots(content: Sequence[DotPanel], styles: Mapping[str, style.Style] | None = None) -> Figure:
@@ -104,7 +104,7 @@ def draw_dots(content: Sequence[DotPanel], styles: Mapping[str, style.Style] | N
     """
     rows = len(content[0].dots)
     height = _MARGIN_HEIGHT + _ROW_HEIGHT * rows
-    figure, axes = panels(1, len(content), width=4.4, height=height, legend=_dots_legend(content))
+    figure, axes = panels(len(content), len(content), width=4.4, height=height, legend=_dots_legend(content))
     for place, (panel, part) in enumerate(zip(axes, content, strict=True)):
         _draw_panel(panel, part, styles or {}, with_labels=place == 0)
     return figure
@@ -113,13 +113,12 @@ def draw_dots(content: Sequence[DotPanel], styles: Mapping[str, style.Style] | N
 def _dots_legend(content: Sequence[DotPanel]) -> list[Artist]:
     dots = [dot for panel in content for dot in panel.dots]
     handles: list[Artist] = [Line2D([], [], **{**_VALUE, "marker": "o"}, color=style.CAMERA, label="mean")]
-    if any(dot.low is not None for dot in dots):
+    if any(math.isfinite(dot.mean.low) for dot in dots):
         handles.append(Line2D([], [], **_BAR, color=style.CAMERA, label="95 % confidence interval"))
     if any(len(dot.points) for dot in dots):
         handles.append(Line2D([], [], **_POINT, color=style.CAMERA, label="single objects"))
-    handles += [
-        Line2D([], [], **_MARK, label=label) for label in dict.fromkeys(p.marks_label for p in content if p.marks)
-    ]
+    if any(panel.marks for panel in content):
+        handles.append(Line2D([], [], **_MARK, label="published"))
     return handles
 
 
@@ -136,21 +135,21 @@ def _draw_panel(axes: Axes, part: DotPanel, styles: Mapping[str, style.Style], *
         line = styles.get(dot.label, {})
         color = line.get("color", style.MEAN)
         axes.plot(dot.points, [row] * len(dot.points), **_POINT, color=color, label=f"points {row}")
-        if dot.low is not None and dot.high is not None:
-            axes.plot([dot.low, dot.high], [row, row], **_BAR, color=color, label=f"interval {row}")
-        if dot.value is not None:
+        if math.isfinite(dot.mean.low):
+            axes.plot([dot.mean.low, dot.mean.high], [row, row], **_BAR, color=color, label=f"interval {row}")
+        if math.isfinite(dot.mean.mean):
             marker = line.get("marker", "o")
-            axes.plot([dot.value], [row], **_VALUE, marker=marker, color=color, label=f"value {row}")
+            axes.plot([dot.mean.mean], [row], **_VALUE, marker=marker, color=color, label=f"value {row}")
         axes.text(
             _NOTE_X, row, plain(dot.note), transform=axes.get_yaxis_transform(), va="center",
             fontsize=style.TICK_SIZE, color=style.CAMERA,
         )
     # Further values stand a little above the rows, so that both can be seen where they agree.
     rows = {dot.label: row for row, dot in enumerate(part.dots)}
-    known = [(value, rows[label] - 0.28) for label, value in (part.marks or {}).items() if label in rows]
+    known = [(value, rows[label] - 0.28) for label, value in part.marks.items() if label in rows]
     if known:
-        axes.plot(*zip(*known, strict=True), **_MARK, label=part.marks_label)
-    if all(dot.value is None for dot in part.dots):
+        axes.plot(*zip(*known, strict=True), **_MARK, label="published")
+    if not any(math.isfinite(dot.mean.mean) for dot in part.dots):
         style.note(axes, "nothing to compare")
 
 
@@ -163,12 +162,11 @@ def draw_coverage_curves(bands: Mapping[str, CoverageBand], reference: str | Non
 
     The `reference` is the label of the omniscient greedy planner, None if it is not there.
     """
-    rows = math.ceil(len(bands) / _MOST_COLUMNS)
-    columns = math.ceil(len(bands) / rows)
+    columns = math.ceil(len(bands) / math.ceil(len(bands) / _MOST_COLUMNS))  # as many in each row, if possible
     styles = planner_styles(list(bands), reference)
     legend = _curves_legend(reference if reference in bands else None)
-    figure, axes = panels(rows, columns, width=2.9, height=2.35, share=True, legend=legend)
-    for place, (panel, (label, band)) in enumerate(zip(axes, bands.items(), strict=False)):
+    figure, axes = panels(len(bands), columns, width=2.9, height=2.35, share=True, legend=legend)
+    for place, (panel, (label, band)) in enumerate(zip(axes, bands.items(), strict=True)):
         panel.fill_between(
             np.arange(len(band.mean)), 100.0 * band.low, 100.0 * band.high, color=styles[label]["color"],
             alpha=_BAND_ALPHA, linewidth=0, zorder=2, label="band",
@@ -178,8 +176,6 @@ def draw_coverage_curves(bands: Mapping[str, CoverageBand], reference: str | Non
         if reference is not None and reference in bands and label != reference:
             _draw_mean(panel, bands[reference], styles[reference], label=plain(reference))
         _style_panel(panel, left=place % columns == 0, bottom=place + columns >= len(bands))
-    for panel in axes[len(bands):]:
-        panel.remove()
     return figure
 
 
@@ -225,7 +221,7 @@ def draw_calibration(
         styles: line styles by label.
     """
     lines = (Line2D([], [], **style.curve(styles[label]), label=plain(label)) for label in inside)
-    figure, (curves, angles) = panels(1, 2, width=5.2, height=4.2, legend=[Line2D([], [], **_DIAGONAL), *lines])
+    figure, (curves, angles) = panels(2, 2, width=5.2, height=4.2, legend=[Line2D([], [], **_DIAGONAL), *lines])
     _draw_curves(curves, levels, inside, styles)
     _draw_by_angle(angles, by_angle)
     return figure
@@ -268,9 +264,7 @@ class TradeOff:
     label: str  #: what it is called.
     milliseconds: float  #: median time of a decision.
     slow: float  #: time below which 95 % of the decisions stay, milliseconds.
-    value: float  #: quality.
-    low: float | None = None  #: lower end of its interval, None without interval.
-    high: float | None = None  #: upper end of its interval, None without interval.
+    quality: MeanInterval  #: its value, and the interval if there is one.
 
 
 def draw_tradeoff(points: Sequence[TradeOff], ylabel: str, styles: Mapping[str, style.Style], line: float) -> Figure:
@@ -290,12 +284,16 @@ def draw_tradeoff(points: Sequence[TradeOff], ylabel: str, styles: Mapping[str, 
     style.style_time_axis(axes, "time of a decision (ms): median, and the time below which 95 % stay", ylabel)
     style.level_line(axes, line, "line", style.CAMERA)
     for point in points:
-        look, value = looks[point.label], point.value
+        look, value = looks[point.label], point.quality.mean
         axes.plot([point.milliseconds, point.slow], [value, value], color=look["color"], linewidth=0.9, alpha=0.5)
-        if point.low is not None and point.high is not None:
-            axes.plot([point.milliseconds] * 2, [point.low, point.high], color=look["color"], linewidth=1.6)
+        _draw_interval(axes, point, color=look["color"], linewidth=1.6)
         axes.plot([point.milliseconds], [value], **look, label=f"value {point.label}")
     return figure
+
+
+def _draw_interval(axes: Axes, point: TradeOff, **look: Any) -> None:
+    if math.isfinite(point.quality.low):
+        axes.plot([point.milliseconds] * 2, [point.quality.low, point.quality.high], **look)
 
 
 # Offset of the values of a line from their points, along x and y: lines cross where they share a planner.
@@ -313,7 +311,7 @@ def draw_tradeoff_lines(contents: Mapping[str, Lines], ylabel: str, line: float)
     names = list(dict.fromkeys(name for lines in contents.values() for name in lines))
     looks = planner_styles(names, None)
     legend = [Line2D([], [], **looks[name], markersize=5.0, label=plain(name)) for name in names]
-    figure, axes = panels(1, len(contents), width=4.6, height=4.0, share=True, legend=legend)
+    figure, axes = panels(len(contents), len(contents), width=4.6, height=4.0, share=True, legend=legend)
     for panel, (title, lines) in zip(axes, contents.items(), strict=True):
         style.style_time_axis(panel, "median processor time of a decision (ms)", ylabel if panel is axes[0] else "")
         panel_title(panel, title)
@@ -327,14 +325,13 @@ def draw_tradeoff_lines(contents: Mapping[str, Lines], ylabel: str, line: float)
 def _draw_line(axes: Axes, name: str, points: Sequence[TradeOff], look: style.Style, side: tuple[int, int]) -> None:
     color, (right, up) = look["color"], side
     for point in points:
-        if point.low is not None and point.high is not None:
-            axes.plot([point.milliseconds] * 2, [point.low, point.high], color=color, linewidth=1.0, alpha=0.35)
+        _draw_interval(axes, point, color=color, linewidth=1.0, alpha=0.35)
         axes.annotate(
-            plain(point.label), (point.milliseconds, point.value), (_APART * right, _APART * up),
+            plain(point.label), (point.milliseconds, point.quality.mean), (_APART * right, _APART * up),
             textcoords="offset points", ha="left" if right > 0 else "right", va="bottom" if up > 0 else "top",
             color=color, fontsize=style.TICK_SIZE,
         )
-    times, values = [point.milliseconds for point in points], [point.value for point in points]
+    times, values = [point.milliseconds for point in points], [point.quality.mean for point in points]
     axes.plot(times, values, **look, linewidth=1.3, markersize=5.0, markeredgewidth=0, label=name)
 
 
@@ -352,10 +349,9 @@ def draw_sensitivity(
     """
     legend = [Line2D([], [], **look, markersize=5.0, label=plain(label)) for label, look in styles.items()]
     columns = min(_IN_A_ROW, len(contents))
-    rows = math.ceil(len(contents) / columns)
-    figure, axes = panels(rows, columns, width=3.6, height=3.0, legend=legend)
-    for panel, (title, course) in zip(axes, contents.items(), strict=False):
-        style.style_axes(panel, plain(title), ylabel if axes.index(panel) % columns == 0 else "")
+    figure, axes = panels(len(contents), columns, width=3.6, height=3.0, legend=legend)
+    for place, (panel, (title, course)) in enumerate(zip(axes, contents.items(), strict=True)):
+        style.style_axes(panel, plain(title), ylabel if place % columns == 0 else "")
         style.level_line(panel, line, "line", style.CAMERA)
         for label, points in course.items():
             look, known = styles[label], [(value, mean, lost) for value, mean, lost in points if mean.cases]
@@ -366,8 +362,6 @@ def draw_sensitivity(
                 face = "white" if lost else look["color"]
                 panel.plot([value], [mean.mean], color=look["color"], marker=look["marker"], markerfacecolor=face,
                            markersize=5.0, label=f"value {label}")
-    for panel in axes[len(contents):]:
-        panel.remove()
     return figure
 
 
@@ -380,7 +374,7 @@ def draw_views_and_seconds(contents: Mapping[str, Exchange], styles: Mapping[str
     labels = list(dict.fromkeys(label for points in contents.values() for label in points))
     looks = {label: {**_VALUE, **{key: styles[label][key] for key in ("color", "marker")}} for label in labels}
     legend = [Line2D([], [], **look, label=plain(label)) for label, look in looks.items()]
-    figure, axes = panels(1, len(contents), width=4.4, height=3.8, legend=legend)
+    figure, axes = panels(len(contents), len(contents), width=4.4, height=3.8, legend=legend)
     for panel, (title, points) in zip(axes, contents.items(), strict=True):
         style.style_axes(panel, "views to 95 %", "time to 95 % (s)" if panel is axes[0] else "")
         panel_title(panel, title)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -51,12 +50,10 @@ def draw_view_maps(maps: Sequence[ViewMap]) -> Figure:
     """Draw the maps in rows of five, all on the same scale; at least one."""
     columns = min(_COLUMNS, len(maps))
     height = _SIZE * (1.0 + 0.5 * _TITLE_ROOM / _LIMIT)
-    figure, axes = panels(math.ceil(len(maps) / columns), columns, width=_SIZE, height=height)
+    figure, axes = panels(len(maps), columns, width=_SIZE, height=height)
     largest = max(content.radius for content in maps)
-    for panel, content in zip(axes, maps, strict=False):
+    for panel, content in zip(axes, maps, strict=True):
         _draw_map(panel, content, largest)
-    for panel in axes[len(maps):]:
-        panel.remove()
     return figure
 
 
@@ -72,25 +69,18 @@ def _draw_map(axes: Axes, content: ViewMap, largest: float) -> None:
                   zorder=2, label="true contour")
     numbers = number_places(content.views)
     distances = content.distances or [content.view_distance] * len(content.views)
+    # A dot for each view and, where that has a place, its number outside; the first view is emphasised.
     for number, (angle, distance, place) in enumerate(zip(content.views, distances, numbers, strict=True), start=1):
-        _draw_view(axes, content.radius, number, polar_to_cartesian(angle, distance), place)
-
-
-def _draw_view(
-    axes: Axes, radius: float, number: int, at: tuple[FloatArray, FloatArray], place: tuple[float, float] | None
-) -> None:
-    """Draw a dot for a view and its number outside, where it has a place; the first view is emphasised."""
-    color, weight = (style.LAST, "bold") if number == 1 else (style.MEAN, "normal")
-    x, y = at
-    axes.plot(
-        [float(x)], [float(y)], color=color, marker="o", markersize=_CAMERA_SIZE, markeredgewidth=0, linestyle="none",
-        zorder=4, label=f"view {number}",
-    )
-    if place is not None:
-        axes.text(
-            place[0] * radius, place[1] * radius, str(number), ha="center", va="center",
-            fontsize=style.TICK_SIZE, color=color, fontweight=weight, zorder=5,
+        color, weight = (style.LAST, "bold") if number == 1 else (style.MEAN, "normal")
+        axes.plot(
+            *polar_to_cartesian([angle], distance), color=color, marker="o", markersize=_CAMERA_SIZE,
+            markeredgewidth=0, linestyle="none", zorder=4, label=f"view {number}",
         )
+        if place is not None:
+            axes.text(
+                place[0] * content.radius, place[1] * content.radius, str(number), ha="center", va="center",
+                fontsize=style.TICK_SIZE, color=color, fontweight=weight, zorder=5,
+            )
 
 
 def number_places(angles: Sequence[float]) -> list[tuple[float, float] | None]:
@@ -98,39 +88,26 @@ def number_places(angles: Sequence[float]) -> list[tuple[float, float] | None]:
 
     None for a number for which the map has no room.
     """
-    taken: list[_Box] = []
+    taken: list[tuple[FloatArray, FloatArray]] = []  # centres and half sizes, x and y each
     places: list[tuple[float, float] | None] = []
     for number, angle in enumerate(angles, start=1):
-        boxes = _boxes(angle, len(str(number)))
-        free = next((box for box in boxes if not any(box.overlaps(other) for other in taken)), None)
-        places.append(None if free is None else (free.x, free.y))
-        taken += [] if free is None else [free]
+        half = np.array([_HALF_DIGIT * len(str(number)), _HALF_HEIGHT])
+        free = (
+            centre for centre in _centres(angle, half)
+            if all((np.abs(centre - other) >= half + room).any() for other, room in taken)
+        )
+        place = next(free, None)
+        places.append(None if place is None else (float(place[0]), float(place[1])))
+        taken += [] if place is None else [(place, half)]
     return places
 
 
-class _Box(NamedTuple):
-    """Room of a number: centre and half sizes."""
-
-    x: float
-    y: float
-    half_width: float
-    half_height: float
-
-    def overlaps(self, other: _Box) -> bool:
-        return (
-            abs(self.x - other.x) < self.half_width + other.half_width
-            and abs(self.y - other.y) < self.half_height + other.half_height
-        )
-
-
-def _boxes(angle: float, digits: int) -> list[_Box]:
-    """Rooms along the ray at `angle`, from the circle outwards, inside the map."""
-    half_width, half_height = _HALF_DIGIT * digits, _HALF_HEIGHT
-    cosine, sine = math.cos(angle), math.sin(angle)
-    first = 1.0 + _GAP + half_width * abs(cosine) + half_height * abs(sine)
-    rays = (first + _STEP * step for step in range(int(_LIMIT / _STEP)))
-    boxes = [_Box(ray * cosine, ray * sine, half_width, half_height) for ray in rays]
-    return [b for b in boxes if max(abs(b.x) + half_width, abs(b.y) + half_height) <= _LIMIT]
+def _centres(angle: float, half: FloatArray) -> FloatArray:
+    """Centres, shape (N, 2), of a number of `half` this size, shape (2,), outwards along the ray at `angle`."""
+    ray = np.array([math.cos(angle), math.sin(angle)])
+    away = 1.0 + _GAP + half @ np.abs(ray) + _STEP * np.arange(int(_LIMIT / _STEP))
+    centres = away[:, np.newaxis] * ray
+    return np.asarray(centres[(np.abs(centres) + half <= _LIMIT).all(axis=1)])
 
 
 _TOP = 1.42
@@ -147,7 +124,7 @@ def draw_landscapes(rows: Sequence[Sequence[Landscape]]) -> Figure:
     """
     decisions, objectives = len(rows), len(rows[0])
     height = 1.25 + 0.6 / objectives
-    figure, axes = panels(objectives, decisions, width=3.5, height=height, share=True, legend=_legend())
+    figure, axes = panels(objectives * decisions, decisions, width=3.5, height=height, share=True, legend=_legend())
     for place, panel in enumerate(axes):
         row, column = divmod(place, decisions)
         _draw_landscape(panel, rows[column][row], top=row == 0, left=column == 0, bottom=row == objectives - 1)

@@ -270,8 +270,8 @@ def test_free_views_are_in_the_bag_with_distance_and_turn_and_replay_and_analysi
     analysis = analyse(Bag(path))
     assert any(step.view.turn for step in simulation.judge.steps)
     assert [step.view for step in analysis.steps] == [step.view for step in simulation.judge.steps]
-    assert [view.judged.coverage for view in analysis.views] == [view.coverage for view in simulation.judge.views]
-    assert [view.judged.travelled for view in analysis.views] == pytest.approx(
+    assert [view.coverage for view in analysis.judge.views] == [view.coverage for view in simulation.judge.views]
+    assert [view.travelled for view in analysis.judge.views] == pytest.approx(
         [view.travelled for view in simulation.judge.views]
     )
     for step in analysis.steps:

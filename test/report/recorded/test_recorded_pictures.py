@@ -41,6 +41,20 @@ def test_many_curves_differ_in_colour_dash_or_mark():
     assert len(styles) == 20
 
 
+@pytest.mark.parametrize("number", [3, 8, 9, 28])
+def test_names_of_many_curves_stand_below_and_leave_the_panel_its_height(number):
+    figure = draw_coverage_overlay({f"planner {label}": [0.1, 0.2] for label in range(number)})
+    (axes,) = figure.axes
+    png_bytes(figure)  # lays it out
+    inside = axes.get_legend()
+    assert (inside is None) == (number > 8)
+    ((legend,),) = [[inside]] if inside else [part.legends for part in figure.subfigs if part.legends]
+    assert {f"planner {label}" for label in range(number)} <= {text.get_text() for text in legend.get_texts()}
+    assert axes.get_window_extent().height > 2.5 * figure.dpi
+    room = figure.bbox.expanded(1.001, 1.001)
+    assert all(room.containsx(x) and room.containsy(y) for x, y in legend.get_window_extent().corners())
+
+
 def view(rmse: float, new: int, best: int) -> ViewRecord:
     return ViewRecord(1, 0.0, new, 0.5, best, 1.0, 1.0, rmse=rmse, hausdorff=2.0 * rmse)
 
