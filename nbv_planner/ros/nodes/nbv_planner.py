@@ -68,6 +68,8 @@ _LINGER = 2.0
 _JUDGED = 3.0
 # Seconds beyond input_timeout without /diagnostics of the mapper, which publishes them every second.
 _GRACE = 2.0
+# Seconds after a surface for which a planner waits for the scan it was made of, a topic of its own.
+_SCAN_PATIENCE = 1.0
 
 
 class NbvPlannerNode(BaseNode):
@@ -111,6 +113,7 @@ class NbvPlannerNode(BaseNode):
         self._map: MapTopic | None = None
         self.session = PlanningSession(*self._deciders(), arrival, read_settings(self, SessionSettings))
         self._matcher = ScanMatcher(MatchingSettings(), arrival, self._transforms)  # for a planner that takes scans
+        self._scan_stamp, self._surface_came = 0, 0.0
         if self.session.indistinct:
             self.get_logger().warning(self.session.indistinct)
         self._deciding = False
@@ -308,6 +311,7 @@ class NbvPlannerNode(BaseNode):
                 self.session.origin = dataclasses.replace(self.session.origin, prior=origin.prior)
             self._prior = origin.prior or self._prior
             self._refer(found)
+        self._surface_came = time.monotonic()
         lost = self.session.take_surface(belief, stamp, origin)
         self._use_prior()
         self._use_sensor(sensor)
@@ -318,7 +322,8 @@ class NbvPlannerNode(BaseNode):
     def on_scan(self, msg: LaserScan) -> None:
         """Receive a scan for a planner with a map of its own; those that count are the ones that a mapper takes."""
         check_frame(msg.header, self.parameters.camera_frame or self._matcher.first_frame)
-        self._matcher.add_scan(to_nanoseconds(msg.header.stamp), scan_from_msg(msg), msg.header.frame_id)
+        self._scan_stamp = to_nanoseconds(msg.header.stamp)
+        self._matcher.add_scan(self._scan_stamp, scan_from_msg(msg), msg.header.frame_id)
         self._hear()
 
     def _hear(self) -> None:
@@ -419,12 +424,18 @@ class NbvPlannerNode(BaseNode):
             self._send(self.session.goal)
         self._send(self.session.advance(now))
         self._remind(now)
-        question = None if self._deciding else self.session.question(now)
+        question = None if self._deciding or self._scan_to_come else self.session.question(now)
         if question is not None:
             self._deciding = True
             self._decide(question, partial(self._on_answer, question))
         self._keep()
         self._report.publish(self._on_done)
+
+    @property
+    def _scan_to_come(self) -> bool:
+        """Whether a planner that takes scans still waits for the newest one in the surface."""
+        lacking = self.session.planner.takes_scans and self._scan_stamp < self.session.inputs.belief_stamp
+        return lacking and time.monotonic() - self._surface_came < _SCAN_PATIENCE
 
     def _look_at_clock(self, now: int) -> None:
         """Restamp the goal when the clock has gone back: no scan would count until it had caught up."""

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
+from beliefs import wavy_belief
 
 pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
 
 from geometry_msgs.msg import PoseStamped
 from ros_world import header, pose_msg, view_pose
-from sensor_msgs.msg import LaserScan
+from sensor_msgs.msg import LaserScan, PointCloud2
 
 from nbv_planner.episode.sensor_messages import pose_from_msg, to_nanoseconds
+from nbv_planner.ros.core import qos
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
 from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
@@ -45,3 +49,28 @@ def test_the_next_goal_needs_nothing_but_the_last_scan_of_the_view(world):
     # From here on the robot says nothing more.
     world.spin_until(lambda: goals[-1].header.stamp != goals[0].header.stamp, "the second goal")
     assert pose_from_msg(goals[-1]).view_angle != pytest.approx(there.view_angle)
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_a_planner_that_takes_scans_waits_a_moment_for_the_newest_one_in_the_surface(world, lost):
+    """The scan is a topic of its own: it may come after the surface that was made of it, or never."""
+    node = world.start(NbvPlannerNode, planner="volumetric", certify=False, num_views=12)
+    goals = world.listen(PoseStamped, "goal_pose")
+    pose, scan = world.speaker(PoseStamped, "camera_pose"), world.speaker(LaserScan, "scan")
+    surface = world.speaker(PointCloud2, "surface", qos.latched())
+    world.peer.create_subscription(PoseStamped, "goal_pose", lambda msg: None, qos.reliable())
+    start = world.peer.get_clock().now().nanoseconds
+    pose(pose_msg(view_pose(0.3), start))
+    surface(conversions.belief_to_msg(wavy_belief(0, size=200), header("object", 0)))
+    world.spin_until(lambda: goals, "the first goal")
+    there, taken = pose_from_msg(goals[0]), to_nanoseconds(goals[0].header.stamp) + 1000 * MS
+    for stamp in (taken - MS, taken, taken + MS):
+        pose(pose_msg(there, stamp))
+    came = time.monotonic()
+    surface(conversions.belief_to_msg(wavy_belief(1, size=200), header("object", taken)))
+    world.spin_until(lambda: len(node.session.visited) == 1, "the view that counts")
+    if not lost:
+        scan(conversions.scan_to_msg(CAMERA.scan(there, 1), header("camera", taken)))
+    world.spin_until(lambda: goals[-1].header.stamp != goals[0].header.stamp, "the second goal")
+    assert len(node.session.planner.heard) == (not lost)
+    assert time.monotonic() - came >= lost  # a second, at least
