@@ -38,11 +38,7 @@ from nbv_planner.world.scan import FreeRays
 
 @dataclass(frozen=True)
 class MapperSettings(Settings):
-    """Grid, prior mean and band of the surface mapper.
-
-    Raises:
-        SettingError: a value is out of range.
-    """
+    """Grid, prior mean and band of the surface mapper."""
 
     prior_mean: float = setting(5.0, "Prior mean of the radius.", unit="m", gt=0.0, scale="mean radius")
     grid_size: int = setting(1000, "Number of grid angles of the surface belief.", ge=16, le=100_000)
@@ -171,8 +167,6 @@ class SurfaceMapper:
         Where the tilt of the beams is known, the noise of each radius is widened by the slope of the surface, as the
         belief with these measurements sees it (:meth:`Measurements.radial`). That takes a second posterior mean.
         """
-        assert measurements.tilt is not None
-        assert measurements.spread is not None
         new, at_hits = measurements, CircleInterpolation.at(self._grid, measurements.angle)
         if measurements.tilt.any() or measurements.spread.any():
             preview = trusted(self._posterior.preview(new.angle, new.radius, new.std), self._grid)
@@ -226,7 +220,7 @@ class SurfaceMapper:
         to have seen more of it. The step s along a beam at the tilt t to the contour of the relative slope q is
         :math:`s\,(\cos t - q \sin t) = μ - r`, cut off at three standard deviations.
         """
-        tilt, radius = np.asarray(measurements.tilt), np.maximum(measurements.radius, 1e-9)
+        tilt, radius = measurements.tilt, np.maximum(measurements.radius, 1e-9)
         if not tilt.any():
             return measurements.angle
         mean = self._trusted.mean()
