@@ -86,8 +86,8 @@ class Analysis:
 
     @property
     def near_optimal_by(self) -> int | None:
-        """T0 of theorem 4.1 as the planner said it; None where it did not."""
-        return self.views[-1].evidence.decision.near_optimal_by if self.views else None
+        """T0 of theorem 4.1; None where nothing is proved or the parameters are not known."""
+        return self.config.near_optimal_by if self.config else None
 
     @property
     def phases(self) -> dict[str, float]:
@@ -336,7 +336,7 @@ def _summary(analysis: Analysis) -> Table:
         ("distance travelled as recorded", f"{recording.log.path:.3f} m" if recording.log.first_pose else None),
     ]
     if analysis.near_optimal_by is not None:
-        rows.append(("T0 of theorem 4.1, as the planner said it", str(analysis.near_optimal_by)))
+        rows.append(("T0 of theorem 4.1", str(analysis.near_optimal_by)))
     if analysis.record is not None:
         rows += [
             (_METRICS[name], f"{value:.4f}" if isinstance(value, float) else None if value is None else str(value))

@@ -273,7 +273,6 @@ class RecordedDecision:
     estimate: CoverageEstimate | None = None  #: coverage before this view by the posterior shapes; None if not given.
     predicted_seconds: float = math.nan  #: of the leg and the view, by the cost model of the planner; NaN if not given.
     pace: tuple[float, ...] | None = None  #: :data:`PACE`, where the planner had learned it.
-    near_optimal_by: int | None = None  #: round T0 of theorem 4.1; None where nothing is proved.
 
     def view(self, circle: float, about: tuple[float, float] = (0.0, 0.0)) -> View:
         """The view, where the view circle has the radius `circle`, as seen from the point `about`, metres."""
@@ -303,7 +302,6 @@ def decision_from_values(values: Mapping[str, str]) -> RecordedDecision:
             decided_by=values.get("decided_by", ""), estimate=estimate,
             predicted_seconds=_optional(values, "predicted_seconds"),
             pace=tuple(float(values[name]) for name in PACE) if PACE[0] in values else None,
-            near_optimal_by=int(values["near_optimal_by"]) if "near_optimal_by" in values else None,
         )
 
 

@@ -151,7 +151,6 @@ def test_waiting_values_are_bounded_in_number_and_in_bytes():
 def test_values_of_a_decision_are_read():
     assert decision_from_values(VALUES) == RecordedDecision(2, 70, 1.5, 0.25, 3.0, None)
     assert decision_from_values({**VALUES, "surface_stamp": "60"}).surface_stamp == 60
-    assert decision_from_values({**VALUES, "near_optimal_by": "397"}).near_optimal_by == 397
 
 
 def test_a_decision_off_the_view_circle_tells_its_whole_view():

@@ -7,9 +7,11 @@ import yaml
 
 pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
 
+from diagnostic_msgs.msg import DiagnosticStatus
 from std_msgs.msg import String
 
-from nbv_planner.episode.parameters import NODE_SETTINGS
+from nbv_planner.episode.messages import status_values
+from nbv_planner.episode.parameters import NODE_SETTINGS, configure
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.nodes.depth_camera import DepthCamera
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
@@ -89,3 +91,19 @@ def test_a_parameter_that_changes_at_run_time_is_published_again(world):
     assert (before["nbv_planner"].pop("max_views"), after["nbv_planner"].pop("max_views")) == (3, 7)
     assert (before["surface_mapper"].pop("note"), after["surface_mapper"].pop("note")) == ([1.0], [2.0, 3.0])
     assert after == before
+
+
+def test_decisions_say_the_round_of_theorem_4_1_once_the_mapper_is_known(world):
+    proved = {"planner": "greedy", "objective": "U", "certify": False, "revisit_radius": 0.0}
+    mapper = {"confidence": "schedule", "robust": False}
+    world.start(DepthCamera)
+    world.start(SurfaceMapperNode, grid_size=100, **mapper)
+    world.start(NbvPlannerNode, num_views=100, max_views=0, stall_views=0, band_tolerance=0.01, **proved)
+    heard = world.listen(DiagnosticStatus, "nbv_planner/iteration", qos.latched(100))
+    found = world.spin_until(
+        lambda: [values for msg in heard if "near_optimal_by" in (values := status_values(msg))], "a decision with T0"
+    )[0]
+    config = configure(**proved, **mapper)
+    assert int(found["near_optimal_by"]) == config.near_optimal_by > 1
+    assert float(found["near_optimal_epsilon"]) == config.planner.near_optimal_epsilon
+    assert float(found["near_optimal_delta"]) == config.mapper.delta
