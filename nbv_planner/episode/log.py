@@ -66,7 +66,7 @@ READERS: dict[str, Callable[[Any], Any]] = {
 # What the rules do that do not take the largest value of the objective shown, by their names.
 _CHOSEN = {
     "tour": "for the least time to go, not for the most points now",
-    **dict.fromkeys(("rollout", "horizon"), "for the fewest views to go, not for the most points now"),
+    "rollout": "for the fewest views to go, not for the most points now",
     "U": "by U: the objective promises no more, or hybrid keeps its bound", "uniform": "by equal steps",
     "random": "at random", "first_candidate": "as first_candidate",
 }

@@ -233,7 +233,7 @@ def test_shipped_file_gives_way_to_the_file_that_to_set_and_that_to_the_other_op
     assert found() == [0, None, "rollout", None, "polygon:star"]
     assert found(*named) == [1, 0.1, "greedy", "U", "star"]
     assert found(*named, *changes) == [2, 0.3, "hybrid", "U", "star"]
-    assert found(*changes, *named, "--seed", "3", "--planner", "horizon") == [3, 0.3, "horizon", "U", "star"]
+    assert found(*changes, *named, "--seed", "3", "--planner", "two_phase") == [3, 0.3, "two_phase", "U", "star"]
     assert found("--set", "planner=random", "--object", "diamond") == [0, None, "random", None, "diamond"]
 
 

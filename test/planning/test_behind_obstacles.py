@@ -63,7 +63,7 @@ def test_polygons_hide_nothing_and_cost_nothing():
 
 
 @pytest.mark.parametrize("settings", [
-    {"planner": "greedy", "objective": "EMC"}, {"planner": "rollout"}, {"planner": "tour"}, {"planner": "horizon"},
+    {"planner": "greedy", "objective": "EMC"}, {"planner": "rollout"}, {"planner": "tour"},
 ])
 def test_a_wall_before_the_part_that_is_not_seen_sends_the_camera_to_its_side(settings):
     gap = np.abs(np.angle(np.exp(1j * GRID))) > 0.35

@@ -77,8 +77,7 @@ def test_the_listed_views_are_the_candidates_in_their_order():
     assert circle(ViewSpaceSettings()).spacing != space.spacing
 
 
-# horizon needs a newer scipy than all else.
-@pytest.mark.parametrize("planner", [name for name in PLANNERS if name != "horizon"])
+@pytest.mark.parametrize("planner", PLANNERS)
 def test_an_episode_takes_listed_views_only(planner):
     angles = tuple((np.arange(7) * TWO_PI / 7 + 0.1).tolist())
     config = EpisodeConfig(

@@ -6,7 +6,7 @@ from nbv_planner.planning.objectives import ExpectedMarginalCoverage, TrueSurfac
 from nbv_planner.planning.planners.hybrid import HybridPlanner
 from nbv_planner.planning.planners.planner import PLANNER_PLUGINS, PLANNERS, Decision, Planner, PlannerSettings
 from nbv_planner.planning.planners.plugged import Memory, PluggedPlanner
-from nbv_planner.planning.planners.rollout import HorizonPlanner, RolloutPlanner
+from nbv_planner.planning.planners.rollout import RolloutPlanner
 from nbv_planner.planning.planners.simple import GreedyPlanner, RandomPlanner, TwoPhasePlanner, UniformPlanner
 from nbv_planner.planning.planners.tour import TourPlanner
 from nbv_planner.planning.shapes.completeness import CoverageTarget
@@ -17,9 +17,7 @@ from nbv_planner.world.scene import Scene
 
 _ONE_PHASE: dict[str, type[Planner]] = {"greedy": GreedyPlanner, "uniform": UniformPlanner, "random": RandomPlanner}
 
-_ON_SHAPES: dict[str, type[RolloutPlanner] | type[HorizonPlanner]] = {
-    "rollout": RolloutPlanner, "tour": TourPlanner, "hybrid": HybridPlanner, "horizon": HorizonPlanner,
-}
+_ON_SHAPES = {"rollout": RolloutPlanner, "tour": TourPlanner, "hybrid": HybridPlanner}
 
 
 def planner_named(

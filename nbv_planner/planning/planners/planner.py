@@ -31,9 +31,9 @@ from nbv_planner.world.pose import CameraPose, View, Views
 from nbv_planner.world.scan import Scan
 from nbv_planner.world.scene import Scene
 
-PLANNERS = ("greedy", "two_phase", "rollout", "tour", "hybrid", "horizon", "uniform", "random")
+PLANNERS = ("greedy", "two_phase", "rollout", "tour", "hybrid", "uniform", "random")
 """Names of the planners."""
-ON_SHAPES = ("rollout", "tour", "hybrid", "horizon")
+ON_SHAPES = ("rollout", "tour", "hybrid")
 """Those that depend on posterior shapes, whatever `objective` is."""
 BLIND = ("uniform", "random")
 """Those that take no account of an objective."""

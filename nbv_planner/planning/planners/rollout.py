@@ -8,16 +8,10 @@ from collections.abc import Iterable
 import numpy as np
 
 from nbv_planner.geometry import BoolArray, FloatArray, IntArray
-from nbv_planner.mapping.belief import uniform_grid
-from nbv_planner.planning.integer_programme import cover_programme, milp_solver
 from nbv_planner.planning.objectives.expected_coverage import ExpectedMarginalCoverage
-from nbv_planner.planning.planners.planner import Planner, PlannerSettings, Situation
-from nbv_planner.planning.shapes.completeness import CoverageTarget
-from nbv_planner.planning.shapes.sampler import Shapes
+from nbv_planner.planning.planners.planner import Planner, Situation
 from nbv_planner.planning.shapes.shape_coverage import ShapeCoverage
-from nbv_planner.planning.view_space import ViewSpace
 from nbv_planner.world.pose import View, Views
-from nbv_planner.world.scene import Scene
 
 # Points below this count as none: they are rounding errors.
 _ROUNDING = 1e-6
@@ -119,76 +113,3 @@ class RolloutPlanner(Planner):
         utility = float(coverage.gains()[:, first[best]].mean(dtype=float))
         cost = float(self._costs(fine, situation.current_view)[best])
         return coarse if best == 0 else (fine[best], utility, utility - cost)
-
-
-# Weight of the part that is seen beside the number of views: below 1, so that it only chooses among equal numbers.
-_PART_SEEN = 0.5
-
-
-def fewest_views(
-    visible: BoolArray, weight: FloatArray, needed: float, time_limit: float = np.inf
-) -> tuple[int, ...] | None:
-    r"""Find the fewest views that see `needed` points, of equal numbers those that see most (:func:`cover_programme`).
-
-    .. math:: \min \sum_θ x_θ - \tfrac12 \frac{\sum_c w_c z_c}{\sum_c w_c}, \quad \sum_c w_c z_c \ge n
-
-    for cells of `weight` w points, shape (M,), not negative, that views see as in `visible`, shape (V, M). What no view
-    sees is not required. After `time_limit` (seconds) the best found so far is taken; None if nothing was found.
-
-    Raises:
-        DependencyError: SciPy is older than 1.9.
-    """
-    seen, weight = _classes(visible, weight)
-    needed = min(needed, float(weight.sum())) - _ROUNDING
-    if needed <= 0.0:
-        return ()
-    views = len(seen)
-    cost = np.concatenate([np.ones(views), -_PART_SEEN * weight / weight.sum()])
-    enough = np.concatenate([np.zeros(views), weight])
-    return cover_programme("the planner horizon", seen, cost, (enough, needed, np.inf), time_limit=time_limit)[0]
-
-
-def _classes(visible: BoolArray, weight: FloatArray) -> tuple[BoolArray, FloatArray]:
-    """Merge cells that the same views see and leave out those that none does or that weigh nothing."""
-    kept = visible.any(axis=0) & (weight > 0.0)
-    classes, member = np.unique(visible[:, kept], axis=1, return_inverse=True)
-    return classes, np.bincount(member.ravel(), weight[kept], minlength=classes.shape[1]).astype(float)
-
-
-class HorizonPlanner(Planner):
-    r"""Receding horizon: the fewest views that complete `target_coverage` of the mean shape; go to the best of them.
-
-    The mean of the belief is taken for the object (certainty equivalence), so uncertainty has no effect: a
-    heuristic to compare others with. The view of the plan that sees most unseen points of the mean shape comes first.
-    If the mean shape is covered, or no plan was found before the `deadline`, the largest score decides.
-    """
-
-    refinable = False
-
-    def __init__(
-        self, objective: ExpectedMarginalCoverage, scene: Scene, views: ViewSpace, settings: PlannerSettings
-    ) -> None:
-        super().__init__(objective, scene, views, settings)
-        milp_solver("the planner horizon")  # refuses an old SciPy now, not at the first decision
-
-    def _rank(self, situation: Situation) -> FloatArray:
-        feasible = np.flatnonzero(situation.feasible)
-        shape = self._mean_coverage(situation)
-        unseen, gains = shape.unseen[0].astype(float), shape.gains()[0].astype(float)
-        needed = unseen.sum() - (1.0 - self.settings.target_coverage) * shape.points[0]
-        plan = fewest_views(shape.visible[0][feasible] > 0.0, unseen, needed, self.settings.deadline)
-        if not plan:
-            return situation.scores
-        ranks = np.full(len(situation.scores), -np.inf)
-        chosen = feasible[list(plan)]
-        ranks[chosen] = gains[chosen] - situation.costs[chosen]
-        return ranks
-
-    def _mean_coverage(self, situation: Situation) -> ShapeCoverage:
-        """What is to be seen of the mean shape, as the one shape, once the views so far have been taken."""
-        belief, scene, grid = situation.belief, situation.scene, uniform_grid(self.settings.shape_grid)
-        mean = np.clip(belief.interpolate(belief.mean, grid), scene.radius_min, scene.radius_max)
-        return CoverageTarget.of(self.settings).coverage(
-            Shapes(grid, mean[None]), Views.of(situation.visited), self.views.candidates, scene, belief,
-            self.views.ground,
-        )
