@@ -7,7 +7,6 @@ import random
 
 import numpy as np
 
-from nbv_planner.episode.log import LiveEpisode
 from nbv_planner.episode.messages import (
     CAMERA_POSE,
     CANDIDATES,
@@ -23,6 +22,7 @@ from nbv_planner.episode.messages import (
 )
 from nbv_planner.episode.parameters import config_from_parameters
 from nbv_planner.episode.simulation import Simulation
+from nbv_planner.view.live import LiveEpisode
 from nbv_planner.world.objects import parse_object, surface_points
 from nbv_planner.world.pose import Views
 from nbv_planner.world.scene import Scene

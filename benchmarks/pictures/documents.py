@@ -25,12 +25,12 @@ from matplotlib.figure import Figure
 from benchmarks.bench import draw_pictures as draw_bench
 from benchmarks.bench import read_record
 from nbv_planner.cli.main import main as nbv_planner
-from nbv_planner.episode.log import LiveEpisode
 from nbv_planner.episode.parameter_files import dump_parameters, shared_file
 from nbv_planner.report.figures.episode_figure import SIZE
 from nbv_planner.report.figures.style import png_bytes
 from nbv_planner.ros.io.listener import listening
 from nbv_planner.ros.node_processes import NodeProcesses, free_domain_id, isolated_environment
+from nbv_planner.view.live import LiveEpisode
 from nbv_planner.view.server import serving
 from nbv_planner.view.window import draw_live
 

@@ -14,9 +14,9 @@ from contextlib import AbstractContextManager, contextmanager
 
 from nbv_planner.cli.options import add_domain, add_namespace, require_ros, whole_number
 from nbv_planner.cli.output import say
-from nbv_planner.episode.log import LiveEpisode
 from nbv_planner.errors import DependencyError, NbvPlannerError, remedy
 from nbv_planner.system import python_command
+from nbv_planner.view.live import LiveEpisode
 
 VIEWS = ("page", "window")
 """How an episode can be watched."""

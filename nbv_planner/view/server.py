@@ -23,13 +23,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nbv_planner.episode.log import SECTIONS, LiveEpisode, LiveView, estimated_coverage, target_words, true_coverage
 from nbv_planner.episode.messages import Candidates, PlannerStatus
 from nbv_planner.episode.records import FULL_ENOUGH
 from nbv_planner.errors import SettingError, reason
 from nbv_planner.geometry import wrap_angle
 from nbv_planner.mapping.belief import Measurements
 from nbv_planner.report import outlines
+from nbv_planner.view.live import SECTIONS, LiveEpisode, LiveView, estimated_coverage, target_words, true_coverage
 from nbv_planner.world.ground.grid_ground import GridGround
 from nbv_planner.world.objects import SurfacePoints
 from nbv_planner.world.pose import CameraPose, View, Views
@@ -41,7 +41,7 @@ Data = dict[str, Any]
 
 
 def section(view: LiveView, name: str) -> Data | list[Data]:
-    """Content of one of :data:`nbv_planner.episode.log.SECTIONS`; numbers that are not finite become None."""
+    """Content of one of :data:`nbv_planner.view.live.SECTIONS`; numbers that are not finite become None."""
     return _SECTIONS[name](view)
 
 

@@ -13,14 +13,7 @@ import pytest
 from beliefs import wavy_belief
 from live_story import SCENE, SECOND, STAR, TRUTH, candidates, decision, judged_episode, status, told
 
-from nbv_planner.episode.log import (
-    SECTIONS,
-    LiveEpisode,
-    LoggedView,
-    estimated_coverage,
-    taken_views,
-    true_coverage,
-)
+from nbv_planner.episode.log import LoggedView
 from nbv_planner.episode.messages import (
     CAMERA_POSE,
     CANDIDATES,
@@ -32,6 +25,7 @@ from nbv_planner.episode.messages import (
     SURFACE,
 )
 from nbv_planner.episode.run_info import RunParameters
+from nbv_planner.view.live import SECTIONS, LiveEpisode, estimated_coverage, taken_views, true_coverage
 from nbv_planner.view.server import section
 from nbv_planner.world.pose import CameraPose, View
 from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera

@@ -22,13 +22,13 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 import nbv_planner
-from nbv_planner.episode.log import LiveEpisode
 from nbv_planner.episode.messages import ITERATION, STATUS, SURFACE
 from nbv_planner.errors import DependencyError
 from nbv_planner.mapping.checks import KINDS, Check, Level
 from nbv_planner.planning.shapes.certificate import CoverageEstimate
 from nbv_planner.planning.termination import Termination, TerminationReason
 from nbv_planner.report.colors import LAST, LEVELS
+from nbv_planner.view.live import LiveEpisode
 from nbv_planner.view.window import draw_live, live_content, open_window
 
 ROOT = Path(nbv_planner.__file__).parents[1]
@@ -137,7 +137,7 @@ WINDOW = """
 import signal, sys, threading, time
 import matplotlib
 from live_story import judged_episode, told
-from nbv_planner.episode.log import LiveEpisode
+from nbv_planner.view.live import LiveEpisode
 from nbv_planner.view.window import follow, open_window
 
 live, ended = LiveEpisode(), threading.Event()

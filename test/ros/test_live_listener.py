@@ -15,7 +15,6 @@ from ros_world import bent, header, malformed_poses, malformed_scans, over_the_w
 from sensor_msgs.msg import LaserScan, PointCloud2
 from std_msgs.msg import String
 
-from nbv_planner.episode.log import LiveEpisode, taken_views, true_coverage
 from nbv_planner.episode.messages import ITERATION, STATUS, contour_from_msg, decision_from_values, status_from_msg
 from nbv_planner.episode.run_info import parameters_from_msg
 from nbv_planner.errors import InputRejectedError
@@ -25,6 +24,7 @@ from nbv_planner.ros.io.listener import EpisodeListener, listening
 from nbv_planner.ros.nodes.depth_camera import DepthCamera
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
 from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
+from nbv_planner.view.live import LiveEpisode, taken_views, true_coverage
 from nbv_planner.world.objects import parse_object, surface_points
 from nbv_planner.world.pose import PoseSettings
 from nbv_planner.world.scene import Scene

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nbv_planner.episode.log import LiveEpisode
+from nbv_planner.view.live import LiveEpisode
 from nbv_planner.view.server import serving
 
 sys.path.insert(0, str(Path(__file__).parent))  # `import chromium` in every import mode

@@ -16,7 +16,7 @@ from rclpy.qos import QoSProfile
 from std_msgs.msg import String
 
 from nbv_planner.episode import messages, sensor_messages
-from nbv_planner.episode.log import READERS, EpisodeLog, LiveEpisode
+from nbv_planner.episode.log import READERS, EpisodeLog
 from nbv_planner.episode.preflight import System
 from nbv_planner.episode.run_info import RunParameters, parameters_from_msg
 from nbv_planner.errors import InputRejectedError
@@ -25,6 +25,7 @@ from nbv_planner.ros.core.inputs import importable, type_named
 from nbv_planner.ros.core.node import ros_of_its_own
 from nbv_planner.ros.io.conversions import POSE_TYPES
 from nbv_planner.settings import from_mapping
+from nbv_planner.view.live import LiveEpisode
 from nbv_planner.world.pose import PoseSettings
 
 
