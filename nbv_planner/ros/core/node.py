@@ -13,7 +13,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -42,7 +42,7 @@ from nbv_planner.ros.core.inputs import Inputs
 from nbv_planner.ros.core.node_parameters import check_changes, declare_settings
 from nbv_planner.ros.core.worker import Worker
 from nbv_planner.ros.io.conversions import status_message, to_stamp
-from nbv_planner.system import ignored_after
+from nbv_planner.system import held_signals, ignored_after
 from nbv_planner.world.scale import derived_words
 
 T = TypeVar("T")
@@ -407,13 +407,13 @@ class BaseNode(LifecycleNode):
 @contextmanager
 def ros_of_its_own(domain: int | None = None) -> Iterator[SingleThreadedExecutor]:
     """ROS in this process and its executor, leaving Ctrl-C to the caller; without `domain` as the environment says."""
-    rclpy.init(args=[], domain_id=domain, signal_handler_options=SignalHandlerOptions.NO)
-    executor = SingleThreadedExecutor()
-    try:
+    with ExitStack() as ended:
+        with held_signals():  # an executor whose constructor was interrupted raises when it is collected
+            rclpy.init(args=[], domain_id=domain, signal_handler_options=SignalHandlerOptions.NO)
+            ended.callback(rclpy.try_shutdown)
+            executor = SingleThreadedExecutor()
+            ended.callback(executor.shutdown)  # else it logs an error when it is collected after ROS has shut down
         yield executor
-    finally:
-        executor.shutdown()  # else it logs an error when it is collected after ROS has shut down
-        rclpy.try_shutdown()
 
 
 def run_node(create: Callable[[], Node], args: list[str] | None = None) -> int:
