@@ -208,6 +208,7 @@ class EpisodeConfig:
     kernel: KernelSettings = field(default_factory=KernelSettings)
     mapper: MapperSettings = field(default_factory=MapperSettings)
     measurement: MeasurementSettings = field(default_factory=MeasurementSettings)
+    matching: MatchingSettings = field(default_factory=MatchingSettings)  # all but scans_per_view is for nodes
     robust: RobustSettings = field(default_factory=RobustSettings)  # the thesis protocol has none
     checks: CheckSettings = field(default_factory=CheckSettings)
     planner: PlannerSettings = field(default_factory=PlannerSettings)

@@ -220,11 +220,11 @@ class Simulation:
             milliseconds = 1e3 * (time.process_time() - started)
             way = self._on_the_way(current, decision.view)
             passed = tuple(self._from_truth(view, self._goal(view)) for view in way)
-            scans = [self.look(self._goal(view), number) for number, view in enumerate(way, start=1)]
-            match = self.look(self._goal(decision.view))
-            self.planner.heard += tuple((one.scan, one.pose) for one in (*scans, match))
-            mapped = self._mapping.add([*scans, match], match.view - 1)
-            if self._refer(match.pose):
+            dwelt = [self.look(self._goal(decision.view), number) for number in range(config.matching.scans_per_view)]
+            scans = [self.look(self._goal(view), number) for number, view in enumerate(way, start=len(dwelt))]
+            self.planner.heard += tuple((one.scan, one.pose) for one in (*scans, dwelt[0]))
+            mapped = self._mapping.add([*scans, *dwelt], dwelt[0].view - 1)
+            if self._refer(dwelt[0].pose):
                 if len(self.approaches) >= MOST_APPROACHES:
                     return nothing_found(len(self.approaches))
                 current = View.of(match.pose)
@@ -284,7 +284,7 @@ class Simulation:
         return view if self.found is None and placed == (0.0, 0.0) else View.of(pose.relative_to(*placed))
 
     def look(self, goal: CameraPose, scan_number: int = 0) -> MatchedScan:
-        """Take the scan of the next view at its goal, or one on the way: all that comes from the world outside."""
+        """Take a scan of the next view at its goal, or one on the way: all that comes from the world outside."""
         number = len(self.judge.steps) + len(self.approaches) + 1
         return MatchedScan(number, self._camera.scan(goal, number, scan_number), goal, view=number)
 
@@ -314,6 +314,8 @@ def _check_thesis(config: EpisodeConfig) -> None:
         raise SettingError("ground_map, no_go_polygons, robot_radius: the thesis protocol has no robot")
     if config.planner.look_every:
         raise SettingError("look_every: the thesis protocol looks at its views only")
+    if config.matching.scans_per_view > 1:
+        raise SettingError("scans_per_view: the thesis protocol observes the surface points, not scans; must be 1")
     if config.search.unknown or config.world != WorldSettings():
         raise SettingError("scene, object_x, object_y, other_radius: the thesis protocol knows the scene")
 

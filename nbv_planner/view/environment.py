@@ -176,13 +176,14 @@ class CircleEnv(gymnasium.Env[Observation, np.int64]):
         return self._observation(), reward, terminated, truncated, self._info()
 
     def _take(self, action: int, target: _Target) -> None:
-        """Drive to a candidate, scan, and map the scan."""
-        config, view = self.config, self.views.candidates[action]
-        scan = self._camera.scan(view.pose, len(self._taken) + 1)
-        found = scan_to_measurements(scan, view.pose, config.scene, config.measurement)
-        self._model.add(found.measurements, free=[found.free])
+        """Drive to a candidate, scan, and map the scans."""
+        config, view, number = self.config, self.views.candidates[action], len(self._taken) + 1
+        scans = (self._camera.scan(view.pose, number, scan) for scan in range(config.matching.scans_per_view))
+        found = [scan_to_measurements(scan, view.pose, config.scene, config.measurement) for scan in scans]
+        new = Measurements.together([one.measurements for one in found])
+        self._model.add(new, free=[one.free for one in found])
         self._belief = self._model.belief()
-        self._taken.append((view, self._belief, found.measurements))
+        self._taken.append((view, self._belief, new))
         seen = self._seen | target.visible[action]
         self._new, self._seen = int(seen.sum() - self._seen.sum()), seen
         self._seconds += float(leg_time(self.views, self._at, Views.of([view]), config.planner)[0])

@@ -15,6 +15,7 @@ from nbv_planner.episode.records import episode_metrics, views_to
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.errors import ContourError, NbvPlannerError, SettingError, UnknownNameError
 from nbv_planner.mapping.mapper import MapperSettings
+from nbv_planner.mapping.matching import MatchingSettings
 from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.shapes.completeness import POINTS
 from nbv_planner.planning.termination import TerminationReason, TerminationSettings
@@ -223,6 +224,27 @@ def test_noise_is_new_at_every_view_even_from_the_same_place():
     assert len(np.intersect1d(one.radius, other.radius)) == 0
 
 
+def test_several_scans_a_view_average_the_noise():
+    """By the square root of their number, from scans of the same rays, each with noise of its own."""
+    def radii(scans: int):
+        config = sensor(
+            termination=TerminationSettings(max_views=1), matching=MatchingSettings(scans_per_view=scans),
+            sensor=SensorSettings(noise_std=0.2),
+        )
+        simulation, _ = played(config)
+        return simulation, simulation.steps[0].measurements
+
+    once, single = radii(1)
+    dwelt, several = radii(16)
+    beams = len(single)
+    assert np.array_equal(several.radius[:beams], single.radius)
+    assert abs(len(several) - 16 * beams) <= 16
+    assert len(np.unique(several.radius)) == len(several)
+    assert [view.new_points for view in dwelt.views] == [view.new_points for view in once.views]
+    seen = dwelt.belief.hits > 0
+    assert np.median(dwelt.belief.std[seen]) < 0.5 * np.median(once.belief.std[once.belief.hits > 0])
+
+
 @pytest.mark.parametrize("objective", ["U", "UP", "CSW", "I", "IOA", "OSM"])
 def test_coverage_never_falls_and_adds_up_to_the_new_points(objective):
     simulation, termination = played(sensor(objective=objective))
@@ -327,6 +349,7 @@ def test_arcs_hold_during_an_episode():
         ({"object": "cube"}, UnknownNameError, "cube"),
         ({"object": "ellipse:a=9,b=4"}, ContourError, "8"),
         ({"views": ViewSpaceSettings(blocked_arcs=(0.0, 7.0))}, SettingError, "blocked_arcs"),
+        ({"protocol": "thesis", "matching": MatchingSettings(scans_per_view=2)}, SettingError, "scans_per_view"),
     ],
 )
 def test_what_does_not_fit_is_refused_before_anything_runs(changes, kind, word):

@@ -69,7 +69,7 @@ def test_naming_the_module_is_enough():
 
 
 @pytest.mark.parametrize(("shape", "noise_seed", "settings"), [
-    ("polygon:star", 3, {}), ("flower:frequency=5,amplitude=1", 8, {"grid_size": 200}),
+    ("polygon:star", 3, {}), ("flower:frequency=5,amplitude=1", 8, {"grid_size": 200, "scans_per_view": 3}),
     ("ellipse:a=60,b=40", 0, {"radius_max": 80.0, "robust": True, "num_views": 40}),
 ])  # fmt: skip
 def test_a_planner_has_the_episode_of_the_simulation(shape, noise_seed, settings):
