@@ -227,7 +227,7 @@ class Simulation:
             if self._refer(dwelt[0].pose):
                 if len(self.approaches) >= MOST_APPROACHES:
                     return nothing_found(len(self.approaches))
-                current = View.of(match.pose)
+                current = View.of(dwelt[0].pose)
                 continue
             belief = self._mapping.belief().as_transmitted()
             record = self._take(decision, mapped.measurements, belief, milliseconds, passed)

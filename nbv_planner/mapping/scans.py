@@ -12,12 +12,12 @@ from itertools import groupby
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from nbv_planner.geometry import BoolArray, angle_difference, cartesian_to_polar, wrap_angle
+from nbv_planner.geometry import BoolArray, FloatArray, angle_difference, cartesian_to_polar, wrap_angle
 from nbv_planner.mapping.belief import Measurements, SurfaceBelief
 from nbv_planner.mapping.checks.model_checks import ModelChecks
-from nbv_planner.mapping.matching import MatchedScan
+from nbv_planner.mapping.matching import MatchedScan, offset
 from nbv_planner.mapping.surface_model import SurfaceModel
 from nbv_planner.settings import Settings, setting
 from nbv_planner.world.ground.grid_ground import KnownObstacles
@@ -27,6 +27,8 @@ from nbv_planner.world.scene import Scene
 
 # A beam counts as free up to this many standard deviations short of what it met.
 _NOISE_MARGIN = 3.0
+# Ranges of a beam that are further from their median than so many standard deviations are not averaged with it.
+_OUTLYING = 4.0
 
 
 @dataclass(frozen=True)
@@ -56,13 +58,13 @@ class ScanMeasurements:
 
 
 def scan_to_measurements(
-    scan: Scan, pose: CameraPose, scene: Scene, settings: MeasurementSettings, noise_factor: float = 1.0,
+    scan: Scan, pose: CameraPose, scene: Scene, settings: MeasurementSettings, noise_factor: ArrayLike = 1.0,
     background: BoolArray | None = None,
 ) -> ScanMeasurements:
     """Turn the returns of a scan taken at any camera pose into surface measurements.
 
-    The noise is `noise_factor` times that of the settings. Beams of the `background`, shape (B,), met something else:
-    they are free up to there, and nothing is known of what is behind.
+    The noise is `noise_factor`, of all beams or of each, times that of the settings. Beams of the `background`,
+    shape (B,), met something else: they are free up to there, and nothing is known of what is behind.
 
     The standard deviations are those of the ranges; with the tilt of each beam the mapper can turn them into those of
     the radii (:meth:`nbv_planner.mapping.belief.Measurements.radial`). Beams are left out, and counted, for these
@@ -101,7 +103,8 @@ def scan_to_measurements(
     incidence[kept] = np.abs(angle_difference(tilt, math.pi))
     free = hit | miss | beside | _in_threes(passed)
     of_hit, length = hit[free], np.where(miss, high, ranges)[free]
-    std = noise_factor * sensor.range_std(settings.noise, length, incidence[free])
+    factor = np.broadcast_to(np.asarray(noise_factor, dtype=float), ranges.shape)[free]
+    std = factor * sensor.range_std(settings.noise, length, incidence[free])
     hits = Measurements(angle[inside], radius[inside], std[of_hit], tilt[inside], length[of_hit], bearings[inside])
     if pose.covariance is not None:
         hits = dataclasses.replace(hits, spread=pose.covariance.hit_spread(angle[inside], hits.tilt, hits.distance))
@@ -117,6 +120,68 @@ def _in_threes(passed: BoolArray) -> BoolArray:
     around = np.concatenate([[True, True], passed, [True, True]])
     three = around[:-2] & around[1:-1] & around[2:]
     return np.asarray(three[:-2] | three[1:-1] | three[2:])
+
+
+def averaged(scans: Sequence[MatchedScan], noise: RangeNoise) -> list[tuple[MatchedScan, FloatArray]]:
+    r"""Average scans of the same beams from one place; each with the factor of the noise of every beam, shape (B,).
+
+    Scans that follow one another are from one place as long as their poses differ from the first one's by no more than
+    the `noise` moves a hit. For each beam its most frequent outcome counts, a hit, the background or a miss; n ranges
+    that are within some σ of their median are averaged, which leaves :math:`σ / \sqrt n`. Mapped one by one, hits that
+    noise moves along a beam would fill the gaps between the surfaces before and behind the tip that it grazes.
+    """
+    groups: list[list[MatchedScan]] = []
+    for match in scans:
+        if groups and _from_one_place(groups[-1][0], match, noise):
+            groups[-1].append(match)
+        else:
+            groups.append([match])
+    return [_average(group, noise) for group in groups]
+
+
+def _from_one_place(first: MatchedScan, other: MatchedScan, noise: RangeNoise) -> bool:
+    """Whether two scans have the same beams, and their poses differ by less than the noise."""
+    one, two = (
+        (scan.angle_min, scan.angle_increment, len(scan.ranges), scan.range_min, scan.range_max)
+        for scan in (first.scan, other.scan)
+    )
+    if one != two:
+        return False
+    hits = first.scan.ranges[np.isfinite(first.scan.ranges)]
+    far = float(np.median(hits)) if len(hits) else 0.0
+    distance, turn = offset(first.pose, other.pose)
+    return max(distance, turn * far) <= noise.noise_std
+
+
+def _average(scans: Sequence[MatchedScan], noise: RangeNoise) -> tuple[MatchedScan, FloatArray]:
+    """One scan in place of n from one place; see :func:`averaged`."""
+    first, beam = scans[0], np.arange(len(scans[0].scan.ranges))
+    if len(scans) == 1:
+        return first, np.ones(len(beam))
+    ranges = np.array([match.scan.ranges for match in scans], dtype=float)  # (n, B)
+    behind = np.array([np.zeros(len(beam), dtype=bool) if m.background is None else m.background for m in scans])
+    met = np.isfinite(ranges)
+    outcomes = np.array([met & ~behind, met & behind, np.isposinf(ranges)])
+    most = outcomes.sum(axis=1).argmax(axis=0)
+    alike = met & outcomes[most, :, beam].T
+    distance = np.where(alike, ranges, np.inf)
+    median = np.sort(distance, axis=0)[np.maximum(alike.sum(axis=0) - 1, 0) // 2, beam]
+    middle = np.where(np.isfinite(median), median, 0.0)
+    near = np.abs(distance - middle) <= _OUTLYING * noise.std(middle)
+    number = near.sum(axis=0)
+    # A beam that is never valid stays what it is.
+    rest = np.where(outcomes.any(axis=(0, 1)), np.inf, ranges[0])
+    mean = np.divide(np.where(near, ranges, 0.0).sum(axis=0), number, out=rest, where=number > 0)
+    pose = dataclasses.replace(
+        first.pose, x=float(np.mean([match.pose.x for match in scans])),
+        y=float(np.mean([match.pose.y for match in scans])),
+        yaw=first.pose.yaw + float(np.mean([angle_difference(match.pose.yaw, first.pose.yaw) for match in scans])),
+    )
+    whole = dataclasses.replace(
+        first, scan=dataclasses.replace(first.scan, ranges=mean), pose=pose,
+        background=most == 1 if behind.any() else None,
+    )
+    return whole, 1.0 / np.sqrt(np.maximum(number, 1))
 
 
 def _before_background(match: MatchedScan) -> Scan:
@@ -174,14 +239,17 @@ class ScanMapping:
         return self.add([MatchedScan(0, scan, pose)], -1)
 
     def _measured(self, scans: Sequence[MatchedScan], *, new_view: bool) -> list[ScanMeasurements]:
-        """What the scans of a view measure, with the noise that they show; the first one stands for a new view."""
+        """What the scans of a view measure, with the noise that they show; the first one stands for a new view.
+
+        Those from one place are :func:`averaged`.
+        """
         scans = [self._before_obstacles(match) for match in scans]
         for number, match in enumerate(scans):
             self.checks.scanned(_before_background(match), match.pose, new_view=new_view and number == 0)
-        factor = self.checks.noise_factor
+        shown = self.checks.noise_factor
         found = [
-            scan_to_measurements(match.scan, match.pose, self._scene, self._settings, factor, match.background)
-            for match in scans
+            scan_to_measurements(one.scan, one.pose, self._scene, self._settings, shown * factor, one.background)
+            for one, factor in averaged(scans, self._settings.noise)
         ]
         if new_view:
             self.checks.mapped(scans[0].pose, found[0].measurements, found[0].free)

@@ -204,8 +204,7 @@ def test_shipped_sweep_runs_on_a_set_of_objects_and_says_how_to_run_it(path):
     others = {
         "covered": "random_tuning", "covered_test": "random_test", "blind_first_view_test": "random_test",
         "random_test_effort": "random_test", "covered_real": "real", "refined_test": "random_test",
-        "dwell_tuning": "random_tuning",
-        "completeness_test": "random_test",
+        "dwell_random_test": "random_test", "dwell_real": "real", "completeness_test": "random_test",
         "completeness_real": "real", "annulus_random_test": "random_test", "time_random_test": "random_test",
         "slices": "slices_test", "silhouettes": "silhouettes_test",
     }

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from nbv_planner.gp.kernels import KernelSettings
 from nbv_planner.mapping.checks import CheckSettings
 from nbv_planner.mapping.checks.model_checks import ModelChecks
 from nbv_planner.mapping.mapper import MapperSettings, SurfaceMapper
 from nbv_planner.mapping.matching import MatchedScan
-from nbv_planner.mapping.scans import MeasurementSettings, ScanMapping, scan_to_measurements
+from nbv_planner.mapping.scans import MeasurementSettings, ScanMapping, averaged, scan_to_measurements
+from nbv_planner.planning.shapes.shape_coverage import seen_stretches
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.pose import View
+from nbv_planner.world.scan import RangeNoise
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
 
@@ -23,7 +28,7 @@ CAMERA = SimulatedCamera(parse_object("polygon:star", SCENE), SCENE, SensorSetti
 
 
 def mapper() -> SurfaceMapper:
-    return SurfaceMapper(KernelSettings().build(), MapperSettings(grid_size=60))
+    return SurfaceMapper(KernelSettings().build(), MapperSettings(grid_size=600))
 
 
 def mapping() -> ScanMapping:
@@ -49,22 +54,102 @@ def test_scans_of_several_views_count_each_view_once():
     assert views == 1
 
 
-def test_scans_of_a_view_see_the_surface_that_all_of_them_give():
-    together, apart = mapping(), mapping()
-    together.add([scan(1), scan(1, 1)], -1)
-    apart.add([scan(1)], -1)
-    apart.add([scan(1, 1)], 1)
-    assert np.array_equal(together.belief().hits, apart.belief().hits)
-    assert not np.array_equal(together.belief().mean, apart.belief().mean)  # slopes came from another preview
+def with_ranges(match: MatchedScan, ranges) -> MatchedScan:
+    return dataclasses.replace(match, scan=dataclasses.replace(match.scan, ranges=np.asarray(ranges, dtype=float)))
 
 
-def test_beams_left_out_are_counted_over_all_scans():
+def plain_average(columns: np.ndarray, noise_std: float) -> tuple[list[float], list[float]]:
+    """Range and factor of the noise of each beam of scans (n, B) without a background, beam by beam."""
+    ranges, factors = [], []
+    for column in columns.T:
+        hits = sorted(r for r in column if math.isfinite(r))
+        misses = sum(r == math.inf for r in column)
+        if not hits and not misses:
+            ranges.append(column[0])
+            factors.append(1.0)
+        elif len(hits) < misses:
+            ranges.append(math.inf)
+            factors.append(1.0)
+        else:
+            middle = hits[(len(hits) - 1) // 2]
+            near = [r for r in hits if abs(r - middle) <= 4.0 * noise_std]
+            ranges.append(sum(near) / len(near))
+            factors.append(len(near) ** -0.5)
+    return ranges, factors
+
+
+RANGE = st.one_of(st.floats(1.0, 9.0), st.sampled_from([4.0, 4.1, math.inf, math.nan]))
+
+
+@given(st.integers(1, 6).flatmap(lambda n: st.lists(st.lists(RANGE, min_size=5, max_size=5), min_size=n, max_size=n)))
+def test_scans_from_one_place_are_averaged_beam_by_beam(rows):
+    columns, noise = np.array(rows), RangeNoise(0.2, 0.0)
+    first = with_ranges(scan(1), columns[0])
+    found = averaged([with_ranges(first, row) for row in columns], noise)
+    assert len(found) == 1
+    whole, factor = found[0]
+    ranges, factors = (columns[0], np.ones(5)) if len(columns) == 1 else plain_average(columns, 0.2)
+    assert whole.scan.ranges == pytest.approx(ranges, nan_ok=True)
+    assert factor == pytest.approx(factors)
+    assert (whole.pose.x, whole.pose.y) == pytest.approx((first.pose.x, first.pose.y))
+    assert whole.pose.yaw == pytest.approx(first.pose.yaw)
+    again, same = averaged([with_ranges(first, row) for row in columns[::-1]], noise)[0]
+    told = ~np.isnan(columns).all(axis=0)
+    assert again.scan.ranges[told] == pytest.approx(whole.scan.ranges[told])
+    assert same == pytest.approx(factor)
+
+
+def test_scans_from_places_further_apart_than_the_noise_stay_apart():
+    noise, here = SETTINGS.noise, scan(1)
+    moved = [dataclasses.replace(here, pose=dataclasses.replace(here.pose, x=here.pose.x + by)) for by in (0.1, 0.3)]
+    turned = dataclasses.replace(here, pose=dataclasses.replace(here.pose, yaw=here.pose.yaw + 0.2))
+    fewer = with_ranges(here, here.scan.ranges[:-1])
+    assert len(averaged([here, moved[0]], noise)) == 1
+    assert averaged([here, moved[0]], noise)[0][0].pose.x == pytest.approx(here.pose.x + 0.05)
+    for other in (moved[1], turned, fewer):
+        assert [one for one, _ in averaged([here, here, other, here], noise)][1] is other
+        assert len(averaged([here, here, other, here], noise)) == 3
+
+
+def test_what_lies_behind_the_object_is_averaged_apart_from_it():
+    rows = np.array([[4.0, 4.0, 9.0], [4.1, 9.0, 9.2], [4.2, 9.1, 4.0]])
+    matches = [dataclasses.replace(with_ranges(scan(1), row), background=row > 8.0) for row in rows]
+    whole, factor = averaged(matches, SETTINGS.noise)[0]
+    assert whole.scan.ranges == pytest.approx([4.1, 9.05, 9.1])
+    assert whole.background.tolist() == [False, True, True]
+    assert factor == pytest.approx([3**-0.5, 2**-0.5, 2**-0.5])
+
+
+def test_several_scans_of_a_view_see_what_one_without_noise_sees():
+    """Mapped one by one, hits that noise moves along the beams lie in the gaps behind the tips that they pass."""
+    shape = parse_object("real:iceland", SCENE)
+    noisy, exact = (SimulatedCamera(shape, SCENE, SensorSettings(noise_std=std)) for std in (0.2, 0.0))
+
+    def seen(*steps: list[MatchedScan]) -> int:
+        model = mapping()
+        for number, scans in enumerate(steps):
+            model.add(scans, min(number, 1))
+        return int(seen_stretches(model.belief(), SCENE.pixel_size).sum())
+
+    more = {"one": 0, "averaged": 0, "one by one": 0}
+    for angle in (0.3, 1.2, 2.0, 3.3):
+        pose = View(angle, SCENE.view_distance).pose
+        scans = [MatchedScan(n, noisy.scan(pose, 1, n), pose, view=1) for n in range(9)]
+        truth = seen([MatchedScan(0, exact.scan(pose, 1), pose, view=1)])
+        more["one"] += seen(scans[:1]) - truth
+        more["averaged"] += seen(scans) - truth
+        more["one by one"] += seen(*([match] for match in scans)) - truth
+    assert abs(more["averaged"]) < 0.5 * more["one"]
+    assert more["one by one"] > 1.5 * more["one"]
+
+
+def test_beams_are_left_out_and_counted_where_no_scan_of_the_place_has_them():
     bad = scan(1)
     ranges = bad.scan.ranges.copy()
     ranges[:3] = np.nan
-    bad = dataclasses.replace(bad, scan=dataclasses.replace(bad.scan, ranges=ranges))
-    dropped = mapping().add([bad, bad], -1).dropped
-    assert dropped["nan"] == 6
+    bad = with_ranges(bad, ranges)
+    assert mapping().add([bad, bad], -1).dropped["nan"] == 3
+    assert mapping().add([bad, scan(1, 1)], -1).dropped["nan"] == 0
 
 
 def test_noise_larger_than_declared_is_used_unless_that_is_switched_off():
