@@ -21,7 +21,8 @@ def test_configuration_is_plain_data():
     assert json.loads(json.dumps(plain))["object"] == "square:width=4"
     assert plain["sensor"]["seed"] == 3
     assert set(plain) == {
-        "object", "protocol", "scene", "sensor", "motion", "world", "search", "kernel", "mapper", "measurement",
+        "object", "protocol", "scene", "sensor", "matching", "motion", "world", "search", "kernel", "mapper",
+        "measurement",
         "robust", "checks", "planner", "views", "ground", "termination", "thesis_tie_tolerance", "stop_at_coverage",
         "stop_at_completeness", "stop_after_views",
     }  # fmt: skip

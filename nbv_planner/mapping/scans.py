@@ -139,6 +139,16 @@ def averaged(scans: Sequence[MatchedScan], noise: RangeNoise) -> list[tuple[Matc
     return [_average(group, noise) for group in groups]
 
 
+def measured(
+    scans: Sequence[MatchedScan], scene: Scene, settings: MeasurementSettings, noise_factor: float = 1.0
+) -> list[ScanMeasurements]:
+    """What scans measure, those from one place :func:`averaged`; see :func:`scan_to_measurements`."""
+    return [
+        scan_to_measurements(one.scan, one.pose, scene, settings, noise_factor * factor, one.background)
+        for one, factor in averaged(scans, settings.noise)
+    ]
+
+
 def _from_one_place(first: MatchedScan, other: MatchedScan, noise: RangeNoise) -> bool:
     """Whether two scans have the same beams, and their poses differ by less than the noise."""
     one, two = (
@@ -239,18 +249,11 @@ class ScanMapping:
         return self.add([MatchedScan(0, scan, pose)], -1)
 
     def _measured(self, scans: Sequence[MatchedScan], *, new_view: bool) -> list[ScanMeasurements]:
-        """What the scans of a view measure, with the noise that they show; the first one stands for a new view.
-
-        Those from one place are :func:`averaged`.
-        """
+        """What the scans of a view measure, with the noise that they show; the first one stands for a new view."""
         scans = [self._before_obstacles(match) for match in scans]
         for number, match in enumerate(scans):
             self.checks.scanned(_before_background(match), match.pose, new_view=new_view and number == 0)
-        shown = self.checks.noise_factor
-        found = [
-            scan_to_measurements(one.scan, one.pose, self._scene, self._settings, shown * factor, one.background)
-            for one, factor in averaged(scans, self._settings.noise)
-        ]
+        found = measured(scans, self._scene, self._settings, self.checks.noise_factor)
         if new_view:
             self.checks.mapped(scans[0].pose, found[0].measurements, found[0].free)
         return found

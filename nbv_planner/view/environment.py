@@ -19,7 +19,8 @@ from nbv_planner.episode.records import FULL_ENOUGH, Step
 from nbv_planner.errors import DependencyError, SettingError, UnknownNameError, analysis_needed, remedy
 from nbv_planner.geometry import BoolArray, FloatArray
 from nbv_planner.mapping.belief import Measurements, SurfaceBelief
-from nbv_planner.mapping.scans import scan_to_measurements
+from nbv_planner.mapping.matching import MatchedScan
+from nbv_planner.mapping.scans import measured
 from nbv_planner.mapping.surface_model import mapper_for
 from nbv_planner.planning.motion import leg_time
 from nbv_planner.planning.objectives import OBJECTIVES, values_of
@@ -178,12 +179,13 @@ class CircleEnv(gymnasium.Env[Observation, np.int64]):
     def _take(self, action: int, target: _Target) -> None:
         """Drive to a candidate, scan, and map the scans."""
         config, view, number = self.config, self.views.candidates[action], len(self._taken) + 1
-        scans = (self._camera.scan(view.pose, number, scan) for scan in range(config.matching.scans_per_view))
-        found = [scan_to_measurements(scan, view.pose, config.scene, config.measurement) for scan in scans]
-        new = Measurements.together([one.measurements for one in found])
-        self._model.add(new, free=[one.free for one in found])
+        found, = measured([
+            MatchedScan(number, self._camera.scan(view.pose, number, scan), view.pose)
+            for scan in range(config.matching.scans_per_view)
+        ], config.scene, config.measurement)
+        self._model.add(found.measurements, free=[found.free])
         self._belief = self._model.belief()
-        self._taken.append((view, self._belief, new))
+        self._taken.append((view, self._belief, found.measurements))
         seen = self._seen | target.visible[action]
         self._new, self._seen = int(seen.sum() - self._seen.sum()), seen
         self._seconds += float(leg_time(self.views, self._at, Views.of([view]), config.planner)[0])
