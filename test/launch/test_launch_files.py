@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -18,7 +21,7 @@ from launch_ros.actions import Node
 from launched import ROOT, described, files_of, nodes, parameters
 
 from nbv_planner.bags.analysis import analyse
-from nbv_planner.bags.reader import Bag
+from nbv_planner.bags.reader import Bag, decode
 from nbv_planner.planning.objectives import EXPECTED, OBJECTIVES, TRUTH_OBJECTIVES
 from nbv_planner.planning.planners import PLANNERS
 
@@ -224,6 +227,25 @@ def test_simulation_runs_in_a_namespace_and_ends_by_itself(launch, fast):
     assert "DONE: MAX_VIEWS" in said
     assert said.count("process has finished cleanly") == 3
     assert "Traceback" not in said
+
+
+def test_a_planner_of_an_installed_package_is_launched_by_its_name(launch, launch_environment, fast, tmp_path):
+    site = tmp_path / "site"
+    shutil.copytree(ROOT / "examples" / "plugin", tmp_path / "source")
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--target", site]
+    subprocess.run([*pip, tmp_path / "source"], check=True, stdout=subprocess.DEVNULL)
+    launch_environment["PYTHONPATH"] += f"{os.pathsep}{site}"
+    file = Path(fast.partition(":=")[2])
+    file.write_text(file.read_text() + "/nbv_planner: {ros__parameters: {farthest_travel_weight: 0.125}}\n")
+    bag = tmp_path / "bag"
+    process, output = launch(
+        "simulation", fast, "planner:=farthest", "exit_when_done:=true", "record:=true", f"bag_path:={bag}"
+    )
+    assert process.wait(180) == 0, output.read_text()
+    told = [decode(message).data for message in Bag(bag).messages(lambda topic: topic.name == "/run_info")]
+    found = next(yaml.safe_load(text) for text in told if "planner: farthest" in text)
+    assert "farthest_travel_weight: 0.125" in yaml.safe_dump(found), "declared as a parameter of the node"
+    assert "DONE: MAX_VIEWS" in output.read_text()
 
 
 def test_nodes_take_what_the_file_names_and_else_what_is_shipped(launch, tmp_path):
