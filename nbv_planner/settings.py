@@ -19,7 +19,7 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from nbv_planner.errors import SettingError, UnknownNameError
+from nbv_planner.errors import SettingError, UnknownNameError, or_of_a_package
 
 T = TypeVar("T")
 _GIVEN = {str: "text", float: "a number with a fraction", int: "an integer", bool: "true or false", list: "a list",
@@ -107,7 +107,8 @@ def check_value(name: str, value: Any, default: Any, meta: Setting) -> Any:
         given = _GIVEN.get(type(value), "no plain value")
         raise SettingError(f"{name}: {value!r} is {given}, expected {_TYPE_NAMES[kind]}")
     if kind is str and meta.choices and value not in meta.choices:
-        raise SettingError(f"{name}: {value!r} is not known; must be {meta.allowed()}")
+        package = or_of_a_package(name.rpartition("_")[2])  # phase_one_objective is an objective
+        raise SettingError(f"{name}: {value!r} is not known; must be {meta.allowed()}{package}")
     if kind is float and not math.isfinite(value):
         raise SettingError(f"{name}: {value!r} is not a finite number{_must_be(meta)}")
     if kind in (int, float) and not meta.admits(value):
