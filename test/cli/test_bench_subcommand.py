@@ -128,6 +128,18 @@ def rows_of(table: str) -> list[str]:
     return [cell.replace("\\_", "_") for cell in cells[2:]]
 
 
+def test_a_split_may_be_given_by_its_objects_and_sets_which_no_hash_freezes(small, capsys):
+    words = ["bench", "run", "U", "--split", "ellipse:a=6,b=4", "--split", "two", "--split", "star", "--out", "own"]
+    assert main([*words, "--protocol", "thesis", "--workers", "1", "--no-optimum", "--no-figures"]) == 0
+    manifest = json.loads((small / "own" / "manifest.json").read_text())
+    objects = ("ellipse:a=6,b=4", *OBJECT_SETS["two"], "star")
+    assert (manifest["sweep"]["objects"], manifest["sweep"]["seeds"]) == (list(objects), [0])
+    assert manifest["bench"]["hash"] == Bench("any", "thesis", objects, 1, 20, {}).hash
+    assert "## Split own, protocol thesis" in capsys.readouterr().out
+    assert bench_named(["real"], "sensor") == bench_named("real", "sensor")
+    assert (bench_named(["star"], "sensor").split, bench_named(["real", "star"], "sensor").frozen) == ("own", "")
+
+
 def test_objects_that_have_changed_are_refused(monkeypatch):
     monkeypatch.setitem(OBJECT_SETS, "thesis", (*OBJECT_SETS["thesis"][:-1], "ellipse:a=6,b=4.00001"))
     with pytest.raises(ConfigFileError, match=r"split thesis22: the objects have the hash .* were frozen with"):
@@ -188,6 +200,9 @@ def test_planners_that_cannot_be_are_refused(planners, words):
     ("options", "words"),
     [
         (["run", "U", "--split", "thesis2"], ["unknown split 'thesis2'", "thesis22", "random_tuning"]),
+        (["run", "U", "--split", "star,diamond"], ["unknown split 'star,diamond'", "ellipse:a=6,b=4"]),
+        (["run", "U", "--split", "star", "--split", "star"], ["'star' is given twice"]),
+        (["run", "U", "--split", "elipse:a=6,b=4"], ["unknown object 'elipse:a=6,b=4'"]),
         (["run", "U", "--protocol", "sensors"], ["unknown protocol 'sensors'", "sensor", "faults"]),
         (["walk", "U"], ["unknown action 'walk'"]), (["run"], ["PLANNER"]),
         (["run", "U", "--splits", "real"], ["--split"]),
