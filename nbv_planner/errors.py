@@ -14,6 +14,12 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
     return f"; did you mean {spelled[close[0]]}?" if close else ""
 
 
+def or_of_a_package(kind: str) -> str:
+    """Continues a list of known names where packages may register more of this `kind`; empty for other kinds."""
+    registered = kind in ("planner", "objective", "kernel", "object")
+    return f", or of a package that is not installed (entry points nbv_planner.{kind}s)" if registered else ""
+
+
 class NbvPlannerError(Exception):
     """Base class of every error that this package raises on purpose.
 
@@ -41,7 +47,8 @@ class UnknownNameError(NbvPlannerError, ValueError):
     def __init__(self, kind: str, name: object, known: Iterable[object]) -> None:
         """Say which `kind` of thing `name` is not, list the `known` names, and suggest one of them."""
         names = sorted(str(k) for k in known)
-        super().__init__(f"unknown {kind} {name!r}; known: {', '.join(names)}{did_you_mean(name, names)}")
+        known = f"{', '.join(names)}{or_of_a_package(kind)}{did_you_mean(name, names)}"
+        super().__init__(f"unknown {kind} {name!r}; known: {known}")
 
 
 class ContourError(NbvPlannerError, ValueError):

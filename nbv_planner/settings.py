@@ -19,7 +19,7 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from nbv_planner.errors import SettingError, UnknownNameError
+from nbv_planner.errors import SettingError, UnknownNameError, or_of_a_package
 
 T = TypeVar("T")
 _GIVEN = {str: "text", float: "a number with a fraction", int: "an integer", bool: "true or false", list: "a list",
@@ -107,7 +107,8 @@ def check_value(name: str, value: Any, default: Any, meta: Setting) -> Any:
         given = _GIVEN.get(type(value), "no plain value")
         raise SettingError(f"{name}: {value!r} is {given}, expected {_TYPE_NAMES[kind]}")
     if kind is str and meta.choices and value not in meta.choices:
-        raise SettingError(f"{name}: {value!r} is not known; must be {meta.allowed()}")
+        package = or_of_a_package(name.rpartition("_")[2])  # phase_one_objective is an objective
+        raise SettingError(f"{name}: {value!r} is not known; must be {meta.allowed()}{package}")
     if kind is float and not math.isfinite(value):
         raise SettingError(f"{name}: {value!r} is not a finite number{_must_be(meta)}")
     if kind in (int, float) and not meta.admits(value):
@@ -171,6 +172,7 @@ class Plugin:
     package: str
     cls: Any = None
     error: str = ""
+    version: str = ""  #: of the package; empty for what this package or this process registers.
 
     def __str__(self) -> str:
         return f"{self.name} of package {self.package}: {self.error}" if self.error else self.name
@@ -255,6 +257,11 @@ class Plugins:
             raise SettingError(f"{self.kind} {found}")
         return found
 
+    def version_of(self, name: str) -> dict[str, str]:
+        """Version of the package that registers this name, by the package; empty if none of another does."""
+        plugin = self.usable.get(name)
+        return {plugin.package: plugin.version} if plugin and plugin.version else {}
+
     def _plugin(self, entry: metadata.EntryPoint | SimpleNamespace, number: int) -> Plugin:
         """What an entry point gives; one whose name is not free is not loaded."""
         package = entry.dist.metadata["Name"] if entry.dist else entry.value
@@ -262,15 +269,15 @@ class Plugins:
             return Plugin(entry.name, package, error=f"the name belongs to nbv_planner; give the {self.kind} another")
         if number > 1:
             return Plugin(entry.name, package, error=f"{number} plug-ins have this name; only one may be installed")
-        return self._loaded(entry, package)
+        return self._loaded(entry, package, entry.dist.version if entry.dist else "")
 
-    def _loaded(self, entry: metadata.EntryPoint | SimpleNamespace, package: str) -> Plugin:
+    def _loaded(self, entry: metadata.EntryPoint | SimpleNamespace, package: str, version: str = "") -> Plugin:
         try:
             cls = entry.load()
             wrong = _no_plugin(entry.name, cls) or self.problem(entry.name, cls)
         except (Exception, SystemExit) as error:
             wrong = f"{type(error).__name__}: {' '.join(str(error).split())}"
-        return Plugin(entry.name, package, error=wrong) if wrong else Plugin(entry.name, package, cls)
+        return Plugin(entry.name, package, error=wrong) if wrong else Plugin(entry.name, package, cls, version=version)
 
 
 def _no_plugin(name: str, cls: Any) -> str:

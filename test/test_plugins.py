@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ import yaml
 from beliefs import wavy_belief
 
 import nbv_planner
+from nbv_planner.bags.reader import Bag, decode
 from nbv_planner.cli.main import main
 from nbv_planner.episode.parameters import EpisodeConfig, recorded_config
 from nbv_planner.episode.simulation import Simulation
@@ -60,6 +62,7 @@ cosines = various:Cosines
 
 [nbv_planner.objects]
 lump = various:Middle
+disc = various:Disc
 """
 MODULE = '''
 from dataclasses import dataclass
@@ -106,6 +109,9 @@ class Undeclared:
 class Sweep(Settings):
     views: int = setting(3, "Has the name of a parameter, sweep_views.")
     def decide(self, belief, views, memory): return 0
+
+class Disc:
+    def radius(self, angle): return np.full(np.shape(angle), 5.0)
 
 class Objective:
     info = ObjectiveInfo("OTHER", "other", "nnnnnn", "not attempted")
@@ -240,6 +246,15 @@ def test_settings_of_a_plug_in_are_checked_copied_recorded_and_pickled_like_othe
     assert "ranks_towards" not in EpisodeConfig().as_dict()["planner"]
 
 
+@pytest.mark.usefixtures("various")
+def test_the_versions_of_a_record_name_the_packages_of_the_plug_ins_in_use():
+    parts = {"planner": PlannerSettings(planner="ranks"), "kernel": KernelSettings(kernel="cosines"), "object": "disc"}
+    assert [EpisodeConfig(**{name: part}).packages for name, part in parts.items()] == [{"nbv-various": "0.1"}] * 3
+    assert EpisodeConfig(planner=PlannerSettings(planner="frontier")).packages == {}  # a plug-in of this package
+    assert Simulation(EpisodeConfig(object="disc", views=SPACE)).result.versions["nbv-various"] == "0.1"
+    assert "nbv-various" not in Simulation(EpisodeConfig(views=SPACE)).result.versions
+
+
 def test_a_record_of_built_in_parts_does_not_depend_on_what_is_installed(various):
     with_plugins = EpisodeConfig().as_dict()
     sys.path.remove(str(various))
@@ -334,6 +349,17 @@ def angles(folder: Path) -> list[float]:
     return [view["angle"] for view in json.loads((folder / "episode.json").read_text())["views"]]
 
 
+def bag_in(folder: Path) -> Path:
+    return next(path.parent for path in folder.rglob("metadata.yaml"))
+
+
+def told_by_nodes(bag: Path) -> dict[str, Any]:
+    """Newest `run_info` of a bag: what the nodes themselves answered when they were asked for their parameters."""
+    (message,) = Bag(bag).inventory().run_infos.values()
+    told: dict[str, Any] = yaml.safe_load(decode(message).data)
+    return told
+
+
 EPISODE = (
     "--planner", "farthest", "--object", "egg:nose=0.8", "--set", "farthest_travel_weight=0.01", "--set", "max_views=6",
     "--no-figures",
@@ -348,7 +374,9 @@ def test_the_example_is_short():
 @pytest.mark.slow
 def test_the_example_is_listed_and_help_does_not_load_it(site):
     assert "farthest            nbv-farthest" in command(site, "show", "planners").stdout
-    assert "WIDTH" in command(site, "show", "objectives").stdout
+    head, *lines = command(site, "show", "objectives").stdout.splitlines()[1:]
+    width = next(line for line in lines if line.startswith("WIDTH"))
+    assert head.index("name") == width.index("band_width") == len("WIDTH  ")
     assert "`farthest_travel_weight`" in command(site, "show", "parameters").stdout
     script = f"""
 import sys
@@ -371,8 +399,9 @@ def test_the_example_runs_by_name_in_a_simulation(site, tmp_path):
     command(site, "simulate", *EPISODE, "--out", str(tmp_path / "out"))
     quarters = np.array([0.0, 2.0, 1.0, 3.0]) * np.pi / 2
     assert angles(tmp_path / "out")[:4] == pytest.approx(quarters.tolist())
-    config = json.loads((tmp_path / "out" / "episode.json").read_text())["config"]
-    assert (config["planner"]["farthest_travel_weight"], config["object"]) == (0.01, "egg:nose=0.8")
+    record = json.loads((tmp_path / "out" / "episode.json").read_text())
+    assert record["config"]["planner"]["farthest_travel_weight"] == 0.01
+    assert (record["config"]["object"], record["versions"]["nbv-farthest"]) == ("egg:nose=0.8", "0.1")
     command(site, "simulate", "--objective", "WIDTH", "--set", "max_views=2", "--no-figures", "--out",
             str(tmp_path / "width"))
     wrong = command(site, "simulate", "--set", "farthest_travel_weight=-1", code=2)
@@ -410,25 +439,32 @@ def test_the_example_runs_by_name_in_a_bench(site, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_example_runs_by_name_in_nodes_and_in_a_replay_of_their_bag(site, tmp_path):
+def test_the_example_runs_by_name_in_nodes_and_in_a_replay_of_their_bag(site, tmp_path, capsys):
     pytest.importorskip("rclpy", reason="needs rclpy")
     command(site, "demo", *EPISODE, "--record", "--out", str(tmp_path / "nodes"))
     command(site, "simulate", *EPISODE, "--out", str(tmp_path / "simulated"))
     assert angles(tmp_path / "nodes") == pytest.approx(angles(tmp_path / "simulated"), abs=1e-6)
-    declared = yaml.safe_load((tmp_path / "nodes" / "parameters.yaml").read_text())
-    assert declared["nbv_planner"]["ros__parameters"]["farthest_travel_weight"] == 0.01
-    bag = next(path.parent for path in (tmp_path / "nodes").rglob("metadata.yaml"))
+    bag = bag_in(tmp_path / "nodes")
+    said = told_by_nodes(bag)
+    assert said["nodes"]["nbv_planner"]["farthest_travel_weight"] == 0.01
+    assert said["versions"]["nbv-farthest"] == "0.1"
     command(site, "replay", str(bag))
+    assert main(["replay", str(bag)]) != 0  # this process does not have the package
+    assert "'farthest' is not known; must be one of " in (error := capsys.readouterr().err)
+    assert "or of a package that is not installed (entry points nbv_planner.planners)" in error
 
 
 @pytest.mark.slow
 def test_a_planner_with_a_map_of_its_own_hears_the_scans_in_its_node(tmp_path):
     pytest.importorskip("rclpy", reason="needs rclpy")
     (tmp_path / "site").mkdir()
-    words = ("--planner", "mapless", "--set", "max_views=4", "--set", "num_views=12", "--no-figures")
+    words = ["--planner", "mapless", "--set", "max_views=4", "--set", "num_views=12", "--no-figures"]
+    words += ["--set", "kernel=cosines", "--set", "cosines_variance=2.0"]
     site = write_various(tmp_path / "site")
     for name, more in (("demo", ["--record"]), ("simulate", [])):
         command(site, name, *words, *more, "--out", str(tmp_path / name))
     assert angles(tmp_path / "demo") == pytest.approx(angles(tmp_path / "simulate"), abs=1e-6)
     assert angles(tmp_path / "demo")[1] == pytest.approx(2 * 2 * np.pi / 12)  # place 1 of those left, after one scan
-    command(site, "replay", str(next(path.parent for path in (tmp_path / "demo").rglob("metadata.yaml"))))
+    bag = bag_in(tmp_path / "demo")
+    assert told_by_nodes(bag)["nodes"]["surface_mapper"]["cosines_variance"] == 2.0
+    command(site, "replay", str(bag))

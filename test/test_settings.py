@@ -91,7 +91,18 @@ def test_unknown_key_is_refused_with_the_place_and_the_known_ones():
 
 
 def test_unknown_name_lists_the_known_ones():
-    assert str(UnknownNameError("objective", "X", ["B", "A"])) == "unknown objective 'X'; known: A, B"
+    assert str(UnknownNameError("split", "X", ["B", "A"])) == "unknown split 'X'; known: A, B"
+
+
+@pytest.mark.parametrize("name", ["planner", "objective", "phase_one_objective", "kernel"])
+def test_an_unknown_name_may_be_of_a_package_that_is_not_installed(name):
+    kind = name.rpartition("_")[2]
+    package = f", or of a package that is not installed (entry points nbv_planner.{kind}s)"
+    with pytest.raises(SettingError) as caught:
+        from_mapping(KernelSettings if name == "kernel" else PlannerSettings, {name: "farther"})
+    assert str(caught.value).startswith(f"{name}: 'farther' is not known; must be one of ")
+    assert str(caught.value).endswith(package)
+    assert str(UnknownNameError(kind, "X", ["A"])) == f"unknown {kind} 'X'; known: A{package}"
 
 
 @pytest.mark.parametrize("cls", ALL)

@@ -33,7 +33,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="run: planner or objective by its name, or planner/objective, also with settings, 'rollout{shapes: 64}', "
         "or as in a sweep, 'label: {objective: U}'; table: the one document to write to",
     )
-    parser.add_argument("--split", metavar="NAME", help=f"objects: {', '.join(split_names())} (default: thesis22)")
+    parser.add_argument("--split", action="append", default=[], metavar="NAME|OBJECT",
+                        help=f"objects: {', '.join(split_names())}, or an object as in simulate; repeatable "
+                        "(default: thesis22)")
     parser.add_argument("--protocol", metavar="NAME", help=f"protocol: {', '.join(protocols)} (default: sensor)")
     parser.add_argument("--seeds", type=whole_number(1, 100_000), metavar="N",
                         help="number of seeds of noise and draws (default: that of the split)")
@@ -48,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
     check_back_end(arguments)
     if arguments.action == "table":
         return _published(arguments)
-    bench = bench_named(arguments.split or "thesis22", arguments.protocol or "sensor", arguments.seeds)
+    bench = bench_named(arguments.split or ["thesis22"], arguments.protocol or "sensor", arguments.seeds)
     out = arguments.out or fresh_folder("results", f"bench-{bench.split}-{bench.protocol}")
     tables, code = _run(bench, arguments.names, Path(out), arguments)
     for table in tables[:2]:

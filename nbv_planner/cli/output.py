@@ -83,7 +83,7 @@ def finish(
 ) -> None:
     """Write record, outline and, if `figures`, pictures, move the folder to its place, and print how it ended."""
     compare_with_optimum(judge)
-    record = judge.record(config.as_dict(), config.sensor.seed, termination)
+    record = judge.record(config.as_dict(), config.sensor.seed, termination, **config.packages)
     record = dataclasses.replace(record, metrics=record.metrics | t0_metric(config.near_optimal_by))
     write_record(results.folder, record)
     write_beliefs(results.folder, judge.steps)

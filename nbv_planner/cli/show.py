@@ -29,14 +29,16 @@ def run(arguments: argparse.Namespace) -> int:
 
 def objective_table() -> str:
     """A line for each objective: the requirements it fulfils, and what is proved about its regret."""
+    known = known_objectives()
+    wide = max(map(len, known)) + 2
     lines = [
         "requirements: " + ", ".join(f"R{i} {name}" for i, name in enumerate(REQUIREMENTS, start=1)),
-        f"{'id':5}{'name':32}{'R1..R6':8}{'needs the object':18}regret",
+        f"{'id':{wide}}{'name':32}{'R1..R6':8}{'needs the object':18}regret",
     ]
-    for info in known_objectives().values():
+    for info in known.values():
         needs = "yes" if info.needs_truth else "no"
         caveat = f"; {info.caveat}" if info.caveat else ""
-        lines.append(f"{info.id:5}{info.name:32}{info.requirements:8}{needs:18}{info.proof}{caveat}")
+        lines.append(f"{info.id:{wide}}{info.name:32}{info.requirements:8}{needs:18}{info.proof}{caveat}")
     return "\n".join(lines)
 
 

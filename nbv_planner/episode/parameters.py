@@ -31,6 +31,7 @@ from nbv_planner.settings import Settings, check_settings, from_mapping, refuse_
 from nbv_planner.world.ground.grid_ground import known_obstacles
 from nbv_planner.world.ground.occupancy_map import OccupancyMap
 from nbv_planner.world.ground.zones import GroundSettings
+from nbv_planner.world.objects import OBJECT_PLUGINS
 from nbv_planner.world.pose import PoseSettings, TurntableSettings
 from nbv_planner.world.scale import at_found, rescaled, scaled
 from nbv_planner.world.scan_making import ScanMakerSettings
@@ -246,6 +247,11 @@ class EpisodeConfig:
         return Prior(self.kernel.build(), self.mapper.prior_mean)
 
     @property
+    def packages(self) -> dict[str, str]:
+        """Versions of the packages whose plug-ins it names."""
+        return packages_named({**vars(self.planner), **vars(self.kernel), "object": self.object})
+
+    @property
     def near_optimal_by(self) -> int | None:
         """Round T0 of theorem 4.1, see :func:`~nbv_planner.planning.planners.guarantee.near_optimal_by`.
 
@@ -327,6 +333,14 @@ def recorded_config(values: Mapping[str, Any]) -> EpisodeConfig:
     return EpisodeConfig(
         **{name: from_mapping(GROUPS[name], values[name]) if name in GROUPS else values[name] for name in known}
     )
+
+
+def packages_named(parameters: Mapping[str, Any]) -> dict[str, str]:
+    """Versions of the packages that register what the parameters name, by the package."""
+    found = dict[str, str]()
+    for name, group in {**PlannerSettings.plugins, **KernelSettings.plugins, "object": OBJECT_PLUGINS}.items():
+        found |= group.version_of(str(parameters.get(name, "")).partition(":")[0])
+    return found
 
 
 def check_prior_mean(mapper: MapperSettings, scene: Scene) -> None:

@@ -149,7 +149,8 @@ class Simulation:
     def result(self) -> EpisodeRecord:
         """What is kept of the episode so far; its termination is STOPPED as long as there is none."""
         config = self.config
-        return self.judge.record(config.as_dict(), config.sensor.seed, self.termination or _NOT_ENDED)
+        ended = self.termination or _NOT_ENDED
+        return self.judge.record(config.as_dict(), config.sensor.seed, ended, **config.packages)
 
     def _run(self) -> Iterator[ViewRecord]:
         """Take all views, then say why the episode ended."""

@@ -11,6 +11,7 @@ import pytest
 import scipy.optimize
 import yaml
 
+import nbv_planner
 from nbv_planner.cli.main import main
 from nbv_planner.errors import ConfigFileError, SettingError, UnknownNameError
 from nbv_planner.experiments.summary import bench as subject
@@ -104,6 +105,41 @@ def test_every_frozen_split_holds_the_objects_that_it_was_frozen_with():
         assert len(bench_sweep(bench, ["U"]).cases()) == 4 * bench.seeds * len(bench.objects)
 
 
+def test_the_set_for_choosing_constants_is_the_one_they_were_chosen_on():
+    """It is no split of the bench, so no file holds its hash."""
+    assert Bench("random_tuning", "sensor", OBJECT_SETS["random_tuning"], 1, 20, {}).hash == "62f0851da822"
+
+
+def test_the_published_table_is_of_the_published_planners_on_the_frozen_objects():
+    document = (Path(nbv_planner.__file__).parents[1] / "docs" / "results" / "bench.md").read_text(encoding="utf-8")
+    published, benches = SHIPPED["published"]["planners"], SHIPPED["published"]["benches"]
+    labels = [planner_entry(text)[0] for text in published] + REFERENCES
+    tables = document.partition("<!-- bench:begin -->")[2].split("\n## ")[1:]
+    assert len(tables) == 2 * len(benches)
+    for (split, protocol), table, differences in zip(benches, tables[::2], tables[1::2], strict=True):
+        assert table.startswith(f"Split {split}, protocol {protocol}\n")
+        assert f", hash {SHIPPED['splits'][split]['hash']};" in table
+        assert (rows_of(table), rows_of(differences)) == (labels, labels[1:])
+
+
+def rows_of(table: str) -> list[str]:
+    """First cells of a Markdown table below its head."""
+    cells = [line.split(" | ")[0].removeprefix("| ") for line in table.splitlines() if line.startswith("| ")]
+    return [cell.replace("\\_", "_") for cell in cells[2:]]
+
+
+def test_a_split_may_be_given_by_its_objects_and_sets_which_no_hash_freezes(small, capsys):
+    words = ["bench", "run", "U", "--split", "ellipse:a=6,b=4", "--split", "two", "--split", "star", "--out", "own"]
+    assert main([*words, "--protocol", "thesis", "--workers", "1", "--no-optimum", "--no-figures"]) == 0
+    manifest = json.loads((small / "own" / "manifest.json").read_text())
+    objects = ("ellipse:a=6,b=4", *OBJECT_SETS["two"], "star")
+    assert (manifest["sweep"]["objects"], manifest["sweep"]["seeds"]) == (list(objects), [0])
+    assert manifest["bench"]["hash"] == Bench("any", "thesis", objects, 1, 20, {}).hash
+    assert "## Split own, protocol thesis" in capsys.readouterr().out
+    assert bench_named(["real"], "sensor") == bench_named("real", "sensor")
+    assert (bench_named(["star"], "sensor").split, bench_named(["real", "star"], "sensor").frozen) == ("own", "")
+
+
 def test_objects_that_have_changed_are_refused(monkeypatch):
     monkeypatch.setitem(OBJECT_SETS, "thesis", (*OBJECT_SETS["thesis"][:-1], "ellipse:a=6,b=4.00001"))
     with pytest.raises(ConfigFileError, match=r"split thesis22: the objects have the hash .* were frozen with"):
@@ -164,6 +200,9 @@ def test_planners_that_cannot_be_are_refused(planners, words):
     ("options", "words"),
     [
         (["run", "U", "--split", "thesis2"], ["unknown split 'thesis2'", "thesis22", "random_tuning"]),
+        (["run", "U", "--split", "star,diamond"], ["unknown split 'star,diamond'", "ellipse:a=6,b=4"]),
+        (["run", "U", "--split", "star", "--split", "star"], ["'star' is given twice"]),
+        (["run", "U", "--split", "elipse:a=6,b=4"], ["unknown object 'elipse:a=6,b=4'"]),
         (["run", "U", "--protocol", "sensors"], ["unknown protocol 'sensors'", "sensor", "faults"]),
         (["walk", "U"], ["unknown action 'walk'"]), (["run"], ["PLANNER"]),
         (["run", "U", "--splits", "real"], ["--split"]),

@@ -34,12 +34,14 @@ from nbv_planner.planning.planners import planner_names
 from nbv_planner.planning.view_space import view_space_for
 from nbv_planner.report.tables import Cell, Column, Table
 from nbv_planner.system import read_regular
-from nbv_planner.world.objects import OBJECT_SETS, parse_object
+from nbv_planner.world.objects import NAMED_POLYGONS, OBJECT_FORMS, OBJECT_PLUGINS, OBJECT_SETS, parse_object
 from nbv_planner.world.scene import Scene
 
 BENCH_FILE = "config/bench/bench.yaml"
 OPTIMUM = "optimum"
 """Name of the row that is computed."""
+OWN = "own"
+"""Name of a split that is given by its objects."""
 _Trial = tuple[Hashable, Hashable]
 """Object and seed."""
 _ANGLES, _MICROMETRES, _DIGITS, _ROUNDING = 360, 1e6, 12, 1e-9
@@ -94,22 +96,28 @@ def split_names() -> tuple[str, ...]:
     return tuple(dict.fromkeys([*bench_file()["splits"], *OBJECT_SETS]))
 
 
-def bench_named(split: str, protocol: str, seeds: int | None = None) -> Bench:
-    """Build the bench of these names; a set of objects that is no frozen split has one seed and 20 views.
+def bench_named(split: str | Sequence[str], protocol: str, seeds: int | None = None) -> Bench:
+    """Build the bench of these names; what is no frozen split has one seed and 20 views.
+
+    The split is a frozen one or a set of objects, or objects as text, sets among them, which are the split :data:`OWN`.
 
     Raises:
         UnknownNameError: there is no such split or protocol; lists those that there are.
         ConfigFileError: the objects of the split have changed.
     """
     content = bench_file()
-    if split not in split_names():
-        raise UnknownNameError("split", split, split_names())
+    names = [split] if isinstance(split, str) else split
+    sets = {**OBJECT_SETS, **{name: OBJECT_SETS[one["objects"]] for name, one in content["splits"].items()}}
+    known = (*split_names(), *NAMED_POLYGONS, *OBJECT_PLUGINS.names)
+    if unknown := [name for name in names if ":" not in name and name not in known]:
+        raise UnknownNameError("split", unknown[0], (*known, *OBJECT_FORMS))
     if protocol not in content["protocols"]:
         raise UnknownNameError("protocol", protocol, content["protocols"])
-    given = content["splits"].get(split, {"objects": split, "seeds": 1, "views": 20})
+    label = names[0] if len(names) == 1 and names[0] in sets else OWN
+    given = content["splits"].get(label, {"seeds": 1, "views": 20})
     return Bench(
-        split, protocol, OBJECT_SETS[given["objects"]], seeds or given["seeds"], given["views"],
-        content["protocols"][protocol], given.get("hash", ""),
+        label, protocol, tuple(text for name in names for text in sets.get(name, (name,))), seeds or given["seeds"],
+        given["views"], content["protocols"][protocol], given.get("hash", ""),
     )
 
 

@@ -17,7 +17,7 @@ from rclpy.qos import qos_profile_parameter_events
 from std_msgs.msg import String
 
 from nbv_planner.episode.messages import PACE, RECORDED_TOPICS
-from nbv_planner.episode.parameters import config_from_parameters
+from nbv_planner.episode.parameters import config_from_parameters, packages_named
 from nbv_planner.errors import NbvPlannerError
 from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.mapping.checks import failed
@@ -360,5 +360,7 @@ class RunInfo:
     def _publish(self) -> None:
         missing = [name for name in self._others if name not in self._known]
         topics = {topic.name: self._node.resolve_topic_name(topic.name) for topic in RECORDED_TOPICS}
-        info = {"versions": versions(), "nodes": self._known, "nodes_not_found_yet": missing, "topics": topics}
+        named = {name: value for values in self._known.values() for name, value in values.items()}
+        info = {"versions": versions(**packages_named(named)), "nodes": self._known, "nodes_not_found_yet": missing,
+                "topics": topics}  # fmt: skip
         self._publisher.publish(String(data=yaml.safe_dump(info, sort_keys=False)))

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 from beliefs import wavy_belief, with_evidence
 from views import circle
 
+import nbv_planner
 from nbv_planner.cli.show import planner_table
 from nbv_planner.episode.parameters import EpisodeConfig, recorded_config
 from nbv_planner.episode.simulation import Simulation
@@ -25,6 +28,7 @@ from nbv_planner.world.scan import Scan
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
 
+CHECKOUT = Path(nbv_planner.__file__).parents[1]
 SCENE = Scene()
 BELIEF = with_evidence(wavy_belief(3, size=200))
 VARIANTS = [
@@ -53,6 +57,20 @@ def test_every_rival_is_tested_and_registered_like_any_planner():
     for name in RIVALS:
         assert f"{name:20}nbv_planner\n" in planner_table() + "\n"
         assert [n for n, *_ in settings_of(PlannerSettings) if n.startswith(f"{name}_")]
+
+
+def test_the_document_says_of_every_rival_where_its_formula_is_from_and_which_test_checks_it():
+    text = (CHECKOUT / "docs" / "explanation" / "rivals.md").read_text(encoding="utf-8")
+    lines = text.partition("## Where each formula is from")[2].partition("\n## ")[0].splitlines()
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if line.startswith("| `")]
+    assert {name for row in rows for name in re.findall(r"`(\w+)`", row[0])} == {
+        *GAINS, *RIVALS, "uniform", "random"
+    } - {"volumetric"}  # fmt: skip
+    for _, _, origin, _, checked in rows:
+        assert origin.startswith(("abstract", "memory", "textbook", "no paper"))
+        for path in (tests := re.findall(r"`(test[\w/]+(?:\.py)?)`", checked)):
+            assert (CHECKOUT / path if "/" in path else Path(__file__).parent / path).exists(), path
+        assert tests
 
 
 def test_a_record_holds_the_settings_of_its_own_rival_only():
