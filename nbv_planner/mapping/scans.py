@@ -160,7 +160,7 @@ def _from_one_place(first: MatchedScan, other: MatchedScan, noise: RangeNoise) -
     hits = first.scan.ranges[np.isfinite(first.scan.ranges)]
     far = float(np.median(hits)) if len(hits) else 0.0
     distance, turn = offset(first.pose, other.pose)
-    return max(distance, turn * far) <= noise.noise_std
+    return max(distance, turn * far) <= noise.noise_std + noise.noise_std_per_metre * far
 
 
 def _average(scans: Sequence[MatchedScan], noise: RangeNoise) -> tuple[MatchedScan, FloatArray]:
