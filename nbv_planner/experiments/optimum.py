@@ -350,6 +350,7 @@ def least_tables(rows: Sequence[LeastRow], name: str, unit: str, digits: int, re
     a sample of their kind, see :func:`object_interval`.
     """
     methods = list(rows[0].costs)
+    found = {method: [own for row in rows if (own := row.costs[method]) is not None] for method in methods}
 
     def percents(method: str) -> list[float | None]:
         other = reference if reference in methods else f"{method.partition(',')[0]}, {reference}"
@@ -361,22 +362,17 @@ def least_tables(rows: Sequence[LeastRow], name: str, unit: str, digits: int, re
     def cost(method: str) -> Callable[[LeastRow], float | None]:
         return lambda row: None if (own := row.costs[method]) is None else float(own.cost)
 
-    def bounds(method: str) -> list[float | None]:
-        return [float(own.bound) if (own := row.costs[method]) is not None and own.bound else None for row in rows]
-
-    def proved(method: str) -> int | None:
-        found = [own for row in rows if (own := row.costs[method]) is not None]
-        return sum(own.proved for own in found) if any(own.bound for own in found) else None
-
     means: list[tuple[Column, Callable[[str], Cell]]] = [
         (Column("method", "method"), lambda m: m),
-        (Column(unit, f"{unit} to 95 %", 2, interval=True), lambda m: mean([cost(m)(row) for row in rows])),
+        (Column(unit, f"{unit} to 95 %", 2, interval=True), lambda m: mean([own.cost for own in found[m]])),
         (Column("percent", f"% of {reference}", 1, interval=True), lambda m: mean(percents(m))),
         (Column("greatest_percent", "greatest %", 1),
          lambda m: max((percent for percent in percents(m) if percent is not None), default=None)),
-        (Column("objects", "objects"), lambda m: sum(row.costs[m] is not None for row in rows)),
-        (Column("proved", "proved"), proved),
-        (Column("bound", "proved bound", 2, interval=True), lambda m: mean(bounds(m))),
+        (Column("objects", "objects"), lambda m: len(found[m])),
+        (Column("proved", "proved"),
+         lambda m: sum(own.proved for own in found[m]) if any(own.bound for own in found[m]) else None),
+        (Column("bound", "proved bound", 2, interval=True),
+         lambda m: mean([own.bound for own in found[m] if own.bound])),
     ]  # fmt: skip
     single: list[tuple[Column, Callable[[LeastRow], Cell]]] = [
         (Column("object", "object"), lambda row: row.object),
