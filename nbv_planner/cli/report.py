@@ -101,7 +101,9 @@ def _compare(arguments: argparse.Namespace) -> int:
     with results_folder(arguments, "comparison", JSON_FILE) as results:
         runs = _runs(arguments)
         tables = [runs_table(runs), paired_runs_table(runs)]
-        pictures: list[Picture] = drawn(arguments.figures, lambda: _overlay(_curves(runs), "coverage", _OF_RUNS), [])
+        kinds = {run.label: "" if run.coverage_kind == "true" else " (estimated)" for run in runs}
+        curves = {f"{run.label}{kinds[run.label]}": run.mean_coverage for run in runs}
+        pictures: list[Picture] = drawn(arguments.figures, lambda: _overlay(curves, "coverage", _OF_RUNS), [])
         write_tables(results.folder / "tables", tables)
         write_pictures(results.folder / "figures", pictures)
         write_json(results.folder / JSON_FILE, tables)
@@ -130,10 +132,6 @@ _OF_RUNS = (
     "One line per run; of several episodes the mean, where an episode that has ended keeps its coverage. "
     "Coverage is the true one where the label does not say that it is estimated."
 )
-
-
-def _curves(runs: list[ComparedRun]) -> dict[str, list[float]]:
-    return {f"{run.label}{'' if run.coverage_kind == 'true' else ' (estimated)'}": run.mean_coverage for run in runs}
 
 
 def _overlay(curves: dict[str, list[float]], name: str, caption: str) -> list[Picture]:

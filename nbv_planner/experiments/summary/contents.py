@@ -151,15 +151,17 @@ def report_page(report: SweepReport, tables: Sequence[Table], pictures: Sequence
     """
     named = {table.name: table for table in tables}
     sections = [_protocol_section(report, protocol, tables, pictures) for protocol in report.protocols]
+    once = ("sensitivity", "bench", "theory")
+    drawn = {name: [picture for picture in pictures if picture.name == name] for name in once}
     if "sensitivity" in named:
-        drawn = [picture for picture in pictures if picture.name == "sensitivity"]
-        blocks: list[Block] = [named["sensitivity_findings"], *drawn, named["sensitivity"]]
+        blocks: list[Block] = [named["sensitivity_findings"], *drawn["sensitivity"], named["sensitivity"]]
         sections.insert(0, Section("sensitivity", "What depends on scene and sensor", blocks))
-    if "bench" in named:
-        sections.insert(0, _bench_section(named, pictures))
+    if "bench" in named:  # with the times that were measured
+        blocks = [named["bench"], *drawn["bench"], named["bench_paired"], Folded(named["timing"])]
+        sections.insert(0, Section("bench", "Bench", blocks))
     if report.theory:
-        drawn = [picture for picture in pictures if picture.name == "theory"]
-        sections.append(Section("theory", "Regret on surfaces drawn from the prior", [named["theory"], *drawn]))
+        blocks = [named["theory"], *drawn["theory"]]
+        sections.append(Section("theory", "Regret on surfaces drawn from the prior", blocks))
     if report.cases:
         shown = [named[name] for name in ("planners", "certificate") if name in named]
         sections.append(Section("planners", "All figures of merit", [*shown, Folded(named["paired"])]))
@@ -180,12 +182,6 @@ def report_page(report: SweepReport, tables: Sequence[Table], pictures: Sequence
         product += f" × {len(variants(report.sweep['vary'], report.sweep['settings']))} variants"
     held = f", among them the whole {'sets' if len(sets) > 1 else 'set'} {', '.join(sets)}" if sets else ""
     return render_page(f"Sweep {report.sweep['name']}", f"{report.progress}. {product}{held}.", sections)
-
-
-def _bench_section(named: Mapping[str, Table], pictures: Sequence[Picture]) -> Section:
-    """The comparison of a bench; beside it, folded, the times that were measured."""
-    drawn = [picture for picture in pictures if picture.name == "bench"]
-    return Section("bench", "Bench", [named["bench"], *drawn, named["bench_paired"], Folded(named["timing"])])
 
 
 def _protocol_section(

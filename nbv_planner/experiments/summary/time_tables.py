@@ -15,7 +15,7 @@ from nbv_planner.experiments.statistics import Cases, mean_interval, object_mean
 from nbv_planner.experiments.summary.sweep_report import HINDSIGHT, UNIFORM, Episode, SweepReport, distinct
 from nbv_planner.geometry import angle_difference
 from nbv_planner.planning.motion import TimeSettings, travel_time
-from nbv_planner.report.tables import Cell, Column, MeanInterval, Table
+from nbv_planner.report.tables import Cell, Column, Table
 from nbv_planner.settings import from_mapping
 
 _SLOWER = 105.0  # per cent
@@ -136,13 +136,9 @@ def time_table(report: SweepReport, protocol: str) -> Table | None:
             worst = max(means, key=lambda name: means[name], default=None)
             rows.append((
                 race.pace.time_words, label, len(own.seconds) + own.not_reached, own.not_reached,
-                mean_interval(own.views), mean_interval(own.seconds), _known(mean_interval(relative)),
+                mean_interval(own.views), mean_interval(own.seconds), mean_interval(relative),
                 None if worst is None else means[worst], None if worst is None else str(worst),
                 sum(value > _SLOWER for value in means.values()),
             ))
     name = f"time{report.suffix(protocol)}"
     return Table(name, "Time to 95 % of the surface", _NOTE, columns, tuple(rows)) if rows else None
-
-
-def _known(mean: MeanInterval) -> MeanInterval | None:
-    return mean if mean.cases else None
