@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import json
 import math
 import os
@@ -286,11 +287,8 @@ def read_json(path: Path) -> dict[str, Any]:
 
 def fresh_folder(parent: str | Path, name: str) -> Path:
     """First of `parent/name`, `parent/name-2`, `parent/name-3`, ... that does not exist."""
-    candidate, number = Path(parent) / name, 1
-    while os.path.lexists(candidate):
-        number += 1
-        candidate = Path(parent) / f"{name}-{number}"
-    return candidate
+    names = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
+    return next(path for each in names if not os.path.lexists(path := Path(parent) / each))
 
 
 def write_record(folder: Path, record: EpisodeRecord) -> None:

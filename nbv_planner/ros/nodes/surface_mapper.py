@@ -425,9 +425,11 @@ class SurfaceMapperNode(BaseNode):
             "views": self._known.views, "scans": self._known.scans,
             "scans_waiting": len(self._waiting), "updates": self._updates,
             "update_milliseconds": last.milliseconds if last else 0.0, "solver": self.mapper.model.solver,
-            **(_centre(self._known.mapper.found) if isinstance(self._known.mapper, SearchingMapping) else {}),
             **self._keeper.diagnosis(), **{f"check.{check.name}": check.score for check in checks},
         }
+        if isinstance(self._known.mapper, SearchingMapping):
+            found = dataclasses.asdict(self._known.mapper.found)
+            values |= {f"found.{name}": number for name, number in found.items()}
         missing = self.inputs.missing("scan", "camera_pose")
         if missing:
             late = time.monotonic() - self._configured_at > self.parameters.input_timeout
@@ -437,7 +439,3 @@ class SurfaceMapperNode(BaseNode):
         if doubts:
             return DiagnosticStatus.WARN, "; ".join(["mapping", *doubts]), values
         return DiagnosticStatus.OK, "mapping", values
-
-
-def _centre(found: FoundScene) -> dict[str, object]:
-    return {f"found.{name}": number for name, number in dataclasses.asdict(found).items()}
