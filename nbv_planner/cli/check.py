@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 
 from nbv_planner.cli.options import add_domain, add_namespace, positive_number, require_ros
 from nbv_planner.episode.preflight import Row, Verdict, rows_of
@@ -25,12 +24,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand."""
     given = parameters_from_file(arguments.params_file) if arguments.params_file else None
-    require_ros("nbv-planner check listens to running nodes")
+    require_ros("nbv-planner check listens to running nodes", arguments.domain)
     from nbv_planner.ros.io.listener import observed
-    from nbv_planner.ros.node_processes import isolated_environment
 
-    if arguments.domain is not None:
-        os.environ.update(isolated_environment(arguments.domain))
     system = observed(arguments.seconds, arguments.namespace, arguments.domain, given)
     known = system.parameters or given
     if known is None:

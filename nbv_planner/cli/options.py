@@ -258,14 +258,16 @@ def megabytes_read(bag: Bag) -> Iterator[Progress]:
         yield lambda fraction: line.show(round(fraction * total))
 
 
-def require_ros(instead: str) -> None:
+def require_ros(instead: str, domain: int | None = None) -> None:
     """Refuse to continue without ROS, and print which one is used if it is not that of the environment.
+
+    With a `domain` this process keeps to it on this machine from now on.
 
     Raises:
         RosUnavailableError: says how to get it, and what can be done `instead`.
     """
     try:
-        from nbv_planner.ros.node_processes import foreign_rclpy
+        from nbv_planner.ros.node_processes import foreign_rclpy, isolated_environment
 
         warning = foreign_rclpy()
     except ImportError as error:
@@ -275,3 +277,5 @@ def require_ros(instead: str) -> None:
         ) from error
     if warning:
         print(f"note: {warning}", file=sys.stderr)
+    if domain is not None:
+        os.environ.update(isolated_environment(domain))

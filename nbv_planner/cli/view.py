@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import signal
 import subprocess
 import threading
@@ -41,12 +40,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand until Ctrl-C, SIGTERM, or the window is closed."""
-    require_ros("nbv-planner simulate draws an episode without ROS")
+    require_ros("nbv-planner simulate draws an episode without ROS", arguments.domain)
     from nbv_planner.ros.io.listener import listening
-    from nbv_planner.ros.node_processes import isolated_environment
 
-    if arguments.domain is not None:
-        os.environ.update(isolated_environment(arguments.domain))
     live = LiveEpisode()
     heard = listening(live, arguments.namespace, arguments.domain)
     if arguments.web:
