@@ -6,7 +6,7 @@ import os
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ STORAGES = ("mcap", "sqlite3")
 _METADATA_VERSION = 8
 
 
-class BagWriter:
+class BagWriter(AbstractContextManager["BagWriter"]):
     """A bag that is being written; a context manager that ends it properly.
 
     rosbags keeps up to a megabyte (MCAP) or everything (SQLite) in memory until the end. :meth:`flush` passes to the
@@ -48,9 +48,6 @@ class BagWriter:
             self._writer.open()
         except (OSError, WriterError) as error:
             raise BagError(f"cannot record to {path}: {reason(error)}") from error
-
-    def __enter__(self) -> BagWriter:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

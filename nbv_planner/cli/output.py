@@ -160,7 +160,7 @@ def print_files(results: ResultsFolder) -> None:
 _TERMINAL_SECONDS, _FILE_SECONDS = 0.2, 30.0
 
 
-class ProgressLine:
+class ProgressLine(contextlib.AbstractContextManager["ProgressLine"]):
     """Shows the number of things done, and the time left at the average speed so far; a block with it ends the line."""
 
     def __init__(self, total: int, what: str) -> None:
@@ -168,9 +168,6 @@ class ProgressLine:
         self._total, self._what = total, what
         self._began, self._shown, self._width = time.monotonic(), float("-inf"), 0
         self._done = -1
-
-    def __enter__(self) -> ProgressLine:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.end()

@@ -10,6 +10,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -196,7 +197,7 @@ TEMPORARY = ".tmp"
 """Ending of files that are being written."""
 
 
-class ResultsFolder:
+class ResultsFolder(AbstractContextManager["ResultsFolder"]):
     """Context manager that yields a folder to write into and moves it into place by :meth:`commit`.
 
     Until then the final path does not change; what is not committed is removed.
@@ -234,9 +235,6 @@ class ResultsFolder:
             raise ResultsError(f"{self.path} exists; choose another folder or replace it with --force")
         if any(self.path.iterdir()) and not (self.path / self._marker).is_file():
             raise ResultsError(f"{self.path} is not a results folder (no {self._marker}); it is not replaced")
-
-    def __enter__(self) -> ResultsFolder:
-        return self
 
     def __exit__(self, *_: object) -> None:
         with held_signals():
