@@ -221,12 +221,8 @@ class SweepFolder(RunFolder):
 
     def __init__(self, path: str | Path, sweep: Sweep, *, resume: bool = False, **extra: Any) -> None:
         self._cases = sweep.cases()
-        super().__init__(path, sweep.as_dict(), sweep.text, resume=resume, cases=len(self._cases), **extra)
-
-    @property
-    def number_of_cases(self) -> int:
-        """Number of cases of the sweep, finished or not."""
-        return len(self._cases)
+        self.number_of_cases = len(self._cases)  #: of the sweep, finished or not.
+        super().__init__(path, sweep.as_dict(), sweep.text, resume=resume, cases=self.number_of_cases, **extra)
 
     def unfinished(self) -> list[Case]:
         """Cases of the sweep without a whole result, failed ones included."""
