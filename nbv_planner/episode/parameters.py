@@ -14,7 +14,7 @@ from nbv_planner.gp.kernels import KernelSettings
 from nbv_planner.mapping.checks import CheckSettings
 from nbv_planner.mapping.checks.model_checks import ModelChecks
 from nbv_planner.mapping.mapper import MapperSettings
-from nbv_planner.mapping.matching import ArrivalSettings, MatchingSettings
+from nbv_planner.mapping.matching import ArrivalSettings, DwellSettings, MatchingSettings
 from nbv_planner.mapping.object_search import Search, SearchingMapping, SearchSettings
 from nbv_planner.mapping.robust_fit import RobustSettings
 from nbv_planner.mapping.scans import MeasurementSettings, ScanMapping
@@ -209,7 +209,7 @@ class EpisodeConfig:
     kernel: KernelSettings = field(default_factory=KernelSettings)
     mapper: MapperSettings = field(default_factory=MapperSettings)
     measurement: MeasurementSettings = field(default_factory=MeasurementSettings)
-    matching: MatchingSettings = field(default_factory=MatchingSettings)  # all but scans_per_view is for nodes
+    matching: DwellSettings = field(default_factory=DwellSettings)
     robust: RobustSettings = field(default_factory=RobustSettings)  # the thesis protocol has none
     checks: CheckSettings = field(default_factory=CheckSettings)
     planner: PlannerSettings = field(default_factory=PlannerSettings)
@@ -400,7 +400,8 @@ def config_from_parameters(parameters: Mapping[str, Mapping[str, Any]], **top: A
         _check_alike(names, **{each: from_mapping(Scene, complete[each]) for each in (first, node)})
     groups = {
         name: from_mapping(cls, complete[node])
-        for node, classes in NODE_SETTINGS.items() for name, cls in GROUPS.items() if cls in classes
+        for node, classes in NODE_SETTINGS.items() for name, cls in GROUPS.items()
+        if any(issubclass(own, cls) for own in classes)
     }
     return EpisodeConfig(**groups, **top)
 

@@ -163,7 +163,13 @@ def offset(pose: CameraPose, goal: CameraPose) -> tuple[float, float]:
 
 
 @dataclass(frozen=True)
-class MatchingSettings(Settings):
+class DwellSettings(Settings):
+    """How long the camera looks from each goal."""
+    scans_per_view: int = setting(1, "Number of scans that count at each goal.", ge=1, le=1000)
+
+
+@dataclass(frozen=True)
+class MatchingSettings(DwellSettings):
     """How scans are matched with poses.
 
     Raises:
@@ -175,7 +181,6 @@ class MatchingSettings(Settings):
         "Which scans count: at_view uses those taken while the camera is at its goal, always uses all.",
         choices=("at_view", "always"),
     )
-    scans_per_view: int = setting(1, "Number of scans that count at each goal.", ge=1, le=1000)
     pose_tolerance: float = setting(
         0.05, "Greatest time between a scan and its pose where it cannot be interpolated.", unit="s", ge=0.0
     )

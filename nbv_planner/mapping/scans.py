@@ -151,10 +151,8 @@ def measured(
 
 def _from_one_place(first: MatchedScan, other: MatchedScan, noise: RangeNoise) -> bool:
     """Whether two scans have the same beams, and their poses differ by less than the noise."""
-    one, two = (
-        (scan.angle_min, scan.angle_increment, len(scan.ranges), scan.range_min, scan.range_max)
-        for scan in (first.scan, other.scan)
-    )
+    scans = first.scan, other.scan
+    one, two = ((s.angle_min, s.angle_increment, len(s.ranges), s.range_min, s.range_max) for s in scans)
     if one != two:
         return False
     hits = first.scan.ranges[np.isfinite(first.scan.ranges)]
@@ -169,8 +167,8 @@ def _average(scans: Sequence[MatchedScan], noise: RangeNoise) -> tuple[MatchedSc
     if len(scans) == 1:
         return first, np.ones(len(beam))
     ranges = np.array([match.scan.ranges for match in scans], dtype=float)  # (n, B)
-    behind = np.array([np.zeros(len(beam), dtype=bool) if m.background is None else m.background for m in scans])
-    met = np.isfinite(ranges)
+    met, nothing = np.isfinite(ranges), np.zeros(len(beam), dtype=bool)
+    behind = np.array([nothing if match.background is None else match.background for match in scans])
     outcomes = np.array([met & ~behind, met & behind, np.isposinf(ranges)])
     most = outcomes.sum(axis=1).argmax(axis=0)
     alike = met & outcomes[most, :, beam].T

@@ -15,7 +15,7 @@ from nbv_planner.episode.records import episode_metrics, views_to
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.errors import ContourError, NbvPlannerError, SettingError, UnknownNameError
 from nbv_planner.mapping.mapper import MapperSettings
-from nbv_planner.mapping.matching import MatchingSettings
+from nbv_planner.mapping.matching import DwellSettings
 from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.shapes.completeness import POINTS
 from nbv_planner.planning.termination import TerminationReason, TerminationSettings
@@ -228,7 +228,7 @@ def test_several_scans_a_view_average_the_noise():
     """By the square root of their number."""
     def radii(scans: int):
         config = sensor(
-            termination=TerminationSettings(max_views=1), matching=MatchingSettings(scans_per_view=scans),
+            termination=TerminationSettings(max_views=1), matching=DwellSettings(scans_per_view=scans),
             sensor=SensorSettings(noise_std=0.2),
         )
         simulation, _ = played(config)
@@ -347,7 +347,7 @@ def test_arcs_hold_during_an_episode():
         ({"object": "cube"}, UnknownNameError, "cube"),
         ({"object": "ellipse:a=9,b=4"}, ContourError, "8"),
         ({"views": ViewSpaceSettings(blocked_arcs=(0.0, 7.0))}, SettingError, "blocked_arcs"),
-        ({"protocol": "thesis", "matching": MatchingSettings(scans_per_view=2)}, SettingError, "scans_per_view"),
+        ({"protocol": "thesis", "matching": DwellSettings(scans_per_view=2)}, SettingError, "scans_per_view"),
     ],
 )
 def test_what_does_not_fit_is_refused_before_anything_runs(changes, kind, word):
