@@ -189,8 +189,8 @@ class Measurements:
         angle, radius = cartesian_to_polar(across + x, along + y)
         return dataclasses.replace(self, angle=angle, radius=radius)
 
-    def radial(self, slope: FloatArray) -> Measurements:
-        r"""Propagate the noise along the beam to the radius at fixed angle, from the relative `slope`, (n,), 1/rad.
+    def radial_std(self, slope: FloatArray) -> FloatArray:
+        r"""Deviation of each radius at fixed angle, (n,), metres, from that of the range and a relative `slope`, (n,).
 
         A return that moves by δ along a beam with tilt γ moves by :math:`δ\cosγ` in radius and by
         :math:`δ\sinγ/r` in angle, so at its angle it departs from a surface of relative slope :math:`s = f'/f` by
@@ -200,7 +200,7 @@ class Measurements:
         std = self.std * np.maximum(np.abs(np.cos(self.tilt) - slope * np.sin(self.tilt)), 1.0)
         if self.spread.any():
             std = np.sqrt(std**2 + self.pose_variance(slope))
-        return dataclasses.replace(self, std=std)
+        return np.asarray(std)
 
 
 @dataclass(frozen=True, eq=False)

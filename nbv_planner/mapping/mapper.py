@@ -165,16 +165,17 @@ class SurfaceMapper:
         Free space is kept as evidence; the Gaussian belief does not use it.
 
         Where the tilt of the beams is known, the noise of each radius is widened by the slope of the surface, as the
-        belief with these measurements sees it (:meth:`Measurements.radial`). That takes a second posterior mean.
+        belief with these measurements sees it (:meth:`Measurements.radial_std`). That takes a second posterior mean.
         """
-        new, at_hits = measurements, CircleInterpolation.at(self._grid, measurements.angle)
+        angle, radius, std = measurements.angle, measurements.radius, measurements.std
+        at_hits = CircleInterpolation.at(self._grid, angle)
         if measurements.tilt.any() or measurements.spread.any():
-            preview = trusted(self._posterior.preview(new.angle, new.radius, new.std), self._grid)
-            new = new.radial(at_hits(slope_on_grid(self._grid, preview.mean())))
-        self._posterior = self._posterior.adding(new.angle, new.radius, new.std)
+            preview = trusted(self._posterior.preview(angle, radius, std), self._grid)
+            std = measurements.radial_std(at_hits(slope_on_grid(self._grid, preview.mean())))
+        self._posterior = self._posterior.adding(angle, radius, std)
         self._trusted = trusted(self._posterior, self._grid)
         self._hits = self._hits + self._new_hits(self._met(measurements, at_hits))
-        self._evidence = self._evidence.adding(self._grid, new.angle, new.radius, new.std)
+        self._evidence = self._evidence.adding(self._grid, angle, radius, std)
         for rays in free:
             self._evidence = self._evidence.bounded(rays.bound(self._grid))
         self._views += not same_view

@@ -67,7 +67,7 @@ def scan_to_measurements(
     shape (B,), met something else: they are free up to there, and nothing is known of what is behind.
 
     The standard deviations are those of the ranges; with the tilt of each beam the mapper can turn them into those of
-    the radii (:meth:`nbv_planner.mapping.belief.Measurements.radial`). Beams are left out, and counted, for these
+    the radii (:meth:`nbv_planner.mapping.belief.Measurements.radial_std`). Beams are left out, and counted, for these
     reasons: `nan`, `too_close` (-inf or below the least range), `not_positive`, `too_far` (above the greatest range),
     `outside_bounds` and `inside_bounds` (radius above or below the bounds by more than `radius_margin`),
     `background`, and `no_return` (`+inf`) where a miss of the sensor tells nothing; else a miss is no drop.

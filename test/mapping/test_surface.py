@@ -199,12 +199,12 @@ def test_noise_along_the_beam_becomes_noise_of_the_radius_at_fixed_angle():
     x, y = radius + move * math.cos(tilt), move * math.sin(tilt)  # the surface point stands at angle 0
     departure = np.hypot(x, y) - radius * (1.0 + slope * np.arctan2(y, x))
     data = Measurements(np.zeros(1), np.full(1, radius), np.full(1, sigma), np.full(1, tilt))
-    assert data.radial(np.array([slope])).std[0] == pytest.approx(departure.std(), rel=0.01)
+    assert data.radial_std(np.array([slope]))[0] == pytest.approx(departure.std(), rel=0.01)
 
 
 def test_noise_of_a_radius_is_never_less_than_that_of_the_range():
     data = Measurements(np.zeros(3), np.full(3, 5.0), np.full(3, 0.2), np.array([0.0, math.pi / 2, math.pi]))
-    assert data.radial(np.zeros(3)).std == pytest.approx(0.2)
+    assert data.radial_std(np.zeros(3)) == pytest.approx(0.2)
 
 
 def test_relative_slope_of_the_mean_is_that_of_the_curve():

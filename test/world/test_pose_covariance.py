@@ -57,8 +57,8 @@ def test_a_pose_without_covariance_spreads_nothing_and_one_with_it_widens_the_no
     sure = View(0.0, 10.0).pose
     unsure = CameraPose(sure.x, sure.y, sure.yaw, PoseCovariance(0.09, 0.0, 0.0, 0.0, 0.0, 0.0))
     flat = np.zeros(1)
-    assert hit_of(sure, 5.0, 0.0).radial(flat).std[0] == pytest.approx(0.2)
-    assert hit_of(unsure, 5.0, 0.0).radial(flat).std[0] == pytest.approx(math.hypot(0.2, 0.3))
+    assert hit_of(sure, 5.0, 0.0).radial_std(flat)[0] == pytest.approx(0.2)
+    assert hit_of(unsure, 5.0, 0.0).radial_std(flat)[0] == pytest.approx(math.hypot(0.2, 0.3))
 
 
 def test_a_turn_of_the_camera_matters_where_the_surface_is_steep():
