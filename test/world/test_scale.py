@@ -124,5 +124,4 @@ def test_the_same_scene_takes_the_same_views_at_every_scale(text, planner):
 
 
 def test_the_groups_of_an_episode_are_those_of_the_nodes():
-    groups = [cls for cls in GROUPS.values() if dataclasses.is_dataclass(cls)]
-    assert [cls for cls in groups if not any(issubclass(each, cls) for each in EVERY)] == []
+    assert all(any(issubclass(node, cls) for node in EVERY) for cls in GROUPS.values() if dataclasses.is_dataclass(cls))
