@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -13,6 +14,9 @@ from hypothesis import HealthCheck, settings
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # In every import mode: `import oracles` from here, `import benchmarks` and `import campaigns` from beside the package.
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
+
+# A script that starts the tests in the background has them ignore Ctrl-C, which some of them are about.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Derandomised: a test run is repeatable; no deadline: speed is measured in benchmarks/, not asserted here.
 settings.register_profile(
