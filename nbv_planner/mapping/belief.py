@@ -190,7 +190,7 @@ class Measurements:
         return dataclasses.replace(self, angle=angle, radius=radius)
 
     def radial_std(self, slope: FloatArray) -> FloatArray:
-        r"""Deviation of each radius at fixed angle, (n,), metres, from that of the range and a relative `slope`, (n,).
+        r"""Deviation of the radius at fixed angle, (n,), metres, from that of the range and the `slope`, (n,), 1/rad.
 
         A return that moves by δ along a beam with tilt γ moves by :math:`δ\cosγ` in radius and by
         :math:`δ\sinγ/r` in angle, so at its angle it departs from a surface of relative slope :math:`s = f'/f` by

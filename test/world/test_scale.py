@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nbv_planner.episode.parameters import GROUPS, NODE_SETTINGS, EpisodeConfig, config_from_parameters
+from nbv_planner.episode.parameters import NODE_SETTINGS, EpisodeConfig, config_from_parameters
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.settings import settings_of
@@ -121,7 +120,3 @@ def test_the_same_scene_takes_the_same_views_at_every_scale(text, planner):
     first, *others = (views_of(at_scale(size, object=text, nbv_planner=planner)) for size in [1.0, *sizes])
     assert all(views == first for views in others)
     assert len(first) > 4
-
-
-def test_the_groups_of_an_episode_are_those_of_the_nodes():
-    assert all(any(issubclass(node, cls) for node in EVERY) for cls in GROUPS.values() if dataclasses.is_dataclass(cls))
