@@ -40,7 +40,8 @@ from nbv_planner.world.scene import Scene
 
 # RTPS: port = 7400 + 250 * domain + offset. Up to 101 the ports stay below Linux's ephemeral range.
 _DOMAINS = range(1, 102)
-_FIRST_PARTICIPANT_PORTS = (10, 11)
+# Two for each participant. A process numbers its own through all domains: the first one on a domain may be its fifth.
+_PARTICIPANT_PORTS = range(10, 100)
 _PATIENCE = 5.0
 _reserved: deque[socket.socket] = deque()
 _MOST_RESERVED = 5
@@ -49,7 +50,7 @@ _REFUSED = 2
 
 
 def free_domain_id() -> int:
-    """Return a ROS domain id whose discovery ports are free on this machine.
+    """Return a ROS domain id of which no participant is on this machine, as the ports tell.
 
     Tried in random order, so that two simultaneous runs rarely choose the same. It stays reserved for this process
     during its next few calls: starting nodes do not hold the ports yet.
@@ -61,7 +62,7 @@ def free_domain_id() -> int:
         # Reserved before its ports are tried: nodes of whoever has reserved it may be about to bind them.
         if not _reserve(domain):
             continue
-        if all(_is_free(7400 + 250 * domain + offset) for offset in _FIRST_PARTICIPANT_PORTS):
+        if all(_is_free(7400 + 250 * domain + offset) for offset in _PARTICIPANT_PORTS):
             if len(_reserved) > _MOST_RESERVED:
                 _reserved.popleft().close()
             return domain

@@ -13,22 +13,21 @@ import pytest
 
 pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
 
-from ros_world import PATIENCE
+from ros_world import PATIENCE, World
 
 from nbv_planner.errors import NbvPlannerError
 from nbv_planner.ros import node_processes
 from nbv_planner.ros.node_processes import NodeProcesses, free_domain_id, isolated_environment
 
 ASK = (
-    "from nbv_planner.ros import node_processes as here; here._DOMAINS = range({0}, {0} + 1); "
-    "print(here.free_domain_id())"
+    "from nbv_planner.ros import node_processes as here; here._DOMAINS = range({}, {} + 1); "
+    "here._PARTICIPANT_PORTS = {!r}; print(here.free_domain_id())"
 )
 
 
 def asked_by_another_process(domain: int) -> str:
-    found = subprocess.run(
-        [sys.executable, "-c", ASK.format(domain)], capture_output=True, text=True, check=False, env=os.environ
-    )
+    asked = ASK.format(domain, domain, node_processes._PARTICIPANT_PORTS)
+    found = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=False, env=os.environ)
     return found.stdout.strip() or found.stderr
 
 
@@ -37,6 +36,7 @@ def domain(monkeypatch):
     """Return the only domain that may be given out here; no other test gets one above 101."""
     only = 102 + os.getpid() % 100
     monkeypatch.setattr(node_processes, "_DOMAINS", range(only, only + 1))
+    monkeypatch.setattr(node_processes, "_PARTICIPANT_PORTS", range(10, 14))  # there any program may get more of them
     yield only
     while node_processes._reserved:
         node_processes._reserved.pop().close()
@@ -52,13 +52,20 @@ def test_a_domain_that_has_been_given_out_is_not_given_out_again_before_its_node
     assert asked_by_another_process(domain) == str(domain)
 
 
-@pytest.mark.parametrize("offset", [10, 11])  # of the first participant, RTPS
+@pytest.mark.parametrize("offset", [10, 11, 13])  # of the first participant and the second, RTPS
 def test_a_domain_in_use_is_not_given_out_and_is_not_kept_from_others(domain, offset):
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as used:
         used.bind(("", 7400 + 250 * domain + offset))
         with pytest.raises(NbvPlannerError, match="no free ROS domain id"):
             free_domain_id()
     assert asked_by_another_process(domain) == str(domain)
+
+
+def test_a_domain_where_another_process_has_its_second_participant_alone_is_in_use():
+    with World(), World() as second:
+        while node_processes._reserved:
+            node_processes._reserved.pop().close()
+        assert "no free ROS domain id" in asked_by_another_process(second.domain)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the reservation is Linux's")
