@@ -140,11 +140,11 @@ class Measurements:
         sizes = [len(getattr(self, name)) for name in _COLUMNS]
         if len(set(sizes)) > 1:
             raise MeasurementError(f"measurements differ in size: {', '.join(map(str, sizes))}")
-        for name in _COLUMNS:
-            finite = np.isfinite(getattr(self, name))
-            if not finite.all():
-                bad = tuple(np.argwhere(~finite)[0])
-                raise MeasurementError(f"measurement {bad[0]}: {name} is {getattr(self, name)[bad]}, must be finite")
+        rows = np.column_stack([getattr(self, name) for name in _COLUMNS])
+        if not np.isfinite(rows).all():
+            bad, column = np.argwhere(~np.isfinite(rows))[0]
+            name = _COLUMNS[min(column, len(_COLUMNS) - 1)]
+            raise MeasurementError(f"measurement {bad}: {name} is {rows[bad, column]}, must be finite")
         if count and self.std.min() <= 0.0:
             raise MeasurementError(f"measurement {self.std.argmin()}: std is {self.std.min()}, must be > 0")
         object.__setattr__(self, "angle", wrap_angle(self.angle))

@@ -76,15 +76,15 @@ def scan_to_measurements(
     one of three neighbours that have: one alone is an outlier. One that ends before the object tells nothing.
     """
     ranges = np.asarray(scan.ranges, dtype=float)
-    beside = np.zeros(len(ranges), dtype=bool) if background is None else background & np.isfinite(ranges)
+    finite, miss = np.isfinite(ranges), ranges == np.inf
+    beside = np.zeros(len(ranges), dtype=bool) if background is None else background & finite
     margin, sensor = settings.radius_margin, scene.sensor
     low, high = max(scan.range_min, sensor.range_min), min(scan.range_max, sensor.range_max)
-    miss = np.isposinf(ranges)
     reasons = {
         "nan": np.isnan(ranges),
-        "not_positive": np.isfinite(ranges) & (ranges <= 0.0),
-        "too_close": np.isneginf(ranges) | ((ranges > 0.0) & (ranges < low)),
-        "too_far": np.isfinite(ranges) & (ranges > high) & (ranges >= low),
+        "not_positive": finite & (ranges <= 0.0),
+        "too_close": (ranges == -np.inf) | ((ranges > 0.0) & (ranges < low)),
+        "too_far": finite & (ranges > high) & (ranges >= low),
     }
     if not sensor.misses_are_free:
         reasons["no_return"], miss = miss, np.zeros(len(miss), dtype=bool)
@@ -112,7 +112,8 @@ def scan_to_measurements(
     rays = FreeRays(
         pose.view_angle, math.hypot(pose.x, pose.y), aside, np.maximum(length - _NOISE_MARGIN * std, 0.0), of_hit
     )
-    return ScanMeasurements(hits, rays, {reason: int(mask.sum()) for reason, mask in reasons.items() if mask.any()})
+    counts = {reason: int(np.count_nonzero(mask)) for reason, mask in reasons.items()}
+    return ScanMeasurements(hits, rays, {reason: count for reason, count in counts.items() if count})
 
 
 def _in_threes(passed: BoolArray) -> BoolArray:

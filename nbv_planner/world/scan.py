@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from nbv_planner.errors import InputRejectedError
-from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, wrap_angle
+from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, angle_difference
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,26 +47,20 @@ class FreeRays:
         :math:`d \sin|β| / \sin(|β| + δ)` (eq. camera-ray), which grows with |β|. So of the rays that reach an angle
         the one with the least |β| counts. A star-shaped object that has a free point lies inside of it.
         """
-        sides = (self._bound_on_side(wrap_angle(turn * (angle - self.view_angle)), turn) for turn in (1.0, -1.0))
-        return np.minimum(*sides)
-
-    def _bound_on_side(self, offset: FloatArray, turn: float) -> FloatArray:
-        """Bound at `offset` (M,) in [0, 2π) from the camera's angle, `turn` times the polar angle.
-
-        A rising bearing sweeps a falling polar angle.
-        """
-        rays = np.flatnonzero(-turn * self.bearing >= 0.0)
-        rays = rays[np.argsort(np.abs(self.bearing[rays]), kind="stable")]
-        bearing, length = np.abs(self.bearing[rays]), self.length[rays]
-        reach = np.arctan2(length * np.sin(bearing), self.distance - length * np.cos(bearing))
-        furthest = np.maximum.accumulate(reach) if len(rays) else reach
-        # The angle of a ray's own end must not move to the next ray by rounding.
-        ray = np.searchsorted(furthest, np.where(offset < TWO_PI - 1e-9, offset, 0.0) - 1e-12)
-        bound, found = np.full(len(offset), np.inf), ray < len(rays)
-        bearing, length, offset = bearing[ray[found]], length[ray[found]], offset[found]
-        along = np.sin(bearing + offset)
-        straight = self.distance - length * np.cos(bearing)  # ahead, or away from the centre
-        radius = np.divide(self.distance * np.sin(bearing), along, out=straight, where=along > 1e-9)
+        size, around = np.abs(self.bearing), angle_difference(angle, self.view_angle)
+        ahead = self.distance - self.length * np.cos(size)  # of the end of a ray; behind the centre below 0
+        reach = np.arctan2(self.length * np.sin(size), ahead)
+        ray = np.full(len(around), -1)
+        for turn in (1.0, -1.0):  # a rising bearing sweeps a falling polar angle
+            rays, cells = np.flatnonzero(turn * self.bearing <= 0.0), np.flatnonzero(turn * around >= 0.0)
+            rays = rays[np.argsort(size[rays], kind="stable")]
+            # The angle of a ray's own end must not move to the next ray by rounding.
+            first = np.searchsorted(np.maximum.accumulate(reach[rays]), turn * around[cells] - 1e-12)
+            ray[cells] = np.maximum(ray[cells], np.append(rays, -1)[first])
+        found = np.flatnonzero(ray >= 0)
+        ray, bound = ray[found], np.full(len(around), np.inf)
+        along = np.sin(size[ray] + np.abs(around[found]))
+        radius = np.divide(self.distance * np.sin(size[ray]), along, out=ahead[ray], where=along > 1e-9)
         bound[found] = np.maximum(radius, 0.0)
         return bound
 
