@@ -164,10 +164,6 @@ class Measurements:
             return parts[0] if parts else cls.empty()
         return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS))
 
-    def joined(self, other: Measurements) -> Measurements:
-        """Concatenation of both sets, `other` last."""
-        return Measurements.together([self, other])
-
     def chosen(self, mask: BoolArray) -> Measurements:
         """Those for which `mask`, shape (n,), is true."""
         return Measurements(*(getattr(self, name)[mask] for name in _COLUMNS))

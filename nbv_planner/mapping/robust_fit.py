@@ -49,7 +49,7 @@ class Beams:
     def joined(self, other: Beams) -> Beams:
         """Both, `other` behind these."""
         return Beams(
-            self.hits.joined(other.hits), np.concatenate([self.scan, other.scan]),
+            Measurements.together([self.hits, other.hits]), np.concatenate([self.scan, other.scan]),
             np.concatenate([self.view, other.view]),
         )
 

@@ -195,8 +195,10 @@ class SimulatedCamera:
         exact, std = self._met(pose)
         rng = np.random.default_rng([self._settings.seed, view_number, scan_number])
         ranges = self._with_limits(self._with_noise(self._with_limits(exact), std, rng))
+        # NaN is invalid (REP 117), no miss: that would mean that the beam met no surface.
+        ranges = np.where(rng.random(len(ranges)) < self._settings.dropout_probability, np.nan, ranges)
         limits = (float(np.float32(limit)) for limit in (self._sensor.range_min, self._sensor.range_max))
-        return Scan(self._angle_min, self._increment, self._with_dropout(ranges, rng).astype(np.float32), *limits)
+        return Scan(self._angle_min, self._increment, ranges.astype(np.float32), *limits)
 
     def with_seed(self, seed: int) -> SimulatedCamera:
         """The same camera with other noise; both share what they know of the object."""
@@ -259,10 +261,6 @@ class SimulatedCamera:
         """REP 117: `-inf` below the least range, `+inf` above the greatest."""
         ranges = np.where(ranges < self._sensor.range_min, -np.inf, ranges)
         return np.where(ranges > self._sensor.range_max, np.inf, ranges)
-
-    def _with_dropout(self, ranges: FloatArray, rng: np.random.Generator) -> FloatArray:
-        """Invalid measurements are NaN (REP 117), not misses: a miss would mean that the beam met no surface."""
-        return np.where(rng.random(len(ranges)) < self._settings.dropout_probability, np.nan, ranges)
 
 
 class Drive:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from functools import reduce
 
 import numpy as np
 import pytest
@@ -54,7 +53,7 @@ def feed(target: SurfaceMapper, views=VIEWS, *, first: int = 1, shape=SHAPE, sen
 def feed_at_once(target: SurfaceMapper, views=VIEWS, *, shape=SHAPE, sensor=DIRTY) -> SurfaceMapper:
     """The same scans in one view, so that there is one fit."""
     data = [scan_data(view, number, shape, sensor) for number, view in enumerate(views, start=1)]
-    target.add(reduce(Measurements.joined, (one.measurements for one in data)), free=[one.free for one in data])
+    target.add(Measurements.together([one.measurements for one in data]), free=[one.free for one in data])
     return target
 
 

@@ -58,7 +58,7 @@ def test_measurements_that_are_not_finite_or_do_not_match_are_refused(angle, rad
 
 def test_joined_puts_the_other_set_behind_and_changes_neither():
     first, second = measured((1.0, 5.0, 0.1)), measured((2.0, 6.0, 0.2), (1.0, 5.5, 0.3))
-    both = first.joined(second)
+    both = Measurements.together([first, second])
     np.testing.assert_array_equal(both.angle, [1.0, 2.0, 1.0])
     np.testing.assert_array_equal(both.radius, [5.0, 6.0, 5.5])
     np.testing.assert_array_equal(both.std, [0.1, 0.2, 0.3])

@@ -269,7 +269,7 @@ def test_hits_are_thinned_however_they_come(most, size, parts):
     found, expected = Measurements.empty(), np.empty((2, 0))
     for k in range(parts):
         part = Measurements(np.full(size, 0.01 * k), np.arange(1.0, 1.0 + size), np.ones(size))
-        found = thinned(found.joined(part), most)
+        found = thinned(Measurements.together([found, part]), most)
         expected = np.concatenate([expected, [part.angle, part.radius]], axis=1)
         while expected.shape[1] > most:
             expected = expected[:, ::2]

@@ -167,7 +167,7 @@ def theory_picture(report: SweepReport) -> Picture | None:
         return None
 
     def dots(name: str) -> list[Dot]:
-        values = [(group, group.percent_of_bound(name)) for group in groups]
+        values = [(group, [100.0 * row[name] / row["bound_spectral"] for row in group.rows]) for group in groups]
         means = [MeanInterval(float(np.mean(own)), math.nan, math.nan, len(own)) for _, own in values]
         return [
             Dot(f"{group.planner}, {_SHORT[group.measurement]}", mean, points=own)

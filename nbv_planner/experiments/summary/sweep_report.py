@@ -151,14 +151,10 @@ def in_hindsight(cases: Sequence[ComparedCase]) -> list[ComparedCase]:
     It is the one with the fewest episodes below 95 %, then with the least mean T95 over the seeds. No decision of
     it depends on the object; only which planner counts is known in hindsight.
     """
-
-    def missed_and_mean(group: Group) -> tuple[int, float]:
-        return group.not_reached, average(group.cases, lambda case: case.views_95)
-
     found = []
     for protocol, name in distinct((c.trial.protocol, c.trial.object) for c in cases):
         there = [c for c in cases if (c.trial.protocol, c.trial.object) == (protocol, name)]
-        best = min(by_planner(there), key=missed_and_mean)
+        best = min(by_planner(there), key=lambda group: (group.not_reached, average(group.cases, lambda c: c.views_95)))
         found += [dataclasses.replace(c, planner=HINDSIGHT, rank_rec=None, rank_nbv=None) for c in best.cases]
     return found
 

@@ -301,12 +301,8 @@ class TheoryGroup:
     measurement: str
     rows: Sequence[Mapping[str, Any]]
 
-    def percent_of_bound(self, name: str) -> list[float]:
-        """A measured value of each run as a percentage of its bound (γ_T from the spectrum)."""
-        return [100.0 * row[name] / row["bound_spectral"] for row in self.rows]
-
     def below(self, name: str) -> int:
-        """In how many runs a measured value is at most its bound."""
+        """In how many runs a measured value is at most its bound (γ_T from the spectrum)."""
         return sum(row[name] <= row["bound_spectral"] for row in self.rows)
 
     @property

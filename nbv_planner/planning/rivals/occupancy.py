@@ -16,10 +16,6 @@ from nbv_planner.world.scan import Scan
 from nbv_planner.world.scene import Scene
 
 
-def _log_odds(probability: float) -> float:
-    return math.log(probability / (1.0 - probability))
-
-
 class Odds(NamedTuple):
     """Probabilities of a cell that was unknown after a hit and after a miss, and the bounds between which any stays."""
 
@@ -141,7 +137,7 @@ class OccupancyGrid:
         free[passed[along <= length[:, None]]] = True
         met = np.zeros_like(free)
         met[self.index(*pose.to_world(bearing[hit], length[hit]))] = True
-        hits, misses, least, most = map(_log_odds, odds)
+        hits, misses, least, most = (math.log(p / (1.0 - p)) for p in odds)
         self.log_odds[:] = np.clip(self.log_odds + np.where(met, hits, np.where(free, misses, 0.0)), least, most)
         self.observed[:] |= met | free
         behind = along - length[:, None]

@@ -14,14 +14,16 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial import cKDTree
 
-from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, polar_to_cartesian
+from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, cartesian_to_polar, polar_to_cartesian
 from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.planning.shapes.sampler import Shapes, ShapeSettings
 from nbv_planner.planning.shapes.shape_coverage import (
     MeasuredSurface,
     ShapeCoverage,
+    rays_beside,
     seen_part,
     seen_stretches,
+    steps_between,
     surface_density,
     unseen_fraction,
 )
@@ -85,15 +87,16 @@ class MeasuredContour:
 
 def near_part(shapes: Shapes, belief: SurfaceBelief, scene: Scene, tau: float) -> FloatArray:
     """Part of the contour around each grid angle of each shape within `tau` of the measured surface, shape (S, M)."""
-    measured = MeasuredContour.of(belief, scene.pixel_size, tau).points - belief.centre
-    step = max(tau / _STEPS, scene.radius_max / _MOST_STEPS)
-    bins = math.ceil(scene.radius_max / step) + 1
-    lowest = int(shapes.radius.min() / step)
-    reach = (np.arange(lowest, bins) + 0.5) * step
-    lattice = np.stack(polar_to_cartesian(shapes.angle[:, None], reach), axis=2)
-    near = np.zeros((len(shapes.angle), bins + 1), dtype=np.intp)
-    close = within(lattice.reshape(-1, 2), measured, tau).reshape(lattice.shape[:2])
-    np.cumsum(close, axis=1, out=near[:, lowest + 1 :])
+    points = MeasuredContour.of(belief, scene.pixel_size, tau).points - belief.centre
+    polar, radius = cartesian_to_polar(*points.T)
+    step, least = max(tau / _STEPS, scene.radius_max / _MOST_STEPS), float(radius.min(initial=np.inf))
+    shape = len(shapes.angle), math.ceil(scene.radius_max / step) + 2
+    ray, aside = rays_beside(polar, math.asin(tau / least) if least > tau else math.pi, shape[0])
+    # A point at the distance s from a ray is near it for sqrt(τ² - s²) before and behind; middles of steps count.
+    left = tau**2 - (radius * np.sin(aside)) ** 2
+    along, half, close = radius * np.cos(aside), np.sqrt(np.maximum(left, 0.0)), left >= 0.0
+    lowest, beyond = np.ceil((along - half) / step - 0.5), np.floor((along + half) / step + 0.5)
+    near = steps_between(ray[close], lowest[close], beyond[close], shape)
     return MeasuredSurface(near, step).part(shapes.radius)
 
 

@@ -14,11 +14,9 @@ from nbv_planner.geometry import (
     CircleInterpolation,
     FloatArray,
     IntArray,
-    angle_difference,
     polar_to_cartesian,
-    wrap_angle,
 )
-from nbv_planner.mapping.belief import Evidence, SurfaceBelief, nearest_cell
+from nbv_planner.mapping.belief import Evidence, SurfaceBelief
 from nbv_planner.planning.shapes.sampler import Shapes, evidence_of
 from nbv_planner.planning.shapes.shape_visibility import visible_cells
 from nbv_planner.world.ground.zones import Ground
@@ -132,21 +130,12 @@ class MeasuredSurface:
         Nearby is a measurement that lies within `reach` (metres) both along the ray and across it.
         """
         at, radius, _ = evidence.measured
-        step = reach / _STEPS
+        step, size = reach / _STEPS, len(angle)
+        ray, aside = rays_beside(at, reach / radius.min(initial=np.inf), size)
+        close, which = np.nonzero(np.abs(aside) * radius <= reach)
+        lowest, beyond = (radius - reach) / step, (radius + reach) / step + 1
         bins = int(np.ceil(radius_max / step)) + 1
-        lowest = np.clip((radius - reach) / step, 0, bins).astype(np.intp)
-        beyond = np.clip((radius + reach) / step + 1, 0, bins).astype(np.intp)
-        nearest, size = nearest_cell(angle, wrap_angle(at)), len(angle)
-        edges = np.zeros((size, bins + 1), dtype=np.intp)  # one more at the lowest step of an interval, one less behind
-        widest = reach / (radius.min(initial=np.inf) * (angle[1] - angle[0]))
-        for offset in range(-int(widest) - 1, int(widest) + 2):
-            ray = (nearest + offset) % size
-            close = np.abs(angle_difference(angle[ray], at)) * radius <= reach
-            np.add.at(edges, (ray[close], lowest[close]), 1)
-            np.add.at(edges, (ray[close], beyond[close]), -1)
-        near = np.zeros((size, bins + 1), dtype=np.intp)
-        np.cumsum(np.cumsum(edges, axis=1)[:, :-1] > 0, axis=1, out=near[:, 1:])
-        return cls(near, step)
+        return cls(steps_between(ray[close, which], lowest[which], beyond[which], (size, bins + 1)), step)
 
     def part(self, radius: FloatArray) -> FloatArray:
         """Part of the contour around each grid angle that has a measurement nearby, shape (S, M).
@@ -162,6 +151,30 @@ class MeasuredSurface:
         beyond = (np.maximum(np.maximum(half, before), radius) / self.step).astype(np.intp) + 1
         ray = np.arange(len(self.near))
         return np.asarray((self.near[ray, beyond] - self.near[ray, first]) / (beyond - first))
+
+
+def rays_beside(angle: FloatArray, widest: float, size: int) -> tuple[IntArray, FloatArray]:
+    """Indices of those of M = `size` grid angles up to `widest` beside each `angle` (n,) and some more, shape (k, n).
+
+    And by how much they are ahead of it; radians.
+    """
+    spacing = TWO_PI / size
+    number = int(min(widest, math.pi) / spacing) + 1
+    ray = np.rint(angle / spacing).astype(np.intp) + np.arange(-number, number + 1)[:, None]
+    return ray % size, ray * spacing - angle
+
+
+def steps_between(ray: IntArray, lowest: FloatArray, beyond: FloatArray, shape: tuple[int, int]) -> IntArray:
+    """Steps of the rays that lie in any interval from `lowest` to before `beyond`, cumulated, `shape` (M, B + 1).
+
+    The intervals lie on rays by index; shape (n,) each.
+    """
+    begin, end = (ray * shape[1] + np.clip(bound, 0, shape[1] - 1).astype(np.intp) for bound in (lowest, beyond))
+    edges = np.bincount(begin, minlength=math.prod(shape))  # one more where an interval begins, one less behind it
+    np.subtract.at(edges, end, 1)
+    near = np.zeros(shape, dtype=np.intp)
+    np.cumsum(np.cumsum(edges.reshape(shape), axis=1)[:, :-1] > 0, axis=1, out=near[:, 1:])
+    return near
 
 
 def surface_density(shapes: Shapes, pixel_size: float, density: str = "crossings") -> FloatArray:

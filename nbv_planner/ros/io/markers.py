@@ -210,7 +210,7 @@ class MarkerPublisher:
     def add_hits(self, hits: Measurements) -> None:
         """Show more measurements."""
         known = self._content.hits
-        self.show(hits=thinned(known.joined(hits) if known else hits, _MOST_HITS))
+        self.show(hits=thinned(Measurements.together([known, hits]) if known else hits, _MOST_HITS))
 
     def reset(self) -> None:
         """Discard everything: the markers are deleted until their content is known again."""

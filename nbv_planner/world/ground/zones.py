@@ -231,8 +231,9 @@ class Ground(ABC):
             return ""
         x, y = self.way_out(start)
         away = math.hypot(x - start[0], y - start[1])
+        zones = " and ".join(words for one, words in ZONE_WORDS.items() if zone & one)
         return (
-            f"the robot stands at x {start[0]:.4g} m, y {start[1]:.4g} m, {zone_words(zone)}; the way out leads to "
+            f"the robot stands at x {start[0]:.4g} m, y {start[1]:.4g} m, {zones}; the way out leads to "
             f"x {x:.4g} m, y {y:.4g} m, {away:.3g} m away"
         )
 
@@ -262,11 +263,6 @@ class Ground(ABC):
     def polygon_words(self, x: FloatArray, y: FloatArray) -> str:
         """Words for places in the no-go polygons."""
         return ZONE_WORDS[Zone.POLYGON]
-
-
-def zone_words(zone: int) -> str:
-    """Words for a sum of zones."""
-    return " and ".join(words for one, words in ZONE_WORDS.items() if zone & one)
 
 
 @dataclass(frozen=True, eq=False)

@@ -156,6 +156,18 @@ def test_a_plain_search_finds_the_same_part_of_each_shape(seed, tau):
 
 
 @settings(max_examples=15)
+@given(st.integers(0, 1000), st.sampled_from([0.15, 0.3, 0.8]), st.sampled_from([0.0, 2.0, 5.0]))
+def test_circles_are_near_where_a_plain_search_says_so_the_centre_in_the_measured_surface_or_not(seed, tau, x):
+    belief = dataclasses.replace(some(seed), centre=(x, 0.0))
+    steps = (np.arange(0, int(SCENE.radius_max * 8 / tau), 3) + 0.5) * tau / 8  # middles of the steps of a radius
+    found = near_part(Shapes(GRID, np.repeat(steps[:, None], 360, axis=1)), belief, SCENE, tau)
+    points = MeasuredContour.of(belief, PIXEL, tau).points - belief.centre
+    places = np.stack(polar_to_cartesian(GRID, steps[:, None]), axis=2).reshape(-1, 2)
+    less, more = (within(places, points, tau * (1.0 + off)).reshape(found.shape) for off in (-1e-9, 1e-9))
+    np.testing.assert_array_equal(found[less == more], less[less == more])
+
+
+@settings(max_examples=15)
 @given(st.integers(0, 1000), st.floats(0.05, 1.0), st.integers(1, 20))
 def test_a_view_covers_what_is_near_to_what_it_sees(seed, tau, views):
     shapes = Shapes(GRID, wavy(seed, count=2))
