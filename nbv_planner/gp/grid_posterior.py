@@ -107,7 +107,7 @@ class GridPosterior:
     def adding(self, angle: FloatArray, radius: FloatArray, noise_std: FloatArray) -> GridPosterior:
         """Add measurements: angle (radians), radius and its standard deviation (metres, positive), shape (n,) each."""
         d, _, size = self.sums.shape
-        node, row, noise = _seen_from_grid(self.grid.chain, size, angle.tobytes())
+        node, row, noise = _seen_from_grid(self.grid.chain, size, np.asarray(angle, dtype=float).tobytes())
         information = (row / (noise_std**2 + noise))[:, None] * np.vstack([row, radius - self.prior_mean])
         cell = np.arange(d * (d + 1))[:, None] * size + node
         added = np.bincount(cell.ravel(), information.ravel(), self.sums.size)

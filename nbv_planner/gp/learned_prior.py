@@ -183,7 +183,7 @@ class ModelAverage:
 
     def given(self, angle: FloatArray, radius: FloatArray, std: FloatArray) -> AveragedPosterior:
         """Condition every prior on measurements: angle (radians), radius and its positive `std` (metres), (n,) each."""
-        measured = (values.tobytes() for values in (angle, radius - self.mean, std))
+        measured = (np.asarray(values, dtype=float).tobytes() for values in (angle, radius - self.mean, std))
         return AveragedPosterior(self, _parts_given(self.basis, tuple(self._groups), *measured))
 
 

@@ -47,20 +47,20 @@ class FreeRays:
         :math:`d \sin|β| / \sin(|β| + δ)` (eq. camera-ray), which grows with |β|. So of the rays that reach an angle
         the one with the least |β| counts. A star-shaped object that has a free point lies inside of it.
         """
-        size, ray, around = np.abs(self.bearing), np.full(len(angle), -1), np.zeros(len(angle))
-        ahead = self.distance - self.length * np.cos(size)  # of the end of a ray; behind the centre below 0
-        reach = np.arctan2(self.length * np.sin(size), ahead)
+        aside, ray, around = np.abs(self.bearing), np.full(len(angle), -1), np.zeros(len(angle))
+        ahead = self.distance - self.length * np.cos(aside)  # of the end of a ray; behind the centre below 0
+        reach = np.arctan2(self.length * np.sin(aside), ahead)
         for turn in (1.0, -1.0):  # a rising bearing sweeps a falling polar angle
             rays, offset = np.flatnonzero(turn * self.bearing <= 0.0), wrap_angle(turn * (angle - self.view_angle))
-            rays = rays[np.argsort(size[rays], kind="stable")]
+            rays = rays[np.argsort(aside[rays], kind="stable")]
             # The angle of a ray's own end must not move to the next ray by rounding.
             place = np.where(offset < TWO_PI - 1e-9, offset, 0.0) - 1e-12
             first = np.append(rays, -1)[np.searchsorted(np.maximum.accumulate(reach[rays]), place)]
             ray, around = np.where(first < 0, ray, first), np.where(first < 0, around, offset)
         found, bound = np.flatnonzero(ray >= 0), np.full(len(angle), np.inf)
         ray = ray[found]
-        along = np.sin(size[ray] + around[found])
-        radius = np.divide(self.distance * np.sin(size[ray]), along, out=ahead[ray], where=along > 1e-9)
+        along = np.sin(aside[ray] + around[found])
+        radius = np.divide(self.distance * np.sin(aside[ray]), along, out=ahead[ray], where=along > 1e-9)
         bound[found] = np.maximum(radius, 0.0)
         return bound
 

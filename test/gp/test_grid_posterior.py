@@ -119,6 +119,14 @@ def test_on_the_finest_grid_it_is_exact_but_for_rounding(nu, length):
         np.testing.assert_allclose(value[few], exact, rtol=0, atol=3e-4)
 
 
+@pytest.mark.parametrize("kind", [np.int64, np.float32])
+def test_angles_of_any_number_type_are_those_numbers(kind):
+    angle, rest = np.array([0, 1, 3]), (np.full(3, 4.0), np.full(3, 0.2))
+    blank = GridPosterior.none(PeriodicMatern(), 5.0, 60)
+    one, other = (blank.adding(angle.astype(of), *rest) for of in (kind, np.float64))
+    np.testing.assert_array_equal(one.mean_and_std(), other.mean_and_std())
+
+
 def test_a_state_without_meaning_is_refused():
     empty = GridPosterior.none(PeriodicMatern(), 5.0, 30)
     state = posterior_state(empty.adding(*sample("random", 9, 0.1)))

@@ -153,3 +153,11 @@ def test_without_symmetries_no_prior_is_symmetric():
     family = ModelAverage(LearnedPriorSettings(prior_symmetries=()), MEAN).members
     assert {m.fold for m in family} == {1}
     assert sum(m.probability for m in family) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.float32])
+def test_measurements_of_any_number_type_are_those_numbers(kind):
+    average = ModelAverage(LearnedPriorSettings(), 5.0)
+    measured = np.array([0, 1, 3]), np.array([4, 5, 4]), np.ones(3)
+    one, other = (average.given(*(values.astype(of) for values in measured)) for of in (kind, np.float64))
+    np.testing.assert_array_equal(one.weights, other.weights)
