@@ -16,27 +16,22 @@ A *wrong success* ends COVERED, BAND_NARROW or NO_GAIN with less than 90 % seen 
 
 from __future__ import annotations
 
-import itertools
 import math
 import re
 import time
 import traceback
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
-from pathlib import Path
-from statistics import median
 from typing import Any
 
 import numpy as np
 from scipy.spatial import cKDTree
 
-from campaigns.running import CampaignFolder, as_csv
 from campaigns.scenarios import Scenario, with_settings
 from campaigns.worlds import Look, TrueWorld
 from nbv_planner.episode.judge import SampledContour
 from nbv_planner.episode.parameters import EpisodeConfig
-from nbv_planner.episode.records import Step, ViewRecord, write_whole
+from nbv_planner.episode.records import Step, ViewRecord
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.errors import InputRejectedError, NbvPlannerError
 from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, IntArray, angle_difference, cartesian_to_polar
@@ -125,6 +120,11 @@ class Truth:
     seen: float  #: part of that which has been seen.
     in_band: float | None  #: part of the surface within the band, by angle; None without a surface.
     rmse: float | None  #: of the mean contour, metres; None without a surface.
+    width: float | None  #: mean width of the band over the outline, by angle, metres; None without a surface.
+
+
+NO_TRUTH = Truth(0.0, 0.0, None, None, None)
+"""That of an episode without a view."""
 
 
 def truth_of(world: TrueWorld, config: EpisodeConfig, steps: Sequence[Step]) -> Truth:
@@ -137,9 +137,9 @@ def truth_of(world: TrueWorld, config: EpisodeConfig, steps: Sequence[Step]) -> 
     seen = _near(own, np.concatenate([np.empty((0, 2)), *(look.met for look in world.looks)]), pixel)
     part = float((seen & reachable).sum() / max(reachable.sum(), 1))
     if not steps:
-        return Truth(float(reachable.mean()), part, None, None)
-    in_band, rmse = band_and_error(SampledContour.of_vertices(world.outline_now(), _SAMPLES).points, steps[-1].belief)
-    return Truth(float(reachable.mean()), part, in_band, rmse)
+        return Truth(float(reachable.mean()), part, None, None, None)
+    outline = SampledContour.of_vertices(world.outline_now(), _SAMPLES).points
+    return Truth(float(reachable.mean()), part, *band_and_error(outline, steps[-1].belief))
 
 
 def _near(points: FloatArray, ends: FloatArray, distance: float) -> BoolArray:
@@ -148,8 +148,8 @@ def _near(points: FloatArray, ends: FloatArray, distance: float) -> BoolArray:
     return np.asarray(cKDTree(ends).query(points, distance_upper_bound=distance)[0] <= distance)
 
 
-def band_and_error(outline: FloatArray, belief: SurfaceBelief) -> tuple[float, float]:
-    """Part of an outline in the band and RMSE of the mean, weighed by the angle about the declared centre.
+def band_and_error(outline: FloatArray, belief: SurfaceBelief) -> tuple[float, float, float]:
+    """Part of an outline in the band, RMSE of the mean, and width of the band, by the angle about the declared centre.
 
     The `outline` is given by samples in their order, shape (n, 2), metres.
     """
@@ -158,7 +158,8 @@ def band_and_error(outline: FloatArray, belief: SurfaceBelief) -> tuple[float, f
     mean, low, high = (belief.interpolate(v, angle) for v in (belief.mean, belief.lower, belief.upper))
     inside = (low <= radius) & (radius <= high)
     total = float(weight.sum())
-    return float(weight @ inside) / total, math.sqrt(float(weight @ (mean - radius) ** 2) / total)
+    error = math.sqrt(float(weight @ (mean - radius) ** 2) / total)
+    return float(weight @ inside) / total, error, float(weight @ (high - low)) / total
 
 
 # Returns that are enough to judge by, how far off does not count, and how far they must be off together, in units of
@@ -287,6 +288,7 @@ class Row:
     seen: float
     in_band: float | None
     rmse: float | None
+    width: float | None
     seconds: float
 
     @classmethod
@@ -309,6 +311,15 @@ class Row:
         return self.success and (self.seen < ENOUGH_SEEN or (self.in_band or 0.0) < ENOUGH_IN_BAND)
 
     @property
+    def what_is_wrong(self) -> tuple[str, ...]:
+        """Of a success: `seen`, `band`, and `RMSE` where the error is more than half the width of the band."""
+        found = {
+            "seen": self.seen < ENOUGH_SEEN, "band": (self.in_band or 0.0) < ENOUGH_IN_BAND,
+            "RMSE": self.rmse is None or self.width is None or self.rmse > 0.5 * self.width,
+        }
+        return tuple(name for name, wrong in found.items() if self.success and wrong)
+
+    @property
     def late(self) -> int | None:
         """Views from when it could be known to the first doubt; None if there was no doubt, or nothing to know."""
         return None if self.doubted is None or self.known is None else self.doubted - self.known
@@ -320,7 +331,7 @@ def attempt(run: Run) -> Row:
     try:
         return play(run)
     except Exception:
-        return _row(run, ERROR, (traceback.format_exc(),), 0, None, None, Truth(0.0, 0.0, None, None), began)
+        return _row(run, ERROR, (traceback.format_exc(),), 0, None, None, NO_TRUTH, began)
 
 
 def play(run: Run) -> Row:
@@ -330,7 +341,7 @@ def play(run: Run) -> Row:
         config = run.scenario.config(run.planner, run.seed, robust=run.robust)
         simulation = FalseSimulation(run.scenario, config)
     except NbvPlannerError as error:
-        return _row(run, REFUSED, (str(error),), 0, 0, 0, Truth(0.0, 0.0, None, None), began)
+        return _row(run, REFUSED, (str(error),), 0, 0, 0, NO_TRUTH, began)
     reason, said, doubted = _to_the_end(simulation)
     world = simulation.world
     known = None
@@ -373,77 +384,3 @@ def words(simulation: Simulation, termination: Termination | None = None) -> tup
     if termination is not None and termination.reason.value in ("FAILED", "DOUBTFUL"):
         said.append(termination.detail)
     return tuple(dict.fromkeys(said))
-
-
-TABLE_FILE, ROWS_FILE = "table.md", "rows.csv"
-
-
-class LiesFolder(CampaignFolder):
-    """The results folder of a campaign of lies, or of honest worlds."""
-
-    format, description, outcome = "nbv_planner lies", "campaign.txt", Row
-
-    def __init__(self, path: str | Path, runs: Sequence[Run], *, resume: bool = False) -> None:
-        """Refuse immediately what could not be written later.
-
-        Raises:
-            ResultsError: see :class:`nbv_planner.experiments.folder.RunFolder`.
-        """
-        content = {run.slug: repr(run) for run in runs}
-        super().__init__(path, runs, content, "\n".join(content.values()) + "\n", resume=resume)
-
-    def write_tables(self) -> None:
-        """Write a line per run as CSV, and a line per scenario as Markdown."""
-        rows: list[Row] = self.outcomes()
-        names = [*(field.name for field in fields(Row)), "wrong", "late"]
-        lines = ({**asdict(row), "said": " | ".join(row.said), "wrong": row.wrong, "late": row.late} for row in rows)
-        write_whole(self.path / ROWS_FILE, as_csv(names, lines))
-        write_whole(self.path / TABLE_FILE, as_markdown(rows))
-
-    def unfinished(self) -> list[Run]:
-        """Runs without a row, or with an error."""
-        return [run for run in self._runs if (row := self.outcome_of(run)) is None or row.reason == ERROR]
-
-
-_HEAD = (
-    "scenario", "runs", "ended", "said something", "views", "could be known", "first doubt", "reachable", "seen",
-    "in the band", "RMSE (m)", "wrong successes",
-)
-
-
-def as_markdown(rows: Sequence[Row]) -> str:
-    """One line per scenario: over its planners and seeds how often, and medians."""
-    lines = [_line(_HEAD), _line("---" for _ in _HEAD)]
-    for name, of_it in itertools.groupby(rows, key=lambda row: row.scenario):
-        lines.append(_line(_summary(name, list(of_it))))
-    wrong, said = sum(row.wrong for row in rows), sum(bool(row.said) for row in rows)
-    known = [row for row in rows if row.known is not None]
-    soon = sum(row.late is not None and row.late <= SOON for row in known)
-    lines += [
-        "", f"{len(rows)} runs, {wrong} wrong successes, {said} with something said. What was untrue could be known in "
-        f"{len(known)} of them, and was doubted within {SOON} views from then on in {soon}.", "",
-    ]
-    return "\n".join(lines)
-
-
-def _summary(name: str, rows: Sequence[Row]) -> list[str]:
-    reasons = Counter(row.reason for row in rows)
-    medians = [
-        _median((getattr(row, column) for row in rows), form) for column, form in (
-            ("views", "{:.0f}"), ("known", "{:.0f}"), ("doubted", "{:.0f}"), ("reachable", "{:.0%}"),
-            ("seen", "{:.0%}"), ("in_band", "{:.0%}"), ("rmse", "{:.2f}"),
-        )
-    ]  # fmt: skip
-    return [
-        f"`{name}`", str(len(rows)), ", ".join(f"{reason} {number}" for reason, number in reasons.most_common()),
-        str(sum(bool(row.said) for row in rows)), *medians, str(sum(row.wrong for row in rows)),
-    ]
-
-
-def _median(values: Iterable[float | None], form: str) -> str:
-    there = [value for value in values if value is not None]
-    return form.format(median(there)) if there else "-"
-
-
-def _line(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |"

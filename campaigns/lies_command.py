@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import fnmatch
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from campaigns.lies import ERROR, ROWS_FILE, TABLE_FILE, LiesFolder, Row, Run, attempt
+from campaigns.lies import ERROR, Row, Run, attempt
+from campaigns.lies_folder import KINDS_FILE, ROWS_FILE, TABLE_FILE, LiesFolder
 from campaigns.running import run_all
 from campaigns.scenarios import HALVES, PLANNERS, SCENARIOS, USUAL_PLANNERS, Scenario
 from nbv_planner.cli.options import add_workers, one_of, whole_number
@@ -39,7 +41,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand."""
     halves = HALVES if arguments.half == "both" else (arguments.half,)
     rows = run_scenarios(_chosen(arguments.scenarios, halves), arguments)
-    print(f"{sum(row.wrong for row in rows)} of {len(rows)} runs are wrong successes")
+    what = Counter(part for row in rows for part in row.what_is_wrong)
+    print(f"{sum(row.wrong for row in rows)} of {len(rows)} runs are wrong successes ({what['seen']} seen too little, "
+          f"{what['band']} outside the band); {what['RMSE']} are further off than half the width of the band")
     return exit_code(rows)
 
 
@@ -69,8 +73,8 @@ def run_scenarios(scenarios: Sequence[Scenario], arguments: argparse.Namespace) 
         run_all(attempt, folder.unfinished(), arguments.workers, "runs", folder.keep)
         found: list[Row] = folder.outcomes()
     seconds = sum(row.seconds for row in found)
-    print(f"{seconds / 60.0:.1f} minutes of processor time: {Path(arguments.out, TABLE_FILE)}, "
-          f"{Path(arguments.out, ROWS_FILE)}")  # fmt: skip
+    files = ", ".join(str(Path(arguments.out, name)) for name in (KINDS_FILE, TABLE_FILE, ROWS_FILE))
+    print(f"{seconds / 60.0:.1f} minutes of processor time: {files}")
     return found
 
 

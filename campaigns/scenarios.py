@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
+from campaigns.systematic import FINE_SHAPES, Behind, CorrelatedNoise, RangeError, Walk
 from campaigns.worlds import (
     SHAPES,
     Frozen,
@@ -54,7 +55,8 @@ class Scenario:
     #: when it could be known, a key of :data:`campaigns.lies.KNOWN`; empty if nothing is untrue.
     known: str = "contradiction"
     lies: tuple[Lie, ...] = ()  #: how the true world departs from the declared one.
-    #: outline of the true object, a key of :data:`campaigns.worlds.SHAPES` and its arguments.
+    #: outline of the true object, a key of :data:`campaigns.worlds.SHAPES` or
+    #: :data:`campaigns.systematic.FINE_SHAPES`, and its arguments.
     shape: tuple[str, tuple[float, ...]] | None = None
     size: float = 1.0  #: true size of the object over the declared one.
     #: what is declared beyond `config/simulation.yaml`, by group and name.
@@ -62,11 +64,12 @@ class Scenario:
     scale: float = 1.0  #: of all lengths of that file, except `band_tolerance`, which is not in it.
     #: settings of a second mapper, by group, whose surface comes at every other view.
     other_surface: Settings = field(default_factory=dict)
+    label: str = ""  #: tells it from the others of its kind and half, if there are more.
 
     @property
     def name(self) -> str:
-        """Kind and half."""
-        return f"{self.kind}-{self.half}"
+        """Kind, half and label."""
+        return "-".join(part for part in (self.kind, self.half, self.label) if part)
 
     @property
     def since(self) -> int:
@@ -93,7 +96,7 @@ class Scenario:
         if self.shape is None:
             contour = sampled_contour(parse_object(self.object, config.scene))
         else:
-            contour = SHAPES[self.shape[0]](*self.shape[1])
+            contour = {**SHAPES, **FINE_SHAPES}[self.shape[0]](*self.shape[1])
         grown = Contour(self.size * contour.x, self.size * contour.y)
         return TrueWorld(grown, config.scene, config.sensor, self.lies)
 
@@ -127,6 +130,33 @@ def scaled(config: EpisodeConfig, factor: float) -> EpisodeConfig:
 def _both(kind: str, tuning: Mapping[str, Any], test: Mapping[str, Any], **common: Any) -> list[Scenario]:
     """The scenarios of a kind: what they share, and what differs between the halves."""
     return [Scenario(kind, half, **common, **own) for half, own in zip(HALVES, (tuning, test), strict=True)]
+
+
+_OBJECTS = (
+    (_STAR, "flower:frequency=4,amplitude=1", "random:irregular:3", "ellipse:a=6,b=4"),
+    (_CONCAVE, "square:width=8", "random:gp:12", "ellipse:a=7,b=3"),
+)
+"""Objects of the systematic errors, by half."""
+
+
+def _on_all(kind: str, tuning: tuple[Lie, ...], test: tuple[Lie, ...], **common: Any) -> list[Scenario]:
+    """The scenarios of a systematic error: one for each object of a half."""
+    return [
+        Scenario(kind, half, shape, lies=lies, label=shape, **common)
+        for half, lies, shapes in zip(HALVES, (tuning, test), _OBJECTS, strict=True) for shape in shapes
+    ]
+
+
+def _fine(kind: str, tuning: Sequence[tuple[float, ...]], test: Sequence[tuple[float, ...]]) -> list[Scenario]:
+    """The scenarios of an outline of a fine structure: one for each size of it."""
+    return [
+        Scenario(kind, half, shape=(kind, numbers), known="around", label=f"{numbers[2]:g}")
+        for half, several in zip(HALVES, (tuning, test), strict=True) for numbers in several
+    ]
+
+
+def _declared_noise(std: float) -> Settings:
+    return {"sensor": {"noise_std": std}, "measurement": {"noise_std": std}}
 
 
 def _lie(lie: Lie, shape: str) -> dict[str, Any]:
@@ -202,6 +232,21 @@ SCENARIOS: tuple[Scenario, ...] = (
            _lie(OtherSensor(outlier_probability=0.15), _CONCAVE), known="returns"),
     *_both("dropout", _lie(OtherSensor(dropout_probability=0.7), _STAR),
            _lie(OtherSensor(dropout_probability=0.8), _CONCAVE), known="returns"),
+    *_on_all("range_long", (RangeError(offset=0.25),), (RangeError(offset=0.2),)),
+    *_on_all("range_near", (RangeError(offset=-0.25),), (RangeError(offset=-0.3),)),
+    *_on_all("range_scale", (RangeError(factor=0.96),), (RangeError(factor=0.95),)),
+    *_on_all("far_camera", (PoseError(ahead=-0.4),), (PoseError(ahead=-0.5),)),
+    *_on_all("walk", (Walk(step=0.07),), (Walk(step=0.08),)),
+    *_on_all("skew", (Behind(angle=2.5 * _DEG),), (Behind(angle=3 * _DEG),)),
+    *_on_all("mount_side", (PoseError(left=-0.18),), (PoseError(left=0.15),)),
+    *_on_all("correlated", (CorrelatedNoise(correlation=0.85),), (CorrelatedNoise(correlation=0.9),)),
+    *_on_all("lag", (Behind(part=0.04),), (Behind(part=0.05),)),
+    *_on_all("range_fine", (RangeError(offset=0.4),), (RangeError(offset=0.5),),
+             declared=_declared_noise(0.03)),
+    *_on_all("turned_fine", (Moved(yaw=-14 * _DEG, since=6), OtherSensor(noise_factor=0.15)),
+             (Moved(yaw=17 * _DEG, since=5), OtherSensor(noise_factor=0.1))),
+    *_fine("gear", ((5.0, 0.8, 20), (6.0, 0.6, 28)), ((5.5, 0.7, 24), (5.0, 1.0, 18))),
+    *_fine("saw", ((5.0, 1.0, 18), (6.0, 0.8, 24)), ((5.5, 0.9, 20), (5.0, 1.2, 26))),
 )  # fmt: skip
 """Every kind in both halves."""
 

@@ -37,6 +37,10 @@ class Lie:
         """Whether the view is affected."""
         return view >= self.since
 
+    def seeded(self, seed: int) -> Lie:
+        """The lie in a run with this seed; those of chance differ."""
+        return self
+
     def scene(self, scene: Scene) -> Scene:
         """Cone and ranges of the true sensor, which its scans' headers state."""
         return scene
@@ -49,13 +53,17 @@ class Lie:
         """Where the object truly is in its declared frame."""
         return HERE
 
-    def pose(self, pose: CameraPose, view: int) -> CameraPose:
-        """Where the sensor truly is when `pose` is reported."""
+    def pose(self, pose: CameraPose, view: int, before: CameraPose | None) -> CameraPose:
+        """Where the sensor truly is when `pose` is reported, and the last goal was the one `before`, if any."""
         return pose
 
     def reported(self, pose: CameraPose) -> CameraPose:
         """Pose as it is read from the message that reports it."""
         return pose
+
+    def normals(self, normals: FloatArray) -> FloatArray:
+        """Noise of the beams in standard deviations, from independent normals, shape (B,) each."""
+        return normals
 
     def planar(self, bearings: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Bearings of the beams in the plane, and the length of a beam per metre in the plane, of an upright object."""
@@ -140,7 +148,7 @@ class PoseError(Lie):
     drift: float = 0.0  #: more of it with each view, metres.
     direction: float = 0.0  #: of the drift in the object frame, radians.
 
-    def pose(self, pose: CameraPose, view: int) -> CameraPose:
+    def pose(self, pose: CameraPose, view: int, before: CameraPose | None) -> CameraPose:
         """The error of this view."""
         far = self.drift * (view - self.since + 1)
         there = CameraPose(pose.x + far * math.cos(self.direction), pose.y + far * math.sin(self.direction), pose.yaw)
@@ -158,7 +166,7 @@ class SecondSensor(Lie):
         """Every other view."""
         return view >= self.since and (view - self.since) % 2 == 0
 
-    def pose(self, pose: CameraPose, view: int) -> CameraPose:
+    def pose(self, pose: CameraPose, view: int, before: CameraPose | None) -> CameraPose:
         """The other sensor's pose."""
         return CameraPose(0.0, 0.0, self.away).then(pose)
 
@@ -215,10 +223,11 @@ class OffPlane(Lie):
 
 
 class TrueCamera(SimulatedCamera):
-    """A simulated camera whose beams may leave the plane."""
+    """A simulated camera whose beams may leave the plane, and whose noise may be correlated."""
 
     def __init__(self, contour: Contour, scene: Scene, sensor: SensorSettings, lies: Sequence[Lie]) -> None:
         """Turn the beams once."""
+        self._lies = lies
         self._size = math.prod(lie.size for lie in lies)
         self._outline = Contour(self._size * contour.x, self._size * contour.y)
         super().__init__(self._outline, scene, sensor)
@@ -230,6 +239,13 @@ class TrueCamera(SimulatedCamera):
     def exact_ranges(self, pose: CameraPose) -> FloatArray:
         """Range of each beam without noise, along the beam."""
         return cast_beams(self._outline, pose, self._planar) * self._longer
+
+    def normals(self, rng: np.random.Generator) -> FloatArray:
+        """Noise of each beam in standard deviations."""
+        found = super().normals(rng)
+        for lie in self._lies:
+            found = lie.normals(found)
+        return found
 
     def met(self, pose: CameraPose, chosen: BoolArray) -> FloatArray:
         """Points of the object, as large as in its plane, that the chosen beams meet, shape (k, 2), metres."""
@@ -256,13 +272,14 @@ class TrueWorld:
 
     def __init__(self, contour: Contour, scene: Scene, sensor: SensorSettings, lies: Sequence[Lie]) -> None:
         """Set up the true sensor from the declared one."""
-        self._lies = lies
+        self._lies = lies = [lie.seeded(sensor.seed) for lie in lies]
         for lie in lies:
             scene, sensor = lie.scene(scene), lie.sensor(sensor)
         self.contour = contour  #: outline of the object in its own frame.
         self.scene = scene  #: cone and ranges of the true sensor.
         self._camera = TrueCamera(contour, scene, sensor, lies)
         self.looks: list[Look] = []  #: what came from it so far.
+        self._before: CameraPose | None = None
 
     def look(self, goal: CameraPose) -> Look:
         """Take the next scan at a goal.
@@ -272,7 +289,8 @@ class TrueWorld:
         """
         view = len(self.looks) + 1
         active = [lie for lie in self._lies if lie.active(view)]
-        at = self.sensor_at(goal, view)
+        at = self.sensor_at(goal, view, self._before)
+        self._before = goal
         scan, frame, reported = self._camera.scan(at, view_number=view), "camera", goal
         came = np.isfinite(scan.ranges)
         met = self._camera.met(at, came & all(lie.measures for lie in active))
@@ -285,12 +303,12 @@ class TrueWorld:
         self.looks.append(Look(scan, reported, frame, bool(active), met, shown))
         return self.looks[-1]
 
-    def sensor_at(self, goal: CameraPose, view: int) -> CameraPose:
-        """True pose of the sensor in the object's own frame in a view, when `goal` is reported."""
+    def sensor_at(self, goal: CameraPose, view: int, before: CameraPose | None = None) -> CameraPose:
+        """True pose of the sensor in the object's own frame in a view, with `goal` reported after `before`."""
         pose = goal
         for lie in self._lies:
             if lie.active(view):
-                pose = lie.placed(view).inverse().then(lie.pose(pose, view))
+                pose = lie.placed(view).inverse().then(lie.pose(pose, view, before))
         return pose
 
     def reachable(self, goals: Sequence[CameraPose]) -> FloatArray:

@@ -221,6 +221,10 @@ class SimulatedCamera:
         true = self._true(pose)
         return np.asarray(np.min([cast_beams(contour, true, self.bearings) for contour in self._contours], axis=0))
 
+    def normals(self, rng: np.random.Generator) -> FloatArray:
+        """Draw the noise of each beam in standard deviations, shape (B,)."""
+        return rng.standard_normal(len(self.bearings))
+
     def collides(self, path: FloatArray, radius: float) -> bool:
         """Whether a robot of this `radius` that drives along a `path`, shape (k, 2), meets anything; metres.
 
@@ -250,7 +254,7 @@ class SimulatedCamera:
     def _with_noise(self, ranges: FloatArray, std: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Gaussian noise and outliers on the returns; a fixed number of draws whatever the ranges are."""
         s = self._settings
-        noise = rng.standard_normal(len(ranges))
+        noise = self.normals(rng)
         outlier = rng.random(len(ranges)) < s.outlier_probability
         uniform = rng.uniform(self._sensor.range_min, self._sensor.range_max, len(ranges))
         finite = np.isfinite(ranges)

@@ -6,7 +6,6 @@ import csv
 import dataclasses
 import json
 import math
-from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -16,17 +15,17 @@ from campaigns.__main__ import main
 from campaigns.honest_command import alarms
 from campaigns.lies import (
     KNOWN,
-    LiesFolder,
     Row,
     Run,
     Truth,
-    as_markdown,
     attempt,
     band_and_error,
     play,
     truth_of,
 )
+from campaigns.lies_folder import LiesFolder, as_markdown, by_kind
 from campaigns.scenarios import HALVES, PLANNERS, SCENARIOS, Scenario, honest, scaled
+from campaigns.systematic import FINE_SHAPES, Behind, CorrelatedNoise, RangeError, Walk
 from campaigns.worlds import (
     SHAPES,
     Frozen,
@@ -69,12 +68,13 @@ def belief(radius, half=0.1, size=3600):
 
 def test_every_kind_has_a_tuning_and_a_test_half_of_other_values():
     assert len(SCENARIOS) == len({scenario.name for scenario in SCENARIOS})
-    assert set(Counter(scenario.kind for scenario in SCENARIOS).values()) == {2}
     for kind in {scenario.kind for scenario in SCENARIOS}:
-        first, second = (one for one in SCENARIOS if one.kind == kind)
-        assert (first.half, second.half) == HALVES
-        assert first.known == second.known in KNOWN
-        assert dataclasses.replace(first, half="test") != second
+        first, second = ([one for one in SCENARIOS if (one.kind, one.half) == (kind, half)] for half in HALVES)
+        assert len(first) == len(second)
+        assert len({one.known for one in (*first, *second)} & set(KNOWN)) == 1
+        assert not {(one.object, one.shape, one.lies, repr(one.declared)) for one in first} & {
+            (one.object, one.shape, one.lies, repr(one.declared)) for one in second
+        }
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
@@ -135,6 +135,53 @@ def test_the_lies_change_what_comes():
     second = world(SecondSensor(away=math.pi / 4, other_frame="other")).look(EAST)
     assert second.frame == "other"
     assert second.scan.ranges[60] == pytest.approx(10.0 - 4.0 * math.sqrt(2.0))
+
+
+def test_the_systematic_errors_change_what_comes():
+    assert world(RangeError(offset=0.2, factor=0.95)).look(EAST).scan.ranges[60] == pytest.approx(5.9)
+    assert np.isposinf(world(RangeError(offset=4.2)).look(EAST).scan.ranges[60])
+    assert np.isneginf(world(RangeError(offset=-5.95)).look(EAST).scan.ranges[60])
+    normals = np.random.default_rng(0).standard_normal(100_000)
+    correlated = CorrelatedNoise(correlation=0.9).normals(normals)
+    assert correlated.std() == pytest.approx(1.0, abs=0.02)
+    assert np.corrcoef(correlated[:-1], correlated[1:])[0, 1] == pytest.approx(0.9, abs=0.01)
+    noisy = world(CorrelatedNoise(correlation=0.9), sensor=SensorSettings()).look(EAST).scan.ranges
+    assert np.isfinite(noisy).all()
+    assert np.abs(np.diff(noisy)).mean() < 0.2
+
+
+def test_a_scan_that_is_behind_is_taken_before_the_camera_is_there():
+    north, south = View(0.4, SCENE.view_distance).pose, View(-0.2, SCENE.view_distance).pose
+    behind = Behind(angle=0.05, part=0.1)
+    assert behind.pose(EAST, 1, None) == EAST
+    came = behind.pose(north, 2, EAST)
+    assert math.atan2(came.y, came.x) == pytest.approx(0.4 - 0.05 - 0.04)
+    assert came.yaw == pytest.approx(north.yaw - 0.09)
+    back = behind.pose(south, 3, north)
+    assert math.atan2(back.y, back.x) == pytest.approx(-0.2 + 0.05 + 0.06)
+    true = world(behind)
+    scans = [true.look(pose).scan.ranges for pose in (EAST, north)]
+    assert scans[0].tolist() == world().look(EAST).scan.ranges.tolist()
+    assert scans[1].tolist() == pytest.approx(world().look(came).scan.ranges.tolist())
+
+
+def test_a_walk_takes_a_step_with_each_view_and_another_one_in_each_run():
+    walk = Walk(step=0.1, since=3)
+    assert (walk.pose(EAST, 2, None).x, walk.pose(EAST, 2, None).y) == (EAST.x, EAST.y)
+    ways = []
+    for seed in range(400):
+        third, fourth = (walk.seeded(seed).pose(EAST, view, None) for view in (3, 4))
+        ways.append(math.dist((third.x, third.y), (fourth.x, fourth.y)))
+        assert third == walk.seeded(seed).pose(EAST, 3, None)
+    assert math.sqrt(np.mean(np.square(ways))) == pytest.approx(0.1, rel=0.1)
+
+
+@pytest.mark.parametrize("name", FINE_SHAPES)
+def test_the_fine_outlines_have_their_teeth(name):
+    contour = FINE_SHAPES[name](5.0, 0.8, 20)
+    radius = np.hypot(contour.x, contour.y)
+    assert (radius.min(), radius.max()) == pytest.approx((4.6, 5.4))
+    assert ((radius[1:] > 5.0) & (radius[:-1] < 5.0)).sum() == 20
 
 
 def test_lies_begin_at_their_view():
@@ -203,7 +250,8 @@ def test_band_and_error_of_a_square_against_an_oracle():
         np.linspace(a, b, 1000, endpoint=False) for a, b in zip(outline, np.roll(outline, -1, axis=0), strict=True)
     ])
     circle = belief(lambda angle: np.full(len(angle), 4.5), half=0.5)
-    in_band, rmse = band_and_error(samples, circle)
+    in_band, rmse, width = band_and_error(samples, circle)
+    assert width == pytest.approx(1.0)
     # 4 / cos(a) <= 5 up to acos(0.8) of each 45 degrees; the mean square by numerical quadrature.
     assert in_band == pytest.approx(math.acos(0.8) / (math.pi / 4), abs=2e-3)
     angle = (np.arange(100_000) + 0.5) * (math.pi / 4 / 100_000)
@@ -292,7 +340,7 @@ def test_the_document_defines_every_kind_and_when_it_could_be_known():
 def row(**changes):
     values = {
         "scenario": "blind-tuning", "planner": "U", "seed": 0, "reason": "COVERED", "said": (), "views": 5,
-        "doubted": None, "known": 1, **dataclasses.asdict(Truth(1.0, 0.95, 0.9, 0.1)), "seconds": 1.0,
+        "doubted": None, "known": 1, **dataclasses.asdict(Truth(1.0, 0.95, 0.9, 0.1, 0.4)), "seconds": 1.0,
     }
     return Row(**{**values, **changes})
 
@@ -307,6 +355,19 @@ def row(**changes):
 ])  # fmt: skip
 def test_wrong_successes(changes, wrong):
     assert row(**changes).wrong is wrong
+
+
+def test_what_is_wrong_is_named_and_counted_by_kind():
+    off = row(in_band=0.5, rmse=0.3)
+    assert off.what_is_wrong == ("band", "RMSE")
+    assert row(seen=0.5).what_is_wrong == ("seen",)
+    assert row(seen=0.5, reason="STALLED").what_is_wrong == ()
+    table = by_kind([off, row(reason="DOUBTFUL"), row(scenario="skew-test-square:width=8"), row(scenario="a:b=1-real")])
+    lines = [line.split(" | ") for line in table.splitlines()[2:]]
+    assert [line[0] for line in lines] == ["| `blind-tuning`", "| `skew-test`", "| `real`", "| all"]
+    assert lines[0][1:8] == ["2", "1", "1", "0", "1", "1", "1"]
+    assert lines[0][9:] == ["0.40", "70%", "50% |"]
+    assert lines[3][1:5] == ["4", "3", "1", "0"]
 
 
 def test_the_table_counts_and_the_folder_resumes(tmp_path):
