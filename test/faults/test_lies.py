@@ -140,7 +140,7 @@ def test_the_lies_change_what_comes():
 def test_the_systematic_errors_change_what_comes():
     assert world(RangeError(offset=0.2, factor=0.95)).look(EAST).scan.ranges[60] == pytest.approx(5.9)
     assert np.isposinf(world(RangeError(offset=4.2)).look(EAST).scan.ranges[60])
-    assert np.isneginf(world(RangeError(offset=-5.95)).look(EAST).scan.ranges[60])
+    assert np.isneginf(world(RangeError(offset=-6.05)).look(EAST).scan.ranges[60])
     normals = np.random.default_rng(0).standard_normal(100_000)
     correlated = CorrelatedNoise(correlation=0.9).normals(normals)
     assert correlated.std() == pytest.approx(1.0, abs=0.02)
