@@ -360,8 +360,10 @@ class SearchingMapping(ScanMapping):
         self._settle(first_guess(self._search.settings, self._search.scene))
 
     def use(self, scene: Scene) -> None:
-        """Take the sensor of this scene from now on; place and size of the object stay those found."""
+        """Take the sensor of this scene from now on; place and size of the object stay those found, if it was."""
         self._search = dataclasses.replace(self._search, scene=scene)
+        if not self._scans:  # from how far it looks depends on the sensor
+            self._settle(first_guess(self._search.settings, scene))
         super().use(at_found(scene, self.found))
 
     def _settle(self, found: FoundScene) -> None:

@@ -12,10 +12,11 @@ import contextlib
 import hashlib
 import io
 import json
+import math
 import os
 import zipfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from nbv_planner.errors import StateFileError
 from nbv_planner.mapping.scans import ScanMapping
 from nbv_planner.system import check_regular, read_regular
 from nbv_planner.versions import versions
+from nbv_planner.world.scale import SensorHeader
 
 FORMAT = "nbv_planner state"
 VERSION = 1
@@ -177,10 +179,12 @@ class SurfaceMap:
     newest_view: int = -1  #: number of the newest view of which the model holds a scan; -1 before the first.
     views: int = 0  #: number of views in the model.
     scans: int = 0  #: number of scans in the model.
+    sensor: SensorHeader = field(default_factory=SensorHeader)  #: what all headers so far say.
 
     def values(self) -> dict[str, Any]:
         """Plain values for a state file."""
-        return {"matching": dict(self.matching), **{name: getattr(self, name) for name in _COUNTS}}
+        counts = {name: getattr(self, name) for name in _COUNTS}
+        return {"matching": dict(self.matching), "sensor": asdict(self.sensor), **counts}
 
     def arrays(self) -> Arrays:
         """Arrays for a state file."""
@@ -201,5 +205,16 @@ def map_from_state(state: SavedState, blank: ScanMapping) -> SurfaceMap:
     matching = state.values.get("matching")
     if not isinstance(matching, dict):
         raise StateFileError("content", "matching: is missing")
+    sensor = _sensor_from(state.values.get("sensor", {}))
     blank.restore(state.arrays)
-    return SurfaceMap(blank, matching, **counts)  # type: ignore[arg-type]
+    return SurfaceMap(blank, matching, sensor=sensor, **counts)  # type: ignore[arg-type]
+
+
+def _sensor_from(values: Any) -> SensorHeader:
+    """What a state file says of the sensor; nothing in one of an earlier version."""
+    names = asdict(SensorHeader())
+    if not isinstance(values, dict) or not all(
+        name in names and type(value) in (int, float) and 0.0 <= value < math.inf for name, value in values.items()
+    ):
+        raise StateFileError("content", f"sensor: {values!r:.200} must have numbers >= 0 for {', '.join(names)}")
+    return SensorHeader(**values)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import asdict, astuple, dataclass, replace
 from typing import Any, TypeVar
 
 from nbv_planner.geometry import TWO_PI
@@ -63,30 +63,83 @@ def _is_length(value: Any) -> bool:
 
 # A header has single precision.
 _ROUNDING = 1e-5
+# Headers that differ from the one before, from which on they change from scan to scan: one change is another mode.
+_CHANGING = 3
 
 
-def said_by(scan: Scan, scene: Scene) -> tuple[dict[str, float], tuple[str, ...]]:
-    r"""What the header of a scan says of the sensor: those of `field_of_view`, `range_min` and `range_max` that differ.
+@dataclass(frozen=True)
+class SensorHeader:
+    """What the headers of scans say of the sensor; 0 where they do not tell.
 
-    What does not hold the object is no part of the sensor's cone: the field of view is at most
-    :math:`2 \arcsin(r_{max} / d_{cam})`, the range :math:`d_{cam} + r_{max}`.
-
-    Returns:
-        The values, and the names of those that the header does not tell: no beam ahead, or a range of 0 or `+inf`. A
-        whole turn without limits of the range tells no field of view: a cloud is laid out so, wherever its points are.
+    A whole turn without limits of the range tells no field of view: a cloud is laid out so, wherever its points are.
     """
-    far = scene.view_distance + scene.radius_max
-    cone = 2.0 * math.asin(scene.radius_max / scene.view_distance)
-    laid_out = scan.field_ahead == TWO_PI and (scan.range_min, scan.range_max) == (0.0, math.inf)
-    found = {
-        "field_of_view": 0.0 if laid_out else min(scan.field_ahead, cone),
-        "range_min": scan.range_min, "range_max": 0.0 if scan.range_max == math.inf else min(scan.range_max, far),
-    }
-    differ = {
-        name: float(f"{value:.6g}") for name, value in found.items()
-        if value > 0.0 and not math.isclose(value, getattr(scene, name), rel_tol=_ROUNDING)
-    }
-    return differ, tuple(name for name, value in found.items() if value == 0.0)
+
+    field_of_view: float = 0.0  #: widest cone about the line of sight that the beams fill, radians.
+    range_min: float = 0.0  #: least range, metres.
+    range_max: float = 0.0  #: greatest range, metres.
+
+    @classmethod
+    def of(cls, scan: Scan) -> SensorHeader:
+        """What the header of one scan says: a range of 0 or `+inf` tells nothing."""
+        laid_out = scan.field_ahead == TWO_PI and (scan.range_min, scan.range_max) == (0.0, math.inf)
+        far = 0.0 if scan.range_max == math.inf else scan.range_max
+        return cls(0.0 if laid_out else scan.field_ahead, scan.range_min, far)
+
+    def with_other(self, other: SensorHeader) -> SensorHeader:
+        """Of each number the one that sees more."""
+        nearest = min(self.range_min or math.inf, other.range_min or math.inf)
+        return SensorHeader(
+            max(self.field_of_view, other.field_of_view), 0.0 if nearest == math.inf else nearest,
+            max(self.range_max, other.range_max),
+        )
+
+    def differs(self, other: SensorHeader) -> bool:
+        """Whether a number differs by more than the rounding of a header."""
+        return not all(map(_same, astuple(self), astuple(other)))
+
+    def in_scene(self, scene: Scene) -> tuple[dict[str, float], tuple[str, ...]]:
+        r"""Those of `field_of_view`, `range_min` and `range_max` that differ from the scene's, and the names not told.
+
+        What does not hold the object is no part of the sensor's cone: the field of view is at most
+        :math:`2 \arcsin(r_{max} / d_{cam})`, the range :math:`d_{cam} + r_{max}`.
+        """
+        most = {
+            "field_of_view": 2.0 * math.asin(scene.radius_max / scene.view_distance),
+            "range_max": scene.view_distance + scene.radius_max,
+        }
+        found = {name: min(value, most.get(name, math.inf)) for name, value in asdict(self).items()}
+        differ = {
+            name: float(f"{value:.6g}") for name, value in found.items()
+            if value > 0.0 and not _same(value, getattr(scene, name))
+        }
+        return differ, tuple(name for name, value in found.items() if value == 0.0)
+
+
+def _same(one: float, other: float) -> bool:
+    return math.isclose(one, other, rel_tol=_ROUNDING)
+
+
+@dataclass(frozen=True)
+class SensorHeaders:
+    """What the headers of all scans so far say of the sensor."""
+
+    widest: SensorHeader = SensorHeader()  #: of each number the one that sees the most.
+    newest: SensorHeader | None = None  #: that of the newest scan.
+    changes: int = 0  #: number of headers that differed from the one before.
+
+    def after(self, scan: Scan) -> SensorHeaders:
+        """With the header of one more scan: it widens what is known of the sensor, and never narrows it.
+
+        Some drivers state as `range_max` the largest range of that scan, or begin with a cropped field of view.
+        """
+        header = SensorHeader.of(scan)
+        changed = self.newest is not None and header.differs(self.newest)
+        return SensorHeaders(self.widest.with_other(header), header, self.changes + changed)
+
+    @property
+    def changing(self) -> bool:
+        """Whether they change from scan to scan, beyond a change of the driver's mode."""
+        return self.changes >= _CHANGING
 
 
 def rescaled(settings: T, before: Scene, now: Scene) -> T:

@@ -113,6 +113,32 @@ class Narrow(World):
         return self.with_ranges(ranges)
 
 
+class Covered(World):
+    """After the fourth view a cable hangs before a third of its beams."""
+
+    def scan(self, pose, view):
+        ranges = self.seen_from(pose).ranges.copy()
+        if view > 4:
+            ranges[:40] = 0.5 * SCENE.range_min
+        return self.with_ranges(ranges)
+
+
+class Cropped(World):
+    """After the fourth view its driver sends half of the beams."""
+
+    def scan(self, pose, view):
+        scan, keep = self.seen_from(pose), slice(30, 91) if view > 4 else slice(None)
+        return dataclasses.replace(scan, angle_min=scan.bearings[keep][0], ranges=scan.ranges[keep])
+
+
+class Short(World):
+    """After the fourth view its driver is in a mode of 6 m, and says so."""
+
+    def scan(self, pose, view):
+        scan = self.seen_from(pose)
+        return dataclasses.replace(scan, range_max=6.0) if view > 4 else scan
+
+
 class Dirty(World):
     """One return in ten lies anywhere."""
 
@@ -203,6 +229,29 @@ def test_a_narrower_sensor_is_noted_or_refused():
     assert check.level is Level.NOTED
     assert check.score == pytest.approx(0.65, abs=0.02)
     assert found(Narrow(), ROUND[:2], sensor_mismatch="refuse")["field_of_view"].level is Level.FAILED
+
+
+@pytest.mark.parametrize(("world", "name", "lacking"), [
+    (Covered(), "field_of_view", 0.33), (Cropped(), "field_of_view", 0.48), (Short(), "range", 0.4),
+])  # fmt: skip
+def test_a_sensor_that_sees_less_from_some_view_on_is_noticed_three_views_later(world, name, lacking):
+    assert found(world, ROUND[:4])[name].level is Level.GOOD
+    assert found(world, ROUND[:6])[name].level is Level.GOOD  # one view may look past all surfaces
+    check = found(world, ROUND[:7])[name]
+    assert check.level is Level.NOTED
+    assert check.score == pytest.approx(lacking, abs=0.02)
+    assert found(world, ROUND[:7], sensor_mismatch="refuse")[name].level is Level.FAILED
+    after, again = mapped(world, ROUND[:7]), mapped(World(), ROUND[:1])
+    again.restore(after.state())
+    assert repr(again.belief().checks) == repr(after.belief().checks)
+
+
+def test_a_range_that_differs_from_view_to_view_is_none_of_the_sensor():
+    class Own(World):
+        def scan(self, pose, view):
+            return dataclasses.replace(self.seen_from(pose), range_max=10.0 - view)
+
+    assert found(Own(), ROUND[:7])["range"].score == pytest.approx(0.1)
 
 
 def test_outliers_are_only_noted_where_the_mapper_finds_them_itself():

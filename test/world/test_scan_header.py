@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nbv_planner.world.scale import said_by
+from nbv_planner.world.scale import SensorHeader, SensorHeaders
 from nbv_planner.world.scan import Scan
 from nbv_planner.world.scan_making import ScanMakerSettings, scan_of_points
 from nbv_planner.world.scene import Scene
@@ -29,14 +29,14 @@ def scan(low: float, high: float, beams: int = 101, *, range_min: float = 0.1, r
     (2 * math.pi - 0.3, 2 * math.pi + 0.3, 0.6), (-4.0 * math.pi - 0.2, -4.0 * math.pi + 0.3, 0.4),
 ])  # fmt: skip
 def test_the_field_of_view_is_the_cone_about_the_line_of_sight_that_may_hold_the_object(low, high, field):
-    said, unknown = said_by(scan(low, high), SCENE)
+    said, unknown = SensorHeader.of(scan(low, high)).in_scene(SCENE)
     assert said == pytest.approx({"field_of_view": field, "range_min": 0.1, "range_max": 1.5}, rel=1e-5)
     assert unknown == ()
 
 
 @pytest.mark.parametrize(("low", "high"), [(0.2, 1.0), (-1.0, -0.2), (2.0, 4.0), (0.0, 3.0)])
 def test_a_sensor_that_looks_past_the_line_of_sight_does_not_say_it(low, high):
-    said, unknown = said_by(scan(low, high), SCENE)
+    said, unknown = SensorHeader.of(scan(low, high)).in_scene(SCENE)
     assert set(said) == {"range_min", "range_max"}
     assert unknown == ("field_of_view",)
 
@@ -44,11 +44,11 @@ def test_a_sensor_that_looks_past_the_line_of_sight_does_not_say_it(low, high):
 def test_what_is_as_declared_up_to_single_precision_is_no_news():
     half = float(np.float32(0.5 * SCENE.field_of_view))
     same = scan(-half, half, range_min=float(np.float32(SCENE.range_min)), range_max=2.0)
-    assert said_by(same, SCENE) == ({}, ())
+    assert SensorHeader.of(same).in_scene(SCENE) == ({}, ())
 
 
 def test_a_range_that_is_not_stated_is_not_said():
-    said, unknown = said_by(scan(-0.4, 0.4, range_min=0.0, range_max=math.inf), SCENE)
+    said, unknown = SensorHeader.of(scan(-0.4, 0.4, range_min=0.0, range_max=math.inf)).in_scene(SCENE)
     assert set(said) == {"field_of_view"}
     assert unknown == ("range_min", "range_max")
 
@@ -58,7 +58,7 @@ def test_a_cloud_does_not_say_the_field_of_view_unless_scan_field_is_given(given
     """Bearings all around hold no point where the sensor does not look."""
     bearings = np.linspace(-0.3, 0.3, 100)
     points = np.column_stack([np.cos(bearings), np.sin(bearings), np.zeros(100)])
-    said, unknown = said_by(scan_of_points(points, ScanMakerSettings(**given), optical=False), SCENE)
+    said, unknown = SensorHeader.of(scan_of_points(points, ScanMakerSettings(**given), optical=False)).in_scene(SCENE)
     assert said == ({"field_of_view": pytest.approx(field)} if field else {})
     assert unknown == (*(() if field else ("field_of_view",)), "range_min", "range_max")
 
@@ -68,7 +68,7 @@ def test_a_cloud_does_not_say_the_field_of_view_unless_scan_field_is_given(given
 )
 def test_what_is_said_makes_a_scene_whose_cone_the_beams_fill(low, sweep, beams, near, more):
     header = scan(low, low + sweep, beams, range_min=near, range_max=near + more)
-    said, _ = said_by(header, dataclasses.replace(SCENE, range_min=0.01, range_max=1000.0))
+    said, _ = SensorHeader.of(header).in_scene(dataclasses.replace(SCENE, range_min=0.01, range_max=1000.0))
     if "range_min" in said and said["range_min"] >= said.get("range_max", math.inf):
         return  # it measures only beyond the object; the scene refuses that
     scene = dataclasses.replace(SCENE, **{"range_min": 0.01, "range_max": 1000.0, **said})
@@ -78,3 +78,25 @@ def test_what_is_said_makes_a_scene_whose_cone_the_beams_fill(low, sweep, beams,
         for edge in (-0.499 * said["field_of_view"], 0.0, 0.499 * said["field_of_view"]):
             off = np.abs(np.angle(np.exp(1j * (header.bearings - edge))))
             assert off.min() <= header.angle_increment + 1e-6
+
+
+def test_of_the_headers_so_far_each_number_is_the_one_that_sees_the_most():
+    headers = SensorHeaders()
+    for half, near, far in ((0.2, 0.3, 0.9), (0.3, 0.1, 0.8), (0.1, 0.2, 1.4), (0.1, 0.0, math.inf)):
+        headers = headers.after(scan(-half, half, range_min=near, range_max=far))
+    said, unknown = headers.widest.in_scene(SCENE)
+    assert said == pytest.approx({"field_of_view": 0.6, "range_min": 0.1, "range_max": 1.4}, rel=1e-5)
+    assert unknown == ()
+
+
+def test_headers_that_change_from_scan_to_scan_are_told_from_another_mode_and_from_rounding():
+    one, other = scan(-0.4, 0.4), scan(-0.4, 0.4, range_max=1.2)
+    rounded = dataclasses.replace(one, range_max=float(np.float32(1.5000001)))
+    headers = SensorHeaders()
+    for each in (one, rounded, one, other, other):
+        headers = headers.after(each)
+    assert headers.changes == 1
+    assert not headers.changing
+    for each in (one, other):
+        headers = headers.after(each)
+    assert headers.changing

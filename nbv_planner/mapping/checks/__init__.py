@@ -29,9 +29,11 @@ class Kind:
 
 KINDS = (
     Kind("field_of_view", "the field of view is the declared one",
-         "the scans lack {score:.0%} of the declared field of view", "set field_of_view to what the scans say"),
+         "the newest scans lack {score:.0%} of the declared field of view",
+         "check what stands before the sensor and its driver, or set field_of_view to what the scans say"),
     Kind("range", "the range is the declared one",
-         "the scans lack {score:.0%} of the declared range", "set range_max to what the scans say"),
+         "the newest scans lack {score:.0%} of the declared range",
+         "check the driver's mode, or set range_max to what the scans say"),
     Kind("alive", "the sensor is alive", "{score:.0f} scans repeat another view's, hold one range only, or no return",
          "check the driver and what stands before the lens"),
     Kind("noise", "the noise is the declared one", "the ranges scatter {score:.1f} times as much as declared",

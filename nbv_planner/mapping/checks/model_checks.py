@@ -72,9 +72,12 @@ def beyond_bounds(scan: Scan, pose: CameraPose, scene: Scene, noise: RangeNoise)
 
 
 def covered_parts(scan: Scan, scene: Scene) -> tuple[float, float]:
-    """Parts of the declared field of view and of the declared range that the valid beams of a scan cover."""
-    sensor, beam = scene.sensor, scan.angle_increment
-    valid = angle_difference(scan.bearings[~(np.isnan(scan.ranges) | np.isneginf(scan.ranges))], 0.0)
+    """Parts of the declared field of view and of the declared range that the valid beams of a scan cover.
+
+    A beam that something too close covers is not valid; one of 0 is no return for some drivers, and may be.
+    """
+    sensor, beam, ranges = scene.sensor, scan.angle_increment, np.asarray(scan.ranges, dtype=float)
+    valid = angle_difference(scan.bearings[(ranges >= scan.range_min) | (ranges == 0.0)], 0.0)
     valid = valid[(valid > sensor.bearing_min - beam) & (valid < sensor.bearing_max + beam)]
     if len(valid) == 0:
         return 0.0, 0.0
@@ -91,9 +94,13 @@ _UNSURE = 4.0
 _LEAST_NOISE = 0.05
 # Part of the declared field of view or range that may be lacking: the edges of the outermost beams.
 _LACKING = 0.05
+# Headers have single precision.
+_HEADER = 1e-5
 # What counts as another pose, in view distances and radians.
 _ELSEWHERE = 1e-3
-_COUNTERS = ("field", "range", "frozen", "constant", "blind", "beyond", "lowest", "highest")
+# Views whose widest scan tells what the sensor sees now: one may look past all surfaces.
+_NOW = 3
+_COUNTERS = ("frozen", "constant", "blind", "beyond", "lowest", "highest")
 
 
 class ModelChecks:
@@ -112,12 +119,14 @@ class ModelChecks:
         self._views, self._through = list[ViewData](), list[float]()
         self._triples, self._excess = 0, 0.0
         self._last = np.empty(0)
+        self._sights = list[tuple[float, float]]()
         self._counts = dict.fromkeys(_COUNTERS, 0.0) | {"lowest": math.inf, "highest": -math.inf}
 
     def copy(self) -> ModelChecks:
         """An independent copy."""
         twin = copy(self)
         twin._views, twin._through, twin._counts = self._views.copy(), self._through.copy(), self._counts.copy()
+        twin._sights = self._sights.copy()
         return twin
 
     @property
@@ -147,8 +156,7 @@ class ModelChecks:
         counts, ranges = self._counts, np.asarray(scan.ranges, dtype=float)
         number, ratio = noise_ratio(scan, self._declared)
         self._triples, self._excess = self._triples + number, self._excess + number * ratio
-        field, far = covered_parts(scan, self.scene)
-        counts["field"], counts["range"] = max(counts["field"], field), max(counts["range"], far)
+        self._see(scan, new_view=new_view)
         counts["beyond"] = max(counts["beyond"], beyond_bounds(scan, pose, self.scene, self._declared))
         counts["lowest"], counts["highest"] = min(counts["lowest"], pose.height), max(counts["highest"], pose.height)
         finite = ranges[np.isfinite(ranges)]
@@ -159,6 +167,28 @@ class ModelChecks:
             counts["frozen"] += noisy and self._moved(pose) and np.array_equal(ranges, self._last, equal_nan=True)
             counts["blind"] = 0.0 if len(finite) else counts["blind"] + 1.0
         self._last = ranges
+
+    def _see(self, scan: Scan, *, new_view: bool) -> None:
+        """Note the field of view (radians) and the range (metres) of a view: those of its widest scan."""
+        whole, parts = self._declared_sight(), covered_parts(scan, self.scene)
+        before = (0.0, 0.0) if new_view or not self._sights else self._sights.pop()
+        field, far = (max(old, part * all_of_it) for old, part, all_of_it in zip(before, parts, whole, strict=True))
+        self._sights.append((field, far))
+
+    def _declared_sight(self) -> tuple[float, float]:
+        sensor = self.scene.sensor
+        return sensor.bearing_max - sensor.bearing_min, sensor.range_max
+
+    def _lacking(self) -> tuple[float, float]:
+        """Parts of the declared field of view and range that the newest views lack.
+
+        A range that differs from view to view is none of the sensor: then the farthest of all views counts.
+        """
+        fields, ranges = np.array(self._sights).reshape(-1, 2).T
+        now = ranges[-_NOW:] if np.allclose(ranges[-_NOW:], ranges[-1], rtol=_HEADER) else ranges
+        found = (part.max(initial=0.0) for part in (fields[-_NOW:], now))
+        field, far = (1.0 - part / whole for part, whole in zip(found, self._declared_sight(), strict=True))
+        return max(field, 0.0), max(far, 0.0)
 
     def _moved(self, pose: CameraPose) -> bool:
         """Whether the camera stands elsewhere than at the last view."""
@@ -198,10 +228,11 @@ class ModelChecks:
         off = residuals.outliers()
         overlap, bias = displacement_scores(residuals, outline, std)
         height = max(abs(counts["highest"]), abs(counts["lowest"]), counts["highest"] - counts["lowest"])
+        field, far = self._lacking()
         other = Level.NOTED if limits.sensor_mismatch == "adapt" else Level.FAILED
         return [
-            _check("field_of_view", 1.0 - counts["field"], _LACKING, other),
-            _check("range", 1.0 - counts["range"], _LACKING, other),
+            _check("field_of_view", field, _LACKING, other),
+            _check("range", far, _LACKING, other),
             _check("alive", counts["frozen"] + counts["constant"] + counts["blind"], 1.0),
             self._noise_check(),
             _check("outliers", off, limits.outlier_limit, Level.NOTED if self._robust else Level.FAILED),
@@ -219,7 +250,7 @@ class ModelChecks:
             "check_poses": np.array([view.pose for view in self._views]).reshape(-1, 3),
             **_joined("check_hits", [view.hits for view in self._views], 3),
             **_joined("check_rays", [view.rays for view in self._views], 2),
-            "check_through": np.array(self._through),
+            "check_through": np.array(self._through), "check_sights": np.array(self._sights).reshape(-1, 2),
             "check_counts": np.array([self._triples, self._excess, *self._counts.values()]), "check_last": self._last,
         }
 
@@ -234,13 +265,14 @@ class ModelChecks:
             return
         poses, counts = state["check_poses"], state.get("check_counts", np.empty(0))
         hits, rays = _parted("check_hits", state, 3), _parted("check_rays", state, 2)
-        through = state.get("check_through", np.empty(0))
+        through, sights = state.get("check_through", np.empty(0)), state.get("check_sights", np.empty(0))
         if len({len(poses), len(hits), len(rays)}) > 1 or poses.shape[1:] != (3,) or (
-            counts.shape != (2 + len(_COUNTERS),) or through.ndim != 1 or len(through) > len(hits)
+            counts.shape != (2 + len(_COUNTERS),) or sights.shape != (len(poses), 2)
+            or through.ndim != 1 or len(through) > len(hits)
         ):
             raise MeasurementError(f"checks: poses {poses.shape}, {len(hits)} views, {counts.shape} counters")
         self.reset()
-        self._through = through.tolist()
+        self._through, self._sights = through.tolist(), [(field, far) for field, far in sights.tolist()]
         self._views = [ViewData(*parts) for parts in zip(poses, hits, rays, strict=True)]
         self._triples, self._excess = int(counts[0]), float(counts[1])
         self._counts = dict(zip(_COUNTERS, counts[2:].tolist(), strict=True))

@@ -225,10 +225,11 @@ class BaseNode(LifecycleNode):
         self._derived = {}
         self.forget()
 
-    def derive(self, settings: T, found: Mapping[str, float], words: str) -> T:
+    def derive(self, settings: T, found: Mapping[str, float], words: str, *, quiet: bool = False) -> T:
         """The settings with what was `found` where it differs; the parameters have these values until a clean-up.
 
-        It is logged, with `words` on where it comes from. What does not fit the others is left out, with a warning.
+        It is logged unless `quiet`, with `words` on where it comes from. What does not fit the others is left out, with
+        a warning.
         """
         changes = {name: value for name, value in found.items() if value != getattr(settings, name)}
         try:
@@ -239,7 +240,8 @@ class BaseNode(LifecycleNode):
         if changes:
             self._derived = {**{name: self.get_parameter(name) for name in changes}, **self._derived}
             self._set_derived(Parameter(name, value=value) for name, value in changes.items())
-            self.get_logger().info(derived_words(changes, self._settings, words))
+            log = self.get_logger().debug if quiet else self.get_logger().info
+            log(derived_words(changes, self._settings, words))
         return derived
 
     def not_given(self, found: Mapping[str, float]) -> dict[str, float]:

@@ -42,7 +42,7 @@ from nbv_planner.ros.io.transforms import TransformPoses
 from nbv_planner.world.ground.grid_ground import ground_of, known_obstacles
 from nbv_planner.world.ground.zones import GroundSettings
 from nbv_planner.world.pose import PoseSettings
-from nbv_planner.world.scale import at_found, rescaled, said_by
+from nbv_planner.world.scale import SensorHeaders, at_found, rescaled
 from nbv_planner.world.scan import Scan
 from nbv_planner.world.scene import FoundScene, Scene, check_proportions
 
@@ -114,10 +114,10 @@ class SurfaceMapperNode(BaseNode):
             self, KIND, MapFile, self.scene, read_settings(self, KernelSettings), self._mapper_settings,
             self.measurement, self._robust, *([self._search] if self._search.unknown else []),
         )
+        self._headers = SensorHeaders()
         self._begin()
         self._open_topics()
         self._configured_at = time.monotonic()
-        self._header_read = False
         self._goal_to_come: PoseStamped | None = None
         self._keeper.restore(self._resume)
 
@@ -149,6 +149,8 @@ class SurfaceMapperNode(BaseNode):
         self.mapper = known.mapper.copy()
         self.markers.reset()
         self.outline.reset()
+        self._headers = dataclasses.replace(self._headers, widest=self._headers.widest.with_other(known.sensor))
+        self._use_headers()
         self._hits_about = self.mapper.belief().centre
         self.markers.add_hits(self.mapper.model.measurements.moved(*self._hits_about))
 
@@ -208,22 +210,32 @@ class SurfaceMapperNode(BaseNode):
         self._found(self.matcher.add_scan(to_nanoseconds(msg.header.stamp), scan, msg.header.frame_id))
 
     def _read_header(self, scan: Scan) -> None:
-        """Take what was not given of the sensor from the header of the first scan."""
-        if self._header_read:
+        """Take what was not given of the sensor from the headers of all scans so far."""
+        before, self._headers = self._headers, self._headers.after(scan)
+        if self._headers.changing and not before.changing:
+            self.get_logger().warning(
+                f"the headers of the scans change from one to the next, now {self._headers.newest}: the widest counts; "
+                "give field_of_view, range_min and range_max if they are known"
+            )
+        if before.newest is not None:
+            if self._headers.widest.differs(before.widest):
+                self._use_headers()
             return
-        self._header_read = True
-        searching = isinstance(self.mapper, SearchingMapping)
-        outer = at_found(self.scene, first_guess(self._search, self.scene)) if searching else self.scene
-        found, unknown = said_by(scan, outer)
-        self.scene = self.derive(self.scene, self.not_given(found), "not given, so as the scans say")
-        if searching and not self._known.scans:  # from how far it looks depends on the sensor
-            self._begin()
-        self.mapper.use(self.scene)
-        self.markers.show(scene=self.scene)
+        unknown = self._use_headers()
         if missing := ", ".join(f"{name} {getattr(self.scene, name):g}" for name in unknown):
             self.get_logger().info(f"the scans do not say, so it stays: {missing}")
         apart = scan.angle_increment * (self.scene.view_distance - self.scene.radius_min)
         self.get_logger().info(f"{len(scan.ranges)} beams, up to {apart:.3g} m apart on the object")
+
+    def _use_headers(self) -> tuple[str, ...]:
+        """Use what the headers say and was not given, from the next update on; returns what they do not say."""
+        searching = isinstance(self.mapper, SearchingMapping)
+        outer = at_found(self.scene, first_guess(self._search, self.scene)) if searching else self.scene
+        found, unknown = self._headers.widest.in_scene(outer)
+        words = "not given, so as the scans say"
+        self.scene = self.derive(self.scene, self.not_given(found), words, quiet=self._headers.changing)
+        self.markers.show(scene=self.scene)
+        return unknown
 
     def on_pose(self, msg: PoseStamped | PoseWithCovarianceStamped) -> None:
         """Receive a camera pose."""
@@ -319,8 +331,10 @@ class SurfaceMapperNode(BaseNode):
         else:
             return
         self._published = True
-        known = dataclasses.replace(self._known, stamp=stamp, matching=self.matcher.state())
-        work = partial(self._mapped, self.mapper, scans, known)
+        known = dataclasses.replace(
+            self._known, stamp=stamp, matching=self.matcher.state(), sensor=self._headers.widest
+        )
+        work = partial(self._mapped, self.mapper, self.scene, scans, known)
         self.worker.submit(work, self._on_update, like=self._alike(scans))
 
     def _alike(self, scans: Sequence[MatchedScan]) -> object:
@@ -333,13 +347,16 @@ class SurfaceMapperNode(BaseNode):
         information = len(scans[0].scan.ranges) / self.measurement.noise_std**2
         return self.mapper if self.mapper.model.stays_fast(information) else None
 
-    def _mapped(self, mapper: ScanMapping, scans: Sequence[MatchedScan], before: SurfaceMap) -> Update:
-        """Condition `mapper` on scans, those of a view at once, and save what is known then.
+    def _mapped(
+        self, mapper: ScanMapping, scene: Scene, scans: Sequence[MatchedScan], before: SurfaceMap
+    ) -> Update:
+        """Condition `mapper`, with the sensor of `scene`, on scans, those of a view at once, and save what is known.
 
         It is saved before it is published: a restarted mapper never publishes fewer views than before it was killed.
         Runs in a worker thread and touches no mutable state of the node.
         """
         started = time.perf_counter()
+        mapper.use(scene)
         new = mapper.add(scans, before.newest_view)
         belief = mapper.belief()
         milliseconds = 1e3 * (time.perf_counter() - started)
@@ -425,6 +442,7 @@ class SurfaceMapperNode(BaseNode):
             "views": self._known.views, "scans": self._known.scans,
             "scans_waiting": len(self._waiting), "updates": self._updates,
             "update_milliseconds": last.milliseconds if last else 0.0, "solver": self.mapper.model.solver,
+            "header_changes": self._headers.changes,
             **self._keeper.diagnosis(), **{f"check.{check.name}": check.score for check in checks},
         }
         if isinstance(self._known.mapper, SearchingMapping):

@@ -1,4 +1,4 @@
-"""Field of view and range come from the first scan where they were not given; the planner has them from the mapper."""
+"""Field of view and range not given come from the headers of the scans; the planner has them from the mapper."""
 
 from __future__ import annotations
 
@@ -67,6 +67,52 @@ def test_the_mapper_has_the_sensor_of_the_first_scan_and_says_so(world, mapper):
     world.spin_until(lambda: any(log.msg == words for log in logs), "the line in the log")
     results = world.set_parameters(node, field_of_view=0.5)
     assert not results[0].successful
+
+
+def test_a_later_header_that_sees_more_widens_and_one_that_sees_less_does_not(mapper):
+    node, surfaces = mapper(scan_msg(0.2, range_max=3.69), scan_msg(0.3, stamp=20, range_max=9.0, range_min=0.1))
+    assert values(node) == pytest.approx([0.6, 0.1, 9.0])
+    assert sensor_from_msg(surfaces[-1])["range_max"] == 9.0
+    node.on_scan(scan_msg(0.25, stamp=30, range_max=5.0))
+    assert values(node) == pytest.approx([0.6, 0.1, 9.0])
+
+
+def test_what_was_given_is_not_widened(mapper):
+    node, _ = mapper(scan_msg(0.2, range_max=3.69), scan_msg(0.3, stamp=20, range_max=14.0), range_max=9.0)
+    assert values(node) == pytest.approx([0.6, 0.2, 9.0])
+
+
+def test_headers_that_change_from_scan_to_scan_are_said_once(mapper, capfd):
+    node, _ = mapper(scan_msg(stamp=10, range_max=4.0))
+    for n in range(2, 10):
+        node.on_scan(scan_msg(stamp=10 * n, range_max=3.0 + n))
+    assert capfd.readouterr().err.count("the headers of the scans change from one to the next") == 1
+    assert node.diagnosis()[2]["header_changes"] == 8
+    assert values(node)[2] == 12.0
+
+
+def test_a_map_that_is_restored_keeps_what_the_headers_said(world, mapper, tmp_path):
+    file = str(tmp_path / "map.npz")
+    node, _ = mapper(scan_msg(0.3, range_max=9.0), map_file=file, autosave=True)
+    world.end(node)
+    again = world.start(SurfaceMapperNode, grid_size=100, map_file=file)
+    assert values(again) == pytest.approx([0.6, 0.2, 9.0])
+    assert again.scene.range_max == 9.0
+    again.on_scan(scan_msg(0.2, stamp=200, range_max=3.69))
+    assert values(again) == pytest.approx([0.6, 0.2, 9.0])
+
+
+def test_returns_beyond_the_range_of_the_first_header_are_mapped(world):
+    node = world.start(SurfaceMapperNode, grid_size=100, range_min=0.05)
+    for number, far in enumerate((3.69, 9.0)):
+        pose, stamp = view_pose(2.0 * number), (10 + 10 * number) * MS
+        node.on_goal(pose_msg(pose, stamp))
+        node.on_pose(pose_msg(pose, stamp))
+        node.on_scan(scan_msg(stamp=stamp // MS, range_max=far, ranges=np.full(101, far - 1.0)))
+        node.on_pose(pose_msg(pose, stamp + MS))
+        world.spin_until(lambda number=number: node._known.views == number + 1, "the view")
+    assert node.drops["beam.too_far"] == 0
+    assert node._known.mapper.model.count > 0
 
 
 def test_what_was_given_wins(mapper):
