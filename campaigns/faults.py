@@ -23,7 +23,7 @@ from nbv_planner.episode.records import write_whole
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.errors import NbvPlannerError, SettingError, UnknownNameError
 from nbv_planner.experiments.folder import write_json
-from nbv_planner.experiments.sweep_file import Located, read_located
+from nbv_planner.files.located_yaml import Located, read_located
 from nbv_planner.settings import Setting, check_settings, check_value, setting, settings_of
 from nbv_planner.versions import versions
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import reprlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
@@ -10,7 +11,7 @@ from contextlib import contextmanager
 def did_you_mean(name: object, known: Iterable[str]) -> str:
     """End of a message about a `name` that is not `known`: the one that was probably meant, empty if there is none."""
     spelled = {other.lower(): other for other in known}
-    close = difflib.get_close_matches(str(name).lower(), spelled, n=1)
+    close = difflib.get_close_matches(str(name)[:_SHOWN].lower(), spelled, n=1)
     return f"; did you mean {spelled[close[0]]}?" if close else ""
 
 
@@ -20,11 +21,35 @@ def or_of_a_package(kind: str) -> str:
     return f", or of a package that is not installed (entry points nbv_planner.{kind}s)" if registered else ""
 
 
+_SHOWN, _LONGEST = 200, 5000
+_REPR = reprlib.Repr()
+_REPR.maxstring = _REPR.maxother = _REPR.maxlong = _SHOWN
+_REPR.maxlist = _REPR.maxtuple = _REPR.maxdict = 20
+
+
+def cut(text: str, most: int = _SHOWN) -> str:
+    """A text of at most `most` characters, else both its ends."""
+    half = (most - 5) // 2
+    return text if len(text) <= most else f"{text[:half]} ... {text[-half:]}"
+
+
+def shown(value: object) -> str:
+    """A value as messages show it: as Python writes it, of more than some 200 characters both ends."""
+    try:
+        return cut(_REPR.repr(value))
+    except ValueError:  # Python writes no integer of more than 4300 digits
+        return f"a {type(value).__name__} of too many digits"
+
+
 class NbvPlannerError(Exception):
     """Base class of every error that this package raises on purpose.
 
-    The message is one line and states what was wrong, where, and what is allowed.
+    The message is one line and states what was wrong, where, and what is allowed; values are as :func:`shown`, and of
+    a message of more than some thousand characters both ends are left.
     """
+
+    def __str__(self) -> str:
+        return cut(super().__str__(), _LONGEST)
 
 
 def reason(error: Exception) -> str:
@@ -48,7 +73,7 @@ class UnknownNameError(NbvPlannerError, ValueError):
         """Say which `kind` of thing `name` is not, list the `known` names, and suggest one of them."""
         names = sorted(str(k) for k in known)
         known = f"{', '.join(names)}{or_of_a_package(kind)}{did_you_mean(name, names)}"
-        super().__init__(f"unknown {kind} {name!r}; known: {known}")
+        super().__init__(f"unknown {kind} {shown(name)}; known: {known}")
 
 
 class ContourError(NbvPlannerError, ValueError):

@@ -19,13 +19,14 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from nbv_planner.errors import SettingError, UnknownNameError, or_of_a_package
+from nbv_planner.errors import SettingError, UnknownNameError, or_of_a_package, shown
 
 T = TypeVar("T")
 _GIVEN = {str: "text", float: "a number with a fraction", int: "an integer", bool: "true or false", list: "a list",
           tuple: "a list", type(None): "empty", dict: "a section"}
 _KEY = "nbv_planner.setting"
 _OWN = "nbv_planner"
+_GREATEST, _GREATEST_INTEGER = int(np.finfo(float).max), 2**63 - 1
 _TYPE_NAMES = {float: "a number", int: "an integer", str: "a string", bool: "true or false", tuple: "a list of numbers"}
 
 
@@ -100,19 +101,21 @@ def check_value(name: str, value: Any, default: Any, meta: Setting) -> Any:
     if isinstance(value, np.generic):
         value = value.item()
     if kind is float and type(value) is int:
-        value = float(value)
+        value = float(value) if abs(value) <= _GREATEST else math.copysign(math.inf, value)
     if kind is tuple and isinstance(value, (list, tuple)):
         return tuple(check_value(f"{name}[{i}]", v, 0.0, meta) for i, v in enumerate(value))
     if type(value) is not kind:
         given = _GIVEN.get(type(value), "no plain value")
-        raise SettingError(f"{name}: {value!r} is {given}, expected {_TYPE_NAMES[kind]}")
+        raise SettingError(f"{name}: {shown(value)} is {given}, expected {_TYPE_NAMES[kind]}")
     if kind is str and meta.choices and value not in meta.choices:
         package = or_of_a_package(name.rpartition("_")[2])  # phase_one_objective is an objective
-        raise SettingError(f"{name}: {value!r} is not known; must be {meta.allowed()}{package}")
+        raise SettingError(f"{name}: {shown(value)} is not known; must be {meta.allowed()}{package}")
     if kind is float and not math.isfinite(value):
-        raise SettingError(f"{name}: {value!r} is not a finite number{_must_be(meta)}")
+        raise SettingError(f"{name}: {shown(value)} is not a finite number{_must_be(meta)}")
+    if kind is int and not -_GREATEST_INTEGER <= value <= _GREATEST_INTEGER:
+        raise SettingError(f"{name}: {shown(value)} is out of range; must be an integer of 64 bits")
     if kind in (int, float) and not meta.admits(value):
-        raise SettingError(f"{name}: {value!r} is out of range{_must_be(meta)}")
+        raise SettingError(f"{name}: {shown(value)} is out of range{_must_be(meta)}")
     return value
 
 

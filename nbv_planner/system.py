@@ -134,8 +134,11 @@ def open_regular(path: str | Path) -> BinaryIO:
     Raises:
         OSError: it cannot be opened, or is a FIFO, a device or a folder.
     """
-    # Opened first, then checked, so that it cannot be replaced in between; a FIFO opens without a writer.
-    file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK | os.O_NOCTTY))  # noqa: SIM115
+    try:
+        # Opened first, then checked, so that it cannot be replaced in between; a FIFO opens without a writer.
+        file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK | os.O_NOCTTY))  # noqa: SIM115
+    except ValueError as error:  # a character that no file's name has
+        raise OSError(f"its name is none: {error}") from error
     try:
         check_regular(os.fstat(file.fileno()).st_mode)
     except OSError:

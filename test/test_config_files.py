@@ -14,6 +14,7 @@ from nbv_planner.episode.parameter_files import (
     ignored_parameters,
     lay_over,
     load_parameters,
+    sections_of_others,
     set_parameters,
     shared_file,
     takes_simulated_time,
@@ -227,7 +228,6 @@ nbv_planner: {ros__parameters: {qos_overrides./scan.publisher.depth: 3}}
         ("nbv_planner: {ros__parameters: {}, more: {}}", ["nbv_planner", "ros__parameters"]),
         ("nbv_planner: {max_views: 3}", ["nbv_planner", "ros__parameters"]),
         ("nbv_planner:", ["nbv_planner", "ros__parameters"]),
-        ("1: {ros__parameters: {}}", ["'1'", "known"]),
         ("- 1", ["mapping"]),
         ("", ["mapping"]),
         ("a: [", ["line"]),
@@ -282,6 +282,49 @@ def test_sections_of_no_node_are_named_with_what_may_have_been_meant(write):
     assert check_sections(path, "/surface_mapper") == (
         f"{path}: of no node of this package, and not used: 'amcl', 'arm/nbv_planer' (did you mean nbv_planner?)"
     )
+
+
+def test_namespaces_may_be_nested_and_sections_of_other_packages_left_out(write):
+    path = write(
+        "/**: {ros__parameters: {seed: 2}}\narm:\n  left:\n    nbv_planner:\n      ros__parameters: {max_views: 3}\n"
+        f"surface_mapper: {{ros__parameters: {{robust: y}}}}\namcl: {{ros__parameters: {{x: {'[' * 40 + ']' * 40}}}}}\n"
+    )
+    assert load_parameters(path) == {
+        "depth_camera": {"seed": 2}, "surface_mapper": {"robust": True}, "nbv_planner": {"max_views": 3}
+    }
+    assert sections_of_others(path) == f"{path}: of no node of this package, and not used: 'amcl'"
+    assert sections_of_others(path) == check_sections(path, "/arm/left/nbv_planner")
+    assert values_for(path, "nbv_planner") == {"seed": 2, "max_views": 3}
+
+
+def test_the_last_of_two_values_counts_as_in_ros(write):
+    path = write(f"nbv_planner: {EMPTY}\nsurface_mapper: {EMPTY}\nnbv_planner: {{ros__parameters: {{max_views: 3}}}}\n")
+    assert load_parameters(path)["nbv_planner"] == {"max_views": 3}
+
+
+def test_a_wrong_value_is_named_with_its_line(write):
+    text = "arm:\n  nbv_planner:\n    ros__parameters:\n      max_views: 2024-02-31\n"
+    with pytest.raises(ConfigFileError, match=r"line 4: arm/nbv_planner.*max_views: '2024-02-31' is no timestamp"):
+        load_parameters(write(text))
+    with pytest.raises(ConfigFileError, match=r"p\.yaml, line 4: arm/nbv_planner: max_views: -1 is out of range"):
+        load_parameters(write(text.replace("2024-02-31", "-1")))
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("2024-02-31", "max_views=2024-02-31: '2024-02-31' is no timestamp"), ("9" * 5000, "100 characters or fewer"),
+        ("[" * 2000, "nested more than 50 deep"), ("&a [*a]", "holds itself"), ("!!python/name:os.system", "tag"),
+        (str(list(range(10**5))), "is a list, expected an integer"), ("9" * 99, "out of range; must be .* 64 bits"),
+    ],
+)  # fmt: skip
+def test_a_hostile_change_is_one_short_line(value, words):
+    with pytest.raises(ConfigFileError, match=words) as caught:
+        set_parameters(shipped(), [f"max_views={value}"])
+    message = str(caught.value)
+    assert message.startswith("--set max_views=") or message.startswith("cannot read --set max_views=")
+    assert "\n" not in message
+    assert len(message) < 700
 
 
 def test_file_that_cannot_be_read(tmp_path):

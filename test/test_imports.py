@@ -17,6 +17,7 @@ PACKAGE = "nbv_planner"
 # else; a new room must be given its row here.
 LAYERS = [
     {"errors", "system", "settings", "geometry", "versions"},
+    {"files"},
     {"gp"},
     {"world"},
     {"mapping"},

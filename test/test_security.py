@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 import nbv_planner
-from nbv_planner.episode.parameter_files import YamlLoader
 from nbv_planner.episode.parameters import NODE_SETTINGS
+from nbv_planner.files.located_yaml import YamlLoader
 from nbv_planner.settings import settings_of
 
 ROOT = Path(nbv_planner.__file__).parent

@@ -172,6 +172,8 @@ def parameters_from(arguments: argparse.Namespace) -> parameter_files.Parameters
         parameter_files.lay_over(parameters, parameter_files.load_parameters(file))
         if parameter_files.takes_simulated_time(file):
             print(f"note: {file}: use_sim_time is ignored; time is the machine's", file=sys.stderr)
+        if others := parameter_files.sections_of_others(file):
+            print(f"note: {others}", file=sys.stderr)
         if ignored := parameter_files.ignored_parameters(file):
             print(f"note: {file}: nbv_planner: {ignored_words(ignored)}", file=sys.stderr)
     parameter_files.set_parameters(parameters, arguments.set)

@@ -11,34 +11,28 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from nbv_planner.episode.parameters import BESIDE, IGNORED, NODE_SETTINGS
-from nbv_planner.errors import ConfigFileError, SettingError, UnknownNameError, did_you_mean, reason
+from nbv_planner.errors import ConfigFileError, UnknownNameError, cut, did_you_mean, shown
+from nbv_planner.files.located_yaml import Located, dumped, located, read_located
 from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.planners.planner import PLANNER_CHOICE, named_choice
 from nbv_planner.settings import Setting, check_value, settings_of
-from nbv_planner.system import read_regular
 
 Parameters = dict[str, dict[str, Any]]
 """Parameter values by node name and parameter name."""
 _QOS = "qos_overrides"
+_VALUES = "ros__parameters"
 _NODES = {**NODE_SETTINGS, **BESIDE}
-
-
-class YamlLoader(yaml.SafeLoader):
-    """Safe loader that reads `1e-3` as a number, as ROS does; YAML 1.1 requires `1.0e-3`."""
-
-
-YamlLoader.add_implicit_resolver(
-    "tag:yaml.org,2002:float", re.compile(r"^[-+]?\d+(\.\d*)?[eE][-+]?\d+$"), list("-+0123456789")
-)
+_LONGEST_NAME = 200
+_ALL = ("**", "*")
+"""Names of sections that hold for any node."""
 
 
 def load_parameters(path: str | Path) -> Parameters:
     """Read a ROS 2 parameter file for the three nodes and check every value in it.
 
     Sections are `/**` (all nodes that have the parameter) and the node names, each with `ros__parameters`; own win.
+    Namespaces may be nested, and sections of other packages are left out, see :func:`sections_of_others`.
     Overrides of the quality of service are kept under their full names, as `qos_overrides./scan.publisher.depth`.
 
     Raises:
@@ -47,9 +41,9 @@ def load_parameters(path: str | Path) -> Parameters:
     """
     parameters: Parameters = {node: {} for node in NODE_SETTINGS}
     for section, values in _sections(path):
-        others = names_of_all() if section == "/**" else set()
-        for node in _nodes_of(path, section):
-            parameters[node].update(_checked(f"{path}: {section}", node, values, others))
+        others = names_of_all() if _last(section) in _ALL else set()
+        for node in _nodes_of(section, values):
+            parameters[node].update(_checked(node, values.entries(), others))
     return parameters
 
 
@@ -71,20 +65,17 @@ def set_parameters(parameters: Parameters, changes: Iterable[str]) -> None:
     """
     given: Parameters = {node: {} for node in parameters}
     for change in changes:
-        where, (name, _, text), nodes = f"--set {change}", change.partition("="), list(given)
+        where, (name, _, text), nodes = f"--set {cut(change)}", change.partition("="), list(given)
         if "." in name and not name.startswith(_QOS):
             (*nodes, name) = name.split(".", 1)
             if nodes[0] not in given:
                 raise ConfigFileError(f"{where}: {UnknownNameError('node', nodes[0], given)}")
         known = {own for node in nodes for own in _known(node)}
+        value = located(text or "''", where, has_lines=False)
         if name not in known and not name.startswith(_QOS):
-            raise _unknown(where, name, known)
-        try:
-            value = yaml.load(text, Loader=YamlLoader) if text else ""
-        except yaml.YAMLError as error:
-            raise ConfigFileError(f"{where}: {' '.join(str(error).split())}") from error
+            raise value.error(_unknown(name, known))
         for node in nodes:
-            given[node].update(_checked(where, node, {name: value}, known))
+            given[node].update(_checked(node, [(name, value)], known))
     lay_over(parameters, given)
 
 
@@ -98,9 +89,8 @@ def _known(node: str) -> dict[str, tuple[Any, Setting]]:
     return {name: (default, meta) for cls in _NODES[node] for name, default, meta in settings_of(cls)}
 
 
-def _unknown(where: str, name: object, known: Iterable[str]) -> ConfigFileError:
-    listed = f"docs/reference/parameters.md lists all{did_you_mean(name, known)}"
-    return ConfigFileError(f"{where}: unknown parameter {str(name)!r}; {listed}")
+def _unknown(name: str, known: Iterable[str]) -> str:
+    return f"unknown parameter {shown(name)}; docs/reference/parameters.md lists all{did_you_mean(name, known)}"
 
 
 def takes_simulated_time(path: str | Path) -> bool:
@@ -109,7 +99,10 @@ def takes_simulated_time(path: str | Path) -> bool:
     Raises:
         ConfigFileError: the file cannot be read.
     """
-    return any(values.get("use_sim_time") is True for _, values in _sections(path))
+    return any(
+        name == "use_sim_time" and value.plain() is True for _, values in _sections(path)
+        for name, value in values.entries()
+    )
 
 
 def check_sections(path: str | Path, full_name: str) -> str:
@@ -121,28 +114,39 @@ def check_sections(path: str | Path, full_name: str) -> str:
         ConfigFileError: the sections that the node was meant to take, by their names, are for other namespaces or
             misspelt.
     """
-    own = full_name.rsplit("/", 1)[-1]
-    names = {section: section.rsplit("/", 1)[-1] for section in _section_names(_content(path))}
-    unknown = {  # with the node of which the name may be a misspelling
-        section: next(iter(difflib.get_close_matches(name, _NODES, n=1)), "")
-        for section, name in names.items() if "*" not in name and name not in (own, *_NODES)
-    }
+    own = _last(full_name)
+    names = {section: _last(section) for section, _ in _sections(path)}
+    unknown = _unknown_sections(names, own)
     mine = [section for section, name in names.items() if own in (name, unknown.get(section))]
     patterns = (  # as ROS reads a section: * is any name, ** any number of names
         re.escape("/" + section.lstrip("/")).replace(r"/\*\*", r"(/\w+)*").replace(r"/\*", r"/\w+") for section in mine
     )
     if mine and not any(re.fullmatch(pattern, full_name) for pattern in patterns):
-        raise ConfigFileError(f"{path}: section {mine[0]!r} does not hold for {full_name}; did you mean '/**/{own}'?")
-    listed = ", ".join(f"{name!r}" + (f" (did you mean {meant}?)" if meant else "") for name, meant in unknown.items())
-    return f"{path}: of no node of this package, and not used: {listed}" if listed else ""
+        words = f"section {shown(mine[0])} does not hold for {full_name}; did you mean '/**/{own}'?"
+        raise ConfigFileError(f"{path}: {words}")
+    return _of_others(path, unknown)
 
 
-def _section_names(content: Mapping[str, Any], above: str = "") -> Iterator[str]:
-    """Names of the sections of a parameter file, in which namespaces may be nested."""
-    for key, value in content.items():
-        if isinstance(value, Mapping):
-            name = f"{above}{key}"
-            yield from [name] if "ros__parameters" in value else _section_names(value, f"{name}/")
+def sections_of_others(path: str | Path) -> str:
+    """Which sections of a ROS 2 parameter file are of no node of this package, in words; empty if none is.
+
+    Raises:
+        ConfigFileError: the file cannot be read.
+    """
+    return _of_others(path, _unknown_sections({section: _last(section) for section, _ in _sections(path)}))
+
+
+def _unknown_sections(names: Mapping[str, str], *own: str) -> dict[str, str]:
+    """Sections whose names are of no node, each with the node of which the name may be a misspelling, or empty."""
+    return {
+        section: next(iter(difflib.get_close_matches(name[:_LONGEST_NAME], _NODES, n=1)), "")
+        for section, name in names.items() if "*" not in name and name not in (*own, *_NODES)
+    }
+
+
+def _of_others(path: str | Path, unknown: Mapping[str, str]) -> str:
+    words = [f"{shown(name)}" + (f" (did you mean {meant}?)" if meant else "") for name, meant in unknown.items()]
+    return f"{path}: of no node of this package, and not used: {', '.join(words)}" if words else ""
 
 
 def ignored_parameters(path: str | Path) -> list[str]:
@@ -152,8 +156,8 @@ def ignored_parameters(path: str | Path) -> list[str]:
         ConfigFileError: the file cannot be read.
     """
     own = [
-        name for section, values in _sections(path) if section != "/**"
-        for node in _nodes_of(path, section) for name in values if name in IGNORED.get(node, ())
+        name for section, values in _sections(path) if _last(section) not in _ALL
+        for node in _nodes_of(section, values) for name, _ in values.entries() if name in IGNORED.get(node, ())
     ]
     return list(dict.fromkeys(own))
 
@@ -164,57 +168,64 @@ def shared_parameters(path: str | Path) -> set[str]:
     Raises:
         ConfigFileError: the file cannot be read.
     """
-    section = _content(path).get("/**") or {}
-    return set(section.get("ros__parameters") or ())
+    return {name for section, values in _sections(path) if _last(section) in _ALL for name, _ in values.entries()}
 
 
-def _content(path: str | Path) -> Mapping[str, Any]:
-    try:
-        content = yaml.load(read_regular(path).decode("utf-8"), Loader=YamlLoader)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ConfigFileError(f"cannot read {path}: {' '.join(reason(error).split())}") from error
-    if not isinstance(content, Mapping):
-        raise ConfigFileError(f"{path}: must be a mapping of the names of nodes, each with 'ros__parameters:' below it")
-    return content
+def _last(section: str) -> str:
+    """Name of the node in that of a section."""
+    return section.rpartition("/")[2]
 
 
-def _sections(path: str | Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Names and values of the sections, that of all nodes first."""
-    for name, content in sorted(_content(path).items(), key=lambda item: str(item[0]) != "/**"):
-        values = content.get("ros__parameters") if isinstance(content, Mapping) else None
-        if not isinstance(values, Mapping) or set(content) != {"ros__parameters"}:
-            raise ConfigFileError(f"{path}: section {str(name)!r} must hold 'ros__parameters:' with values below it")
-        yield str(name), values
+def _sections(path: str | Path) -> list[tuple[str, Located]]:
+    """Names and values of the sections, those of all nodes first; namespaces may be nested, as in ROS."""
+    _, content = read_located(path)
+    if not content.is_mapping:
+        raise content.error(f"must be a mapping of the names of nodes, each with '{_VALUES}:' below it")
+    return sorted(_sections_in(content), key=lambda section: _last(section[0]) not in _ALL)
 
 
-def _nodes_of(path: str | Path, section: str) -> list[str]:
-    if section == "/**":
+def _sections_in(content: Located, above: str = "") -> Iterator[tuple[str, Located]]:
+    for key, entry in content.entries():
+        name = f"{above}{key}"
+        inside = dict(entry.entries()) if entry.is_mapping else {}
+        values = inside.get(_VALUES)
+        if values is None and inside and all(one.is_mapping for one in inside.values()):
+            yield from _sections_in(entry, f"{name}/")
+        elif values is None or not values.is_mapping or len(inside) > 1:
+            raise entry.named("").error(f"section {shown(name)} must hold '{_VALUES}:' with values below it")
+        else:
+            yield name, values.named(name)
+
+
+def _nodes_of(section: str, values: Located) -> list[str]:
+    """Nodes of this package that a section is for; none for one of another package."""
+    name = _last(section)
+    if name in _ALL:
         return list(NODE_SETTINGS)
-    name = section.rsplit("/", 1)[-1]
     if name in BESIDE:  # they check their parameters themselves
         return []
-    if name not in NODE_SETTINGS:
-        raise ConfigFileError(f"{path}: {UnknownNameError('section', section, ['/**', *NODE_SETTINGS])}")
-    return [name]
+    if name not in NODE_SETTINGS and _unknown_sections({section: name})[section]:
+        raise values.named("").error(UnknownNameError("section", section, ["/**", *NODE_SETTINGS]))
+    return [name] if name in NODE_SETTINGS else []
 
 
-def _checked(where: str, node: str, values: Mapping[str, Any], others: Collection[str]) -> dict[str, Any]:
+def _checked(node: str, values: Iterable[tuple[str, Located]], others: Collection[str]) -> dict[str, Any]:
     """The values that the node takes; those of `others` are for other nodes."""
     known, checked = _known(node), {}
-    for key, value in values.items():
+    for key, entry in values:
         if key == "use_sim_time" or key in IGNORED.get(node, ()):  # the former is set by who starts the nodes
             continue
-        if str(key).partition(".")[0] == _QOS:
-            checked.update(_flat(key, value))
+        if key.partition(".")[0] == _QOS:
+            checked.update(_flat(key, entry.plain()))
             continue
+        place = entry.named(entry.path.rpartition(".")[0])
         if key not in known:
             if key in others:
                 continue
-            raise _unknown(where, key, others or known)
-        try:
+            raise place.error(_unknown(key, others or known))
+        value = entry.plain()
+        with place.blamed():
             checked[key] = check_value(key, value, *known[key])
-        except SettingError as error:
-            raise ConfigFileError(f"{where}: {error}") from error
     return checked
 
 
@@ -231,8 +242,8 @@ def values_for(path: str | Path, node: str) -> dict[str, Any]:
     Raises:
         ConfigFileError: the file cannot be read.
     """
-    found = [values for section, values in _sections(path) if section.rpartition("/")[2] in ("**", node)]
-    return {name: value for values in found for name, value in values.items()}
+    found = [values for section, values in _sections(path) if _last(section) in (*_ALL, node)]
+    return {name: value for values in found for name, value in values.plain().items()}
 
 
 def dump_parameters(parameters: Parameters) -> str:
@@ -242,7 +253,7 @@ def dump_parameters(parameters: Parameters) -> str:
         for node, values in parameters.items()
         if values
     }
-    return yaml.safe_dump(plain, sort_keys=False)
+    return dumped(plain)
 
 
 def shared_file(relative: str) -> Path:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import yaml
 
 from nbv_planner.episode.messages import MOST_CONTOUR_POINTS, SENSOR_NAMES
 from nbv_planner.episode.parameter_files import Parameters, load_parameters
@@ -19,7 +18,8 @@ from nbv_planner.episode.parameters import (
     EpisodeConfig,
     config_from_parameters,
 )
-from nbv_planner.errors import InputRejectedError, NbvPlannerError, SettingError
+from nbv_planner.errors import InputRejectedError, NbvPlannerError, SettingError, reason, shown
+from nbv_planner.files.located_yaml import located
 from nbv_planner.geometry import TWO_PI
 from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.planners.planner import BLIND, PLANNER_CHOICE, named_choice
@@ -78,7 +78,7 @@ def parameters_from_msg(msg: Any) -> RunParameters:
     try:
         if len(msg.data) > _LONGEST:
             raise ValueError(f"{len(msg.data)} characters, more than {_LONGEST}")
-        content = yaml.safe_load(msg.data)
+        content = located(msg.data, "run_info").plain()
         nodes, versions = content["nodes"], content.get("versions", {})
         known = {}
         for node in (name for name in NODE_SETTINGS if name in nodes):
@@ -89,8 +89,8 @@ def parameters_from_msg(msg: Any) -> RunParameters:
             noise = {name: value for name, value in known.get("surface_mapper", {}).items() if name == "noise_std"}
             known["nbv_planner"] = {**OLD_TARGET, **noise, **known["nbv_planner"]}
         return RunParameters(known, _texts(versions), _texts(content.get("topics", {})))
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, yaml.YAMLError) as error:
-        raise InputRejectedError("run_info", f"run_info cannot be read: {' '.join(str(error).split())}") from error
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise InputRejectedError("run_info", f"run_info cannot be read: {reason(error)}") from error
 
 
 def _texts(values: Any) -> dict[str, str]:
@@ -171,4 +171,4 @@ def _from_text(text: str | None, scene: Scene) -> tuple[GroundTruth | None, list
         shape = parse_object(text, scene)
         return GroundTruth(shape, surface_points(shape, scene.pixel_size), f"run_info: {text}", True), []
     except (NbvPlannerError, ArithmeticError) as error:
-        return None, [f"the object {text!r} in run_info cannot be built: {error}"]
+        return None, [f"the object {shown(text)} in run_info cannot be built: {error}"]

@@ -2,151 +2,25 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
-import yaml
-
-from nbv_planner.episode.parameter_files import YamlLoader, named_file
+from nbv_planner.episode.parameter_files import named_file
 from nbv_planner.episode.parameters import GROUPS, PROTOCOLS, EpisodeConfig
 from nbv_planner.episode.simulation import Simulation
-from nbv_planner.errors import ConfigFileError, NbvPlannerError, UnknownNameError, reason
+from nbv_planner.errors import UnknownNameError, shown
 from nbv_planner.experiments.cases import MEASURES
 from nbv_planner.experiments.sweep import EPISODE, VARIED_GROUPS, Sweep, Variation, variant_label
+from nbv_planner.files.located_yaml import Located, read_located
 from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.planners.planner import PLANNER_CHOICE, named_choice
 from nbv_planner.settings import Setting, check_value, settings_of
-from nbv_planner.system import read_regular
 from nbv_planner.world.objects import OBJECT_SETS, parse_object
 from nbv_planner.world.scene import Scene
 
 T = TypeVar("T")
-Scalar = str | int | float | bool | None
-
-
-@dataclass(frozen=True, eq=False)
-class Located:
-    """A value of a YAML file: its position, and its content, read on demand.
-
-    Raises:
-        ConfigFileError: by all that reads its content: it is something else; names the file, the line and the keys.
-    """
-
-    file: str
-    path: str  #: keys that lead to it, for example `planners.CSW`; empty for the whole file.
-    line: int  #: number of the line, from 1; for an entry of a mapping that of its key.
-    node: yaml.Node  #: what YAML has parsed there.
-
-    def error(self, text: object) -> ConfigFileError:
-        """Error that names the file, the line and the keys."""
-        where = f"{self.path}: " if self.path else ""
-        return ConfigFileError(f"{self.file}, line {self.line}: {where}{' '.join(str(text).split())}")
-
-    @contextmanager
-    def blamed(self) -> Iterator[None]:
-        """Attribute errors of the package inside the `with` block to this value."""
-        try:
-            yield
-        except NbvPlannerError as error:
-            raise self.error(error) from error
-
-    def named(self, path: str) -> Located:
-        """Return the same value under other keys, for messages that name the field themselves."""
-        return dataclasses.replace(self, path=path)
-
-    def mapping(self) -> dict[str, Located]:
-        """Entries by key, in the order of the file; each key is a plain word, given once."""
-        if not isinstance(self.node, yaml.MappingNode):
-            raise self.error("must be a mapping, 'key: value'")
-        entries: dict[str, Located] = {}
-        for key, value in self.node.value:
-            line = key.start_mark.line + 1
-            if not isinstance(key, yaml.ScalarNode) or key.tag == "tag:yaml.org,2002:merge":
-                raise dataclasses.replace(self, line=line).error("a key must be a plain word")
-            name = str(key.value)
-            entry = Located(self.file, f"{self.path}.{name}" if self.path else name, line, value)
-            if name in entries:
-                raise entry.error(f"is given twice, first in line {entries[name].line}")
-            entries[name] = entry
-        return entries
-
-    def known_mapping(self, kind: str, known: Iterable[str]) -> dict[str, Located]:
-        """Entries by key; keys that are not among `known` are refused as unknown `kind`, and all known ones listed."""
-        entries = self.mapping()
-        for key, entry in entries.items():
-            if key not in known:
-                raise entry.named(self.path).error(UnknownNameError(kind, key, known))
-        return entries
-
-    @property
-    def is_sequence(self) -> bool:
-        """Whether it is a list."""
-        return isinstance(self.node, yaml.SequenceNode)
-
-    def sequence(self) -> list[Located]:
-        """Items of a list that is not empty."""
-        if not self.is_sequence or not self.node.value:
-            raise self.error("must be a list with at least one item")
-        return [dataclasses.replace(self, line=item.start_mark.line + 1, node=item) for item in self.node.value]
-
-    def scalar(self) -> Scalar:
-        """Content of a single value: no list, mapping or date, and nothing that YAML cannot read."""
-        if not isinstance(self.node, yaml.ScalarNode):
-            raise self.error("must be a single value")
-        try:
-            value = YamlLoader("").construct_object(self.node)  # type: ignore[no-untyped-call]
-        except (yaml.YAMLError, ValueError) as error:
-            raise self.error(error) from error
-        if not isinstance(value, (str, int, float, bool, type(None))):
-            raise self.error(f"{self.node.value!r} is a {type(value).__name__}; quote it if text is meant")
-        return value
-
-    def text(self) -> str:
-        """Content of a string."""
-        value = self.scalar()
-        if not isinstance(value, str) or not value:
-            raise self.error(f"{value!r} must be text")
-        return value
-
-    def value(self) -> Any:
-        """Content of a single value or of a list of them."""
-        return [item.scalar() for item in self.sequence()] if self.is_sequence else self.scalar()
-
-
-def read_located(path: str | Path) -> tuple[str, Located]:
-    """Read a YAML file: its exact text, and its content.
-
-    Raises:
-        ConfigFileError: it cannot be read, or is empty.
-    """
-    try:
-        text = read_regular(path).decode("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigFileError(f"cannot read {path}: {reason(error)}") from error
-    return text, located(text, str(path))
-
-
-def located(text: str, file: str) -> Located:
-    """Read YAML; the `file` is where errors say that it is from.
-
-    Raises:
-        ConfigFileError: it cannot be read, or is empty.
-    """
-    try:
-        node = YamlLoader(text).get_single_node()
-    except yaml.YAMLError as error:
-        raise ConfigFileError(f"cannot read {file}: {reason(error)}") from error
-    if node is None:
-        raise ConfigFileError(f"{file}: must be a mapping, 'key: value'")
-    return Located(file, "", node.start_mark.line + 1, node)
-
-
 _COUNT = Setting("Number of seeds.", minimum=1, maximum=100_000)
 _SEED = Setting("A seed.", minimum=0, maximum=2**53)
 _SETTINGS = "settings"
@@ -199,7 +73,7 @@ def _read_fields(entry: Located, cls: type, refused: Refused, *group: str, also:
 def _read_objects(entry: Located, scene: Scene) -> dict[str, Located]:
     """Objects as text, each with its place and built once, from the name of a set, or a list of objects and sets."""
     if not entry.is_sequence and entry.text() not in OBJECT_SETS:
-        raise entry.error(f"{entry.text()!r} must be a set ({', '.join(OBJECT_SETS)}) or a list of objects")
+        raise entry.error(f"{shown(entry.text())} must be a set ({', '.join(OBJECT_SETS)}) or a list of objects")
     places = entry.sequence() if entry.is_sequence else [entry]
     for before, place in itertools.pairwise(places):
         if ":" in before.text() and re.fullmatch(r"\w+=[^:]*", place.text()):
@@ -215,7 +89,7 @@ def _each_once(items: Iterable[tuple[T, Located]]) -> dict[T, Located]:
     found: dict[T, Located] = {}
     for value, item in items:
         if value in found:
-            raise item.error(f"{value!r} is given twice, first in line {found[value].line}")
+            raise item.error(f"{shown(value)} is given twice, first in line {found[value].line}")
         found[value] = item
     return found
 

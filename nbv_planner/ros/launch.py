@@ -14,7 +14,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import yaml
 from launch.actions import DeclareLaunchArgument, ExecuteProcess, GroupAction, OpaqueFunction, Shutdown
 from launch.events.process import ProcessExited
 from launch.logging import get_logger
@@ -30,6 +29,7 @@ from nbv_planner.episode.messages import RECORDED_TOPICS, full_name
 from nbv_planner.episode.parameter_files import Parameters, lay_over, load_parameters, shared_file, values_for
 from nbv_planner.episode.parameters import STATE_FILES
 from nbv_planner.errors import ConfigFileError
+from nbv_planner.files.located_yaml import dumped, read_located
 from nbv_planner.planning.objectives import EXPECTED, OBJECTIVE_PLUGINS, OBJECTIVES, TRUTH_OBJECTIVES
 from nbv_planner.planning.planners import PlannerSettings, planner_names
 from nbv_planner.planning.planners.planner import PLANNER_CHOICE, named_choice
@@ -111,7 +111,7 @@ def qos_overrides(namespace: str, renamed: Sequence[Renaming]) -> Path:
     Raises:
         ConfigFileError: the shipped file is not installed.
     """
-    overrides = yaml.safe_load(shared_file(_QOS_FILE).read_text(encoding="utf-8"))
+    overrides = read_located(shared_file(_QOS_FILE))[1].plain()
     here = {full_name(name.lstrip("/"), namespace, renamed): dict(qos) for name, qos in overrides.items()}
     return _written("record_qos_", here)
 
@@ -119,7 +119,7 @@ def qos_overrides(namespace: str, renamed: Sequence[Renaming]) -> Path:
 def _written(prefix: str, content: Any) -> Path:
     """Write a file that is there as long as this process, for nodes that are restarted."""
     with tempfile.NamedTemporaryFile("w", prefix=prefix, suffix=".yaml", delete=False, encoding="utf-8") as file:
-        yaml.safe_dump(content, file)
+        file.write(dumped(content))
     atexit.register(Path(file.name).unlink, missing_ok=True)
     return Path(file.name)
 

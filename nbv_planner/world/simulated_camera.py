@@ -12,7 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from nbv_planner.errors import ConfigFileError
+from nbv_planner.errors import ConfigFileError, shown
+from nbv_planner.files.located_yaml import Located, read_located
 from nbv_planner.geometry import (
     TWO_PI,
     FloatArray,
@@ -23,7 +24,6 @@ from nbv_planner.geometry import (
 )
 from nbv_planner.settings import Settings, setting
 from nbv_planner.world.ground.grid_ground import ground_of
-from nbv_planner.world.ground.occupancy_map import LocatedYaml
 from nbv_planner.world.ground.zones import GroundSettings, along, path_length
 from nbv_planner.world.objects import PolarObject
 from nbv_planner.world.objects.true_shapes import angles_around
@@ -135,27 +135,28 @@ def load_room(path: str | Path) -> list[Contour]:
     Raises:
         ConfigFileError: the file cannot be read or holds something that is not allowed; names the file and the line.
     """
-    content = LocatedYaml(path)
+    content = read_located(path)[1].mapping()
     if list(content) != ["room"]:
-        raise ConfigFileError(f"{path}: must hold 'room:' with a list of {', '.join(_FORMS)}; holds {list(content)}")
-    return [_form(part) for part in content.parts("room")]
+        holds = shown(list(content))
+        raise ConfigFileError(f"{path}: must hold 'room:' with a list of {', '.join(_FORMS)}; holds {holds}")
+    return [_form(part.named("")) for part in content["room"].items()]
 
 
-def _form(part: LocatedYaml) -> Contour:
-    name = next(iter(part), "")
-    if len(part) != 1 or name not in _FORMS:
-        raise part.error(name, f"a form of a room must be one of {', '.join(_FORMS)}, and one per entry")
+def _form(part: Located) -> Contour:
+    (name, form), *more = part.entries() or [("", part)]
+    if more or name not in _FORMS:
+        raise form.error(f"a form of a room must be one of {', '.join(_FORMS)}, and one per entry")
     if name == "circle":
-        x, y, radius = part.numbers(name, 3)
+        x, y, radius = form.numbers(3)
         if radius <= 0.0:
-            raise part.error(name, f"radius {radius:g} must be > 0 m")
+            raise form.error(f"radius {radius:g} must be > 0 m")
         return _disc(x, y, radius)
     try:
-        points = np.array(part[name], dtype=float)
+        points = np.array(form.plain(), dtype=float)
     except (TypeError, ValueError):
         points = np.empty(0)
     if points.ndim != 2 or points.shape[1] != 2 or len(points) < _FORMS[name] or not np.isfinite(points).all():
-        raise part.error(name, f"must be {_FORMS[name]} or more points [x, y] in metres")
+        raise form.error(f"must be {_FORMS[name]} or more points [x, y] in metres")
     # A wall is a closed line, too: there and back again.
     return Contour(*(np.vstack([points, points[-2:0:-1]]) if name == "wall" else points).T.copy())
 

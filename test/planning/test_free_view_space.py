@@ -152,13 +152,13 @@ def test_poses_come_from_a_file(tmp_path, name, text):
     ("p.csv", CSV + "1,oops,2\n", "p.csv, line 5: must have the numbers"),
     ("p.csv", "x,y,yaw\n", "p.csv: has 0 poses, must be 1 to"),
     ("p.yaml", "- {x: 1, y: 2}\n", "p.yaml, line 1: must have the numbers"),
-    ("p.yaml", "3\n", "p.yaml: must be a list of poses"),
+    ("p.yaml", "3\n", "p.yaml, line 1: must be a list"),
     ("p.yaml", "- [1, 2, 3]\n", "p.yaml, line 1: must have the numbers"),
     ("p.yaml", "#\n- {x: 12, y: 0, yaw: 3}\n\n- {x: 12, yaw: 3}\n- {x: 9}\n", r"line 4: must have.*; 2 of 3 poses"),
     ("p.csv", "x,y,yaw,cost\n9,0,3,\n\n9,1,3,-1\n", "p.csv, line 4: cost is '-1', must be a number >= 0, or nothing"),
     ("p.csv", "x,y,yaw,seconds\n9,0,3,inf\n", "p.csv, line 2: seconds is 'inf', must be a number >= 0"),
     ("p.yaml", "- {x: 12, y: 0, yaw: 3, cost: dear}\n", "p.yaml, line 1: cost is 'dear', must be a number >= 0"),
-    ("p.yaml", "{x: [", "p.yaml: "),
+    ("p.yaml", "{x: [", "p.yaml, line 1: while parsing"),
 ])
 def test_a_bad_file_is_refused_with_its_line(tmp_path, name, text, words):
     with pytest.raises(SettingError, match=words):

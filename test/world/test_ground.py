@@ -321,7 +321,7 @@ def test_negate_turns_the_brightness_around(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("resolution: 0.5", "resolution: 0", r"map.yaml line 2: resolution: 0 must be > 0 m"),
+        ("resolution: 0.5", "resolution: 0", r"map.yaml, line 2: resolution: 0 must be > 0 m"),
         ("resolution: 0.5", "resolution: .nan", r"line 2: resolution: nan must be a finite number"),
         ("resolution: 0.5", "resolution: [1]", r"line 2: resolution: \[1\] must be a finite number"),
         ("[-1, -2, 0.3]", "[-1, -2]", r"line 3: origin: \[-1, -2\] must be 3 finite numbers"),

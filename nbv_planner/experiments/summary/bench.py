@@ -18,22 +18,22 @@ from typing import Any
 import numpy as np
 import yaml
 
-from nbv_planner.episode.parameter_files import YamlLoader, shared_file
+from nbv_planner.episode.parameter_files import shared_file
 from nbv_planner.episode.parameters import recorded_config
-from nbv_planner.errors import ConfigFileError, SettingError, UnknownNameError, reason
+from nbv_planner.errors import ConfigFileError, SettingError, UnknownNameError, shown
 from nbv_planner.experiments.optimum import DEFAULT_TIME_LIMIT, LeastTimeCase
 from nbv_planner.experiments.optimum_problem import Optimum
 from nbv_planner.experiments.statistics import Cases, coverage_band, object_interval, object_means, paired_difference
 from nbv_planner.experiments.summary.contents import Place, place_of
 from nbv_planner.experiments.summary.sweep_report import Episode, SweepReport
 from nbv_planner.experiments.sweep import Sweep
-from nbv_planner.experiments.sweep_file import located, sweep_of
+from nbv_planner.experiments.sweep_file import sweep_of
+from nbv_planner.files.located_yaml import located, read_located
 from nbv_planner.geometry import TWO_PI
 from nbv_planner.planning.objectives import OBJECTIVE_INFO, OBJECTIVE_PLUGINS
 from nbv_planner.planning.planners import planner_names
 from nbv_planner.planning.view_space import view_space_for
 from nbv_planner.report.tables import Cell, Column, Table
-from nbv_planner.system import read_regular
 from nbv_planner.world.objects import NAMED_POLYGONS, OBJECT_FORMS, OBJECT_PLUGINS, OBJECT_SETS, parse_object
 from nbv_planner.world.scene import Scene
 
@@ -87,7 +87,7 @@ class Bench:
 
 def bench_file() -> dict[str, Any]:
     """Read `config/bench/bench.yaml`."""
-    content: dict[str, Any] = yaml.safe_load(read_regular(shared_file(BENCH_FILE)))
+    content: dict[str, Any] = read_located(shared_file(BENCH_FILE))[1].plain()
     return content
 
 
@@ -133,16 +133,14 @@ def planner_entry(text: str) -> tuple[str, dict[str, Any]]:
     Raises:
         UnknownNameError: there is no such planner; lists those that there are.
         SettingError: the text is neither.
+        ConfigFileError: it is no YAML.
     """
     named = _NAMED.fullmatch(text.strip())
     objectives = (*OBJECTIVE_INFO, *OBJECTIVE_PLUGINS.names)
-    try:
-        content = yaml.load(named[3] or "{}" if named else text, Loader=YamlLoader)
-    except yaml.YAMLError as error:
-        raise SettingError(f"planner {text!r}: {reason(error)}") from error
+    content = located(named[3] or "{}" if named else text, f"planner {shown(text)}").plain()
     if named is None:
         if not isinstance(content, dict) or len(content) != 1 or not isinstance(next(iter(content.values())), dict):
-            raise SettingError(f"planner {text!r}: must be like rollout, two_phase/U, U{{travel_weight: 0.1}} or "
+            raise SettingError(f"planner {shown(text)}: must be like rollout, two_phase/U, U{{travel_weight: 0.1}} or "
                                "'label: {planner: tour, linear_speed: 0.1}'")
         label, entry = next(iter(content.items()))
         return str(label), entry

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 
-from nbv_planner.errors import SettingError
+from nbv_planner.errors import ConfigFileError, SettingError, reason, shown
+from nbv_planner.files.located_yaml import located
 from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, wrap_angle
 from nbv_planner.settings import Settings, setting
+from nbv_planner.system import read_regular
 from nbv_planner.world.pose import CameraPose, Views
 
 # A view at the very end of an arc belongs to it, whatever the rounding.
@@ -27,6 +28,8 @@ _MOST_LISTED, _MOST_LISTED_POSES = 1000, 2000
 _FARTHEST = 1e4
 # No more free poses are allowed: a decision would take minutes.
 _MOST_POSES = 100_000
+# Bytes that their file may have.
+_MOST_BYTES = 10**7
 VIEW_SPACES = ("circle", "annulus", "file")
 """Where the camera may stand."""
 # What stands for no list: ROS has no empty list of numbers.
@@ -160,7 +163,7 @@ def _pose_of(place: str, row: object) -> CameraPose:
     try:
         x, y, yaw = (float(row[name]) for name in ("x", "y", "yaw"))  # type: ignore[index]
     except (KeyError, TypeError, ValueError) as error:
-        raise SettingError(f"{place}: must have the numbers x, y (m), yaw (rad), not {row}") from error
+        raise SettingError(f"{place}: must have the numbers x, y (m), yaw (rad), not {shown(row)}") from error
     if not math.hypot(x, y) <= _FARTHEST or not math.isfinite(yaw):  # false for NaN
         raise SettingError(f"{place}: x {x}, y {y}, yaw {yaw} is no pose within {_FARTHEST:g} m")
     return CameraPose(x, y, yaw)
@@ -178,21 +181,17 @@ def poses_from_file(path: str) -> tuple[list[CameraPose], FloatArray]:
     """
     file = Path(path).expanduser()
     try:
-        if file.exists() and not file.is_file():
-            raise SettingError(f"view_file: {path} is not a file")
-        text = file.read_text(encoding="utf-8-sig")
+        text = read_regular(file, _MOST_BYTES).decode("utf-8-sig")
         if file.suffix.lower() in (".yaml", ".yml"):
-            found = yaml.safe_load(text) or []
-            if not isinstance(found, list):
-                raise SettingError(f"view_file: {path}: must be a list of poses")
-            node = yaml.compose(text)
-            parts = node.value if found and node else []
-            rows = [(part.start_mark.line + 1, row) for part, row in zip(parts, found, strict=True)]
+            parts = located(text, path).items() if text.strip() else []
+            rows = [(part.line, part.plain()) for part in parts]
         else:
             reader = csv.DictReader(text.splitlines(), skipinitialspace=True)
             rows = [(reader.line_num, row) for row in reader]
-    except (OSError, UnicodeDecodeError, csv.Error, yaml.YAMLError) as error:
-        raise SettingError(f"view_file: {path}: {error}") from error
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise SettingError(f"view_file: {path}: {reason(error)}") from error
+    except ConfigFileError as error:
+        raise SettingError(f"view_file: {error}") from error
     if not 0 < len(rows) <= _MOST_POSES:
         raise SettingError(f"view_file: {path}: has {len(rows)} poses, must be 1 to {_MOST_POSES}")
     poses, prices, wrong = list[CameraPose](), list[tuple[float, float]](), list[SettingError]()
@@ -216,7 +215,7 @@ def _price(place: str, row: Any, name: str) -> float:
     except (TypeError, ValueError):
         value = math.nan
     if not 0.0 <= value < math.inf:  # false for NaN
-        raise SettingError(f"{place}: {name} is {given!r}, must be a number >= 0, or nothing")
+        raise SettingError(f"{place}: {name} is {shown(given)}, must be a number >= 0, or nothing")
     return value
 
 

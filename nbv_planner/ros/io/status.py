@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import yaml
 from diagnostic_msgs.msg import DiagnosticStatus
 from rcl_interfaces.msg import ParameterEvent
 from rcl_interfaces.srv import GetParameters, ListParameters
@@ -19,6 +18,7 @@ from std_msgs.msg import String
 from nbv_planner.episode.messages import PACE, RECORDED_TOPICS
 from nbv_planner.episode.parameters import config_from_parameters, packages_named
 from nbv_planner.errors import NbvPlannerError
+from nbv_planner.files.located_yaml import dumped
 from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.mapping.checks import failed
 from nbv_planner.planning.episode_memory import Goal
@@ -363,4 +363,4 @@ class RunInfo:
         named = {name: value for values in self._known.values() for name, value in values.items()}
         info = {"versions": versions(**packages_named(named)), "nodes": self._known, "nodes_not_found_yet": missing,
                 "topics": topics}  # fmt: skip
-        self._publisher.publish(String(data=yaml.safe_dump(info, sort_keys=False)))
+        self._publisher.publish(String(data=dumped(info)))

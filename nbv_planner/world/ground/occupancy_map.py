@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import yaml
 from numpy.typing import ArrayLike, NDArray
 
 from nbv_planner.errors import ConfigFileError, InputRejectedError, UnknownNameError, reason
+from nbv_planner.files.located_yaml import Located, read_located
 from nbv_planner.geometry import BoolArray, FloatArray, IntArray
 from nbv_planner.system import read_regular
 from nbv_planner.world.pose import CameraPose
@@ -113,22 +112,17 @@ def load_map(path: str | Path) -> OccupancyMap:
     Raises:
         ConfigFileError: a file cannot be read or holds something that is not allowed; names the file and the line.
     """
-    values = LocatedYaml(path)
+    values = read_located(path)[1].mapping()
     for name in _NEEDED:
         if name not in values:
             raise ConfigFileError(f"{path}: {name} is missing; a map needs {', '.join(_NEEDED)}")
-    resolution = values.number("resolution")
-    origin = values.numbers("origin", 3)
-    negate, mode = values.number("negate"), str(values.get("mode", "trinary"))
-    occupied, free = values.number("occupied_thresh"), values.number("free_thresh")
+    origin, negate, mode = values["origin"].numbers(3), values["negate"].number(), _mode(values)
+    resolution, occupied, free = (values[name].number() for name in ("resolution", "occupied_thresh", "free_thresh"))
     if resolution <= 0.0:
-        raise values.error("resolution", f"{resolution:g} must be > 0 m")
-    if mode not in _MODES:
-        raise values.error("mode", str(UnknownNameError("mode", mode, _MODES)))
+        raise values["resolution"].error(f"{resolution:g} must be > 0 m")
     if not 0.0 <= free < occupied <= 1.0:
-        raise values.error("free_thresh", f"{free:g} must be below occupied_thresh ({occupied:g}), both within 0 to 1")
-    image = Path(path).parent / str(values["image"])
-    shade = _read_pgm(image)[::-1]
+        raise values["free_thresh"].error(f"{free:g} must be below occupied_thresh ({occupied:g}), both within 0 to 1")
+    shade = _read_pgm(Path(path).parent / str(values["image"].scalar()))[::-1]
     occupancy = shade if negate else 1.0 - shade
     if mode == "raw":
         percent = np.rint(255.0 * shade)
@@ -137,6 +131,15 @@ def load_map(path: str | Path) -> OccupancyMap:
         between = np.rint((occupancy - free) / (occupied - free) * 100.0) if mode == "scale" else UNKNOWN
         cells = np.where(occupancy > occupied, 100, np.where(occupancy < free, 0, between))
     return OccupancyMap(cells.astype(np.int8), resolution, *origin)
+
+
+def _mode(values: Mapping[str, Located]) -> str:
+    if "mode" not in values:
+        return "trinary"
+    mode = values["mode"].text()
+    if mode not in _MODES:
+        raise values["mode"].error(UnknownNameError("mode", mode, _MODES))
+    return mode
 
 
 def _read_pgm(path: Path) -> FloatArray:
@@ -173,63 +176,3 @@ def _plain_pixels(path: Path, body: bytes, first: int) -> list[int]:
                 raise ConfigFileError(f"{path} line {line}: {word.decode('ascii', 'replace')!r} is no pixel value")
             pixels.append(int(word))
     return pixels
-
-
-class LocatedYaml(Mapping[str, Any]):
-    """A mapping out of a YAML file that knows the lines of its entries."""
-
-    def __init__(self, path: str | Path, node: yaml.Node | None = None, loader: yaml.SafeLoader | None = None) -> None:
-        """Read the file, or take a `node` of it.
-
-        Raises:
-            ConfigFileError: it cannot be read, or is no mapping of names.
-        """
-        self._path = path
-        try:
-            self._loader = loader or yaml.SafeLoader(read_regular(path).decode("utf-8"))
-            node = node or self._loader.get_single_node()
-        except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-            raise ConfigFileError(f"cannot read {path}: {reason(error)}") from error
-        if not isinstance(node, yaml.MappingNode) or not all(isinstance(k, yaml.ScalarNode) for k, _ in node.value):
-            where = "" if node is None else f" line {node.start_mark.line + 1}"
-            raise ConfigFileError(f"{path}{where}: must be a mapping of names to values")
-        self._nodes = {key.value: value for key, value in node.value}
-
-    def __getitem__(self, name: str) -> Any:
-        return self._loader.construct_object(self._nodes[name], deep=True)  # type: ignore[no-untyped-call]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._nodes)
-
-    def __len__(self) -> int:
-        return len(self._nodes)
-
-    def error(self, name: str, detail: str) -> ConfigFileError:
-        """Error about an entry, with file and line."""
-        return ConfigFileError(f"{self._path} line {self._nodes[name].start_mark.line + 1}: {name}: {detail}")
-
-    def number(self, name: str) -> float:
-        """A finite number."""
-        return self.numbers(name, None)[0]
-
-    def numbers(self, name: str, count: int | None) -> list[float]:
-        """A list of `count` finite numbers; None: one alone."""
-        found = self[name]
-        values = [found] if count is None else found
-        try:
-            numbers = [float(value) for value in values] if isinstance(values, Sequence) else []
-        except (TypeError, ValueError):
-            numbers = []
-        if len(numbers) != (count or 1) or not all(map(math.isfinite, numbers)):
-            raise self.error(name, f"{found!r} must be " + (f"{count} finite numbers" if count else "a finite number"))
-        return numbers
-
-    def parts(self, name: str) -> Iterator[LocatedYaml]:
-        """The mappings in a list; none if it is not there."""
-        node = self._nodes.get(name)
-        if node is None:
-            return
-        if not isinstance(node, yaml.SequenceNode):
-            raise self.error(name, "must be a list")
-        for part in node.value:
-            yield LocatedYaml(self._path, part, self._loader)

@@ -1,0 +1,1 @@
+"""Files written by hand: how they are read."""
