@@ -324,8 +324,7 @@ class EpisodeMemory:
         planner.views.ground = planner.views.ground or self.planner.views.ground
         planner.views = planner.views if new_views else self.planner.views
         planner.account, planner.heard = self.planner.account, self.planner.heard
-        monitor.history, monitor.estimate = self.monitor.history, self.monitor.estimate
-        self.planner, self.monitor = planner, monitor
+        self.planner, self.monitor = planner, monitor.after(self.monitor)
 
     def refer(self, found: FoundScene | None, planner: Planner, monitor: TerminationMonitor) -> None:
         """Continue about another centre: all poses and views are those of before, as seen from there.
@@ -380,9 +379,12 @@ class EpisodeMemory:
         lost = sum(counted > stamp for counted in self._counted)
         if lost:
             del self.visited[-lost:], self._counted[-lost:]
-            self.monitor.history = self.monitor.history[:-lost]
+            self.monitor.take_back(lost)
             self.lost_views += lost
             self._hits = hits
+            self._episode = object()  # a decision under way is about the views that are lost
+            if self._came is not None:  # the leg has led to one of them, and there is none to the next view yet
+                self.leg = self._came = None
         return lost
 
     def clock_went_back(self, before: int, now: int) -> Goal | None:
@@ -424,6 +426,7 @@ class EpisodeMemory:
             **{name.lstrip("_"): getattr(self, name) for name in _KEPT},
             "visited": space.packed(Views.of(self.visited)).tolist(), "counted": list(self._counted),
             "began": self._began, "goal": goal, "coverage": list(self.monitor.history),
+            "doubts": list(self.monitor.doubts),
             "termination": plain(self.termination), "ending": plain(self.ending), "origin": plain(self.origin),
             "found": plain(self.found), "approaches": self.approaches, "withdrawn_views": self.withdrawn_views,
             "legs": [list(astuple(leg)) for leg in self.legs],
@@ -469,15 +472,18 @@ class EpisodeMemory:
         self.origin = origin_from_state(values.get("origin"))  # none in states of older versions
         self.approaches = checked("approaches", values.get("approaches", 0), int)
         self.legs = [Leg(*numbers("legs", leg, len(fields(Leg)))) for leg in values.get("legs", [])]
-        self.leg = None
+        self.leg = self._came = None
         self.withdrawn_views = checked("withdrawn_views", values.get("withdrawn_views", 0), int)
         self.monitor.history = [checked("coverage", coverage, float) for coverage in values["coverage"]]
+        doubts = values.get("doubts", [False] * len(self.monitor.history))  # none in states of older versions
+        self.monitor.doubts = [checked("doubts", doubt, bool) for doubt in doubts]
         self.planner.views.unreachable = {
             checked("unreachable", index, int): checked("unreachable", until, float)
             for index, until in values["unreachable"]
         }
         self.planner.heard = heard_from_state(arrays)
-        if len(self._counted) != len(self.visited) or (self._arrived and self.goal is None):
+        judged = len(self.monitor.doubts) == len(self.monitor.history)
+        if len(self._counted) != len(self.visited) or not judged or (self._arrived and self.goal is None):
             raise content_error("its views, their surfaces and its goal do not fit together")
         if self.planner.account is not None:  # last: it belongs to checked views, and copies share it
             chosen = self._chosen

@@ -162,19 +162,21 @@ class TerminationMonitor:
         self.history: list[float] = []  #: estimated coverage after each view so far.
         #: result of the certificate after the last view; None before the first, and without a certificate.
         self.estimate: CoverageEstimate | None = None
-        self.doubted = 0  #: number of views after which the episode would have ended with a success but for the checks.
+        self.doubts: list[bool] = []  #: after which of these the episode would have been a success but for the checks.
         self._covered: tuple[SurfaceBelief | None, float, float] = (None, 0.0, 0.0)
 
     def reset(self) -> None:
         """Forget the episode so far."""
-        self.history.clear()
-        self.estimate = None
-        self.doubted = 0
+        self.history, self.doubts, self.estimate = [], [], None
 
     def after(self, earlier: TerminationMonitor) -> TerminationMonitor:
         """This one, with what an `earlier` monitor of the same episode knows."""
-        self.history, self.estimate, self.doubted = earlier.history, earlier.estimate, earlier.doubted
+        self.history, self.doubts, self.estimate = earlier.history, earlier.doubts, earlier.estimate
         return self
+
+    def take_back(self, views: int) -> None:
+        """Forget the last `views`, which the map has lost."""
+        self.history, self.doubts, self.estimate = self.history[:-views], self.doubts[:-views], None
 
     def coverage(self, belief: SurfaceBelief) -> float:
         """Estimated coverage of the surface, in [0, 1]; cached for the newest belief, which is evaluated again."""
@@ -199,11 +201,12 @@ class TerminationMonitor:
             The termination, or None if the episode continues.
         """
         self.history.append(self.coverage(belief))
+        self.doubts.append(False)
         covered = self._covered_enough(belief, taken)  # estimates the coverage for any termination
         success = covered or self._with_estimate(self._band_narrow(belief))  # where both hold, what says more
         if success and failed(belief.checks):
-            self.doubted += 1
-            success = doubtful(success, belief) if self.doubted > self.settings.doubt_views else None
+            self.doubts[-1] = True
+            success = doubtful(success, belief) if sum(self.doubts) > self.settings.doubt_views else None
         return success or self._with_estimate(self._stalled() or self._used_up(elapsed))
 
     def _with_estimate(self, ended: Termination | None) -> Termination | None:

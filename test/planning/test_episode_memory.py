@@ -8,9 +8,11 @@ import math
 
 import numpy as np
 import pytest
+from beliefs import belief_of
 from test_session import SECOND, band, feed, ready, session, take_view
 
 from nbv_planner.errors import InputRejectedError, StateFileError
+from nbv_planner.mapping.checks import Check, Level
 from nbv_planner.planning.episode_memory import SurfaceOrigin
 from nbv_planner.planning.planners import PlannerSettings, planner_named
 from nbv_planner.planning.session import PlanningSession, State
@@ -28,7 +30,7 @@ KEPT = {
 NOT_KEPT = {
     "inputs": "comes in again",
     "planner": "its unreachable views are kept, and the scans that it has heard",
-    "monitor": "its history is kept",
+    "monitor": "its history and its doubts are kept",
     "settings": "comes from the parameters", "_arrival": "comes from the parameters",
     "_episode": "names the episode within the process",
     "_waiting_since": "the wait begins anew",
@@ -80,7 +82,7 @@ def assert_same(one: PlanningSession, other: PlanningSession) -> None:
         assert getattr(one, name) == getattr(other, name), name
     assert goals_equal(one.goal, other.goal)
     assert one.state is other.state
-    assert one.monitor.history == other.monitor.history
+    assert (one.monitor.history, one.monitor.doubts) == (other.monitor.history, other.monitor.doubts)
     assert one.planner.views.unreachable == other.planner.views.unreachable
 
 
@@ -174,6 +176,8 @@ BAD = {
     "a view that is not finite": {"visited": [math.nan], "counted": [1]},
     "a view that is text": {"visited": ["north"], "counted": [1]},
     "more views than surfaces": {"visited": [1.0, 2.0], "counted": [1]},
+    "more doubts than views": {"doubts": [True]},
+    "a doubt that is a number": {"coverage": [0.5], "doubts": [1]},
     "a stamp with a fraction": {"away": 1.5},
     "a truth that is a number": {"paused": 1},
     "an end for no known reason": {"termination": {"reason": "BORED", "figures": {}, "detail": ""}},
@@ -211,12 +215,13 @@ def test_a_goal_that_is_not_finite_is_refused(name):
 
 def test_a_missing_value_is_refused():
     values, arrays = ready().saved()
-    optional = {"origin", "found", "approaches", "withdrawn_views", "legs"}  # older files do not have them
+    optional = {"origin", "found", "approaches", "withdrawn_views", "legs", "doubts"}  # older files do not have them
     for name in values.keys() - optional:
         with pytest.raises(StateFileError):
             session().restore({key: value for key, value in values.items() if key != name}, arrays)
 
 
+DOUBT = Check("overlap", 7.0, 5.0, Level.FAILED)
 MAPPER = SurfaceOrigin("object", 100, PriorSettings())
 
 
@@ -299,6 +304,60 @@ def test_a_mapper_that_was_told_to_forget_has_lost_nothing():
 
 def test_a_planner_that_was_started_again_notices_the_loss_too():
     assert restarted(counted(3)).take_surface(hit(band(9.9), 20), mapped_at(2)) == 1
+
+
+@pytest.mark.parametrize("back", [0, 1])  # the views that the map still has
+@pytest.mark.parametrize("paused", [False, True])
+def test_a_map_that_is_lost_between_a_view_and_its_decision_takes_the_leg_to_that_view_with_it(back, paused):
+    """The mapper was reset or restarted, or has loaded another map, while the decision was due or made elsewhere."""
+    run = counted(1)
+    run.update(4 * SECOND)
+    feed(run, pose_angle=run.goal.decision.view_angle, pose_stamp=5 * SECOND)
+    run.update(5 * SECOND)
+    run.take_surface(hit(band(2.0), 20), mapped_at(2))
+    run.advance(6 * SECOND)
+    question = run.question(6 * SECOND)
+    legs = len(run.legs)
+    if paused:
+        run.pause(True, 6 * SECOND)
+    assert run.take_surface(hit(band(9.9), 10 * back), mapped_at(back)) == 2 - back
+    if paused:
+        run.pause(False, 7 * SECOND)
+    assert run.answer(question, question.decide(), 7 * SECOND) is None  # it was about a map that is no more
+    assert run.update(7 * SECOND).round == back + 1
+    assert len(run.legs) == legs
+    assert run.leg is not None
+
+
+def test_a_map_that_is_lost_on_the_way_to_the_next_view_leaves_the_leg_to_that_one():
+    run = counted(2)
+    run.update(7 * SECOND)
+    under_way = run.leg
+    assert run.take_surface(hit(band(9.9), 0), 0) == 2
+    assert run.leg is under_way is not None
+
+
+@pytest.mark.parametrize("how", ["restarted", "prior", "scene"])
+def test_what_was_doubted_before_a_restart_or_another_planner_counts(how):
+    run = counted(2)
+    run.monitor.doubts = [True, True]
+    if how == "restarted":
+        run = restarted(run)
+    elif how == "prior":
+        run.use(session().planner, session().monitor)
+    else:
+        run.refer(None, session().planner, session().monitor)
+    assert run.monitor.doubts == [True, True]
+    assert sum(run.monitor.doubts) == run.monitor.settings.doubt_views
+    belief = dataclasses.replace(belief_of(5.0, 5.1, size=400, hits=1), checks=(DOUBT,))
+    assert run.monitor.after_view(belief, 1.0).reason is TerminationReason.DOUBTFUL
+
+
+def test_a_doubt_about_a_view_that_is_lost_is_lost_with_it():
+    run = counted(3)
+    run.monitor.doubts = [True, False, True]
+    run.take_surface(hit(band(9.9), 10), mapped_at(1))
+    assert run.monitor.doubts == [True]
 
 
 def test_after_the_end_nothing_is_taken_back():
