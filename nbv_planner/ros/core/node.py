@@ -305,9 +305,16 @@ class BaseNode(LifecycleNode):
                 response.success = True
             except ValueError as error:
                 response.success, response.message = False, str(error)
+            except Exception as error:
+                response.success, response.message = False, error_words(error)
+                self.callback_failed(error)
             return response
 
         self.create_service(kind, name, respond, callback_group=MutuallyExclusiveCallbackGroup())
+
+    def callback_failed(self, error: Exception) -> None:
+        """Process an error of the program that a callback has raised; to be overridden. Here it ends the node."""
+        raise error
 
     def advertise(self, kind: type, topic: str, profile: QoSProfile) -> Any:
         """Create a publisher; parameters can override its quality of service, the graph shows who asks for more."""
@@ -455,9 +462,19 @@ def _spin(create: Callable[[], Node], signals: Sequence[int]) -> None:
         gc.freeze()
         executor.add_node(node)
         while not signals:
-            executor.spin_once(timeout_sec=_SIGNAL_PERIOD)
+            try:
+                executor.spin_once(timeout_sec=_SIGNAL_PERIOD)
+            except Exception as error:
+                if not isinstance(node, BaseNode):
+                    raise
+                node.callback_failed(error)
     finally:
         node.destroy_node()
+
+
+def error_words(error: Exception) -> str:
+    """Kind of an error, and what it says, in one line."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"
 
 
 def _refuse(message: str) -> int:

@@ -81,9 +81,16 @@ class Worker:
             turn()
 
     def run(self, work: Callable[[], T]) -> Future:
-        """As :meth:`submit`, with the result as a future to await."""
+        """As :meth:`submit`, with the result, or the exception, as a future to await."""
         result = Future()
-        self.submit(work, result.set_result)
+
+        def attempt() -> Callable[[], None]:
+            try:
+                return partial(result.set_result, work())
+            except Exception as error:
+                return partial(result.set_exception, error)
+
+        self.submit(attempt, lambda deliver: deliver())
         return result
 
     def _compute_here(self, job: Job) -> None:
@@ -133,9 +140,13 @@ class Worker:
                 self._guard.trigger()
 
     def _deliver(self) -> None:
-        while self._results:
-            self.pending -= 1
-            self._results.popleft()()
+        try:
+            while self._results:
+                self.pending -= 1
+                self._results.popleft()()
+        finally:
+            if self._results:  # an exception must not keep the others back
+                self._guard.trigger()
 
 
 def _raise(error: BaseException) -> NoReturn:

@@ -258,8 +258,8 @@ class StatusReport:
         if (state, message) == self._last:
             return
         before, self._last = self._last, (state, message)
-        done = state is State.DONE and on_done()
         self._publisher.publish(status_message(f"{node.get_name()}: status", level, message, self.values()))
+        done = state is State.DONE and on_done()
         if level == DiagnosticStatus.OK or done:
             self._log(state, f"{state.value}: {message}; {done}" if done else f"{state.value}: {message}")
         if level != DiagnosticStatus.OK or not (before and {state, before[0]} <= _AT_WORK):

@@ -45,7 +45,7 @@ from nbv_planner.planning.view_space import (
     view_space_for,
 )
 from nbv_planner.ros.core import qos
-from nbv_planner.ros.core.node import BaseNode
+from nbv_planner.ros.core.node import BaseNode, error_words
 from nbv_planner.ros.core.node_parameters import changed_settings, read_settings
 from nbv_planner.ros.core.saved_state import StateKeeper
 from nbv_planner.ros.io import conversions
@@ -465,7 +465,7 @@ class NbvPlannerNode(BaseNode):
             return
         if isinstance(answer, Exception):
             self.get_logger().error("".join(traceback.format_exception(answer)))
-            self.session.fail(f"the decision failed: {_words(answer)}")
+            self.session.fail(f"the decision failed: {error_words(answer)}")
             self.advance()
             return
         if self._paths is not None and answer.decision is not None:
@@ -517,6 +517,21 @@ class NbvPlannerNode(BaseNode):
         header = self.header(self.parameters.object_frame, target.stamp)
         x, y = centre_of(self.session.found)
         return conversions.pose_to_msg(self.poses.carrier(target.pose.relative_to(-x, -y)), header)
+
+    def callback_failed(self, error: Exception) -> None:
+        """End the episode for the reason FAILED: its views are saved, and the node answers and may be reset.
+
+        Saving or the status may be what has failed, each is tried alone. An error that returns is logged at intervals.
+        """
+        self.warn_now_and_then(error_words(error), "".join(traceback.format_exception(error)))
+        if self.session is None:
+            return
+        self.session.fail(f"an error of the program: {error_words(error)}; {len(self.session.visited)} views taken")
+        for end in (self._keep, partial(self._report.publish, self._on_done)):
+            try:
+                end()
+            except Exception as another:
+                self.warn_now_and_then(error_words(another), "".join(traceback.format_exception(another)))
 
     def on_goal_failed(self, stamp: int, words: str) -> None:
         """Retry or choose another view, since the robot does not reach its goal."""
@@ -635,7 +650,7 @@ class NbvPlannerNode(BaseNode):
         self._decide(self.session.ask(self.now_ns()), answered.set_result)
         answer = await answered
         if isinstance(answer, Exception):
-            raise ValueError(f"the decision failed: {_words(answer)}")
+            raise ValueError(f"the decision failed: {error_words(answer)}")
         decision = answer.decision
         if decision is None:
             raise ValueError("no candidate view may be chosen")
@@ -659,7 +674,3 @@ def _caught(compute: Callable[[], T]) -> T | Exception:
         return compute()
     except Exception as error:
         return error
-
-
-def _words(error: Exception) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"
