@@ -248,6 +248,8 @@ _CERTIFIED = ("coverage_mean", "coverage_lower", "coverage_upper", "coverage_pro
 _TAU, _TARGET = "coverage_tau", "coverage_target"
 
 
+INPUT_TROUBLE = "input_trouble"
+"""Value of the mapper's diagnostics: what is wrong with its inputs, in words; without trouble there is none."""
 PACE = ("linear_speed", "turn_speed", "dwell_time")
 """Names of the cost model's numbers, m/s, rad/s and s."""
 

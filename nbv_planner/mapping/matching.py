@@ -68,7 +68,9 @@ class PoseTrack:
             return self._poses[nearest]
         if earlier == later:
             raise InputRejectedError("pose_too_far", f"the first pose is {_ms(later - stamp)} later than the scan")
-        raise InputRejectedError("pose_gap", f"the poses around the scan are {_ms(later - earlier)} apart")
+        raise InputRejectedError(
+            "pose_gap", f"the poses around the scan are {_ms(later - earlier)} apart, pose_gap is {_ms(self._gap)}"
+        )
 
     def latest(self, frame: str = "") -> tuple[int, CameraPose] | None:
         """Stamp (nanoseconds) and pose of the newest one, or None."""
@@ -237,6 +239,20 @@ class PoseSource(Protocol):
         """Stamps and poses of `frame` from the last one at `first` or before to the last one at `last` or before."""
 
 
+# Number of the newest scans by which it is judged whether scans find their poses, and the fewest that tell.
+_JUDGED, _FEWEST = 20, 5
+
+
+@dataclass(frozen=True)
+class DroppedScan:
+    """A scan that was dropped for its pose, and why; the stamps of the newest scan and pose then, if any; ns."""
+
+    reason: str
+    detail: str
+    stamp: int
+    pose_stamp: int | None
+
+
 class ScanMatcher:
     """Holds scans, poses and the goal, in any order of arrival, and returns the scans that count.
 
@@ -259,7 +275,9 @@ class ScanMatcher:
         self._matched: deque[MatchedScan] = deque(maxlen=matching.queue_size)
         self._here: deque[MatchedScan] = deque(maxlen=matching.queue_size)  # those of the matched that count
         self._from, self._frame = 0, ""
-        self.drops: Counter[str] = Counter()
+        self.drops: Counter[str] = Counter()  #: number of scans dropped by reason; for the caller to clear.
+        self.details: dict[str, str] = {}  #: the newest of each reason in words.
+        self._outcomes: deque[DroppedScan | None] = deque(maxlen=_JUDGED)  # of the newest scans; None with a pose
         self.reset()
 
     def reset(self) -> None:
@@ -297,8 +315,8 @@ class ScanMatcher:
         """Add a scan (`stamp` in nanoseconds) of the camera frame `frame`; returns those that can be matched now."""
         self._scans.append((stamp, scan, frame))
         if len(self._scans) > self._matching.queue_size:
-            self._scans.popleft()
-            self.drops["scan.no_pose"] += 1
+            *_, its_frame = self._scans.popleft()
+            self._drop("no_pose", f"{self._matching.queue_size} newer ones wait for their poses", stamp, its_frame)
         found = self.match()
         self._give_up(stamp)
         return found
@@ -372,19 +390,63 @@ class ScanMatcher:
         try:
             pose = self._poses.at(stamp, frame)
         except InputRejectedError as error:
-            self.drops[f"scan.{error.reason}"] += 1
+            self._drop(error.reason, str(error), stamp, frame)
             return None
         if pose is None:
             self._scans.append((stamp, scan, frame))
             return None
+        self._outcomes.append(None)
         return MatchedScan(stamp, scan, pose, frame=frame)
 
     def _give_up(self, newest: int) -> None:
         """Drop the scans that have waited too long for a pose, and those of a clock that has jumped back since."""
-        kept = deque(scan for scan in self._scans if abs(newest - scan[0]) <= self._timeout)
-        if late := len(self._scans) - len(kept):
-            self.drops["scan.no_pose"] += late
+        kept: deque[tuple[int, Scan, str]] = deque()
+        for scan in self._scans:
+            if abs(newest - scan[0]) <= self._timeout:
+                kept.append(scan)
+            else:
+                self._drop("no_pose", f"no pose as new as it came within {_ms(self._timeout)}", newest, scan[2])
         self._scans = kept
+
+    def _drop(self, reason: str, detail: str, stamp: int, frame: str) -> None:
+        """Count a dropped scan, and remember why."""
+        newest = None
+        with suppress(InputRejectedError):
+            newest = self._poses.latest(frame)
+        self.drops[f"scan.{reason}"] += 1
+        self.details[f"scan.{reason}"] = detail
+        self._outcomes.append(DroppedScan(reason, detail, stamp, None if newest is None else newest[0]))
+
+    def trouble(self, now: int) -> str:
+        """Why the newest scans were dropped, with their stamps; empty while at least half of them find a pose.
+
+        The time `now` (nanoseconds) is that of the caller's clock, which tells stamps of another one.
+        """
+        dropped = [outcome for outcome in self._outcomes if outcome is not None]
+        judged = len(self._outcomes)
+        if judged < _FEWEST or 2 * len(dropped) <= judged:
+            return ""
+        (reason, _), *_ = Counter(one.reason for one in dropped).most_common(1)
+        return f"{len(dropped)} of the last {judged} scans dropped (scan.{reason}): {self._cause(dropped, now)}"
+
+    def _cause(self, dropped: Sequence[DroppedScan], now: int) -> str:
+        """What the stamps of `dropped` scans and of the poses say."""
+        last = dropped[-1]
+        if last.pose_stamp is None:
+            return f"no pose is known, {last.detail}"
+        if abs(last.stamp - last.pose_stamp) <= self._timeout:
+            return last.detail
+        stamps = {"scans": last.stamp, "poses": last.pose_stamp}
+        said = ", ".join(f"the {kind} are stamped {_seconds(stamp)}" for kind, stamp in stamps.items())
+        said += f", {_seconds(abs(last.stamp - last.pose_stamp))} apart"
+        if len({one.pose_stamp for one in dropped}) == 1:
+            return f"{said}; no newer pose comes"
+        other = " and ".join(kind for kind, stamp in stamps.items() if abs(now - stamp) > self._timeout)
+        return f"{said}, here it is {_seconds(now)}: the {other or 'scans or poses'} have another clock"
+
+
+def _seconds(nanoseconds: int) -> str:
+    return f"{nanoseconds * 1e-9:.3f} s"
 
 
 def _is_goal(values: object) -> bool:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nbv_planner.errors import SettingError
+from nbv_planner.errors import InputRejectedError, SettingError
 from nbv_planner.mapping.matching import ArrivalSettings, MatchingSettings, ScanMatcher
 from nbv_planner.world.pose import CameraPose, View
 from nbv_planner.world.scan import Scan
@@ -379,3 +380,96 @@ def test_the_gate_compares_average_speeds(seconds, limit, distance, turn):
     assert ArrivalSettings(max_turn_rate=limit).stands(poses) is calm
     assert ArrivalSettings(max_speed=limit, max_turn_rate=limit).stands(poses) is (slow and calm)
     assert ArrivalSettings().stands(poses)
+
+
+def streamed(match: ScanMatcher, *, seconds: float = 10.0, scans=0.0, poses=0.0, begin: float = 0.0, rate=20.0) -> str:
+    """Scans at 10 Hz and poses at a `rate`, their clocks off by seconds, all before `begin` by the right one.
+
+    Returns what the matcher has to say at the end; the clock here says 5000 s and more.
+    """
+    for tick in range(round(100 * seconds)):
+        now = 5000.0 + 0.01 * tick
+        off = tick >= 100 * begin
+        if tick % round(100 / rate) == 0:
+            match.add_pose(round((now + off * poses) * 1000) * MS, GOAL)
+        if tick % 10 == 5:
+            match.add_scan(round((now + off * scans) * 1000) * MS, scan_number(tick))
+    return match.trouble(round(now * 1000) * MS)
+
+
+@pytest.mark.parametrize("begin", [0.0, 5.0])  # from the start, or in the middle
+@pytest.mark.parametrize("off", [1000.0, -1000.0, 30.0, -30.0])
+@pytest.mark.parametrize("kind", ["scans", "poses"])
+def test_stamps_of_another_clock_are_named_with_both_and_their_difference(kind, off, begin):
+    match = matcher()
+    said = streamed(match, begin=begin, **{kind: off})
+    assert said.startswith("20 of the last 20 scans dropped (scan.")
+    number = r"(\d+\.\d{3}) s"
+    found = re.search(
+        f"the scans are stamped {number}, the poses are stamped {number}, {number} apart, "
+        f"here it is 5009.990 s: the {kind} have another clock$", said
+    )
+    scan, pose, apart = map(float, found.groups())
+    right = {"scans": 5010.0, "poses": 5010.0, kind: 5010.0 + off}
+    assert (scan, pose, apart) == pytest.approx((right["scans"], right["poses"], abs(off)), abs=0.2)
+    assert match.drops.total() > 25
+    assert match.drops.keys() == match.details.keys()
+
+
+def test_poses_that_come_too_rarely_to_interpolate_are_named():
+    said = streamed(matcher(), rate=1.0)
+    words = "scans dropped (scan.pose_gap): the poses around the scan are 1000 ms apart, pose_gap is 500 ms"
+    assert words in said
+
+
+def test_scans_that_find_their_poses_are_no_trouble_nor_are_a_few_that_do_not():
+    match = matcher()
+    assert streamed(match) == ""
+    assert streamed(match, seconds=0.5, scans=1000.0) == ""
+    few = matcher()
+    for number in range(4):
+        few.add_scan(number * 3000 * MS, scan_number(number))
+    assert few.drops.total() == 3
+    assert few.trouble(0) == ""
+
+
+def test_trouble_ends_with_the_clock_that_is_set_right():
+    match = matcher()
+    assert streamed(match, scans=1000.0)
+    assert streamed(match, seconds=20.0) == ""
+
+
+def test_poses_that_have_stopped_are_not_taken_for_another_clock():
+    match = matcher()
+    match.add_pose(0, GOAL)
+    for number in range(60):
+        match.add_scan(number * 500 * MS, scan_number(number))
+    assert match.trouble(30_000 * MS).endswith("apart; no newer pose comes")
+
+
+class Source:
+    """Poses of a frame that leans, or that no transform leads to."""
+
+    def __init__(self, error: InputRejectedError | None) -> None:
+        self.error = error
+
+    def at(self, stamp: int, frame: str) -> None:
+        if self.error:
+            raise self.error
+
+    def latest(self, frame: str) -> None:
+        self.at(0, frame)
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (None, "(scan.no_pose): no pose is known, no pose as new as it came within 2000 ms"),
+        (InputRejectedError("tilted", "it leans"), "(scan.tilted): no pose is known, it leans"),
+    ],
+)
+def test_transforms_that_are_missing_or_lean_are_named(error, words):
+    match = ScanMatcher(MatchingSettings(), ArrivalSettings(), Source(error))
+    for number in range(60):
+        match.add_scan(number * 500 * MS, scan_number(number), "laser")
+    assert words in match.trouble(0)

@@ -14,7 +14,7 @@ from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
-from nbv_planner.episode.messages import RecordedTopic
+from nbv_planner.episode.messages import INPUT_TROUBLE, RecordedTopic
 from nbv_planner.errors import InputRejectedError
 from nbv_planner.ros.core import qos
 
@@ -186,6 +186,8 @@ class Heartbeat:
 _CLOCK_TIMEOUT = 5.0
 # Seconds for which another node of the same name must be listed: one that has ended is for a moment.
 _NAMESAKE_SECONDS = 3.0
+# The stage of a node at work, as in its diagnostics.
+_ACTIVE = "active"
 # Inputs for which the messages of two senders could not be distinguished.
 _OF_ONE_SOURCE = ("scan", "camera_pose", "goal_pose", "surface", "map")
 
@@ -206,7 +208,7 @@ class Inputs:
         self._sources: dict[str, Sources] = {}
         self._namesake_since = math.inf
         self._watched: tuple[str, str] | None = None
-        self._partners: set[str] = set()
+        self._partners: dict[str, str] = {}  # what is wrong with their inputs, in words, by their names
         self._clock, self._last_time = Heartbeat(_CLOCK_TIMEOUT), -1
         # Remapping rules are fixed at start, and names are resolved for every message.
         self._resolved = lru_cache(maxsize=256)(node.resolve_topic_name)
@@ -246,10 +248,14 @@ class Inputs:
         """
 
         def hear(msg: DiagnosticArray) -> None:
-            if any(status.name in self._partners for status in msg.status):
-                self.beat(name)
+            for status in msg.status:
+                if status.name in self._partners:
+                    self.beat(name)
+                    values = {one.key: one.value for one in status.values}
+                    resting = "" if values.get("stage", _ACTIVE) == _ACTIVE else status.message
+                    self._partners[status.name] = resting or values.get(INPUT_TROUBLE, "")
 
-        self._watched, self._partners = (topic, name), set()
+        self._watched, self._partners = (topic, name), {}
         self.add(name, "/diagnostics of ")
         self._node.subscribe(DiagnosticArray, "/diagnostics", hear, qos.sensor_data(100))
 
@@ -294,11 +300,16 @@ class Inputs:
             return
         topic, name = self._watched
         found = self._node.get_publishers_info_by_topic(self._resolved(topic))
-        before, self._partners = self._partners, {_full_name(info).lstrip("/") for info in found}
-        if self._partners != before:
+        before, names = self._partners, {_full_name(info).lstrip("/") for info in found}
+        self._partners = {one: before.get(one, "") for one in names}
+        if names != before.keys():
             timeout = self._beats[name].timeout
             self.add(name, f"/diagnostics of {', '.join(sorted(self._partners))}")
             self.expect(timeout, name)
+
+    def partner_troubles(self) -> list[str]:
+        """What the watched nodes say of their inputs, unless all is well with them."""
+        return [f"{name}: {words}" for name, words in sorted(self._partners.items()) if words]
 
     def _confirm_namesake(self, now: float) -> None:
         """Drop the problem of a node of the same name until it has lasted."""

@@ -37,6 +37,7 @@ from std_msgs.msg import Header
 from nbv_planner.episode.parameter_files import check_sections
 from nbv_planner.episode.parameters import IGNORED
 from nbv_planner.errors import InputRejectedError, NbvPlannerError, SettingError
+from nbv_planner.mapping.matching import ScanMatcher
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.inputs import Inputs
 from nbv_planner.ros.core.node_parameters import check_changes, declare_settings
@@ -336,6 +337,16 @@ class BaseNode(LifecycleNode):
         """Count something dropped under `reason`, and warn about each reason at intervals."""
         self.drops[reason] += number
         self.warn_now_and_then(reason, f"dropped ({reason}, {self.drops[reason]} so far): {detail}")
+
+    def count_drops(self, matcher: ScanMatcher) -> None:
+        """Count the scans that a matcher has dropped, and warn; before the first pose a few are normal."""
+        known = matcher.matches or matcher.trouble(self.now_ns())
+        for reason, number in matcher.drops.items():
+            if known:
+                self.drop(reason, matcher.details[reason], number)
+            else:
+                self.drops[reason] += number
+        matcher.drops.clear()
 
     def warn_now_and_then(self, reason: str, message: str) -> None:
         """Log a warning, unless there was one for the same reason a short while ago."""

@@ -111,7 +111,7 @@ def _troubles(session: PlanningSession, inputs: Inputs) -> list[str]:
     if session.state is not State.MOVING and (standing := session.planner.views.standing()):
         found.append(standing)
     found += inputs.lost("camera_pose", "map")
-    found += inputs.gone("surface") or inputs.lost("mapper")
+    found += inputs.gone("surface") or inputs.lost("mapper") or inputs.partner_troubles()
     miss, target = session.last_miss, session.target
     if miss is not None and session.state is State.MOVING and target is not None and target.stamp == miss.stamp:
         found.append(str(miss))

@@ -664,6 +664,7 @@ class NbvPlannerNode(BaseNode):
 
     def diagnosis(self) -> tuple[bytes, str, dict[str, object]]:
         """The status as diagnostics, every second."""
+        self.count_drops(self._matcher)
         plotted = plotted_values(self.session, self.scene.view_distance)
         return (*self._report.words(), {**self._report.values(), **plotted, **self._keeper.diagnosis()})
 

@@ -16,6 +16,7 @@ from geometry_msgs.msg import PoseStamped, PoseWithCovarianceStamped
 from sensor_msgs.msg import LaserScan, PointCloud2
 from std_srvs.srv import Trigger
 
+from nbv_planner.episode.messages import INPUT_TROUBLE
 from nbv_planner.episode.parameters import NODE_SETTINGS, MapFile, SurfaceMapperParameters, check_prior_mean
 from nbv_planner.episode.sensor_messages import check_frame, pose_from_msg, scan_from_msg, to_nanoseconds
 from nbv_planner.errors import InputRejectedError, StateFileError
@@ -433,8 +434,7 @@ class SurfaceMapperNode(BaseNode):
 
     def diagnosis(self) -> tuple[bytes, str, dict[str, object]]:
         """Which input is missing, what was dropped, how long an update took."""
-        self.drops.update(self.matcher.drops)
-        self.matcher.drops.clear()
+        self.count_drops(self.matcher)
         last = self._last
         checks = last.belief.checks if last else ()
         values: dict[str, object] = {
@@ -448,12 +448,25 @@ class SurfaceMapperNode(BaseNode):
         if isinstance(self._known.mapper, SearchingMapping):
             found = dataclasses.asdict(self._known.mapper.found)
             values |= {f"found.{name}": number for name, number in found.items()}
+        waiting, trouble = self._input_trouble()
+        if trouble:
+            values[INPUT_TROUBLE] = trouble
+        if waiting:
+            return DiagnosticStatus.WARN if trouble else DiagnosticStatus.OK, trouble or waiting, values
+        doubts = [trouble] if trouble else []
+        doubts += [check.words for check in checks if check.level is not Level.GOOD]
+        level = DiagnosticStatus.WARN if doubts else DiagnosticStatus.OK
+        return level, "; ".join(["mapping", *doubts]), values
+
+    def _input_trouble(self) -> tuple[str, str]:
+        """What is being waited for, and what is wrong with the inputs, in words; empty if nothing is.
+
+        It is published for the planner's status, too: that is where people look.
+        """
         missing = self.inputs.missing("scan", "camera_pose")
-        if missing:
-            late = time.monotonic() - self._configured_at > self.parameters.input_timeout
-            level = DiagnosticStatus.WARN if late else DiagnosticStatus.OK
-            return level, "waiting for " + "; ".join(missing), values
-        doubts = [check.words for check in checks if check.level is not Level.GOOD]
-        if doubts:
-            return DiagnosticStatus.WARN, "; ".join(["mapping", *doubts]), values
-        return DiagnosticStatus.OK, "mapping", values
+        waiting = f"waiting for {'; '.join(missing)}" if missing else ""
+        late = time.monotonic() - self._configured_at > self.parameters.input_timeout
+        # Without scans, or poses on a topic, nothing is new about those that were dropped before.
+        judged = not missing or (self._transforms is not None and not self.inputs.missing("scan"))
+        dropped = self.matcher.trouble(self.now_ns()) if judged else ""
+        return waiting, "; ".join(filter(None, [waiting if late else "", dropped]))
