@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-from nbv_planner.bags.reader import Bag, Progress, decode
+from nbv_planner.bags.reader import Bag, decode
 from nbv_planner.bags.recording import Recording, find_topics, read_recording
-from nbv_planner.bags.storage import Remarks
+from nbv_planner.bags.storage import Progress, Remarks, no_progress
 from nbv_planner.episode.judge import EpisodeJudge
 from nbv_planner.episode.log import LoggedView, incomplete
 from nbv_planner.episode.messages import CAMERA_POSE, DIAGNOSTICS, ITERATION, STATUS
@@ -143,7 +143,7 @@ _LARGEST = 20_000_000
 def analyse(
     bag: Bag, *, mapping: dict[str, str] | None = None, namespace: str | None = None,
     parameters: RunParameters | None = None, episode: int | None = None,
-    progress: Progress = lambda fraction: None,
+    progress: Progress = no_progress,
 ) -> Analysis:
     """Analyse a bag.
 

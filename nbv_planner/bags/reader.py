@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from nbv_planner.bags.storage import LONGEST, McapFile, RawMessage, Remarks, SqliteFile, Topic, open_storage, unpack
+from nbv_planner.bags.mcap_file import MCAP_MAGIC, McapFile
+from nbv_planner.bags.storage import (
+    SQLITE_MAGIC,
+    ZSTD_MAGIC,
+    Progress,
+    RawMessage,
+    Remarks,
+    SqliteFile,
+    Topic,
+    ZstdFile,
+    no_progress,
+    unpack_whole,
+)
 from nbv_planner.episode.messages import RUN_INFO
 from nbv_planner.errors import BagError, InputRejectedError, analysis_needed, reason
-from nbv_planner.system import found_below, read_regular
+from nbv_planner.system import found_below, open_regular, read_regular
 
 METADATA_FILE = "metadata.yaml"
-_METADATA_LONGEST = 2**24
+_LIST, _MOST_FILES = "relative_file_paths", 10_000
 _NAME = re.compile(r".+\.(mcap|db3)(\.zstd)?")
 
 
@@ -27,27 +41,32 @@ def _natural(path: Path) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdigit() else (0, part) for part in re.split(r"(\d+)", path.name)]
 
 
-def _metadata(path: Path, remarks: Remarks) -> dict[str, Any]:
-    """Content of metadata.yaml, empty if it is missing or cannot be read."""
+def _listed_files(path: Path, remarks: Remarks) -> list[str]:
+    """The files that metadata.yaml lists, none if it is missing or cannot be read.
+
+    Read event by event: as a whole, aliases of aliases and long lists would take gigabytes and hours.
+    """
+    found = list[str]()
     try:
-        content = yaml.safe_load(read_regular(path, _METADATA_LONGEST).decode("utf-8"))
-        found = content["rosbag2_bagfile_information"]
-        if not isinstance(found, dict):
-            raise ValueError("it does not describe a bag")
-        return found
+        events = yaml.parse(read_regular(path).decode("utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        if not any(getattr(event, "value", "") == _LIST for event in events):
+            raise ValueError(f"it has no {_LIST}")
+        for event in itertools.islice(events, _MOST_FILES):
+            if isinstance(event, yaml.ScalarEvent):
+                found.append(event.value)
+            elif not isinstance(event, yaml.SequenceStartEvent):
+                break
     except FileNotFoundError:
         remarks.add(f"no {METADATA_FILE}: the recorder did not end properly")
-    except (OSError, ValueError, TypeError, KeyError, RecursionError, yaml.YAMLError) as error:
+    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
         remarks.add(f"{METADATA_FILE} cannot be read ({reason(error)[:120]}): ignored")
-    return {}
+    return found
 
 
-Progress = Callable[[float], None]
-"""Called repeatedly with the fraction that has been read."""
-_MESSAGES_PER_REPORT = 1000
 # Times after the year 2200 are invalid; a few damaged ones must not stretch the bag over centuries.
 _LONGEST_RUN_INFO = 2**20
 _LAST_TIME = 7_258_118_400_000_000_000
+_MOST_RUN_INFOS = 64
 
 
 @dataclass
@@ -63,7 +82,8 @@ class Inventory:
     def add(self, message: RawMessage) -> None:
         """Count a message."""
         self.counts[message.topic] += 1
-        if message.topic.name.endswith(f"/{RUN_INFO}") and len(message.data) <= _LONGEST_RUN_INFO:
+        fits = message.topic in self.run_infos or len(self.run_infos) < _MOST_RUN_INFOS
+        if fits and message.topic.name.endswith(f"/{RUN_INFO}") and len(message.data) <= _LONGEST_RUN_INFO:
             self.run_infos[message.topic] = message
         if 0 < message.time < _LAST_TIME:
             self.first = message.time if self.first is None else min(self.first, message.time)
@@ -90,7 +110,6 @@ class Bag:
         """
         self.path = Path(path)  #: the folder or file.
         self.remarks = Remarks()  #: its problems, as far as it has been read.
-        self._packed = False  # whether each message is compressed separately (zstd)
         try:
             self._sizes = {file: file.stat().st_size for file in self._find()}
         except BagError:
@@ -105,10 +124,8 @@ class Bag:
         if not self.path.is_dir():
             raise BagError(f"{self.path} does not exist; must be the folder of a bag, or an .mcap or .db3 file")
         there = sorted((file for file in self.path.iterdir() if _NAME.fullmatch(file.name)), key=_natural)
-        metadata = _metadata(self.path / METADATA_FILE, self.remarks)
-        self._packed = str(metadata.get("compression_mode", "")).lower() == "message"
-        names = metadata.get("relative_file_paths", [])
-        files = [self.path / Path(str(name)).name for name in names] if isinstance(names, list) else []
+        listed = _listed_files(self.path / METADATA_FILE, self.remarks)
+        files = [self.path / name for text in listed if (name := Path(text).name)]
         for file in files:
             if not file.is_file():
                 self.remarks.add(f"{file.name} is listed in {METADATA_FILE} but missing: its messages are left out")
@@ -123,7 +140,7 @@ class Bag:
         """Bytes of all files."""
         return sum(self._sizes.values())
 
-    def inventory(self, progress: Progress = lambda fraction: None) -> Inventory:
+    def inventory(self, progress: Progress = no_progress) -> Inventory:
         """Read the bag once to list its content.
 
         Raises:
@@ -138,7 +155,7 @@ class Bag:
         return found
 
     def messages(
-        self, wanted: Callable[[Topic], bool], progress: Progress = lambda fraction: None
+        self, wanted: Callable[[Topic], bool], progress: Progress = no_progress
     ) -> Iterator[RawMessage]:
         """Yield the messages of the topics selected by `wanted`.
 
@@ -148,34 +165,60 @@ class Bag:
         return self._read(wanted, Remarks(), progress)
 
     def _read(self, wanted: Callable[[Topic], bool], remarks: Remarks, progress: Progress) -> Iterator[RawMessage]:
-        done, count = 0, 0
+        done, total = 0, max(self.size, 1)
         for file, size in self._sizes.items():
             try:
                 source = open_storage(file, remarks)
             except OSError as error:
                 raise BagError(f"cannot read {file}: {reason(error)}") from error
-            for message in self._messages(source, file.name, wanted, remarks) if source else ():
-                yield message
-                count += 1
-                if count % _MESSAGES_PER_REPORT == 0 and source is not None:
-                    progress(min(1.0, (done + size * source.fraction) / max(self.size, 1)))
+            if source is not None:
+                part = partial(_report, progress, done / total, size / total)
+                yield from self._messages(source.messages(wanted, part), file.name, remarks)
             done += size
         progress(1.0)
 
-    def _messages(
-        self, source: McapFile | SqliteFile, name: str, wanted: Callable[[Topic], bool], remarks: Remarks
-    ) -> Iterator[RawMessage]:
+    def _messages(self, source: Iterator[RawMessage], name: str, remarks: Remarks) -> Iterator[RawMessage]:
         """Yield the messages of a file until it cannot be read; decompress those that are compressed one by one."""
         try:
-            for message in source.messages(wanted):
+            for message in source:
+                if not message.data.startswith(ZSTD_MAGIC):  # which no message begins with that is not compressed
+                    yield message
+                    continue
                 try:
-                    data = unpack(message.data, "zstd" if self._packed else "", LONGEST)
+                    yield message._replace(data=unpack_whole(message.data))
                 except ValueError as error:
-                    remarks.add(f"a message cannot be decompressed ({error}): left out")
-                else:
-                    yield message._replace(data=data) if self._packed else message
+                    remarks.add(f"{name}: a message cannot be decompressed ({error}): left out")
         except OSError as error:
             remarks.add(f"{name}: cannot be read further ({reason(error)})")
+
+
+def _report(progress: Progress, begin: float, part: float, fraction: float) -> None:
+    """Report the `fraction` read of a file that is a `part` of its bag, from the fraction `begin` on."""
+    progress(begin + part * min(max(fraction, 0.0), 1.0))
+
+
+_BEGIN = 16  # bytes that identify the format of a file
+
+
+def open_storage(path: Path, remarks: Remarks) -> McapFile | SqliteFile | None:
+    """Open a file as what its first bytes say it is; None for neither MCAP nor SQLite. `remarks` gets its problems.
+
+    Raises:
+        OSError: it cannot be opened.
+        DependencyError: it is compressed, and the library to decompress it is not installed.
+    """
+    with open_regular(path) as file:
+        begin = file.read(_BEGIN)
+    packed = begin.startswith(ZSTD_MAGIC)
+    if packed:
+        with closing(ZstdFile(path)) as inner, suppress(OSError):
+            begin = inner.read(_BEGIN)
+    if begin.startswith(SQLITE_MAGIC):
+        return SqliteFile(path, remarks, packed=packed)
+    if not begin.startswith(MCAP_MAGIC):
+        remarks.add(f"{path.name}: is no MCAP and no SQLite file, not even in its first bytes: left out")
+        return None
+    return McapFile(ZstdFile(path) if packed else open_regular(path), path.name, remarks, path.stat().st_size)
 
 
 @lru_cache(maxsize=1)

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from nbv_planner.bags.reader import Bag, Inventory, Progress, decode, definition_problem
-from nbv_planner.bags.storage import RawMessage, Topic
+from nbv_planner.bags.reader import Bag, Inventory, decode, definition_problem
+from nbv_planner.bags.storage import Progress, RawMessage, Topic
 from nbv_planner.episode import messages
 from nbv_planner.episode.log import EpisodeLog
 from nbv_planner.episode.messages import RECORDED_TOPICS, RUN_INFO, full_name

@@ -6,7 +6,7 @@ import dataclasses
 import heapq
 import math
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from operator import itemgetter
@@ -254,11 +254,13 @@ class ReplayedDecision:
         return abs(self.choice.utility - self.recorded.utility)
 
 
-def replay(bag: Bag, analysis: Analysis, parameters: RunParameters) -> list[ReplayedDecision]:
+def replay(
+    bag: Bag, analysis: Analysis, parameters: RunParameters, progress: Callable[[int], None] = lambda done: None
+) -> list[ReplayedDecision]:
     """Feed the recorded scans and poses through mapper and planner again, and decide where the recorded planner did.
 
     The mapper also receives the episodes before the analysed one, for it keeps its map until it is reset itself. The
-    parameters are the recorded ones, or changed ones.
+    parameters are the recorded ones, or changed ones; `progress` is called with the number of decisions made.
 
     Raises:
         BagError: scans, poses or decisions are not in the bag.
@@ -278,6 +280,7 @@ def replay(bag: Bag, analysis: Analysis, parameters: RunParameters) -> list[Repl
         if isinstance(what, RecordedDecision):
             if stamp >= begin:
                 run.decide(what)
+                progress(len(run.decisions))
             lane.send(what)
         elif isinstance(what, SurfaceBelief):
             lane.forget(stamp)

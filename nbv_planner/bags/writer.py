@@ -12,8 +12,8 @@ from typing import Any
 
 import yaml
 
-from nbv_planner.bags.reader import Bag, Progress, definition_problem, knows_type, typestore
-from nbv_planner.bags.storage import Topic
+from nbv_planner.bags.reader import Bag, definition_problem, knows_type, typestore
+from nbv_planner.bags.storage import Progress, Topic, no_progress
 from nbv_planner.errors import BagError, analysis_needed, reason
 from nbv_planner.versions import VERSION
 
@@ -147,27 +147,34 @@ def described_profiles(text: str) -> list[Any]:
 _MESSAGES_PER_FLUSH = 1000
 
 
-def copy_bag(bag: Bag, writer: BagWriter, progress: Progress = lambda fraction: None) -> tuple[Counter[str], list[str]]:
-    """Copy every message that can be read into a new bag, with index and metadata.
+def copy_bag(
+    bag: Bag, out: str | Path, storage: str = "mcap", progress: Progress = no_progress
+) -> tuple[Counter[str], list[str]]:
+    """Copy every message that can be read into a new bag, decompressed, with index and metadata.
 
     The bag may be damaged; it is read twice, and `progress` is called with the fraction read. Returns the numbers of
     messages by topic, and what was skipped.
 
     Raises:
-        BagError: nothing can be read, or the new bag cannot be written.
+        BagError: no message can be read and copied, or the new bag exists or cannot be written.
     """
+    if os.path.lexists(out):
+        raise BagError(f"cannot record to {out}: it exists already")
     found = bag.inventory(lambda fraction: progress(0.5 * fraction))
     left_out = [problem for topic in found.counts if (problem := _problem(topic)) is not None]
     wanted = {topic for topic in found.counts if _problem(topic) is None}
+    if not wanted:
+        raise BagError("; ".join([f"{bag.path}: no message can be copied", *bag.remarks.lines(), *left_out[:3]]))
     counts: Counter[str] = Counter()
-    for message in bag.messages(wanted.__contains__, lambda fraction: progress(0.5 + 0.5 * fraction)):
-        name = message.topic.name
-        if name not in writer:
-            writer.add_topic(name, message.topic.type, described_profiles(message.topic.offered_qos))
-        writer.write(name, message.time, message.data)
-        counts[name] += 1
-        if counts.total() % _MESSAGES_PER_FLUSH == 0:
-            writer.flush()
+    with BagWriter(out, storage) as writer:
+        for message in bag.messages(wanted.__contains__, lambda fraction: progress(0.5 + 0.5 * fraction)):
+            name = message.topic.name
+            if name not in writer:
+                writer.add_topic(name, message.topic.type, described_profiles(message.topic.offered_qos))
+            writer.write(name, message.time, message.data)
+            counts[name] += 1
+            if counts.total() % _MESSAGES_PER_FLUSH == 0:
+                writer.flush()
     return counts, [*bag.remarks.lines(), *left_out]
 
 

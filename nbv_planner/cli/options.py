@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from nbv_planner.bags.analysis import Analysis, analyse
-from nbv_planner.bags.reader import Bag, Progress
+from nbv_planner.bags.reader import Bag
 from nbv_planner.bags.recording import parse_mapping
+from nbv_planner.bags.storage import Progress
 from nbv_planner.bags.writer import STORAGES
 from nbv_planner.cli.output import ProgressLine, say
 from nbv_planner.episode import parameter_files
@@ -29,7 +30,7 @@ from nbv_planner.episode.parameters import (
 )
 from nbv_planner.episode.records import RECORD_FILE, ResultsFolder, fresh_folder
 from nbv_planner.episode.run_info import parameters_from_file
-from nbv_planner.errors import RosUnavailableError, UnknownNameError, remedy
+from nbv_planner.errors import BagError, RosUnavailableError, UnknownNameError, remedy
 from nbv_planner.planning.objectives import EXPECTED, OBJECTIVE_INFO, OBJECTIVE_PLUGINS
 from nbv_planner.planning.planners import planner_names
 from nbv_planner.planning.planners.planner import ON_SHAPES, PLANNER_CHOICE
@@ -241,15 +242,18 @@ def named_analysis(path: str, arguments: argparse.Namespace) -> Analysis:
     """Analyse the bag at `path` as the options say, with progress.
 
     Raises:
-        NbvPlannerError: it cannot be read, or an option does not fit it.
+        NbvPlannerError: it cannot be read, holds no view, or an option does not fit it.
     """
     bag = Bag(path)
     parameters = None if arguments.params_file is None else parameters_from_file(arguments.params_file)
     with megabytes_read(bag) as progress:
-        return analyse(
+        analysis = analyse(
             bag, mapping=parse_mapping(arguments.map), namespace=arguments.namespace, parameters=parameters,
             episode=arguments.episode, progress=progress,
         )
+    if not analysis.views:
+        raise BagError("; ".join([f"{path} holds no decision of a planner and no goal", *analysis.remarks[:3]]))
+    return analysis
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from nbv_planner.bags.reader import Bag
-from nbv_planner.bags.writer import BagWriter, copy_bag
+from nbv_planner.bags.writer import copy_bag
 from nbv_planner.cli.options import add_bag, add_storage, megabytes_read
 
 
@@ -19,8 +19,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand."""
     bag = Bag(arguments.bag)
-    with BagWriter(arguments.out, arguments.storage) as writer, megabytes_read(bag) as progress:
-        counts, remarks = copy_bag(bag, writer, progress)
+    with megabytes_read(bag) as progress:
+        counts, remarks = copy_bag(bag, arguments.out, arguments.storage, progress)
     for remark in remarks:
         print(f"bag: {remark}")
     print(f"{counts.total()} messages of {len(counts)} topics: {arguments.out}/")

@@ -14,6 +14,7 @@ from nbv_planner.bags.analysis import Analysis
 from nbv_planner.bags.reader import Bag
 from nbv_planner.bags.replay import ReplayedDecision, greatest, replay, replay_table
 from nbv_planner.cli import options
+from nbv_planner.cli.output import ProgressLine
 from nbv_planner.episode.parameter_files import lay_over, set_parameters
 from nbv_planner.episode.run_info import RunParameters, parameters_from_file
 from nbv_planner.episode.simulation import Simulation
@@ -40,7 +41,8 @@ def run(arguments: argparse.Namespace) -> int:
     if recorded is None or analysis.config is None:
         raise BagError(f"{arguments.bag} cannot be replayed: {'; '.join(analysis.gaps)}")
     parameters, changed = _changed(recorded, arguments)
-    decisions = replay(Bag(arguments.bag), analysis, parameters)
+    with ProgressLine(len(analysis.views), "decisions") as line:
+        decisions = replay(Bag(arguments.bag), analysis, parameters, line.show)
     table = replay_table(decisions, changed=changed)
     print(table.to_markdown())
     if arguments.out is not None:

@@ -279,7 +279,8 @@ def test_way_of_the_camera_is_that_of_its_poses(bag_path):
 
 
 def test_progress_is_told(bag_path, monkeypatch):
-    monkeypatch.setattr("nbv_planner.bags.reader._MESSAGES_PER_REPORT", 10)
+    monkeypatch.setattr("nbv_planner.bags.mcap_file._BLOCK", 2000)
+    monkeypatch.setattr("nbv_planner.bags.storage._ROWS_PER_REPORT", 10)
     said = []
     analyse(Bag(bag_path), progress=said.append)
     assert said == sorted(said)

@@ -12,8 +12,11 @@ pytest.importorskip("rosbags", reason="rosbags is not installed (pip install '.[
 
 import yaml
 from recorded import content, messages, plain, write
+from rosbags.highlevel import AnyReader
 
 from nbv_planner.bags.reader import Bag
+from nbv_planner.bags.storage import LONGEST, ZSTD_MAGIC, zstd_module
+from nbv_planner.bags.writer import copy_bag
 from nbv_planner.errors import BagError
 
 RECORDED = plain(messages())
@@ -42,7 +45,13 @@ def test_a_bag_without_metadata_is_read_and_remarked_on(bag_path, tmp_path):
     assert bag.remarks.lines() == ["no metadata.yaml: the recorder did not end properly"]
 
 
-@pytest.mark.parametrize("text", ["", "a: [", "rosbag2_bagfile_information: 5", "[" * 5000, "\x00\xff", "5"])
+BOMB = "\n".join(["a0: &a0 [x]", *(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 30))])
+
+
+@pytest.mark.parametrize(
+    "text", ["", "a: [", "rosbag2_bagfile_information: 5", "[" * 5000, "\x00\xff", "5", BOMB, "[" + "a," * 600_000],
+    ids=lambda text: text[:20],
+)
 def test_metadata_that_cannot_be_read_is_done_without(bag_path, tmp_path, text):
     copy = shutil.copytree(bag_path, tmp_path / "bag")
     (copy / "metadata.yaml").write_bytes(text.encode("latin-1"))
@@ -85,6 +94,17 @@ def test_a_part_that_is_missing_is_named(tmp_path):
     assert bag.remarks.lines() == ["bag_9.mcap is listed in metadata.yaml but missing: its messages are left out"]
 
 
+@pytest.mark.parametrize("listed", ["*a29", "{a: *a29}", "[*a29]", "[[[[]]]]"])
+def test_a_list_of_files_that_is_none_is_done_without(bag_path, tmp_path, listed):
+    """Written out, the aliases of aliases would take more memory than there is."""
+    copy = shutil.copytree(bag_path, tmp_path / "bag")
+    information = f"rosbag2_bagfile_information: {{compression_mode: *a29, relative_file_paths: {listed}}}"
+    (copy / "metadata.yaml").write_text(f"{BOMB}\n{information}\n")
+    bag = Bag(copy)
+    assert content(bag) == RECORDED
+    assert bag.remarks.lines() == []
+
+
 def test_metadata_cannot_name_files_outside_the_bag(bag_path, tmp_path):
     other = shutil.copytree(bag_path, tmp_path / "secret")
     (file,) = (file for file in other.iterdir() if file.suffix in (".mcap", ".db3"))
@@ -96,6 +116,10 @@ def test_metadata_cannot_name_files_outside_the_bag(bag_path, tmp_path):
     )
     with pytest.raises(BagError, match="holds no bag"):
         Bag(folder)
+
+
+def packed_message(data):
+    return zstd_module().compress(data)
 
 
 def packed(folder, storage, mode):
@@ -128,6 +152,30 @@ def test_packed_bags_are_read(tmp_path, storage, mode):
 
 
 @pytest.mark.parametrize("storage", ["MCAP", "SQLITE3"])
+@pytest.mark.parametrize("given", ["folder without metadata", "file"])
+def test_compression_is_known_by_the_messages_themselves(tmp_path, storage, given):
+    folder = packed(tmp_path / "bag", storage, "MESSAGE")
+    (folder / "metadata.yaml").unlink()
+    (file,) = folder.iterdir()
+    bag = Bag(folder if given.startswith("folder") else file)
+    assert content(bag) == RECORDED
+    copy_bag(bag, tmp_path / "new")
+    assert content(Bag(tmp_path / "new")) == RECORDED
+    with AnyReader([tmp_path / "new"]) as reader:  # goes by what the metadata say of the compression
+        assert sorted((c.topic, time, bytes(data)) for c, time, data in reader.messages()) == sorted(RECORDED)
+
+
+def test_a_packed_message_that_is_cut_or_damaged_is_left_out_and_counted(tmp_path):
+    whole = packed_message(b"\0\1\0\0" + b"x" * 1000)
+    damaged = [whole, whole[:-1], ZSTD_MAGIC, whole[:6] + b"\xff" * 8, packed_message(bytes(LONGEST + 1)), b""]
+    bag = Bag(write(tmp_path / "bag", [messages()[0]._replace(data=data) for data in damaged]))
+    assert [len(data) for _, _, data in content(bag)] == [1004, 0]
+    bag.inventory()
+    assert sum(bag.remarks.counts.values()) == 4
+    assert all("bag.mcap: a message cannot be decompressed" in line for line in bag.remarks.lines())
+
+
+@pytest.mark.parametrize("storage", ["MCAP", "SQLITE3"])
 def test_of_a_packed_file_that_is_cut_the_begin_is_read(tmp_path, storage):
     (file,) = packed(tmp_path / "bag", storage, "FILE").glob("*.zstd")
     whole = file.read_bytes()
@@ -157,7 +205,8 @@ def test_what_is_no_bag_is_refused_with_the_reason(tmp_path):
 
 
 def test_progress_rises_to_the_end(bag_path, monkeypatch):
-    monkeypatch.setattr("nbv_planner.bags.reader._MESSAGES_PER_REPORT", 10)
+    monkeypatch.setattr("nbv_planner.bags.mcap_file._BLOCK", 2000)
+    monkeypatch.setattr("nbv_planner.bags.storage._ROWS_PER_REPORT", 10)
     said = []
     Bag(bag_path).inventory(said.append)
     assert said == sorted(said)

@@ -37,8 +37,7 @@ def test_a_copy_offers_what_the_bag_did(tmp_path, source, target):
             writer.add_topic(name, kind, profiles_for_bag(own, 7))
         for message in chosen:
             writer.write(message.topic.name, message.time, message.data)
-    with BagWriter(tmp_path / "copy", target) as writer:
-        copy_bag(Bag(tmp_path / "bag"), writer)
+    copy_bag(Bag(tmp_path / "bag"), tmp_path / "copy", target)
     reliable, latched = (QosReliability.RELIABLE, QosDurability.TRANSIENT_LOCAL, 7), QosDurability.TRANSIENT_LOCAL
     assert offered(tmp_path / "copy") == offered(tmp_path / "bag")
     assert offered(tmp_path / "copy")["/run_info"] == [reliable]

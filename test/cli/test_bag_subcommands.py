@@ -116,6 +116,21 @@ def test_a_folder_one_level_too_high_is_told_which_bags_lie_below(here, capsys, 
     assert "up holds no bag: no .mcap or .db3 file in it; did you mean up/in/bag, up/second?" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("arguments", [["analyze", "bag"], ["replay", "bag"], ["report", "bag", "other"]])
+def test_a_bag_without_a_view_is_an_error(here, bag, capsys, arguments):
+    write(here / "bag", [m for m in messages() if m.topic.name not in ("/goal_pose", "/nbv_planner/iteration")])
+    assert main([*arguments, "--out", "out"]) == 2
+    assert "bag holds no decision of a planner and no goal" in capsys.readouterr().err
+    assert not (here / "out").exists()
+
+
+def test_reindex_of_a_bag_of_which_nothing_can_be_copied_leaves_no_new_one(here, capsys):
+    write(here / "bag", [messages()[0]._replace(data=b"\x28\xb5\x2f\xfd")])
+    assert main(["reindex", "bag", "--out", "new"]) == 2
+    assert "a message cannot be decompressed" in capsys.readouterr().err
+    assert not (here / "new").exists()
+
+
 def test_replay_says_that_the_decisions_are_the_same_and_by_its_exit_code(here, bag, capsys):
     assert main(["replay", bag, "--out", "out"]) == 0
     said = capsys.readouterr().out

@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from recorded import messages, plain, write
 
-from nbv_planner.bags.storage import LONGEST, MCAP_MAGIC, McapFile, RawMessage, Remarks
+from nbv_planner.bags.mcap_file import MCAP_MAGIC, McapFile
+from nbv_planner.bags.storage import LONGEST, MOST_TOPICS, RawMessage, Remarks
 
 RECORDED = plain(messages())
 
@@ -149,7 +150,43 @@ def test_a_chunk_that_fails_its_checksum_is_left_out_and_the_next_one_read():
     inner = SCHEMA + CHANNEL + message(b"bad")
     found, remarks = read(file(chunk(inner, crc=1), SCHEMA, CHANNEL, chunk(message(b"good"))))
     assert [data for _, _, data in found] == [b"good"]
-    assert remarks == ["f.mcap: a chunk fails its checksum: left out"]
+    assert remarks == ["f.mcap: a chunk fails its checksum: left out (at byte 29)"]
+
+
+def test_zeros_behind_the_last_record_end_a_file_at_once_however_many(tmp_path):
+    """Space that a file system had reserved when the power went; 10 TB of it, record by record, would take weeks."""
+    path = tmp_path / "f.mcap"
+    with path.open("wb") as sparse:
+        sparse.write(MCAP_MAGIC + SCHEMA + CHANNEL + message(b"good"))
+        end = sparse.tell()
+        sparse.truncate(10**13)
+    remarks = Remarks()
+    with path.open("rb") as stream:
+        found = plain(McapFile(stream, path.name, remarks, 10**13).messages(lambda topic: True))
+    assert [data for _, _, data in found] == [b"good"]
+    assert remarks.lines() == [f"f.mcap: holds zeros in place of records: the rest is left out (at byte {end})"]
+
+
+@pytest.mark.parametrize("filler", [bytes(9), record(1, b""), record(7, b"")], ids=["zeros", "header", "index"])
+def test_a_chunk_of_empty_records_is_left_out_at_the_first(filler):
+    inner = SCHEMA + CHANNEL + message(b"before") + filler * 3_000_000 + message(b"behind")
+    bomb = chunk(_packed(inner, "zstd"), "zstd", size=len(inner))
+    assert len(bomb) < 20_000
+    found, remarks = read(file(*[bomb] * 300, chunk(message(b"good"))))
+    assert [data for _, _, data in found] == [b"before"] * 300 + [b"good"]
+    assert remarks == [f"f.mcap: a chunk holds a record of kind {filler[0]}, which belongs in none: its rest is left "
+                       "out (300 times, first at byte 29)"]  # fmt: skip
+
+
+def test_more_topics_than_any_system_has_are_left_out():
+    channels = (record(4, struct.pack("<HH", i % 9, 1) + text(f"/{i}") + text("cdr") + struct.pack("<I", 0))
+                for i in range(2 * MOST_TOPICS))  # fmt: skip
+    long = record(4, struct.pack("<HH", 7, 1) + text("/" * 2**21) + text("cdr") + struct.pack("<I", 0))
+    found, remarks = read(file(SCHEMA, CHANNEL, long, message(b"good"), *channels, message(b"good")))
+    assert found[0] == ("/talk", 10, b"good")
+    assert len(found) == 2
+    assert [remark.partition(" (")[0] for remark in remarks] == ["f.mcap: a record cannot be read: left out"]
+    assert f"({MOST_TOPICS + 2} times" in remarks[0]
 
 
 def test_channels_nobody_described_and_methods_nobody_knows_are_remarked_on():

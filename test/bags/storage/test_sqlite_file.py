@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
+import struct
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -71,7 +74,50 @@ def test_rows_that_are_no_messages_are_left_out(file):
         database.execute("INSERT INTO messages VALUES (NULL, 99, 5, x'00')")
     found, remarks = read(file)
     assert found == RECORDED
-    assert remarks == ["bag.db3: a message has no usable time or content, or is too long: left out (2 times)"]
+    text = "bag.db3: a message has no usable time or content, or is too long: left out"
+    assert remarks == [f"{text} (2 times, first at message 83)"]
+
+
+def test_pages_that_refer_to_each_other_in_a_circle_end(tmp_path):
+    """The pages of the upper level all name the same one below, level by level: 100^5 rows, of them none wanted."""
+    file = tmp_path / "round.db3"
+    with closing(sqlite3.connect(file)) as database, database:
+        database.execute("CREATE TABLE topics(id INTEGER PRIMARY KEY, name TEXT, type TEXT, serialization_format TEXT)")
+        database.execute("CREATE TABLE messages(id INTEGER PRIMARY KEY, topic_id INTEGER, timestamp INTEGER, data)")
+        database.execute("INSERT INTO topics VALUES (1, '/scan', 'sensor_msgs/msg/LaserScan', 'cdr')")
+        rows = ((number, 1, number, bytes(40)) for number in range(1, 200_000))
+        database.executemany("INSERT INTO messages VALUES (?, ?, ?, ?)", rows)
+        (root,) = database.execute("SELECT rootpage FROM sqlite_master WHERE name = 'messages'").fetchone()
+    content = bytearray(file.read_bytes())
+    (size,) = struct.unpack_from(">H", content, 16)
+    repeat_first_child(content, size, root)
+    file.write_bytes(content)
+    remarks = Remarks()
+    assert plain(SqliteFile(file, remarks).messages(lambda topic: False)) == []
+    (remark,) = remarks.lines()
+    assert "is damaged (the numbers of its messages do not rise)" in remark
+    assert "(after message " in remark
+
+
+def repeat_first_child(content: bytearray, size: int, page: int) -> None:
+    """Let every cell of this interior page, and of those below, name the same page below."""
+    at = (page - 1) * size
+    kind, _, cells = struct.unpack_from(">BHH", content, at)
+    assert kind in (5, 13)
+    if kind == 13:
+        return
+    places = struct.unpack_from(f">{cells}H", content, at + 12)
+    (first,) = struct.unpack_from(">I", content, at + places[0])
+    for place in places:
+        struct.pack_into(">I", content, at + place, first)
+    repeat_first_child(content, size, first)
+
+
+def test_a_journal_is_not_copied_to_a_disk_without_room(file, monkeypatch):
+    file.with_name(f"{file.name}-journal").write_bytes(b"x")
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=1000))
+    with pytest.raises(OSError, match="it has a journal: repaired in a copy, which needs 0 MB in"):
+        read(file)
 
 
 def test_a_view_in_place_of_a_table_is_refused(tmp_path):

@@ -11,7 +11,8 @@ import pytest
 
 pytest.importorskip("rosbags", reason="rosbags is not installed (pip install '.[analysis]')")
 
-from nbv_planner.bags.storage import Remarks, open_storage, unpacked, zstd_module
+from nbv_planner.bags.reader import open_storage
+from nbv_planner.bags.storage import Remarks, unpacked, zstd_module
 
 CONTENT = bytes(range(256)) * 20_000  # several blocks
 
