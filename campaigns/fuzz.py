@@ -184,7 +184,7 @@ def _sound_scan(msg: LaserScan) -> bool:
         return False
     turns = (0.0, 2.0 * math.pi, -2.0 * math.pi)  # the angles may end a turn later or earlier
     spans = ((msg.angle_max - msg.angle_min + turn) / msg.angle_increment for turn in turns)
-    return any(abs(span + 1.0 - len(msg.ranges)) < 1.6 for span in spans)
+    return any(abs(span + 1.0 - len(msg.ranges)) < max(2.6, 0.011 * len(msg.ranges)) for span in spans)
 
 
 def _sound_pose(msg: PoseStamped) -> bool:

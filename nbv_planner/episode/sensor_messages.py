@@ -22,6 +22,9 @@ from nbv_planner.world.scan_making import Pinhole
 _QUATERNION_TOLERANCE = 1e-3
 # A 2D camera is tilted at most this much (radians) out of the plane.
 _TILT_TOLERANCE = 0.1
+# The number of ranges may differ from what the angles say by so many beams, or by this part of them: drivers cut the
+# number to a whole one, count angle_max in or not, and round the angles.
+_BEAMS_OFF, _PART_OFF = 2.5, 0.01
 
 
 def to_nanoseconds(stamp: Any) -> int:
@@ -47,7 +50,7 @@ def scan_from_msg(msg: Any) -> Scan:
 
     Raises:
         InputRejectedError: reasons of :class:`nbv_planner.world.scan.Scan`, and `wrong_length` if the number of ranges
-            does not fit the angles (one more or less is common among drivers and accepted).
+            does not fit the angles: it differs by more than two and by more than 1 %. Else the increment counts.
     """
     ranges = msg.ranges
     if len(ranges) and hasattr(ranges[0], "echoes"):
@@ -62,8 +65,10 @@ def scan_from_msg(msg: Any) -> Scan:
     if not math.isfinite(msg.angle_max):
         raise InputRejectedError("header_not_finite", f"angle_max is {msg.angle_max}")
     expected = [(msg.angle_max - msg.angle_min + turn) / msg.angle_increment + 1.0 for turn in (0.0, -TWO_PI, TWO_PI)]
-    if min(abs(len(ranges) - number) for number in expected) > 1.5:
-        raise InputRejectedError("wrong_length", f"{len(ranges)} ranges, expected {expected[0]:.0f} from the angles")
+    if min(abs(len(ranges) - number) for number in expected) > max(_BEAMS_OFF, _PART_OFF * len(ranges)):
+        angles = f"angle_min {msg.angle_min:.6g} to angle_max {msg.angle_max:.6g} by {msg.angle_increment:.6g}"
+        told = f"make {expected[0]:.0f}" if expected[0] > 0.5 else "lead away from angle_max"
+        raise InputRejectedError("wrong_length", f"{len(ranges)} ranges, but the angles, {angles}, {told}")
     return scan
 
 
@@ -79,14 +84,28 @@ def depth_from_msg(msg: Any) -> FloatArray:
     if msg.encoding not in _DEPTHS:
         raise InputRejectedError("encoding", f"the encoding is {msg.encoding!r}; depths are {', '.join(_DEPTHS)}")
     kind, metres = _DEPTHS[msg.encoding]
-    size = int(kind[1])
-    if msg.step < msg.width * size or len(msg.data) != msg.step * msg.height:
-        raise InputRejectedError(
-            "layout", f"{len(msg.data)} bytes in rows of {msg.step} do not hold {msg.width} x {msg.height} pixels"
-        )
-    order = ">" if msg.is_bigendian else "<"
-    pixels = np.ndarray((msg.height, msg.width), f"{order}{kind}", msg.data, 0, (msg.step, size))
+    size, order = int(kind[1]), ">" if msg.is_bigendian else "<"
+    step = _row_step(msg.step, size, msg)
+    pixels = np.ndarray((msg.height, msg.width), f"{order}{kind}", msg.data, 0, (step, size))
     return pixels.astype(float) * metres
+
+
+def _row_step(step: int, size: int, msg: Any) -> int:
+    """Bytes from row to row of `msg`, whose elements have `size` bytes; bytes that follow the last row are left out.
+
+    Some drivers send a `step` of 0, or that of all rows together, of rows without a gap.
+
+    Raises:
+        InputRejectedError: reason `layout`: the data do not hold all rows.
+    """
+    row, whole = msg.width * size, msg.width * size * msg.height
+    if step >= row and (msg.height == 0 or (msg.height - 1) * step + row <= len(msg.data)):
+        return step if msg.height > 1 else row
+    if step in (0, whole) and whole <= len(msg.data):
+        return row
+    raise InputRejectedError(
+        "layout", f"{len(msg.data)} bytes in rows of {step} do not hold {msg.width} x {msg.height} of {size} bytes"
+    )
 
 
 def pinhole_from_msg(msg: Any, image: Any) -> Pinhole:
@@ -112,11 +131,8 @@ def points_from_msg(msg: Any) -> FloatArray:
     found = [fields[name] for name in "xyz" if name in fields and fields[name].datatype in kinds]
     if len(found) < 3 or any(field.offset + int(kinds[field.datatype][1]) > msg.point_step for field in found):
         raise InputRejectedError("layout", "the cloud has no fields x, y, z of floating point")
-    if msg.row_step < msg.width * msg.point_step or len(msg.data) != msg.row_step * msg.height:
-        raise InputRejectedError(
-            "layout", f"{len(msg.data)} bytes in rows of {msg.row_step} do not hold {msg.width} x {msg.height} points"
-        )
-    shape, strides, order = (msg.height, msg.width), (msg.row_step, msg.point_step), ">" if msg.is_bigendian else "<"
+    strides = (_row_step(msg.row_step, msg.point_step, msg), msg.point_step)
+    shape, order = (msg.height, msg.width), ">" if msg.is_bigendian else "<"
     if 0 in shape:
         return np.empty((0, 3))
     columns = [

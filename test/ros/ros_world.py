@@ -272,7 +272,7 @@ def malformed_scans(good: LaserScan) -> dict[str, tuple[str, LaserScan]]:
     return {
         "no ranges": ("empty", bent(good, ranges=[])),
         "too few ranges": ("wrong_length", bent(good, ranges=ranges[:-3])),
-        "too many ranges": ("wrong_length", bent(good, ranges=[*ranges, 5.0, 5.0])),
+        "too many ranges": ("wrong_length", bent(good, ranges=[*ranges, 5.0, 5.0, 5.0])),
         "increment is zero": ("increment", bent(good, angle_increment=0.0)),
         "increment leads away from angle_max": ("wrong_length", bent(good, angle_increment=-good.angle_increment)),
         "increment is NaN": ("header_not_finite", bent(good, angle_increment=NAN)),

@@ -143,10 +143,10 @@ def test_one_range_more_or_less_than_the_angles_say_is_accepted(more, turned):
 
 SCAN_TEXT = {
     "no ranges": "the scan has no ranges",
-    "too few ranges": "28 ranges, expected 31 from the angles",
-    "too many ranges": "33 ranges, expected 31 from the angles",
+    "too few ranges": "28 ranges, but the angles, angle_min -0.3 to angle_max 0.3 by 0.02, make 31",
+    "too many ranges": "34 ranges, but the angles, angle_min -0.3 to angle_max 0.3 by 0.02, make 31",
     "increment is zero": "angle_increment is 0.0, must be > 0",
-    "increment leads away from angle_max": "31 ranges, expected -29 from the angles",
+    "increment leads away from angle_max": "by -0.02, lead away from angle_max",
     "more than a turn": "31 beams sweep more than a full turn",
     "angle_max is NaN": "angle_max is nan",
     "angle_max is infinite": "angle_max is inf",

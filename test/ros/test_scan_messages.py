@@ -77,6 +77,37 @@ def test_the_angles_may_be_counted_on_from_the_other_side_of_the_back(end):
         assert scan.ranges == pytest.approx(scan_directions(scan), abs=2e-3)
 
 
+@pytest.mark.parametrize("resolution", [0.007, 0.0034, 0.01, 0.0125])
+def test_a_driver_that_cuts_the_number_of_ranges_and_counts_angle_max_in_is_read_by_its_increments(resolution):
+    """velodyne_laserscan: int(2 pi / resolution) ranges from -pi, angle_max = pi."""
+    angles = -math.pi + resolution * np.arange(int(TURN / resolution))
+    scan = scan_from_msg(laser(angles, angle_max=math.pi))
+    assert scan.angle_increment == pytest.approx(resolution)
+    assert scan.ranges == pytest.approx(scan_directions(scan), abs=2e-3)
+
+
+@pytest.mark.parametrize(("beams", "more", "taken"), [
+    (31, 2, True), (31, -2, True), (31, 3, False), (31, -3, False), (1000, 9, True), (1000, -9, True),
+    (1000, 12, False), (1000, -12, False),
+])  # fmt: skip
+def test_the_number_of_ranges_may_be_off_by_two_or_one_percent(beams, more, taken):
+    msg = bent(laser(np.linspace(-0.5, 0.5, beams)), ranges=[2.0] * (beams + more))
+    if taken:
+        assert len(scan_from_msg(msg).ranges) == beams + more
+        return
+    with pytest.raises(InputRejectedError, match=f"{beams + more} ranges, but the angles, .* make {beams}"):
+        scan_from_msg(msg)
+
+
+def test_angles_that_contradict_the_increment_are_named():
+    msg = bent(laser(np.linspace(-0.9, 0.9, 1441)), angle_min=0.9, angle_max=-0.9)
+    with pytest.raises(InputRejectedError) as caught:
+        scan_from_msg(msg)
+    assert str(caught.value) == (
+        "1441 ranges, but the angles, angle_min 0.9 to angle_max -0.9 by 0.00125, lead away from angle_max"
+    )
+
+
 def test_intensities_make_no_difference():
     plain = laser(LIDARS["270 degrees"])
     lit = over_the_wire(bent(plain, intensities=[3.0] * 811))
@@ -121,6 +152,20 @@ def test_depths_are_read_in_any_order_of_bytes_and_with_any_padding(rows, column
     assert found == pytest.approx(depth, rel=1e-6)
 
 
+@pytest.mark.parametrize("step", [0, 32])
+def test_an_image_whose_rows_have_no_gap_may_say_so_by_another_step_and_may_be_followed_by_bytes(step):
+    depth = np.arange(1.0, 9.0).reshape(2, 4)
+    good = image(depth, "32FC1")
+    longer = array.array("B", bytes(good.data) + b"\xff" * 5)
+    np.testing.assert_array_equal(depth_from_msg(bent(good, step=step, data=longer)), depth)
+
+
+def test_the_last_row_needs_no_padding():
+    depth = np.arange(1.0, 9.0).reshape(2, 4)
+    good = image(depth, "32FC1", padding=3)
+    np.testing.assert_array_equal(depth_from_msg(bent(good, data=good.data[:-3])), depth)
+
+
 def test_what_is_no_depth_stays_none():
     found = depth_from_msg(image(np.array([[NAN, INF, -INF, 0.0]]), "32FC1"))
     np.testing.assert_array_equal(found, [[NAN, INF, -INF, 0.0]])
@@ -129,6 +174,7 @@ def test_what_is_no_depth_stays_none():
 
 @pytest.mark.parametrize(("changes", "reason"), [
     ({"encoding": "rgb8"}, "encoding"), ({"encoding": ""}, "encoding"), ({"step": 7}, "layout"),
+    ({"step": 0, "height": 3}, "layout"), ({"step": 2**32 - 1}, "layout"), ({"step": 0, "width": 2**32 - 1}, "layout"),
     ({"height": 3}, "layout"), ({"width": 5}, "layout"), ({"data": array.array("B", bytes(31))}, "layout"),
 ])  # fmt: skip
 def test_images_that_cannot_be_used_are_refused(changes, reason):
@@ -193,12 +239,21 @@ def test_points_are_read_in_any_layout(layout, rows, big, gap, padding, seed):
 XYZ = [("x", "f4"), ("y", "f4"), ("z", "f4")]
 
 
+@pytest.mark.parametrize("step", [0, 6 * 12])
+def test_a_cloud_whose_rows_have_no_gap_may_say_so_by_another_row_step_and_may_be_followed_by_bytes(step):
+    points = np.random.default_rng(0).normal(size=(6, 3)).astype(np.float32)
+    good = cloud(points, XYZ, rows=2)
+    longer = array.array("B", bytes(good.data) + b"\xff" * 5)
+    np.testing.assert_array_equal(points_from_msg(bent(good, row_step=step, data=longer)), points)
+
+
 def test_a_cloud_may_be_empty():
     empty = cloud(np.empty((0, 3)), XYZ)
     assert points_from_msg(empty).shape == (0, 3)
 
 
 @pytest.mark.parametrize("changes", [
+    {"row_step": 0, "width": 3}, {"row_step": 2**32 - 1, "height": 2}, {"row_step": 0, "height": 2**32 - 1},
     {"point_step": 8}, {"row_step": 12}, {"width": 3}, {"height": 2}, {"data": array.array("B", bytes(5))},
     {"fields": []}, {"fields": [PointField(name=name, offset=0, datatype=2, count=1) for name in "xyz"]},
 ])  # fmt: skip
