@@ -98,7 +98,8 @@ def _row_step(step: int, size: int, msg: Any) -> int:
     Raises:
         InputRejectedError: reason `layout`: the data do not hold all rows.
     """
-    row, whole = msg.width * size, msg.width * size * msg.height
+    row = int(msg.width) * size
+    whole = row * int(msg.height)
     if step >= row and (msg.height == 0 or (msg.height - 1) * step + row <= len(msg.data)):
         return step if msg.height > 1 else row
     if step in (0, whole) and whole <= len(msg.data):

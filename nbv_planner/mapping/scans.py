@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -29,6 +29,8 @@ from nbv_planner.world.scene import Scene
 _NOISE_MARGIN = 3.0
 # Ranges of a beam that are further from their median than so many standard deviations are not averaged with it.
 _OUTLYING = 4.0
+# Beams by which the first and the last ones of two scans may be apart that are averaged.
+_BEAMS_APART = 2.0
 
 
 @dataclass(frozen=True)
@@ -127,13 +129,16 @@ def averaged(scans: Sequence[MatchedScan], noise: RangeNoise) -> list[tuple[Matc
     r"""Average scans of the same beams from one place; each with the factor of the noise of every beam, shape (B,).
 
     Scans that follow one another are from one place as long as their poses differ from the first one's by no more than
-    the `noise` moves a hit. For each beam its most frequent outcome counts, a hit, the background or a miss; n ranges
-    that are within some σ of their median are averaged, which leaves :math:`σ / \sqrt n`. Mapped one by one, hits that
-    noise moves along a beam would fill the gaps between the surfaces before and behind the tip that it grazes.
+    the `noise` moves a hit, and of the same beams as long as first and last beam are about where the first scan has
+    them: drivers send a beam more or less, and some state as `range_max` the largest range in that scan. They count
+    for the nearest beams of the first one. For each beam its most frequent outcome counts, a hit, the background or a
+    miss; n ranges that are within some σ of their median are averaged, which leaves :math:`σ / \sqrt n`. Mapped one by
+    one, hits that noise moves along a beam would fill the gaps between the surfaces before and behind the tip that it
+    grazes.
     """
     groups: list[list[MatchedScan]] = []
     for match in scans:
-        if groups and _from_one_place(groups[-1][0], match, noise):
+        if groups and _from_one_place(groups[-1][0], match, noise) and _same_beams(groups[-1][0].scan, match.scan):
             groups[-1].append(match)
         else:
             groups.append([match])
@@ -151,22 +156,69 @@ def measured(
 
 
 def _from_one_place(first: MatchedScan, other: MatchedScan, noise: RangeNoise) -> bool:
-    """Whether two scans have the same beams, and their poses differ by less than the noise."""
-    scans = first.scan, other.scan
-    one, two = ((s.angle_min, s.angle_increment, len(s.ranges), s.range_min, s.range_max) for s in scans)
-    if one != two:
-        return False
+    """Whether the poses of two scans differ by less than the noise."""
     hits = first.scan.ranges[np.isfinite(first.scan.ranges)]
     far = float(np.median(hits)) if len(hits) else 0.0
     distance, turn = offset(first.pose, other.pose)
     return max(distance, turn * far) <= noise.noise_std + noise.noise_std_per_metre * far
 
 
+def _same_beams(first: Scan, other: Scan) -> bool:
+    """Whether the first and the last beams of two scans are at most some beams apart."""
+    one, two = first.bearings[[0, -1]], other.bearings[[0, -1]]
+    return bool(np.abs(one - two).max() <= _BEAMS_APART * first.angle_increment)
+
+
+def unlike(scans: Sequence[MatchedScan], noise: RangeNoise) -> int:
+    """Number of scans that are not averaged with the one before them, at the same place, for their other beams."""
+    return sum(
+        _from_one_place(one, other, noise) and not _same_beams(one.scan, other.scan)
+        for one, other in pairwise(scans)
+    )
+
+
+def _on_beams_of_first(scans: Sequence[MatchedScan], noise: RangeNoise) -> Sequence[MatchedScan]:
+    """The scans on the beams of the first one, and with its header but the widest limits of the range.
+
+    Where a scan has no beam or a range beyond its own limits it is NaN, and where it is a miss of one that sees clearly
+    less far than another: it tells nothing of what is farther.
+    """
+    first = scans[0].scan
+    if len({_header(match.scan) for match in scans}) == 1:
+        return scans
+    far = max(match.scan.range_max for match in scans)
+    first = dataclasses.replace(first, range_min=min(match.scan.range_min for match in scans), range_max=far)
+    sure = far if far == math.inf else far - _OUTLYING * float(noise.std(np.array(far)))
+    return [_on_beams(first, match, sure) for match in scans]
+
+
+def _header(scan: Scan) -> tuple[float, ...]:
+    return scan.angle_min, scan.angle_increment, len(scan.ranges), scan.range_min, scan.range_max
+
+
+def _on_beams(first: Scan, match: MatchedScan, sure: float) -> MatchedScan:
+    """The scan on the beams of `first`; its misses tell something if it sees as far as `sure`, metres."""
+    scan, number = match.scan, len(first.ranges)
+    ranges = np.asarray(scan.ranges, dtype=float)
+    ranges = np.where((ranges > 0.0) & (ranges < scan.range_min), -np.inf, ranges)
+    beyond = np.isfinite(ranges) & (ranges > scan.range_max)
+    ranges = np.where(beyond | (np.isposinf(ranges) & (scan.range_max < sure)), np.nan, ranges)
+    place = np.rint((scan.bearings - first.angle_min) / first.angle_increment).astype(int)
+    there = (place >= 0) & (place < number)
+    placed, background = np.full(number, np.nan), match.background
+    placed[place[there]] = ranges[there]
+    if match.background is not None:
+        background = np.zeros(number, dtype=bool)
+        background[place[there]] = match.background[there]
+    return dataclasses.replace(match, scan=dataclasses.replace(first, ranges=placed), background=background)
+
+
 def _average(scans: Sequence[MatchedScan], noise: RangeNoise) -> tuple[MatchedScan, FloatArray]:
     """One scan in place of n from one place; see :func:`averaged`."""
-    first, beam = scans[0], np.arange(len(scans[0].scan.ranges))
     if len(scans) == 1:
-        return first, np.ones(len(beam))
+        return scans[0], np.ones(len(scans[0].scan.ranges))
+    scans = _on_beams_of_first(scans, noise)
+    first, beam = scans[0], np.arange(len(scans[0].scan.ranges))
     ranges = np.array([match.scan.ranges for match in scans], dtype=float)  # (n, B)
     met, nothing = np.isfinite(ranges), np.zeros(len(beam), dtype=bool)
     behind = np.array([nothing if match.background is None else match.background for match in scans])
@@ -207,6 +259,7 @@ class MappedScans:
     views: int  #: number of views that are new.
     measurements: Measurements  #: the returns that count.
     dropped: Counter[str]  #: number of beams left out, by reason.
+    unlike: int = 0  #: number of scans that were not averaged with others from their place for their other beams.
 
 
 M = TypeVar("M", bound="ScanMapping")
@@ -232,16 +285,18 @@ class ScanMapping:
 
         The model holds scans of the views up to number `newest_view`.
         """
-        views, dropped, hits = 0, Counter[str](), list[Measurements]()
+        views, dropped, hits, apart = 0, Counter[str](), list[Measurements](), 0
         for view, of_view in groupby(scans, key=lambda match: match.view):
-            found = self._measured(list(of_view), new_view=view > newest_view)
+            together = list(of_view)
+            found = self._measured(together, new_view=view > newest_view)
+            apart += unlike(together, self._settings.noise)
             new = Measurements.together([one.measurements for one in found])
             self.model.add(new, same_view=view <= newest_view, free=[one.free for one in found])
             hits.append(new)
             views += view > newest_view
             for one in found:
                 dropped.update(one.dropped)
-        return MappedScans(views, Measurements.together(hits), dropped)
+        return MappedScans(views, Measurements.together(hits), dropped, apart)
 
     def add_view(self, scan: Scan, pose: CameraPose) -> MappedScans:
         """Condition the model on the scan of a new view of a known scene, taken at `pose` in the object frame."""

@@ -15,7 +15,7 @@ from nbv_planner.mapping.checks import CheckSettings
 from nbv_planner.mapping.checks.model_checks import ModelChecks
 from nbv_planner.mapping.mapper import MapperSettings, SurfaceMapper
 from nbv_planner.mapping.matching import MatchedScan
-from nbv_planner.mapping.scans import MeasurementSettings, ScanMapping, averaged, scan_to_measurements
+from nbv_planner.mapping.scans import MeasurementSettings, ScanMapping, averaged, scan_to_measurements, unlike
 from nbv_planner.planning.shapes.shape_coverage import seen_stretches
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.pose import View
@@ -103,12 +103,57 @@ def test_scans_from_places_further_apart_than_the_noise_stay_apart():
     noise, here = SETTINGS.noise, scan(1)
     moved = [dataclasses.replace(here, pose=dataclasses.replace(here.pose, x=here.pose.x + by)) for by in (0.1, 0.3)]
     turned = dataclasses.replace(here, pose=dataclasses.replace(here.pose, yaw=here.pose.yaw + 0.2))
-    fewer = with_ranges(here, here.scan.ranges[:-1])
+    fewer = with_ranges(here, here.scan.ranges[:-3])
     assert len(averaged([here, moved[0]], noise)) == 1
     assert averaged([here, moved[0]], noise)[0][0].pose.x == pytest.approx(here.pose.x + 0.05)
     for other in (moved[1], turned, fewer):
         assert [one for one, _ in averaged([here, here, other, here], noise)][1] is other
         assert len(averaged([here, here, other, here], noise)) == 3
+        assert unlike([here, here, other, here], noise) == 2 * (other is fewer)
+
+
+def with_header(match: MatchedScan, **header) -> MatchedScan:
+    return dataclasses.replace(match, scan=dataclasses.replace(match.scan, **header))
+
+
+def test_scans_whose_number_of_beams_differs_by_one_are_averaged_beam_by_beam():
+    here = with_ranges(scan(1), np.linspace(4.0, 6.0, 21))
+    first, last = here.scan.ranges[:-1], here.scan.ranges[1:]
+    later = with_header(here, angle_min=here.scan.angle_min + here.scan.angle_increment, ranges=last + 0.2)
+    finer = with_header(here, angle_increment=here.scan.angle_increment * 20.0 / 21.0, ranges=np.linspace(4.0, 6.0, 22))
+    whole, factor = averaged([here, with_ranges(here, first + 0.1), later], SETTINGS.noise)[0]
+    assert whole.scan.ranges == pytest.approx(
+        np.concatenate([[4.05], here.scan.ranges[1:-1] + 0.1, [6.1]]), abs=1e-12
+    )
+    assert factor == pytest.approx([2**-0.5, *[3**-0.5] * 19, 2**-0.5])
+    assert len(averaged([here, finer, here], SETTINGS.noise)) == 1
+    mapped = mapping().add([dataclasses.replace(one, view=1) for one in (here, finer, later)], -1)
+    assert mapped.unlike == 0
+    assert len(mapped.measurements) <= 21
+    coarser = with_header(here, angle_increment=2.0 * here.scan.angle_increment)
+    assert mapping().add([here, coarser], -1).unlike == 1
+
+
+def test_scans_whose_greatest_range_differs_are_averaged_and_a_short_miss_tells_nothing_of_what_is_farther():
+    near = with_header(with_ranges(scan(1), [4.0, 9.0, np.inf, np.inf, 0.01]), range_max=6.0, range_min=0.05)
+    far = with_header(with_ranges(scan(1), [4.2, 8.0, 9.0, np.inf, 4.0]), range_max=10.0, range_min=0.0)
+    whole, factor = averaged([near, far, near], SETTINGS.noise)[0]
+    assert whole.scan.range_max == 10.0
+    assert whole.scan.ranges == pytest.approx([12.2 / 3.0, 8.0, 9.0, np.inf, 4.0])
+    assert factor == pytest.approx([3**-0.5, 1.0, 1.0, 1.0, 1.0])
+    unknown = with_header(far, range_max=math.inf)
+    assert averaged([near, unknown], SETTINGS.noise)[0][0].scan.range_max == math.inf
+
+
+def test_a_driver_that_states_its_largest_range_sees_as_much_from_nine_scans_as_another():
+    pose, shape = View(1.0, SCENE.view_distance).pose, parse_object("ellipse:a=6,b=4", SCENE)
+    camera = SimulatedCamera(shape, SCENE, SensorSettings())
+    plain = [MatchedScan(n, camera.scan(pose, 1, n), pose, view=1) for n in range(9)]
+    own = [with_header(one, range_max=float(one.scan.ranges[np.isfinite(one.scan.ranges)].max())) for one in plain]
+    expected, found = (averaged(scans, SETTINGS.noise) for scans in (plain, own))
+    assert len(expected) == len(found) == 1
+    assert found[0][1] == pytest.approx(expected[0][1])
+    assert found[0][0].scan.ranges == pytest.approx(expected[0][0].scan.ranges)
 
 
 def test_what_lies_behind_the_object_is_averaged_apart_from_it():

@@ -55,7 +55,8 @@ _SAVE_AGAIN = 1.0
 class Update:
     """Result of an update of `mapper`: what is known after it, its new hits, the skipped beams by reason.
 
-    `unsaved` says why saving failed; `scans` are those that are new in it.
+    `unsaved` says why saving failed; `scans` are those that are new in it, of which so many are `unlike` the others of
+    their view.
     """
 
     mapper: ScanMapping
@@ -65,6 +66,7 @@ class Update:
     unsaved: StateFileError | None
     hits: Measurements
     dropped: dict[str, int]
+    unlike: int
     milliseconds: float
 
 
@@ -368,7 +370,7 @@ class SurfaceMapperNode(BaseNode):
         self._newest = known
         due = self._keeper.autosave and (new.views or not scans or self._keeper.age > _SAVE_AGAIN)
         unsaved = self._save() if due else None
-        return Update(mapper, scans, belief, known, unsaved, new.measurements, new.dropped, milliseconds)
+        return Update(mapper, scans, belief, known, unsaved, new.measurements, new.dropped, new.unlike, milliseconds)
 
     def _save(self) -> StateFileError | None:
         """Save the known state; called by the worker, which alone changes it."""
@@ -403,6 +405,9 @@ class SurfaceMapperNode(BaseNode):
         if inside:
             least = self.scene.radius_min - self.measurement.radius_margin
             self.warn_now_and_then("beam.inside_bounds", f"{inside} beams end within {least:g} m of the centre")
+        if update.unlike:
+            words = f"{update.unlike} scans of a view are not averaged with the others: their beams are elsewhere"
+            self.warn_now_and_then("scan.unlike", words)
         if update.known.scans > self._known.scans and not len(update.hits):
             counts = ", ".join(f"{number} {reason}" for reason, number in sorted(update.dropped.items()))
             self.warn_now_and_then("beam", f"no beam has met the surface; left out: {counts or 'none'}")

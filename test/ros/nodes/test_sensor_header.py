@@ -179,3 +179,16 @@ def test_a_surface_without_a_sensor_changes_nothing_and_one_that_is_none_is_drop
     world.spin_until(lambda: world.drops(node), "the drop")
     assert world.drops(node) == {"surface.sensor": 1}
     assert node.session.inputs.belief is None
+
+
+@pytest.mark.parametrize(("half", "named"), [(0.44, 0), (0.2, 1)])
+def test_scans_of_a_view_that_cannot_be_averaged_are_named(world, capfd, half, named):
+    node = world.start(SurfaceMapperNode, grid_size=100, scans_per_view=2)
+    pose = view_pose(0.3)
+    node.on_goal(pose_msg(pose, 10 * MS))
+    for stamp, msg in ((10, scan_msg()), (20, scan_msg(half, stamp=20))):
+        node.on_pose(pose_msg(pose, stamp * MS))
+        node.on_scan(msg)
+    world.spin_until(lambda: node._known.views == 1, "the view")
+    said = "1 scans of a view are not averaged with the others: their beams are elsewhere"
+    assert capfd.readouterr().err.count(said) == named
