@@ -18,7 +18,7 @@ from nbv_planner.errors import BagError, ConfigFileError, ContourError, StateFil
 from nbv_planner.experiments.sweep_file import load_sweep
 from nbv_planner.mapping.saved import SavedState, read_state, write_state
 from nbv_planner.system import held_signals, open_regular, python_command, read_regular, signals_end_process
-from nbv_planner.world.objects.true_shapes import load_contour
+from nbv_planner.world.objects.contour_files import load_contour
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 ENDS_WHILE_IT_LOADS = """

@@ -35,7 +35,7 @@ from nbv_planner.planning.objectives import EXPECTED, OBJECTIVE_INFO, OBJECTIVE_
 from nbv_planner.planning.planners import planner_names
 from nbv_planner.planning.planners.planner import ON_SHAPES, PLANNER_CHOICE
 from nbv_planner.settings import unused
-from nbv_planner.world.objects import OBJECT_FORMS, OBJECT_PLUGINS
+from nbv_planner.world.objects import OBJECT_FORMS, OBJECT_PLUGINS, origin_words
 from nbv_planner.world.scale import derived_words
 
 _MEGABYTE = 1e6
@@ -203,6 +203,8 @@ def say_derived(parameters: parameter_files.Parameters, config: EpisodeConfig) -
     classes = [cls for node in parameters for cls in NODE_SETTINGS[node]]
     words = derived_words({k: value for values in each for k, value in values.items() if k not in idle}, classes)
     say(textwrap.fill(words, 118, subsequent_indent="    ", break_on_hyphens=False))
+    if placed := origin_words(config.object):
+        say(placed)
 
 
 def results_folder(arguments: argparse.Namespace, name: str, marker: str = RECORD_FILE) -> ResultsFolder:

@@ -159,6 +159,9 @@ LETTER_C = closed(
     *((7 * math.cos(a), 7 * math.sin(a)) for a in np.linspace(0.6, 2 * math.pi - 0.6, 200)),
     *((4 * math.cos(a), 4 * math.sin(a)) for a in np.linspace(2 * math.pi - 0.6, 0.6, 200)),
 )
+# About the point from which all of it is seen, in its corner, and a square about a point as far off.
+LETTER_L = closed((-1.2, -1.2), (6.8, -1.2), (6.8, 1.2), (1.2, 1.2), (1.2, 6.8), (-1.2, 6.8))
+BESIDE = closed((-1.2, -1.2), (5.0, -1.2), (5.0, 5.0), (-1.2, 5.0))
 LETTER_T = closed((-6, 2), (-1.5, 2), (-1.5, -6), (1.5, -6), (1.5, 2), (6, 2), (6, 5), (-6, 5))
 
 
@@ -222,6 +225,11 @@ def test_noise_smaller_than_declared_is_noted_and_nothing_is_adapted_to_it():
     checks.scanned(scan, View(0.0, SCENE.view_distance).pose, new_view=True)
     assert checks.noise < 0.4
     assert checks.noise_factor == 1.0
+
+
+@pytest.mark.parametrize(("contour", "level"), [(LETTER_L, Level.GOOD), (BESIDE, Level.NOTED)])
+def test_the_origin_is_to_be_corrected_only_where_another_one_sees_the_whole(contour, level):
+    assert found(World(contour))["centre"].level is level
 
 
 def test_a_narrower_sensor_is_noted_or_refused():

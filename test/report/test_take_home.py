@@ -19,7 +19,7 @@ from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
 from nbv_planner.report.take_home import FREE, OCCUPIED, UNKNOWN, MapGrid, Outline
 from nbv_planner.world.objects import parse_object
-from nbv_planner.world.objects.true_shapes import load_contour
+from nbv_planner.world.objects.contour_files import load_contour
 from nbv_planner.world.pose import View
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera

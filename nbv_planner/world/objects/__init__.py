@@ -9,6 +9,7 @@ from nbv_planner.world.objects.text import (
     OBJECT_PLUGINS,
     OBJECT_SETS,
     THESIS_OBJECTS,
+    origin_words,
     parse_object,
     sets_within,
 )
@@ -16,6 +17,6 @@ from nbv_planner.world.objects.true_shapes import Ellipse, Flower, PolarObject, 
 
 __all__ = [
     "NAMED_POLYGONS", "OBJECT_FORMS", "OBJECT_PLUGINS", "OBJECT_SETS", "THESIS_OBJECTS", "Ellipse", "Flower",
-    "PolarObject", "Polygon", "Spline", "Square", "SurfacePoints", "bisected_surface_points", "parse_object",
-    "sets_within", "surface_points",
+    "PolarObject", "Polygon", "Spline", "Square", "SurfacePoints", "bisected_surface_points", "origin_words",
+    "parse_object", "sets_within", "surface_points",
 ]

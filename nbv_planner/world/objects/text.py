@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 from nbv_planner.errors import SettingError, UnknownNameError
 from nbv_planner.gp.kernels import PeriodicMatern
 from nbv_planner.settings import Plugins, settings_of
+from nbv_planner.world.objects.contour_files import load_contour, own_origin
 from nbv_planner.world.objects.random_shapes import FAMILIES, parse_random, prior_surface
 from nbv_planner.world.objects.true_shapes import (
     Cornerless,
@@ -21,7 +23,6 @@ from nbv_planner.world.objects.true_shapes import (
     Spline,
     Square,
     check_contour,
-    load_contour,
 )
 from nbv_planner.world.scale import scaled
 from nbv_planner.world.scene import Scene
@@ -69,7 +70,7 @@ THESIS_OBJECTS: dict[str, tuple[str, ...]] = {
 _FAMILIES: dict[str, Any] = {"ellipse": Ellipse, "flower": Flower, "square": Square}
 OBJECT_FORMS = (
     "ellipse:a=6,b=4", "flower:frequency=5,amplitude=1", "square:width=8", "polygon:" + "|".join(NAMED_POLYGONS),
-    "file:contour.csv", "spline:contour.csv,unit=mm", "prior:3", "random:flower:17", "real:iceland",
+    "file:contour.csv", "spline:contour.csv,unit=mm,origin=auto", "prior:3", "random:flower:17", "real:iceland",
     "slices:teapot_1_20", "silhouettes:maple_leaf",
 )
 """How objects are written, one example per family."""
@@ -128,13 +129,10 @@ def _build(text: str, scene: Scene) -> PolarObject:
         values = {**scaled(dataclasses.asdict(scene), [PeriodicMatern]), **_parameters(PeriodicMatern, kernel, text)}
         return prior_surface(int(seed), scene, PeriodicMatern(**values))
     if family in ("file", "spline"):
-        path, _, unit = rest.partition(",unit=")
-        _refuse_missing([] if path else ["path"], family, text)
-        if unit and unit not in UNITS:
-            raise SettingError(f"object {text!r}: {UnknownNameError('unit', unit, UNITS)}")
-        angles, radii = load_contour(path)
+        path, unit, moved = _file_options(text)
+        angles, radii = load_contour(path, own_origin=moved)
         build = Polygon if family == "file" else Spline
-        return build(tuple(angles.tolist()), tuple((UNITS[unit or "m"] * radii).tolist()))
+        return build(tuple(angles.tolist()), tuple((UNITS[unit] * radii).tolist()))
     if family in OBJECT_PLUGINS.names:
         cls = OBJECT_PLUGINS.named(family).cls
         return _with_corners(cls(**_parameters(cls, rest, text)))
@@ -147,6 +145,36 @@ def _build(text: str, scene: Scene) -> PolarObject:
     if isinstance(shape, Flower) and "mean" not in values:
         shape = dataclasses.replace(shape, mean=0.5 * (scene.radius_min + scene.radius_max))
     return shape  # type: ignore[no-any-return]
+
+
+_FILE_OPTION = re.compile(r"(.*),(unit|origin)=([^,]*)", re.DOTALL)
+
+
+def _file_options(text: str) -> tuple[str, str, bool]:
+    """Path and unit of a contour's file, and whether its own origin is to be found."""
+    family, _, path = text.partition(":")
+    given: dict[str, str] = {}
+    while (match := _FILE_OPTION.fullmatch(path)) and match[2] not in given:
+        path, given[match[2]] = match[1], match[3]
+    _refuse_missing([] if path else ["path"], family, text)
+    unit, origin = given.get("unit", "m"), given.get("origin", "")
+    if unit not in UNITS:
+        raise SettingError(f"object {text!r}: {UnknownNameError('unit', unit, UNITS)}")
+    if origin not in ("", "auto"):
+        raise SettingError(f"object {text!r}: {UnknownNameError('origin', origin, ['auto'])}")
+    return path, unit, origin == "auto"
+
+
+def origin_words(text: str) -> str:
+    """Where `origin=auto` has put the origin of a file's contour; empty for any other object.
+
+    Raises:
+        ContourError: the file cannot be read, or there is no such point.
+    """
+    if text.partition(":")[0] not in ("file", "spline") or not (options := _file_options(text))[2]:
+        return ""
+    x, y = own_origin(options[0])
+    return f"origin=auto: the origin is x = {x:.6g} {options[1]}, y = {y:.6g} {options[1]} of {options[0]}"
 
 
 def _refuse_missing(missing: Sequence[str], family: str, whole: str) -> None:

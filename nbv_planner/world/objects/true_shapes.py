@@ -1,22 +1,18 @@
-"""True object shapes: 2π-periodic polar functions `f(φ)` in metres (thesis appendix B.2), and contours from files."""
+"""True object shapes: 2π-periodic polar functions `f(φ)` in metres (thesis appendix B.2)."""
 
 from __future__ import annotations
 
-import csv
 import dataclasses
-import io
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.interpolate import CubicSpline
 
-from nbv_planner.errors import ContourError, reason
-from nbv_planner.geometry import TWO_PI, FloatArray, angle_difference, cartesian_to_polar, wrap_angle
+from nbv_planner.errors import ContourError
+from nbv_planner.geometry import TWO_PI, FloatArray, wrap_angle
 from nbv_planner.settings import Settings, setting
-from nbv_planner.system import read_regular
 
 
 class PolarObject(Protocol):
@@ -150,91 +146,6 @@ class Spline(_Smooth):
         return np.asarray(self._curve(wrap_angle(np.asarray(angle) - self.angles[0]) + self.angles[0]))
 
 
-_LARGEST = 10**7  # bytes: a quarter of a million points
-_COLUMNS: dict[tuple[str, ...], bool] = {("x", "y"): False, ("phi", "r"): True}
-
-
-def load_contour(path: str | Path) -> tuple[FloatArray, FloatArray]:
-    """Read a closed contour from a CSV file with a header `x,y` (metres) or `phi,r` (radians, metres).
-
-    Further columns and lines that begin with # are left out. The points follow the contour in either direction; a last
-    point equal to the first is left out. Returned are strictly rising polar angles in [0, 2π) and radii, shape (n,).
-
-    Raises:
-        ContourError: the file cannot be read, or the contour is not star-shaped around the origin; the message
-            names the file and the line.
-    """
-    name = str(path)
-    lines, first, second, polar = _read_table(Path(path))
-    if polar and np.ptp(first) > TWO_PI + 1e-6:
-        found = f"the polar angles span {np.ptp(first):g}, more than 2 pi, one turn around the origin"
-        raise ContourError(f"{name}: {found}: they look like degrees, must be radians (degrees times pi / 180)")
-    angle, radius = (wrap_angle(first), second) if polar else cartesian_to_polar(first, second)
-    bad = np.flatnonzero(radius <= 0.0)
-    if len(bad):
-        raise ContourError(f"{name} line {lines[bad[0]]}: radius is {radius[bad[0]]:g}, must be > 0")
-    closes = np.isclose(angle_difference(angle[0], angle[-1]), 0.0, atol=1e-12) and np.isclose(radius[0], radius[-1])
-    if closes:
-        lines, angle, radius = lines[:-1], angle[:-1], radius[:-1]
-    return _rising(name, lines, angle, radius)
-
-
-def _read_table(path: Path) -> tuple[list[int], FloatArray, FloatArray, bool]:
-    """Line numbers, both columns, and whether they are polar."""
-    try:
-        reader = csv.reader(io.StringIO(read_regular(path, _LARGEST).decode("utf-8-sig"), newline=""))
-        told = ((reader.line_num, row) for row in reader if not (row and row[0].startswith("#")))
-        header = tuple(cell.strip() for cell in next(told, (0, []))[1])
-        rows = [(line, row) for line, row in told if row]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise ContourError(f"cannot read contour file {path}: {reason(error)}") from error
-    if header[:2] not in _COLUMNS:
-        found, known = ",".join(header), "'x,y' (metres) or 'phi,r' (radians, metres)"
-        raise ContourError(f"{path}: first line is {found!r}, must be the header {known}")
-    numbers = []
-    for line, row in rows:
-        try:
-            if len(row) != len(header):
-                raise ValueError
-            first, second = (float(cell) for cell in row[:2])
-        except ValueError as error:
-            raise ContourError(f"{path} line {line}: needs two numbers, found {','.join(row)!r}") from error
-        if not (np.isfinite(first) and np.isfinite(second)):
-            raise ContourError(f"{path} line {line}: {first}, {second} must be finite")
-        numbers.append((first, second))
-    if len(numbers) < 3:
-        raise ContourError(f"{path}: has {len(numbers)} points, needs at least 3")
-    table = np.array(numbers)
-    return [line for line, _ in rows], table[:, 0], table[:, 1], _COLUMNS[header[:2]]
-
-
-def _rising(name: str, lines: list[int], angle: FloatArray, radius: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Order the points by rising angle, or report where the contour turns back."""
-    turn = angle_difference(np.roll(angle, -1), angle)
-    if turn.sum() < 0.0:
-        lines, angle, radius = lines[::-1], angle[::-1], radius[::-1]
-        turn = angle_difference(np.roll(angle, -1), angle)
-    if np.isclose(turn.sum(), 0.0):
-        points = radius * np.exp(1j * angle)
-        after = np.roll(points, -1)
-        double = (points.conj() * after).imag  # twice the area between an edge and the origin
-        centre = ((points + after) * double).sum() / (3.0 * double.sum()) if double.sum() else points.mean()
-        where = f"x = {centre.real:.6g}, y = {centre.imag:.6g}"
-        raise ContourError(f"{name}: the origin lies outside the contour; subtract its centroid, {where}")
-    back = np.flatnonzero(turn <= 0.0)
-    if len(back):
-        after = (back[0] + 1) % len(lines)
-        first, last = sorted((lines[back[0]], lines[after]))
-        raise ContourError(
-            f"{name}: the contour turns back between line {first} and line {last}, near {angle[after]:.4f} rad; "
-            "it must be star-shaped around the origin (polar angle strictly monotone, gaps below pi)"
-        )
-    if not np.isclose(turn.sum(), TWO_PI):
-        raise ContourError(f"{name}: the contour winds {turn.sum() / TWO_PI:.2f} times around the origin, must be 1")
-    start = int(np.argmin(angle))
-    return np.roll(angle, -start), np.roll(radius, -start)
-
-
 _CHECKED = 7200  # angles
 
 
@@ -250,15 +161,29 @@ def check_contour(shape: PolarObject, radius_min: float, radius_max: float, name
         angle, radius = outside
         raise ContourError(
             f"object {name}: radius {radius:.4g} m at {angle:.4f} rad; "
-            f"must be within [{radius_min:g}, {radius_max:g}] m (radius_min, radius_max). {_extent(shape)}"
+            f"must be within [{radius_min:g}, {radius_max:g}] m (radius_min, radius_max). "
+            f"{_advice(shape, radius_min, radius_max, name)}"
         )
 
 
-def _extent(shape: PolarObject) -> str:
+# Spare part of a bound that is proposed, so that its four digits still hold the shape.
+_SPARE = 1e-3
+
+
+def _advice(shape: PolarObject, radius_min: float, radius_max: float, name: str) -> str:
     """The least and the greatest radius of a shape in words, and what to do if they do not fit."""
     radius = shape.radius(angles_around(shape, _CHECKED))
     low, high = float(radius.min()), float(radius.max())
-    return f"It reaches from {low:.4g} to {high:.4g} m: change radius_max, or give the unit of a file (unit=mm)"
+    ways = []
+    if low < radius_min:
+        ways.append(f"set radius_min to {low * (1.0 - _SPARE):.4g}" if low > 0.0 else "it must not reach its centre")
+    if high > radius_max:
+        ways.append(f"set radius_max to {high * (1.0 + _SPARE):.4g}")
+    says = " and ".join(ways)
+    if name.startswith(("file:", "spline:")):
+        says += ", or give the unit of the file (unit=mm)"
+        says += ", or another origin (origin=auto)" if low < radius_min and ",origin=" not in name else ""
+    return f"It reaches from {low:.4g} to {high:.4g} m" + (f": {says}" if says else "")
 
 
 def first_outside(shape: PolarObject, low: float, high: float) -> tuple[float, float] | None:

@@ -25,7 +25,7 @@ from nbv_planner.ros.core import qos
 from nbv_planner.ros.io import conversions, outline_output
 from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
 from nbv_planner.world.objects import parse_object
-from nbv_planner.world.objects.true_shapes import load_contour
+from nbv_planner.world.objects.contour_files import load_contour
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import Scan
 from nbv_planner.world.scene import Scene

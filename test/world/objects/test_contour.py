@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nbv_planner.errors import ContourError, NbvPlannerError
-from nbv_planner.world.objects import Polygon, Spline, parse_object
-from nbv_planner.world.objects.true_shapes import check_contour, load_contour
+from nbv_planner.errors import ContourError, NbvPlannerError, SettingError
+from nbv_planner.world.objects import Polygon, Spline, origin_words, parse_object
+from nbv_planner.world.objects.contour_files import load_contour, seeing_point
+from nbv_planner.world.objects.true_shapes import check_contour
 from nbv_planner.world.scene import Scene
 
 SCENE = Scene()
@@ -68,6 +69,116 @@ def test_blanks_windows_line_ends_and_a_byte_order_mark_do_no_harm(tmp_path):
     np.testing.assert_allclose(load_contour(path), load_contour(written(tmp_path, SQUARE_XY)))
 
 
+@pytest.mark.parametrize("text", [
+    SQUARE_XY.replace("-3,3\n", "-3,3\n-3,3\n"),  # a vertex twice
+    SQUARE_XY + "3.0001,2.9999\n",  # a closing point off by rounding
+    SQUARE_XY + "3,3\n3,3\n", SQUARE_XY + ",\n", SQUARE_XY + " , \n\n  \n", " ,\n" + SQUARE_XY,
+])  # fmt: skip
+def test_what_other_programs_leave_in_a_file_does_no_harm(tmp_path, text):
+    np.testing.assert_allclose(load_contour(written(tmp_path, text)), load_contour(written(tmp_path, SQUARE_XY)))
+
+
+@pytest.mark.parametrize("last", ["6.2832,4", "6.283,4.0", "6.28319,4"])
+def test_angles_may_reach_a_rounded_turn(tmp_path, last):
+    angle, radius = load_contour(written(tmp_path, f"phi,r\n0,4\n1.5,5\n3,6\n4.5,7\n{last}\n"))
+    np.testing.assert_allclose(angle, [0, 1.5, 3, 4.5])
+    np.testing.assert_allclose(radius, [4, 5, 6, 7])
+
+
+@pytest.mark.parametrize("text", [
+    "x,y\n3,5;3,5\n-3,5;3,5\n-3,5;-3,5\n", "x;y\n3,5;3,5\n-3,5;3,5\n", 'x,y\n"3,5","3,5"\n"-3,5","3,5"\n',
+    "x,y\n3,5,3,5\n-3,5,3,5\n-3,5,-3,5\n",
+])  # fmt: skip
+def test_a_decimal_comma_is_named(tmp_path, text):
+    assert "numbers need a decimal point: 1.5, not 1,5" in refused(tmp_path, text)
+
+
+def test_a_bad_row_without_a_decimal_comma_is_not_called_one(tmp_path):
+    assert "decimal" not in refused(tmp_path, "x,y\n3,3\n-3,3,1\n-3,-3\n3,-3\n")
+
+
+# Outlines of machines about the corner of their drawing; the centroid of the L and of the U lies outside of them.
+L_SHAPE = [(0, 0), (8, 0), (8, 2), (2, 2), (2, 8), (0, 8)]
+U_SHAPE = [(0, 0), (8, 0), (8, 8), (6, 8), (6, 2), (2, 2), (2, 8), (0, 8)]
+
+
+def as_file(tmp_path, corners, by=(0.0, 0.0)) -> Path:
+    return written(tmp_path, "x,y\n" + "".join(f"{x - by[0]},{y - by[1]}\n" for x, y in corners))
+
+
+def area(angle, radius) -> float:
+    return 0.5 * float(np.sum(radius * np.roll(radius, -1) * np.sin(np.roll(angle, -1) - angle)))
+
+
+@pytest.mark.parametrize("by", [(0.0, 0.0), (4.0, 4.0), (100.0, -7.0), (2.72, 2.72), (7.0, 1.0)])
+def test_an_l_is_told_the_point_from_which_all_of_it_is_seen(tmp_path, by):
+    path = as_file(tmp_path, L_SHAPE, by)
+    with pytest.raises(ContourError) as caught:
+        load_contour(path)
+    assert f"all of it is seen from x = {1.0 - by[0]:.6g}, y = {1.0 - by[1]:.6g}: subtract these" in str(caught.value)
+    angle, radius = load_contour(path, own_origin=True)
+    assert radius.min() == pytest.approx(2.0**0.5)
+    assert area(angle, radius) == pytest.approx(28.0)
+    moved = load_contour(as_file(tmp_path, L_SHAPE, (1.0, 1.0)))
+    np.testing.assert_allclose((angle, radius), moved, atol=1e-9)
+
+
+@pytest.mark.parametrize("by", [(0.0, 0.0), (4.0, 1.0), (4.0, 5.0)])
+def test_of_a_u_it_is_said_that_there_is_no_such_point(tmp_path, by):
+    path = as_file(tmp_path, U_SHAPE, by)
+    for own_origin in (False, True):
+        with pytest.raises(ContourError, match="there is no point from which all of it is seen"):
+            load_contour(path, own_origin=own_origin)
+
+
+@given(st.integers(0, 2**32), st.integers(4, 40), st.booleans())
+def test_from_the_point_found_every_vertex_is_seen_in_order(seed, n, clockwise):
+    rng = np.random.default_rng(seed)
+    angle = (np.arange(n) + rng.uniform(-0.3, 0.3, n)) * 2 * math.pi / n
+    radius, off = rng.uniform(2.0, 8.0, n), rng.normal(size=2) * 100.0
+    x, y = (off[:, None] + radius * np.array([np.cos(angle), np.sin(angle)]))[:, :: -1 if clockwise else 1]
+    at = seeing_point(x, y)
+    if at is None:  # the old centre is one such point, but too near to the line of an edge
+        return
+    turn = np.diff(np.unwrap(np.arctan2(np.append(y, y[0]) - at[1], np.append(x, x[0]) - at[0])))
+    assert (turn < 0.0).all() if clockwise else (turn > 0.0).all()
+    assert abs(turn.sum()) == pytest.approx(2 * math.pi)
+
+
+def test_a_polygon_that_crosses_itself_is_seen_whole_from_no_point():
+    assert seeing_point(np.array([0.0, 4.0, 4.0, 0.0]), np.array([0.0, 4.0, 0.0, 4.0])) is None
+    turns = np.arange(10) * 4 * math.pi / 5  # a pentagram, twice round
+    assert seeing_point(np.cos(turns), np.sin(turns)) is None
+    assert seeing_point(np.array([0.0, 1.0, 2.0]), np.zeros(3)) is None
+
+
+def test_the_origin_may_be_left_to_the_file_and_is_said(tmp_path):
+    path = as_file(tmp_path, [(10 * x, 10 * y) for x, y in L_SHAPE])
+    text, scene = f"file:{path},unit=cm,origin=auto", Scene(radius_min=0.1, radius_max=0.8, view_distance=1.0)
+    shape = parse_object(text, scene)
+    assert shape.radius(math.pi / 4) == pytest.approx(0.1 * 2**0.5)
+    assert parse_object(f"file:{path},origin=auto,unit=cm", scene) == shape
+    assert origin_words(text) == f"origin=auto: the origin is x = 10 cm, y = 10 cm of {path}"
+    assert origin_words(f"file:{path}") == origin_words("ellipse:a=6,b=4") == ""
+    with pytest.raises(SettingError, match="origin"):
+        parse_object(f"file:{path},origin=middle", scene)
+
+
+@pytest.mark.parametrize(("low", "high", "said", "not_said"), [
+    (2.0, 9.0, "set radius_min to 0.999, or give the unit of the file (unit=mm), or another origin (origin=auto)",
+     "radius_max to"),
+    (0.9, 6.0, "set radius_max to 7.078, or give the unit", "radius_min to"),
+    (2.0, 6.0, "set radius_min to 0.999 and set radius_max to 7.078", "must not"),
+])  # fmt: skip
+def test_the_bound_that_is_at_fault_is_named_with_a_value_that_fits(tmp_path, low, high, said, not_said):
+    path = as_file(tmp_path, L_SHAPE, (1.0, 1.0))
+    with pytest.raises(ContourError) as caught:
+        parse_object(f"file:{path}", Scene(radius_min=low, radius_max=high, view_distance=10.0))
+    assert said in str(caught.value)
+    assert not_said not in str(caught.value)
+    parse_object(f"file:{path}", Scene(radius_min=0.999, radius_max=7.078, view_distance=10.0))
+
+
 @given(st.integers(0, 2**32), st.integers(3, 50), st.booleans(), st.integers(0, 49))
 def test_any_star_shaped_contour_comes_back_from_any_start_in_either_direction(seed, n, clockwise, start):
     rng = np.random.default_rng(seed)
@@ -100,10 +211,10 @@ def test_a_missing_header_is_asked_for_with_its_units(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["x,y\n10,10\n14,10\n14,14\n10,14\n", "x,y\n10,14\n14,14\n14,10\n10,10\n10,14\n"])
-def test_off_centre_contour_is_told_where_its_centroid_lies(tmp_path, text):
+def test_off_centre_contour_is_told_from_where_it_is_seen(tmp_path, text):
     message = refused(tmp_path, text)
     assert "the origin lies outside the contour" in message
-    assert "centroid, x = 12, y = 12" in message
+    assert "all of it is seen from x = 12, y = 12: subtract these, or add ,origin=auto" in message
 
 
 def test_degrees_are_recognised(tmp_path):

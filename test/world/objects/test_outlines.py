@@ -13,8 +13,8 @@ from scipy.optimize import linprog
 import nbv_planner.world.objects
 from nbv_planner.errors import ContourError, UnknownNameError
 from nbv_planner.world.objects import OBJECT_SETS, parse_object
+from nbv_planner.world.objects.contour_files import load_contour
 from nbv_planner.world.objects.text import OUTLINES
-from nbv_planner.world.objects.true_shapes import load_contour
 from nbv_planner.world.scene import Scene
 
 SCENE = Scene()

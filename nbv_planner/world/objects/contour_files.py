@@ -1,0 +1,219 @@
+"""Contours of own objects from CSV files, and the point from which all of a contour is seen."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from scipy.optimize import linprog
+
+from nbv_planner.errors import ContourError, reason
+from nbv_planner.geometry import (
+    TWO_PI,
+    FloatArray,
+    angle_difference,
+    cartesian_to_polar,
+    polar_to_cartesian,
+    wrap_angle,
+)
+from nbv_planner.system import read_regular
+
+_LARGEST = 10**7  # bytes: a quarter of a million points
+_COLUMNS: dict[tuple[str, ...], bool] = {("x", "y"): False, ("phi", "r"): True}
+# A turn that was written with four digits, radians.
+_ROUNDED_TURN = 1e-3
+# Parts of the extent: points nearer than this are one, and so is the last one with the first, written with four digits.
+_SAME, _CLOSING = 1e-9, 1e-4
+# Part of the extent that the point from which all is seen must be away from the line of each edge.
+_CLEAR = 1e-3
+
+
+def load_contour(path: str | Path, *, own_origin: bool = False) -> tuple[FloatArray, FloatArray]:
+    """Read a closed contour from a CSV file with a header `x,y` (metres) or `phi,r` (radians, metres).
+
+    Further columns, lines that begin with # and lines without a value are left out. The points follow the contour in
+    either direction; a point equal to the one before, and a last one equal to the first, are left out. With
+    `own_origin` the angles and radii are those about the :func:`seeing_point`. Returned are strictly rising polar
+    angles in [0, 2π) and radii, shape (n,).
+
+    Raises:
+        ContourError: the file cannot be read, or the contour is not star-shaped around the origin; the message
+            names the file and the line, and the point around which it is, if there is one.
+    """
+    contour = _FileContour.read(Path(path))
+    if own_origin:
+        contour = contour.about(contour.seeing_point())
+    elif len(bad := np.flatnonzero(contour.radius <= 0.0)):
+        where = f"{path} line {contour.lines[bad[0]]}"
+        if contour.radius[bad[0]] < 0.0:
+            raise ContourError(f"{where}: radius is {contour.radius[bad[0]]:g}, must be > 0")
+        raise ContourError(f"{where}: the origin lies on the contour; {contour.advice()}")
+    return contour.rising()
+
+
+def own_origin(path: str | Path) -> tuple[float, float]:
+    """The :func:`seeing_point` of the contour in a file, in its unit.
+
+    Raises:
+        ContourError: the file cannot be read, or there is no such point.
+    """
+    return _FileContour.read(Path(path)).seeing_point()
+
+
+def seeing_point(x: FloatArray, y: FloatArray) -> tuple[float, float] | None:
+    r"""Point from which all of a closed polygon is seen in straight lines, None if there is none.
+
+    Of all such points, the kernel of the polygon with vertices :math:`p_i`, shape (n,) each, the one with the greatest
+    distance t from the lines of its edges, by a linear programme over (c, t): maximise t with
+    :math:`n_i \cdot (c - p_i) \ge t` for the unit normals :math:`n_i` that point inwards.
+    """
+    points = np.stack([x, y], axis=1)
+    extent = float(np.ptp(points, axis=0).max())
+    middle = points.mean(axis=0)
+    points = (points - middle) / (extent or 1.0)
+    side = np.roll(points, -1, axis=0) - points
+    double = float(np.sum(points[:, 0] * side[:, 1] - points[:, 1] * side[:, 0]))  # twice the area
+    long = np.hypot(*side.T)
+    if extent == 0.0 or double == 0.0:
+        return None
+    kept = long > 0.0
+    inwards = np.sign(double) * np.stack([-side[kept, 1], side[kept, 0]], axis=1) / long[kept, np.newaxis]
+    found = linprog(
+        [0.0, 0.0, -1.0], np.column_stack([-inwards, np.ones(len(inwards))]), -np.sum(inwards * points[kept], axis=1),
+        bounds=[(None, None), (None, None), (None, 1.0)],
+    )  # fmt: skip
+    if not found.success or found.x[2] < _CLEAR:
+        return None
+    angle = np.arctan2(*(points - found.x[:2]).T[::-1])
+    if not np.isclose(abs(angle_difference(np.roll(angle, -1), angle).sum()), TWO_PI):
+        return None  # it crosses itself, or goes round more than once
+    at = middle + extent * found.x[:2]
+    return float(at[0]), float(at[1])
+
+
+@dataclass(frozen=True, eq=False)
+class _FileContour:
+    """The points of a file about an origin, with the number of the line of each."""
+
+    name: str
+    lines: Sequence[int]
+    angle: FloatArray
+    radius: FloatArray
+
+    @classmethod
+    def read(cls, path: Path) -> _FileContour:
+        """Read a file; see :func:`load_contour`."""
+        lines, first, second, polar = _read_table(path)
+        if polar and np.ptp(first) > TWO_PI + _ROUNDED_TURN:
+            found = f"the polar angles span {np.ptp(first):g}, more than 2 pi, one turn around the origin"
+            raise ContourError(f"{path}: {found}: they look like degrees, must be radians (degrees times pi / 180)")
+        x, y = polar_to_cartesian(first, second) if polar else (first, second)
+        angle, radius = (wrap_angle(first), second) if polar else cartesian_to_polar(x, y)
+        kept = _distinct(x, y)
+        if len(kept) < 3:
+            raise ContourError(f"{path}: has {len(kept)} different points, needs at least 3")
+        return cls(str(path), [lines[index] for index in kept], angle[kept], radius[kept])
+
+    def points(self) -> tuple[FloatArray, FloatArray]:
+        """Cartesian coordinates of the points."""
+        return polar_to_cartesian(self.angle, self.radius)
+
+    def about(self, origin: tuple[float, float]) -> _FileContour:
+        """The same about another origin."""
+        x, y = self.points()
+        return _FileContour(self.name, self.lines, *cartesian_to_polar(x - origin[0], y - origin[1]))
+
+    def seeing_point(self) -> tuple[float, float]:
+        """See :func:`seeing_point`; a ContourError if there is none."""
+        found = seeing_point(*self.points())
+        if found is None:
+            raise ContourError(f"{self.name}: {_NONE}")
+        return found
+
+    def advice(self) -> str:
+        """Where the origin must be, if anywhere."""
+        found = seeing_point(*self.points())
+        if found is None:
+            return _NONE
+        return f"all of it is seen from x = {found[0]:.6g}, y = {found[1]:.6g}: subtract these, or add ,origin=auto"
+
+    def rising(self) -> tuple[FloatArray, FloatArray]:
+        """Order the points by rising angle, or report where the contour turns back."""
+        lines, angle, radius = self.lines, self.angle, self.radius
+        turn = angle_difference(np.roll(angle, -1), angle)
+        if turn.sum() < 0.0:
+            lines, angle, radius = lines[::-1], angle[::-1], radius[::-1]
+            turn = angle_difference(np.roll(angle, -1), angle)
+        if np.isclose(turn.sum(), 0.0):
+            raise ContourError(f"{self.name}: the origin lies outside the contour; {self.advice()}")
+        back = np.flatnonzero(turn <= 0.0)
+        if len(back):
+            after = (back[0] + 1) % len(lines)
+            first, last = sorted((lines[back[0]], lines[after]))
+            raise ContourError(
+                f"{self.name}: the contour turns back between line {first} and line {last}, near {angle[after]:.4f} "
+                "rad; it must be star-shaped around the origin (polar angle strictly monotone, gaps below pi); "
+                f"{self.advice()}"
+            )
+        if not np.isclose(turn.sum(), TWO_PI):
+            turns = turn.sum() / TWO_PI
+            raise ContourError(f"{self.name}: the contour winds {turns:.2f} times around the origin, must be 1")
+        start = int(np.argmin(angle))
+        return np.roll(angle, -start), np.roll(radius, -start)
+
+
+_NONE = "there is no point from which all of it is seen in straight lines, so it cannot be mapped as a whole"
+
+
+def _distinct(x: FloatArray, y: FloatArray) -> list[int]:
+    """Which points stay: not those equal to the one before, and not a last one that closes the contour."""
+    extent = float(max(np.ptp(x), np.ptp(y)))
+    step = np.hypot(np.diff(x), np.diff(y))
+    kept = [0, *(np.flatnonzero(step > _SAME * extent) + 1).tolist()]
+    if len(kept) > 1 and np.hypot(x[kept[-1]] - x[0], y[kept[-1]] - y[0]) <= _CLOSING * extent:
+        kept.pop()
+    return kept
+
+
+def _read_table(path: Path) -> tuple[list[int], FloatArray, FloatArray, bool]:
+    """Line numbers, both columns, and whether they are polar."""
+    try:
+        reader = csv.reader(io.StringIO(read_regular(path, _LARGEST).decode("utf-8-sig"), newline=""))
+        told = ((reader.line_num, row) for row in reader if any(map(str.strip, row)) and not row[0].startswith("#"))
+        header = tuple(cell.strip() for cell in next(told, (0, []))[1])
+        rows = list(told)
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise ContourError(f"cannot read contour file {path}: {reason(error)}") from error
+    if header[:2] not in _COLUMNS:
+        found, known = ",".join(header), "'x,y' (metres) or 'phi,r' (radians, metres)"
+        raise ContourError(f"{path}: first line is {found[:80]!r}, must be the header {known}{_comma([header])}")
+    numbers = []
+    for line, row in rows:
+        try:
+            if len(row) != len(header):
+                raise ValueError
+            first, second = (float(cell) for cell in row[:2])
+        except ValueError as error:
+            found = f"{','.join(row)[:80]!r}{_comma([header, row])}"
+            raise ContourError(f"{path} line {line}: needs two numbers, found {found}") from error
+        if not (np.isfinite(first) and np.isfinite(second)):
+            raise ContourError(f"{path} line {line}: {first}, {second} must be finite")
+        numbers.append((first, second))
+    if len(numbers) < 3:
+        raise ContourError(f"{path}: has {len(numbers)} points, needs at least 3")
+    table = np.array(numbers)
+    return [line for line, _ in rows], table[:, 0], table[:, 1], _COLUMNS[header[:2]]
+
+
+def _comma(rows: Sequence[Sequence[str]]) -> str:
+    """What to say of rows that look like those of a spreadsheet with decimal commas, else nothing."""
+    cells = rows[-1]
+    halves = len(rows) > 1 and len(cells) == 2 * len(rows[0]) and all(re.fullmatch(r"\s*[-+]?\d+\s*", c) for c in cells)
+    if halves or any(";" in cell or re.search(r"\d,\d", cell) for cell in cells):
+        return " (columns are separated by commas, so numbers need a decimal point: 1.5, not 1,5)"
+    return ""
