@@ -53,7 +53,8 @@ class Miss:
     """By how much the camera missed the target named `stamp` when its time had passed or the robot gave up.
 
     The distance from the last pose to the target is in metres, the difference of their headings (`turn`) in radians;
-    both are NaN if no pose has been received since. It had been sent again `tries` of at most `retries` times before.
+    both are NaN if there is no pose of a time since. It had been sent again `tries` of at most `retries` times before.
+    Poses that were received since and are all of a time before are `behind` the target by so many seconds, else NaN.
     """
 
     stamp: int
@@ -62,6 +63,7 @@ class Miss:
     arrival: ArrivalSettings
     tries: int
     retries: int
+    behind: float = math.nan
 
     def __str__(self) -> str:
         """One sentence with all numbers."""
@@ -74,6 +76,8 @@ class Miss:
         return {name: number for name, number in numbers.items() if not math.isnan(number)}
 
     def _offset(self) -> str:
+        if not math.isnan(self.behind):
+            return behind_words(self.behind)
         if math.isnan(self.distance):
             return "no pose since the goal"
         allowed = self.arrival
@@ -83,6 +87,23 @@ class Miss:
             f"{_short(self.distance)} m / {_short(math.degrees(self.turn))}° off, "
             f"tolerance {allowed.position_tolerance:g} m / {_short(math.degrees(allowed.heading_tolerance))}°"
         )
+
+
+@dataclass(frozen=True)
+class Rest:
+    """Where the camera stood when it was sent to the goal number `goal`, from 1, with that `stamp`; nanoseconds."""
+
+    goal: int
+    stamp: int
+    pose: CameraPose
+
+
+def behind_words(seconds: float) -> str:
+    """Message that poses arrive whose stamps are so many seconds before the goal that was given before them."""
+    return (
+        f"poses come, but stamped {seconds:.1f} s before the goal: their clock has stepped back, or is not that of the "
+        "planner"
+    )
 
 
 def _short(number: float) -> str:
@@ -318,6 +339,11 @@ class EpisodeMemory:
         self._sent = 0
         self._tries = 0
         self._waiting_since: int | None = None
+        #: since when the pose has not changed, None if it has since the last goal; how many goals in a row have been
+        #: given up without any sign of the camera since; stamp of the newest pose when the target was given.
+        self._rest: Rest | None = None
+        self._vain = 0
+        self._pose_before = 0
 
     def use(self, planner: Planner, monitor: TerminationMonitor, *, new_views: bool = False) -> None:
         """Replace planner and monitor; what is known about rounds is kept, and about views unless there are others."""
@@ -345,6 +371,8 @@ class EpisodeMemory:
         if (x, y) != (0.0, 0.0):
             self.visited = [moved(view) for view in self.visited]
             self._set_out = None if self._set_out is None else moved(self._set_out)
+            if self._rest is not None:
+                self._rest = dataclasses.replace(self._rest, pose=self._rest.pose.relative_to(x, y))
             if self.inputs.pose is not None:
                 self.inputs.pose = self.inputs.pose.relative_to(x, y)
             if self.goal is not None:
@@ -402,6 +430,7 @@ class EpisodeMemory:
         if self.goal is not None:
             self.goal = dataclasses.replace(self.goal, stamp=now)
             self._arrived, self._since, self._away, self._stood = False, None, now - 1, []
+        self._rest, self._pose_before = None, inputs.pose_stamp
         return self.goal
 
     @property

@@ -13,7 +13,7 @@ import numpy as np
 from nbv_planner.geometry import FloatArray
 from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.mapping.matching import REMEMBERED, SPEED_TIME, ArrivalSettings, PoseTrack, offset
-from nbv_planner.planning.episode_memory import EpisodeMemory, Goal, Miss, Target
+from nbv_planner.planning.episode_memory import EpisodeMemory, Goal, Miss, Rest, Target
 from nbv_planner.planning.motion import MOST_LEGS, Leg, learned_pace, leg_time, turns_to
 from nbv_planner.planning.planners import Decision, Planner, PlannerSettings
 from nbv_planner.planning.termination import (
@@ -50,6 +50,10 @@ class SessionSettings(Settings):
     wait_for_start: bool = setting(False, "Wait for ~/start; else start as soon as the inputs have arrived.")
     goal_timeout: float = setting(60.0, "Time to reach a goal.", unit="s", gt=0.0, read_only=False)
     goal_retries: int = setting(1, "How often a goal that was not reached is sent again.", ge=0, read_only=False)
+    still_goals: int = setting(
+        3, "FAILED: number of goals in a row not reached within goal_timeout while the pose does not change, or has "
+        "stamps of another clock; 0 switches it off.", ge=0, read_only=False,
+    )
     unreachable_duration: float = setting(
         300.0, "Time for which a view that was not reached, and its neighbours, are left out.", unit="s", gt=0.0,
         read_only=False,
@@ -238,7 +242,7 @@ class PlanningSession(EpisodeMemory):
         if not self.on_the_way(stamp):
             return None
         self._again = self.paused
-        return None if self.paused else self._try_again(now)
+        return None if self.paused else self._try_again(now, reported=True)
 
     def interrupted(self, stamp: int, detail: str) -> None:
         """Another client has cancelled the target named `stamp`: no failure, but a reason to pause."""
@@ -333,7 +337,32 @@ class PlanningSession(EpisodeMemory):
         self._set_out_for(decision.view, question, now)
         self._since, self._away = None, now - 1
         self._sent, self._tries, self._again = now, 0, False
+        self._pose_before = self.inputs.pose_stamp
+        if self._rest is None and self.inputs.pose is not None:
+            self._rest = Rest(self._goals, now, self.inputs.pose)
         return self.goal
+
+    @property
+    def _goals(self) -> int:
+        """Number of goals so far."""
+        ended = self.lost_views + self.unreached_views + self.skipped_views + self.withdrawn_views + self.approaches
+        return len(self.visited) + ended + (self.goal is not None)
+
+    @property
+    def standstill(self) -> str:
+        """Since which goal the pose has not changed, in words; empty unless a goal was missed since."""
+        rest, miss = self._rest, self.last_miss
+        if rest is None or miss is None or miss.stamp < rest.stamp:
+            return ""
+        return f"the pose has not changed since goal {rest.goal}"
+
+    @property
+    def behind(self) -> float:
+        """Seconds by which the newest pose, received since the target was given, is of a time before it; else NaN."""
+        target, stamp = self.target, self.inputs.pose_stamp
+        if target is None or self.inputs.pose is None or stamp == self._pose_before or stamp >= target.stamp:
+            return math.nan
+        return (target.stamp - stamp) * 1e-9
 
     def no_path(self, question: Question, view: View, now: int) -> None:
         """The robot has no path to the view of an answer, which has not been given: leave it out as one not reached."""
@@ -417,6 +446,7 @@ class PlanningSession(EpisodeMemory):
         if self.target is None:
             self._sent, self._tries, self._again = now, 0, False
             self._home = Target(self.planner.views.at_angle(self.settings.home_angle).pose, now)
+            self._pose_before = self.inputs.pose_stamp
             return self._home
         if self._arrived:
             self._end_home("the camera is back at the home view")
@@ -435,6 +465,8 @@ class PlanningSession(EpisodeMemory):
         target, pose, stamp = self.target, self.inputs.pose, self.inputs.pose_stamp
         if self._arrival.must_stand and pose is not None:
             self._track.add(stamp, pose)
+        if self._rest is not None and pose is not None and not self._arrival.reached(pose, self._rest.pose):
+            self._rest, self._vain = None, 0
         if target is None or pose is None or stamp < target.stamp:
             return
         if self._arrival.reached(pose, target.pose):
@@ -453,22 +485,41 @@ class PlanningSession(EpisodeMemory):
         arrival = self._arrival
         return not arrival.must_stand or arrival.stands(self._track.during(stamp - SPEED_TIME, stamp))
 
-    def _try_again(self, now: int) -> Target | None:
-        """Send the target again, or give it up after the last retry."""
+    def _try_again(self, now: int, *, reported: bool = False) -> Target | None:
+        """Send the target again, or give it up after the last retry; `reported`: the robot has said so itself."""
         target, retries = self.target, self.settings.goal_retries
         assert target is not None
         pose = self.inputs.pose if self.inputs.pose_stamp >= target.stamp else None
         miss = (math.nan, math.nan) if pose is None else offset(pose, target.pose)
-        self.last_miss = Miss(target.stamp, *miss, self._arrival, self._tries, retries)
+        self.last_miss = Miss(target.stamp, *miss, self._arrival, self._tries, retries, self.behind)
         if self._tries < retries:
             self._tries, self._sent = self._tries + 1, now
             return target
         if self.goal is None:
             self._end_home("the home view was not reached")
             return None
+        return self._give_up(self.goal, self.last_miss, now, reported=reported)
+
+    def _give_up(self, goal: Goal, miss: Miss, now: int, *, reported: bool) -> Goal | None:
+        """Leave out a goal that was missed, or send it anew where stamps of another clock tell nothing of its view.
+
+        The episode ends once the camera has shown no sign of being driven for so many goals.
+        """
+        other_clock = not reported and not math.isnan(miss.behind)
+        still = self._rest is not None and not math.isnan(miss.distance)
+        if other_clock or (still and not reported):
+            self._vain += 1
+            if 0 < self.settings.still_goals <= self._vain:
+                so_far = f"{self._vain} goals in a row were not reached, the last one: {miss}"
+                detail = so_far if other_clock else f"{self.standstill}: {so_far}"
+                self._end(Termination(TerminationReason.FAILED, miss.figures(), detail))
+                return None
+        if other_clock:
+            self._tries, self._sent = 0, now
+            return goal
         halt = None if self.inputs.pose is None else View.of(self.inputs.pose)
         self.planner.views.mark_missed(
-            self.goal.decision.view, self._set_out, halt, self._arrival.position_tolerance, now * 1e-9,
+            goal.decision.view, self._set_out, halt, self._arrival.position_tolerance, now * 1e-9,
             now * 1e-9 + self.settings.unreachable_duration,
         )
         self.unreached_views += 1
@@ -500,6 +551,7 @@ class PlanningSession(EpisodeMemory):
         self.visited.append(self.goal.decision.view)
         self._counted.append(inputs.belief_stamp)
         self._hits = int(inputs.belief.hits.sum())
+        self._rest, self._vain = None, 0
         self._drop_goal()
         ended = self.monitor.after_view(inputs.belief, self.elapsed(now), self.visited)
         if ended:

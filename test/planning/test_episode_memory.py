@@ -46,6 +46,8 @@ NOT_KEPT = {
     "withdrawal": "only words for the status",
     "leg": "the leg under way was disturbed by the restart", "_came": "belongs to that leg",
     "_judged": "the goal is judged again",
+    "_rest": "whether the pose changes is judged by newer ones", "_vain": "belongs to that",
+    "_pose_before": "poses that come after a restart are received since the goal",
     "refused": "a mapper that is still there publishes again",
 }
 

@@ -635,3 +635,97 @@ def test_a_camera_that_never_stands_still_does_not_arrive_and_the_goal_is_given_
         run.update(now)
         assert run.state is not State.MEASURING
     assert run.unreached_views == 1
+
+
+ASIDE = 0.07  # a view angle between the candidates
+
+
+def waiting_for(run: PlanningSession, seconds: float, *, begin: float, where: float, clock: float = 0.0) -> float:
+    """Poses of one view angle at 2 Hz by a clock that is off by seconds, until the end or for so long."""
+    for tick in range(round(2 * seconds)):
+        now = begin + 0.5 * tick
+        feed(run, pose_angle=where, pose_stamp=round((now + clock) * SECOND))
+        run.update(round(now * SECOND))
+        if run.termination:
+            return now
+    return begin + seconds
+
+
+def test_a_robot_that_does_not_move_is_named_from_the_first_miss_on_and_ends_the_episode():
+    run = ready(num_views=20, goal_timeout=10.0, goal_retries=1)
+    feed(run, pose_angle=ASIDE, pose_stamp=0)
+    run.update(SECOND)
+    waiting_for(run, 10.0, begin=1.0, where=ASIDE)
+    assert run.standstill == ""
+    for begin, seconds in ((11.0, 2.0), (13.0, 18.0), (31.0, 3.0)):  # a retry, and on the way to the next goal
+        waiting_for(run, seconds, begin=begin, where=ASIDE)
+        assert run.standstill == "the pose has not changed since goal 1"
+    assert run.unreached_views == 1
+    waiting_for(run, 100.0, begin=34.0, where=ASIDE)
+    ended = run.termination
+    assert ended.reason is TerminationReason.FAILED
+    assert ended.detail.startswith(
+        "the pose has not changed since goal 1: 3 goals in a row were not reached, the last one: not reached: "
+    )
+    assert run.unreached_views == 2
+
+
+def test_a_robot_that_has_stopped_in_the_middle_is_named_with_the_goal_it_has_stopped_at():
+    run = ready(num_views=20, goal_timeout=10.0, goal_retries=0)
+    run.update(SECOND)
+    take_view(run, 2 * SECOND)
+    stands = run.visited[0].view_angle
+    waiting_for(run, 100.0, begin=3.0, where=stands)
+    assert run.termination.detail.startswith("the pose has not changed since goal 2: 3 goals in a row")
+
+
+@pytest.mark.parametrize(
+    ("how", "still_goals"), [("it moves", 3), ("it says why", 3), ("no poses", 3), ("switched off", 0)]
+)
+def test_a_robot_that_shows_a_sign_of_life_or_none_at_all_is_no_standstill(how, still_goals):
+    run = ready(num_views=20, goal_timeout=10.0, goal_retries=0, unreachable_duration=1e6, still_goals=still_goals)
+    feed(run, pose_angle=ASIDE, pose_stamp=0)
+    run.update(SECOND)
+    for step in range(400):
+        now = (step + 2) * SECOND
+        if how != "no poses":
+            feed(run, pose_angle=ASIDE + 6e-4 * step * (how == "it moves"), pose_stamp=now)
+        if how == "it says why" and run.goal is not None:
+            run.failed(run.goal.stamp, now)
+        run.update(now)
+    assert run.termination.reason is not TerminationReason.FAILED
+    assert run.unreached_views > 3
+
+
+@pytest.mark.parametrize("back", [30.0, 1000.0])
+def test_a_robot_whose_clock_steps_back_loses_no_view_and_is_told_of_clocks(back):
+    """The robot stands at its goal: by stamps of before the goal nothing can be said about the view."""
+    run = ready(num_views=20, goal_timeout=10.0, goal_retries=1)
+    run.update(2000 * SECOND)
+    goal = run.goal
+    where = goal.decision.view_angle
+    waiting_for(run, 5.0, begin=2001.0, where=where, clock=-back)
+    assert run.behind == pytest.approx(back - 5.5, abs=1.0)
+    waiting_for(run, 15.0, begin=2006.0, where=where, clock=-back)
+    words = "s before the goal: their clock has stepped back, or is not that of the planner"
+    assert words in str(run.last_miss)
+    assert run.goal is goal
+    now = waiting_for(run, 100.0, begin=2021.0, where=where, clock=-back)
+    assert (run.unreached_views, run.planner.views.unreachable) == (0, {})
+    if back == 30.0:  # its clock has caught up with the goal
+        assert run.state is State.MEASURING
+        return
+    assert now < 2065.0
+    assert run.termination.reason is TerminationReason.FAILED
+    assert words in run.termination.detail
+    assert run.termination.detail.startswith("3 goals in a row were not reached")
+
+
+def test_poses_on_their_way_when_the_goal_was_given_are_of_no_other_clock():
+    run = ready()
+    run.update(10 * SECOND)
+    assert math.isnan(run.behind)
+    feed(run, pose_angle=0.0, pose_stamp=10 * SECOND - 1)
+    assert run.behind < 1.0
+    feed(run, pose_angle=0.0, pose_stamp=11 * SECOND)
+    assert math.isnan(run.behind)

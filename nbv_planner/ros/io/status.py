@@ -21,7 +21,7 @@ from nbv_planner.errors import NbvPlannerError
 from nbv_planner.files.located_yaml import dumped
 from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.mapping.checks import failed
-from nbv_planner.planning.episode_memory import Goal
+from nbv_planner.planning.episode_memory import Goal, behind_words
 from nbv_planner.planning.planners.guarantee import PROVED
 from nbv_planner.planning.session import PlanningSession, Ranking, State
 from nbv_planner.planning.termination import TerminationReason, narrow_fraction
@@ -42,6 +42,8 @@ _END_LEVELS = {
 # States between two views: too short for a log line or an update of /diagnostics.
 _AT_WORK = {State.PLANNING, State.MOVING, State.MEASURING}
 _PASSING = {State.PLANNING, State.MEASURING}
+# Seconds by which a pose may be of a time before the goal that was given before it arrived.
+_LATE = 1.0
 # Seconds between two log lines about views: each costs half a millisecond.
 _LINE_PERIOD = 0.5
 _HINTS = {"surface": " (surface_mapper does once its own inputs are alive)"}
@@ -115,6 +117,9 @@ def _troubles(session: PlanningSession, inputs: Inputs) -> list[str]:
     miss, target = session.last_miss, session.target
     if miss is not None and session.state is State.MOVING and target is not None and target.stamp == miss.stamp:
         found.append(str(miss))
+    elif session.behind > _LATE:
+        found.append(behind_words(session.behind))
+    found += filter(None, [session.standstill])
     if session.unheard and (session.target is not None or session.visited):
         found.append(_too_few(session, inputs))
     return found
