@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import math
+from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -32,6 +33,8 @@ _ON_CIRCLE = 0.1
 _YOUNG = (-0.05, 1.0)
 # Fewer poses say nothing about their spread.
 _FEWEST_POSES = 5
+# Seconds over which a start judges the poses, and the most that are kept for it.
+_JUDGED, _MOST_POSES = 3.0, 200
 
 
 class Verdict(str, enum.Enum):
@@ -277,3 +280,31 @@ def pose_rows(
     rows = [distance_row(poses, scene, space)] if poses and known else []
     rows += [spread_row(poses, arrival)] if poses else []
     return [*rows, spacing_row(space, arrival)]
+
+
+class PosesBeforeStart:
+    """The newest poses before the first goal, by which a start is judged; `now` is of any monotonic clock, seconds."""
+
+    def __init__(self) -> None:
+        self._heard: deque[tuple[float, float, CameraPose]] = deque(maxlen=_MOST_POSES)
+
+    def hear(self, now: float, age: float, pose: CameraPose) -> None:
+        """Keep a pose that arrived `now` at an age of so many seconds."""
+        self._heard.append((now, age, pose))
+
+    @property
+    def heard(self) -> bool:
+        """Whether there is any pose."""
+        return bool(self._heard)
+
+    def enough(self, now: float) -> bool:
+        """Whether their spread can be judged, or no more have come in the time for it."""
+        return self.heard and (len(self._heard) >= _FEWEST_POSES or now - self._heard[0][0] >= _JUDGED)
+
+    def rows(
+        self, scene: Scene, views: ViewSpaceSettings, arrival: ArrivalSettings, session: SessionSettings, *, known: bool
+    ) -> list[Row]:
+        """The checks of the newest poses; distances mean nothing unless the scene is `known`."""
+        recent = [entry for entry in self._heard if self._heard[-1][0] - entry[0] < _JUDGED]
+        rows = pose_rows([pose for _, _, pose in recent], scene, views, arrival, known=known)
+        return [*rows, age_row("camera_pose", [age for _, age, _ in recent], session)] if recent else rows

@@ -311,6 +311,8 @@ class EpisodeMemory:
         self.monitor.reset()
         self.planner.views.unreachable = {}
         self.started = self.paused = False  #: whether the episode may begin, and whether it is paused.
+        self.unchecked = False  #: whether the start came before the poses by which it is to be checked.
+        self.refusal = ""  #: why the last start was withdrawn, in words.
         self.termination: Termination | None = None  #: why it ended, or None.
         self.ending: Termination | None = None  #: why it is about to end, once the camera is home, or None.
         self._home: Target | None = None

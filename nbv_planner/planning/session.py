@@ -170,9 +170,13 @@ class PlanningSession(EpisodeMemory):
         """
         if self.termination is not None:
             raise ValueError(f"the episode has ended ({self.termination.reason.value}); call reset first")
-        self.started = True
+        self.started, self.refusal = True, ""
         self.pause(False, now)
         return "started"
+
+    def withdraw_start(self, detail: str) -> None:
+        """Wait for another start, since the checks that follow the first poses forbid this one: `detail` says why."""
+        self.started, self.refusal = False, detail
 
     def pause(self, paused: bool, now: int) -> None:
         """Pause or resume; the time for reaching a goal restarts when it resumes."""
@@ -200,7 +204,7 @@ class PlanningSession(EpisodeMemory):
             return State.PAUSED
         if self.ending is not None:
             return State.MOVING
-        if not self.started or (self.goal is None and self.missing()):
+        if not self.started or (self.goal is None and (self.unchecked or self.missing())):
             return State.WAITING
         if self.goal is None:
             return State.PLANNING

@@ -85,7 +85,7 @@ def _awaited(session: PlanningSession, inputs: Inputs) -> str:
         _too_few(session, inputs) if topic == "goal_pose" else "; ".join(inputs.missing(topic)) + _HINTS.get(topic, "")
         for topic in session.missing()
     ]
-    return "waiting for " + "; ".join(words)
+    return "waiting for " + ("; ".join(words) or "poses enough to check before the first goal")
 
 
 def _too_few(session: PlanningSession, inputs: Inputs) -> str:
@@ -107,7 +107,8 @@ def _doubts(session: PlanningSession) -> list[str]:
 
 
 def _troubles(session: PlanningSession, inputs: Inputs) -> list[str]:
-    found = [*inputs.clock(), *inputs.problems(inputs.name, *_PARTNERS), *filter(None, [session.indistinct])]
+    found = [*inputs.clock(), *inputs.problems(inputs.name, *_PARTNERS)]
+    found += filter(None, [session.refusal, session.indistinct, session.standstill])
     if session.refused is not None:
         found.append(f"{session.refused[-1]}; ~/reset starts again with it")
     if session.state is not State.MOVING and (standing := session.planner.views.standing()):
@@ -119,7 +120,6 @@ def _troubles(session: PlanningSession, inputs: Inputs) -> list[str]:
         found.append(str(miss))
     elif session.behind > _LATE:
         found.append(behind_words(session.behind))
-    found += filter(None, [session.standstill])
     if session.unheard and (session.target is not None or session.visited):
         found.append(_too_few(session, inputs))
     return found

@@ -6,7 +6,6 @@ import dataclasses
 import sys
 import time
 import traceback
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
@@ -21,7 +20,7 @@ from std_srvs.srv import SetBool, Trigger
 
 from nbv_planner.episode.messages import belief_from_msg, found_from_msg, prior_from_msg, sensor_from_msg
 from nbv_planner.episode.parameters import NODE_SETTINGS, NbvPlannerParameters, StateFile
-from nbv_planner.episode.preflight import Verdict, age_row, pose_rows
+from nbv_planner.episode.preflight import PosesBeforeStart, Verdict
 from nbv_planner.episode.sensor_messages import (
     check_frame,
     plane_pose_outside,
@@ -64,8 +63,6 @@ T = TypeVar("T")
 _LISTS = ("view_angles", "view_poses")
 # Seconds for which the last status stays available before the process ends.
 _LINGER = 2.0
-# Seconds over which ~/start judges the poses.
-_JUDGED = 3.0
 # Seconds beyond input_timeout without /diagnostics of the mapper, which publishes them every second.
 _GRACE = 2.0
 # Seconds after a surface for which a planner waits for the scan it was made of, a topic of its own.
@@ -117,7 +114,7 @@ class NbvPlannerNode(BaseNode):
         if self.session.indistinct:
             self.get_logger().warning(self.session.indistinct)
         self._deciding = False
-        self._heard: deque[tuple[float, float, CameraPose]] = deque(maxlen=200)
+        self._before = PosesBeforeStart()
         if self.parameters.goal_backend == "navigate_to_pose":
             kind = nav2_actions(self, "goal_backend", ACTION, "topic").NavigateToPose
             self._robot = GoalAction(self, kind, self.on_goal_failed, self.on_goal_interrupted, arrival.settle_time)
@@ -160,7 +157,7 @@ class NbvPlannerNode(BaseNode):
         """Save unsaved state, and end."""
         self.worker.stop()
         keeps = self.session is not None and self._keeper is not None and self._keeper.autosave
-        if keeps and self.session.milestone != self._kept:
+        if keeps and (self.worker.pending or self.session.milestone != self._kept):
             self._keeper.write(self._state_to_save())
         if self.session is not None and self.session.termination is None:
             words = summary(self.session, self._keeper, self.now_ns())
@@ -185,6 +182,7 @@ class NbvPlannerNode(BaseNode):
         if self._views != before:
             self.set_parameters([Parameter(name, value=list(getattr(self._views, name))) for name in _LISTS])
         self._use_prior()
+        self.session.unchecked = self.session.settings.wait_for_start and self.session.started and self._unchecked
         self._kept, self._goal_restored = self.session.milestone, True
 
     def _state_to_save(self) -> SavedState:
@@ -351,7 +349,7 @@ class NbvPlannerNode(BaseNode):
             self._matcher.add_pose(stamp, pose)
             self._hear()
         if not self.session.visited and self.session.goal is None:
-            self._heard.append((time.monotonic(), (self.now_ns() - stamp) * 1e-9, pose))
+            self._before.hear(time.monotonic(), (self.now_ns() - stamp) * 1e-9, pose)
 
     def on_rank(self, msg: Float64MultiArray) -> None:
         """Rank view angles (radians) by the objective on the newest surface; the episode does not notice."""
@@ -424,6 +422,7 @@ class NbvPlannerNode(BaseNode):
             self._send(self.session.goal)
         self._send(self.session.advance(now))
         self._remind(now)
+        self._check_late()
         question = None if self._deciding or self._scan_to_come else self.session.question(now)
         if question is not None:
             self._deciding = True
@@ -575,21 +574,38 @@ class NbvPlannerNode(BaseNode):
 
     def on_start(self) -> str:
         """Begin, or resume after a pause; a first goal is only given if the checks do not forbid it."""
-        if self.parameters.preflight != "off" and not self.session.visited and self.session.goal is None:
+        checked = not self._unchecked
+        if not checked and self._before.heard:
             self._check_start()
+            checked = True
         message = self.session.start(self.now_ns())
+        self.session.unchecked = not checked
         self.advance()
-        return message
+        return message if checked else f"{message}; the first poses are checked before the first goal"
+
+    @property
+    def _unchecked(self) -> bool:
+        """Whether there are checks before the first goal, and that has not been given."""
+        return self.parameters.preflight != "off" and not self.session.visited and self.session.goal is None
+
+    def _check_late(self) -> None:
+        """Make the checks of a start that came before the poses; the start is withdrawn if they forbid it."""
+        session = self.session
+        if not session.unchecked or session.missing() or not self._before.enough(time.monotonic()):
+            return
+        session.unchecked = False
+        try:
+            self._check_start()
+        except ValueError as error:
+            self.get_logger().error(str(error))
+            session.withdraw_start(str(error))
 
     def _check_start(self) -> None:
         """Log what the checks of the poses warn of, and refuse what makes an episode impossible (ValueError)."""
-        if self.session.found is not None:  # the declared view circle is not that of an unknown scene
-            return
-        recent = [entry for entry in self._heard if time.monotonic() - entry[0] < _JUDGED]
-        rows = pose_rows([pose for _, _, pose in recent], self.scene, self._views, read_settings(self, ArrivalSettings))
-        if recent:
-            rows.append(age_row("camera_pose", [age for _, age, _ in recent], self.session.settings))
-        for row in rows:
+        arrival = read_settings(self, ArrivalSettings)
+        # The declared view circle is not that of an unknown scene.
+        known = self.session.found is None
+        for row in (rows := self._before.rows(self.scene, self._views, arrival, self.session.settings, known=known)):
             if row.verdict is not Verdict.PASS:
                 self.get_logger().warning(f"before the start: {row}")
         failed = [str(row) for row in rows if row.verdict is Verdict.FAIL]

@@ -9,6 +9,7 @@ import pytest
 
 pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
 
+from diagnostic_msgs.msg import DiagnosticStatus
 from ros_world import pose_msg, view_pose
 from std_srvs.srv import Trigger
 from test_nbv_planner import PRIOR, SMALL, Robot
@@ -26,7 +27,7 @@ def heard(world, planner, poses, age: float = 0.0) -> Robot:
     robot.send_surface(robot.surface(PRIOR, 0))
     for number, pose in enumerate(poses, start=1):
         robot.send_pose(pose_msg(pose, robot.now() - round(age * 1e9)))
-        world.spin_until(lambda n=number: len(planner._heard) == n, f"pose {number}")
+        world.spin_until(lambda n=number: len(planner._before._heard) == n, f"pose {number}")
     return robot
 
 
@@ -84,3 +85,56 @@ def test_without_a_pose_start_waits_as_ever(world):
     assert world.call(Trigger, "nbv_planner/start").success
     world.spin_until(lambda: robot.statuses and "camera_pose" in robot.statuses[-1].message, "waiting for a pose")
     assert robot.status("WAITING")["state"] == "WAITING"
+
+
+def appears(world, robot: Robot, pose, age: float, until) -> None:
+    """Poses at 20 Hz or so."""
+
+    def step() -> bool:
+        robot.send_pose(pose_msg(pose, robot.now() - round(age * 1e9)))
+        return until()
+
+    world.spin_until(step, "what follows the first poses")
+
+
+@pytest.mark.parametrize(
+    ("pose", "age", "words"),
+    [(POSE, 1000.0, "age of camera_pose: 1e+03 s"), (POSE, -1000.0, "age of camera_pose: -1e+03 s"),
+     (view_pose(0.3, 1.0), 0.0, "distance of the camera: 1 m")],
+)  # fmt: skip
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_start_before_the_first_pose_is_checked_once_the_robot_appears(world, tmp_path, pose, age, words, restarted):
+    given = {**IDLE, "state_file": str(tmp_path / "session.npz")}
+    planner = world.start(NbvPlannerNode, **given)
+    robot = Robot(world, drives=False)
+    answer = world.call(Trigger, "nbv_planner/start")
+    assert (answer.success, answer.message) == (True, "started; the first poses are checked before the first goal")
+    if restarted:
+        world.end(planner)
+        planner = world.start(NbvPlannerNode, **given)
+        assert planner.session.started
+    robot.send_surface(robot.surface(PRIOR, 0))
+    appears(world, robot, pose, age, lambda: planner.session.refusal)
+    told = f"waiting for the service ~/start; not started: {words}"
+    world.spin_until(lambda: robot.statuses[-1].message.startswith(told), "the status")
+    assert robot.statuses[-1].level == DiagnosticStatus.WARN
+    world.spin_some()
+    assert robot.goals == []
+    assert not world.call(Trigger, "nbv_planner/start").success  # the same poses
+    assert world.set_parameters(planner, preflight="warn")[0].successful
+    assert world.call(Trigger, "nbv_planner/start").success
+    robot.goal(1)
+    assert planner.session.refusal == ""
+
+
+def test_a_start_before_the_first_pose_goes_on_by_itself_where_the_robot_appears_as_it_should(world):
+    planner = world.start(NbvPlannerNode, **IDLE)
+    robot = Robot(world, drives=False)
+    assert world.call(Trigger, "nbv_planner/start").success
+    robot.send_surface(robot.surface(PRIOR, 0))
+    robot.send_pose(pose_msg(POSE, robot.now()))
+    world.spin_until(lambda: planner.session.inputs.pose is not None, "the first pose")
+    words = "waiting for poses enough to check before the first goal"
+    world.spin_until(lambda: robot.statuses[-1].message == words, "the status")
+    robot.goal(1)  # a robot that stands may publish its pose but once
+    assert planner.session.state.value == "MOVING"
