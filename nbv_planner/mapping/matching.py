@@ -9,9 +9,9 @@ from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeGuard
 
-from nbv_planner.errors import InputRejectedError, SettingError, StateFileError
+from nbv_planner.errors import InputRejectedError, SettingError, StateFileError, shown
 from nbv_planner.geometry import BoolArray, angle_difference
 from nbv_planner.settings import Settings, setting
 from nbv_planner.world.pose import CameraPose
@@ -302,10 +302,10 @@ class ScanMatcher:
             StateFileError: `content`: it is no such state; nothing is changed.
         """
         goal, goals, taken = (state.get(name) for name in ("goal", "goals", "taken"))
-        if type(goals) is not int or type(taken) is not int or min(goals, taken) < 0:
-            raise StateFileError("content", f"goals, taken: {goals!r}, {taken!r} must be integers >= 0")
+        if not is_whole(goals) or not is_whole(taken) or min(goals, taken) < 0:
+            raise StateFileError("content", f"goals, taken: {shown(goals)}, {shown(taken)} must be integers >= 0")
         if goal is not None and not _is_goal(goal):
-            raise StateFileError("content", f"goal: {goal!r} must be stamp, x, y, yaw")
+            raise StateFileError("content", f"goal: {shown(goal)} must be stamp, x, y, yaw")
         self.reset()
         self._goal = None if goal is None else (goal[0], CameraPose(*goal[1:]))
         self._goals, self._taken = goals, taken
@@ -449,8 +449,17 @@ def _seconds(nanoseconds: int) -> str:
     return f"{nanoseconds * 1e-9:.3f} s"
 
 
+# The last time that ROS can express, nanoseconds.
+_LATEST = 2**31 * 10**9
+
+
+def is_whole(value: object) -> TypeGuard[int]:
+    """Whether a plain value of a saved state is a stamp or a count."""
+    return type(value) is int and abs(value) < _LATEST
+
+
 def _is_goal(values: object) -> bool:
     """Whether `values` are a stamp and three finite numbers."""
-    if not isinstance(values, list) or len(values) != 4 or type(values[0]) is not int:
+    if not isinstance(values, list) or len(values) != 4 or not is_whole(values[0]):
         return False
     return all(type(value) in (int, float) and math.isfinite(value) for value in values[1:])

@@ -23,7 +23,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nbv_planner.errors import StateFileError
+from nbv_planner.errors import StateFileError, cut, reason, shown
+from nbv_planner.mapping.matching import is_whole
 from nbv_planner.mapping.scans import ScanMapping
 from nbv_planner.system import check_regular, read_regular
 from nbv_planner.versions import versions
@@ -32,7 +33,7 @@ from nbv_planner.world.scale import SensorHeader
 FORMAT = "nbv_planner state"
 VERSION = 1
 HEADER = "header"
-_LARGEST = 10**9  # bytes
+_LARGEST = 10**8  # bytes
 _MARK = b"sha256:"
 _TRAILER = len(_MARK) + 2 * hashlib.sha256().digest_size
 Arrays = dict[str, NDArray[Any]]
@@ -63,6 +64,28 @@ def encode(state: SavedState) -> bytes:
     return body + _MARK + hashlib.sha256(body).hexdigest().encode()
 
 
+def read_arrays(content: bytes, most: int) -> Arrays:
+    """The arrays of an NPZ archive, of at most `most` bytes decompressed.
+
+    Raises:
+        ValueError: it has more, is damaged, or holds something else.
+    """
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            size = sum(entry.file_size for entry in archive.infolist())
+        if size > most:
+            raise ValueError(f"decompressed it has {size} bytes, must have at most {most}")
+        with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+            found = {name: arrays[name] for name in arrays.files}
+    except ValueError:
+        raise
+    except Exception as error:  # numpy, zipfile, zlib and the parser of array headers each raise their own
+        raise ValueError(f"{type(error).__name__}: {reason(error)}") from error
+    if alien := [name for name, array in found.items() if not isinstance(array, np.ndarray)]:
+        raise ValueError(f"{shown(alien[0])} in it is no array")
+    return found
+
+
 def decode(content: bytes) -> SavedState:
     """Read what :func:`encode` wrote.
 
@@ -73,21 +96,28 @@ def decode(content: bytes) -> SavedState:
     if trailer != _MARK + hashlib.sha256(body).hexdigest().encode():
         raise StateFileError("damaged", "its checksum does not fit: it is damaged, cut off, or no state file")
     try:
-        with np.load(io.BytesIO(content), allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
+        arrays = read_arrays(content, len(content))  # what was written is not compressed
         header = json.loads(str(arrays.pop(HEADER)))
         return _described(header, arrays)
-    except (ValueError, KeyError, TypeError, AttributeError, OSError, zipfile.BadZipFile) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         if isinstance(error, StateFileError):
             raise
-        raise StateFileError("content", f"it is no state file ({type(error).__name__}: {error})") from error
+        kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
+        raise StateFileError("content", f"it is no state file ({kind}{reason(error)})") from error
 
 
 def _described(header: dict[str, Any], arrays: Arrays) -> SavedState:
     if header["format"] != FORMAT:
-        raise StateFileError("content", f"its format is {header['format']!r}, expected {FORMAT!r}")
+        raise StateFileError("content", f"its format is {shown(header['format'])}, expected {FORMAT!r}")
     if header["version"] != VERSION:
-        raise StateFileError("version", f"it has version {header['version']}, this package reads version {VERSION}")
+        found = shown(header["version"])
+        raise StateFileError("version", f"it has version {found}, this package reads version {VERSION}")
+    for name, kind in (("kind", str), ("values", dict), ("settings", dict), ("episode", str)):
+        if not isinstance(header[name], kind):
+            raise TypeError(f"{name}: is a {type(header[name]).__name__}, must be a {kind.__name__}")
+    for name, group in header["settings"].items():
+        if not isinstance(group, dict):
+            raise TypeError(f"settings: {name} is a {type(group).__name__}, must be a dict")
     return SavedState(header["kind"], header["values"], arrays, header["settings"], header["episode"])
 
 
@@ -103,6 +133,9 @@ def write_state(path: str | Path, state: SavedState) -> int:
         StateFileError: `not_written`, with why.
     """
     path, content = Path(path), encode(state)
+    if len(content) > _LARGEST:
+        sizes = f"{len(content) / 1e6:.0f} MB, of which at most {_LARGEST / 1e6:.0f} are read"
+        raise StateFileError("not_written", f"cannot write {path}: the state has {sizes}")
     beside = path.with_name(f".{path.name}.tmp")
     try:
         with contextlib.suppress(FileNotFoundError):
@@ -152,16 +185,15 @@ def _check_wanted(
     state: SavedState, kind: str, settings: Mapping[str, Mapping[str, Any]] | None, episode: str
 ) -> None:
     if state.kind != kind:
-        raise StateFileError("kind", f"it holds a {state.kind}, expected a {kind}")
+        raise StateFileError("kind", f"it holds a {cut(state.kind)}, expected a {kind}")
     if episode and state.episode != episode:
-        raise StateFileError("episode", f"it belongs to episode {state.episode!r}, this is {episode!r}")
+        raise StateFileError("episode", f"it belongs to episode {shown(state.episode)}, this is {episode!r}")
     for group, values in (settings or {}).items():
         known = state.settings.get(group, {})
         for name in sorted({*values, *known}):
             if known.get(name) != values.get(name):
-                raise StateFileError(
-                    "settings", f"it was made with {name} = {known.get(name)!r}, this node has {values.get(name)!r}"
-                )
+                found, own = shown(known.get(name)), shown(values.get(name))
+                raise StateFileError("settings", f"it was made with {cut(name)} = {found}, this node has {own}")
 
 
 KIND = "surface map"
@@ -195,18 +227,21 @@ def map_from_state(state: SavedState, blank: ScanMapping) -> SurfaceMap:
     """The map that a state file holds; fills `blank`, a mapping of the same settings without measurements.
 
     Raises:
-        StateFileError: `content`: a value is impossible.
+        StateFileError: `content`: a value is impossible, or the surface that follows.
         MeasurementError: an array is impossible.
     """
     counts = {name: state.values.get(name) for name in _COUNTS}
     for name, count in counts.items():
-        if type(count) is not int or count < (-1 if name == "newest_view" else 0):
-            raise StateFileError("content", f"{name}: {count!r} is no number of {name}")
+        if not is_whole(count) or count < (-1 if name == "newest_view" else 0):
+            raise StateFileError("content", f"{name}: {shown(count)} is no number of {name}")
     matching = state.values.get("matching")
     if not isinstance(matching, dict):
         raise StateFileError("content", "matching: is missing")
     sensor = _sensor_from(state.values.get("sensor", {}))
     blank.restore(state.arrays)
+    belief = blank.belief()
+    if not (np.isfinite(belief.mean).all() and np.isfinite(belief.std).all()):
+        raise StateFileError("content", "its surface is not finite")
     return SurfaceMap(blank, matching, sensor=sensor, **counts)  # type: ignore[arg-type]
 
 

@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from nbv_planner.errors import InputRejectedError, SettingError, StateFileError
+from nbv_planner.errors import InputRejectedError, SettingError, StateFileError, reason, shown
 from nbv_planner.mapping.belief import SurfaceBelief
-from nbv_planner.mapping.matching import ArrivalSettings
+from nbv_planner.mapping.matching import ArrivalSettings, is_whole
 from nbv_planner.planning.motion import Leg
 from nbv_planner.planning.planners import Decision, Planner
 from nbv_planner.planning.planners.account import Round
@@ -134,15 +134,16 @@ def content_error(detail: str) -> StateFileError:
 def checked(name: str, value: Any, kind: type[T]) -> T:
     """Return a plain `value`, which must be of this `kind`: bool, int, or float (integers, too), and finite."""
     found: type = type(value)
-    if (found is not kind and (kind, found) != (float, int)) or (found is float and not math.isfinite(value)):
-        raise content_error(f"{name}: {value!r} must be {_ALLOWED[kind]}")
+    usable = math.isfinite(value) if found is float else found is bool or is_whole(value)
+    if (found is not kind and (kind, found) != (float, int)) or not usable:
+        raise content_error(f"{name}: {shown(value)} must be {_ALLOWED[kind]}")
     return kind(value)
 
 
 def numbers(name: str, values: Any, count: int) -> list[float]:
     """Return `values`, which must be a list of `count` finite numbers."""
     if not isinstance(values, list) or len(values) != count:
-        raise content_error(f"{name}: {values!r} must be {count} numbers")
+        raise content_error(f"{name}: {shown(values)} must be {count} numbers")
     return [checked(name, value, float) for value in values]
 
 
@@ -483,10 +484,10 @@ class EpisodeMemory:
         twin.planner, twin.monitor = self.planner.snapshot(), copy.copy(self.monitor)
         try:
             twin._fill(values, arrays)
-        except (LookupError, TypeError, ValueError, AttributeError) as error:
-            if isinstance(error, StateFileError):
-                raise
-            raise content_error(f"it is no planning session ({type(error).__name__}: {error})") from error
+        except StateFileError:
+            raise
+        except Exception as error:  # whatever arrays of other shapes and plain values of other types lead to
+            raise content_error(f"it is no planning session ({type(error).__name__}: {reason(error)})") from error
         self._fill(values, arrays)
         self._episode, self._waiting_since = object(), None
 

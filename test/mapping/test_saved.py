@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import os
+import tracemalloc
+import zipfile
 
 import numpy as np
 import pytest
@@ -98,6 +100,98 @@ def test_objects_are_refused_unread():
     with pytest.raises(StateFileError) as caught:
         decode(signed({"header": np.array("{}"), "bad": np.array([object], dtype=object)}))
     assert caught.value.reason == "content"
+
+
+def sealed(archive: bytes) -> bytes:
+    """The archive, which has no comment, with a checksum that fits."""
+    body = archive[:-2] + saved._TRAILER.to_bytes(2, "little")
+    return body + saved._MARK + saved.hashlib.sha256(body).hexdigest().encode()
+
+
+def archived(array: bytes, method: int = zipfile.ZIP_STORED, **directory: bytes) -> bytes:
+    """A state with these bytes as its array; `directory` gives fields of its entry in the archive, by place."""
+    with np.load(io.BytesIO(encode(SMALL))) as whole:
+        header = npy(whole["header"])
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", method) as archive:
+        archive.writestr("header.npy", header)
+        archive.writestr("array.npy", array)
+    content = bytearray(buffer.getvalue())
+    entry = content.rindex(b"PK\1\2")
+    for place, field in directory.items():
+        content[entry + int(place[1:]) : entry + int(place[1:]) + len(field)] = field
+    return sealed(bytes(content))
+
+
+def npy(array: np.ndarray) -> bytes:
+    buffer = io.BytesIO()
+    np.lib.format.write_array(buffer, array, allow_pickle=False)
+    return buffer.getvalue()
+
+
+def array_header(text: str) -> bytes:
+    return b"\x93NUMPY\1\0" + len(text).to_bytes(2, "little") + text.encode()
+
+
+def torn() -> bytes:
+    """Compressed bytes that are no stream of deflate."""
+    content = bytearray(archived(npy(np.zeros(9)), zipfile.ZIP_DEFLATED))
+    begin = content.index(b"array.npy") + len(b"array.npy")
+    content[begin : begin + 8] = b"\xff" * 8
+    return sealed(bytes(content[: -saved._TRAILER - 2]) + b"\0\0")
+
+
+ONE = npy(np.arange(3.0))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        archived(npy(np.zeros(2_000_000)), zipfile.ZIP_DEFLATED), torn(), archived(ONE, zipfile.ZIP_LZMA),
+        archived(ONE, f24=b"\xff\xff\xff\x7f"), archived(ONE, f8=b"\1"), archived(ONE, f10=b"\x63"),
+        archived(ONE, f6=b"\x63"), archived(array_header("{'descr': '<f8', 'fortran_order': False")),
+        archived(array_header("(" * 5000)), archived(array_header("{'descr': '\0'")), archived(b"\x93NUMPY"),
+        archived(array_header("{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000,), }\n")),
+        archived(array_header("{'descr': '<f8', 'fortran_order': False, 'shape': (4611686018427387904, 9), }\n")),
+        archived(b"no array"), sealed(b"PK\5\6" + bytes(20)), sealed(b"PK" + bytes(100)),
+        signed({"header": np.array("[" * 100_000)}), signed({"header": np.array('{"format":' + "9" * 5000 + "}")}),
+    ],
+    ids=["bomb", "torn", "lzma", "size", "encrypted", "method", "zip version", "cut", "deep", "nul", "short", "huge",
+         "overflow", "no array", "empty", "no archive", "deep JSON", "long JSON"],
+)  # fmt: skip
+def test_archives_that_no_state_is_written_as_are_refused_with_the_right_checksum(content):
+    with pytest.raises(StateFileError) as caught:
+        decode(content)
+    assert caught.value.reason == "content"
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 400
+
+
+def test_a_bomb_is_refused_before_it_is_decompressed():
+    content = archived(npy(np.zeros(2_000_000)), zipfile.ZIP_DEFLATED)
+    tracemalloc.start()
+    with pytest.raises(StateFileError, match="decompressed it has 1600"):
+        decode(content)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2_000_000
+
+
+@pytest.mark.parametrize("field", ["kind", "values", "settings", "episode"])
+def test_fields_of_other_types_are_refused(field):
+    broken = SavedState(**{**vars(SMALL), field: 5})
+    with pytest.raises(StateFileError, match=f"{field}: is a int, must be a"):
+        decode(encode(broken))
+    with pytest.raises(StateFileError, match="settings: Scene is a list"):
+        decode(encode(SavedState("k", {}, {}, {"Scene": []})))
+
+
+def test_a_state_too_large_to_be_read_is_not_written(tmp_path, monkeypatch):
+    monkeypatch.setattr(saved, "_LARGEST", 1000)
+    with pytest.raises(StateFileError, match="the state has") as caught:
+        write_state(tmp_path / "map", SMALL)
+    assert caught.value.reason == "not_written"
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_another_version_is_refused(monkeypatch):

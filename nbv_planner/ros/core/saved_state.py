@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nbv_planner.episode.parameters import MapFile, SavingSettings, StateFile, fixed_settings
-from nbv_planner.errors import NbvPlannerError, StateFileError
+from nbv_planner.errors import NbvPlannerError, StateFileError, reason
 from nbv_planner.mapping.saved import Arrays, SavedState, read_state, write_state
 from nbv_planner.ros.core.node_parameters import read_settings
 
@@ -79,6 +79,8 @@ class StateKeeper:
             raise StateFileError(error.reason, f"{path}: {error}") from error
         except NbvPlannerError as error:
             raise StateFileError("content", f"{path}: {error}") from error
+        except Exception as error:  # a file must not end the node, or it would end it again at every restart
+            raise StateFileError("content", f"{path}: {type(error).__name__}: {reason(error)}") from error
 
     def write(self, state: SavedState) -> StateFileError | None:
         """Write the file, in any thread; returns the error, if any, for :meth:`took` in the node's thread."""

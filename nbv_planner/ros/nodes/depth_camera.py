@@ -15,8 +15,9 @@ from std_srvs.srv import Trigger
 
 from nbv_planner.episode.parameters import NODE_SETTINGS, DepthCameraParameters, StateFile
 from nbv_planner.episode.sensor_messages import check_frame, pose_from_msg, to_nanoseconds
-from nbv_planner.errors import StateFileError
+from nbv_planner.errors import StateFileError, shown
 from nbv_planner.geometry import angle_difference, wrap_angle
+from nbv_planner.mapping.matching import is_whole
 from nbv_planner.mapping.saved import SavedState
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.node import BaseNode
@@ -99,13 +100,17 @@ class DepthCamera(BaseNode):
         places = [[values.get(f"{name}_{key}", value) for key, value in usual.items()] for name in _VIEWS]
         counts = [values.get(name) for name in _COUNTS]
         if not all(type(number) is float and math.isfinite(number) for place in places for number in place) or not all(
-            type(count) is int for count in counts
+            is_whole(count) for count in counts
         ):
-            raise StateFileError("content", f"{dict(values)} is no state of a camera")
+            raise StateFileError("content", f"{shown(dict(values))} is no state of a camera")
         self.view, self.goal = (View(float(wrap_angle(angle)), *place) for angle, *place in places)
         set_out_at, self.view_number, self._goal_stamp = counts
-        self._depart(set_out_at)
-        self._move(self.now_ns())
+        try:
+            self._depart(set_out_at)
+            self._move(self.now_ns())
+        except Exception:  # from where no camera could be
+            self._stand_at_start()
+            raise
 
     def _keep(self) -> None:
         if self._keeper.autosave:

@@ -171,11 +171,12 @@ class NbvPlannerNode(BaseNode):
             raise StateFileError("clock", f"it was saved {(saved_at - now) * 1e-9:.1f} s from now, by another clock")
         before, found = self._views, self.session.found
         listed = {name: state.values[name] for name in _LISTS if name in state.values}  # none in older versions
-        self._refer(found_from_state(state.values.get("found")))
+        its = found_from_state(state.values.get("found"))
         try:
+            self._refer(its)
             self._use_views(dataclasses.replace(before, **listed))
             self.session.restore(state.values, state.arrays)
-        except StateFileError:
+        except Exception:
             self._use_views(before)
             self._refer(found)
             raise

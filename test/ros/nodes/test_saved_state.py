@@ -21,7 +21,7 @@ from test_nbv_planner import ENDLESS, PRIOR, Robot
 from test_surface_mapper import HERE, MS, PLAIN, THERE, Feed, stamp_of, surface_of
 
 from nbv_planner.episode.parameters import fixed_settings
-from nbv_planner.mapping.saved import SavedState, read_state, write_state
+from nbv_planner.mapping.saved import SavedState, decode, read_state, write_state
 from nbv_planner.planning.shapes.sampler import PriorSettings
 from nbv_planner.ros.core import saved_state
 from nbv_planner.ros.io import conversions
@@ -107,15 +107,25 @@ def test_a_reset_survives_too(world, map_file):
     assert bytes(feed.surfaces[0].data) == surface_of()
 
 
+def write_changed(path, **changes):
+    """The same state with some arrays changed, and a checksum that fits."""
+    state = decode(path.read_bytes())
+    changed = {name: change(state.arrays[name]) for name, change in changes.items()}
+    write_state(path, dataclasses.replace(state, arrays={**state.arrays, **changed}))
+
+
 @pytest.mark.parametrize(
     ("damage", "parameters", "reason"),
     [
         (lambda path: path.write_bytes(path.read_bytes()[:-10]), {}, "damaged"),
         (lambda path: path.write_bytes(b""), {}, "damaged"),
+        (lambda path: write_changed(path, forward=lambda blocks: blocks * 1e300), {}, "content"),
+        (lambda path: write_changed(path, forward=lambda blocks: -blocks), {}, "content"),
+        (lambda path: write_changed(path, views=lambda count: count.astype(float)), {}, "content"),
         (lambda path: None, {"kernel_std": 1.6}, "settings"),
         (lambda path: None, {"episode": "another"}, "episode"),
     ],
-    ids=["cut off", "empty", "another kernel", "another episode"],
+    ids=["cut off", "empty", "no number", "no covariance", "no count", "another kernel", "another episode"],
 )
 def test_a_file_that_cannot_be_gone_on_from_is_set_aside_and_counted(world, map_file, damage, parameters, reason):
     mapper, _ = one_view(world, map_file)
@@ -310,6 +320,22 @@ def test_a_damaged_session_is_set_aside_and_the_planner_begins_anew(world, sessi
     assert planner.session.visited == []
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("coverage", [10**400]), ("goal", 10**30), ("view_angles", "x"), ("found", {"x": 1}), ("legs", [[1e308] * 99])],
+)
+def test_a_session_with_values_that_none_has_is_set_aside_and_the_planner_begins_anew(world, session_file, name, value):
+    planner, _ = two_goals(world, session_file)
+    world.end(planner)
+    state = read_state(session_file, "planning session")
+    changed = {**state.values["goal"], "stamp": value} if name == "goal" else value
+    write_state(session_file, dataclasses.replace(state, values={**state.values, name: changed}))
+    planner = start_planner(world, session_file)
+    assert world.drops(planner)["state.content"] == 1
+    assert planner.session.visited == []
+    assert session_file.with_name(f"{session_file.name}.refused").exists()
+
+
 def test_a_session_of_another_clock_is_not_gone_on_from(world, session_file):
     planner, _ = two_goals(world, session_file)
     values = {**read_state(session_file, "planning session").values, "saved_at": 2**62}
@@ -369,9 +395,15 @@ def test_a_camera_that_is_started_again_stands_at_its_goal_and_counts_on(world, 
     assert camera.view_number == 2
 
 
-def test_a_camera_refuses_a_state_that_is_none(world, tmp_path):
+STOOD = {"set_out_angle": 1.0, "goal_angle": 1.0, "set_out_at": 5, "view_number": 1, "goal_stamp": 5}
+
+
+@pytest.mark.parametrize("values", [{"goal_angle": "north"}, {**STOOD, "view_number": 10**400},
+                                    {**STOOD, "set_out_at": -(10**25)}], ids=["north", "count", "time"])  # fmt: skip
+def test_a_camera_refuses_a_state_that_is_none(world, tmp_path, values):
     file = tmp_path / "camera.npz"
-    write_state(file, SavedState("simulated camera", {"goal_angle": "north"}, {}, fixed_settings(Scene())))
+    write_state(file, SavedState("simulated camera", values, {}, fixed_settings(Scene())))
     camera = world.start(DepthCamera, **CAMERA, state_file=str(file))
     assert world.drops(camera)["state.content"] == 1
     assert camera.view_number == 0
+    assert file.with_name("camera.npz.refused").exists()
