@@ -35,6 +35,7 @@ from nbv_planner.episode.messages import (
     RECORDED_TOPICS,
     RUN_INFO,
     SCAN,
+    SENSOR_LAYOUT,
     STATUS,
     STRING,
     SURFACE,
@@ -95,7 +96,9 @@ def pose_bytes(pose: CameraPose, stamp: int) -> bytes:
     return _bytes(POSE_STAMPED, message)
 
 
-def surface_bytes(belief: SurfaceBelief, stamp: int, prior: PriorSettings | None = None) -> bytes:
+def surface_bytes(
+    belief: SurfaceBelief, stamp: int, prior: PriorSettings | None = None, sensor: Sequence[float] = ()
+) -> bytes:
     """A `surface` cloud."""
     x, y = polar_to_cartesian(belief.angle, belief.mean)
     columns = {name: getattr(belief, name) for name in ("angle", "mean", "std", "lower", "upper", "hits")}
@@ -111,6 +114,9 @@ def surface_bytes(belief: SurfaceBelief, stamp: int, prior: PriorSettings | None
     if prior is not None:
         layout += PRIOR_LAYOUT
         columns["prior"] = [*prior.numbers, *[math.nan] * (len(x) - len(prior.numbers))]
+    if sensor:
+        layout += SENSOR_LAYOUT
+        columns["sensor"] = [*sensor, *[math.nan] * (len(x) - len(sensor))]
     return _cloud(layout, columns, stamp)
 
 

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from operator import itemgetter
 from typing import Any
 
@@ -25,9 +26,11 @@ from nbv_planner.episode.messages import (
     ITERATION,
     PACE,
     SCAN,
+    SENSOR_NAMES,
     SURFACE,
     RecordedDecision,
     prior_from_msg,
+    sensor_from_msg,
 )
 from nbv_planner.episode.run_info import RunParameters
 from nbv_planner.errors import BagError, InputRejectedError, SettingError
@@ -93,7 +96,8 @@ class Lane:
         put_on_ground(views, config.ground, map=map)
         # Earlier versions of the planner had their own parameters for the prior.
         prior = from_mapping(PriorSettings, {**mapper, **planner}).prior()
-        self.planner = planner_named(settings, self.scene, views, prior=prior)
+        self._planner_for = partial(planner_named, settings, views=views, prior=prior)
+        self.planner = self._planner_for(self.scene)
         self._session = from_mapping(SessionSettings, planner)
         self._updates: deque[Update] = deque([self._update(0)], maxlen=_KEPT)
         self._pose: CameraPose | None = None
@@ -120,6 +124,14 @@ class Lane:
     def use(self, map: OccupancyMap) -> None:
         """Go by another map of the ground."""
         put_on_ground(self.planner.views, self._ground, map=map)
+
+    def sense(self, sensor: Mapping[str, float]) -> None:
+        """Use the sensor that the recorded mapper knew from the headers of the scans so far."""
+        with suppress(SettingError):  # none that a mapper can have had
+            self.scene = dataclasses.replace(self.scene, **sensor)
+        self._mapper.use(self.scene)
+        heard, self.planner = self.planner.heard, self._planner_for(self.scene)
+        self.planner.heard = heard
 
     def forget(self, stamp: int) -> None:
         """Discard all measurements and the goal, as the mapper did at `stamp` (nanoseconds)."""
@@ -172,8 +184,9 @@ class Lane:
 _WAITING = 500
 
 
-Event = tuple[int, Scan | CameraPose | RecordedDecision | SurfaceBelief | OccupancyMap]
-"""Time (nanoseconds), and what was made then: a scan, pose, decision or map, or the surface of a reset mapper."""
+Event = tuple[int, Scan | CameraPose | RecordedDecision | SurfaceBelief | OccupancyMap | dict[str, float]]
+"""Time (nanoseconds), and what was made then: a scan, pose, decision or map, the surface of a reset mapper, or what the
+mapper knew of the sensor from then on, by :data:`~nbv_planner.episode.messages.SENSOR_NAMES`."""
 
 
 def recorded_events(bag: Bag, topics: TopicMap, decisions: Sequence[RecordedDecision]) -> Iterator[Event]:
@@ -191,14 +204,19 @@ def _inputs(bag: Bag, topics: TopicMap) -> Iterator[Event]:
         topic: name for topic, name in topics.names.items()
         if name in (SCAN, CAMERA_POSE, SURFACE, GROUND) and definition_problem(topic) is None
     }
+    sensor: dict[str, float] = {}
     for message in bag.messages(names.__contains__):
         name = names[message.topic]
         try:
             check_length(name, message)
             msg = decode(message)
             stamp, what = sensor_messages.to_nanoseconds(msg.header.stamp), READERS[name](msg)
+            told = sensor_from_msg(msg) if name == SURFACE else sensor
         except InputRejectedError:
             continue
+        if told not in ({}, sensor):  # known before the scan of this stamp was mapped
+            sensor = told
+            yield stamp - 1, told
         # Of the surfaces only those without a hit matter: a mapper was reset. Stamp 0 is the initial prior.
         if not isinstance(what, SurfaceBelief) or (stamp != 0 and not what.hits.any()):
             yield stamp, what
@@ -276,6 +294,7 @@ def replay(
     run = _Run(lane, analysis)
     decisions = [*log.earlier, *(view.decision for view in views)]
     begin = views[0].decision.goal_stamp if views else 0
+    read = _unchanged_sensor(parameters, log.parameters)
     for stamp, what in recorded_events(bag, topics, decisions):
         if isinstance(what, RecordedDecision):
             if stamp >= begin:
@@ -286,9 +305,17 @@ def replay(
             lane.forget(stamp)
         elif isinstance(what, OccupancyMap):
             lane.use(what)
+        elif isinstance(what, dict):
+            lane.sense({name: value for name, value in what.items() if name in read})
         else:
             lane.take(stamp, what)
     return run.decisions
+
+
+def _unchanged_sensor(parameters: RunParameters, recorded: RunParameters | None) -> set[str]:
+    """Names of what the recorded mapper knew of the sensor, which may have changed, and is not replayed otherwise."""
+    before, now = (one.nodes.get("surface_mapper", {}) if one else {} for one in (recorded, parameters))
+    return {name for name in SENSOR_NAMES if before.get(name) == now.get(name)}
 
 
 def with_prior(parameters: RunParameters, bag: Bag, topics: TopicMap) -> RunParameters:

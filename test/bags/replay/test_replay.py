@@ -121,6 +121,33 @@ def _told(message, prior, carried):
     return message
 
 
+def test_each_decision_is_replayed_with_the_sensor_that_the_mapper_knew_then(tmp_path):
+    """A driver whose first header says 6.5 m, and a later one 10 m, which is what run_info has at the end."""
+    declared = [CONFIG.scene.field_of_view, CONFIG.scene.range_min, CONFIG.scene.range_max]
+
+    def told(name, until, far):
+        number, found = 0, []
+        for message in messages():
+            if message.topic.name == "/surface":
+                stamp, sensor = to_nanoseconds(decode(message).header.stamp), [*declared[:2], far]
+                data = surface_bytes(
+                    belief_from_msg(decode(message)), stamp, sensor=sensor if number < until else declared
+                )
+                message, number = message._replace(data=data), number + 1
+            found.append(message)
+        return write(tmp_path / name, found)
+
+    short = {"range_max": 6.5}
+    plain, widened = replayed(told("plain", 9, 10.0)), told("widened", 2, 6.5)
+    narrow, sensed = replayed(widened, surface_mapper=short, nbv_planner=short), replayed(widened)
+    assert plain == replayed(write(tmp_path / "silent", messages()))
+    before, after = ([one.choice.utility for one in decisions] for decisions in (narrow, sensed))
+    assert after[0] == plain[0].choice.utility != before[0]  # no surface had told the sensor yet
+    assert after[1:3] == before[1:3]
+    assert after[1] != plain[1].choice.utility
+    assert after[3] != before[3]
+
+
 def test_a_changed_scan_is_noticed(tmp_path):
     """The check can fail: with the scans of one view gone, later decisions rest on another belief."""
     recorded = messages()
