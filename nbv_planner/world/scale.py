@@ -97,6 +97,11 @@ class SensorHeader:
         """Whether a number differs by more than the rounding of a header."""
         return not all(map(_same, astuple(self), astuple(other)))
 
+    @property
+    def words(self) -> str:
+        """The numbers, for a log."""
+        return ", ".join(f"{name} {value:.4g}" for name, value in asdict(self).items())
+
     def in_scene(self, scene: Scene) -> tuple[dict[str, float], tuple[str, ...]]:
         r"""Those of `field_of_view`, `range_min` and `range_max` that differ from the scene's, and the names not told.
 

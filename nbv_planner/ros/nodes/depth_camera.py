@@ -25,7 +25,7 @@ from nbv_planner.ros.core.node_parameters import read_settings
 from nbv_planner.ros.core.saved_state import StateKeeper
 from nbv_planner.ros.io import conversions
 from nbv_planner.world.ground.zones import GroundSettings
-from nbv_planner.world.objects import parse_object, surface_points
+from nbv_planner.world.objects import origin_words, parse_object, surface_points
 from nbv_planner.world.pose import View
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import Drive, MotionSettings, SensorSettings, SimulatedCamera, WorldSettings
@@ -50,6 +50,8 @@ class DepthCamera(BaseNode):
         self.motion = read_settings(self, MotionSettings)
         self.parameters = read_settings(self, DepthCameraParameters)
         shape = parse_object(self.parameters.object, self.scene)
+        if placed := origin_words(self.parameters.object):
+            self.get_logger().info(placed)
         world = read_settings(self, WorldSettings)
         self.camera = SimulatedCamera(shape, self.scene, read_settings(self, SensorSettings), world)
         ground = read_settings(self, GroundSettings)

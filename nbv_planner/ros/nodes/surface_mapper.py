@@ -217,8 +217,8 @@ class SurfaceMapperNode(BaseNode):
         before, self._headers = self._headers, self._headers.after(scan)
         if self._headers.changing and not before.changing:
             self.get_logger().warning(
-                f"the headers of the scans change from one to the next, now {self._headers.newest}: the widest counts; "
-                "give field_of_view, range_min and range_max if they are known"
+                f"the headers of the scans change from one to the next, now {self._headers.newest.words}: the widest "
+                "values count; give field_of_view, range_min and range_max if they are known"
             )
         if before.newest is not None:
             if self._headers.widest.differs(before.widest):

@@ -93,6 +93,7 @@ def seeing_point(x: FloatArray, y: FloatArray) -> tuple[float, float] | None:
     if not np.isclose(abs(angle_difference(np.roll(angle, -1), angle).sum()), TWO_PI):
         return None  # it crosses itself, or goes round more than once
     at = middle + extent * found.x[:2]
+    at[np.abs(at) < _SAME * extent] = 0.0
     return float(at[0]), float(at[1])
 
 
