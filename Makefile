@@ -60,8 +60,7 @@ pictures: $(STAMP)  ## make the pictures in docs/ again (live.png needs Chromium
 	for name in objects shapes concepts unknown; do PYTHONPATH=. $(BIN)/python benchmarks/pictures/$$name.py || exit 1; done
 
 docs: $(STAMP)  ## build the documentation as a site in build/docs; warnings are errors
-	$(BIN)/python -m pip install --quiet -e '.[docs]'
-	$(BIN)/python -m sphinx -W --keep-going -q docs build/docs
+	$(BIN)/python -m sphinx -W --keep-going -E -q docs build/docs
 	@echo "build/docs/index.html"
 
 test: lint  ## linters, types and all tests
@@ -87,10 +86,10 @@ check-python:
 	@if [ "$(AGE)" != ok ]; then \
 	  echo "PYTHON=$(PYTHON) is $(firstword $(subst -, ,$(KEY))): Python 3.10 or later is needed, make PYTHON=python3.12" >&2; exit 2; fi
 
-# A changed setup.py is installed into the existing environment; without a stamp it is built from nothing.
+# A changed setup.py, or list of extras here, is installed into the existing environment; without a stamp it is built from nothing.
 # Editable (-e): the tests run what is in the checkout, and configurations are found there.
-$(STAMP): setup.py setup.cfg pyproject.toml | check-python
+$(STAMP): setup.py setup.cfg pyproject.toml Makefile | check-python
 	@if [ ! -e $@ ]; then rm -rf $(VENV); "$(BASE_PYTHON)" -m venv $(VENV) || { rm -rf $(VENV); \
 	  echo "no virtual environment: on Debian and Ubuntu, install the package python3-venv" >&2; exit 2; }; fi
-	$(BIN)/python -m pip install --quiet -e '.[$(EXTRA),$(EXTRA)-test,analysis,irsim,mujoco,gym,test,lint]'
+	$(BIN)/python -m pip install --quiet -e '.[$(EXTRA),$(EXTRA)-test,analysis,irsim,mujoco,gym,test,lint,docs]'
 	@touch $@

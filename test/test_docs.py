@@ -6,6 +6,8 @@ import ast
 import dataclasses
 import importlib
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -124,3 +126,18 @@ def _is_of_a_figure(node: ast.FunctionDef) -> bool:
     takes = {ast.unparse(argument.annotation) for argument in node.args.args if argument.annotation}
     gives = ast.unparse(node.returns) if node.returns else ""
     return not node.name.startswith("_") and node.name.startswith(("draw_", "plot_")) and "Figure" in {gives, *takes}
+
+
+@pytest.mark.slow
+def test_the_site_builds_into_an_empty_folder_without_a_warning_and_takes_no_comment_for_a_type(tmp_path):
+    for needed in ("sphinx", "myst_parser", "furo"):
+        pytest.importorskip(needed, reason="the extra 'docs' is not installed")
+    done = subprocess.run(
+        [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", str(ROOT / "docs"), str(tmp_path / "site")],
+        capture_output=True, text=True, timeout=900, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    page = (tmp_path / "site" / "reference" / "api.html").read_text(encoding="utf-8")
+    fields = set(re.findall(r'<dt class="field-\w+">([\w ]+)<', page))
+    assert {"Raises", "Parameters"} <= fields
+    assert "Type" not in fields
