@@ -9,6 +9,7 @@ import pickle
 import shutil
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 from typing import Any
 
@@ -380,6 +381,7 @@ def test_the_example_is_listed_and_help_does_not_load_it(site):
     assert "`farthest_travel_weight`" in command(site, "show", "parameters").stdout
     script = f"""
 import sys
+import sysconfig
 sys.path[:0] = {[str(CHECKOUT), str(site)]}
 from nbv_planner.cli.main import main
 for words in (["--help"], ["simulate", "--help"]):
@@ -468,3 +470,12 @@ def test_a_planner_with_a_map_of_its_own_hears_the_scans_in_its_node(tmp_path):
     bag = bag_in(tmp_path / "demo")
     assert told_by_nodes(bag)["nodes"]["surface_mapper"]["cosines_variance"] == 2.0
     command(site, "replay", str(bag))
+
+
+def test_a_plug_in_that_is_installed_in_the_environment_of_the_tests_changes_none_of_them(tmp_path, monkeypatch):
+    found = nbv_planner.settings.metadata.entry_points
+    monkeypatch.syspath_prepend(str(write_various(tmp_path)))
+    assert "middle" in [entry.name for entry in found(group="nbv_planner.planners")]
+    monkeypatch.setattr(sysconfig, "get_path", lambda kind: str(tmp_path))
+    assert "middle" not in [entry.name for entry in found(group="nbv_planner.planners")]
+    assert found(group="pytest11"), "other groups are left alone"
