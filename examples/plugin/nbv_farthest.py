@@ -17,7 +17,7 @@ class Farthest(Settings):  # look from where the camera has not been
 
 
 class Width:  # of the band in front of the camera, metres
-    info = ObjectiveInfo("WIDTH", "band_width", "nnynnn", "not attempted")
+    info = ObjectiveInfo("WIDTH", "band_width")
     def evaluate(self, belief, scene, views):
         return np.interp(views % (2.0 * np.pi), belief.angle, belief.upper - belief.lower)
 

@@ -33,12 +33,13 @@ def objective_table() -> str:
     wide = max(map(len, known)) + 2
     lines = [
         "requirements: " + ", ".join(f"R{i} {name}" for i, name in enumerate(REQUIREMENTS, start=1)),
+        "fulfilled: y yes, o partly, n no, - not judged",
         f"{'id':{wide}}{'name':32}{'R1..R6':8}{'needs the object':18}regret",
     ]
     for info in known.values():
         needs = "yes" if info.needs_truth else "no"
         caveat = f"; {info.caveat}" if info.caveat else ""
-        lines.append(f"{info.id:{wide}}{info.name:32}{info.requirements:8}{needs:18}{info.proof}{caveat}")
+        lines.append(f"{info.id:{wide}}{info.name:32}{info.requirements or '-':8}{needs:18}{info.proof}{caveat}")
     return "\n".join(lines)
 
 

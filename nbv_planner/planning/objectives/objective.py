@@ -23,8 +23,9 @@ class ObjectiveInfo:
 
     id: str  #: short name used in parameters and tables, for example `IOA`.
     name: str  #: long name, for example `intersection_occlusion_aware`.
-    requirements: str  #: fulfilment of R1–R6, one letter each: y yes, o partly, n no.
-    proof: str  #: status of its regret bound in the thesis (ch. 6).
+    #: fulfilment of each of :data:`REQUIREMENTS`, one letter each: y yes, o partly, n no; empty: not judged.
+    requirements: str = ""
+    proof: str = "not attempted"  #: status of its regret bound in the thesis (ch. 6).
     needs_truth: bool = False  #: whether it can only be computed knowing the object.
     caveat: str = ""  #: what was found to be wrong with that, if anything.
     #: whether it takes angles on the view circle, as all of the thesis do, or else views anywhere.
