@@ -19,7 +19,7 @@ class MeanInterval:
     """A mean and its confidence interval."""
 
     mean: float  #: mean over objects of the mean over seeds; NaN without a case.
-    low: float  #: lower end of the interval; NaN where an object has fewer than two seeds.
+    low: float  #: lower end of the interval; NaN where there are too few seeds or objects for one.
     high: float  #: upper end, likewise.
     cases: int  #: number of values averaged.
 
@@ -179,4 +179,4 @@ class Landscape:
     @property
     def choice(self) -> int:
         """Index of the candidate that the objective prefers, the first of those that are equal up to rounding."""
-        return int(np.argmax(self.value >= self.value.max() * (1.0 - _ROUNDING)))
+        return int(np.argmax(self.value >= self.value.max() - _ROUNDING * abs(self.value.max())))

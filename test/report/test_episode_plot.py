@@ -245,6 +245,19 @@ def test_works_with_an_objective_that_is_zero(three_views):
     assert "the objective is 0 everywhere" in [text.get_text() for text in figure.axes[2].texts]
 
 
+def test_an_objective_with_values_below_zero_has_a_plain_axis_that_holds_them_all(three_views):
+    steps = [
+        dataclasses.replace(s, utilities=-1.0 - s.utilities, objective_value=-1.0 - s.objective_value)
+        for s in three_views[0]
+    ]
+    axes = draw_figure(episode_frames(steps, three_views[1], STAR, SCENE, "below")[-1]).axes[2]
+    assert axes.get_yscale() == "linear"
+    drawn = artist(axes, "last decision").get_ydata()
+    np.testing.assert_allclose(sorted(drawn[:-1]), sorted(steps[-1].utilities))
+    low, high = axes.get_ylim()
+    assert all(low < step.utilities.min() and step.utilities.max() < high for step in steps)
+
+
 def test_a_title_of_any_length_and_with_dollar_signs_stays_text():
     figure = draw_figure(episode_frames([], [], None, SCENE, "file:/a$b$_^.csv " + 60 * "long title ")[-1])
     figure.canvas.draw()

@@ -205,6 +205,7 @@ def test_dots_show_value_interval_points_and_published_figure(figures):
 def test_dots_say_so_if_there_is_nothing_to_compare():
     axes = draw_dots([DotPanel("T95 (%)", [Dot("a", mean()), Dot("b", mean())], 100.0)]).axes[0]
     assert "nothing to compare" in [t.get_text() for t in axes.texts]
+    assert not axes.get_xticks().size
 
 
 def test_planners_have_styles_of_their_own_and_the_reference_is_black():
@@ -270,6 +271,17 @@ def test_landscapes_are_scaled_and_say_what_the_choice_brings(figures):
 def test_landscape_without_any_value_is_flat():
     axes = draw_landscapes([[landscape("U", 2, values=0.0)]]).axes[0]
     assert not artist(axes, "objective").get_ydata().any()
+
+
+@pytest.mark.parametrize("shift", [-3.0, -0.5])
+def test_an_objective_with_values_below_zero_is_drawn_from_its_least_and_prefers_its_greatest(shift):
+    value = np.cos(CIRCLE - 2.0) + shift
+    content = Landscape("MINE", 2, CIRCLE, value, np.ones_like(CIRCLE))
+    assert content.choice == np.argmax(value)
+    axes = draw_landscapes([[content]]).axes[0]
+    drawn = artist(axes, "objective").get_ydata()[:-1]
+    np.testing.assert_allclose(drawn, (value - value.min()) / np.ptp(value))
+    assert artist(axes, "its choice").get_ydata() == [1.0]
 
 
 def test_calibration_shows_curves_beside_the_diagonal_and_a_row_per_planner(figures):

@@ -238,7 +238,8 @@ _FAINT_ALPHA, _FAINT_ALPHA_SUM = 0.45, 6.0
 def draw_objective(axes: Axes, content: EpisodeContent) -> None:
     """Draw the objective of the last decision, those of earlier ones faintly, and the views chosen.
 
-    The axis is logarithmic, since the objective falls by orders of magnitude during an episode.
+    The axis is logarithmic, since the objective falls by orders of magnitude during an episode; but for one with values
+    below 0.
     """
     best = "; the best of all distances and headings" if content.free else ""
     style.style_axes(axes, f"view angle θ (rad){best}", "objective (its own unit)")
@@ -248,9 +249,10 @@ def draw_objective(axes: Axes, content: EpisodeContent) -> None:
         axes.set_yticks([])
         style.note(axes, "the objective is 0 everywhere" if content.shown else "no decision yet")
         return
-    axes.set_yscale("log")
+    if limits[0] > 0.0:
+        axes.set_yscale("log")
+        style.set_log_ticks(axes.yaxis, (1.0, 2.0, 5.0) if limits[1] / limits[0] < 300.0 else (1.0,))
     axes.set_ylim(*limits)
-    style.set_log_ticks(axes.yaxis, (1.0, 2.0, 5.0) if limits[1] / limits[0] < 300.0 else (1.0,))
     *earlier, last = content.shown
     alpha = min(_FAINT_ALPHA, _FAINT_ALPHA_SUM / len(content.steps))
     for step in earlier:
@@ -284,13 +286,15 @@ def _curve(step: Step, least: float) -> tuple[FloatArray, FloatArray]:
 
 
 def _value_limits(steps: Sequence[Step]) -> tuple[float, float] | None:
-    """Limits that hold every decision, a decade at least; None without a positive value."""
-    values = np.concatenate([[0.0], *(np.append(_curve(step, 0.0)[1], step.objective_value) for step in steps)])
-    values = values[np.isfinite(values) & (values > 0.0)]
-    if not len(values):
+    """Limits that hold every decision: of positive values a decade at least; None if all are 0."""
+    values = np.concatenate([[0.0], *(np.append(_curve(step, -np.inf)[1], step.objective_value) for step in steps)])
+    values = values[np.isfinite(values)]
+    low, high = float(values.min()), float(values.max())
+    if low < -_LEAST_RATIO * high:
+        return low - 0.05 * (high - low), high + 0.05 * (high - low)
+    if high <= 0.0:
         return None
-    high = float(values.max())
-    low = max(float(values.min()), _LEAST_RATIO * high)
+    low = max(float(values[values > 0.0].min()), _LEAST_RATIO * high)
     return min(low / 1.5, high / 12.0), high * 1.3
 
 

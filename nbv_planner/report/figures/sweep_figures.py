@@ -150,6 +150,7 @@ def _draw_panel(axes: Axes, part: DotPanel, styles: Mapping[str, style.Style], *
     if known:
         axes.plot(*zip(*known, strict=True), **_MARK, label="published")
     if not any(math.isfinite(dot.mean.mean) for dot in part.dots):
+        axes.set_xticks([])
         style.note(axes, "nothing to compare")
 
 

@@ -118,7 +118,7 @@ _CHOICE: style.Style = {
 
 
 def draw_landscapes(rows: Sequence[Sequence[Landscape]]) -> Figure:
-    """Draw the landscapes, each scaled to a greatest value of 1, over the true gain, scaled alike.
+    """Draw the landscapes, from 0 (or a least value below it) to 1, over the true gain, scaled alike.
 
     The `rows` hold for each decision the landscapes of the objectives, in the same order everywhere.
     """
@@ -154,9 +154,10 @@ def _draw_landscape(axes: Axes, content: Landscape, *, top: bool, left: bool, bo
 
 
 def _scaled(values: FloatArray) -> FloatArray:
-    """Values with a greatest one of 1, none below 0; all 0 if none is positive."""
-    top = float(values.max())
-    return np.maximum(values, 0.0) / top if top > 0.0 else np.zeros_like(values)
+    """Values with a greatest one of 1, from 0 or from the least if that is below 0; all 0 if they are the same."""
+    least = min(float(values.min()), 0.0)
+    span = float(values.max()) - least
+    return (values - least) / span if span > 0.0 else np.zeros_like(values)
 
 
 def _closed(angle: FloatArray, value: FloatArray) -> tuple[FloatArray, FloatArray]:
