@@ -26,6 +26,8 @@ from nbv_planner.world.scene import Scene
 Cases = Mapping[tuple[Hashable, Hashable], float]
 """One value per (object, seed)."""
 _LEVEL, _TAIL = 0.95, 0.1
+FEWEST = {"seed": 2, "object": 4}
+"""Least number of seeds, or of objects, that give an interval: with fewer objects it would span more than they do."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ def mean_interval(cases: Cases) -> MeanInterval:
         return MeanInterval(math.nan, math.nan, math.nan, 0)
     means = {name: float(np.mean(list(values.values()))) for name, values in by_object.items()}
     mean = float(np.mean(list(means.values())))
-    if min(len(values) for values in by_object.values()) < 2:  # a single seed has no spread
+    if min(len(values) for values in by_object.values()) < FEWEST["seed"]:  # a single seed has no spread
         return MeanInterval(mean, math.nan, math.nan, len(cases))
     share: dict[Hashable, float] = defaultdict(float)
     for name, values in by_object.items():
@@ -85,11 +87,11 @@ def object_interval(cases: Cases) -> MeanInterval:
     """Average as :func:`mean_interval` does; the interval is Student's over the means of the single objects.
 
     It says where the mean over all objects of the kind lies, if these are a sample of them: the spread between objects
-    holds that between seeds. With one object there is none.
+    holds that between seeds. With fewer than four objects there is none.
     """
     mean, means = mean_interval(cases), object_means(cases)
     count = len(means)
-    if count < 2:
+    if count < FEWEST["object"]:
         return MeanInterval(mean.mean, math.nan, math.nan, mean.cases)
     spread = float(np.std(list(means.values()), ddof=1))
     half = _student(count) * spread / math.sqrt(count)

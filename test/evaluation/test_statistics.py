@@ -101,7 +101,7 @@ def test_a_figure_that_is_not_finite_is_refused_by_name():
         mean_interval(on_one_object([1.0, math.nan]))
 
 
-@given(st.lists(VALUES, min_size=2, max_size=9))
+@given(st.lists(VALUES, min_size=4, max_size=9))
 def test_over_objects_it_is_the_textbook_interval_of_their_means(values):
     found = object_interval({(name, 3): value for name, value in enumerate(values)})
     half = stats.t.ppf(0.975, len(values) - 1) * stats.sem(values)
@@ -111,8 +111,17 @@ def test_over_objects_it_is_the_textbook_interval_of_their_means(values):
 
 
 def test_over_objects_the_seeds_only_count_through_the_mean_of_their_object():
-    noisy = {("a", 0): 0.0, ("a", 1): 2.0, ("b", 0): 9.0, ("b", 1): 11.0}
-    assert object_interval(noisy) == dataclasses.replace(object_interval({("a", 0): 1.0, ("b", 0): 10.0}), cases=4)
+    noisy = {("a", 0): 0.0, ("a", 1): 2.0, ("b", 0): 9.0, ("b", 1): 11.0, ("c", 0): 4.0, ("d", 0): 5.0}
+    means = {("a", 0): 1.0, ("b", 0): 10.0, ("c", 0): 4.0, ("d", 0): 5.0}
+    assert object_interval(noisy) == dataclasses.replace(object_interval(means), cases=6)
+
+
+@pytest.mark.parametrize("objects", [1, 2, 3])
+def test_fewer_than_four_objects_have_no_interval_over_objects(objects):
+    found = object_interval({(name, seed): 10.0 * name for name in range(objects) for seed in range(5)})
+    assert found.mean == pytest.approx(5.0 * (objects - 1))
+    assert math.isnan(found.low)
+    assert math.isnan(found.high)
 
 
 def test_one_object_has_no_interval_over_objects_and_none_has_no_mean():
@@ -124,7 +133,9 @@ def test_one_object_has_no_interval_over_objects_and_none_has_no_mean():
 
 
 def test_paired_differences_take_the_interval_that_is_asked_for():
-    first, second = {("a", 0): 3.0, ("b", 0): 7.0}, {("a", 0): 1.0, ("b", 0): 1.0, ("c", 0): 5.0}
+    first = {("a", 0): 3.0, ("b", 0): 7.0, ("d", 0): 2.0, ("e", 0): 1.0}
+    second = {("a", 0): 1.0, ("b", 0): 1.0, ("d", 0): 1.0, ("e", 0): 1.0, ("c", 0): 5.0}
     pair = paired_difference(first, second, interval=object_interval)
-    assert pair.difference == object_interval({("a", 0): 2.0, ("b", 0): 6.0})
+    assert pair.difference == object_interval({("a", 0): 2.0, ("b", 0): 6.0, ("d", 0): 1.0, ("e", 0): 0.0})
+    assert math.isfinite(pair.difference.low)
     assert pair.unpaired == 1

@@ -34,13 +34,14 @@ def by_class(table):
 
 
 def test_claims_are_counted_and_their_lateness_is_averaged_where_they_held():
-    rows = by_class(certificate_table(CLAIMS))
+    rows = by_class(certificate_table([*CLAIMS, covered([0.5, 0.96], shape="random:gp:3")]))
     assert list(rows) == ["all", "square", "random"]
     everything = rows["all"]
-    assert (everything["episodes"], everything["claims"], everything["held"]) == (5, 4, 3)
+    assert (everything["episodes"], everything["claims"], everything["held"]) == (6, 5, 4)
     late = everything["views_late"]
-    assert late.mean == pytest.approx(np.mean([0, 2, 0]))
-    assert late.high - late.mean == pytest.approx(stats.t.ppf(0.975, 2) * stats.sem([0, 2, 0]))
+    assert late.mean == pytest.approx(np.mean([0, 2, 0, 0]))
+    assert late.high - late.mean == pytest.approx(stats.t.ppf(0.975, 3) * stats.sem([0, 2, 0, 0]))
+    assert np.isnan(rows["square"]["views_late"].high)  # two claims that held are too few
     assert everything["most_late"] == 2
     assert (rows["square"]["claims"], rows["square"]["held"]) == (3, 2)
 

@@ -14,8 +14,8 @@ from nbv_planner.experiments.summary.sweep_report import sweep_report, trial_of
 from nbv_planner.experiments.summary.sweep_tables import object_table, paired_object_table
 from nbv_planner.world.objects import OBJECT_SETS
 
-# Views to 95 % of planner A on two objects of one class and two of another; the reference takes 4 everywhere.
-VIEWS = {"square:a": 4, "square:b": 6, "random:gp:1": 5, "random:gp:2": None}
+# Views to 95 % of planner A on three objects of one class and two of another; the reference takes 4 everywhere.
+VIEWS = {"square:a": 4, "square:b": 6, "square:c": 8, "random:gp:1": 5, "random:gp:2": None}
 
 
 def episodes():
@@ -36,23 +36,24 @@ def test_each_class_has_its_mean_and_an_interval_over_its_objects():
     rows = by_class(object_table(compared(episodes()), {}, "objects"), "A")
     assert list(rows) == ["all", "square", "random"]
     everything = rows["all"]["t95_rel_percent"]
-    values = [100.0, 150.0, 125.0]
-    half = stats.t.ppf(0.975, 2) * stats.sem(values)
-    assert (everything.mean, everything.high - everything.mean) == pytest.approx((125.0, half))
-    assert (rows["all"]["number"], rows["all"]["not_reached"]) == (4, 1)
-    assert rows["square"]["t95_rel_percent"].mean == 125.0
+    values = [100.0, 150.0, 200.0, 125.0]
+    half = stats.t.ppf(0.975, 3) * stats.sem(values)
+    assert (everything.mean, everything.high - everything.mean) == pytest.approx((143.75, half))
+    assert (rows["all"]["number"], rows["all"]["not_reached"]) == (5, 1)
+    assert rows["square"]["t95_rel_percent"].mean == 150.0
+    assert math.isnan(rows["square"]["t95_rel_percent"].high)  # three objects are too few
     assert (rows["random"]["number"], rows["random"]["not_reached"]) == (2, 1)
     assert math.isnan(rows["random"]["t95_rel_percent"].high)  # one object is left
 
 
 def test_seeds_of_an_object_are_averaged_first():
     cases = [episode(p, shape, views_95=v if p == "A" else 4, seed=seed)
-             for shape, by_seed in {"one": (4, 6), "two": (8, 8)}.items()
+             for shape, by_seed in {"one": (4, 6), "two": (8, 8), "three": (4, 4), "four": (6, 8)}.items()
              for seed, v in enumerate(by_seed) for p in (REFERENCE, "A")]
     found = by_class(object_table(compared(cases), {}, "objects"), "A")["all"]["t95_rel_percent"]
-    values = [125.0, 200.0]
-    assert found.mean == pytest.approx(162.5)
-    assert found.high - found.mean == pytest.approx(stats.t.ppf(0.975, 1) * stats.sem(values))
+    values = [125.0, 200.0, 100.0, 175.0]
+    assert found.mean == pytest.approx(150.0)
+    assert found.high - found.mean == pytest.approx(stats.t.ppf(0.975, 3) * stats.sem(values))
 
 
 def test_optimum_has_a_column_where_it_is_known():
@@ -68,10 +69,10 @@ def test_optimum_has_a_column_where_it_is_known():
 def test_pairs_differ_object_by_object():
     table = paired_object_table(compared(episodes()), "paired_objects")
     (row,) = [row for row in table.rows if row[:2] == ("A", "B")]
-    values = [0.0, 50.0, 25.0]
-    assert row[2].mean == pytest.approx(25.0)
-    assert row[2].high - row[2].mean == pytest.approx(stats.t.ppf(0.975, 2) * stats.sem(values))
-    assert row[3:5] == (3, 1)
+    values = [0.0, 50.0, 100.0, 25.0]
+    assert row[2].mean == pytest.approx(43.75)
+    assert row[2].high - row[2].mean == pytest.approx(stats.t.ppf(0.975, 3) * stats.sem(values))
+    assert row[3:5] == (4, 1)
     assert (row[5].mean, row[5].low, row[5].high) == (1.0, 1.0, 1.0)
 
 
