@@ -17,6 +17,7 @@ from nbv_planner.experiments.summary import contents
 from nbv_planner.experiments.summary.bench import bench_rows, bench_tables, mean_curves
 from nbv_planner.experiments.summary.runs import ComparedRun, compared_runs, paired_runs_table, runs_table, short_names
 from nbv_planner.experiments.summary.sweep_report import SweepReport, sweep_report
+from nbv_planner.experiments.summary.sweep_tables import summary_table
 from nbv_planner.report.page import Picture, Section, render_page, write_json, write_pictures, write_tables
 from nbv_planner.report.tables import Table
 from nbv_planner.system import found_below
@@ -68,7 +69,9 @@ def report_on(folder: Path, out: Path, arguments: argparse.Namespace) -> list[Ta
     tables = contents.report_tables(report, optima)
     pictures: list[Picture] = drawn(arguments.figures, lambda: _pictures(report), [])
     bench = report.manifest.get("bench")
-    if bench:
+    if not bench:
+        print_summary(report)
+    else:
         rows = bench_rows(report, optima)
         tables[:0] = bench_tables(report, rows, optima)
         curves = mean_curves(rows, bench["views"])
@@ -79,6 +82,15 @@ def report_on(folder: Path, out: Path, arguments: argparse.Namespace) -> list[Ta
         parts.append(f"{contents.FIGURES_FOLDER}/ with {len(pictures)} pictures")
     print(f"report: {out}/ ({', '.join(parts)})")
     return tables
+
+
+def print_summary(report: SweepReport) -> None:
+    """Print what the tables cannot say, and the figures to begin with."""
+    for note in report.notes:
+        print(f"note: {note}")
+    if report.cases:
+        cases = [case for name in report.detailed for case in report.of_protocol(name)]
+        print(summary_table(cases).to_markdown(), flush=True)
 
 
 def _optima(report: SweepReport) -> dict[contents.Place, Optimum]:

@@ -66,13 +66,14 @@ class Section:
     blocks: Sequence[Block]  #: its content.
 
 
-def render_page(title: str, lead: str, sections: Sequence[Section]) -> str:
-    """Render the page; every text is escaped, so that a name of an object or an error stays text."""
+def render_page(title: str, lead: str, sections: Sequence[Section], notes: Sequence[str] = ()) -> str:
+    """Render the page, with `notes` at its head; every text is escaped: a name of an object or an error stays text."""
     template = resources.files("nbv_planner.report") / "page.html"
     return Template(template.read_text(encoding="utf-8")).substitute(
         generator=GENERATOR,
         title=escape(title),
         lead=escape(lead),
+        notes="\n".join(f'<p class="warning">{escape(note)}</p>' for note in notes),
         contents="\n".join(f'<li><a href="#{s.key}">{escape(s.title)}</a></li>' for s in sections),
         body="\n".join(
             "\n".join([f'<section id="{s.key}">\n<h2>{escape(s.title)}</h2>', *map(_block, s.blocks), "</section>"])
@@ -116,7 +117,9 @@ def _table(table: Table) -> str:
 
 
 def _row(tag: str, kinds: Sequence[str], texts: Sequence[str]) -> str:
-    cells = (f"<{tag}{kind}>{escape(text)}</{tag}>" for kind, text in zip(kinds, texts, strict=True))
+    # A mean may be above its interval in a narrow column, which is not broken itself.
+    whole = (text.replace(", ", ",\u00a0") if kind else text for kind, text in zip(kinds, texts, strict=True))
+    cells = (f"<{tag}{kind}>{escape(text)}</{tag}>" for kind, text in zip(kinds, whole, strict=True))
     return f"<tr>{''.join(cells)}</tr>"
 
 

@@ -46,8 +46,17 @@ def episodes(folder: Path) -> list[dict]:
 def test_results_and_what_is_said(sweep, capsys):
     assert main(["experiment", "tiny.yaml", "--out", "a/b", "--workers", "1"]) == 0
     said = capsys.readouterr()
-    assert said.out == "4 of 4 cases finished: a/b/\n"
-    assert said.err.splitlines()[0] == "0 of 4 cases"
+    first, *notes, title = said.out.partition("\n\n")[0].splitlines()
+    assert first == "4 of 4 cases finished: a/b/"
+    (note,) = notes
+    assert note.startswith("note: greedy_oracle knows the object, but its target is completeness: others may be better")
+    assert title == "## Summary"
+    assert "| sensor | U | 2 | N/A | N/A | 2 |" in said.out
+    assert said.out.endswith("all tables, pictures and a page: nbv-planner report a/b\n")
+    early, target, first = said.err.splitlines()[:3]
+    assert early.startswith("note: episodes of greedy_oracle, U may end (COVERED, BAND_NARROW, STALLED) before")
+    assert target == note
+    assert first == "0 of 4 cases"
     assert said.err.splitlines()[-1].startswith("4 of 4 cases, ")
     assert len(episodes(sweep / "a" / "b")) == 4
     assert {path.name for path in (sweep / "a" / "b").iterdir()} == {"episodes", "manifest.json", "sweep.yaml"}
@@ -76,10 +85,10 @@ def test_failed_cases_are_listed_and_give_exit_code_1(sweep, capsys, monkeypatch
     monkeypatch.setattr(experiment, "load_sweep", load_and_lose)
     assert main(["experiment", "tiny.yaml", "--out", "a", "--workers", "1"]) == 1
     said = capsys.readouterr()
-    *failed, last = said.out.splitlines()
-    assert last == "2 of 4 cases finished: a/"
-    assert len(failed) == 2
-    for line in failed:
+    lines = said.out.splitlines()
+    assert lines[2] == "2 of 4 cases finished: a/"
+    for line in lines[:2]:
+        assert line.startswith("failed: ")
         assert "on file:mine.csv, protocol sensor, seed 0: ContourError: cannot read contour file mine.csv" in line
         file = sweep / line.rpartition("traceback: ")[2].rstrip(")")
         assert "load_contour" in json.loads(file.read_text())["traceback"]

@@ -65,7 +65,7 @@ def test_report_has_all_tables_and_pictures_and_one_page(there, capsys):
     said = capsys.readouterr().out
     assert "two squares: 24 of 24 cases, 0 failed" in said
     assert "all/ (report.html" in said
-    once = {"planners", "paired", "failures", "timing"}
+    once = {"summary", "planners", "paired", "failures", "timing"}
     tables = {f"{name}_{protocol}" for name in TABLES for protocol in ("thesis", "sensor")} | once
     assert names(there / "all" / "tables") == {f"{name}.{end}" for name in tables for end in ("csv", "md")}
     drawn = {name.rpartition(".")[0] for name in names(there / "all" / "figures")}

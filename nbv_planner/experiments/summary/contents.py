@@ -124,6 +124,7 @@ def report_tables(report: SweepReport, optima: Mapping[Place, Optimum] | None = 
     if report.cases:
         tables += [
             compared_with_thesis(report.of_protocol("thesis")),
+            sweep_tables.summary_table([c for name in report.detailed for c in report.of_protocol(name)]),
             sweep_tables.planner_table([*report.cases, *report.sweeps_in_hindsight]),
             sweep_tables.paired_table(report.cases), sweep_tables.certificate_table(report.episodes),
             sweep_tables.timing_table(report.episodes, report.cases),
@@ -153,6 +154,8 @@ def report_page(report: SweepReport, tables: Sequence[Table], pictures: Sequence
     sections = [_protocol_section(report, protocol, tables, pictures) for protocol in report.protocols]
     once = ("sensitivity", "bench", "theory")
     drawn = {name: [picture for picture in pictures if picture.name == name] for name in once}
+    if report.cases:
+        sections.insert(0, Section("summary", "Summary", [named["summary"]]))
     if "sensitivity" in named:
         blocks: list[Block] = [named["sensitivity_findings"], *drawn["sensitivity"], named["sensitivity"]]
         sections.insert(0, Section("sensitivity", "What depends on scene and sensor", blocks))
@@ -181,7 +184,7 @@ def report_page(report: SweepReport, tables: Sequence[Table], pictures: Sequence
     if report.sweep.get("vary"):
         product += f" × {len(variants(report.sweep['vary'], report.sweep['settings']))} variants"
     held = f", among them the whole {'sets' if len(sets) > 1 else 'set'} {', '.join(sets)}" if sets else ""
-    return render_page(f"Sweep {report.sweep['name']}", f"{report.progress}. {product}{held}.", sections)
+    return render_page(f"Sweep {report.sweep['name']}", f"{report.progress}. {product}{held}.", sections, report.notes)
 
 
 def _protocol_section(

@@ -29,7 +29,7 @@ from nbv_planner.experiments.summary.sweep_report import (
     figures,
     trial_of,
 )
-from nbv_planner.experiments.summary.sweep_tables import REGRET, T95, theory_groups, timing_table
+from nbv_planner.experiments.summary.sweep_tables import REGRET, T95, VIEWS_95, Merit, theory_groups, timing_table
 from nbv_planner.experiments.summary.thesis_tables import published_means
 from nbv_planner.experiments.summary.time_tables import races
 from nbv_planner.geometry import FloatArray
@@ -46,7 +46,7 @@ from nbv_planner.settings import from_mapping
 from nbv_planner.world.objects import parse_object
 
 _INTERVALS = (
-    "Bars: 95 % confidence intervals over the seeds, for these objects; without bars there is one seed. "
+    "Bars: 95 % confidence intervals over the seeds, for these objects; without bars there are too few seeds. "
     "Light dots: single objects."
 )
 # More planners have too many pairs for one picture: then all are compared with the best one.
@@ -57,8 +57,9 @@ def planner_picture(report: SweepReport, protocol: str) -> Picture:
     """T95 relative to the reference and mean individual regret of each planner."""
     cases = report.of_protocol(protocol)
     planners = distinct(c.planner for c in cases)
-    panels = []
-    for merit, line, published in ((T95, 100.0, "t95_rel_percent"), (REGRET, 0.0, "avg_individual_regret")):
+    panels, relative = [], _views_merit(cases) is T95
+    first = (T95, 100.0, "t95_rel_percent") if relative else (VIEWS_95, None, "")
+    for merit, line, published in (first, (REGRET, 0.0, "avg_individual_regret")):
         dots = []
         for planner, _, own in by_planner(cases):
             values = figures(own, merit.of)
@@ -68,13 +69,19 @@ def planner_picture(report: SweepReport, protocol: str) -> Picture:
             dots.append(Dot(planner, statistics.mean_interval(values), note, points))
         panels.append(DotPanel(merit.title, dots, line, published_means(cases, published)))
     caption = (
-        "Left: views to 95 % relative to the omniscient greedy planner (100 %). Right: mean individual regret, surface "
-        f"points per view. Less is better. {_INTERVALS} N/A: episodes that never reach 95 %."
+        f"Left: views to 95 %{' relative to the omniscient greedy planner (100 %)' if relative else ''}. Right: mean "
+        f"individual regret, surface points per view. Less is better. {_INTERVALS} N/A: episodes that never reach 95 %"
+        f"{', or that have no reference that does' if relative else ''}."
     )
     if panels[0].marks:
         caption += " Hollow triangles: the values printed in the thesis."
     figure = draw.draw_dots(panels, planner_styles(planners, report.reference))
     return picture(f"planners{report.suffix(protocol)}", "Planners beside each other", caption, figure)
+
+
+def _views_merit(cases: Sequence[ComparedCase]) -> Merit:
+    """Views to 95 %: relative to the reference if any case can be compared with it, else their number."""
+    return T95 if any(c.t95_percent is not None for c in cases) else VIEWS_95
 
 
 def paired_picture(report: SweepReport, protocol: str) -> Picture | None:
@@ -84,7 +91,7 @@ def paired_picture(report: SweepReport, protocol: str) -> Picture | None:
     if not pairs:
         return None
     panels = []
-    for merit in (T95, REGRET):
+    for merit in (_views_merit(cases), REGRET):
         dots = []
         for first, second in pairs:
             own, other = figures(first.cases, merit.of), figures(second.cases, merit.of)
@@ -96,7 +103,8 @@ def paired_picture(report: SweepReport, protocol: str) -> Picture | None:
         panels.append(DotPanel(f"difference in {merit.title}", dots, line=0.0))
     caption = (
         "Mean difference on the same objects and seeds: left of the line the first planner needs fewer views or has "
-        f"less regret. {_INTERVALS} Not corrected for the number of comparisons."
+        f"less regret. {_INTERVALS} Not corrected for the number of comparisons. Left out: object and seed for which "
+        "only one of the two has a value."
     )
     return picture(f"paired{report.suffix(protocol)}", "Differences between planners", caption, draw.draw_dots(panels))
 
@@ -298,7 +306,8 @@ def landscape_picture(report: SweepReport, protocol: str) -> Picture | None:
     caption = (
         f"Objectives over the candidate views on {case['object']}, at decisions of {case['planner']} (seed "
         f"{case['seed']}), all evaluated on the same belief. Grey: new surface points that each view would "
-        "really bring. Both are scaled to a greatest value of 1, for objectives have units of their own. Each is "
+        "really bring. Both are scaled to a greatest value of 1, for objectives have units of their own; where one has "
+        "values below 0, the least is drawn at 0. Each is "
         "asked alone; where the planner went may differ, for it may leave out views taken before, or "
         "look at two objectives."
     )

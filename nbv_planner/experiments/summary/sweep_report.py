@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 from nbv_planner.experiments.cases import THEORY_MEASURES
 from nbv_planner.experiments.folder import SweepResults
 from nbv_planner.experiments.statistics import Cases, decision_ranks, mean_interval, reconstruction_ranks
-from nbv_planner.experiments.sweep import setting_words, variants
+from nbv_planner.experiments.sweep import EPISODE, setting_words, variants
 from nbv_planner.planning.objectives import OMNISCIENT
+from nbv_planner.planning.termination import SUCCESSES, TerminationReason
 
 Episode = Mapping[str, Any]
 """An episode as it was written to its file."""
@@ -214,6 +215,25 @@ class SweepReport:
         return distinct(c.trial.protocol for c in self.cases)
 
     @property
+    def notes(self) -> list[str]:
+        """What the tables cannot say: how many episodes ended before what is counted, and what the reference is not."""
+        counted, words = _counted(self.sweep)
+        reference = _omniscient(self.sweep["planners"], _TARGETS[counted])
+        early = [
+            e for e in self.episodes
+            if e["metrics"].get(counted) is None and e["termination"]["reason"] in [end.value for end in _OWN_ENDS]
+        ]
+        if not early:
+            return _target_notes(self.sweep)
+        reasons = ", ".join(distinct(e["termination"]["reason"] for e in early))
+        missing, own = ([e for e in some if e["case"]["planner"] == reference] for some in (early, self.episodes))
+        among = f", among them {len(missing)} of {len(own)} of the reference {reference}" if missing else ""
+        return [
+            f"{len(early)} of {len(self.episodes)} episodes ended ({reasons}) before reaching {words}{among}: they "
+            f"have no {counted} (N/A), and means over the others compare little. {_REMEDY}", *_target_notes(self.sweep),
+        ]
+
+    @property
     def detailed(self) -> list[str]:
         """Those that are shown with all pictures: with the settings of the sweep, without its other variants."""
         return [name for name in self.protocols if name in self.sweep["protocols"]] or self.protocols[:1]
@@ -272,6 +292,67 @@ def sweep_report(results: SweepResults) -> SweepReport:
     theory = [row for measure in THEORY_MEASURES for row in results.measured.get(measure, [])]
     cases = compare_cases(episodes, reference, complete)
     return SweepReport(results.manifest, episodes, theory, failures, finished, cases, reference)
+
+
+_TARGETS = {"T95": "points", "C95": "completeness"}
+"""What the reference of each count has to see."""
+_OWN_ENDS = (*SUCCESSES, TerminationReason.DOUBTFUL, TerminationReason.STALLED)
+"""Ends by what the planner believes; the others are limits that are given, or depend on the true object."""
+_NEVER_NARROW = 1e-6, 0.01
+"""Width of a band that no measurement reaches: metres, and in standard deviations of the noise."""
+_REMEDY = (
+    "To compare planners, switch that off under 'settings', as config/experiments/sensor.yaml does: "
+    "{stop_at_coverage: 0.95, termination: {certify: false, band_tolerance: 1.0e-6, stall_views: 0, min_gain: 0.0}}."
+)
+
+
+def comparison_notes(sweep: Mapping[str, Any]) -> list[str]:
+    """What the tables of a sweep, in plain values, will not be able to say, and what to write to mend it."""
+    if "sensor" not in sweep["protocols"] or EPISODE not in sweep["measure"]:
+        return []
+    ends = {label: ", ".join(_own_ends(sweep["settings"], p.get("settings", {})))
+            for label, p in sweep["planners"].items()}
+    early = [label for label, reasons in ends.items() if reasons]
+    if not early:
+        return _target_notes(sweep)
+    counted, words = _counted(sweep)
+    return [
+        f"episodes of {', '.join(early)} may end ({ends[early[0]]}) before reaching {words}, which {counted} counts; "
+        f"such an episode has no {counted}. {_REMEDY}", *_target_notes(sweep),
+    ]
+
+
+def _own_ends(settings: Mapping[str, Any], own: Mapping[str, Any]) -> list[str]:
+    """Reasons of success or stagnation that are switched on."""
+    ending, measurement = ({**settings[group], **own.get(group, {})} for group in ("termination", "measurement"))
+    least, deviations = _NEVER_NARROW
+    on = {
+        TerminationReason.COVERED: ending["certify"],
+        TerminationReason.BAND_NARROW: ending["band_tolerance"] > max(least, deviations * measurement["noise_std"]),
+        TerminationReason.NO_GAIN: ending["min_gain"] > 0.0, TerminationReason.STALLED: ending["stall_views"] > 0,
+    }
+    return [reason.value for reason, is_on in on.items() if is_on]
+
+
+def _counted(sweep: Mapping[str, Any]) -> tuple[str, str]:
+    """What the episodes of a sweep are long enough for: T95 or C95, and when it is reached, in words."""
+    settings = sweep["settings"]
+    if settings.get("stop_at_completeness") and not settings.get("stop_at_coverage"):
+        return "C95", "a completeness of 95 %"
+    return "T95", "95 % of the surface points"
+
+
+def _target_notes(sweep: Mapping[str, Any]) -> list[str]:
+    """Say if the reference has another target than what is counted; in the thesis protocol all have the points."""
+    counted, target = _counted(sweep)[0], _TARGETS[_counted(sweep)[0]]
+    reference = _omniscient(sweep["planners"], target)
+    if reference is None or "sensor" not in sweep["protocols"]:
+        return []
+    own = sweep["planners"][reference].get("target", "points")
+    return [] if own == target else [
+        f"{reference} knows the object, but its target is {own}: others may be better in {counted}, of which it is no "
+        f"reference. Write target: {target} for it."
+    ]
 
 
 def _omniscient(planners: Mapping[str, Mapping[str, Any]], target: str) -> str | None:

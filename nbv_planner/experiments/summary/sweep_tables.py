@@ -12,7 +12,7 @@ import numpy as np
 from scipy.stats import beta, binomtest
 
 from nbv_planner.episode.records import views_to
-from nbv_planner.experiments.statistics import Cases, mean_interval, object_interval, paired_difference
+from nbv_planner.experiments.statistics import FEWEST, Cases, mean_interval, object_interval, paired_difference
 from nbv_planner.experiments.summary.sweep_report import (
     ComparedCase,
     Episode,
@@ -71,7 +71,8 @@ MERITS = (
     Merit("time95", "time to 95 % (s)", 1, lambda c: c.time_95),
 )
 """The figures of merit of the comparison."""
-T95, REGRET, _, C95, COMPLETENESS = MERITS[:5]
+T95, REGRET, COVERAGE, C95, COMPLETENESS = MERITS[:5]
+VIEWS_95 = Merit("t95", "T95 (views)", 2, lambda c: c.views_95)
 _PROTOCOL, _PLANNER = Column("protocol", "protocol"), Column("algorithm", "planner")
 _NO_C95 = Column("c95_not_reached", "N/A: completeness below 95 %")
 _NOTE = (
@@ -82,9 +83,24 @@ _NOTE = (
 
 def _note(text: str, cases: Sequence[ComparedCase], over: str) -> str:
     """Add what is missing in the cases: the reference, or a second `seed` or `object`, over which intervals are."""
-    few = len({getattr(c.trial, over) for c in cases}) == 1
-    hint = f"One {over} is too few for an interval: give more{', for example seeds: 10' if over == 'seed' else ''}."
-    return " ".join([text, *reference_hint(cases), *([hint] if few else [])])
+    number = len({getattr(c.trial, over) for c in cases})
+    said = f"One {over} is" if number == 1 else f"{number} {over}s are"
+    hint = f"{said} too few for an interval: give more{', for example seeds: 10' if over == 'seed' else ''}."
+    return " ".join([text, *reference_hint(cases), *([hint] if number < FEWEST[over] else [])])
+
+
+def summary_table(cases: Sequence[ComparedCase]) -> Table:
+    """The figures to begin with, one row per protocol and planner."""
+    columns: Columns = [
+        (_PROTOCOL, lambda g: g.cases[0].trial.protocol), (_PLANNER, lambda g: g.planner),
+        (Column("episodes", "episodes"), lambda g: len(g.cases)),
+        *((merit.column, merit.over(mean_interval)) for merit in (VIEWS_95, T95)),
+        (NOT_REACHED, lambda g: g.not_reached),
+        *((merit.column, merit.over(mean_interval)) for merit in (REGRET, COVERAGE, COMPLETENESS)),
+    ]
+    groups = [group for within in _by_protocol(cases) for group in by_planner(within)]
+    note = f"T95: views to 95 % of the surface points, T95*: those of the planner that knows the object. {_NOTE}"
+    return table_of("summary", "Summary", _note(note, cases, "seed"), columns, groups)
 
 
 def planner_table(cases: Sequence[ComparedCase]) -> Table:

@@ -55,7 +55,7 @@ def _within(cases: Sequence[ComparedCase]) -> str:
 
 def reference_hint(cases: Sequence[ComparedCase]) -> list[str]:
     """What to add where no case can be compared with the omniscient greedy planner."""
-    add = "add greedy_oracle: {objective: OSM} to the planners of the sweep."
+    add = "add greedy_oracle: {objective: OSM, target: points} to the planners of the sweep."
     none = f"There is no episode of the omniscient greedy planner, so that all relative to it is N/A: {add}"
     return [none] if all(c.t_percent is None for c in cases) else []
 

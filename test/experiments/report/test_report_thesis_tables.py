@@ -83,7 +83,8 @@ def test_without_reference_the_notes_say_which_planner_to_add():
     sweep = sweep_of(EPISODES[2:])
     for table in report_tables(sweep_report(results(EPISODES[2:], sweep))):
         if any(column.name == "t95_rel_percent" for column in table.columns) or table.name == "paired":
-            assert "add greedy_oracle: {objective: OSM} to the planners of the sweep" in table.note, table.name
+            added = "add greedy_oracle: {objective: OSM, target: points} to the planners of the sweep"
+            assert added in table.note, table.name
             assert "have no reference" not in table.note
     for table in report_tables(sweep_report(results(EPISODES, sweep_of(EPISODES)))):
         assert "greedy_oracle: {" not in table.note
@@ -95,7 +96,8 @@ def test_too_few_seeds_or_objects_for_an_interval_are_said_where_there_is_none()
 
     for name in ("planners", "paired"):
         assert "One seed is too few for an interval: give more, for example seeds: 10." in notes(EPISODES)[name]
-    assert "One object is too few" not in notes(EPISODES)["objects"]
+    assert "2 objects are too few for an interval: give more." in notes(EPISODES)["objects"]
+    assert "too few" not in notes([episode(REFERENCE, shape) for shape in ("a", "b", "c", "d")])["objects"]
     alone = notes([one for one in EPISODES if one["case"]["object"] == "square:1"])
     assert "One object is too few for an interval" in alone["objects"]
     assert "One object is too few for an interval" in alone["paired_objects"]
