@@ -32,12 +32,17 @@ class Subcommand(NamedTuple):
 
 
 SUBCOMMANDS = {
-    name: Subcommand(group, text, f"nbv_planner.cli.{name}")
+    name: Subcommand(group, text, f"nbv_planner.cli.{'operate' if group == 'operate' else name}")
     for group, name, text in (
         ("run", "demo", "three ROS 2 nodes reconstruct an object"),
         ("run", "simulate", "the same episode in one process, without ROS"),
         ("run", "check", "check a running system before its first goal: each value found beside the one asked"),
         ("run", "init", "write a parameter file for your robot or simulation"),
+        ("operate", "start", "start the episode of a running planner, or resume it after a pause"),
+        ("operate", "stop", "end it where the robot stands"),
+        ("operate", "pause", "hold it; start resumes"),
+        ("operate", "skip", "give up the view that the robot is on its way to"),
+        ("operate", "reset", "begin a new episode; --map: without what the mapper has measured"),
         ("look", "view", "watch running nodes in a window, or with --web in a browser"),
         ("look", "analyze", "tables, pictures and one page from a bag"),
         ("look", "explain", "draw what each objective counts, regret and field of view for an episode"),

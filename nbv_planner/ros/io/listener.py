@@ -1,4 +1,4 @@
-"""Subscribes to the nodes of an episode to log or to check it; publishes nothing."""
+"""Subscribes to the nodes of an episode to log or to check it, and calls their services; publishes nothing."""
 
 from __future__ import annotations
 
@@ -10,16 +10,18 @@ from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from typing import Any
 
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile
 from std_msgs.msg import String
+from std_srvs.srv import SetBool, Trigger
 
 from nbv_planner.episode import messages, sensor_messages
 from nbv_planner.episode.log import READERS, EpisodeLog
 from nbv_planner.episode.preflight import System
 from nbv_planner.episode.run_info import RunParameters, parameters_from_msg
-from nbv_planner.errors import InputRejectedError
+from nbv_planner.errors import InputRejectedError, NbvPlannerError
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.inputs import importable, type_named
 from nbv_planner.ros.core.node import ros_of_its_own
@@ -151,3 +153,39 @@ def observed(seconds: float, namespace: str, domain: int | None, given: RunParam
             executor.spin_once(timeout_sec=0.1)
         node.count()
         return node.system
+
+
+def called(service: str, namespace: str, domain: int | None, seconds: float, *, switch: bool = False) -> (
+    tuple[bool, str]
+):
+    """Call a service of a running node: whether it was done, and what the node said; a `switch` is set to true.
+
+    Raises:
+        NbvPlannerError: nobody offers the service, or answers, within so many `seconds`.
+    """
+    kind = SetBool if switch else Trigger
+    with ros_of_its_own(domain) as executor:
+        node = Node("nbv_planner_operator", namespace=namespace)
+        executor.add_node(node)
+        client = node.create_client(kind, service)
+        name = node.resolve_service_name(service)
+        found = _spun_until(executor, client.service_is_ready, seconds)
+        if not found:
+            others = sorted({f"{space.rstrip('/')}/{one}" for one, space in node.get_node_names_and_namespaces()})
+            running = ", ".join(other for other in others if other != node.get_fully_qualified_name()) or "none"
+            raise NbvPlannerError(
+                f"nobody offers the service {name} within {seconds:g} s (see --namespace, --domain); "
+                f"running nodes: {running}"
+            )
+        answer = client.call_async(kind.Request(**({"data": True} if switch else {})))
+        if not _spun_until(executor, answer.done, seconds):
+            raise NbvPlannerError(f"{name} has not answered within {seconds:g} s")
+        return answer.result().success, answer.result().message
+
+
+def _spun_until(executor: SingleThreadedExecutor, condition: Callable[[], bool], seconds: float) -> bool:
+    """Spin until `condition` holds, at most for so many seconds; whether it does."""
+    end = time.monotonic() + seconds
+    while not (holds := condition()) and time.monotonic() < end:
+        executor.spin_once(timeout_sec=0.05)
+    return holds
