@@ -10,7 +10,8 @@ import pytest
 from nbv_planner.cli.main import main
 from nbv_planner.experiments.folder import read_sweep
 from nbv_planner.experiments.summary.sweep_report import comparison_notes, sweep_report
-from nbv_planner.experiments.sweep_file import load_sweep, located, sweep_of
+from nbv_planner.experiments.sweep_file import load_sweep, sweep_of
+from nbv_planner.files.located_yaml import located
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = sorted((ROOT / "config" / "experiments").glob("*.yaml"))
