@@ -340,6 +340,8 @@ def from_mapping(cls: type[T], values: Mapping[str, Any]) -> T:
     Raises:
         SettingError: an entry is not allowed.
     """
+    if not isinstance(values, Mapping):
+        raise SettingError(f"{cls.__name__}: {shown(values)} is not allowed; must be values by name")
     names = {name for name, _, _ in settings_of(cls)}
     return cls(**{key: value for key, value in values.items() if key in names})
 

@@ -19,9 +19,11 @@ from nbv_planner.errors import ConfigFileError, SettingError, reason
 from nbv_planner.experiments.folder import SweepFolder
 from nbv_planner.experiments.summary.bench import Bench, bench_file, bench_named, bench_sweep, split_names
 from nbv_planner.report.tables import Table
+from nbv_planner.system import read_regular
 
 BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
 """Marks of a document around the tables."""
+_LARGEST = 10**7  # bytes of a document
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -99,7 +101,7 @@ def written_between(document: Path, text: str) -> str:
         ConfigFileError: it cannot be read, or has no marks.
     """
     try:
-        content = document.read_text(encoding="utf-8")
+        content = read_regular(document, _LARGEST).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigFileError(f"cannot read {document}: {reason(error)}") from error
     head, begin, rest = content.partition(BEGIN)

@@ -9,12 +9,16 @@ import numpy as np
 
 from nbv_planner.cli.options import whole_number
 from nbv_planner.episode.parameters import recorded_config
-from nbv_planner.episode.records import RECORD_FILE, read_json
+from nbv_planner.episode.records import RECORD_FILE, checked_episode, read_json
 from nbv_planner.errors import ResultsError, SettingError, reason
+from nbv_planner.gp.posterior import saved_array
 from nbv_planner.mapping.belief import SurfaceBelief
+from nbv_planner.mapping.saved import read_arrays
 from nbv_planner.report.page import write_pictures
+from nbv_planner.system import read_regular
 
 BELIEFS_FILE = "beliefs.npz"
+_LARGEST = 2**28  # bytes
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,7 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
     from nbv_planner.report.figures.explained import explanations
 
     folder = Path(arguments.episode)
-    record = read_json(folder / RECORD_FILE)
+    record = checked_episode(read_json(folder / RECORD_FILE), folder / RECORD_FILE)
     config, views = recorded_config(record["config"]), record["views"]
     if len(views) < 2 or not config.views.on_circle:
         raise ResultsError(f"{folder}: must be an episode of at least two views on the circle")
@@ -52,8 +56,10 @@ def run(arguments: argparse.Namespace) -> int:
 def _belief(path: Path, views: int) -> SurfaceBelief:
     """The belief after so many views of an episode."""
     try:
-        with np.load(path, allow_pickle=False) as content:
-            arrays = (content[name][views - 1] for name in ("mean", "std", "lower", "upper", "hits"))
-            return SurfaceBelief(content["angle"], *arrays)
-    except (OSError, ValueError, KeyError, IndexError) as error:
+        content = read_arrays(read_regular(path, _LARGEST), _LARGEST)
+        angle = saved_array(content, "angle", None)
+        kinds = {"mean": np.float64, "std": np.float64, "lower": np.float64, "upper": np.float64, "hits": np.integer}
+        rows = {name: saved_array(content, name, None, len(angle), dtype=kind) for name, kind in kinds.items()}
+        return SurfaceBelief(angle, **{name: values[views - 1] for name, values in rows.items()})
+    except (OSError, ValueError, IndexError) as error:
         raise ResultsError(f"cannot read {path}: {reason(error)}") from error

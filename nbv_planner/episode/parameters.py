@@ -329,7 +329,8 @@ def recorded_config(values: Mapping[str, Any]) -> EpisodeConfig:
         SettingError: a value is not allowed (any more).
     """
     known = {one.name for one in dataclasses.fields(EpisodeConfig)} & values.keys()
-    values = {**values, "planner": {**OLD_TARGET, **values.get("planner", {})}}
+    planner = values.get("planner", {})
+    values = {**values, "planner": {**OLD_TARGET, **planner} if isinstance(planner, Mapping) else planner}
     return EpisodeConfig(
         **{name: from_mapping(GROUPS[name], values[name]) if name in GROUPS else values[name] for name in known}
     )

@@ -9,7 +9,7 @@ import math
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 from scipy.stats import norm
 
-from nbv_planner.errors import ResultsError, reason
+from nbv_planner.errors import ResultsError, cut, reason, shown
 from nbv_planner.geometry import TWO_PI, FloatArray
 from nbv_planner.mapping.belief import Measurements, SurfaceBelief, once_around
 from nbv_planner.mapping.checks import Check
 from nbv_planner.planning.termination import Termination
-from nbv_planner.system import held_signals
+from nbv_planner.system import held_signals, read_regular
 from nbv_planner.world.pose import CameraPose, View, Views
 
 FULL_ENOUGH = 0.95
@@ -268,19 +268,64 @@ def write_whole(path: Path, content: str | bytes) -> None:
         beside.replace(path)
 
 
+_LARGEST = 2**26  # bytes of a record
+_MOST = 2**53  # larger than any number in one, and still exact
+
+
 def read_json(path: Path) -> dict[str, Any]:
     """Read a JSON file that holds an object.
 
     Raises:
-        ResultsError: it cannot be read, or holds something else.
+        ResultsError: it cannot be read, is no regular file or too large, or holds something else.
     """
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        text = read_regular(path, _LARGEST)
+        content = json.loads(text)
+        if b"\\ud" in text.lower():  # half a character, which no other file can hold
+            json.dumps(content, ensure_ascii=False).encode()
     except (OSError, ValueError, RecursionError) as error:
         raise ResultsError(f"cannot read {path}: {reason(error)}") from error
     if not isinstance(content, dict):
         raise ResultsError(f"cannot read {path}: holds a {type(content).__name__}, must be an object")
     return content
+
+
+_REAL: tuple[type, ...] = (int, float, type(None))
+_NUMBERS = {one.name: (int,) if one.type == "int" else _REAL for one in fields(ViewRecord)}
+_NEEDED = ("angle", "new_points", "coverage", "greedy_gain")
+
+
+def checked_episode(content: dict[str, Any], path: Path) -> dict[str, Any]:
+    """The plain values of an :class:`EpisodeRecord`, read from the file `path`, whose types must be those of one.
+
+    Raises:
+        ResultsError: names what is none, and where.
+    """
+    try:
+        config, metrics = _of_type(content, "config", dict), _of_type(content, "metrics", dict)
+        _of_type(config, "object", str)
+        for name, value in metrics.items():
+            _check_number(f"metrics: {cut(name)}", value)
+        for number, view in enumerate(_of_type(content, "views", list), start=1):
+            if not isinstance(view, dict) or any(view.get(name) is None for name in _NEEDED):
+                raise ValueError(f"view {number} is {shown(view)}, must have {', '.join(_NEEDED)}")
+            for name in view.keys() & _NUMBERS.keys():
+                _check_number(f"view {number}: {name}", view[name], _NUMBERS[name])
+    except ValueError as error:
+        raise ResultsError(f"cannot read {path}: it is not an episode of nbv_planner ({error})") from error
+    return content
+
+
+def _of_type(content: dict[str, Any], name: str, kind: type) -> Any:
+    if not isinstance(content.get(name), kind):
+        raise ValueError(f"{name} is {shown(content.get(name))}, must be a {kind.__name__}")
+    return content[name]
+
+
+def _check_number(where: str, value: object, kinds: Collection[type] = _REAL) -> None:
+    """Refuse what is no number; None stands for one that is not finite."""
+    if type(value) not in kinds or (isinstance(value, (int, float)) and not abs(value) < _MOST):
+        raise ValueError(f"{where} is {shown(value)}, must be a number")
 
 
 def fresh_folder(parent: str | Path, name: str) -> Path:

@@ -7,13 +7,13 @@ import fcntl
 import json
 import os
 import platform
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
-from nbv_planner.episode.records import TEMPORARY, read_json, write_whole
-from nbv_planner.errors import ResultsError
+from nbv_planner.episode.records import TEMPORARY, checked_episode, read_json, write_whole
+from nbv_planner.errors import ResultsError, reason, shown
 from nbv_planner.experiments.cases import MEASURES, Outcome
 from nbv_planner.experiments.sweep import EPISODE, Case, Sweep, case_identities, case_slug, first_difference
 from nbv_planner.system import held_signals
@@ -49,17 +49,53 @@ def read_sweep(folder: str | Path) -> SweepResults:
     """
     folder = Path(folder)
     manifest = read_manifest(folder, SweepFolder)
+    try:
+        if not all(isinstance(planner["planner"], str) for planner in manifest["sweep"]["planners"].values()):
+            raise TypeError("a planner is no text")
+        for name, kind in (("versions", dict), ("cases", int)):
+            if not isinstance(manifest[name], kind):
+                raise TypeError(f"{name} is {shown(manifest[name])}")
+        cases = case_identities(manifest["sweep"])
+        slugs = {
+            measure: [case_slug(measure, case) for case in cases]
+            for measure in manifest["sweep"]["measure"] if measure in MEASURES
+        }
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        problem = f"{type(error).__name__}: {reason(error)}"
+        raise ResultsError(f"cannot read {folder / MANIFEST_FILE}: it holds no sweep ({problem})") from error
     measured: dict[str, list[dict[str, Any]]] = {}
-    failures = []
-    for measure in manifest["sweep"]["measure"]:
-        if measure in MEASURES:
-            names = [f"{case_slug(measure, case)}.json" for case in case_identities(manifest["sweep"])]
-            places = (folder / MEASURES[measure].folder, folder / FAILURES_FOLDER)
-            measured[measure], failed = (
-                [read_json(place / name) for name in names if (place / name).exists()] for place in places
-            )
-            failures += failed
+    failures = list[dict[str, Any]]()
+    for measure, names in slugs.items():
+        check = checked_episode if measure == EPISODE else _as_it_is
+        measured[measure] = list(_records(folder / MEASURES[measure].folder, names, cases, check))
+        failures += _records(folder / FAILURES_FOLDER, names, cases, _checked_failure)
     return SweepResults(manifest, measured, failures)
+
+
+_Check = Callable[[dict[str, Any], Path], dict[str, Any]]
+
+
+def _records(
+    place: Path, names: Sequence[str], cases: Sequence[Mapping[str, Any]], check: _Check
+) -> Iterator[dict[str, Any]]:
+    """The records of those cases that have one in a folder, each checked."""
+    for name, case in zip(names, cases, strict=True):
+        path = place / f"{name}.json"
+        if os.path.lexists(path):
+            content = read_json(path)
+            if content.get("case") != case:
+                raise ResultsError(f"cannot read {path}: its case is {shown(content.get('case'))}, must be {case}")
+            yield check(content, path)
+
+
+def _as_it_is(content: dict[str, Any], path: Path) -> dict[str, Any]:
+    return content
+
+
+def _checked_failure(content: dict[str, Any], path: Path) -> dict[str, Any]:
+    if not isinstance(content.get("error"), str):
+        raise ResultsError(f"cannot read {path}: its error is {shown(content.get('error'))}, must be a text")
+    return content
 
 
 def read_manifest(folder: Path, kind: type[RunFolder]) -> dict[str, Any]:
@@ -73,10 +109,10 @@ def read_manifest(folder: Path, kind: type[RunFolder]) -> dict[str, Any]:
         raise ResultsError(f"{folder} is not the results folder of a {kind.what} (no {MANIFEST_FILE})")
     manifest = read_json(path)
     if manifest.get("format") != kind.format:
-        raise ResultsError(f"{path}: format is {manifest.get('format')!r}, must be {kind.format!r}")
+        raise ResultsError(f"{path}: format is {shown(manifest.get('format'))}, must be {kind.format!r}")
     if manifest.get("format_version") != FORMAT_VERSION:
         raise ResultsError(
-            f"{path}: format_version is {manifest.get('format_version')!r}, this version of the package reads "
+            f"{path}: format_version is {shown(manifest.get('format_version'))}, this version of the package reads "
             f"{FORMAT_VERSION}"
         )
     return manifest
@@ -105,7 +141,7 @@ def folder_lock(folder: Path) -> Iterator[None]:
             holder = "another process"
             with file, contextlib.suppress(ValueError, KeyError, TypeError):
                 file.seek(0)
-                content = json.load(file)
+                content = json.loads(file.read(1000))
                 holder = f"process {content['process']} on {content['machine']}"
             raise ResultsError(f"{folder} is being written by {holder}") from error
         with contextlib.suppress(FileNotFoundError):
@@ -199,7 +235,7 @@ class RunFolder:
     def _cannot_write(self, error: OSError) -> ResultsError:
         if isinstance(error, ResultsError):
             return error
-        return ResultsError(f"cannot write to {self.path}: {error.strerror}; choose a folder that can be written")
+        return ResultsError(f"cannot write to {self.path}: {reason(error)}; choose a folder that can be written")
 
     def _describe(self) -> None:
         """Write what is run and the manifest; the manifest last, so that its presence implies both."""

@@ -36,6 +36,7 @@ from nbv_planner.report.page import (
     write_tables,
 )
 from nbv_planner.report.tables import Cell, Column, Table, table_of
+from nbv_planner.system import open_regular
 from nbv_planner.world.objects import sets_within
 
 _OPTIMUM_NOTE = (
@@ -252,7 +253,10 @@ def check_report_folder(folder: Path) -> None:
     if not folder.is_dir():
         raise ResultsError(f"{folder} is not a folder; choose another one with --out")
     page = folder / PAGE_FILE
-    ours = page.is_file() and GENERATOR in page.read_text(encoding="utf-8", errors="replace")
+    ours = False
+    if page.is_file():
+        with open_regular(page) as file:  # it stands at the beginning
+            ours = GENERATOR.encode() in file.read(1000)
     if not ours and not (folder / MANIFEST_FILE).is_file() and any(folder.iterdir()):
         raise ResultsError(
             f"{folder} holds neither a sweep nor a report; choose another folder with --out, or a new one"

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from nbv_planner.bags.analysis import Analysis
-from nbv_planner.episode.records import RECORD_FILE, read_json
-from nbv_planner.errors import ResultsError, reason
+from nbv_planner.episode.records import RECORD_FILE, checked_episode, read_json
+from nbv_planner.errors import ResultsError
 from nbv_planner.experiments.folder import MANIFEST_FILE, read_sweep
 from nbv_planner.experiments.statistics import Cases, coverage_band, mean_interval, paired_difference
 from nbv_planner.experiments.sweep import setting_words
@@ -78,16 +78,16 @@ def compared_runs(path: str, name: str, analyse_bag: Callable[[str], Analysis]) 
     if (folder / MANIFEST_FILE).is_file():
         return _runs_of_sweep(folder)
     if (folder / RECORD_FILE).is_file():
-        episode = read_json(folder / RECORD_FILE)
-        config = episode.get("config")
-        case = str(config.get("object")) if isinstance(config, dict) else "", int(episode.get("seed") or 0)
-        return [ComparedRun(name, {case: _of_record(episode, folder / RECORD_FILE)})]
+        episode = checked_episode(read_json(folder / RECORD_FILE), folder / RECORD_FILE)
+        seed = episode.get("seed")
+        case = str(episode["config"].get("object")), seed if isinstance(seed, int) else 0
+        return [ComparedRun(name, {case: _of_record(episode)})]
     analysis = analyse_bag(path)
     case = (f"object of {name}", 0)  # a bag without true object is a separate case
     if analysis.truth is not None and analysis.config is not None:
         case = (analysis.config.object, analysis.config.sensor.seed)
     if analysis.record is not None:
-        return [ComparedRun(name, {case: _of_record(analysis.record.to_json(), folder)})]
+        return [ComparedRun(name, {case: _of_record(analysis.record.to_json())})]
     figures = {"T": float(len(analysis.views))}
     return [ComparedRun(name, {case: ComparedEpisode(analysis.coverage, False, figures)})]
 
@@ -98,22 +98,19 @@ def _runs_of_sweep(folder: Path) -> list[ComparedRun]:
     for episode in results.episodes:
         case = episode["case"]
         label = f"{case['planner']} ({setting_words(case)}, {folder.name})"
-        by_planner[label][case["object"], case["seed"]] = _of_record(episode, folder)
+        by_planner[label][case["object"], case["seed"]] = _of_record(episode)
     if not by_planner:
         raise ResultsError(f"{folder}: no episode of the sweep is finished")
     return [ComparedRun(label, episodes) for label, episodes in by_planner.items()]
 
 
-def _of_record(episode: Mapping[str, Any], path: Path) -> ComparedEpisode:
-    try:
-        views, metrics = episode["views"], episode["metrics"]
-        figures = {name: float(value) for name, value in metrics.items() if value is not None}
-        for name in ("travelled", "seconds"):
-            if views and views[-1].get(name) is not None:
-                figures[name] = float(views[-1][name])
-        return ComparedEpisode([float(view["coverage"]) for view in views], True, figures)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ResultsError(f"cannot read {path}: it is not an episode of nbv_planner ({reason(error)})") from error
+def _of_record(episode: Mapping[str, Any]) -> ComparedEpisode:
+    views, metrics = episode["views"], episode["metrics"]
+    figures = {name: float(value) for name, value in metrics.items() if value is not None}
+    for name in ("travelled", "seconds"):
+        if views and views[-1].get(name) is not None:
+            figures[name] = float(views[-1][name])
+    return ComparedEpisode([float(view["coverage"]) for view in views], True, figures)
 
 
 _COLUMNS = (
