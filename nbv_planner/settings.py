@@ -101,7 +101,7 @@ def check_value(name: str, value: Any, default: Any, meta: Setting) -> Any:
     if isinstance(value, np.generic):
         value = value.item()
     if kind is float and type(value) is int:
-        value = float(value) if abs(value) <= _GREATEST else math.copysign(math.inf, value)
+        value = float(value) if abs(value) <= _GREATEST else math.inf if value > 0 else -math.inf
     if kind is tuple and isinstance(value, (list, tuple)):
         return tuple(check_value(f"{name}[{i}]", v, 0.0, meta) for i, v in enumerate(value))
     if type(value) is not kind:

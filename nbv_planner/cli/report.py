@@ -11,7 +11,7 @@ from pathlib import Path
 from nbv_planner.cli.options import add_bag_options, add_figures, add_out, named_analysis, results_folder
 from nbv_planner.cli.output import ProgressLine, drawn, print_files
 from nbv_planner.errors import NbvPlannerError, ResultsError, SettingError
-from nbv_planner.experiments.folder import MANIFEST_FILE, read_sweep
+from nbv_planner.experiments.folder import MANIFEST_FILE, read_episodes
 from nbv_planner.experiments.optimum_problem import Optimum
 from nbv_planner.experiments.summary import contents
 from nbv_planner.experiments.summary.bench import bench_rows, bench_tables, mean_curves
@@ -62,7 +62,7 @@ def report_on(folder: Path, out: Path, arguments: argparse.Namespace) -> list[Ta
     Raises:
         NbvPlannerError: the results cannot be read, or the report cannot be written.
     """
-    report = sweep_report(read_sweep(folder))
+    report = sweep_report(read_episodes(folder))
     contents.check_report_folder(out)
     print(f"sweep {report.sweep['name']}: {report.progress}", flush=True)
     optima = _optima(report) if arguments.optimum else {}

@@ -292,25 +292,34 @@ def read_json(path: Path) -> dict[str, Any]:
 
 _REAL: tuple[type, ...] = (int, float, type(None))
 _NUMBERS = {one.name: (int,) if one.type == "int" else _REAL for one in fields(ViewRecord)}
-_NEEDED = ("angle", "new_points", "coverage", "greedy_gain")
+_OF_VIEWS = ("angle", "new_points", "coverage", "greedy_gain")
+_OF_METRICS = ("T", "T95", "rec", "mean_individual_regret")
 
 
-def checked_episode(content: dict[str, Any], path: Path) -> dict[str, Any]:
+def checked_episode(
+    content: dict[str, Any], path: Path, views: Collection[str] = _OF_VIEWS, metrics: Collection[str] = _OF_METRICS
+) -> dict[str, Any]:
     """The plain values of an :class:`EpisodeRecord`, read from the file `path`, whose types must be those of one.
+
+    Each view must have the numbers named `views`, and the `metrics` those names, of which T95 may be None.
 
     Raises:
         ResultsError: names what is none, and where.
     """
     try:
-        config, metrics = _of_type(content, "config", dict), _of_type(content, "metrics", dict)
-        _of_type(config, "object", str)
-        for name, value in metrics.items():
+        found = _of_type(content, "metrics", dict)
+        for name, value in found.items():
             _check_number(f"metrics: {cut(name)}", value)
+        if missing := [name for name in metrics if name not in found or (name in ("T", "rec") and found[name] is None)]:
+            raise ValueError(f"metrics have no {missing[0]}")
         for number, view in enumerate(_of_type(content, "views", list), start=1):
-            if not isinstance(view, dict) or any(view.get(name) is None for name in _NEEDED):
-                raise ValueError(f"view {number} is {shown(view)}, must have {', '.join(_NEEDED)}")
+            if not isinstance(view, dict) or any(view.get(name) is None for name in views):
+                raise ValueError(f"view {number} is {shown(view)}, must have {', '.join(views)}")
             for name in view.keys() & _NUMBERS.keys():
                 _check_number(f"view {number}: {name}", view[name], _NUMBERS[name])
+        _of_type(_of_type(content, "config", dict), "object", str)
+        for name in ("reason", "detail") if "termination" in content else ():
+            _of_type(_of_type(content, "termination", dict), name, str)
     except ValueError as error:
         raise ResultsError(f"cannot read {path}: it is not an episode of nbv_planner ({error})") from error
     return content

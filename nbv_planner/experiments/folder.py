@@ -7,7 +7,7 @@ import fcntl
 import json
 import os
 import platform
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
@@ -42,10 +42,10 @@ class SweepResults:
 
 
 def read_sweep(folder: str | Path) -> SweepResults:
-    """Read the results folder of a sweep, finished or not.
+    """Read the results folder of a sweep, finished or not; the content of its records is not checked.
 
     Raises:
-        ResultsError: it is none, has another format version, or a file in it cannot be read.
+        ResultsError: it is none, has another format version, or a file in it cannot be read or is of another case.
     """
     folder = Path(folder)
     manifest = read_manifest(folder, SweepFolder)
@@ -66,36 +66,37 @@ def read_sweep(folder: str | Path) -> SweepResults:
     measured: dict[str, list[dict[str, Any]]] = {}
     failures = list[dict[str, Any]]()
     for measure, names in slugs.items():
-        check = checked_episode if measure == EPISODE else _as_it_is
-        measured[measure] = list(_records(folder / MEASURES[measure].folder, names, cases, check))
-        failures += _records(folder / FAILURES_FOLDER, names, cases, _checked_failure)
+        measured[measure] = list(_records(folder / MEASURES[measure].folder, names, cases))
+        failures += _records(folder / FAILURES_FOLDER, names, cases)
     return SweepResults(manifest, measured, failures)
 
 
-_Check = Callable[[dict[str, Any], Path], dict[str, Any]]
+def read_episodes(folder: str | Path) -> SweepResults:
+    """Read the results folder of a sweep, as :func:`read_sweep`, with the records of its episodes checked.
+
+    Raises:
+        ResultsError: also where a record of an episode or of a failure holds something else.
+    """
+    results = read_sweep(folder)
+    for episode in results.episodes:
+        name = f"{case_slug(EPISODE, episode['case'])}.json"
+        checked_episode(episode, Path(folder) / MEASURES[EPISODE].folder / name)
+    for failure in results.failures:
+        if not isinstance(failure.get("error"), str):
+            where = f"{Path(folder) / FAILURES_FOLDER}: {shown(failure['case'])}"
+            raise ResultsError(f"cannot read {where}: its error is {shown(failure.get('error'))}, must be a text")
+    return results
 
 
-def _records(
-    place: Path, names: Sequence[str], cases: Sequence[Mapping[str, Any]], check: _Check
-) -> Iterator[dict[str, Any]]:
-    """The records of those cases that have one in a folder, each checked."""
+def _records(place: Path, names: Sequence[str], cases: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The records of those cases that have one in a folder."""
     for name, case in zip(names, cases, strict=True):
         path = place / f"{name}.json"
         if os.path.lexists(path):
             content = read_json(path)
             if content.get("case") != case:
                 raise ResultsError(f"cannot read {path}: its case is {shown(content.get('case'))}, must be {case}")
-            yield check(content, path)
-
-
-def _as_it_is(content: dict[str, Any], path: Path) -> dict[str, Any]:
-    return content
-
-
-def _checked_failure(content: dict[str, Any], path: Path) -> dict[str, Any]:
-    if not isinstance(content.get("error"), str):
-        raise ResultsError(f"cannot read {path}: its error is {shown(content.get('error'))}, must be a text")
-    return content
+            yield content
 
 
 def read_manifest(folder: Path, kind: type[RunFolder]) -> dict[str, Any]:

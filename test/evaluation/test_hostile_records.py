@@ -13,7 +13,7 @@ import pytest
 from nbv_planner.cli.main import main
 from nbv_planner.episode.records import RECORD_FILE, checked_episode, read_json
 from nbv_planner.errors import ResultsError
-from nbv_planner.experiments.folder import FAILURES_FOLDER, MANIFEST_FILE, folder_lock, read_sweep
+from nbv_planner.experiments.folder import FAILURES_FOLDER, MANIFEST_FILE, folder_lock, read_episodes
 
 OPTIONS = ["--no-figures", "--object", "square:width=8", "--planner", "greedy", "--objective", "U"]
 ODD = [None, [], {}, "x", "\ud800", float("inf"), float("nan"), 10**400, True, [[]], {"a": None}, [5]]
@@ -168,7 +168,7 @@ def test_manifests_with_values_of_other_types_are_refused_or_used(sweep, value):
     for place in places(content):
         if place[:2] != ("sweep", "settings") or len(place) == 2:
             other = written(sweep, MANIFEST_FILE, changed(content, place, value))
-            assert len(refusal(lambda other=other: read_sweep(other))) < 800
+            assert len(refusal(lambda other=other: read_episodes(other))) < 800
 
 
 @pytest.mark.parametrize("kind", ["FIFO", "device", "huge"])
@@ -177,7 +177,7 @@ def test_no_usual_file_in_the_place_of_a_record_of_a_sweep(sweep, tmp_path, kind
     path = next((folder / "episodes").glob("U-*.json"))
     replace(path, kind)
     with pytest.raises(ResultsError, match="must "):
-        read_sweep(folder)
+        read_episodes(folder)
 
 
 def test_a_record_of_another_case_and_a_failure_without_its_error_are_refused(sweep, tmp_path):
@@ -187,11 +187,11 @@ def test_a_record_of_another_case_and_a_failure_without_its_error_are_refused(sw
     (folder / FAILURES_FOLDER).mkdir(exist_ok=True)
     (folder / FAILURES_FOLDER / one.name).write_text(json.dumps({"case": content["case"], "error": 5}))
     with pytest.raises(ResultsError, match="its error is 5, must be a text"):
-        read_sweep(folder)
+        read_episodes(folder)
     (folder / FAILURES_FOLDER / one.name).unlink()
     other.write_text(one.read_text())
     with pytest.raises(ResultsError, match="its case is"):
-        read_sweep(folder)
+        read_episodes(folder)
 
 
 def test_a_lock_that_is_no_file_is_said(tmp_path):

@@ -13,7 +13,7 @@ from typing import Any
 from nbv_planner.bags.analysis import Analysis
 from nbv_planner.episode.records import RECORD_FILE, checked_episode, read_json
 from nbv_planner.errors import ResultsError
-from nbv_planner.experiments.folder import MANIFEST_FILE, read_sweep
+from nbv_planner.experiments.folder import MANIFEST_FILE, read_episodes
 from nbv_planner.experiments.statistics import Cases, coverage_band, mean_interval, paired_difference
 from nbv_planner.experiments.sweep import setting_words
 from nbv_planner.report.tables import Cell, Column, Table
@@ -78,7 +78,7 @@ def compared_runs(path: str, name: str, analyse_bag: Callable[[str], Analysis]) 
     if (folder / MANIFEST_FILE).is_file():
         return _runs_of_sweep(folder)
     if (folder / RECORD_FILE).is_file():
-        episode = checked_episode(read_json(folder / RECORD_FILE), folder / RECORD_FILE)
+        episode = checked_episode(read_json(folder / RECORD_FILE), folder / RECORD_FILE, ("coverage",), ())
         seed = episode.get("seed")
         case = str(episode["config"].get("object")), seed if isinstance(seed, int) else 0
         return [ComparedRun(name, {case: _of_record(episode)})]
@@ -93,7 +93,7 @@ def compared_runs(path: str, name: str, analyse_bag: Callable[[str], Analysis]) 
 
 
 def _runs_of_sweep(folder: Path) -> list[ComparedRun]:
-    results = read_sweep(folder)
+    results = read_episodes(folder)
     by_planner: dict[str, dict[Case, ComparedEpisode]] = defaultdict(dict)
     for episode in results.episodes:
         case = episode["case"]
