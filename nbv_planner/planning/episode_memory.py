@@ -101,7 +101,7 @@ class Rest:
 def behind_words(seconds: float) -> str:
     """Message that poses arrive whose stamps are so many seconds before the goal that was given before them."""
     return (
-        f"poses come, but stamped {seconds:.1f} s before the goal: their clock has stepped back, or is not that of the "
+        f"poses come, but stamped {seconds:.0f} s before the goal: their clock has stepped back, or is not that of the "
         "planner"
     )
 
@@ -490,6 +490,7 @@ class EpisodeMemory:
             raise content_error(f"it is no planning session ({type(error).__name__}: {reason(error)})") from error
         self._fill(values, arrays)
         self._episode, self._waiting_since = object(), None
+        self._rest, self._vain, self._pose_before = None, 0, 0
 
     def _fill(self, values: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
         """Take over the values, each checked."""

@@ -208,3 +208,28 @@ def test_an_unknown_scene_is_not_judged_by_the_stated_one():
     assert {known[name] for name in judged} == {FAIL}
     nodes["surface_mapper"]["scene"] = "unknown"
     assert known.keys() - {row.name for row in rows_of(system, RunParameters(nodes))} == judged
+
+
+def verdicts(before: preflight.PosesBeforeStart, *, known: bool = True) -> dict[str, Verdict]:
+    return {row.name: row.verdict for row in before.rows(SCENE, ViewSpaceSettings(), ARRIVAL, SESSION, known=known)}
+
+
+def test_poses_before_a_start_are_enough_once_they_can_be_judged_or_no_more_have_come():
+    before, here = preflight.PosesBeforeStart(), View(0.3, 10.0).pose
+    assert (before.heard, before.enough(1e9)) == (False, False)
+    assert verdicts(before).keys() == {"tolerances"}
+    before.hear(100.0, 0.0, here)
+    assert [before.enough(now) for now in (100.0, 102.9, 103.0)] == [False, False, True]
+    for number in range(1, 5):
+        before.hear(100.0 + 0.05 * number, 0.0, here)
+    assert before.enough(100.2)
+    assert set(verdicts(before).values()) == {PASS}
+
+
+def test_the_newest_poses_before_a_start_count_however_long_ago_they_came():
+    before = preflight.PosesBeforeStart()
+    for now, age, distance in ((1.0, 0.0, 1.0), (50.0, 1000.0, 10.0), (50.1, 1000.0, 10.0)):
+        before.hear(now, age, View(0.3, distance).pose)
+    found = verdicts(before)
+    assert (found["distance of the camera"], found["age of camera_pose"]) == (PASS, FAIL)
+    assert "distance of the camera" not in verdicts(before, known=False)

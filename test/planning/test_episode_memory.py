@@ -332,6 +332,20 @@ def test_a_map_that_is_lost_between_a_view_and_its_decision_takes_the_leg_to_tha
     assert run.leg is not None
 
 
+def test_an_episode_that_is_loaded_between_a_view_and_its_decision_has_no_leg_of_the_one_before():
+    values, arrays = ready().saved()
+    run = counted(1)
+    run.update(4 * SECOND)
+    feed(run, pose_angle=run.goal.decision.view_angle, pose_stamp=5 * SECOND)
+    run.update(5 * SECOND)
+    run.take_surface(hit(band(2.0), 20), mapped_at(2))
+    run.advance(6 * SECOND)
+    assert run.leg is not None
+    run.restore(values, arrays)
+    assert run.update(7 * SECOND).round == 1
+    assert len(run.legs) == 0
+
+
 def test_a_map_that_is_lost_on_the_way_to_the_next_view_leaves_the_leg_to_that_one():
     run = counted(2)
     run.update(7 * SECOND)

@@ -476,7 +476,7 @@ def _spin(create: Callable[[], Node], signals: Sequence[int]) -> None:
             try:
                 executor.spin_once(timeout_sec=_SIGNAL_PERIOD)
             except Exception as error:
-                if not isinstance(node, BaseNode):
+                if not isinstance(node, BaseNode) or not rclpy.ok():
                     raise
                 node.callback_failed(error)
     finally:

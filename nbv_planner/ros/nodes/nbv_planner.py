@@ -603,10 +603,9 @@ class NbvPlannerNode(BaseNode):
 
     def _check_start(self) -> None:
         """Log what the checks of the poses warn of, and refuse what makes an episode impossible (ValueError)."""
-        arrival = read_settings(self, ArrivalSettings)
-        # The declared view circle is not that of an unknown scene.
-        known = self.session.found is None
-        for row in (rows := self._before.rows(self.scene, self._views, arrival, self.session.settings, known=known)):
+        arrival, known = read_settings(self, ArrivalSettings), self.session.found is None
+        rows = self._before.rows(self.scene, self._views, arrival, self.session.settings, known=known)
+        for row in rows:
             if row.verdict is not Verdict.PASS:
                 self.get_logger().warning(f"before the start: {row}")
         failed = [str(row) for row in rows if row.verdict is Verdict.FAIL]
