@@ -164,9 +164,10 @@ def _from_one_place(first: MatchedScan, other: MatchedScan, noise: RangeNoise) -
 
 
 def _same_beams(first: Scan, other: Scan) -> bool:
-    """Whether the first and the last beams of two scans are at most some beams apart."""
+    """Whether the first and the last beams of two scans, and their numbers, are at most some beams apart."""
     one, two = first.bearings[[0, -1]], other.bearings[[0, -1]]
-    return bool(np.abs(one - two).max() <= _BEAMS_APART * first.angle_increment)
+    number = abs(len(first.ranges) - len(other.ranges))
+    return number <= _BEAMS_APART and bool(np.abs(one - two).max() <= _BEAMS_APART * first.angle_increment)
 
 
 def unlike(scans: Sequence[MatchedScan], noise: RangeNoise) -> int:

@@ -132,6 +132,8 @@ def test_scans_whose_number_of_beams_differs_by_one_are_averaged_beam_by_beam():
     assert len(mapped.measurements) <= 21
     coarser = with_header(here, angle_increment=2.0 * here.scan.angle_increment)
     assert mapping().add([here, coarser], -1).unlike == 1
+    sparse = with_header(coarser, ranges=here.scan.ranges[::2])  # between the same ends
+    assert mapping().add([here, sparse], -1).unlike == 1
 
 
 def test_scans_whose_greatest_range_differs_are_averaged_and_a_short_miss_tells_nothing_of_what_is_farther():
