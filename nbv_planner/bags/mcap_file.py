@@ -28,6 +28,7 @@ from nbv_planner.bags.storage import (
 
 MCAP_MAGIC = b"\x89MCAP0\r\n"
 _FOOTER, _SCHEMA, _CHANNEL, _MESSAGE, _CHUNK, _DATA_END = 0x02, 0x03, 0x04, 0x05, 0x06, 0x0F
+_ENDS = {_FOOTER: 20, _DATA_END: 4}  # bytes of each
 _READ = {_SCHEMA, _CHANNEL, _MESSAGE, _CHUNK}
 _IN_CHUNK = {_SCHEMA, _CHANNEL, _MESSAGE}
 _HEAD = struct.Struct("<BQ")
@@ -35,6 +36,7 @@ _MESSAGE_HEAD = struct.Struct("<HIQQ")
 _CHUNK_HEAD = struct.Struct("<QQQI")
 _BLOCK = 2**20
 _LONGEST_CHANNEL = 2**20
+_MOST_UNPACKED, _MOST_RATIO = 2**30, 1000
 
 
 class McapFile:
@@ -46,7 +48,7 @@ class McapFile:
         self._schemas: dict[int, str] = {}
         self.topics: dict[int, Topic | None] = {}  #: channels met so far by number; an unwanted one is None.
         self._described: set[Topic] = set()
-        self._place = self._reported = self._record_at = 0  # bytes, decompressed
+        self._place = self._reported = self._record_at = self._unpacked = 0  # bytes, the last of chunks
 
     def messages(self, wanted: Callable[[Topic], bool], progress: Progress = no_progress) -> Iterator[RawMessage]:
         """Yield the messages of wanted topics in the order in which they were written."""
@@ -80,7 +82,9 @@ class McapFile:
                 self._remark("ends without a footer: the recorder was killed, or the file is cut")
                 return
             kind, length = _HEAD.unpack(head)
-            if kind in (_FOOTER, _DATA_END):
+            if kind in _ENDS:
+                if length != _ENDS[kind]:
+                    self._remark(f"a record of kind {kind}, the end, has {length} bytes: what comes behind is left out")
                 return
             if kind == 0:  # no kind of record: space that was never written to, as after a power failure
                 self._remark("holds zeros in place of records: the rest is left out")
@@ -109,6 +113,9 @@ class McapFile:
 
     def _chunk(self, body: bytes, whole: bool, wanted: Callable[[Topic], bool]) -> Iterator[RawMessage]:
         """Yield the messages of a chunk; of a truncated one those that are whole."""
+        if self._unpacked > max(_MOST_UNPACKED, _MOST_RATIO * self._size):
+            self._remark(f"its chunks have more than {_MOST_RATIO} times its size decompressed: left out from here on")
+            return
         try:
             _, _, size, checksum = _CHUNK_HEAD.unpack_from(body)
             method, offset = _text(body, _CHUNK_HEAD.size)
@@ -117,6 +124,7 @@ class McapFile:
         except (struct.error, ValueError) as error:
             self._remark(f"a chunk cannot be decompressed ({error}): left out")
             return
+        self._unpacked += len(content)
         if len(content) < size:
             self._remark(f"a chunk holds {len(content)} of {size} bytes")
         elif whole and checksum and crc32(content) != checksum:

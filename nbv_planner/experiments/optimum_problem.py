@@ -385,5 +385,5 @@ class Optimum:
             sets = tuple(tuple(int(view) for view in views) for views in content["best_views"])
             best, bounds = (tuple(int(number) for number in content[name]) for name in ("best_coverage", "bounds"))
             return cls(int(content["surface_points"]), int(content["reachable"]), best, bounds, sets)
-        except (KeyError, TypeError, ValueError) as error:
+        except (LookupError, TypeError, ValueError, OverflowError) as error:
             raise ResultsError(f"not the values of an optimum: {reason(error)}") from error

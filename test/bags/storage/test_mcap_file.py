@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from recorded import messages, plain, write
 
+from nbv_planner.bags import mcap_file
 from nbv_planner.bags.mcap_file import MCAP_MAGIC, McapFile
 from nbv_planner.bags.storage import LONGEST, MOST_TOPICS, RawMessage, Remarks
 
@@ -169,13 +170,30 @@ def test_zeros_behind_the_last_record_end_a_file_at_once_however_many(tmp_path):
 
 @pytest.mark.parametrize("filler", [bytes(9), record(1, b""), record(7, b"")], ids=["zeros", "header", "index"])
 def test_a_chunk_of_empty_records_is_left_out_at_the_first(filler):
-    inner = SCHEMA + CHANNEL + message(b"before") + filler * 3_000_000 + message(b"behind")
+    inner = SCHEMA + CHANNEL + message(b"before") + filler * 300_000 + message(b"behind")
     bomb = chunk(_packed(inner, "zstd"), "zstd", size=len(inner))
     assert len(bomb) < 20_000
-    found, remarks = read(file(*[bomb] * 300, chunk(message(b"good"))))
-    assert [data for _, _, data in found] == [b"before"] * 300 + [b"good"]
+    found, remarks = read(file(*[bomb] * 30, chunk(message(b"good"))))
+    assert [data for _, _, data in found] == [b"before"] * 30 + [b"good"]
     assert remarks == [f"f.mcap: a chunk holds a record of kind {filler[0]}, which belongs in none: its rest is left "
-                       "out (300 times, first at byte 29)"]  # fmt: skip
+                       "out (30 times, first at byte 29)"]  # fmt: skip
+
+
+def test_chunks_that_grow_beyond_all_measure_are_left_out(monkeypatch):
+    monkeypatch.setattr(mcap_file, "_MOST_UNPACKED", 100_000)
+    inner = SCHEMA + CHANNEL + message(b"x" * 30_000)
+    found, remarks = read(file(*[chunk(_packed(inner, "zstd"), "zstd", size=len(inner))] * 9))
+    assert len(found) == 4
+    assert remarks[0].startswith("f.mcap: its chunks have more than 1000 times its size decompressed: left out from")
+
+
+@pytest.mark.parametrize("kind", [2, 15])
+def test_an_end_in_the_middle_is_said(whole, kind):
+    at = whole.index(b"\6", 43)  # the first chunk
+    found, remarks = read(whole[:at] + bytes([kind]) + whole[at + 1 :])
+    assert found == []
+    assert f"f.mcap: a record of kind {kind}, the end, has " in remarks[0]
+    assert remarks[0].endswith(f": what comes behind is left out (at byte {at})")
 
 
 def test_more_topics_than_any_system_has_are_left_out():
