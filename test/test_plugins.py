@@ -381,7 +381,6 @@ def test_the_example_is_listed_and_help_does_not_load_it(site):
     assert "`farthest_travel_weight`" in command(site, "show", "parameters").stdout
     script = f"""
 import sys
-import sysconfig
 sys.path[:0] = {[str(CHECKOUT), str(site)]}
 from nbv_planner.cli.main import main
 for words in (["--help"], ["simulate", "--help"]):

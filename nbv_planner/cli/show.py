@@ -32,8 +32,8 @@ def objective_table() -> str:
     known = known_objectives()
     wide = max(map(len, known)) + 2
     lines = [
-        "requirements: " + ", ".join(f"R{i} {name}" for i, name in enumerate(REQUIREMENTS, start=1)),
-        "fulfilled: y yes, o partly, n no, - not judged",
+        "requirements (y met, o partly, n not, - not judged): "
+        + ", ".join(f"R{i} {name}" for i, name in enumerate(REQUIREMENTS, start=1)),
         f"{'id':{wide}}{'name':32}{'R1..R6':8}{'needs the object':18}regret",
     ]
     for info in known.values():
