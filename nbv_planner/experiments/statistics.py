@@ -26,8 +26,8 @@ from nbv_planner.world.scene import Scene
 Cases = Mapping[tuple[Hashable, Hashable], float]
 """One value per (object, seed)."""
 _LEVEL, _TAIL = 0.95, 0.1
-FEWEST = {"seed": 2, "object": 4}
-"""Least number of seeds, or of objects, that give an interval: with fewer objects it would span more than they do."""
+FEWEST = {"seed": 3, "object": 4}
+"""Least number of seeds, or of objects, that give an interval: with two it is 12.7 standard errors to each side."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def mean_interval(cases: Cases) -> MeanInterval:
     Seed s contributes :math:`u_s = \frac{1}{O}\sum_{o \ni s} (y_{os} - \bar y_o)/n_o` to the error of the mean, and
     with n seeds :math:`\mathrm{SE}^2 = \frac{n}{n-1}\sum_s u_s^2`; the interval is Student's with n − 1 degrees of
     freedom. So one seed may mean like noise on several objects. With all seeds on all objects this is the interval of
-    the n means per seed, and on one object the textbook one.
+    the n means per seed, and on one object the textbook one. With fewer than three seeds there is none.
 
     Raises:
         SettingError: a value is not finite.
@@ -58,7 +58,8 @@ def mean_interval(cases: Cases) -> MeanInterval:
         return MeanInterval(math.nan, math.nan, math.nan, 0)
     means = {name: float(np.mean(list(values.values()))) for name, values in by_object.items()}
     mean = float(np.mean(list(means.values())))
-    if min(len(values) for values in by_object.values()) < FEWEST["seed"]:  # a single seed has no spread
+    seeds = {seed for values in by_object.values() for seed in values}
+    if min(len(values) for values in by_object.values()) < 2 or len(seeds) < FEWEST["seed"]:
         return MeanInterval(mean, math.nan, math.nan, len(cases))
     share: dict[Hashable, float] = defaultdict(float)
     for name, values in by_object.items():

@@ -21,7 +21,7 @@ def on_one_object(values):
     return {("star", seed): value for seed, value in enumerate(values)}
 
 
-@given(st.lists(VALUES, min_size=2, max_size=9))
+@given(st.lists(VALUES, min_size=3, max_size=9))
 def test_on_one_object_it_is_the_textbook_interval(values):
     found = mean_interval(on_one_object(values))
     half = stats.t.ppf(0.975, len(values) - 1) * stats.sem(values)
@@ -31,7 +31,7 @@ def test_on_one_object_it_is_the_textbook_interval(values):
 
 
 @settings(max_examples=50)
-@given(st.integers(1, 4), st.integers(2, 6), st.integers(0, 2**32 - 1))
+@given(st.integers(1, 4), st.integers(3, 6), st.integers(0, 2**32 - 1))
 def test_with_all_seeds_on_all_objects_it_is_the_interval_of_the_means_per_seed(objects, seeds, draw):
     table = np.random.default_rng(draw).normal(size=(objects, seeds))
     found = mean_interval({(o, s): table[o, s] for o in range(objects) for s in range(seeds)})
@@ -48,7 +48,7 @@ def test_three_values_by_hand():
 
 def test_the_spread_between_objects_does_not_count():
     """The objects are a fixed set: however different they are, the interval is that of the noise."""
-    found = mean_interval({("a", 0): 0.0, ("a", 1): 0.0, ("b", 0): 100.0, ("b", 1): 100.0})
+    found = mean_interval({("a", seed): 0.0 for seed in range(3)} | {("b", seed): 100.0 for seed in range(3)})
     assert (found.mean, found.low, found.high) == (50.0, 50.0, 50.0)
 
 
@@ -69,6 +69,13 @@ def test_the_interval_holds_the_truth_as_often_as_it_says():
     assert 0.92 <= held / 1000 <= 0.975
 
 
+def test_two_seeds_give_a_mean_without_an_interval():
+    found = mean_interval({("a", 0): 3.0, ("a", 1): 5.0, ("b", 0): 2.0, ("b", 1): 4.0})
+    assert found.mean == 3.5
+    assert math.isnan(found.low)
+    assert math.isnan(found.high)
+
+
 def test_one_seed_gives_a_mean_without_an_interval():
     found = mean_interval({("a", 0): 3.0, ("a", 1): 5.0, ("b", 0): 2.0})
     assert found.mean == 3.0
@@ -79,12 +86,13 @@ def test_one_seed_gives_a_mean_without_an_interval():
 
 
 def test_differences_are_paired_by_object_and_seed():
-    first = {("a", 0): 10.0, ("a", 1): 20.0, ("b", 0): 7.0, ("b", 1): 9.0, ("b", 2): 50.0}
-    second = {("a", 1): 18.0, ("a", 0): 9.0, ("b", 0): 6.0, ("b", 1): 7.0, ("c", 0): 99.0}
+    first = {("a", 0): 10.0, ("a", 1): 20.0, ("b", 0): 7.0, ("b", 1): 9.0, ("b", 2): 50.0, ("a", 3): 4.0, ("b", 3): 4.0}
+    second = {("a", 1): 18.0, ("a", 0): 9.0, ("b", 0): 6.0, ("b", 1): 7.0, ("c", 0): 99.0, ("a", 3): 3.0, ("b", 3): 2.0}
     found = paired_difference(first, second)
     assert found.difference.mean == pytest.approx(1.5)
-    assert found.difference.cases == 4
+    assert found.difference.cases == 6
     assert found.unpaired == 2
+    assert math.isfinite(found.difference.low)
     swapped = paired_difference(second, first).difference
     assert (swapped.low, swapped.high) == pytest.approx((-found.difference.high, -found.difference.low))
 

@@ -132,8 +132,8 @@ def runs_table(runs: Sequence[ComparedRun]) -> Table:
     """Each run separately: means over objects and seeds."""
     columns = (Column("run", "run"), Column("episodes", "episodes"), Column("coverage", "coverage"), *_COLUMNS)
     note = (
-        "Means with 95 % confidence intervals over the seeds; without interval there is one seed. Episodes that never "
-        "reach 95 % count in no T95, those that never reach 95 % completeness in no C95."
+        "Means with 95 % confidence intervals over the seeds, from three on. Episodes that never reach 95 % count in "
+        "no T95, those that never reach 95 % completeness in no C95."
     )
     rows: list[tuple[Cell, ...]] = []
     for run in runs:

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 from scipy.stats import spearmanr
 
-from nbv_planner.experiments.statistics import mean_interval, paired_difference
+from nbv_planner.experiments.statistics import FEWEST, mean_interval, paired_difference
 from nbv_planner.experiments.summary.sweep_report import ComparedCase, SweepReport, distinct, figures, of_planner
 from nbv_planner.experiments.summary.sweep_tables import T95
 from nbv_planner.experiments.sweep import setting_words, variant_label
@@ -65,8 +65,8 @@ class Sensitivity:
 
     def reversals(self) -> str:
         """Pairs whose paired differences have opposite signs at two values, both beyond their 95 % intervals."""
-        if len({c.trial.seed for cases in self.by_value.values() for c in cases}) == 1:
-            return "one seed gives no intervals"
+        if len({c.trial.seed for cases in self.by_value.values() for c in cases}) < FEWEST["seed"]:
+            return f"fewer than {FEWEST['seed']} seeds give no intervals"
         found = []
         for first, second in itertools.combinations(self.planners, 2):
             signs: dict[float, list[str]] = {}

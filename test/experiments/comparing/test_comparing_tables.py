@@ -23,8 +23,8 @@ def run(label: str, figures: dict[tuple[str, int], float]) -> ComparedRun:
     return ComparedRun(label, {case: ComparedEpisode([0.5], True, {"T": value}) for case, value in figures.items()})
 
 
-FIRST = run("a", {("star", 0): 10.0, ("star", 1): 14.0, ("moon", 0): 5.0})
-SECOND = run("b", {("star", 0): 8.0, ("star", 1): 11.0, ("sun", 0): 4.0})
+FIRST = run("a", {("star", 0): 10.0, ("star", 1): 14.0, ("star", 2): 11.0, ("moon", 0): 5.0})
+SECOND = run("b", {("star", 0): 8.0, ("star", 1): 11.0, ("star", 2): 7.0, ("sun", 0): 4.0})
 
 
 def cell(table, name: str) -> MeanInterval:
@@ -35,10 +35,10 @@ def cell(table, name: str) -> MeanInterval:
 def test_differences_are_those_of_the_pairs():
     table = paired_runs_table([FIRST, SECOND])
     assert table.column("pair") == ["a − b"]
-    assert (table.column("pairs"), table.column("unpaired")) == ([2], [2])
+    assert (table.column("pairs"), table.column("unpaired")) == ([3], [2])
     difference = cell(table, "T")
-    assert difference.mean == pytest.approx((2.0 + 3.0) / 2.0)
-    half = 12.706 * math.sqrt(0.5 / 2.0)  # Student's t with one degree of freedom
+    assert difference.mean == pytest.approx((2.0 + 3.0 + 4.0) / 3.0)
+    half = 4.30265 * math.sqrt(1.0 / 3.0)  # Student's t with two degrees of freedom
     assert difference.high - difference.mean == pytest.approx(half, rel=1e-3)
     assert cell(table, "T95").cases == 0
     assert math.isnan(cell(table, "T95").mean)
@@ -58,7 +58,8 @@ def test_many_runs_are_compared_with_the_first():
 
 def test_means_are_per_run():
     table = runs_table([FIRST, SECOND])
-    assert [value.mean for value in table.column("T")] == pytest.approx([(12.0 + 5.0) / 2.0, (9.5 + 4.0) / 2.0])
+    means = [(35.0 / 3.0 + 5.0) / 2.0, (26.0 / 3.0 + 4.0) / 2.0]
+    assert [value.mean for value in table.column("T")] == pytest.approx(means)
     assert table.column("coverage") == ["true", "true"]
     csv = table.to_csv().splitlines()
     assert len({line.count(",") for line in csv}) == 1

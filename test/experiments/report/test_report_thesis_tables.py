@@ -101,7 +101,9 @@ def test_too_few_seeds_or_objects_for_an_interval_are_said_where_there_is_none()
     alone = notes([one for one in EPISODES if one["case"]["object"] == "square:1"])
     assert "One object is too few for an interval" in alone["objects"]
     assert "One object is too few for an interval" in alone["paired_objects"]
-    several = [episode(planner, seed=seed) for planner in (REFERENCE, "X") for seed in range(2)]
+    several = [episode(planner, seed=seed) for planner in (REFERENCE, "X") for seed in range(3)]
+    two = notes([one for one in several if one["case"]["seed"] < 2])
+    assert "2 seeds are too few for an interval: give more" in two["planners"]
     assert "too few" not in notes(several)["planners"]
 
 
