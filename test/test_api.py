@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import pickle
 import re
 import subprocess
 import sys
@@ -229,6 +230,28 @@ def test_parts_built_by_hand_decide_as_the_episode_does():
 def test_parts_need_a_known_scene():
     with pytest.raises(nbv.SettingError, match="scene: unknown needs"):
         nbv.configure(scene="unknown").parts()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"planner": "rollout", "shapes": 8, "deadline": 60.0, "max_views": 4}, {"planner": "uniform", "max_views": 4},
+        {"protocol": "thesis", "planner": "greedy", "objective": "IOA", "stop_at_coverage": 0.3},
+        {"scene": "unknown", "planner": "greedy", "objective": "U", "max_views": 4},
+    ],
+    ids=["rollout", "uniform", "thesis", "unknown"],
+)  # fmt: skip
+def test_an_episode_goes_on_in_another_process_where_it_is(settings):
+    """Before its first view, between two views, after the one that ends it, and after its end."""
+    episode = nbv.Episode(nbv.configure(num_views=24, num_beams=61, grid_size=120, **settings))
+    copies = [pickle.loads(pickle.dumps(episode))]
+    for _ in episode:
+        copies.append(pickle.loads(pickle.dumps(episode)))
+    copies.append(pickle.loads(pickle.dumps(episode)))
+    found = [[(view.angle, view.coverage, view.rmse) for view in one] for one in (episode, *copies)]
+    assert all(views == found[0] for views in found)
+    assert {one.termination.reason for one in copies} == {episode.termination.reason}
+    assert len(copies) == len(found[0]) + 2 > 3
 
 
 def test_a_frame_has_a_row_per_view():

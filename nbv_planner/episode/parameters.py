@@ -6,6 +6,7 @@ import dataclasses
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from nbv_planner.errors import SettingError
@@ -281,11 +282,14 @@ class EpisodeConfig:
         if self.search.unknown:
             known = dataclasses.replace(self, search=SearchSettings(), ground=GroundSettings())
             search = Search(self.search, self.scene, self.measurement.noise)
-            return SearchingMapping(search, lambda found: known.at(found).scan_mapping(grid))
+            return SearchingMapping(search, partial(known._mapping_at, grid))
         model = mapper_for(self.kernel.build(), self.mapper, self.robust, grid=grid)
         checks = ModelChecks(self.scene, self.measurement.noise, self.checks, robust=self.robust.robust)
         obstacles = known_obstacles(self.ground, self.scene.radius_max, map)
         return ScanMapping(model, self.scene, self.measurement, checks, obstacles)
+
+    def _mapping_at(self, grid: FloatArray | None, found: FoundScene) -> ScanMapping:
+        return self.at(found).scan_mapping(grid)
 
     def parts(self) -> tuple[ScanMapping, Planner]:
         """A mapper without a scan, and the planner, for scans of one's own.

@@ -7,6 +7,7 @@ import math
 import time
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -107,7 +108,18 @@ class Simulation:
         self._mapping = config.scan_mapping(np.linspace(0.0, TWO_PI, _THESIS_GRID) if thesis else None)
         self.mapper = self._mapping.model
         self._camera = SimulatedCamera(shape, scene, config.sensor, config.world)
-        self._to_come = self._run()
+        # All that is known between two views is kept, so that a copy in another process goes on with the next one.
+        self._after: Termination | None = None  # why no view follows the newest one
+        self._elapsed = 0.0
+        self._to_come: Iterator[ViewRecord] = self._run()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What :meth:`_run` goes on from; itself it cannot be pickled."""
+        return {name: value for name, value in vars(self).items() if name != "_to_come"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._to_come = iter(()) if self.termination else self._run()
 
     def run(self) -> Iterator[ViewRecord]:
         """Yield each view from the first on; one that has not been taken is taken when it is asked for."""
@@ -153,8 +165,12 @@ class Simulation:
         return self.judge.record(config.as_dict(), config.sensor.seed, ended, **config.packages)
 
     def _run(self) -> Iterator[ViewRecord]:
-        """Take all views, then say why the episode ended."""
+        """Take all views that are left, then say why the episode ended."""
         try:
+            if self.views:  # of a copy that was made behind the newest one
+                self.termination = self._covered(self.views[-1]) or self._after
+            if self.termination:
+                return
             for record in self._by_protocol():
                 yield record
                 self.termination = self._covered(record)
@@ -182,7 +198,7 @@ class Simulation:
     def _thesis(self) -> _Views:
         """Observe the surface points themselves, without noise, until nothing new is seen."""
         noise_std = math.sqrt(self.config.measurement.noise_std**2 + _THESIS_JITTER)
-        while True:
+        while not self.judge.seen.all():
             started = time.process_time()
             decision = self._decide(None)
             if decision is None:
@@ -200,15 +216,17 @@ class Simulation:
             free = unseen_beyond(data.angle, data.radius, decision.view, self.config.scene)
             self.mapper.add(data, free=[free])
             yield self._take(decision, data, self.mapper.belief(), milliseconds)
-            if self.judge.seen.all():
-                return Termination(TerminationReason.COMPLETE, {"coverage": 1.0}, "every surface point has been seen")
+        return Termination(TerminationReason.COMPLETE, {"coverage": 1.0}, "every surface point has been seen")
 
     def _sensor(self) -> _Views:
         """Cast noisy beams and stop as a robot does, without use of the true object."""
-        config = self.config
-        self._monitor = termination_monitor(config.termination, config.planner, config.scene, self._prior)
-        self._refer()
-        current, began = self._start, time.perf_counter()
+        config, current = self.config, self._start
+        if self.views:
+            current = self._visited()[-1]
+        else:
+            self._monitor = termination_monitor(config.termination, config.planner, config.scene, self._prior)
+            self._refer()
+        began = time.perf_counter() - self._elapsed
         while True:
             started = time.process_time()
             decision = self._decide(current)
@@ -232,11 +250,12 @@ class Simulation:
                 continue
             belief = self._mapping.belief().as_transmitted()
             record = self._take(decision, mapped.measurements, belief, milliseconds, passed)
-            ended = self._monitor.after_view(self.belief, time.perf_counter() - began, self._visited())
+            self._elapsed = time.perf_counter() - began
+            self._after = self._monitor.after_view(self.belief, self._elapsed, self._visited())
             self.estimate = self._monitor.estimate
             yield record
-            if ended:
-                return ended
+            if self._after:
+                return self._after
             current = self._visited()[-1]
 
     @property

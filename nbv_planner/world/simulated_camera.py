@@ -6,9 +6,9 @@ import dataclasses
 import math
 from copy import copy
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -188,7 +188,7 @@ class SimulatedCamera:
         # In single precision, as a LaserScan carries them: the same scan with and without ROS.
         self._angle_min = float(np.float32(sensor.bearing_min))
         self._increment = float(np.float32((sensor.bearing_max - sensor.bearing_min) / (settings.num_beams - 1)))
-        self._met = lru_cache(_KEPT)(self._cast)
+        self._known: dict[CameraPose, tuple[FloatArray, FloatArray]] = {}
         self.bearings: FloatArray = self._angle_min + self._increment * np.arange(settings.num_beams)
 
     def scan(self, pose: CameraPose, view_number: int, scan_number: int = 0) -> Scan:
@@ -204,8 +204,20 @@ class SimulatedCamera:
     def with_seed(self, seed: int) -> SimulatedCamera:
         """The same camera with other noise; both share what they know of the object."""
         twin = copy(self)
-        twin._settings = dataclasses.replace(self._settings, seed=seed)
+        twin._settings, twin._known = dataclasses.replace(self._settings, seed=seed), self._known
         return twin
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All but what can be cast again."""
+        return {**vars(self), "_known": {}}
+
+    def _met(self, pose: CameraPose) -> tuple[FloatArray, FloatArray]:
+        """As :meth:`_cast`; the newest poses are kept."""
+        if pose not in self._known:
+            if len(self._known) >= _KEPT:
+                self._known.pop(next(iter(self._known)), None)
+            self._known[pose] = self._cast(pose)
+        return self._known[pose]
 
     def _cast(self, pose: CameraPose) -> tuple[FloatArray, FloatArray]:
         """Exact range of each beam and the standard deviation of its noise, shape (B,) each, metres."""
