@@ -9,6 +9,8 @@ import base64
 import contextlib
 import json
 import math
+import re
+import socket
 import struct
 import sys
 import threading
@@ -260,6 +262,8 @@ class LiveServer(ThreadingHTTPServer):
 
     def __init__(self, live: LiveEpisode, host: str, port: int) -> None:
         """Bind to `host` and `port`; port 0 chooses a free one."""
+        if not host:  # all interfaces, for sockets
+            raise SettingError("host: must be an address of this machine; 0.0.0.0 stands for all of them")
         self.feed = Feed(live)
         self.ending = threading.Event()
         self.watched = threading.Event()  #: whether a page has been opened.
@@ -287,10 +291,33 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     timeout = _STUCK
 
+    def handle_one_request(self) -> None:
+        """Answer a request; one whose head takes too long ends, even if a byte comes now and then."""
+        self._patience = threading.Timer(_STUCK, self._give_up)
+        self._patience.daemon = True
+        self._patience.start()
+        try:
+            super().handle_one_request()
+        finally:
+            self._patience.cancel()
+
+    def _give_up(self) -> None:
+        with contextlib.suppress(OSError):
+            self.connection.shutdown(socket.SHUT_RDWR)
+
+    def parse_request(self) -> bool:
+        """Read the head of a request."""
+        complete = super().parse_request()
+        self._patience.cancel()
+        return complete
+
     def do_GET(self) -> None:
         """Send a file or the events."""
         path = self.path.partition("?")[0]
-        if not self._is_asked_for_by_name():
+        if "Transfer-Encoding" in self.headers or self.headers.get("Content-Length", "0") != "0":
+            self.close_connection = True  # else its body would be read as the next request
+            self._send(HTTPStatus.BAD_REQUEST, "text/plain", b"a request has no body here\n")
+        elif not self._is_asked_for_by_name():
             self._send(HTTPStatus.FORBIDDEN, "text/plain", b"ask for this server by its own name\n")
         elif path == "/events":
             self._events()
@@ -308,7 +335,7 @@ class _Handler(BaseHTTPRequestHandler):
         """
         if not str(self.server.server_address[0]).startswith("127."):
             return True
-        host = (self.headers.get("Host") or "").rpartition(":")[0]
+        host = re.sub(r":\d*$", "", self.headers.get("Host") or "").lower()  # port 80 is left out
         return host in ("localhost", str(self.server.server_address[0]))
 
     def _send(self, status: HTTPStatus, kind: str, content: bytes) -> None:
@@ -317,7 +344,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _begin(self, status: HTTPStatus, headers: Mapping[str, str]) -> None:
         self.send_response(status)
-        for name, value in {**headers, **_HEADERS}.items():
+        last = {"Connection": "close"} if self.close_connection else {}
+        for name, value in {**headers, **_HEADERS, **last}.items():
             self.send_header(name, value)
         self.end_headers()
 
@@ -328,7 +356,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         try:
             self.close_connection = True
-            self._begin(HTTPStatus.OK, {"Content-Type": "text/event-stream", "Connection": "close"})
+            self._begin(HTTPStatus.OK, {"Content-Type": "text/event-stream"})
             self.wfile.write(b"retry: 1000\n\n")
             self.server.watched.set()
             self._send_events()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import re
@@ -83,7 +84,44 @@ def test_page_of_another_site_cannot_reach_it_by_a_name_of_its_own(server, host)
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1"])
 def test_it_is_reached_by_its_own_names(server, host):
-    assert ask(server, "/", Host=f"{host}:{server.server_port}").status == 200
+    for name in (f"{host}:{server.server_port}", host, f"{host.upper()}:"):  # browsers leave out port 80
+        assert ask(server, "/", Host=name).status == 200
+
+
+def test_no_host_is_not_every_host(live):
+    with pytest.raises(SettingError, match="host: must be an address"), serving(live, "", 0):
+        pass
+
+
+@pytest.mark.parametrize("head", ["Content-Length: 38", "Transfer-Encoding: chunked"])
+def test_the_body_of_a_request_is_not_the_next_request(server, head):
+    with socket.create_connection(("127.0.0.1", server.server_port), timeout=30) as asked:
+        body = b"GET /page.css HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        asked.sendall(f"GET / HTTP/1.1\r\nHost: localhost\r\n{head}\r\n\r\n".encode() + body)
+        answer = b""
+        with contextlib.suppress(ConnectionResetError):
+            while part := asked.recv(65536):
+                answer += part
+    assert answer.startswith(b"HTTP/1.1 400")
+    assert answer.count(b"HTTP/1.1") == 1
+    assert b"Connection: close" in answer
+
+
+def test_a_head_that_drips_in_ends(server, monkeypatch):
+    """Each byte comes in time, the whole never does."""
+    monkeypatch.setattr(module, "_STUCK", 1.0)
+    with socket.create_connection(("127.0.0.1", server.server_port), timeout=30) as asked:
+        asked.settimeout(0.1)
+        for _ in range(300):
+            try:
+                asked.sendall(b"G")
+                if asked.recv(1000) == b"":
+                    return
+            except TimeoutError:
+                continue
+            except OSError:
+                return
+    pytest.fail("the connection is still open")
 
 
 def test_first_event_holds_everything_later_ones_what_has_changed(server, live):
