@@ -21,7 +21,7 @@ from nbv_planner.episode.parameter_files import (
     values_for,
 )
 from nbv_planner.episode.parameters import NODE_SETTINGS, EpisodeConfig, config_from_parameters
-from nbv_planner.errors import ConfigFileError
+from nbv_planner.errors import ConfigFileError, NbvPlannerError
 from nbv_planner.mapping.matching import ArrivalSettings
 from nbv_planner.mapping.robust_fit import RobustSettings
 from nbv_planner.planning.planners import PlannerSettings
@@ -30,6 +30,7 @@ from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.planning.view_space import CircleViewSpace, ViewSpaceSettings
 from nbv_planner.settings import settings_of
 from nbv_planner.world.pose import TurntableSettings
+from nbv_planner.world.scene import check_proportions
 
 CONFIG = Path(__file__).parents[1] / "config"
 SHIPPED = sorted(CONFIG.glob("*.yaml"))
@@ -308,6 +309,27 @@ def test_a_wrong_value_is_named_with_its_line(write):
         load_parameters(write(text))
     with pytest.raises(ConfigFileError, match=r"p\.yaml, line 4: arm/nbv_planner: max_views: -1 is out of range"):
         load_parameters(write(text.replace("2024-02-31", "-1")))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("radius_max=5e-324", "radius_max: 5e-324 is out of range; must be >= 1e-06 and <= 1e\\+06 m"),
+        ("radius_max=1e300", "radius_max: 1e\\+300 is out of range; must be >= 1e-06"),
+        ("pixel_size=1e-12", "pixel_size: 1e-12 is too fine for radius_max; must be >= 0.0008 m"),
+        ("look_every=1e-12", "look_every: 1e-12 m is out of proportion.*; must be 0.005 to inf m"),
+        ("kernel_std=1e-300", "kernel_std: 1e-300 m is out of proportion"),
+    ],
+)  # fmt: skip
+def test_numbers_that_no_scene_has_are_refused_before_anything_is_built(change, words):
+    def check() -> None:
+        parameters = shipped()
+        set_parameters(parameters, [change])
+        config = config_from_parameters(parameters, object="circle:r=5")
+        check_proportions(config.scene, config.kernel, config.measurement, config.planner, config.termination)
+
+    with pytest.raises(NbvPlannerError, match=words):
+        check()
 
 
 @pytest.mark.parametrize(

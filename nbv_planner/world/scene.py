@@ -15,6 +15,11 @@ from nbv_planner.geometry import BoolArray, FloatArray, angle_difference, camera
 from nbv_planner.settings import Settings, setting
 from nbv_planner.world.scan import ConeSensor, SensorModel
 
+# Metres, between which any length of a scene lies.
+_LEAST, _MOST = 1e-6, 1e6
+# Least side of a pixel, as a part of the greatest radius: a surface has some ten points for each of its inverse.
+_FINEST = 1e-4
+
 
 @dataclass(frozen=True)
 class Scene(Settings):
@@ -26,8 +31,10 @@ class Scene(Settings):
     """
 
     radius_min: float = setting(2.0, "Least radius of the object.", unit="m", gt=0.0, scale="radius_max")
-    radius_max: float = setting(8.0, "Greatest radius of the object.", unit="m", gt=0.0)
-    view_distance: float = setting(10.0, "Radius of the view circle.", unit="m", gt=0.0, scale="radius_max")
+    radius_max: float = setting(8.0, "Greatest radius of the object.", unit="m", ge=_LEAST, le=_MOST)
+    view_distance: float = setting(
+        10.0, "Radius of the view circle.", unit="m", ge=_LEAST, le=_MOST, scale="radius_max"
+    )
     field_of_view: float = setting(math.radians(35.0), "Opening angle of the camera.", unit="rad", gt=0.0, lt=math.pi)
     range_min: float = setting(
         0.05, "Least range that the camera measures.", unit="m", ge=0.0, scale="view_distance"
@@ -48,6 +55,9 @@ class Scene(Settings):
             )
         if self.range_min >= self.range_max:
             raise SettingError(f"range_min: {self.range_min} is not below range_max ({self.range_max})")
+        if self.pixel_size < _FINEST * self.radius_max:
+            least = _FINEST * self.radius_max
+            raise SettingError(f"pixel_size: {self.pixel_size} is too fine for radius_max; must be >= {least:g} m")
 
     @cached_property
     def sensor(self) -> SensorModel:
@@ -85,10 +95,6 @@ class Scene(Settings):
     def in_cone(self, bearing: ArrayLike, distance: ArrayLike) -> BoolArray:
         """Whether a point at `bearing` and range `distance` lies inside the camera's cone."""
         return np.asarray(self.sensor.in_field(bearing) & (np.asarray(distance) <= self.sensor.range_max))
-
-
-# Metres, between which any length of a scene lies.
-_LEAST, _MOST = 1e-6, 1e6
 
 
 @dataclass(frozen=True)
@@ -147,12 +153,12 @@ def centre_of(found: FoundScene | None) -> tuple[float, float]:
 
 # The bounds of a length, rounded to six digits as the message names them, may be given.
 _SLACK = 1e-5
-# Lengths that must be in proportion to the object: factors of the mean radius, or of the span of the radius.
+# Lengths that are 0 or in proportion to the object: factors of the mean radius, or of the span of the radius.
 _PROPORTIONS = {
     "band_tolerance": (0.0, 0.5, "mean radius"), "pixel_size": (0.0, 0.2, "mean radius"),
     "noise_std": (0.0, 0.5, "mean radius"), "radius_margin": (0.0, 1.0, "mean radius"),
     "completeness_tau": (1e-4, 1.0, "mean radius"), "edge_length": (0.0, 1.0, "mean radius"),
-    "kernel_std": (0.05, 1.0, "span of the radius"),
+    "look_every": (1e-3, math.inf, "mean radius"), "kernel_std": (0.05, 1.0, "span of the radius"),
 }
 
 
@@ -167,7 +173,7 @@ def check_proportions(scene: Scene, *settings: object) -> None:
     for holder in (scene, *settings):
         for name, (least, most, of) in _PROPORTIONS.items():
             value = getattr(holder, name, None)
-            if value is not None and not least * (1.0 - _SLACK) <= value / lengths[of] <= most * (1.0 + _SLACK):
+            if value and not least * (1.0 - _SLACK) <= value / lengths[of] <= most * (1.0 + _SLACK):
                 raise SettingError(
                     f"{name}: {value:g} m is out of proportion to radius_min {low:g} m and radius_max {high:g} m; must "
                     f"be {least * lengths[of]:g} to {most * lengths[of]:g} m, {least:g} to {most:g} of the {of}"

@@ -338,6 +338,13 @@ def test_what_is_wrong_in_a_map_file_is_said_with_its_line(tmp_path, old, new, w
         load_map(map_file(tmp_path, YAML.replace(old, new)))
 
 
+@pytest.mark.parametrize("name", ['"a\\0b"', '"\\ud800"', "[1]", "''", "2024-02-31", "/dev/zero", "&a [*a]"])
+def test_an_image_that_is_none_is_refused_in_one_line(tmp_path, name):
+    with pytest.raises(ConfigFileError, match=r"map.yaml, line 1|cannot read the image") as caught:
+        load_map(map_file(tmp_path, YAML.replace("map.pgm", name)))
+    assert "\n" not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("image", "words"),
     [
@@ -345,7 +352,10 @@ def test_what_is_wrong_in_a_map_file_is_said_with_its_line(tmp_path, old, new, w
         (b"P2 3 2 255\n1 2 3\n4 x 6", "map.pgm line 3: 'x' is no pixel value"),
         (b"P2 3 2 255\n1 2 3\n4 5 256", "pixels of 0 to 255; has 6, the largest 256"),
         (b"P5 3 2 255\n12345", "must hold 3 x 2 pixels"), (b"P5 0 2 255\n", "has 0 x 2 pixels"),
-        (b"P5 99999 99999 255\n", "99999 x 99999 pixels"),
+        (b"P5 99999 99999 255\n", "99999 x 99999 pixels"), (b"P2 1 1 255\n" + b"9" * 5000, "is no pixel value$"),
+        (b"P5 " + b"9" * 5000 + b" 2 255\n", "must be a PGM image"),
+        (b"P5 " + b" " * 10**6 + b"3 2 255\n", "must be a PGM image"),
+        (b"P2 3 2 255\n1 2 3\n4 5 \xff\x00", "is no pixel value$"), (b"P5 2 2 99999999\n", "of at most 65535"),
     ],
 )
 def test_what_is_wrong_in_an_image_is_said(tmp_path, image, words):

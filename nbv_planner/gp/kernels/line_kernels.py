@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import gammaln, kve
 
-from nbv_planner.errors import SettingError
+from nbv_planner.errors import SettingError, shown
 from nbv_planner.geometry import TWO_PI, FloatArray
 from nbv_planner.settings import Settings, setting
 
@@ -150,13 +150,13 @@ def smoothness_value(text: str) -> float:
         SettingError: `text` is no number, or not in (0, 50].
     """
     try:
-        value = float(Fraction(text))
-    except (ValueError, ZeroDivisionError) as error:
+        value = float(Fraction(text) if "/" in text else text)  # a Fraction would write out 1e999999999
+    except (ValueError, ArithmeticError) as error:
         raise SettingError(
-            f"smoothness: {text!r} is not a number; must be a fraction such as 1/2, 3/2, 5/2 or a decimal number"
+            f"smoothness: {shown(text)} is not a number; must be a fraction such as 1/2, 3/2, 5/2 or a decimal number"
         ) from error
     if not 0.0 < value <= GREATEST_SMOOTHNESS:
-        raise SettingError(f"smoothness: {text!r} is out of range; must be > 0 and <= {GREATEST_SMOOTHNESS:g}")
+        raise SettingError(f"smoothness: {shown(text)} is out of range; must be > 0 and <= {GREATEST_SMOOTHNESS:g}")
     return value
 
 

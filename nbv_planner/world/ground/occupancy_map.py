@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 import re
 from collections.abc import Mapping
@@ -11,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nbv_planner.errors import ConfigFileError, InputRejectedError, UnknownNameError, reason
+from nbv_planner.errors import ConfigFileError, InputRejectedError, UnknownNameError, reason, shown
 from nbv_planner.files.located_yaml import Located, read_located
 from nbv_planner.geometry import BoolArray, FloatArray, IntArray
 from nbv_planner.system import read_regular
@@ -19,6 +20,8 @@ from nbv_planner.world.pose import CameraPose
 
 MOST_CELLS = 16_000_000
 """Cells that a map may have."""
+# Bytes of the head of an image, comments included, and of the number of a pixel.
+_LONGEST_HEAD, _LONGEST_PIXEL = 2**16, 9
 UNKNOWN = -1
 """Value of a cell of which nothing is known; others are percent."""
 _MODES = ("trinary", "scale", "raw")
@@ -122,7 +125,7 @@ def load_map(path: str | Path) -> OccupancyMap:
         raise values["resolution"].error(f"{resolution:g} must be > 0 m")
     if not 0.0 <= free < occupied <= 1.0:
         raise values["free_thresh"].error(f"{free:g} must be below occupied_thresh ({occupied:g}), both within 0 to 1")
-    shade = _read_pgm(Path(path).parent / str(values["image"].scalar()))[::-1]
+    shade = _read_pgm(Path(path).parent / values["image"].text())[::-1]
     occupancy = shade if negate else 1.0 - shade
     if mode == "raw":
         percent = np.rint(255.0 * shade)
@@ -148,7 +151,7 @@ def _read_pgm(path: Path) -> FloatArray:
         content = read_regular(path, most=4 * MOST_CELLS)
     except OSError as error:
         raise ConfigFileError(f"cannot read the image {path}: {reason(error)}") from error
-    head = re.match(rb"(P[25])" + 3 * rb"(?:\s|#[^\n]*\n)+(\d+)" + rb"\s", content)
+    head = re.match(rb"(P[25])" + 3 * rb"(?:\s|#[^\n]*\n)+(\d{1,9})" + rb"\s", content[:_LONGEST_HEAD])
     if not head:
         raise ConfigFileError(f"{path} line 1: must be a PGM image (P2 or P5) with width, height and greatest value")
     width, height, greatest = (int(number) for number in head.groups()[1:])
@@ -160,19 +163,20 @@ def _read_pgm(path: Path) -> FloatArray:
         kind = np.dtype(np.uint8 if greatest < 256 else ">u2")
         pixels = np.frombuffer(body, kind, count=len(body) // kind.itemsize)
     else:
-        pixels = np.array(_plain_pixels(path, body, content[: head.end()].count(b"\n") + 1), dtype=np.int64)
+        line = content[: head.end()].count(b"\n") + 1
+        pixels = np.array(_plain_pixels(path, body, line, width * height), dtype=np.int64)
     if len(pixels) < width * height or pixels[: width * height].max() > greatest:
         raise ConfigFileError(f"{path}: must hold {width} x {height} pixels of 0 to {greatest}; has {len(pixels)}, the "
-                              f"largest {max(pixels, default=0)}")
+                              f"largest {pixels.max(initial=0)}")
     return pixels[: width * height].astype(float).reshape(height, width) / greatest
 
 
-def _plain_pixels(path: Path, body: bytes, first: int) -> list[int]:
-    """Numbers of a P2 image whose pixels begin in line `first`."""
+def _plain_pixels(path: Path, body: bytes, first: int, most: int) -> list[int]:
+    """The first `most` numbers of a P2 image whose pixels begin in line `first`."""
     pixels = list[int]()
-    for line, text in enumerate(body.split(b"\n"), first):
-        for word in text.partition(b"#")[0].split():
-            if not word.isdigit():
-                raise ConfigFileError(f"{path} line {line}: {word.decode('ascii', 'replace')!r} is no pixel value")
+    for line, text in enumerate(io.BytesIO(body), first):
+        for word in text.partition(b"#")[0].split()[: most - len(pixels)]:
+            if not word.isdigit() or len(word) > _LONGEST_PIXEL:
+                raise ConfigFileError(f"{path} line {line}: {shown(word.decode('ascii', 'replace'))} is no pixel value")
             pixels.append(int(word))
     return pixels

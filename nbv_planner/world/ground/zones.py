@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial import cKDTree
 
-from nbv_planner.errors import SettingError
+from nbv_planner.errors import SettingError, shown
 from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, angle_difference, cartesian_to_polar, polar_to_cartesian
 from nbv_planner.settings import Settings, setting
 
@@ -90,7 +90,7 @@ def _polygon(number: int, text: str) -> FloatArray:
             x = y = math.nan
         if not (abs(x) <= 1e6 and abs(y) <= 1e6):  # false for NaN
             where = f"corner {len(corners) + 1} of polygon {number}"
-            raise SettingError(f"no_go_polygons: {where} is {word!r}, must be x,y in metres")
+            raise SettingError(f"no_go_polygons: {where} is {shown(word)}, must be x,y in metres")
         corners.append((x, y))
     if len(corners) < 3:
         raise SettingError(f"no_go_polygons: polygon {number} has {len(corners)} corners, must have 3 or more")

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from nbv_planner.errors import SettingError, UnknownNameError
+from nbv_planner.errors import SettingError, UnknownNameError, shown
 from nbv_planner.gp.kernels import PeriodicMatern
 from nbv_planner.settings import Plugins, settings_of
 from nbv_planner.world.objects.contour_files import load_contour, own_origin
@@ -106,7 +106,7 @@ def object_name(text: str | PolarObject) -> str:
 
 def _with_corners(own: Any) -> PolarObject:
     if isinstance(own, type) or not hasattr(own, "radius"):
-        raise SettingError(f"object: {own!r} is neither a text nor an object with a method radius(angle)")
+        raise SettingError(f"object: {shown(own)} is neither a text nor an object with a method radius(angle)")
     return own if hasattr(own, "corners") else Cornerless(own)
 
 
@@ -125,7 +125,7 @@ def _build(text: str, scene: Scene) -> PolarObject:
     if family == "prior":
         seed, _, kernel = rest.partition(",")
         if not seed.isdecimal():
-            raise SettingError(f"object {text!r}: seed {seed!r} is not a whole number >= 0")
+            raise SettingError(f"object {shown(text)}: seed {shown(seed)} is not a whole number >= 0")
         values = {**scaled(dataclasses.asdict(scene), [PeriodicMatern]), **_parameters(PeriodicMatern, kernel, text)}
         return prior_surface(int(seed), scene, PeriodicMatern(**values))
     if family in ("file", "spline"):
@@ -159,9 +159,9 @@ def _file_options(text: str) -> tuple[str, str, bool]:
     _refuse_missing([] if path else ["path"], family, text)
     unit, origin = given.get("unit", "m"), given.get("origin", "")
     if unit not in UNITS:
-        raise SettingError(f"object {text!r}: {UnknownNameError('unit', unit, UNITS)}")
+        raise SettingError(f"object {shown(text)}: {UnknownNameError('unit', unit, UNITS)}")
     if origin not in ("", "auto"):
-        raise SettingError(f"object {text!r}: {UnknownNameError('origin', origin, ['auto'])}")
+        raise SettingError(f"object {shown(text)}: {UnknownNameError('origin', origin, ['auto'])}")
     return path, unit, origin == "auto"
 
 
@@ -181,7 +181,7 @@ def _refuse_missing(missing: Sequence[str], family: str, whole: str) -> None:
     if missing:
         example = next(form for form in OBJECT_FORMS if form.startswith(f"{family}:"))
         said = f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing"
-        raise SettingError(f"object {whole!r}: {said}; must be like {example}")
+        raise SettingError(f"object {shown(whole)}: {said}; must be like {example}")
 
 
 def _parameters(cls: type, text: str, whole: str) -> dict[str, Any]:
@@ -191,13 +191,13 @@ def _parameters(cls: type, text: str, whole: str) -> dict[str, Any]:
     for item in filter(None, text.split(",")):
         name, _, number = item.partition("=")
         if name not in kinds:
-            raise SettingError(f"object {whole!r}: {UnknownNameError('parameter', name, kinds)}")
+            raise SettingError(f"object {shown(whole)}: {UnknownNameError('parameter', name, kinds)}")
         if name in values:
-            raise SettingError(f"object {whole!r}: {name} is given twice")
+            raise SettingError(f"object {shown(whole)}: {name} is given twice")
         try:
             values[name] = kinds[name](number)
         except ValueError as error:
-            raise SettingError(f"object {whole!r}: {name}={number!r} is not a number") from error
+            raise SettingError(f"object {shown(whole)}: {name}={shown(number)} is not a number") from error
     return values
 
 
