@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
+import select
 import signal
 import stat
 import sys
@@ -107,6 +109,45 @@ def held_signals() -> Iterator[list[int]]:
             signal.raise_signal(came[0])
 
 
+class _LenientOutput(io.FileIO):
+    """A stream that drops what nothing takes (a full disk, a closed terminal), and waits for one that takes it later.
+
+    Only the end of a reader is an error, as for all programs in a pipe.
+    """
+
+    def write(self, data: Any, /) -> int:
+        try:
+            while (written := super().write(data)) is None:
+                select.select([], [self], [])
+        except BrokenPipeError:
+            raise
+        except OSError:
+            return memoryview(data).nbytes
+        return written
+
+
+def lenient_streams() -> None:
+    """Let printing never end the work of this process: for the start of a program.
+
+    A stream that is closed becomes the null device, so that no file that is opened later takes its number; a character
+    that the encoding does not have becomes a question mark, and what cannot be written is dropped.
+    """
+    for number in (0, 1, 2):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # it takes the least number that is free
+    if sys.stdin is None:
+        sys.stdin = open(0, closefd=False)  # noqa: SIM115 (open to the end)
+    for name, number in (("stdout", 1), ("stderr", 2)):
+        old = getattr(sys, name)
+        at_once = number == 2 or old is None or old.line_buffering or old.write_through
+        buffer = io.BufferedWriter(_LenientOutput(number, "w", closefd=False))
+        setattr(sys, name, io.TextIOWrapper(
+            buffer, getattr(old, "encoding", "utf-8"), "replace", line_buffering=at_once
+        ))
+
+
 def _note(came: list[int], number: int, _: object = None) -> None:
     came.append(number)
     if len(came) == 2:
@@ -158,6 +199,11 @@ def read_regular(path: str | Path, most: int = LONGEST_TEXT) -> bytes:
         if size > most:
             raise OSError(f"it has {size / 1e6:.1f} MB, must have at most {most / 1e6:g} MB")
         return file.read(size)
+
+
+def at_home(path: str | Path) -> Path:
+    """A path with the home folder in place of `~`; unlike `Path.expanduser` it leaves that of nobody as it is."""
+    return Path(os.path.expanduser(path))
 
 
 def found_below(folder: str | Path, *names: str) -> str:

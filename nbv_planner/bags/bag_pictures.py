@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 
@@ -42,13 +42,14 @@ def draw_pictures(analysis: Analysis) -> Iterator[Picture]:
         yield picture("calibration", "Calibration of the belief", caption, figure)
 
 
-def draw_animation(analysis: Analysis, path: Path) -> Animation | None:
-    """Write the episode view by view to `path`; None if not all of it is in the bag."""
+def draw_animation(analysis: Analysis) -> Animation | None:
+    """The episode view by view; None if not all of it is in the bag."""
     frames = _frames(analysis)
     if not frames or not analysis.steps:
         return None
-    save_animation(path, frames)
-    return Animation("The episode view by view", "One frame per view.", path.read_bytes())
+    file = io.BytesIO()
+    save_animation(file, frames)
+    return Animation("The episode view by view", "One frame per view.", file.getvalue())
 
 
 def _frames(analysis: Analysis) -> list[EpisodeContent]:

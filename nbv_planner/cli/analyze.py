@@ -8,12 +8,11 @@ from pathlib import Path
 from nbv_planner.bags.analysis import Analysis, analysis_tables
 from nbv_planner.cli.options import add_bag, add_bag_options, add_figures, add_out, named_analysis, results_folder
 from nbv_planner.cli.output import compare_with_optimum, drawn, print_files, written_outline
-from nbv_planner.episode.records import write_beliefs, write_record
+from nbv_planner.episode.records import write_beliefs, write_record, write_whole
 from nbv_planner.report import page
 from nbv_planner.report.tables import Table
 
 JSON_FILE, PAGE_FILE, ANIMATION_FILE = "analysis.json", "analysis.html", "reconstruction.gif"
-_NOTHING: tuple[list[page.Picture], page.Animation | None] = ([], None)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,14 +25,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand."""
+    name = Path(arguments.bag).name
     with results_folder(arguments, f"analyze-{Path(arguments.bag).resolve().stem}", JSON_FILE) as results:
         analysis = named_analysis(arguments.bag, arguments)
         if analysis.judge is not None:
             compare_with_optimum(analysis.judge)
         tables = analysis_tables(analysis)
-        pictures, animation = drawn(arguments.figures, lambda: _pictures(analysis, results.folder), _NOTHING)
         page.write_tables(results.folder / "tables", tables)
-        page.write_pictures(results.folder / "figures", pictures)
         page.write_json(results.folder / JSON_FILE, tables, coverage=analysis.coverage_kind)
         if analysis.record is not None:
             write_record(results.folder, analysis.record)
@@ -41,8 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
             write_beliefs(results.folder, analysis.steps)
         log = analysis.recording.log
         outline = written_outline(results, log.views[-1].belief if log.views else None, log.scene)
-        content = _page(Path(arguments.bag).name, analysis, tables, pictures, animation)
-        (results.folder / PAGE_FILE).write_text(content, encoding="utf-8")
+        write_whole(results.folder / PAGE_FILE, _page(name, analysis, tables, [], None))
         results.commit()
     for remark in analysis.remarks:
         print(f"bag: {remark}")
@@ -52,14 +49,19 @@ def run(arguments: argparse.Namespace) -> int:
     if analysis.coverage:
         print(f"{len(analysis.views)} views, {analysis.coverage_kind} coverage {analysis.coverage[-1]:.1%} at the end")
     print(outline)
+    drawn(arguments.figures, lambda: _write_pictures(results.path, name, analysis, tables), None)
     print_files(results)
     return 0
 
 
-def _pictures(analysis: Analysis, folder: Path) -> tuple[list[page.Picture], page.Animation | None]:
+def _write_pictures(folder: Path, name: str, analysis: Analysis, tables: list[Table]) -> None:
     from nbv_planner.bags.bag_pictures import draw_animation, draw_pictures
 
-    return list(draw_pictures(analysis)), draw_animation(analysis, folder / ANIMATION_FILE)
+    pictures, animation = list(draw_pictures(analysis)), draw_animation(analysis)
+    page.write_pictures(folder / "figures", pictures)
+    if animation is not None:
+        write_whole(folder / ANIMATION_FILE, animation.gif)
+    write_whole(folder / PAGE_FILE, _page(name, analysis, tables, pictures, animation))
 
 
 def _page(

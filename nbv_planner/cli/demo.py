@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
         if objective in TRUTH_OBJECTIVES:
             raise SettingError(f"objective: {objective} needs the true object; use nbv-planner simulate")
     judge = Simulation(config).judge  # refuses here what the nodes would refuse
-    require_ros("nbv-planner simulate needs no ROS")
+    require_ros("nbv-planner simulate needs no ROS", joins=False)
     with held_signals() as came, episode_folder(arguments, config) as results:
         say_derived(parameters, config)
         lead(parameters)

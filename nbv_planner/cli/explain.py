@@ -8,13 +8,14 @@ from pathlib import Path
 import numpy as np
 
 from nbv_planner.cli.options import whole_number
+from nbv_planner.cli.output import drawn
 from nbv_planner.episode.parameters import recorded_config
 from nbv_planner.episode.records import RECORD_FILE, checked_episode, read_json
 from nbv_planner.errors import ResultsError, SettingError, reason
 from nbv_planner.gp.posterior import saved_array
 from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.mapping.saved import read_arrays
-from nbv_planner.report.page import write_pictures
+from nbv_planner.report.page import Picture, write_pictures
 from nbv_planner.system import read_regular
 
 BELIEFS_FILE = "beliefs.npz"
@@ -32,8 +33,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand."""
-    from nbv_planner.report.figures.explained import explanations
-
     folder = Path(arguments.episode)
     record = checked_episode(read_json(folder / RECORD_FILE), folder / RECORD_FILE)
     config, views = recorded_config(record["config"]), record["views"]
@@ -42,7 +41,14 @@ def run(arguments: argparse.Namespace) -> int:
     number = arguments.view or max(2, (len(views) + 1) // 2)
     if number > len(views):
         raise SettingError(f"--view {number} is out of range; the episode has {len(views)} views")
-    pictures = explanations(config.scene, views, _belief(folder / BELIEFS_FILE, number - 1), number)
+    belief = _belief(folder / BELIEFS_FILE, number - 1)
+
+    def draw() -> list[Picture]:
+        from nbv_planner.report.figures.explained import explanations
+
+        return explanations(config.scene, views, belief, number)
+
+    pictures: list[Picture] = drawn(True, draw, [])
     out = Path(arguments.out or folder / "explained")
     try:
         write_pictures(out, pictures)
@@ -50,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise ResultsError(f"cannot write to {out}: {error.strerror}; choose another folder with --out") from error
     for picture in pictures:
         print(f"{picture.title}: {out / picture.name}.png")
-    return 0
+    return 0 if pictures else 1
 
 
 def _belief(path: Path, views: int) -> SurfaceBelief:

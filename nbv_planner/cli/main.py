@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, NoReturn
 
 from nbv_planner.errors import NbvPlannerError, SettingError, UnknownNameError
-from nbv_planner.system import signals_end_process, signals_interrupt
+from nbv_planner.system import lenient_streams, signals_end_process, signals_interrupt
 from nbv_planner.versions import VERSION
 
 # Small factorisations are slower on several BLAS threads than on one, and rounding must not depend on their number;
@@ -73,6 +73,7 @@ def with_signals(run: Callable[[Sequence[str]], int], argv: Sequence[str] | None
     """Exit code of `run` with `argv`; without it with the process's arguments, or 128 + the number of a signal."""
     if argv is not None:
         return run(argv)
+    lenient_streams()
     with signals_interrupt() as came:
         code = run(sys.argv[1:])
     return 128 + came[0] if came else code

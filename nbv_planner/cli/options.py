@@ -30,7 +30,7 @@ from nbv_planner.episode.parameters import (
 )
 from nbv_planner.episode.records import RECORD_FILE, ResultsFolder, fresh_folder
 from nbv_planner.episode.run_info import parameters_from_file
-from nbv_planner.errors import BagError, RosUnavailableError, UnknownNameError, remedy
+from nbv_planner.errors import BagError, RosUnavailableError, UnknownNameError, remedy, shown
 from nbv_planner.planning.objectives import EXPECTED, OBJECTIVE_INFO, OBJECTIVE_PLUGINS
 from nbv_planner.planning.planners import planner_names
 from nbv_planner.planning.planners.planner import ON_SHAPES, PLANNER_CHOICE
@@ -59,7 +59,7 @@ def whole_number(low: int, high: int | None = None) -> Callable[[str], int]:
         value = int(text) if re.fullmatch(r"[-+]?\d+", text) else None
         if value is None or value < low or (high is not None and value > high):
             limits = f">= {low}" if high is None else f">= {low} and <= {high}"
-            raise argparse.ArgumentTypeError(f"{text!r} is not allowed; must be a whole number {limits}")
+            raise argparse.ArgumentTypeError(f"{shown(text)} is not allowed; must be a whole number {limits}")
         return value
 
     return checked
@@ -72,7 +72,7 @@ def positive_number(text: str) -> float:
     except ValueError:
         value = math.nan
     if not 0.0 < value < math.inf:
-        raise argparse.ArgumentTypeError(f"{text!r} is not allowed; must be a number > 0")
+        raise argparse.ArgumentTypeError(f"{shown(text)} is not allowed; must be a number > 0")
     return value
 
 
@@ -108,7 +108,7 @@ def matching(pattern: str, problem: str) -> Callable[[str], str]:
     """Type of an argument that the whole `pattern` matches; `problem` says what is wrong with others."""
     def checked(text: str) -> str:
         if not re.fullmatch(pattern, text, re.ASCII):
-            raise argparse.ArgumentTypeError(f"{text!r} {problem}")
+            raise argparse.ArgumentTypeError(f"{shown(text)} {problem}")
         return text
 
     return checked
@@ -266,15 +266,17 @@ def megabytes_read(bag: Bag) -> Iterator[Progress]:
         yield lambda fraction: line.show(round(fraction * total))
 
 
-def require_ros(instead: str, domain: int | None = None) -> None:
+def require_ros(instead: str, domain: int | None = None, *, joins: bool = True) -> None:
     """Refuse to continue without ROS, and print which one is used if it is not that of the environment.
 
-    With a `domain` this process keeps to it on this machine from now on.
+    With a `domain` this process keeps to it on this machine from now on. If it `joins` the nodes of the environment,
+    ROS is started and ended once, so that what it refuses is said before anything is written or opened.
 
     Raises:
         RosUnavailableError: says how to get it, and what can be done `instead`.
     """
     try:
+        from nbv_planner.ros.core.node import ros_of_its_own
         from nbv_planner.ros.node_processes import foreign_rclpy, isolated_environment
 
         warning = foreign_rclpy()
@@ -287,3 +289,6 @@ def require_ros(instead: str, domain: int | None = None) -> None:
         print(f"note: {warning}", file=sys.stderr)
     if domain is not None:
         os.environ.update(isolated_environment(domain))
+    if joins:
+        with ros_of_its_own():
+            pass

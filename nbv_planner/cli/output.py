@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import errno
+import io
 import math
 import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TypeVar
 
 from nbv_planner.episode.judge import EpisodeJudge
 from nbv_planner.episode.parameters import EpisodeConfig
-from nbv_planner.episode.records import EpisodeRecord, ResultsFolder, t0_metric, write_beliefs, write_record
-from nbv_planner.errors import NbvPlannerError, remedy
+from nbv_planner.episode.records import (
+    EpisodeRecord,
+    ResultsFolder,
+    t0_metric,
+    write_beliefs,
+    write_record,
+    write_whole,
+)
+from nbv_planner.errors import NbvPlannerError, cut, reason, remedy
 from nbv_planner.experiments.optimum import optimum_for
 from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.mapping.checks import Level
@@ -34,16 +42,12 @@ _OPTIMUM_SECONDS = 2.0  # for each number of views
 
 
 def say(text: str) -> None:
-    """Print a line, if the terminal is still open: the signal of a closed one comes later than this error.
+    """Print a line at once.
 
     Raises:
         OSError: the output has no reader any more.
     """
-    try:
-        print(text, flush=True)
-    except OSError as error:
-        if error.errno != errno.EIO:
-            raise
+    print(text, flush=True)
 
 
 def print_header(config: EpisodeConfig) -> None:
@@ -81,7 +85,7 @@ def stopped(judge: EpisodeJudge, came: Sequence[int]) -> Termination:
 def finish(
     results: ResultsFolder, config: EpisodeConfig, judge: EpisodeJudge, termination: Termination, *, figures: bool
 ) -> None:
-    """Write record, outline and, if `figures`, pictures, move the folder to its place, and print how it ended."""
+    """Write record and outline, move the folder to its place, print how it ended, and if `figures` draw pictures."""
     compare_with_optimum(judge)
     record = judge.record(config.as_dict(), config.sensor.seed, termination, **config.packages)
     record = dataclasses.replace(record, metrics=record.metrics | t0_metric(config.near_optimal_by))
@@ -90,7 +94,6 @@ def finish(
     x, y = config.world.placed  # steps are as seen from the true centre
     belief = judge.steps[-1].belief.seen_from(-x, -y) if judge.steps else None
     outline = written_outline(results, belief, config.scene)
-    drawn(figures, lambda: _write_pictures(results, config, judge, record), None)
     results.commit()
     metrics, regret = record.metrics, record.metrics["mean_individual_regret"]
     say(f"ended: {termination.reason.value}, {termination.detail}")
@@ -107,6 +110,7 @@ def finish(
             f"{'N/A' if time95 is None else format(time95, '.0f')} s"
         )
     say(outline)
+    drawn(figures, lambda: _write_pictures(results.path, config, judge, record), None)
     print_files(results)
 
 
@@ -132,24 +136,39 @@ def written_outline(results: ResultsFolder, belief: SurfaceBelief | None, scene:
     return f"outline: {outline.words}"
 
 
-def _write_pictures(results: ResultsFolder, config: EpisodeConfig, judge: EpisodeJudge, record: EpisodeRecord) -> None:
+def _write_pictures(folder: Path, config: EpisodeConfig, judge: EpisodeJudge, record: EpisodeRecord) -> None:
     from nbv_planner.report.figures.episode_figure import draw_figure, episode_frames, save_animation
     from nbv_planner.report.figures.style import png_bytes
 
     shape = parse_object(config.object, config.scene)
     title = f"{config.object} · {config.planner.label} · {record.termination.reason.value}"
     frames = episode_frames(judge.steps, judge.views, shape, config.scene, title, judge.space.ground)
-    (results.folder / "reconstruction.png").write_bytes(png_bytes(draw_figure(frames[-1])))
-    save_animation(results.folder / "reconstruction.gif", frames)
+    write_whole(folder / "reconstruction.png", png_bytes(draw_figure(frames[-1])))
+    file = io.BytesIO()
+    save_animation(file, frames)
+    write_whole(folder / "reconstruction.gif", file.getvalue())
 
 
 def drawn(wanted: bool, draw: Callable[[], T], nothing: T) -> T:
-    """What `draw` returns; `nothing` if it is not wanted, or with a message if a library that draws is missing."""
-    try:
-        return draw() if wanted else nothing
-    except ImportError as error:
-        print(f"no pictures: {error.name} is not installed ({remedy('analysis')})")
+    """What `draw` returns, by matplotlib's own settings; `nothing` if it is not wanted, or cannot be drawn: says why.
+
+    Whatever a picture fails for, the work that it shows is done and goes on.
+    """
+    if not wanted:
         return nothing
+    try:
+        from nbv_planner.report.figures.style import own_style
+
+        with own_style():
+            return draw()
+    except ImportError as error:
+        say(f"no pictures: {error.name} is not installed ({remedy('analysis')})")
+    except BrokenPipeError:
+        raise
+    except Exception as error:
+        said = reason(error)
+        say(f"no pictures: {cut(said if isinstance(error, NbvPlannerError) else f'{type(error).__name__}: {said}')}")
+    return nothing
 
 
 def print_files(results: ResultsFolder) -> None:

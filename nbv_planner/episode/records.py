@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import norm
 
-from nbv_planner.errors import ResultsError, cut, reason, shown
+from nbv_planner.errors import NbvPlannerError, ResultsError, cut, reason, shown
 from nbv_planner.geometry import TWO_PI, FloatArray
 from nbv_planner.mapping.belief import Measurements, SurfaceBelief, once_around
 from nbv_planner.mapping.checks import Check
@@ -236,9 +236,11 @@ class ResultsFolder(AbstractContextManager["ResultsFolder"]):
         if any(self.path.iterdir()) and not (self.path / self._marker).is_file():
             raise ResultsError(f"{self.path} is not a results folder (no {self._marker}); it is not replaced")
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         with held_signals():
             shutil.rmtree(self.folder, ignore_errors=True)
+        if isinstance(error, OSError) and not isinstance(error, (NbvPlannerError, BrokenPipeError)):  # a full disk
+            raise ResultsError(f"{error.filename or self.path}: {reason(error)}") from error
 
     def commit(self) -> None:
         """Move the folder to its path, or to a numbered one if another process has taken it meanwhile."""
@@ -264,7 +266,7 @@ def write_whole(path: Path, content: str | bytes) -> None:
     """
     beside = path.with_name(f".{path.name}{TEMPORARY}")
     with held_signals():
-        beside.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
+        beside.write_bytes(content.encode("utf-8", "replace") if isinstance(content, str) else content)
         beside.replace(path)
 
 

@@ -37,6 +37,7 @@ from nbv_planner.experiments.optimum_problem import (
 from nbv_planner.experiments.statistics import object_interval
 from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, wrap_angle
 from nbv_planner.report.tables import Cell, Column, Table, table_of
+from nbv_planner.system import at_home
 from nbv_planner.world.objects import SurfacePoints, parse_object, surface_points
 from nbv_planner.world.pose import Views
 from nbv_planner.world.scene import Scene
@@ -48,9 +49,12 @@ FORMAT_VERSION = 1
 
 
 def default_cache() -> Path:
-    """Folder of the cache: `nbv_planner` in `XDG_CACHE_HOME` if that is a full path, else in `~/.cache`."""
-    given = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    return (given if given.is_absolute() else Path.home() / ".cache") / "nbv_planner"
+    """Folder of the cache: `nbv_planner` in `XDG_CACHE_HOME` if that is a full path, else in `~/.cache`.
+
+    That of temporary files takes the place of a home folder that there is not.
+    """
+    places = (Path(os.environ.get("XDG_CACHE_HOME", "")), at_home("~/.cache"), Path(tempfile.gettempdir()))
+    return next(place for place in places if place.is_absolute()) / "nbv_planner"
 
 
 def _load(path: Path, key: str, visible: BoolArray) -> Optimum | None:

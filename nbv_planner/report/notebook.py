@@ -59,10 +59,12 @@ class Episode(Simulation):
         """
         with analysis_needed("plot() draws with matplotlib"):
             from nbv_planner.report.figures.episode_figure import draw_figure, episode_frames
+            from nbv_planner.report.figures.style import own_style
         judge = self.judge
         ground = judge.space.ground
         frames = episode_frames(judge.steps, judge.views, judge.shape, judge.scene, self._title, ground)
-        return draw_figure(frames[-1])
+        with own_style():
+            return draw_figure(frames[-1])
 
     def _repr_png_(self) -> bytes | None:
         """The figure, for a notebook; None without matplotlib."""
@@ -70,9 +72,10 @@ class Episode(Simulation):
             figure = self.plot()
         except DependencyError:
             return None
-        from nbv_planner.report.figures.style import png_bytes
+        from nbv_planner.report.figures.style import own_style, png_bytes
 
-        return png_bytes(figure)
+        with own_style():
+            return png_bytes(figure)
 
 
 _REGISTRIES = {group.kind: group for group in (PLANNER_PLUGINS, OBJECTIVE_PLUGINS, KERNEL_PLUGINS, OBJECT_PLUGINS)}

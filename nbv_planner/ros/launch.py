@@ -36,7 +36,7 @@ from nbv_planner.planning.planners.planner import PLANNER_CHOICE, named_choice
 from nbv_planner.planning.session import SessionSettings
 from nbv_planner.planning.view_space import VIEW_SPACES
 from nbv_planner.ros.io.recorder import NAME
-from nbv_planner.system import python_command
+from nbv_planner.system import at_home, python_command
 from nbv_planner.world.scan_making import SCAN_SOURCES
 
 PLANNING = ("surface_mapper", "nbv_planner")
@@ -315,7 +315,7 @@ def node(
 
 def _whole(path: str) -> str:
     """A path that does not depend on where a node is started."""
-    return str(Path(path).expanduser().resolve())
+    return str(at_home(path).resolve())
 
 
 def _typed(name: str, text: str, kind: type) -> Any:

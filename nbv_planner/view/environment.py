@@ -232,8 +232,10 @@ class CircleEnv(gymnasium.Env[Observation, np.int64]):
             return line if self.render_mode else None
         with analysis_needed("rgb_array draws with it"):
             from nbv_planner.report.figures.episode_figure import draw_figure, episode_frames, pixels
+            from nbv_planner.report.figures.style import own_style
         judge = self.judged()
-        return pixels(draw_figure(episode_frames(judge.steps, judge.views, judge.shape, judge.scene, line)[-1]))
+        with own_style():
+            return pixels(draw_figure(episode_frames(judge.steps, judge.views, judge.shape, judge.scene, line)[-1]))
 
     def _part(self) -> float:
         """Part of the object that has been seen, or of its outline that has been measured."""

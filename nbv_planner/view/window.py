@@ -92,6 +92,7 @@ def open_window() -> Figure:
     Raises:
         DependencyError: matplotlib has no display to open it on, or no toolkit for it.
     """
+    mpl.style.use("default")  # a user's matplotlibrc may ask for what is not there, LaTeX for one
     try:
         figure: Figure = plt.figure(num="nbv_planner", figsize=SIZE)
     except ImportError as error:

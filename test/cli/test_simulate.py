@@ -216,6 +216,15 @@ def test_an_objective_that_the_planner_does_not_look_at_is_named(capsys, options
     assert capsys.readouterr().err == said
 
 
+def test_what_a_file_holds_for_other_packages_is_named_and_left_out(tmp_path, capsys):
+    file = tmp_path / "p.yaml"
+    file.write_text("amcl: {ros__parameters: {x: 2024-02-31}}\narm: {nbv_planner: {ros__parameters: {max_views: 7}}}\n")
+    parser = argparse.ArgumentParser()
+    add_episode_options(parser)
+    assert parameters_from(parser.parse_args(["--params-file", str(file)]))["nbv_planner"]["max_views"] == 7
+    assert capsys.readouterr().err == f"note: {file}: of no node of this package, and not used: 'amcl'\n"
+
+
 def test_shipped_file_gives_way_to_the_file_that_to_set_and_that_to_the_other_options(tmp_path):
     file = tmp_path / "p.yaml"
     file.write_text("/**: {ros__parameters: {seed: 1, noise_std: 0.1, objective: U, object: star}}\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import pickle
 import subprocess
 import sys
 import warnings
@@ -249,3 +250,14 @@ def test_the_defaults_are_settings():
     assert held == DEFAULTS
     for group in ("scene", "sensor", "kernel", "measurement", "planner", "views", "termination", "motion"):
         assert getattr(config, group) == getattr(usual, group)
+
+
+def test_an_environment_can_be_copied_to_another_process_in_the_middle_of_an_episode():
+    env = CircleEnv(settings=COARSE)
+    _, info = env.reset(seed=4)
+    env.step(int(np.flatnonzero(info["action_mask"])[3]))
+    copied = pickle.loads(pickle.dumps(env))
+    for action in (9, 17):
+        (seen, *more), (other, *same) = env.step(action), copied.step(action)
+        assert equal(seen, other)
+        assert more[:3] == same[:3]

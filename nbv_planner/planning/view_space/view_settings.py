@@ -6,7 +6,6 @@ import csv
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from nbv_planner.errors import ConfigFileError, SettingError, reason, shown
 from nbv_planner.files.located_yaml import located
 from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, wrap_angle
 from nbv_planner.settings import Settings, setting
-from nbv_planner.system import read_regular
+from nbv_planner.system import at_home, read_regular
 from nbv_planner.world.pose import CameraPose, Views
 
 # A view at the very end of an arc belongs to it, whatever the rounding.
@@ -179,7 +178,7 @@ def poses_from_file(path: str) -> tuple[list[CameraPose], FloatArray]:
         SettingError: the file cannot be read, or a pose is not complete, not finite or out of range; names the line of
             the first such one, and how many there are.
     """
-    file = Path(path).expanduser()
+    file = at_home(path)
     try:
         text = read_regular(file, _MOST_BYTES).decode("utf-8-sig")
         if file.suffix.lower() in (".yaml", ".yml"):

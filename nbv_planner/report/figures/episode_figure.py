@@ -6,7 +6,7 @@ import os
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -404,8 +404,8 @@ def pixels(figure: Figure) -> NDArray[np.uint8]:
     return np.array(canvas.buffer_rgba())[..., :3]
 
 
-def save_animation(path: str | os.PathLike[str], frames: Sequence[EpisodeContent]) -> None:
-    """Write an animated GIF of :func:`episode_frames` to `path`.
+def save_animation(path: str | os.PathLike[str] | BinaryIO, frames: Sequence[EpisodeContent]) -> None:
+    """Write an animated GIF of :func:`episode_frames` to `path`, or into a file that is open.
 
     Raises:
         OSError: the file cannot be written.

@@ -6,10 +6,12 @@ import io
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import matplotlib
+import matplotlib.style
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
@@ -178,6 +180,13 @@ def curve(line: Style) -> Style:
 PNG_DPI = 150
 # A fixed salt makes the ids in the file, and so the file, reproducible.
 _SVG = {"svg.hashsalt": "nbv_planner", "svg.fonttype": "path"}
+
+
+@contextmanager
+def own_style() -> Iterator[None]:
+    """Draw by matplotlib's own settings inside the block, whatever a user's matplotlibrc says; the backend stays."""
+    with matplotlib.style.context("default"):
+        yield
 
 
 def png_bytes(figure: Figure) -> bytes:

@@ -7,6 +7,7 @@ import enum
 import gc
 import inspect
 import math
+import os
 import re
 import sys
 import time
@@ -36,7 +37,7 @@ from std_msgs.msg import Header
 
 from nbv_planner.episode.parameter_files import check_sections
 from nbv_planner.episode.parameters import IGNORED
-from nbv_planner.errors import InputRejectedError, NbvPlannerError, SettingError
+from nbv_planner.errors import InputRejectedError, NbvPlannerError, RosUnavailableError, SettingError
 from nbv_planner.mapping.matching import ScanMatcher
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.inputs import Inputs
@@ -424,12 +425,30 @@ class BaseNode(LifecycleNode):
             self.get_logger().warning(message)
 
 
+def _init(args: list[str] | None, domain: int | None = None) -> None:
+    """Initialise ROS, with its handling of signals left out.
+
+    Raises:
+        RosUnavailableError: it refuses the arguments or the environment; says why.
+    """
+    if not any(map(os.environ.get, ("ROS_LOG_DIR", "ROS_HOME", "HOME"))):  # of which rcl would write many lines
+        raise RosUnavailableError("ROS has no folder for its logs; set HOME or ROS_LOG_DIR")
+    try:
+        rclpy.init(args=args, domain_id=domain, signal_handler_options=SignalHandlerOptions.NO)
+    except Exception as error:  # rclpy raises a plain RCLError, for a parameter file it cannot parse, too
+        raise RosUnavailableError(re.sub(r", at /\S+:\d+$", "", str(error).splitlines()[0])) from error
+
+
 @contextmanager
 def ros_of_its_own(domain: int | None = None) -> Iterator[SingleThreadedExecutor]:
-    """ROS in this process and its executor, leaving Ctrl-C to the caller; without `domain` as the environment says."""
+    """ROS in this process and its executor, leaving Ctrl-C to the caller; without `domain` as the environment says.
+
+    Raises:
+        RosUnavailableError: ROS refuses the environment; says why.
+    """
     with ExitStack() as ended:
         with held_signals():  # an executor whose constructor was interrupted raises when it is collected
-            rclpy.init(args=[], domain_id=domain, signal_handler_options=SignalHandlerOptions.NO)
+            _init([], domain)
             ended.callback(rclpy.try_shutdown)
             executor = SingleThreadedExecutor()
             ended.callback(executor.shutdown)  # else it logs an error when it is collected after ROS has shut down
@@ -450,9 +469,9 @@ def run_node(create: Callable[[], Node], args: list[str] | None = None) -> int:
     signals: list[int] = []
     with ignored_after(lambda number, _: signals.append(number)):
         try:
-            rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
-        except Exception as error:  # rclpy raises a plain RCLError for a parameter file it cannot parse
-            return _refuse(str(error).splitlines()[0])
+            _init(args)
+        except RosUnavailableError as error:
+            return _refuse(str(error))
         try:
             _spin(create, signals)
         except SystemExit:  # by a callback: the node has finished

@@ -14,6 +14,7 @@ from nbv_planner.episode.parameters import MapFile, SavingSettings, StateFile, f
 from nbv_planner.errors import NbvPlannerError, StateFileError, reason
 from nbv_planner.mapping.saved import Arrays, SavedState, read_state, write_state
 from nbv_planner.ros.core.node_parameters import read_settings
+from nbv_planner.system import at_home
 
 if TYPE_CHECKING:
     from nbv_planner.ros.core.node import BaseNode
@@ -39,7 +40,7 @@ class StateKeeper:
         self._node, self._kind, self._settings = node, kind, fixed_settings(*settings)
         self._saving = read_settings(node, SavingSettings)
         ((self._parameter, path),) = dataclasses.asdict(read_settings(node, file)).items()
-        self.path = Path(path).expanduser() if path else None  #: the file, or None if nothing is saved.
+        self.path = at_home(path) if path else None  #: the file, or None if nothing is saved.
         self.autosave = self._saving.autosave and self.path is not None  #: whether to save without a request.
         self._lock = threading.Lock()
         self._written_at = float("-inf")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import array
 import dataclasses
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus
@@ -23,6 +22,7 @@ from nbv_planner.planning.session import State
 from nbv_planner.report.take_home import MapGrid, Outline
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.node import BaseNode
+from nbv_planner.system import at_home
 from nbv_planner.world.scale import rescaled
 from nbv_planner.world.scene import Scene
 
@@ -71,7 +71,7 @@ class OutlineOutput:
         The lengths of `measurement` are in proportion to the object of `scene`.
         """
         self._node, self._scene, self._measurement, self._frame = node, scene, measurement, frame
-        self.folder = Path(folder).expanduser() if folder else None  #: where files are written, None for nowhere.
+        self.folder = at_home(folder) if folder else None  #: where files are written, None for nowhere.
         self._grid = MapGrid(scene)
         self._publishers = {"outline": node.advertise(PolygonStamped, "~/outline", qos.latched())}
         if OccupancyGrid is None:
