@@ -36,7 +36,6 @@ from nbv_planner.episode.simulation import Simulation
 from nbv_planner.errors import InputRejectedError, NbvPlannerError
 from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, IntArray, angle_difference, cartesian_to_polar
 from nbv_planner.mapping.belief import Measurements, SurfaceBelief
-from nbv_planner.mapping.checks import Level
 from nbv_planner.mapping.matching import ArrivalSettings, MatchedScan, MatchingSettings, ScanMatcher
 from nbv_planner.mapping.surface_model import mapper_for
 from nbv_planner.planning.episode_memory import SurfaceOrigin
@@ -380,7 +379,7 @@ def words(simulation: Simulation, termination: Termination | None = None) -> tup
     """Doubts, warnings and failures so far."""
     said = [*getattr(simulation, "refusals", ())]
     for step in simulation.judge.steps[-1:]:
-        said += [check.words for check in step.belief.checks if check.level is not Level.GOOD]
+        said += [check.words for check in step.belief.checks if check.level.speaks]
     if termination is not None and termination.reason.value in ("FAILED", "DOUBTFUL"):
         said.append(termination.detail)
     return tuple(dict.fromkeys(said))

@@ -22,7 +22,7 @@ from nbv_planner.episode.records import EpisodeRecord, Step, t0_metric
 from nbv_planner.episode.run_info import GroundTruth, RunParameters, ground_truth, parameters_from_msg, usable_config
 from nbv_planner.errors import InputRejectedError, NbvPlannerError
 from nbv_planner.mapping.belief import SurfaceBelief
-from nbv_planner.mapping.checks import Check, Level
+from nbv_planner.mapping.checks import Check
 from nbv_planner.planning.shapes.certificate import CoverageEstimate
 from nbv_planner.planning.termination import Termination, TerminationReason, coverage_estimate
 from nbv_planner.planning.view_space import view_space_for
@@ -365,7 +365,7 @@ def _checks(analysis: Analysis) -> Table:
     for number, view in enumerate(analysis.views, start=1):
         last = last if view.evidence.belief is None else view.evidence.belief.checks
         for check in last:
-            if check.level is not Level.GOOD:
+            if check.level.speaks:
                 first.setdefault(check.name, number)
     return _table(
         "checks", "Checks of the model", [
@@ -374,7 +374,7 @@ def _checks(analysis: Analysis) -> Table:
         ],
         Column("check", "check"), Column("score", "score"), Column("limit", "limit"), Column("level", "level"),
         Column("since", "first not good at view"), Column("words", "what it says"),
-        note="In the surface of the last view. No success is claimed while one has FAILED.",
+        note="In the surface of the last view. No success is claimed while one has FAILED, or overlap is UNTESTED.",
     )
 
 

@@ -26,7 +26,7 @@ from nbv_planner.episode.records import (
 from nbv_planner.errors import NbvPlannerError, cut, reason, remedy
 from nbv_planner.experiments.optimum import optimum_for
 from nbv_planner.mapping.belief import SurfaceBelief
-from nbv_planner.mapping.checks import Level
+from nbv_planner.mapping.checks import Level, told
 from nbv_planner.planning.shapes.certificate import CoverageEstimate
 from nbv_planner.planning.termination import Termination, TerminationReason, coverage_estimate
 from nbv_planner.report.take_home import Outline
@@ -70,10 +70,10 @@ def print_view(judge: EpisodeJudge, config: EpisodeConfig, estimate: CoverageEst
         f"{len(judge.views):4d}  {math.degrees(view.angle):6.1f}°   {view.new_points:10d}"
         f"   {getattr(view, name):{5 + len(name)}.1%}   {said:>25}   {view.milliseconds:5.0f} ms{free}"
     )
-    before = {check.name for step in judge.steps[-2:-1] for check in step.belief.checks if check.level}
+    before = {check.name for step in judge.steps[-2:-1] for check in step.belief.checks if check.level.speaks}
     for check in judge.steps[-1].belief.checks:
-        if check.level and check.name not in before:
-            say(f"  {'doubt' if check.level is Level.FAILED else 'note'}: {check.words}")
+        if check.level.speaks and check.name not in before:
+            say(f"  {'doubt' if check.level is Level.FAILED else 'note'}: {told(check, config.measurement.noise)}")
 
 
 def stopped(judge: EpisodeJudge, came: Sequence[int]) -> Termination:

@@ -11,7 +11,7 @@ import numpy as np
 
 from nbv_planner.geometry import BoolArray, polar_to_cartesian
 from nbv_planner.mapping.belief import SurfaceBelief
-from nbv_planner.mapping.checks import failed
+from nbv_planner.mapping.checks import failed, forbidding
 from nbv_planner.planning.planners import PlannerSettings, Prior
 from nbv_planner.planning.shapes.calibrated import calibration_for
 from nbv_planner.planning.shapes.certificate import CoverageCertificate, CoverageEstimate
@@ -146,10 +146,11 @@ class TerminationSettings(Settings):
 
 def doubtful(success: Termination, belief: SurfaceBelief) -> Termination:
     """Termination in place of a `success` that the checks of `belief` forbid, with their scores."""
-    found = failed(belief.checks)
+    scores = {check.name: check.score for check in failed(belief.checks)}
+    words = "; ".join(check.words for check in forbidding(belief.checks))
     return Termination(
-        TerminationReason.DOUBTFUL, {**success.figures, **{check.name: check.score for check in found}},
-        f"{success.reason.value} ({success.detail}) cannot be vouched for: " + "; ".join(c.words for c in found),
+        TerminationReason.DOUBTFUL, {**success.figures, **scores},
+        f"{success.reason.value} ({success.detail}) cannot be vouched for: {words}",
     )
 
 
@@ -204,7 +205,7 @@ class TerminationMonitor:
         self.doubts.append(False)
         covered = self._covered_enough(belief, taken)  # estimates the coverage for any termination
         success = covered or self._with_estimate(self._band_narrow(belief))  # where both hold, what says more
-        if success and failed(belief.checks):
+        if success and forbidding(belief.checks):
             self.doubts[-1] = True
             success = doubtful(success, belief) if sum(self.doubts) > self.settings.doubt_views else None
         return success or self._with_estimate(self._stalled() or self._used_up(elapsed))
@@ -274,7 +275,7 @@ class TerminationMonitor:
             {"predicted_gain": predicted_gain, "min_gain": self.settings.min_gain},
             f"the best view promises {predicted_gain:g}, less than {self.settings.min_gain:g}",
         )
-        return doubtful(ended, belief) if failed(belief.checks) else self._with_estimate(ended)
+        return doubtful(ended, belief) if forbidding(belief.checks) else self._with_estimate(ended)
 
     def _stalled(self) -> Termination | None:
         s = self.settings

@@ -24,7 +24,7 @@ from nbv_planner.world.pose import Views
 from nbv_planner.world.scene import Scene
 
 # Height of a line of the checks as a part of the figure's, and their marks by level.
-_LINE, _MARKS = 0.019, "●▲■"
+_LINE, _MARKS = 0.019, "●▲■○"
 
 
 def live_content(live: LiveView) -> EpisodeContent:

@@ -122,6 +122,10 @@ class RangeNoise:
         """Standard deviation at each `distance`, metres."""
         return self.noise_std + self.noise_std_per_metre * distance
 
+    def scaled(self, factor: float) -> RangeNoise:
+        """A multiple of it."""
+        return RangeNoise(factor * self.noise_std, factor * self.noise_std_per_metre)
+
 
 class SensorModel(Protocol):
     """What a camera can see from where it stands, how noisy its ranges are, and what a miss means.

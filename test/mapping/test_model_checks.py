@@ -15,7 +15,7 @@ from nbv_planner.errors import MeasurementError
 from nbv_planner.geometry import polar_to_cartesian
 from nbv_planner.gp.kernels import KernelSettings
 from nbv_planner.mapping.belief import SurfaceBelief, uniform_grid
-from nbv_planner.mapping.checks import KINDS, Check, CheckSettings, Level, failed
+from nbv_planner.mapping.checks import KINDS, Check, CheckSettings, Level, failed, forbidding, told
 from nbv_planner.mapping.checks.model_checks import ModelChecks, beyond_bounds, covered_parts, noise_ratio
 from nbv_planner.mapping.checks.overlap import Outline, in_rows
 from nbv_planner.mapping.mapper import MapperSettings, SurfaceMapper
@@ -211,6 +211,42 @@ def test_noise_is_noted_where_it_is_used_and_fails_where_not():
     check = found(World(noise=0.6), ROUND[:3], adapt_noise=False)["noise"]
     assert check.level is Level.FAILED
     assert check.score == pytest.approx(3.0, rel=0.2)
+
+
+def test_noise_that_differs_is_told_with_the_lines_for_the_parameter_file():
+    (check,) = (one for one in mapped(World(noise=0.04), ROUND[:3]).belief().checks if one.name == "noise")
+    check = dataclasses.replace(check, score=0.2)
+    assert told(check, RangeNoise(0.2, 0.0)) == (
+        "the ranges scatter 0.2 times as much as declared: write that into the parameter file (noise_std: 0.04)"
+    )
+    assert told(check, RangeNoise(0.05, 0.02)).endswith("(noise_std: 0.01, noise_std_per_metre: 0.004)")
+    good = dataclasses.replace(check, level=Level.GOOD)
+    assert told(good, RangeNoise(0.2, 0.0)) == "the noise is the declared one"
+
+
+def test_the_checks_use_smaller_noise_down_to_a_part_of_the_declared_one():
+    class Pushed(World):
+        """The object is pushed by 10 cm after the fourth view."""
+
+        def scan(self, pose, view):
+            return self.seen_from(dataclasses.replace(pose, x=pose.x + 0.1 * (view > 4)))
+
+    small, declared = (mapped(Pushed(noise=noise), ROUND).belief().checks for noise in (0.04, 0.2))
+    assert "overlap" in [check.name for check in failed(small)]
+    assert "overlap" not in [check.name for check in failed(declared)]
+    mapping = mapped(World(noise=0.04), ROUND)
+    assert mapping.checks.noise_shown == 0.5
+    assert failed(mapping.belief().checks) == ()
+    assert mapped(World(noise=0.13), ROUND[:6]).checks.noise_shown == pytest.approx(0.65, abs=0.06)
+    assert mapped(World(noise=0.6), ROUND[:6]).checks.noise_shown == 1.0
+
+
+def test_what_has_too_little_data_is_not_tested():
+    checks = found(World(), ROUND[:3])
+    assert {name for name, check in checks.items() if check.level is Level.UNTESTED} == {"overlap", "bias"}
+    assert checks["overlap"].words == "not tested yet: the views fit together"
+    assert [check.name for check in forbidding(checks.values())] == ["overlap"]
+    assert not checks["overlap"].level.speaks
 
 
 def test_noise_smaller_than_declared_is_noted_and_nothing_is_adapted_to_it():

@@ -199,6 +199,19 @@ def test_a_success_is_given_once_the_doubt_is_gone_or_where_it_is_only_noted():
     check(monitor(doubt_views=2).after_view(doubted(1.0, Level.NOTED), 1.0), "BAND_NARROW")
 
 
+def test_a_success_without_a_test_of_overlaps_waits_for_views_that_overlap():
+    untested = dataclasses.replace(doubted(1.0), checks=(Check("overlap", math.nan, 3.8, Level.UNTESTED),))
+    watch = monitor(doubt_views=2)
+    assert watch.after_view(untested, 1.0) is None
+    check(watch.after_view(doubted(1.0, Level.GOOD), 1.0), "BAND_NARROW")
+    end = monitor(doubt_views=0).after_view(untested, 1.0)
+    assert end.reason.value == "DOUBTFUL"
+    assert end.detail.endswith("not tested yet: the views fit together")
+    assert all(math.isfinite(figure) for figure in end.figures.values())
+    other = dataclasses.replace(untested, checks=(Check("bias", math.nan, 3.6, Level.UNTESTED),))
+    check(monitor().after_view(other, 1.0), "BAND_NARROW")
+
+
 def test_no_gain_is_doubtful_at_once_and_other_ends_keep_their_reason():
     check(monitor(min_gain=5.0).before_view(4.0, doubted(0.5)), "DOUBTFUL")
     check(monitor(max_views=1).after_view(doubted(0.5), 1.0), "MAX_VIEWS")

@@ -7,14 +7,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nbv_planner.settings import Settings, setting
+from nbv_planner.world.scan import RangeNoise
 
 
 class Level(enum.IntEnum):
-    """What a check says: nothing, something to know, or that no success can be vouched for."""
+    """What a check says: nothing, something to know, that no success can be vouched for, or that it has no data yet."""
 
     GOOD = 0
     NOTED = 1
     FAILED = 2
+    UNTESTED = 3
+
+    @property
+    def speaks(self) -> bool:
+        """Whether it is to be told: it is neither good nor without data."""
+        return self in (Level.NOTED, Level.FAILED)
 
 
 @dataclass(frozen=True)
@@ -37,7 +44,7 @@ KINDS = (
     Kind("alive", "the sensor is alive", "{score:.0f} scans repeat another view's, hold one range only, or no return",
          "check the driver and what stands before the lens"),
     Kind("noise", "the noise is the declared one", "the ranges scatter {score:.1f} times as much as declared",
-         "set noise_std and noise_std_per_metre accordingly"),
+         "write that into the parameter file"),
     Kind("outliers", "few returns are outliers", "{score:.1%} of the returns lie off the surface (limit {limit:.1%})",
          "set robust: true, or clean the lens"),
     Kind("overlap", "the views fit together",
@@ -74,16 +81,45 @@ class Check:
 
     @property
     def words(self) -> str:
-        """One sentence: what holds, or what does not and what can be done."""
+        """One sentence: what holds, what does not and what can be done, or that there is not enough data yet."""
         kind = _KIND[self.name]
         if self.level is Level.GOOD:
             return kind.title
+        if self.level is Level.UNTESTED:
+            return f"not tested yet: {kind.title}"
         return f"{kind.says.format(score=self.score, limit=self.limit)}: {kind.advice}"
 
 
+def told(check: Check, declared: RangeNoise) -> str:
+    """Words of a check, and where the noise differs from the `declared` one, the lines for the parameter file."""
+    if check.name != "noise" or not check.level.speaks:
+        return check.words
+    found = declared.scaled(check.score)
+    lines = [f"noise_std: {found.noise_std:.2g}"]
+    if found.noise_std_per_metre:
+        lines.append(f"noise_std_per_metre: {found.noise_std_per_metre:.2g}")
+    return f"{check.words} ({', '.join(lines)})"
+
+
+# A success needs more than that nothing was found: that the views could have contradicted each other.
+_NEEDED = ("overlap",)
+
+
 def failed(checks: Sequence[Check]) -> tuple[Check, ...]:
-    """Those that forbid a success."""
+    """Those that have found something."""
     return tuple(check for check in checks if check.level is Level.FAILED)
+
+
+def forbidding(checks: Sequence[Check]) -> tuple[Check, ...]:
+    """Those that forbid a success: the failed ones, and that of overlapping views where it could not be made."""
+    untested = tuple(check for check in checks if check.level is Level.UNTESTED and check.name in _NEEDED)
+    return failed(checks) + untested
+
+
+def noise_factor(checks: Sequence[Check]) -> float:
+    """By what the mapper multiplies the declared noise: what was found where it is larger and adapted to, else 1."""
+    found = (check.score for check in checks if check.name == "noise" and check.level is Level.NOTED)
+    return max([1.0, *found])
 
 
 @dataclass(frozen=True)
@@ -102,8 +138,10 @@ class CheckSettings(Settings):
         1.3, "Ratio of the noise found to the declared one, or of the declared to it, above which it differs.", ge=0.0
     )
     outlier_limit: float = setting(0.025, "Part of the returns that may lie off the surface, alone.", ge=0.0, le=1.0)
-    overlap_limit: float = setting(4.0, "Score of a displacement of some views against the others.", ge=0.0)
-    bias_limit: float = setting(4.0, "Score of a displacement common to all views.", ge=0.0)
+    overlap_limit: float = setting(
+        3.8, "Displacement of some views against the others, in its standard deviations.", ge=0.0
+    )
+    bias_limit: float = setting(3.6, "Displacement common to all views, in its standard deviations.", ge=0.0)
     star_limit: float = setting(
         0.06, "Part of a view's beams that may pass through what should be inside.", ge=0.0, le=1.0
     )

@@ -92,6 +92,8 @@ _NEAREST = 3
 _UNSURE = 4.0
 # The noise counts from this part of a pixel on.
 _LEAST_NOISE = 0.05
+# Part of the mapper's noise below which that of the checks does not go.
+_LEAST_PART = 0.5
 # Part of the declared field of view or range that may be lacking: the edges of the outermost beams.
 _LACKING = 0.05
 # Headers have single precision.
@@ -139,6 +141,15 @@ class ModelChecks:
         """By what the declared noise is to be multiplied: more than 1 where it is surely larger than declared."""
         larger = self._noise_check().level is not Level.GOOD and self.noise > 1.0
         return self.noise if self.settings.checks and self.settings.adapt_noise and larger else 1.0
+
+    @property
+    def noise_shown(self) -> float:
+        """Noise of the checks relative to that of the mapper: less than 1 where the scans show that it is smaller.
+
+        The contour of the mapper is as smooth as its noise asks for, so the checks do not go below a part of that.
+        """
+        smaller = self.noise < 1.0 and self._noise_check().level is Level.NOTED
+        return max(self.noise, _LEAST_PART) if smaller else 1.0
 
     def _noise_check(self) -> Check:
         """Whether the noise surely differs from the declared one, where that matters: larger, or smaller."""
@@ -226,7 +237,7 @@ class ModelChecks:
         outline = Outline(belief, std)
         residuals = Residuals.of(self._views, outline)
         off = residuals.outliers()
-        overlap, bias = displacement_scores(residuals, outline, std)
+        overlap, bias = displacement_scores(residuals, outline, std, self.noise_shown)
         height = max(abs(counts["highest"]), abs(counts["lowest"]), counts["highest"] - counts["lowest"])
         field, far = self._lacking()
         other = Level.NOTED if limits.sensor_mismatch == "adapt" else Level.FAILED
@@ -280,7 +291,9 @@ class ModelChecks:
 
 
 def _check(name: str, score: float, limit: float, level: Level = Level.FAILED) -> Check:
-    """The check with the level that follows if its score is above its limit."""
+    """The check with the level that follows if its score is above its limit; without a score it has not been made."""
+    if math.isnan(score):
+        return Check(name, score, limit, Level.UNTESTED)
     return Check(name, score, limit, level if score > limit else Level.GOOD)
 
 

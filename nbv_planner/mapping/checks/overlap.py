@@ -7,13 +7,16 @@ signed distances z of the hits from the believed contour, in standard deviations
 cell c, where others look into it too:
 
 .. math:: d = N^{-1} \sum_k D_k^\top z_k, \quad N = \sum_k D_k^\top D_k + P, \qquad
-    Σ = N^{-1} + N^{-1} \Bigl(\sum_c u_c u_c^\top\Bigr) N^{-1}, \quad u_c = \sum_{k \in c} D_k^\top (z_k - D_k d)
+    S = N^{-1} \Bigl(\sum_c u_c u_c^\top\Bigr) N^{-1}, \quad u_c = \sum_{k \in c} D_k^\top (z_k - D_k d)
 
-with a weak prior P (the estimator with fixed effects: Frisch & Waugh 1933; its covariance: Liang & Zeger 1986). The
-score of the group is :math:`\sqrt{d^\top Σ^{-1} d}`. Groups are all views from each one on (drift; an object that
+with a weak prior P (the estimator with fixed effects: Frisch & Waugh 1933; S: Liang & Zeger 1986). The covariance of d
+is :math:`N^{-1}` if the noise is as the scans show it, and S whatever it is, but S is unsure where cells are few. The
+score of the group is the length of d in the standard deviations of that of both which makes it shorter:
+:math:`\sqrt{\min(d^\top N d,\; d^\top S^{-1} d)}`. Groups are all views from each one on (drift; an object that
 moved), and each view alone; a displacement common to all views (bias) is one of the camera, ahead, left and turn, which
-contradicts itself as it comes from different sides. The distance is that to the nearest point of the contour, which is
-never more than the error along the beam; outliers, and cells that hold steep walls, are left out.
+contradicts itself as it comes from different sides. Distance, normal and cell are those of the place where the beam
+crosses the contour: at the noisy hit itself z and D would depend on the same noise. Outliers, and hits on walls that
+are steep or seen edge on, are left out.
 """
 
 from __future__ import annotations
@@ -39,10 +42,11 @@ _GATE = 4.0
 _LIKELY = 0.1
 # Least number of cells, and of hits in each of them on average.
 _LEAST_CELLS, _HITS_PER_CELL = 36, 4
-# Pairs of cells that a score rests on at least: of some views against the others, and of one common to all.
-_ENOUGH_CELLS, _MANY_CELLS = 4, 15
-# Cosine between the normal of the contour and the radius from which on it is steep.
-_STEEP = 0.5
+# Cells that a score rests on at least: of some views against the others, and of one common to all.
+_ENOUGH_CELLS, _MANY_CELLS = 6, 20
+_TRACE = 1e-9
+# Cosines between the normal of the contour and the radius from which on it is steep, and a beam that grazes it.
+_STEEP, _GRAZING = 0.5, 0.3
 # Hits from which on outliers are counted, views from which on they are compared, and a common displacement is sought.
 _ENOUGH_HITS, _ENOUGH_VIEWS, _ALL_AROUND = 30, 3, 6
 # Beams in a row that are more than chance.
@@ -116,6 +120,24 @@ class Outline:
         normal = (1.0 - part) * self._normal[:, vertex] + part * self._normal[:, (vertex + 1) % len(self.angle)]
         return np.concatenate([np.sqrt(squared[row, best])[np.newaxis], normal])
 
+    def crossing(
+        self, x: FloatArray, y: FloatArray, beam: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Where beams of directions `beam`, shape (2, n), that end at points (n,) cross the contour, to first order.
+
+        The noise of a range moves the end of its beam along the contour, too: the place at the end would depend on it.
+
+        Returns:
+            Signed distance of each end from the contour, how far beyond the end its beam crosses it, the x and y of
+            that place, metres, and the normal there, (2, n).
+        """
+        distance, (normal_x, normal_y) = self.nearest(x, y)
+        way = distance / np.maximum(-(normal_x * beam[0] + normal_y * beam[1]), _GRAZING)
+        x, y = x + way * beam[0], y + way * beam[1]
+        angle = cartesian_to_polar(x, y)[0]
+        normal = np.stack([np.interp(angle, self.angle, part, period=TWO_PI) for part in self._normal])
+        return distance, way, x, y, normal / np.maximum(np.hypot(*normal), 1e-12)
+
     def depth(self, x: FloatArray, y: FloatArray) -> FloatArray:
         """How far inside what is surely inside points of any shape lie, metres; negative outside."""
         angle, radius = cartesian_to_polar(x, y)
@@ -128,11 +150,14 @@ class Residuals:
 
     pose: FloatArray  #: x, y (metres) and yaw (radians) of the camera in each view, shape (views, 3).
     view: IntArray  #: number of the view of each hit, from 0, shape (n,).
-    distance: FloatArray  #: signed distance from the contour in standard deviations, positive outside, shape (n,).
+    #: signed distance of each hit from the contour where its beam crosses it, positive outside, and from the nearest
+    #: point, which is never more than the error along the beam; standard deviations, shape (n,) each.
+    distance: FloatArray
+    nearest: FloatArray
     #: its derivatives by a displacement of the hit: x, y (metres) and a turn about the centre (radians), (n, 3).
     by: FloatArray
-    angle: FloatArray  #: polar angle of the hits, radians, shape (n,).
-    steep: BoolArray  #: whether the contour is steep there, shape (n,).
+    angle: FloatArray  #: polar angle at which its beam crosses the contour, radians, shape (n,).
+    steep: BoolArray  #: whether the contour is steep there, or the beam grazes it, shape (n,).
 
     @classmethod
     def of(cls, views: Sequence[ViewData], outline: Outline) -> Residuals:
@@ -140,18 +165,20 @@ class Residuals:
         some = slice(None, None, math.ceil(max(sum(view.hits.shape[1] for view in views), 1) / _HITS))
         hits = [view.hits[:, some] for view in views]
         x, y, std = np.concatenate(hits, axis=1)
-        distance, (normal_x, normal_y) = outline.nearest(x, y)
+        pose, view = np.stack([one.pose for one in views]), np.repeat(np.arange(len(views)), [h.shape[1] for h in hits])
+        beam = np.stack([x, y]) - pose[view, :2].T
+        beam /= np.maximum(np.hypot(*beam), 1e-12)
+        distance, way, x, y, normal = outline.crossing(x, y, beam)
+        facing = -(normal * beam).sum(axis=0)
         angle, radius = cartesian_to_polar(x, y)
-        return cls(
-            np.stack([view.pose for view in views]), np.repeat(np.arange(len(views)), [one.shape[1] for one in hits]),
-            distance / std, (np.stack([normal_x, normal_y, normal_y * x - normal_x * y]) / std).T,
-            angle, normal_x * x + normal_y * y < _STEEP * radius,
-        )
+        by = (np.stack([*normal, normal[1] * x - normal[0] * y]) / std).T
+        steep = (normal[0] * x + normal[1] * y < _STEEP * radius) | (facing < _GRAZING)
+        return cls(pose, view, way * facing / std, distance / std, by, angle, steep)
 
     @property
     def lone(self) -> BoolArray:
         """Which hits lie off the contour, alone; a row of them is a surface that the contour lacks. Shape (n,)."""
-        off = np.abs(self.distance) > _GATE
+        off = np.abs(self.nearest) > _GATE
         return off & ~in_rows(off, IN_A_ROW)
 
     def outliers(self) -> float:
@@ -159,29 +186,37 @@ class Residuals:
         return float(np.mean(self.lone)) if len(self.distance) >= _ENOUGH_HITS else math.nan
 
 
-def displacement_scores(residuals: Residuals, outline: Outline, std: float) -> tuple[float, float]:
+def displacement_scores(
+    residuals: Residuals, outline: Outline, std: float, noise: float = 1.0
+) -> tuple[float, float]:
     """Greatest score of a displacement of some views against the others, and that of one common to all, see the module.
 
-    Both are NaN with too few views. The range has the standard deviation `std`, metres.
+    Each is NaN where too little overlaps. The range has the standard deviation `std`, metres; the scans show the part
+    `noise` of that.
     """
     views = int(residuals.view.max(initial=-1)) + 1
     if views < _ENOUGH_VIEWS:
         return math.nan, math.nan
     radius = float(np.mean(outline.radius))
-    most = min(TWO_PI * radius / std, len(residuals.view) / _HITS_PER_CELL)
-    cells = 2 * max(round(0.5 * most), _LEAST_CELLS // 2)
+    cells = max(round(min(TWO_PI * radius / std, len(residuals.view) / _HITS_PER_CELL)), _LEAST_CELLS)
     cell = (residuals.angle * (cells / TWO_PI)).astype(np.intp) % cells
-    kept = (np.bincount(cell, residuals.steep, minlength=cells) == 0)[cell] & ~residuals.lone
+    kept = ~(residuals.steep | residuals.lone)
     place, lengths = residuals.view * cells + cell, np.array([radius, radius, 1.0])
-    sums = _sums(residuals.by * lengths, residuals.distance, place, kept, views * cells).reshape(views, cells, -1)
+    sums = _sums(residuals.by * (lengths / noise), residuals.distance / noise, place, kept, views * cells)
+    sums = sums.reshape(views, cells, -1)
     groups = np.concatenate([np.triu(np.ones((views, views)))[1:], np.eye(views)])
     own, every, number = np.tensordot(groups, sums, 1), sums.sum(axis=0), (sums[..., 0] > 0).sum(axis=0)
     overlap = _scores(own, every, (own[..., 0] > 0) & (own[..., 0] < every[:, 0]), _ENOUGH_CELLS)
     if views < _ALL_AROUND:
-        return float(overlap.max()), math.nan
+        return _greatest(overlap), math.nan
     every = _of_cameras(sums, residuals.pose[:views] / lengths).sum(axis=0)
     bias = _scores(every[np.newaxis], every, number[np.newaxis] > 1, _MANY_CELLS)
-    return float(overlap.max()), float(bias[0])
+    return _greatest(overlap), _greatest(bias)
+
+
+def _greatest(scores: FloatArray) -> float:
+    """The greatest of some scores that is known, NaN if none is."""
+    return float(scores[known].max()) if (known := ~np.isnan(scores)).any() else math.nan
 
 
 def _of_cameras(sums: FloatArray, pose: FloatArray) -> FloatArray:
@@ -209,27 +244,27 @@ def _scores(own: FloatArray, every: FloatArray, shared: BoolArray, least: int) -
         own: sums of the hits of each group in each cell, see :func:`_sums`, shape (groups, cells, 17).
         every: those of all hits, shape (cells, 17).
         shared: which cells are seen by a group and by others, shape (groups, cells).
-        least: number of pairs of cells below which the score is 0.
+        least: number of such cells below which the score is NaN.
 
     Returns:
         Shape (groups,).
     """
     number = np.maximum(every[:, :1], 1.0)
     slope = own[..., 2:5]
-    pull = own[..., 5:8] - slope * (every[:, 1:2] / number)
+    pull = (own[..., 5:8] - slope * (every[:, 1:2] / number)) * shared[..., np.newaxis]
     normal = own[..., 8:].reshape(*slope.shape, 3) - slope[..., np.newaxis] * (slope / number)[..., np.newaxis, :]
-    # Neighbouring cells may be off together.
-    pull, normal = pull * shared[..., np.newaxis], normal * shared[..., np.newaxis, np.newaxis]
-    pull, normal = (part[:, ::2] + part[:, 1::2] for part in (pull, normal))
-    cells = (shared[:, ::2] | shared[:, 1::2]).sum(axis=1)
-    inverse = np.linalg.inv(normal.sum(axis=1) + np.eye(3) / _LIKELY**2)
+    normal, cells = normal * shared[..., np.newaxis, np.newaxis], shared.sum(axis=1)
+    precision = normal.sum(axis=1) + np.eye(3) / _LIKELY**2
+    inverse = np.linalg.inv(precision)
     found = np.einsum("gij,gj->gi", inverse, pull.sum(axis=1))
     apart = pull - np.einsum("gcij,gj->gci", normal, found)
     few = cells / np.maximum(cells - 3, 1)
     scatter = few[:, np.newaxis, np.newaxis] * (np.swapaxes(apart, 1, 2) @ apart)
-    covariance = inverse + inverse @ scatter @ inverse
-    squared = np.einsum("gi,gi->g", found, np.linalg.solve(covariance, found[..., np.newaxis])[..., 0])
-    return np.where(cells >= least, np.sqrt(np.maximum(squared, 0.0)), 0.0)
+    # A trace of the other, as fewer cells than numbers leave it singular.
+    by_cells = inverse @ scatter @ inverse + _TRACE * inverse
+    by_noise = np.einsum("gi,gij,gj->g", found, precision, found)
+    squared = np.minimum(by_noise, (found * np.linalg.solve(by_cells, found[..., np.newaxis])[..., 0]).sum(axis=1))
+    return np.where(cells >= least, np.sqrt(np.maximum(squared, 0.0)), np.nan)
 
 
 def in_rows(mask: BoolArray, least: int) -> BoolArray:

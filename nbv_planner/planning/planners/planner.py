@@ -17,7 +17,7 @@ import numpy as np
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import BoolArray, FloatArray
 from nbv_planner.mapping.belief import SurfaceBelief
-from nbv_planner.mapping.checks import Check, Level
+from nbv_planner.mapping.checks import Check, Level, noise_factor
 from nbv_planner.planning.motion import TimeSettings
 from nbv_planner.planning.objectives import EXPECTED, OBJECTIVE_INFO, OBJECTIVE_PLUGINS, Objective, values_of
 from nbv_planner.planning.objectives.area import Uncertainty
@@ -150,8 +150,8 @@ _FARTHEST = 1e9
 _COUNT_NOISE = (EXPECTED, Uncertainty.info.id)
 
 
-def _within_noise(scene: Scene, settings: PlannerSettings) -> Scene:
-    """The scene with the range up to which a look head-on fixes the surface.
+def _within_noise(scene: Scene, settings: PlannerSettings, factor: float = 1.0) -> Scene:
+    """The scene with the range up to which a look head-on fixes the surface, with a multiple of the declared noise.
 
     Raises:
         SettingError: there is none.
@@ -159,7 +159,8 @@ def _within_noise(scene: Scene, settings: PlannerSettings) -> Scene:
     if not settings.seen_std:
         return scene
     ranges = np.linspace(scene.range_min, scene.range_max, 1001)
-    fixing = scene.sensor.range_std(settings.noise, ranges, np.zeros(len(ranges))) <= settings.seen_std
+    noise = settings.noise.scaled(factor)
+    fixing = scene.sensor.range_std(noise, ranges, np.zeros(len(ranges))) <= settings.seen_std
     last = int(np.argmin(fixing)) - 1 if not fixing.all() else len(ranges) - 1
     if last < 1:
         raise SettingError(f"seen_std: {settings.seen_std:g} m is less than the noise at any range")
@@ -269,6 +270,16 @@ class Planner(ABC):
         """Let the ground hold what the object may occupy, and the camera stand somewhere, None if not known."""
         self.views.believe(belief, stands, self._scene.radius_max)
 
+    def _scene_found(self, checks: Sequence[Check]) -> Scene:
+        """The scene with the sensor and the noise that the scans show; the declared noise where no look would fix."""
+        scene, factor = as_found(self._scene, checks), noise_factor(checks)
+        if factor == 1.0 or self._objective.info.id != Uncertainty.info.id:
+            return scene
+        try:
+            return _within_noise(scene, self.settings, factor)
+        except SettingError:
+            return scene
+
     @abstractmethod
     def _rank(self, situation: Situation) -> FloatArray:
         """Return what is maximised over the feasible candidates, shape (V,); -inf leaves a candidate out."""
@@ -290,7 +301,7 @@ class Planner(ABC):
         if not feasible.any():
             return None
         utilities, costs = self.evaluate(belief, candidates, current_view=current_view, visited=visited)
-        scores, scene = utilities - costs, as_found(self._scene, belief.checks)
+        scores, scene = utilities - costs, self._scene_found(belief.checks)
         situation = Situation(belief, scene, scores, costs, feasible, visited, current_view)
         ranks, decided_by = self._rank(situation), s.label
         nothing = self._promises_nothing(utilities[feasible])
@@ -316,7 +327,7 @@ class Planner(ABC):
     ) -> tuple[FloatArray, FloatArray]:
         """Value of the objective at any `views`, and the cost of travel to each, shape (V,); changes nothing."""
         objective = after_views(self._objective, visited, self.views.ground)
-        scene = as_found(self._scene, belief.checks)
+        scene = self._scene_found(belief.checks)
         return values_of(objective, belief, scene, views), self._costs(views, current_view)
 
     def _promises_nothing(self, utilities: FloatArray) -> bool:

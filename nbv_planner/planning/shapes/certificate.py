@@ -97,7 +97,7 @@ class CoverageCertificate:
         grades = grades_of_sight(shapes, taken, self.scene, _GRAZING)
         closed = 1.0 - unseen_fraction(belief, shapes.angle, self.scene.pixel_size)
         if self.aim.tau:
-            near, covered = self.aim.near(shapes, belief, self.scene)
+            near, covered = self.aim.as_found(self.scene, belief.checks).near(shapes, belief, self.scene)
         else:
             parts = measured_parts(shapes, belief, self.scene, (REACH_HIDDEN, _GRAZED, REACH_SEEN))
             near, covered = parts[1], np.minimum(np.choose(grades, parts), closed)
@@ -115,11 +115,12 @@ class CoverageCertificate:
             margin: coverage required beyond the target, as far as possible; a calibrated claim has none.
         """
         covered, found = self.judged(belief, taken)
+        tau = self.aim.as_found(self.scene, belief.checks).tau
         if self.calibration is not None:
             figures = self.calibration.estimate(found, self.target)
-            return CoverageEstimate(*figures, self.calibration.level, self.aim.tau)
+            return CoverageEstimate(*figures, self.calibration.level, tau)
         lower, upper = np.quantile(covered, [0.5 * delta, 1.0 - 0.5 * delta])
         enough = covered >= min(self.target + margin, 1.0 - 1e-9)
         return CoverageEstimate(
-            float(covered.mean()), float(lower), float(upper), float(enough.mean()), 1.0 - delta, self.aim.tau
+            float(covered.mean()), float(lower), float(upper), float(enough.mean()), 1.0 - delta, tau
         )

@@ -9,13 +9,15 @@ is the mean contour of the belief between neighbouring measurements that are clo
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.spatial import cKDTree
 
 from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, cartesian_to_polar, polar_to_cartesian
 from nbv_planner.mapping.belief import SurfaceBelief
+from nbv_planner.mapping.checks import Check, noise_factor
 from nbv_planner.planning.shapes.sampler import Shapes, ShapeSettings
 from nbv_planner.planning.shapes.shape_coverage import (
     MeasuredSurface,
@@ -124,16 +126,29 @@ class CoverageTarget:
 
     density: str = "crossings"  #: see :func:`nbv_planner.planning.shapes.shape_coverage.surface_density`.
     tau: float = 0.0  #: resolution, metres; 0 for surface points.
-    noise: RangeNoise = _NOISELESS  #: of the sensor, as the planner takes it.
+    noise: RangeNoise = _NOISELESS  #: of the sensor, as declared.
     seen_std: float = 0.0  #: greatest standard deviation of a range that fixes the surface, metres; 0: any.
 
     @classmethod
     def of(cls, settings: ShapeSettings) -> CoverageTarget:
         """That of the settings of a planner."""
-        noise = (settings.noise, settings.seen_std) if settings.seen_std else ()
         if settings.target == "points":
-            return cls(settings.point_density, 0.0, *noise)
-        return cls("length", settings.completeness_tau, *noise)
+            noise = settings.noise if settings.seen_std else _NOISELESS
+            return cls(settings.point_density, 0.0, noise, settings.seen_std)
+        return cls("length", settings.completeness_tau, settings.noise, settings.seen_std)
+
+    def as_found(self, scene: Scene, checks: Sequence[Check]) -> CoverageTarget:
+        """This one with the noise that the mapper has found, where it is larger than declared.
+
+        A resolution of `noise_std` + `pixel_size`, which follows from the noise, grows with it; another one was asked
+        for.
+        """
+        factor = noise_factor(checks)
+        if factor == 1.0:
+            return self
+        follows = math.isclose(self.tau, self.noise.noise_std + scene.pixel_size)
+        tau = self.tau + (factor - 1.0) * self.noise.noise_std if follows else self.tau
+        return replace(self, tau=tau, noise=self.noise.scaled(factor))
 
     @property
     def name(self) -> str:
@@ -160,15 +175,15 @@ class CoverageTarget:
         Raises:
             SettingError: the belief carries no evidence.
         """
-        visible = visible_cells(shapes, views, scene, ground)
-        if self.seen_std:
-            visible &= fixed_cells(shapes, views, scene, self.noise, self.seen_std)
-        if self.tau:
-            near = near_part(shapes, belief, scene, self.tau)
+        visible, aim = visible_cells(shapes, views, scene, ground), self.as_found(scene, belief.checks)
+        if aim.seen_std:
+            visible &= fixed_cells(shapes, views, scene, aim.noise, aim.seen_std)
+        if aim.tau:
+            near = near_part(shapes, belief, scene, aim.tau)
             near = np.minimum(near, 1.0 - unseen_fraction(belief, shapes.angle, scene.pixel_size))
-            met = covered_cells(visible_cells(shapes, taken, scene, ground), shapes, self.tau)
+            met = covered_cells(visible_cells(shapes, taken, scene, ground), shapes, aim.tau)
             seen = 1.0 - (1.0 - near) * _DOUBT ** met.sum(axis=1)
-            visible = covered_cells(visible, shapes, self.tau)
+            visible = covered_cells(visible, shapes, aim.tau)
         else:
             seen = seen_part(shapes, taken, scene, belief, ground)
         points = surface_density(shapes, scene.pixel_size, self.density)

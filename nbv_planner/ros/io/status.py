@@ -20,7 +20,7 @@ from nbv_planner.episode.parameters import config_from_parameters, packages_name
 from nbv_planner.errors import NbvPlannerError
 from nbv_planner.files.located_yaml import dumped
 from nbv_planner.mapping.belief import SurfaceBelief
-from nbv_planner.mapping.checks import failed
+from nbv_planner.mapping.checks import Level, failed, told
 from nbv_planner.planning.episode_memory import Goal, behind_words
 from nbv_planner.planning.planners.guarantee import PROVED
 from nbv_planner.planning.session import PlanningSession, Ranking, State
@@ -101,9 +101,10 @@ def _too_few(session: PlanningSession, inputs: Inputs) -> str:
 
 
 def _doubts(session: PlanningSession) -> list[str]:
-    """What the failed checks of the newest surface say."""
-    belief = session.inputs.belief
-    return [] if belief is None else [check.words for check in failed(belief.checks)]
+    """What the failed checks of the newest surface say, and that of the noise where it differs."""
+    checks = () if session.inputs.belief is None else session.inputs.belief.checks
+    noise = [check for check in checks if check.name == "noise" and check.level is Level.NOTED]
+    return [told(check, session.planner.settings.noise) for check in (*failed(checks), *noise)]
 
 
 def _troubles(session: PlanningSession, inputs: Inputs) -> list[str]:

@@ -13,6 +13,7 @@ from views import views_at
 
 from nbv_planner.geometry import TWO_PI, polar_to_cartesian
 from nbv_planner.mapping.belief import uniform_grid
+from nbv_planner.mapping.checks import Check, Level
 from nbv_planner.planning.objectives import TrueOutline, TrueSurface
 from nbv_planner.planning.planners import PlannerSettings, Prior
 from nbv_planner.planning.shapes.certificate import CoverageCertificate
@@ -29,6 +30,7 @@ from nbv_planner.planning.shapes.learned_shapes import shape_sampler
 from nbv_planner.planning.shapes.sampler import Shapes
 from nbv_planner.planning.shapes.shape_visibility import visible_cells
 from nbv_planner.planning.termination import TerminationMonitor, TerminationReason, TerminationSettings
+from nbv_planner.world.scan import RangeNoise
 from nbv_planner.world.scene import Scene
 
 SCENE = Scene()
@@ -183,8 +185,41 @@ def test_a_view_covers_what_is_near_to_what_it_sees(seed, tau, views):
 
 def test_the_settings_name_the_target():
     assert CoverageTarget.of(PlannerSettings(target="points")) == POINTS
-    assert CoverageTarget.of(PlannerSettings(completeness_tau=0.5)) == CoverageTarget("length", 0.5)
+    assert CoverageTarget.of(PlannerSettings(completeness_tau=0.5)) == CoverageTarget("length", 0.5, RangeNoise(0.2, 0.0))
     assert CoverageTarget("length", 0.3).words == "the outline within 0.3 m of the measured surface"
+
+
+def noisy(score, level=Level.NOTED):
+    return (Check("noise", score, 1.3, level),)
+
+
+def test_the_resolution_follows_the_noise_that_the_mapper_has_found():
+    derived = CoverageTarget.of(PlannerSettings(completeness_tau=0.3, noise_std=0.2, seen_std=0.25))
+    found = derived.as_found(SCENE, noisy(2.0))
+    assert (found.tau, found.noise.noise_std, found.seen_std) == pytest.approx((0.5, 0.4, 0.25))
+    asked = CoverageTarget.of(PlannerSettings(completeness_tau=0.45, noise_std=0.2))
+    assert asked.as_found(SCENE, noisy(2.0)).tau == 0.45
+    for nothing in ((), noisy(2.0, Level.GOOD), noisy(2.0, Level.FAILED), noisy(0.2)):
+        assert derived.as_found(SCENE, nothing) is derived
+
+
+def test_the_certificate_claims_the_resolution_that_the_noise_allows():
+    certificate = CoverageCertificate(Circle(), SCENE, 0.95, CoverageTarget("length", 0.3, RangeNoise(0.2, 0.0)))
+    belief = dataclasses.replace(measured(5.2), checks=noisy(3.0))
+    assert certificate.estimate(measured(5.2), views_at([]), 0.05).mean == 0.0
+    estimate = certificate.estimate(belief, views_at([]), 0.05)
+    assert (estimate.mean, estimate.tau) == pytest.approx((1.0, 0.7))
+
+
+def test_looks_fix_less_where_the_noise_is_larger():
+    shapes, views = Circle().draw(measured(5.0), SCENE), views_at([0.0])
+    target = CoverageTarget("length", 0.4, RangeNoise(0.02, 0.02), 0.15)
+    quiet = measured(5.0, hits=0)
+    seen, worse = (
+        target.coverage(shapes, views_at([]), views, SCENE, one).gains().mean()
+        for one in (quiet, dataclasses.replace(quiet, checks=noisy(1.5)))
+    )
+    assert seen > worse == 0.0
 
 
 class Circle:
