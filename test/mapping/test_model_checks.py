@@ -237,7 +237,7 @@ def test_the_checks_use_smaller_noise_down_to_a_part_of_the_declared_one():
     mapping = mapped(World(noise=0.04), ROUND)
     assert mapping.checks.noise_shown == 0.5
     assert failed(mapping.belief().checks) == ()
-    assert mapped(World(noise=0.13), ROUND[:6]).checks.noise_shown == pytest.approx(0.65, abs=0.06)
+    assert mapped(World(noise=0.115), ROUND).checks.noise_shown == pytest.approx(0.6, abs=0.06)
     assert mapped(World(noise=0.6), ROUND[:6]).checks.noise_shown == 1.0
 
 

@@ -139,9 +139,9 @@ class CheckSettings(Settings):
     )
     outlier_limit: float = setting(0.025, "Part of the returns that may lie off the surface, alone.", ge=0.0, le=1.0)
     overlap_limit: float = setting(
-        3.8, "Displacement of some views against the others, in its standard deviations.", ge=0.0
+        3.6, "Displacement of some views against the others, in its standard deviations.", ge=0.0
     )
-    bias_limit: float = setting(3.6, "Displacement common to all views, in its standard deviations.", ge=0.0)
+    bias_limit: float = setting(3.5, "Displacement common to all views, in its standard deviations.", ge=0.0)
     star_limit: float = setting(
         0.06, "Part of a view's beams that may pass through what should be inside.", ge=0.0, le=1.0
     )

@@ -46,7 +46,7 @@ _LEAST_CELLS, _HITS_PER_CELL = 36, 4
 _ENOUGH_CELLS, _MANY_CELLS = 6, 20
 _TRACE = 1e-9
 # Cosines between the normal of the contour and the radius from which on it is steep, and a beam that grazes it.
-_STEEP, _GRAZING = 0.5, 0.3
+_STEEP, _GRAZING = 0.5, 0.4
 # Hits from which on outliers are counted, views from which on they are compared, and a common displacement is sought.
 _ENOUGH_HITS, _ENOUGH_VIEWS, _ALL_AROUND = 30, 3, 6
 # Beams in a row that are more than chance.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections import deque
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -22,7 +22,7 @@ from nbv_planner.episode.sensor_messages import check_frame, pose_from_msg, scan
 from nbv_planner.errors import InputRejectedError, StateFileError
 from nbv_planner.gp.kernels import KernelSettings
 from nbv_planner.mapping.belief import Measurements, SurfaceBelief
-from nbv_planner.mapping.checks import Check, CheckSettings, told
+from nbv_planner.mapping.checks import CheckSettings, told
 from nbv_planner.mapping.checks.model_checks import ModelChecks
 from nbv_planner.mapping.mapper import MapperSettings
 from nbv_planner.mapping.matching import ArrivalSettings, MatchedScan, MatchingSettings, ScanMatcher
@@ -185,7 +185,6 @@ class SurfaceMapperNode(BaseNode):
         self._unpublished: Update | None = None
         self._updates = 0
         self._said: FoundScene | None = None
-        self._speaking: Set[str] = frozenset()
         self._hits_about = (0.0, 0.0)
 
     def _open_topics(self) -> None:
@@ -425,17 +424,9 @@ class SurfaceMapperNode(BaseNode):
             scene = at_found(self.scene, found)
             prior = rescaled(prior, self.scene, scene)
             self._say(found, update.dropped.get("background", 0))
-        self._log_news(update.belief.checks)
         self._surface.publish(conversions.belief_to_msg(update.belief, header, prior, self.scene, found))
         self.markers.show(belief=update.belief)
         self.outline.show(update.belief, update.known.stamp, update.scans, scene, background)
-
-    def _log_news(self, checks: Sequence[Check]) -> None:
-        """Log what a check says when it begins to say so."""
-        speaking = {check.name: told(check, self.measurement.noise) for check in checks if check.level.speaks}
-        for name in speaking.keys() - self._speaking:
-            self.get_logger().warning(speaking[name])
-        self._speaking = speaking.keys()
 
     def _say(self, found: FoundScene, background: int) -> None:
         """Log what was found if it has changed, and that something else is in view."""

@@ -185,7 +185,8 @@ def test_a_view_covers_what_is_near_to_what_it_sees(seed, tau, views):
 
 def test_the_settings_name_the_target():
     assert CoverageTarget.of(PlannerSettings(target="points")) == POINTS
-    assert CoverageTarget.of(PlannerSettings(completeness_tau=0.5)) == CoverageTarget("length", 0.5, RangeNoise(0.2, 0.0))
+    aim = CoverageTarget("length", 0.5, RangeNoise(0.2, 0.0))
+    assert CoverageTarget.of(PlannerSettings(completeness_tau=0.5)) == aim
     assert CoverageTarget("length", 0.3).words == "the outline within 0.3 m of the measured surface"
 
 
