@@ -204,6 +204,7 @@ class Inputs:
         self.name = node.get_fully_qualified_name()
         self._beats: dict[str, Heartbeat] = {}
         self._words: dict[str, str] = {}
+        self._refused: dict[str, str] = {}  # why the newest message of an input could not be used
         self._problems: dict[str, list[str]] = {}
         self._sources: dict[str, Sources] = {}
         self._namesake_since = math.inf
@@ -269,6 +270,11 @@ class Inputs:
     def beat(self, topic: str) -> None:
         """Record a usable message of the input."""
         self._beats[topic].beat(time.monotonic())
+        self._refused.pop(topic, None)
+
+    def refuse(self, topic: str, why: str) -> None:
+        """Record a message of the input that cannot be used."""
+        self._refused[topic] = why
 
     def expect(self, timeout: float, *topics: str) -> None:
         """Inputs count as lost when not received for `timeout` seconds."""
@@ -345,6 +351,8 @@ class Inputs:
         if problems:
             return "; ".join(problems)
         what = f"nothing usable for more than {beat.timeout:g} s" if beat.heard else "nothing usable received yet"
+        if topic in self._refused:
+            what += f", the last one: {self._refused[topic]}"
         if self._words[topic]:
             return what
         number = self._endpoint(topic).get_publisher_count()

@@ -287,6 +287,7 @@ class BaseNode(LifecycleNode):
                 callback(msg)
                 self.inputs.beat(source)
             except InputRejectedError as error:
+                self.inputs.refuse(source, str(error))
                 self.drop(f"{source}.{error.reason}", str(error))
 
         return handle

@@ -31,6 +31,7 @@ class Lidar:
         self.now = lambda: world.peer.get_clock().now().nanoseconds
         self.send_scan, self.send_pose = world.speaker(LaserScan, "scan"), world.speaker(PoseStamped, "camera_pose")
         self.scans = self.poses = 0.0
+        self.frame = "camera"
         self.scan: Scan | None = scan_at(HERE)
 
     def send(self) -> None:
@@ -40,13 +41,13 @@ class Lidar:
             self.send_at(now + round(self.scans * SECOND))
 
     def send_at(self, stamp: int) -> None:
-        self.send_scan(conversions.scan_to_msg(self.scan, header("camera", stamp)))
+        self.send_scan(conversions.scan_to_msg(self.scan, header(self.frame, stamp)))
 
 
 @pytest.fixture
 def system(world):
     """Mapper and planner, and a lidar whose scans find their poses."""
-    mapper = world.start(SurfaceMapperNode, **PLAIN, input_timeout=1.0)
+    mapper = world.start(SurfaceMapperNode, **PLAIN, input_timeout=1.0, camera_frame="camera")
     planner = world.start(NbvPlannerNode, **ENDLESS, goal_subscribers=1)
     statuses = world.listen(DiagnosticStatus, "nbv_planner/status")
     return SimpleNamespace(world=world, mapper=mapper, planner=planner, lidar=Lidar(world), statuses=statuses)
@@ -96,6 +97,11 @@ def test_a_lidar_that_is_lost_is_named_in_the_planners_status_until_it_is_back(s
     system.world.spin_until(
         lambda: system.lidar.send() or "/scan" not in system.statuses[-1].message, "the lidar to be back"
     )
+
+
+def test_scans_that_cannot_be_used_are_named_with_the_reason_in_the_planners_status(system):
+    system.lidar.frame = "elsewhere"
+    said(system, "surface_mapper: waiting for /scan", "nothing usable received yet, the last one: ", "'elsewhere'")
 
 
 def test_a_mapper_that_was_deactivated_is_named_in_the_planners_status(system):
