@@ -51,7 +51,7 @@ class SessionSettings(Settings):
     goal_timeout: float = setting(60.0, "Time to reach a goal.", unit="s", gt=0.0, read_only=False)
     goal_retries: int = setting(1, "How often a goal that was not reached is sent again.", ge=0, read_only=False)
     still_goals: int = setting(
-        3, "FAILED: number of goals in a row not reached within goal_timeout while the pose does not change, or has "
+        5, "FAILED: number of goals in a row not reached within goal_timeout while the pose does not change, or has "
         "stamps of another clock; 0 switches it off.", ge=0, read_only=False,
     )
     unreachable_duration: float = setting(

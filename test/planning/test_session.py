@@ -652,7 +652,7 @@ def waiting_for(run: PlanningSession, seconds: float, *, begin: float, where: fl
 
 
 def test_a_robot_that_does_not_move_is_named_from_the_first_miss_on_and_ends_the_episode():
-    run = ready(num_views=20, goal_timeout=10.0, goal_retries=1)
+    run = ready(num_views=20, goal_timeout=10.0, goal_retries=1, still_goals=3)
     feed(run, pose_angle=ASIDE, pose_stamp=0)
     run.update(SECOND)
     waiting_for(run, 10.0, begin=1.0, where=ASIDE)
@@ -671,7 +671,7 @@ def test_a_robot_that_does_not_move_is_named_from_the_first_miss_on_and_ends_the
 
 
 def test_a_robot_that_has_stopped_in_the_middle_is_named_with_the_goal_it_has_stopped_at():
-    run = ready(num_views=20, goal_timeout=10.0, goal_retries=0)
+    run = ready(num_views=20, goal_timeout=10.0, goal_retries=0, still_goals=3)
     run.update(SECOND)
     take_view(run, 2 * SECOND)
     stands = run.visited[0].view_angle
@@ -700,7 +700,7 @@ def test_a_robot_that_shows_a_sign_of_life_or_none_at_all_is_no_standstill(how, 
 @pytest.mark.parametrize("back", [30.0, 1000.0])
 def test_a_robot_whose_clock_steps_back_loses_no_view_and_is_told_of_clocks(back):
     """The robot stands at its goal: by stamps of before the goal nothing can be said about the view."""
-    run = ready(num_views=20, goal_timeout=10.0, goal_retries=1)
+    run = ready(num_views=20, goal_timeout=10.0, goal_retries=1, still_goals=3)
     run.update(2000 * SECOND)
     goal = run.goal
     where = goal.decision.view_angle

@@ -13,7 +13,7 @@ from test_nbv_planner import ENDLESS, Robot
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
 
 SECOND = 1_000_000_000
-IMPATIENT = {**ENDLESS, "goal_timeout": 0.5, "goal_retries": 0}
+IMPATIENT = {**ENDLESS, "goal_timeout": 0.5, "goal_retries": 0, "still_goals": 3}
 
 
 def until_done(world, robot: Robot, *, off: float = 0.0, stands=None) -> list[DiagnosticStatus]:
