@@ -10,7 +10,7 @@ from nbv_planner.cli.options import add_workers, one_of
 from nbv_planner.cli.output import ProgressLine
 from nbv_planner.cli.report import print_summary
 from nbv_planner.errors import BackEndError, SettingError
-from nbv_planner.experiments.folder import SweepFolder, read_sweep
+from nbv_planner.experiments.folder import SweepFolder, read_episodes
 from nbv_planner.experiments.runner import BACKENDS, SweepProgress, run_sweep
 from nbv_planner.experiments.summary.sweep_report import comparison_notes, sweep_report
 from nbv_planner.experiments.sweep import setting_words
@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"note: {note}", file=sys.stderr)
     progress = run_in(SweepFolder(arguments.out, sweep, resume=arguments.resume), arguments)
     if progress is not None and progress.finished:
-        print_summary(sweep_report(read_sweep(arguments.out)))
+        print_summary(sweep_report(read_episodes(arguments.out)))
         print(f"all tables, pictures and a page: nbv-planner report {shlex.quote(arguments.out)}")
     return 1 if progress is None or progress.failed else 0
 
