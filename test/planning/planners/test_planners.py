@@ -217,3 +217,15 @@ def test_they_predict_with_the_sensor_that_the_scans_show(name):
 def test_else_they_predict_with_the_declared_sensor(checks):
     plan = planner("greedy", objective="OCL")
     np.testing.assert_array_equal(plan.decide(found(**checks)).utilities, plan.decide(BELIEF).utilities)
+
+
+def test_a_look_fixes_what_the_noise_allows_that_the_scans_show():
+    views, noisy = circle(ViewSpaceSettings(num_views=24)), found(Level.NOTED, noise=1.5)
+    chosen = PlannerSettings(planner="greedy", objective="U", noise_std=0.02, noise_std_per_metre=0.02, seen_std=0.18)
+    worse = dataclasses.replace(chosen, noise_std=0.03, noise_std_per_metre=0.03)
+    adapted, told = (planner_named(one, SCENE, views) for one in (chosen, worse))
+    utilities = adapted.decide(noisy).utilities
+    np.testing.assert_allclose(utilities, told.decide(BELIEF).utilities, rtol=2e-3)  # the greatest range is sampled
+    assert (utilities < adapted.decide(BELIEF).utilities).any()
+    huge = found(Level.NOTED, noise=50.0)  # no look would fix anything
+    np.testing.assert_array_equal(adapted.decide(huge).utilities, adapted.decide(BELIEF).utilities)
