@@ -67,7 +67,7 @@ class FalseSimulation(Simulation):
         """
         super().__init__(config)
         self.world = scenario.world(config)
-        self._matcher = ScanMatcher(MatchingSettings(), ArrivalSettings())
+        self._matcher = ScanMatcher(MatchingSettings(scans_per_view=1), ArrivalSettings(settle_time=0.0))
         other = with_settings(config, scenario.other_surface)
         self._other = mapper_for(other.kernel.build(), other.mapper, other.robust) if scenario.other_surface else None
         self._origins = [_origin(one) for one in (config, other)]

@@ -40,13 +40,12 @@ TABLE = next(name for name, default, _ in settings_of(TurntableSettings) if isin
 
 # Where a shipped file differs from the code's defaults on purpose.
 DELIBERATE = {
-    "simulation.yaml": {},
+    "simulation.yaml": {
+        "surface_mapper": {"scans_per_view": 1, "settle_time": 0.0},
+        "nbv_planner": {"wait_for_start": False, "settle_time": 0.0},
+    },
     "robot.yaml": {
-        "surface_mapper": {"scans_per_view": 3, "settle_time": 0.5},
-        "nbv_planner": {
-            "wait_for_start": True, "max_duration": 1800.0, "run_info_nodes": "surface_mapper", "settle_time": 0.5,
-            "target_fraction": 1.0,
-        },
+        "nbv_planner": {"max_duration": 1800.0, "run_info_nodes": "surface_mapper", "target_fraction": 1.0},
     },
 }
 
@@ -428,14 +427,21 @@ def test_tolerances_of_a_shipped_file_tell_neighbouring_candidates_apart(path):
     assert CircleViewSpace(views, scene.view_distance).indistinct(arrival) == ""
 
 
-def test_shared_geometry_is_given_once():
-    """Each key of the shared section appears in no other section."""
+def test_all_is_under_the_section_that_the_command_line_replaces():
     for path in SHIPPED:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
-        shared = set(content.pop("/**")["ros__parameters"])
-        assert shared >= {"radius_max", "object_frame"}
-        for section in content.values():
-            assert not shared & set(section["ros__parameters"])
+        assert set(content.pop("/**")["ros__parameters"]) >= {"radius_max", "object_frame"}
+        assert not content
+
+
+def test_who_starts_a_robot_by_hand_has_a_planner_that_waits_and_stands_still_for_its_scans():
+    """Nothing but what the simulation's own files say makes a robot drive by itself."""
+    planner, mapper = defaults("nbv_planner"), defaults("surface_mapper")
+    assert (planner["wait_for_start"], planner["settle_time"], mapper["settle_time"], mapper["scans_per_view"]) == (
+        True, 0.5, 0.5, 3
+    )
+    found = {path.stem: load_parameters(path)["nbv_planner"].get("wait_for_start", True) for path in SHIPPED}
+    assert {name for name, waits in found.items() if not waits} == {"simulation", "simulator"}
 
 
 def test_what_is_written_is_read_back(write):

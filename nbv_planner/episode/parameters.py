@@ -322,6 +322,8 @@ GROUPS: dict[str, Any] = {
 
 OLD_TARGET = {"target": "points"}
 """What planners of versions without a target covered."""
+OLD_ARRIVAL = {"settle_time": 0.0}
+"""When scans counted in versions that did not wait at a goal."""
 
 
 def recorded_config(values: Mapping[str, Any]) -> EpisodeConfig:

@@ -14,6 +14,7 @@ from nbv_planner.episode.parameter_files import Parameters, load_parameters
 from nbv_planner.episode.parameters import (
     IGNORED,
     NODE_SETTINGS,
+    OLD_ARRIVAL,
     OLD_TARGET,
     EpisodeConfig,
     config_from_parameters,
@@ -85,6 +86,8 @@ def parameters_from_msg(msg: Any) -> RunParameters:
             # Parameters of ROS itself are left out; what is ignored now had an effect in older versions.
             names = {name for cls in NODE_SETTINGS[node] for name, _, _ in settings_of(cls)} | {*IGNORED.get(node, ())}
             known[node] = {name: value for name, value in nodes[node].items() if name in names}
+        for node in known.keys() & {"surface_mapper", "nbv_planner"}:
+            known[node] = {**OLD_ARRIVAL, **known[node]}
         if known.get("nbv_planner"):
             noise = {name: value for name, value in known.get("surface_mapper", {}).items() if name == "noise_std"}
             known["nbv_planner"] = {**OLD_TARGET, **noise, **known["nbv_planner"]}

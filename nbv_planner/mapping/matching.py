@@ -125,7 +125,7 @@ class ArrivalSettings(Settings):
         0.02, "Difference to the goal's heading within which the camera has arrived.", unit="rad", gt=0.0, le=math.pi
     )
     settle_time: float = setting(
-        0.0, "Time within the tolerances after which the camera has arrived and scans count.", unit="s",
+        0.5, "Time within the tolerances after which the camera has arrived and scans count.", unit="s",
         ge=0.0, le=10.0,
     )
 
@@ -167,6 +167,7 @@ def offset(pose: CameraPose, goal: CameraPose) -> tuple[float, float]:
 @dataclass(frozen=True)
 class DwellSettings(Settings):
     """How long the camera looks from each goal."""
+
     scans_per_view: int = setting(1, "Number of scans that count at each goal.", ge=1, le=1000)
 
 
@@ -177,6 +178,8 @@ class MatchingSettings(DwellSettings):
     Raises:
         SettingError: a value is out of range, or `scans_per_view` exceeds `queue_size`.
     """
+
+    scans_per_view: int = setting(3, "Number of scans that count at each goal.", ge=1, le=1000)
 
     integrate: str = setting(
         "at_view",

@@ -47,7 +47,7 @@ class State(str, enum.Enum):
 class SessionSettings(Settings):
     """When the planner starts, how long it waits, how often it retries, and whether it returns home."""
 
-    wait_for_start: bool = setting(False, "Wait for ~/start; else start as soon as the inputs have arrived.")
+    wait_for_start: bool = setting(True, "Wait for ~/start; else start, and drive, as soon as the inputs have arrived.")
     goal_timeout: float = setting(60.0, "Time to reach a goal.", unit="s", gt=0.0, read_only=False)
     goal_retries: int = setting(1, "How often a goal that was not reached is sent again.", ge=0, read_only=False)
     still_goals: int = setting(

@@ -15,7 +15,8 @@ _CLASSES = {
 }
 _HELP = """\
 {name} is a ROS 2 node of the package nbv_planner; it runs until Ctrl-C:
-  ros2 run nbv_planner {name} --ros-args -p NAME:=VALUE --params-file FILE
+  ros2 run nbv_planner {name} --ros-args --params-file FILE -p NAME:=VALUE
+  (-p behind FILE; against a section of the node in FILE it has to be -p {name}:NAME:=VALUE)
   ros2 launch nbv_planner planner.launch.py --show-args
 Parameters: docs/reference/parameters.md, or nbv-planner show parameters
 The command is nbv-planner, with a hyphen: nbv-planner --help

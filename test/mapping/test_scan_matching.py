@@ -25,7 +25,7 @@ def scan_number(k: int) -> Scan:
 
 
 def matcher(**settings) -> ScanMatcher:
-    return ScanMatcher(MatchingSettings(**settings), ArrivalSettings())
+    return ScanMatcher(MatchingSettings(**{"scans_per_view": 1, **settings}), ArrivalSettings(settle_time=0.0))
 
 
 def numbers(taken) -> list[int]:
@@ -131,7 +131,8 @@ def test_a_scan_that_waits_holds_up_no_later_one():
         def at(self, stamp: int, frame: str) -> CameraPose | None:
             return GOAL if frame == "left" else None
 
-    match = ScanMatcher(MatchingSettings(integrate="always"), ArrivalSettings(), OneFrame())
+    settings = MatchingSettings(integrate="always", scans_per_view=1)
+    match = ScanMatcher(settings, ArrivalSettings(settle_time=0.0), OneFrame())
     assert match.add_scan(10 * MS, scan_number(1), "right") == []
     assert numbers(match.add_scan(20 * MS, scan_number(2), "left")) == [2]
     assert numbers(match.take()) == [2]
@@ -296,7 +297,7 @@ def test_scans_count_once_the_camera_has_stood_at_its_goal_for_settle_time():
 
 
 def test_a_camera_that_drives_through_its_goal_gives_no_scan_that_has_to_settle():
-    match = ScanMatcher(MatchingSettings(), ArrivalSettings(settle_time=0.1))
+    match = ScanMatcher(MatchingSettings(scans_per_view=1), ArrivalSettings(settle_time=0.1))
     match.set_goal(0, GOAL)
     for stamp in range(0, 400, 20):  # 1 m/s: within the tolerances for 0.1 s, less than twice 0.05 m
         shown(match, stamp, pose=CameraPose(GOAL.x, GOAL.y + (stamp - 190) / 1000, GOAL.yaw))
@@ -304,7 +305,7 @@ def test_a_camera_that_drives_through_its_goal_gives_no_scan_that_has_to_settle(
 
 
 def test_settling_needs_no_more_poses_than_there_are():
-    match = ScanMatcher(MatchingSettings(queue_size=3), ArrivalSettings(settle_time=10.0))
+    match = ScanMatcher(MatchingSettings(queue_size=3, scans_per_view=1), ArrivalSettings(settle_time=10.0))
     match.set_goal(0, GOAL)
     shown(match, *range(0, 1001))
     assert numbers(match.take()) == [999]
@@ -345,13 +346,13 @@ SCANS = (610, 890, 1130, 1290, 1610)
 ])  # fmt: skip
 def test_scans_count_once_the_camera_stands_still(poses, gate, counted):
     settings = ArrivalSettings(position_tolerance=0.05, heading_tolerance=0.02, **gate)
-    match = ScanMatcher(MatchingSettings(), settings)
+    match = ScanMatcher(MatchingSettings(scans_per_view=1), settings)
     match.set_goal(0, GOAL)
     assert drive(match, poses, SCANS) == [counted]
 
 
 def test_a_camera_of_which_one_pose_is_known_is_not_known_to_stand_still():
-    match = ScanMatcher(MatchingSettings(), ArrivalSettings(max_speed=0.1))
+    match = ScanMatcher(MatchingSettings(scans_per_view=1), ArrivalSettings(max_speed=0.1, settle_time=0.0))
     match.set_goal(0, GOAL)
     match.add_pose(10 * MS, GOAL)
     match.add_scan(10 * MS, scan_number(1))
@@ -360,7 +361,8 @@ def test_a_camera_of_which_one_pose_is_known_is_not_known_to_stand_still():
 
 def test_noise_of_the_poses_is_no_motion():
     """A millimetre from pose to pose at 100 Hz would be 0.1 m/s."""
-    match, random = ScanMatcher(MatchingSettings(), ArrivalSettings(max_speed=0.02)), np.random.default_rng(0)
+    match = ScanMatcher(MatchingSettings(scans_per_view=1), ArrivalSettings(max_speed=0.02, settle_time=0.0))
+    random = np.random.default_rng(0)
     match.set_goal(0, GOAL)
     for stamp in range(0, 1000, 10):
         off = random.uniform(-0.001, 0.001, 2)

@@ -78,13 +78,15 @@ class Robot:
         self.space, self.blocked = FreePoses(POSES), blocked
         planner = cls(WidestAhead(), SCENE, self.space, PlannerSettings(**{"travel_weight": 0.01, **settings}))
         monitor = TerminationMonitor(TerminationSettings(max_views=6, stall_views=0))
-        waits = SessionSettings(goal_subscribers=0, goal_timeout=5.0, goal_retries=0, return_home=True, home_angle=2.9)
-        self.session = PlanningSession(planner, monitor, ArrivalSettings(), waits)
+        waits = SessionSettings(
+            wait_for_start=False, goal_subscribers=0, goal_timeout=5.0, goal_retries=0, return_home=True, home_angle=2.9
+        )
+        self.session = PlanningSession(planner, monitor, ArrivalSettings(settle_time=0.0), waits)
         self.camera = SimulatedCamera(parse_object("ellipse:a=6,b=4", SCENE), SCENE, SensorSettings())
         self.mapper = SurfaceMapper(PeriodicMatern(), MapperSettings(grid_size=200))
         checks = ModelChecks(SCENE, MeasurementSettings().noise, CheckSettings())
         self.mapping = ScanMapping(self.mapper, SCENE, MeasurementSettings(), checks)
-        self.matcher = ScanMatcher(MatchingSettings(), ArrivalSettings())
+        self.matcher = ScanMatcher(MatchingSettings(scans_per_view=1), ArrivalSettings(settle_time=0.0))
         self.pose, self.matches, self.now, self.surface = POSES[0], [], SECOND, 0
 
     def step(self) -> None:

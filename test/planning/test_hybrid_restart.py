@@ -34,8 +34,8 @@ def session(**changes) -> PlanningSession:
     chosen = PlannerSettings(**{"planner": "hybrid", **TIGHT, **changes})
     planner = planner_named(chosen, SCENE, circle(ViewSpaceSettings(num_views=60)))
     monitor = TerminationMonitor(TerminationSettings(stall_views=0, max_views=VIEWS))
-    settings = SessionSettings(goal_subscribers=0)
-    return PlanningSession(planner, monitor, ArrivalSettings(), settings)
+    settings = SessionSettings(wait_for_start=False, goal_subscribers=0)
+    return PlanningSession(planner, monitor, ArrivalSettings(settle_time=0.0), settings)
 
 
 class World:

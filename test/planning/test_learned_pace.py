@@ -100,7 +100,8 @@ class Robot:
         chosen = PlannerSettings(planner="greedy", objective="U", revisit_radius=0.0)
         planner = planner_named(chosen, SCENE, circle(ViewSpaceSettings(num_views=30)))
         monitor = TerminationMonitor(TerminationSettings(stall_views=0, max_views=0))
-        self.run = PlanningSession(planner, monitor, ArrivalSettings(), SessionSettings(goal_subscribers=0, **changes))
+        waits = SessionSettings(wait_for_start=False, goal_subscribers=0, **changes)
+        self.run = PlanningSession(planner, monitor, ArrivalSettings(settle_time=0.0), waits)
         self.drive = Drive(parse_object("star", SCENE), GroundSettings(), WorldSettings(), 10.0)
         self.at, self.number = View(0.0, 10.0), 0
         self.run.inputs.pose, self.run.inputs.pose_stamp = self.at.pose, 0

@@ -174,7 +174,7 @@ def test_ranking_changes_nothing_of_the_episode(planner):
     def run():
         chosen = planner_named(PlannerSettings(planner=planner, objective="U", shapes=8), Scene(), circle())
         monitor = TerminationMonitor(TerminationSettings(certify=False))
-        one = PlanningSession(chosen, monitor, ArrivalSettings(), SessionSettings())
+        one = PlanningSession(chosen, monitor, ArrivalSettings(settle_time=0.0), SessionSettings(wait_for_start=False))
         feed(one, belief=with_evidence(wavy_belief(2)), belief_stamp=0, pose_angle=0.0, pose_stamp=0)
         one.inputs.subscribers = 2
         return one

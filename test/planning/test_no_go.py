@@ -94,7 +94,8 @@ def test_what_is_cut_off_from_where_the_camera_stands_is_barred_and_blamed():
 def session(views, **settings) -> PlanningSession:
     greedy = planner_named(PlannerSettings(planner="greedy", objective="UP"), Scene(), views)
     monitor = TerminationMonitor(TerminationSettings(stall_views=0, max_views=0))
-    return PlanningSession(greedy, monitor, ArrivalSettings(), SessionSettings(goal_subscribers=0, **settings))
+    waits = SessionSettings(wait_for_start=False, goal_subscribers=0, **settings)
+    return PlanningSession(greedy, monitor, ArrivalSettings(settle_time=0.0), waits)
 
 
 def wide_at(angle: float, reach: float = 8.0):

@@ -33,7 +33,7 @@ def deciders(found: FoundScene):
 
 
 def session(found: FoundScene = FOUND) -> PlanningSession:
-    run = PlanningSession(*deciders(found), ArrivalSettings(), SessionSettings())
+    run = PlanningSession(*deciders(found), ArrivalSettings(settle_time=0.0), SessionSettings(wait_for_start=False))
     run.refer(found, *deciders(found))
     run.inputs.subscribers = 2
     feed(run, belief=band(math.pi), belief_stamp=0, pose_angle=0.0, pose_stamp=0)

@@ -38,7 +38,8 @@ def session(*, planner=None, termination=None, arrival=None, num_views=8, **sett
     chosen = PlannerSettings(planner="greedy", objective="UP", **(planner or {}))
     greedy = planner_named(chosen, Scene(), circle(ViewSpaceSettings(num_views=num_views)))
     monitor = TerminationMonitor(TerminationSettings(**{**ENDLESS, **(termination or {})}))
-    return PlanningSession(greedy, monitor, ArrivalSettings(**(arrival or {})), SessionSettings(**settings))
+    stands = ArrivalSettings(**{"settle_time": 0.0, **(arrival or {})})
+    return PlanningSession(greedy, monitor, stands, SessionSettings(**{"wait_for_start": False, **settings}))
 
 
 def ready(**settings) -> PlanningSession:

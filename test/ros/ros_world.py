@@ -48,6 +48,12 @@ def parameter_list(values: dict[str, Any]) -> list[Parameter]:
     return [Parameter(name, value=value) for name, value in values.items()]
 
 
+# By node: what a simulation has in place of the defaults, which are for a robot.
+SIMULATED = {
+    "NbvPlannerNode": {"wait_for_start": False, "settle_time": 0.0},
+    "SurfaceMapperNode": {"scans_per_view": 1, "settle_time": 0.0},
+}
+
 # A managed node keeps its DDS participant until it is collected, and with 38 in a process none finds another any more.
 _COLLECTED_AT_ONCE = 8
 
@@ -93,7 +99,8 @@ class World:
         self._diagnoses.extend((stamp, status) for status in msg.status)
 
     def start(self, create: type[Node], *, cli_args: list[str] | None = None, **parameters: Any) -> Any:
-        """Start a node under test with parameters."""
+        """Start a node under test with parameters, over those of a simulation where no command line gives any."""
+        parameters = {**({} if cli_args else SIMULATED.get(create.__name__, {})), **parameters}
         return self._add(
             create(context=self.context, cli_args=cli_args, parameter_overrides=parameter_list(parameters))
         )

@@ -17,7 +17,7 @@ from rclpy.parameter_client import AsyncParameterClient
 from rclpy.qos import ReliabilityPolicy
 from ros_world import PATIENCE
 
-from nbv_planner.episode.parameter_files import dump_parameters
+from nbv_planner.episode.parameter_files import dump_parameters, shared_file
 from nbv_planner.episode.parameters import NODE_SETTINGS
 from nbv_planner.errors import NbvPlannerError, SettingError
 from nbv_planner.ros.core import qos
@@ -45,7 +45,7 @@ def plain(value):
 
 @pytest.mark.parametrize("name", NODES)
 def test_every_parameter_is_described_with_its_unit_type_range_and_default(world, name):
-    node = world.start(NODES[name])
+    node = world.start(NODES[name], cli_args=["--ros-args"])
     for key, default, meta in declared(name):
         found, parameter = node.describe_parameter(key), node.get_parameter(key)
         assert meta.description
@@ -193,6 +193,49 @@ def test_parameters_come_from_a_file_by_node_name_or_for_all(world, tmp_path):
     mapper, planner = (world.start(cls, cli_args=arguments) for cls in (SurfaceMapperNode, NbvPlannerNode))
     assert (mapper.scene.view_distance, mapper.get_parameter("length_scale").value) == (11.0, 0.3)
     assert (planner.scene.view_distance, planner.session.monitor.settings.max_views) == (11.0, 7)
+
+
+SHIPPED = str(shared_file("config/robot.yaml"))
+
+
+@pytest.mark.parametrize("name", ["surface_mapper", "nbv_planner"])
+def test_the_command_line_replaces_what_a_shipped_file_says(world, name):
+    arguments = ["--ros-args", "--params-file", SHIPPED, "-p", "settle_time:=2.0", "-p", "input_timeout:=9.0"]
+    node = world.start(NODES[name], cli_args=arguments)
+    assert [node.get_parameter(one).value for one in ("settle_time", "input_timeout")] == [2.0, 9.0]
+
+
+@pytest.mark.parametrize(("rule", "section", "behind", "used"), [
+    ("goal_timeout:=10.0", "/**/nbv_planner", True, False),
+    ("goal_timeout:=10.0", "/**/nbv_planner", False, False),
+    ("goal_timeout:=10.0", "/**", True, True),
+    ("goal_timeout:=10.0", "/**", False, False),
+    ("nbv_planner:goal_timeout:=10.0", "/**/nbv_planner", True, True),
+])  # fmt: skip
+def test_a_value_of_the_command_line_that_ros_does_not_take_is_named_with_what_it_takes(
+    world, tmp_path, capfd, rule, section, behind, used
+):
+    file = tmp_path / "p.yaml"
+    file.write_text(
+        f"/**: {{ros__parameters: {{max_views: 7}}}}\n{section}: {{ros__parameters: {{goal_timeout: 60.0}}}}\n"
+        if section != "/**" else "/**: {ros__parameters: {max_views: 7, goal_timeout: 60.0}}\n"
+    )
+    rules = ["--params-file", str(file), "-p", rule] if behind else ["-p", rule, "--params-file", str(file)]
+    node = world.start(NbvPlannerNode, cli_args=["--ros-args", *rules, "-p", "nbv_planner:stall_views:=3"])
+    said, value = capfd.readouterr().err, rule.rpartition("=")[2]
+    assert node.get_parameter("goal_timeout").value == (10.0 if used else 60.0)
+    words = f"goal_timeout: {value} of the command line is not used but 60.0 of {file}"
+    assert (words in said, "is not used" in said) == (not used, not used)
+
+
+def test_the_planner_of_a_robot_waits_for_its_start_however_it_was_started(world, tmp_path):
+    """By hand, with what `init` writes or nothing: no goal before ~/start."""
+    file = tmp_path / "p.yaml"
+    file.write_text("/**: {ros__parameters: {radius_max: 2.0}}\n")
+    for arguments in ([], ["--params-file", str(file)], ["--params-file", SHIPPED]):
+        planner = world.start(NbvPlannerNode, cli_args=["--ros-args", *arguments])
+        assert (planner.session.started, planner.session.settings.wait_for_start) == (False, True)
+        world.end(planner)
 
 
 def test_the_prior_of_the_mapper_is_left_out_of_the_planner_and_said(world, tmp_path):

@@ -41,7 +41,7 @@ from nbv_planner.errors import InputRejectedError, NbvPlannerError, RosUnavailab
 from nbv_planner.mapping.matching import ScanMatcher
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.inputs import Inputs
-from nbv_planner.ros.core.node_parameters import check_changes, declare_settings
+from nbv_planner.ros.core.node_parameters import check_changes, declare_settings, warn_of_overruled
 from nbv_planner.ros.core.worker import Worker
 from nbv_planner.ros.io.conversions import status_message, to_stamp
 from nbv_planner.system import held_signals, ignored_after
@@ -95,13 +95,14 @@ class BaseNode(LifecycleNode):
             if service.srv_type is ChangeState:
                 service.callback = self._refusing(service.callback)
         self.worker = Worker(self)
-        words = pairwise([*sys.argv, *(kwargs.get("cli_args") or ())])
+        words = list(pairwise([*sys.argv, *(kwargs.get("cli_args") or ())]))
         files = [file for flag, file in words if flag == "--params-file"]
         for file in files:
             if unused := check_sections(file, self.get_fully_qualified_name()):
                 self.get_logger().warning(unused)
         self._settings = tuple(settings)
         self._given = declare_settings(self, self._settings, IGNORED.get(name, ()), files)
+        warn_of_overruled(self, [rule for flag, rule in words if flag in ("-p", "--param")], files)
         self._derived: dict[str, Parameter] = {}  # with the value before
         self._deriving = False
         self.add_on_set_parameters_callback(self.on_parameters)

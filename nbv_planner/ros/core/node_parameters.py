@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 
+import yaml
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from nbv_planner.episode.parameter_files import names_of_all, shared_parameters
+from nbv_planner.episode.parameter_files import YamlLoader, names_of_all, shared_parameters, values_for
 from nbv_planner.episode.parameters import derived, ignored_words
-from nbv_planner.errors import SettingError
+from nbv_planner.errors import ConfigFileError, SettingError
 from nbv_planner.ros.core import qos
 from nbv_planner.settings import Setting, check_value, from_mapping, refuse_unknown, settings_of
 from nbv_planner.world.scale import derived_words
@@ -66,6 +68,38 @@ def _leave_out(node: Node, ignored: set[str], shared: set[str]) -> None:
         node.undeclare_parameter(name)
     if told := [name for name in names if name not in shared]:
         node.get_logger().warning(ignored_words(told))
+
+
+def warn_of_overruled(node: Node, rules: Iterable[str], files: Sequence[str]) -> None:
+    """Warn of each value that the `rules` of the command line, `name:=value`, gave and a parameter file replaced.
+
+    ROS applies sections in the order in which they first appear in files and rules, of one section the last value; a
+    rule without the name of a node belongs to `/**`. So a section of the node, below that in a file, replaces it.
+    """
+    given = {}
+    for rule in rules:
+        name, _, text = rule.partition(":=")
+        of, _, name = name.rpartition(":")
+        if of in ("", node.get_name()) and node.has_parameter(name):
+            given[name] = text
+    for name, text in given.items():
+        taken = plain_value(node.get_parameter(name).value)
+        with suppress(yaml.YAMLError):
+            if yaml.load(text, Loader=YamlLoader) == taken:
+                continue
+        if file := next((file for file in reversed(files) if _gives(file, node.get_name(), name)), ""):
+            instead = f", or use -p {node.get_name()}:{name}:={text}" if node.get_namespace() == "/" else ""
+            node.get_logger().warning(
+                f"{name}: {text} of the command line is not used but {taken!r} of {file}, which has a section of this "
+                f"node or comes later; change it there{instead} behind --params-file"
+            )
+
+
+def _gives(file: str, node: str, name: str) -> bool:
+    """Whether a parameter file holds a value for a node; one that only ROS can read is passed over."""
+    with suppress(ConfigFileError):
+        return name in values_for(file, node)
+    return False
 
 
 def _declare(node: Node, name: str, default: Any, meta: Setting) -> None:

@@ -109,7 +109,8 @@ class NbvPlannerNode(BaseNode):
         self._ground_settings = read_settings(self, GroundSettings)
         self._map: MapTopic | None = None
         self.session = PlanningSession(*self._deciders(), arrival, read_settings(self, SessionSettings))
-        self._matcher = ScanMatcher(MatchingSettings(), arrival, self._transforms)  # for a planner that takes scans
+        # For a planner that takes scans, each of them by itself.
+        self._matcher = ScanMatcher(MatchingSettings(scans_per_view=1), arrival, self._transforms)
         self._scan_stamp, self._surface_came = 0, 0.0
         if self.session.indistinct:
             self.get_logger().warning(self.session.indistinct)
