@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import argparse
 import math
+import re
+import shlex
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,7 +15,8 @@ import yaml
 
 from nbv_planner.cli.options import one_of
 from nbv_planner.cli.output import say
-from nbv_planner.episode.parameter_files import load_parameters, shared_file
+from nbv_planner.episode.messages import SENSOR_NAMES
+from nbv_planner.episode.parameter_files import Parameters, load_parameters, shared_file
 from nbv_planner.episode.parameters import BESIDE, NODE_SETTINGS, config_from_parameters, derived
 from nbv_planner.episode.records import write_whole
 from nbv_planner.errors import ResultsError, SettingError, reason
@@ -52,31 +56,41 @@ class Question(NamedTuple):
 
     parameter: str  #: its name; the option has dashes.
     text: str  #: what is asked.
-    section: str = "/**"  #: section of the file in which it stands.
     kinds: tuple[str, ...] = tuple(KINDS)  #: the kinds of file that hold it.
-    unit: float = 1.0  #: factor of the answer.
+    unit: str = ""  #: of an answer without one, where that is not the parameter's.
+    usual: tuple[float, float] = (0.0, math.inf)  #: answers outside of it, in that unit, are doubted.
     needed: bool = False  #: whether it has no default.
+
+    @property
+    def option(self) -> str:
+        """The option that gives it."""
+        return f"--{self.parameter.replace('_', '-')}"
 
 
 _MOVING = ("robot", "nav2", "turntable", "simulator")
 QUESTIONS = (
-    Question("radius_max", "greatest distance of the object's surface from its centre, m", needed=True),
+    Question("radius_max", "greatest distance of the object's surface from its centre, m", usual=(0.005, 50.0),
+             needed=True),
     Question("radius_min", "least distance of the surface from the centre, m"),
-    Question("view_distance", "distance of the camera from the centre, m"),
-    Question("field_of_view", "opening angle of the sensor, degrees, if scans do not say it", unit=math.pi / 180.0),
-    Question("range_max", "greatest range of the sensor, m, if scans do not say it"),
+    Question("view_distance", "distance of the camera from the centre, m", usual=(0.01, 100.0)),
+    Question("field_of_view", "opening angle of the sensor, degrees, if scans do not say it", unit="deg",
+             usual=(3.2, 360.0)),
+    Question("range_max", "greatest range of the sensor, m, if scans do not say it", usual=(0.02, 500.0)),
     Question("noise_std", "standard deviation of a range, m"),
-    Question("position_tolerance", "how near the camera comes to a goal, m", kinds=_MOVING),
-    Question("heading_tolerance", "how exactly it is turned there, degrees", kinds=_MOVING, unit=math.pi / 180.0),
-    Question("num_views", "number of candidate views on the circle", "nbv_planner"),
-    Question("object", "true object, for example ellipse:a=6,b=4 or file:contour.csv,unit=mm", "depth_camera",
-             ("simulation",), needed=True),
+    Question("position_tolerance", "how near the camera comes to a goal, m", kinds=_MOVING, usual=(0.0, 2.0)),
+    Question("heading_tolerance", "how exactly it is turned there, degrees", kinds=_MOVING, unit="deg",
+             usual=(0.35, 60.0)),
+    Question("num_views", "number of candidate views on the circle"),
+    Question("object", "true object, for example ellipse:a=6,b=4 or file:contour.csv,unit=mm", ("simulation",),
+             needed=True),
     Question("pose_source", "where poses come from, topic (camera_pose) or tf", kinds=("robot", "simulator")),
     Question("camera_frame", "frame of the camera in TF, for pose_source tf", kinds=("robot", "nav2")),
     Question("base_frame", "frame of what drives to goals, if the mount is to be looked up in TF", kinds=("robot",)),
     Question("scan_source", "what the sensor sends: laser_scan, multi_echo, depth_image or point_cloud", kinds=_MOVING),
 )
 """All questions, in order."""
+# Units that an answer may have, by that of the parameter.
+_UNITS = {"m": {"m": 1.0, "cm": 0.01, "mm": 0.001}, "rad": {"rad": 1.0, "deg": math.pi / 180.0}}
 _SETTINGS: dict[str, tuple[Any, Setting]] = {
     name: (default, meta) for classes in (*NODE_SETTINGS.values(), *BESIDE.values()) for cls in classes
     for name, default, meta in settings_of(cls)
@@ -89,8 +103,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", nargs="?", default="nbv.yaml", help="file to write (default: nbv.yaml)")
     parser.add_argument("--for", dest="kind", type=one_of("kind", KINDS), metavar="KIND", help=kinds)
     for one in QUESTIONS:
-        option = f"--{one.parameter.replace('_', '-')}"
-        parser.add_argument(option, metavar="X", help=f"{one.text}; only for {', '.join(one.kinds)}"
+        parser.add_argument(one.option, metavar="X", help=f"{one.text}; only for {', '.join(one.kinds)}"
                             if len(one.kinds) < len(KINDS) else one.text)
     parser.add_argument("--force", action="store_true", help="replace an older file")
 
@@ -101,12 +114,21 @@ def run(arguments: argparse.Namespace) -> int:
     if path.is_dir() or (path.exists() and not arguments.force):
         raise ResultsError(f"{path} is a folder" if path.is_dir() else f"{path} exists; --force replaces it")
     asks = sys.stdin.isatty() and sys.stdout.isatty()
+    texts = {one: text for one in QUESTIONS if (text := getattr(arguments, one.parameter)) is not None}
+    kind = arguments.kind or "robot"
     try:
-        kind = arguments.kind or (_ask_kind() if asks else "robot")
-        answers = _answers(arguments, kind, asks)
-    except EOFError as error:
-        raise SettingError("the questions have not been answered to the end; nothing is written") from error
-    say(_what_follows(kind, answers))
+        kind = arguments.kind or (_ask_kind() if asks else kind)
+        answers, follows = _ask(kind, texts) if asks else _checked(kind, texts)
+    except (EOFError, KeyboardInterrupt) as error:
+        again = shlex.join(["nbv-planner", "init", str(path), "--for", kind, *_options(texts)])
+        words = f"the questions have not been answered to the end; nothing is written; go on with: {again}"
+        if isinstance(error, EOFError):
+            raise SettingError(words) from error
+        say(f"\n{words}")
+        raise
+    for words in filter(None, (doubt(one, text) for one, text in texts.items()) if not asks else ()):
+        print(f"note: {words}", file=sys.stderr)
+    say(follows)
     try:
         write_whole(path, document(path, kind, answers))
     except OSError as error:
@@ -115,26 +137,33 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _answers(arguments: argparse.Namespace, kind: str, asks: bool) -> dict[Question, Any]:
-    """Values by question: of the options, or if somebody `asks` of who answers."""
+def _options(texts: Mapping[Question, str]) -> list[str]:
+    return [word for one, text in texts.items() if text for word in (one.option, text)]
+
+
+def _checked(kind: str, texts: Mapping[Question, str]) -> tuple[dict[Question, Any], str]:
+    """Values by question, and what follows from them in words.
+
+    Raises:
+        SettingError: one is missing, not allowed or does not fit the others.
+    """
     answers: dict[Question, Any] = {}
     for one in QUESTIONS:
-        text, option = getattr(arguments, one.parameter), f"--{one.parameter.replace('_', '-')}"
+        text = texts.get(one)
         if kind not in one.kinds:
             if text is not None:
-                raise SettingError(f"{option} is only for {', '.join(one.kinds)}, not {kind}")
-            continue
-        if text := _asked(one) if text is None and asks else text:
+                raise SettingError(f"{one.option} is only for {', '.join(one.kinds)}, not {kind}")
+        elif text:
             answers[one] = checked(one, text)
         elif one.needed:
-            raise SettingError(f"{option} is needed: {one.text}")
+            raise SettingError(f"{one.option} is needed: {one.text}")
     given = {one.parameter: value for one, value in answers.items()}
     moves_by_tf = kind == "nav2" or given.get("pose_source") == "tf"
     if given.get("pose_source") == "tf" and "camera_frame" not in given:
         raise SettingError("--camera-frame is needed with pose_source tf: the frame of the scans")
     if "base_frame" in given and not moves_by_tf:
         raise SettingError("--base-frame is looked up with --pose-source tf only")
-    return answers
+    return answers, _what_follows(kind, answers)
 
 
 def checked(question: Question, text: str) -> Any:
@@ -146,38 +175,93 @@ def checked(question: Question, text: str) -> Any:
     default, meta = _SETTINGS[question.parameter]
     if isinstance(default, str):
         return check_value(question.parameter, text, default, meta)
+    number, factor = _number(question, text)
     try:
-        value = int(text) if isinstance(default, int) else round(float(text) * question.unit, 9)
+        value = int(number) if isinstance(default, int) else round(float(number) * factor, 9)
     except ValueError as error:
-        expected = "a whole number" if isinstance(default, int) else "a number"
+        units = f" of {', '.join(_UNITS[meta.unit])}" if meta.unit in _UNITS else ""
+        expected = "a whole number" if isinstance(default, int) else f"a number{units}"
         raise SettingError(f"{question.parameter}: {text!r} is not {expected}") from error
     try:
         return check_value(question.parameter, value, default, meta)
     except SettingError as error:
-        unit = f"; {text} degrees were given" if question.unit != 1.0 else ""
+        unit = f"; {text} degrees were given" if question.unit == "deg" and number == text else ""
         raise SettingError(f"{error}{unit}") from error
 
 
+def _number(question: Question, text: str) -> tuple[str, float]:
+    """The number of an answer, as text, and the factor of its unit, or of that which is asked for."""
+    unit = _SETTINGS[question.parameter][1].unit
+    units = _UNITS.get(unit, {})
+    for name in sorted(units, key=len, reverse=True):
+        if text.endswith(name):
+            return text.removesuffix(name).strip(), units[name]
+    return text, units.get(question.unit or unit, 1.0)
+
+
+def doubt(question: Question, text: str) -> str:
+    """Words for an answer without a unit that is hardly meant in the one that is asked for; empty if it may be."""
+    value = checked(question, text) if text else ""
+    number, factor = _number(question, text)
+    low, high = question.usual
+    if isinstance(value, str) or number != text or low * factor <= value <= high * factor:
+        return ""
+    meta = _SETTINGS[question.parameter][1]
+    units = " or ".join(f"{text} {name}" for name in _UNITS[meta.unit])
+    return f"{question.parameter}: {text} is taken for {value:g} {meta.unit}; with its unit it is clear: {units}"
+
+
+def _ask(kind: str, texts: dict[Question, str]) -> tuple[dict[Question, Any], str]:
+    """Ask what `texts` do not answer, into them, and again what does not fit; see :func:`_checked`."""
+    asked = [one for one in QUESTIONS if kind in one.kinds]
+    now = [one for one in asked if one not in texts]
+    while True:
+        for one in now:
+            texts[one] = _asked(one, kind, texts)
+        try:
+            return _checked(kind, texts)
+        except SettingError as error:
+            words = re.findall(r"\w+", str(error).replace("-", "_"))
+            now = [one for one in asked if one.parameter in words] or asked
+            say(f"{error}\nonce more; Enter keeps what is in brackets, - takes the default")
+
+
 def document(path: Path, kind: str, answers: dict[Question, Any]) -> str:
-    """The file: each answer with its unit and meaning, and what to do with it."""
+    """The file: each answer with its unit and meaning, what the shipped one has besides, and what to do with it.
+
+    It is the same for nodes that are started by hand as for the launch file, which lays it over the shipped one.
+    """
     lines = [
         f"# For {KINDS[kind].help}.",
-        f"# What is not here is as in the shipped config/{kind}.yaml, or follows from the lengths below:",
-        "# docs/reference/parameters.md has every parameter, and the nodes print what they derive.",
+        "# What is not here has its default, or follows from the lengths below: docs/reference/parameters.md has every",
+        "# parameter, and the nodes print what they derive. Values of the command line (-p) come behind this file.",
         f"# Run it: {command(kind, path)}",
+        "/**:", "  ros__parameters:",
     ]
-    for section in dict.fromkeys(question.section for question in answers):
-        lines += [f"{section}:", "  ros__parameters:"]
-        for question, value in answers.items():
-            if question.section == section:
-                meta = _SETTINGS[question.parameter][1]
-                unit = f"{meta.unit}: " if meta.unit else ""
-                lines += [f"    # {unit}{meta.description}", f"    {question.parameter}: {_plain(value)}"]
-    return "\n".join(lines) + "\n"
+    for question, value in answers.items():
+        meta = _SETTINGS[question.parameter][1]
+        unit = f"{meta.unit}: " if meta.unit else ""
+        lines += [f"    # {unit}{meta.description}", f"    {question.parameter}: {_plain(value)}"]
+    shipped = {name: value for values in _shipped(kind).values() for name, value in values.items()}
+    for one in answers:
+        shipped.pop(one.parameter, None)
+    own = {name: value for name, value in shipped.items() if _SETTINGS[name][1].scale or value != _SETTINGS[name][0]}
+    if own:
+        lines += [f"    # As in the shipped config/{kind}.yaml, in place of the defaults of the nodes:"]
+    return "\n".join([*lines, *(f"    {name}: {_plain(value)}" for name, value in own.items())]) + "\n"
+
+
+def _shipped(kind: str) -> Parameters:
+    """What the shipped file says for the nodes that it is for."""
+    found = load_parameters(shared_file(f"config/{kind}.yaml"))
+    if kind != "simulation":
+        del found["depth_camera"]
+    return found
 
 
 def _plain(value: Any) -> str:
     style = '"' if isinstance(value, str) else None
+    value = list(value) if isinstance(value, tuple) else value
     return str(yaml.safe_dump(value, default_style=style, width=math.inf, allow_unicode=True)).split("\n")[0]
 
 
@@ -187,10 +271,7 @@ def _what_follows(kind: str, answers: dict[Question, Any]) -> str:
     Raises:
         SettingError: they do not fit together.
     """
-    parameters = load_parameters(shared_file(f"config/{kind}.yaml"))
-    for node, values in parameters.items():
-        known = {name for cls in NODE_SETTINGS[node] for name, _, _ in settings_of(cls)}
-        values.update({one.parameter: value for one, value in answers.items() if one.parameter in known})
+    parameters = _with(kind, answers)
     config = config_from_parameters(parameters)
     check_proportions(config.scene, config.kernel, config.measurement, config.planner, config.termination)
     node, found = "nbv_planner", {}
@@ -211,12 +292,41 @@ def _ask_kind() -> str:
     return answer
 
 
-def _asked(question: Question) -> str:
-    """An answer that is allowed; empty where the default is to hold."""
+def _with(kind: str, answers: Mapping[Question, Any]) -> Parameters:
+    """The shipped parameters with the answers."""
+    parameters = load_parameters(shared_file(f"config/{kind}.yaml"))
+    for node, values in parameters.items():
+        known = {name for cls in NODE_SETTINGS[node] for name, _, _ in settings_of(cls)}
+        values.update({one.parameter: value for one, value in answers.items() if one.parameter in known})
+    return parameters
+
+
+def _default(question: Question, kind: str, texts: Mapping[Question, str]) -> str:
+    """What holds for a question that is not answered, in the unit that is asked for."""
+    name, (value, meta) = question.parameter, _SETTINGS[question.parameter]
+    if kind != "simulation" and name in SENSOR_NAMES:
+        return "as the scans say"
+    answers = {one: checked(one, text) for one, text in texts.items() if text and one != question}
+    for node, values in _with(kind, answers).items():
+        value = values.get(name, derived(values, NODE_SETTINGS[node]).get(name, value))
+    if isinstance(value, str):
+        return value or "none"
+    return f"{value / _number(question, '')[1]:.4g}{' ' + (question.unit or meta.unit) if meta.unit else ''}"
+
+
+def _asked(question: Question, kind: str, texts: Mapping[Question, str]) -> str:
+    """An answer that is allowed; empty where the default is to hold. One that is doubted has to be given twice."""
+    kept = texts.get(question, "")
     while True:
-        answer = input(f"{question.text}{'' if question.needed else ' [default]'}: ").strip()
+        shown = kept or ("" if question.needed else _default(question, kind, texts))
+        answer = input(f"{question.text}{f' [{shown}]' if shown else ''}: ").strip() or kept
+        answer = "" if answer == "-" and not question.needed else answer
         try:
-            if answer or not question.needed:
-                return answer and str(checked(question, answer) and answer)
+            if (answer or not question.needed) and (answer == kept or not (words := doubt(question, answer))):
+                return answer
         except SettingError as error:
             say(str(error))
+            continue
+        if answer:
+            say(f"{words}; Enter keeps it")
+            kept = answer

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import pty
@@ -15,7 +14,8 @@ from command import environment
 from nbv_planner.cli.init import KINDS, QUESTIONS
 from nbv_planner.cli.main import main
 from nbv_planner.episode.parameter_files import lay_over, load_parameters, shared_file
-from nbv_planner.episode.parameters import config_from_parameters
+from nbv_planner.episode.parameters import NODE_SETTINGS, config_from_parameters, derived
+from nbv_planner.settings import settings_of
 from nbv_planner.system import python_command
 
 BRACKET = "x,y\n40,-30\n40,20\n0,50\n-40,20\n-40,-30\n"
@@ -41,8 +41,9 @@ def folder(tmp_path, monkeypatch):
 def test_the_file_is_an_overlay_that_nodes_and_simulation_take(kind, folder, capsys):
     assert main(["init", "mine.yaml", "--for", kind, *OPTIONS[kind]]) == 0
     text = (folder / "mine.yaml").read_text(encoding="utf-8")
-    names = {name for section in yaml.safe_load(text).values() for name in section["ros__parameters"]}
-    assert names == {option[2:].replace("-", "_") for option in OPTIONS[kind][::2]}
+    ((section, content),) = yaml.safe_load(text).items()
+    given = [option[2:].replace("-", "_") for option in OPTIONS[kind][::2]]
+    assert (section, list(content["ros__parameters"])[: len(given)]) == ("/**", given)
     parameters = load_parameters(shared_file(f"config/{kind}.yaml"))
     lay_over(parameters, load_parameters("mine.yaml"))
     config = config_from_parameters(parameters)
@@ -60,10 +61,39 @@ def test_any_text_and_any_number_is_read_back_as_it_was_given(folder):
     (folder / name).write_text(BRACKET, encoding="utf-8")
     options = ["--object", f"file:{name},unit=mm", "--radius-max", "0.1", "--noise-std", "5e-05"]
     assert main(["init", "mine.yaml", "--for", "simulation", *options]) == 0
-    sections = yaml.safe_load((folder / "mine.yaml").read_bytes())
-    shared, camera = (sections[name]["ros__parameters"] for name in ("/**", "depth_camera"))
-    assert shared == {"radius_max": 0.1, "noise_std": 5e-05}
-    assert camera == {"object": f"file:{name},unit=mm"}
+    found = yaml.safe_load((folder / "mine.yaml").read_bytes())["/**"]["ros__parameters"]
+    assert [found[one] for one in ("radius_max", "noise_std", "object")] == [0.1, 5e-05, f"file:{name},unit=mm"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nodes_that_are_started_by_hand_have_the_same_values_as_those_of_the_launch_file(kind, folder):
+    """The launch file lays it over the shipped one; who starts a node by hand gives this file alone."""
+    assert main(["init", "mine.yaml", "--for", kind, *OPTIONS[kind]]) == 0
+    launched, alone = load_parameters(shared_file(f"config/{kind}.yaml")), load_parameters("mine.yaml")
+    lay_over(launched, alone)
+    for node in ("surface_mapper", "nbv_planner"):
+        default = {name: value for cls in NODE_SETTINGS[node] for name, value, _ in settings_of(cls)}
+        values = ({**default, **derived(one, NODE_SETTINGS[node]), **one} for one in (launched[node], alone[node]))
+        assert next(values) == next(values)
+    assert {**alone["nbv_planner"]}.get("wait_for_start", True) is (kind not in ("simulation", "simulator"))
+
+
+@pytest.mark.parametrize(("options", "parameter", "value", "doubted"), [
+    (["--radius-max", "1.8"], "radius_max", 1.8, False),
+    (["--radius-max", "1800"], "radius_max", 1800.0, True),
+    (["--radius-max", "1800 mm"], "radius_max", 1.8, False),
+    (["--radius-max", "180cm"], "radius_max", 1.8, False),
+    (["--radius-max", "1", "--heading-tolerance", "2"], "heading_tolerance", 0.034906585, False),
+    (["--radius-max", "1", "--heading-tolerance", "0.02"], "heading_tolerance", 0.000349066, True),
+    (["--radius-max", "1", "--heading-tolerance", "0.02 rad"], "heading_tolerance", 0.02, False),
+    (["--radius-max", "1", "--field-of-view", "0.61"], "field_of_view", 0.010646508, True),
+    (["--radius-max", "1", "--field-of-view", "35deg"], "field_of_view", 0.610865238, False),
+])  # fmt: skip
+def test_a_number_in_another_unit_is_taken_with_it_and_doubted_without(options, parameter, value, doubted, capsys):
+    assert main(["init", "mine.yaml", *options]) == 0
+    assert load_parameters("mine.yaml")["nbv_planner"][parameter] == value
+    said = capsys.readouterr().err
+    assert (f"note: {parameter}: {options[-1]} is taken for" in said, bool(said)) == (doubted, doubted)
 
 
 def test_the_file_for_a_simulation_is_simulated(folder, capsys):
@@ -86,7 +116,9 @@ def test_two_options_are_enough_for_an_object_of_any_size(text, radius, folder):
     ("options", "words"),
     [
         ([], ["--radius-max is needed", "greatest distance"]),
-        (["--radius-max", "big"], ["radius_max: 'big' is not a number"]),
+        (["--radius-max", "big"], ["radius_max: 'big' is not a number of m, cm, mm"]),
+        (["--radius-max", "5 deg"], ["radius_max: '5 deg' is not a number of m, cm, mm"]),
+        (["--radius-max", "mm"], ["radius_max: 'mm' is not a number"]),
         (["--radius-max", "nan"], ["radius_max: nan is not a finite number"]),
         (["--radius-max", "-1"], ["radius_max: -1.0 is out of range", "> 0"]),
         (["--radius-max", "1", "--num-views", "2.5"], ["num_views: '2.5' is not a whole number"]),
@@ -122,26 +154,59 @@ def test_an_older_file_is_kept_unless_forced(folder, capsys):
     assert "cannot write" in capsys.readouterr().err
 
 
-def test_questions_that_are_not_answered_to_the_end_write_nothing(folder, monkeypatch, capsys):
-    monkeypatch.setattr("sys.stdin", io.StringIO("robot\n0.4\n"))
-    monkeypatch.setattr("nbv_planner.cli.init.sys.stdin.isatty", lambda: True, raising=False)
-    monkeypatch.setattr("nbv_planner.cli.init.sys.stdout.isatty", lambda: True, raising=False)
-    assert main(["init"]) == 2
-    assert "not been answered to the end" in capsys.readouterr().err
+def on_a_terminal(folder, answers: list[str], *options: str, code: int = 0) -> str:
+    """What `init` says to somebody who types these answers, then Ctrl-D."""
+    ours, theirs = pty.openpty()
+    os.write(ours, ("\n".join(answers) + "\n\x04").encode())
+    command = [*python_command("nbv_planner.cli.main"), "init", *options]
+    done = subprocess.Popen(command, cwd=folder, env=environment(), stdin=theirs, stdout=theirs, stderr=theirs)
+    ended = done.wait(60)
+    said = os.read(ours, 65536).decode()
+    os.close(ours), os.close(theirs)
+    assert ended == code, said
+    return said
+
+
+def test_questions_that_are_not_answered_to_the_end_write_nothing_and_lose_nothing(folder, capsys):
+    said = on_a_terminal(folder, ["robot", "0.4", "", "0.9"], code=2)
+    assert "not been answered to the end" in said
+    again = "go on with: nbv-planner init nbv.yaml --for robot --radius-max 0.4 --view-distance 0.9"
+    assert again in said.replace("\r\n", "")
     assert not (folder / "nbv.yaml").exists()
+    assert main(again.split()[4:]) == 0
+    assert load_parameters("nbv.yaml")["nbv_planner"]["view_distance"] == 0.9
 
 
 def test_on_a_terminal_it_asks_and_asks_again(folder):
     """As somebody types it: a wrong answer is asked for again, an empty one takes the default."""
-    ours, theirs = pty.openpty()
-    answers = ["robto", "turntable", "", "large", "0.05", "", "0.3", *[""] * len(QUESTIONS)]
-    os.write(ours, ("\n".join(answers) + "\n").encode())
-    command = [*python_command("nbv_planner.cli.main"), "init"]
-    done = subprocess.Popen(command, cwd=folder, env=environment(), stdin=theirs, stdout=theirs, stderr=theirs)
-    assert done.wait(60) == 0, os.read(ours, 65536).decode()
-    said = os.read(ours, 65536).decode()
-    os.close(ours), os.close(theirs)
+    said = on_a_terminal(folder, ["robto", "turntable", "", "large", "0.05", "", "0.3", *[""] * len(QUESTIONS)])
     assert "one of simulation, robot" in said
     assert "'large' is not a number" in said
     shared = load_parameters("nbv.yaml")["surface_mapper"]
-    assert shared == {"radius_max": 0.05, "view_distance": 0.3}
+    assert (shared["radius_max"], shared["view_distance"]) == (0.05, 0.3)
+
+
+def test_answers_that_do_not_fit_together_are_asked_for_again_and_the_others_are_kept(folder):
+    """The camera inside the object, said after the last question; then its distance alone is asked for."""
+    first = ["2", "", "1.5", "", "", "0.02", *[""] * 7]
+    said = on_a_terminal(folder, [*first, "", "6"], "--for", "robot")  # radius_max is kept
+    assert "view_distance: 1.5 puts the camera inside the object's bound" in said
+    assert said.count("greatest distance of the object's surface") == said.count("distance of the camera") == 2
+    assert said.count("standard deviation of a range") == 1
+    found = load_parameters("nbv.yaml")["nbv_planner"]
+    assert [found[name] for name in ("radius_max", "view_distance", "noise_std")] == [2.0, 6.0, 0.02]
+
+
+def test_the_questions_show_what_holds_without_an_answer(folder):
+    said = on_a_terminal(folder, ["2", *[""] * 14], "--for", "robot")
+    for words in ("from the centre, m [0.5 m]", "camera from the centre, m [2.5 m]", "do not say it [as the scans say]",
+                  "deviation of a range, m [0.05 m]", "turned there, degrees [1.146 deg]", "on the circle [100]",
+                  "or tf [topic]", "[none]"):
+        assert words in said, words
+
+
+def test_a_doubtful_answer_is_asked_for_again_and_kept_by_enter(folder):
+    said = on_a_terminal(folder, ["1800", "1.8", *[""] * 6, "0.02", "", *[""] * 8], "--for", "robot")
+    assert "radius_max: 1800 is taken for 1800 m; with its unit it is clear: 1800 m or 1800 cm or 1800 mm" in said
+    found = load_parameters("nbv.yaml")["nbv_planner"]
+    assert (found["radius_max"], found["heading_tolerance"]) == (1.8, 0.000349066)
