@@ -28,6 +28,7 @@ from nbv_planner.planning.termination import Termination, TerminationReason, cov
 from nbv_planner.planning.view_space import view_space_for
 from nbv_planner.report.tables import Cell, Column, Table
 from nbv_planner.world.pose import View
+from nbv_planner.world.scale import scaled
 
 
 @dataclass(frozen=True, eq=False)
@@ -378,6 +379,12 @@ def _checks(analysis: Analysis) -> Table:
     )
 
 
+def _is_timed(config: EpisodeConfig) -> bool:
+    """Whether the planner counted seconds, or had another speed than follows from the scene: somebody gave it."""
+    usual = scaled(dataclasses.asdict(config.scene), [type(config.planner)])["linear_speed"]
+    return config.planner.planner == "tour" or not math.isclose(config.planner.linear_speed, usual, rel_tol=1e-6)
+
+
 def _views(analysis: Analysis) -> Table:
     levels = sorted({f"{view.interval.level:.0%}" for view in analysis.views if view.interval})
     note = (
@@ -388,21 +395,22 @@ def _views(analysis: Analysis) -> Table:
         "Errors are those of the belief with the view's measurements. Completeness: part of the true outline within τ "
         "of the measured surface; accuracy: part of that within τ of the outline. Travelled: along the view circle, or "
         "from one pose to the next the shortest way around the object's bound. By the cost model: time of travel and "
-        "views with linear_speed, turn_speed and dwell_time. Leg: travel and view as predicted, and the time from "
+        "views with linear_speed, turn_speed and dwell_time; N/A at the default speed, which nobody gave. Leg: travel and view as predicted, and the time from "
         "the decision to the next one."
     )
     free = any(view.evidence.decision.view_distance is not None for view in analysis.views)
     columns = _VIEW_COLUMNS + (_POSE_COLUMNS if free else ())
     circle = analysis.recording.log.scene.view_distance
     decided = [view.decision.goal_stamp for view in analysis.recording.log.views]
-    rows = []
+    timed, rows = analysis.config is not None and _is_timed(analysis.config), []
     for index, view in enumerate(analysis.views):
         decision, stamp = view.evidence.decision, view.evidence.belief_stamp
         values: dict[str, Cell] = {}
         if analysis.judge is not None:
             judged = analysis.judge.views[index]
             regret = judged.greedy_gain - judged.new_points
-            values |= {**dataclasses.asdict(judged), "regret": regret, "modelled_seconds": judged.seconds}
+            values |= {**dataclasses.asdict(judged), "regret": regret}
+            values |= {"modelled_seconds": judged.seconds} if timed else {}
         if view.interval is not None:
             values |= {"coverage_lower": view.interval.lower, "coverage_upper": view.interval.upper}
         if stamp is not None:

@@ -11,6 +11,7 @@ from nbv_planner.cli.options import (
     add_episode_options,
     episode_config,
     episode_folder,
+    is_timed,
     one_of,
     parameters_from,
     positive_number,
@@ -116,5 +117,5 @@ def _run_nodes(
                 ended=lambda: bool(came),
             )
         termination = termination or stopped(judge, came)
-        finish(results, config, judge, termination, figures=arguments.figures)
+        finish(results, config, judge, termination, figures=arguments.figures, timed=is_timed(parameters))
     return termination

@@ -196,6 +196,11 @@ def episode_config(parameters: parameter_files.Parameters, protocol: str) -> Epi
     return config_from_parameters(parameters, object=shape, protocol=protocol)
 
 
+def is_timed(parameters: parameter_files.Parameters) -> bool:
+    """Whether seconds of the cost model are at a speed that was given."""
+    return "linear_speed" in parameters["nbv_planner"]
+
+
 def say_derived(parameters: parameter_files.Parameters, config: EpisodeConfig) -> None:
     """Print which parameters were not given, and what follows for them from the scene; without idle plug-ins' own."""
     idle = unused(config.planner) | unused(config.kernel)

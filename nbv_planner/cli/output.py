@@ -83,9 +83,13 @@ def stopped(judge: EpisodeJudge, came: Sequence[int]) -> Termination:
 
 
 def finish(
-    results: ResultsFolder, config: EpisodeConfig, judge: EpisodeJudge, termination: Termination, *, figures: bool
+    results: ResultsFolder, config: EpisodeConfig, judge: EpisodeJudge, termination: Termination, *, figures: bool,
+    timed: bool,
 ) -> None:
-    """Write record and outline, move the folder to its place, print how it ended, and if `figures` draw pictures."""
+    """Write record and outline, move the folder to its place, print how it ended, and if `figures` draw pictures.
+
+    It says seconds of the cost model only if it is `timed`: by a speed that was given.
+    """
     compare_with_optimum(judge)
     record = judge.record(config.as_dict(), config.sensor.seed, termination, **config.packages)
     record = dataclasses.replace(record, metrics=record.metrics | t0_metric(config.near_optimal_by))
@@ -105,10 +109,12 @@ def finish(
     )
     if judge.views:
         time95, last = metrics["time95"], judge.views[-1]
-        say(
-            f"{last.travelled:.1f} m and {last.seconds:.0f} s by the cost model ({judge.pace.time_words}), 95 % after "
-            f"{'N/A' if time95 is None else format(time95, '.0f')} s"
-        )
+        seconds = "; no seconds, for no linear_speed is given"
+        if timed:
+            reached = "N/A" if time95 is None else format(time95, ".0f")
+            words = judge.pace.time_words
+            seconds = f" and {last.seconds:.0f} s by the cost model ({words}), 95 % after {reached} s"
+        say(f"{last.travelled:.1f} m from view to view{seconds}")
     say(outline)
     drawn(figures, lambda: _write_pictures(results.path, config, judge, record), None)
     print_files(results)

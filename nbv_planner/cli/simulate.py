@@ -8,6 +8,7 @@ from nbv_planner.cli.options import (
     add_episode_options,
     episode_config,
     episode_folder,
+    is_timed,
     one_of,
     parameters_from,
     say_derived,
@@ -36,7 +37,9 @@ def run(arguments: argparse.Namespace) -> int:
     with held_signals() as came, episode_folder(arguments, config) as results:
         say_derived(parameters, config)
         termination = _run_episode(simulation, config, came)
-        finish(results, config, simulation.judge, termination, figures=arguments.figures)
+        finish(
+            results, config, simulation.judge, termination, figures=arguments.figures, timed=is_timed(parameters)
+        )
     return EXIT_CODES.get(termination.reason, 0)
 
 
