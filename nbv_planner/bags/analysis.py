@@ -395,8 +395,8 @@ def _views(analysis: Analysis) -> Table:
         "Errors are those of the belief with the view's measurements. Completeness: part of the true outline within τ "
         "of the measured surface; accuracy: part of that within τ of the outline. Travelled: along the view circle, or "
         "from one pose to the next the shortest way around the object's bound. By the cost model: time of travel and "
-        "views with linear_speed, turn_speed and dwell_time; N/A at the default speed, which nobody gave. Leg: travel and view as predicted, and the time from "
-        "the decision to the next one."
+        "views with linear_speed, turn_speed and dwell_time; N/A at the default speed, which nobody gave. Leg: travel "
+        "and view as predicted, and the time from the decision to the next one."
     )
     free = any(view.evidence.decision.view_distance is not None for view in analysis.views)
     columns = _VIEW_COLUMNS + (_POSE_COLUMNS if free else ())

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 
-import yaml
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from nbv_planner.episode.parameter_files import YamlLoader, names_of_all, shared_parameters, values_for
+from nbv_planner.episode.parameter_files import names_of_all, shared_parameters, values_for
 from nbv_planner.episode.parameters import derived, ignored_words
 from nbv_planner.errors import ConfigFileError, SettingError
+from nbv_planner.files.located_yaml import located
 from nbv_planner.ros.core import qos
 from nbv_planner.settings import Setting, check_value, from_mapping, refuse_unknown, settings_of
 from nbv_planner.world.scale import derived_words
@@ -84,8 +84,8 @@ def warn_of_overruled(node: Node, rules: Iterable[str], files: Sequence[str]) ->
             given[name] = text
     for name, text in given.items():
         taken = plain_value(node.get_parameter(name).value)
-        with suppress(yaml.YAMLError):
-            if yaml.load(text, Loader=YamlLoader) == taken:
+        with suppress(ConfigFileError):
+            if located(text, "-p").plain() == taken:
                 continue
         if file := next((file for file in reversed(files) if _gives(file, node.get_name(), name)), ""):
             instead = f", or use -p {node.get_name()}:{name}:={text}" if node.get_namespace() == "/" else ""
