@@ -233,7 +233,9 @@ class Simulation:
             if decision is None:
                 return _no_reachable_view(self.planner.views.blame())
             driven = self.planner.views.way([*self._visited(), decision.view])
-            ended = self._monitor.before_view(decision.utility, self.belief, driven)
+            ended = self._monitor.only_barred(decision, self.planner) or self._monitor.before_view(
+                decision.utility, self.belief, driven
+            )
             if ended:
                 return ended
             milliseconds = 1e3 * (time.process_time() - started)

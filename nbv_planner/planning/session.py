@@ -330,7 +330,9 @@ class PlanningSession(EpisodeMemory):
             self._end(self._no_view(question))
             return None
         way = self.planner.views.way([*self.visited, decision.view])
-        ended = self.monitor.before_view(decision.utility, question.belief, way)
+        ended = self.monitor.only_barred(decision, question.planner) or self.monitor.before_view(
+            decision.utility, question.belief, way
+        )
         if ended:
             self._end(ended)
             return None

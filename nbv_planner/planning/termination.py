@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -12,12 +13,14 @@ import numpy as np
 from nbv_planner.geometry import BoolArray, polar_to_cartesian
 from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.mapping.checks import failed, forbidding
-from nbv_planner.planning.planners import PlannerSettings, Prior
+from nbv_planner.planning.planners import Decision, Planner, PlannerSettings, Prior
+from nbv_planner.planning.planners.planner import LEAST_PROMISE
 from nbv_planner.planning.shapes.calibrated import calibration_for
 from nbv_planner.planning.shapes.certificate import CoverageCertificate, CoverageEstimate
 from nbv_planner.planning.shapes.completeness import CoverageTarget
 from nbv_planner.planning.shapes.learned_shapes import shape_sampler
 from nbv_planner.planning.shapes.shape_coverage import way_to_measurement
+from nbv_planner.planning.view_space import Exclusion, excluded_words
 from nbv_planner.settings import Settings, setting
 from nbv_planner.world.pose import View, Views
 from nbv_planner.world.scene import Scene
@@ -43,6 +46,8 @@ def coverage_estimate(belief: SurfaceBelief, tolerance: float) -> float:
     return float(length[narrow & np.roll(narrow, -1)].sum()) / whole
 
 
+# Most barred views that are named, and how far apart they are, in distances from the centre.
+_NAMED, _NAMED_APART = 4, 0.5
 # Part of the radius of the object up to which the tolerance of the band may be, to say anything of its shape.
 _OF_RADIUS = 0.5
 
@@ -142,6 +147,16 @@ class TerminationSettings(Settings):
         0.0, "MAX_TRAVEL: distance, on the view circle along it, from the first view on, no next view may exceed; "
         "0 switches it off.", unit="m", ge=0.0, read_only=False,
     )
+
+
+def _places(views: Views) -> str:
+    """Where the first of `views` are, in words; of those that are near each other the first one."""
+    named: list[View] = []
+    for view in (views[index] for index in range(len(views))):
+        apart = (math.hypot(view.pose.x - one.pose.x, view.pose.y - one.pose.y) for one in named)
+        if len(named) < _NAMED and all(length > _NAMED_APART * view.distance for length in apart):
+            named.append(view)
+    return "; ".join(f"x {v.pose.x:.3g} m, y {v.pose.y:.3g} m ({math.degrees(v.view_angle):.0f}°)" for v in named)
 
 
 def doubtful(success: Termination, belief: SurfaceBelief) -> Termination:
@@ -276,6 +291,26 @@ class TerminationMonitor:
             f"the best view promises {predicted_gain:g}, less than {self.settings.min_gain:g}",
         )
         return doubtful(ended, belief) if forbidding(belief.checks) else self._with_estimate(ended)
+
+    def only_barred(self, decision: Decision, planner: Planner) -> Termination | None:
+        """Judge a decision by numbers of points: whether arcs and ground bar all views that would see another one.
+
+        Views that are left out for a while, or as not yet known to be safe, are not barred.
+        """
+        excluded, gain = decision.excluded, decision.utilities
+        closed = planner.views.barred(excluded)
+        barred, rest = closed & (gain >= LEAST_PROMISE), gain[~closed & (excluded & Exclusion.REVISIT == 0)]
+        if not planner.settings.draws_shapes or not barred.any() or rest.max() >= LEAST_PROMISE:
+            return None
+        number, most = int(barred.sum()), float(gain[barred].max())
+        best = np.flatnonzero(barred)[np.argsort(-gain[barred], kind="stable")]
+        return self._with_estimate(Termination(
+            TerminationReason.NO_REACHABLE_VIEW,
+            {"barred_candidates": float(number), "barred_gain": most, "predicted_gain": float(rest.max())},
+            f"no view that may be chosen is expected to see a further point of the surface, but {number} barred ones "
+            f"are, up to {most:.0f} points ({excluded_words(excluded[barred])}), the best at "
+            f"{_places(decision.candidates.chosen(best))}",
+        ))
 
     def _stalled(self) -> Termination | None:
         s = self.settings

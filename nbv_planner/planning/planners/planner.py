@@ -139,9 +139,9 @@ def named_choice(given: Mapping[str, str], planner: str) -> dict[str, str]:
     return {**given, "planner": "two_phase" if "phase_one_objective" in given else "greedy"}
 
 
-# Surface points. Where no view is expected to add as many, the posterior shapes hold no more information: if points
-# are unseen nevertheless, the shapes are smoother than the object, and their differences between views are chance.
-_LEAST_PROMISE = 1.0
+LEAST_PROMISE = 1.0
+"""Surface points. Where no view is expected to add as many, the posterior shapes hold no more information: if points
+are unseen nevertheless, the shapes are smoother than the object, and their differences between views are chance."""
 # Stands for the length of a path that does not exist, metres: costs stay finite.
 _FARTHEST = 1e9
 
@@ -333,7 +333,7 @@ class Planner(ABC):
     def _promises_nothing(self, utilities: FloatArray) -> bool:
         """Whether the planner uses EMC and that is next to 0 everywhere; then U decides."""
         expected = isinstance(self._objective, ExpectedMarginalCoverage)
-        return self.heeds_objective and expected and bool(utilities.max() < _LEAST_PROMISE)
+        return self.heeds_objective and expected and bool(utilities.max() < LEAST_PROMISE)
 
     def _by_bounds(self, bounds: FloatArray, situation: Situation) -> FloatArray:
         """Ranks by the bounds of U, shape (V,), where EMC promises nothing."""

@@ -166,6 +166,10 @@ class ViewSpace(ABC):
         """Which of any `views` the camera may ever take: those on an allowed arc and on no blocked one, shape (V,)."""
         return on_arcs(views, self._settings)
 
+    def barred(self, excluded: ExclusionArray) -> BoolArray:
+        """Which candidates arcs or ground exclude, by the reasons against each: neither time nor a view opens them."""
+        return np.asarray((excluded >= _ZONES) | ~on_arcs(self.candidates, self._settings))
+
     def apart(self, views: Views, visited: Sequence[View], revisit_radius: float) -> BoolArray:
         """Which of any `views` are not near one of the `visited`, shape (V,).
 
