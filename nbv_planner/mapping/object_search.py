@@ -92,13 +92,14 @@ def first_guess(search: SearchSettings, scene: Scene) -> FoundScene:
     return FoundScene(0.0, 0.0, _INSIDE * outer, outer, view_distance(outer, 0.0, scene))
 
 
-def view_distance(radius: float, near: float, scene: Scene) -> float:
+def view_distance(radius: float, near: float, scene: Scene, stood: float = math.inf) -> float:
     """Radius of the circle from which to look at what is within a `radius`, metres.
 
     As far as the whole of it is in the field of view, and as in the default scene, but not so far that the sensor
-    misses a surface as `near` to the centre as one was seen, unless that is needed to stay outside.
+    misses a surface as `near` to the centre as one was seen, unless that is needed to stay outside; nor farther than
+    the camera has `stood`, for what is behind it may be a wall.
     """
-    whole = max(_AROUND, 1.0 / math.sin(scene.half_field)) * radius
+    whole = max(_AROUND * radius, min(radius / math.sin(scene.half_field), stood))
     return max(_ASIDE * radius, min(whole, scene.sensor.range_max + _FARTHER * near))
 
 
@@ -259,7 +260,6 @@ class Search:
 
     def after(self, found: FoundScene, scans: Sequence[MatchedScan]) -> tuple[FoundScene, list[BoolArray]]:
         """The scene after all `scans` so far, with what was `found` before the last, and their background beams."""
-        stated = self.settings.stated(self.scene)
         returns = Returns.of(scans, self.scene)
         mine = self._of_object(returns, scans, found)
         background = [np.zeros(len(match.scan.ranges), dtype=bool) for match in scans]
@@ -267,9 +267,9 @@ class Search:
             beams[returns.beam[~mine & (returns.scan == number)]] = True
         hit = np.flatnonzero(np.bincount(returns.scan[mine], minlength=len(scans)) >= _LEAST_HITS)
         if len(hit) == 0:
-            return self._closer(found, scans[-1]), background
+            return self._closer(found, scans), background
         x, y = returns.x[mine], returns.y[mine]
-        fresh = self._around(x, y, self.noise.std(returns.distance[mine]), found, stated)
+        fresh = self._around(x, y, self.noise.std(returns.distance[mine]), found, scans)
         moved = math.hypot(fresh.x - found.x, fresh.y - found.y) + abs(fresh.radius_max - found.radius_max)
         if found.views and moved <= _CHANGE * fresh.radius_max:
             fresh = found
@@ -296,9 +296,11 @@ class Search:
         apart = np.bincount(part, free.between(centre, returns.x, returns.y)) / np.maximum(np.bincount(part), 1)
         return np.asarray(mine | ((part > 0) & (apart[part] < _APART)))
 
-    def _around(self, x: FloatArray, y: FloatArray, std: FloatArray, found: FoundScene, stated: float) -> FoundScene:
+    def _around(
+        self, x: FloatArray, y: FloatArray, std: FloatArray, found: FoundScene, scans: Sequence[MatchedScan]
+    ) -> FoundScene:
         """Centre and bounds from hits on the object and their noise, shape (n,), metres, and the view circle."""
-        centre_x, centre_y, mean = circle = fitted_circle(x, y, stated)
+        centre_x, centre_y, mean = circle = fitted_circle(x, y, self.settings.stated(self.scene))
         if found.views:  # one view alone tells nothing of symmetry
             centre_x, centre_y = most_probable_centre(x, y, std, circle, (found.x, found.y))
         for _ in range(_PULLS):  # one end of a long object must not be taken for the whole
@@ -310,23 +312,31 @@ class Search:
         high = max(_BEYOND_HITS * float(far), _BEYOND_MEAN * mean) if seen < _AROUND_SEEN else _BEYOND * float(far)
         part = min(_INSIDE, self.scene.radius_min / self.scene.radius_max)
         low = min(part * high, max(_INSIDE_HITS * float(near), 0.02 * high))
-        return FoundScene(centre_x, centre_y, low, high, view_distance(high, float(near), self.scene))
+        distance = view_distance(high, float(near), self.scene, _farthest(scans, centre_x, centre_y))
+        return FoundScene(centre_x, centre_y, low, high, distance)
 
-    def _closer(self, found: FoundScene, last: MatchedScan) -> FoundScene:
-        """Nothing was hit yet: closer on the ray of the `last` scan, by a part of what it shows to be free.
+    def _closer(self, found: FoundScene, scans: Sequence[MatchedScan]) -> FoundScene:
+        """Nothing was hit yet: closer on the ray of the last scan, by a part of what it shows to be free.
 
-        A scan of which no beam tells anything, or one that something is too close, shows nothing to be free.
+        A scan of which no beam tells anything, or one that something is too close, shows nothing to be free. The next
+        side is looked at from no farther than the camera has stood.
         """
-        stated, sensor = self.settings.stated(self.scene), self.scene.sensor
+        last, stated, sensor = scans[-1], self.settings.stated(self.scene), self.scene.sensor
         ranges = np.asarray(last.scan.ranges, dtype=float)
         blind = not (ranges > 0.0).any() or bool(np.isneginf(ranges).any())
         free = min(float(np.min(ranges, where=ranges > 0.0, initial=np.inf)), sensor.range_max, last.scan.range_max)
         angle = last.pose.view_angle
         distance = math.hypot(last.pose.x, last.pose.y) - _CLOSER * free
         if blind or distance < _NEAREST * stated:  # nothing is known, or past the given point: from another side
-            angle, distance = angle + TWO_PI / _RAYS, first_guess(self.settings, self.scene).view_distance
+            angle = angle + TWO_PI / _RAYS
+            distance = min(_farthest(scans, 0.0, 0.0), first_guess(self.settings, self.scene).view_distance)
         high = min(found.radius_max, distance / _ASIDE)
         return FoundScene(0.0, 0.0, _INSIDE * high, high, distance, angle, angle)
+
+
+def _farthest(scans: Sequence[MatchedScan], x: float, y: float) -> float:
+    """The greatest distance from a point, metres, at which a scan was taken."""
+    return max(math.hypot(match.pose.x - x, match.pose.y - y) for match in scans)
 
 
 def _allowed_arc(seen_from: FloatArray) -> dict[str, float]:

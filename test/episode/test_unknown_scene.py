@@ -10,17 +10,20 @@ import numpy as np
 import pytest
 from episodes import end_of
 
-from nbv_planner.episode.parameters import EpisodeConfig
+from nbv_planner.episode.parameters import EpisodeConfig, configure
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import TWO_PI
 from nbv_planner.mapping.object_search import SearchSettings
 from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.termination import TerminationReason
+from nbv_planner.planning.view_space import FoundViewSpace, ViewSpaceSettings, put_on_ground
+from nbv_planner.world.ground.zones import GroundSettings
 from nbv_planner.world.objects import parse_object
-from nbv_planner.world.pose import CameraPose
+from nbv_planner.world.pose import CameraPose, View
 from nbv_planner.world.scale import scaled
-from nbv_planner.world.simulated_camera import SensorSettings, WorldSettings
+from nbv_planner.world.scene import FoundScene, Scene
+from nbv_planner.world.simulated_camera import MotionSettings, SensorSettings, WorldSettings
 
 PLAIN = PlannerSettings(planner="greedy", objective="U", target="points")
 
@@ -91,7 +94,8 @@ def names(cls: type) -> set[str]:
 
 def test_another_object_in_view_is_no_part_of_it():
     world = WorldSettings(1.0, -0.8, other_x=10.5, other_y=0.0, other_radius=2.0)
-    simulation = Simulation(unknown("ellipse:a=5,b=3", 6.0, world))
+    beside = MotionSettings(initial_view_angle=1.2)  # not where the other one is
+    simulation = Simulation(unknown("ellipse:a=5,b=3", 6.0, world, motion=beside))
     assert end_of(simulation).reason is TerminationReason.COMPLETE
     assert simulation.found is not None
     assert simulation.found.radius_max < 8.0
@@ -114,7 +118,9 @@ def test_where_there_is_nothing_the_search_ends_with_words():
 
 
 def test_each_step_of_the_approach_stays_within_what_the_last_scan_showed_to_be_free():
-    simulation = Simulation(unknown("ellipse:a=3,b=2", 6.0, WorldSettings(object_x=0.5)))
+    far = Scene(view_distance=25.0)
+    begin = MotionSettings(initial_view_angle=0.0)
+    simulation = Simulation(unknown("ellipse:a=3,b=2", 6.0, WorldSettings(object_x=0.5), scene=far, motion=begin))
     end_of(simulation)
     poses = [*simulation.approaches, simulation.poses[len(simulation.approaches)]]
     assert len(poses) > 1
@@ -138,3 +144,53 @@ def test_a_known_scene_is_not_searched():
 def test_a_pose_in_a_shifted_frame_sees_the_same():
     pose = CameraPose(3.0, 4.0, 0.5, height=0.2).relative_to(1.0, -1.0)
     assert (pose.x, pose.y, pose.yaw, pose.height) == (2.0, 5.0, 0.5, 0.2)
+
+
+HALF = 5.0
+
+
+@pytest.fixture
+def room(tmp_path):
+    """A square room of 10 m, and its map with 5 cm cells: free inside, walls, unknown beyond."""
+    (tmp_path / "room.yaml").write_text(f"room:\n- polygon: {[[-5, -5], [5, -5], [5, 5], [-5, 5]]}\n")
+    place = np.abs((np.arange(220) + 0.5) * 0.05 - 5.5)
+    out = np.maximum(place[:, None], place)
+    cells = np.where(out > HALF + 0.2, 205, np.where(out > HALF, 0, 254)).astype(np.uint8)
+    (tmp_path / "map.pgm").write_bytes(b"P5 220 220 255\n" + cells.tobytes())
+    (tmp_path / "map.yaml").write_text(
+        "image: map.pgm\nresolution: 0.05\norigin: [-5.5, -5.5, 0.0]\nnegate: 0\noccupied_thresh: 0.65\n"
+        "free_thresh: 0.196\n"
+    )
+    return tmp_path
+
+
+@pytest.mark.parametrize("degrees", [15, 35])
+@pytest.mark.parametrize("has_map", [True, False])
+def test_in_a_room_the_first_scan_is_taken_where_the_robot_stands_and_no_view_is_behind_a_wall(room, degrees, has_map):
+    """However narrow the cone: from outside of all that may be the object no goal would lie in the room."""
+    ground = {"ground_map": str(room / "map.yaml"), "robot_radius": 0.3} if has_map else {}
+    simulation = Simulation(configure(
+        object="ellipse:a=0.9,b=0.7", scene="unknown", rough_radius=1.0, radius_max=1.2, view_distance=3.5,
+        range_max=12.0, noise_std=0.02, field_of_view=math.radians(degrees), object_x=0.3, object_y=-0.2,
+        room_file=str(room / "room.yaml"), initial_view_angle=0.6, planner="greedy", objective="U", certify=False,
+        **ground,
+    ))
+    assert end_of(simulation).reason is TerminationReason.BAND_NARROW
+    first = simulation.poses[0]
+    assert (first.view_angle, math.hypot(first.x, first.y)) == pytest.approx((0.6, 3.5))
+    assert all(max(abs(pose.x), abs(pose.y)) < HALF for pose in simulation.poses)
+    assert simulation.judge.coverage > 0.95
+
+
+def test_an_approach_that_the_map_bars_is_made_from_the_nearest_free_place(room):
+    scene = FoundScene(0.0, 0.0, 0.5, 2.0, 9.0, 1.0, 1.0)
+    ground = GroundSettings(ground_map=str(room / "map.yaml"), robot_radius=0.3)
+    space = FoundViewSpace(ViewSpaceSettings(), scene)
+    put_on_ground(space, ground)
+    belief = Simulation(EpisodeConfig(planner=PLAIN)).belief
+    space.believe(dataclasses.replace(belief, upper=np.full_like(belief.upper, 1.0)), View(0.5, 4.0), 2.0)
+    (index,) = np.flatnonzero(space.excluded(0.0) == 0)
+    pose = space.candidates[int(index)].pose
+    assert max(abs(pose.x), abs(pose.y)) < HALF - 0.3
+    assert abs(pose.view_angle - 1.0) < math.radians(20.0)
+    assert math.hypot(pose.x, pose.y) > 3.0

@@ -98,9 +98,11 @@ class World:
         stamp = to_nanoseconds(msg.header.stamp)
         self._diagnoses.extend((stamp, status) for status in msg.status)
 
-    def start(self, create: type[Node], *, cli_args: list[str] | None = None, **parameters: Any) -> Any:
-        """Start a node under test with parameters, over those of a simulation where no command line gives any."""
-        parameters = {**({} if cli_args else SIMULATED.get(create.__name__, {})), **parameters}
+    def start(
+        self, create: type[Node], *, cli_args: list[str] | None = None, simulated: bool = True, **parameters: Any
+    ) -> Any:
+        """Start a node under test with parameters, over those of a simulation or the defaults."""
+        parameters = {**(SIMULATED.get(getattr(create, "__name__", ""), {}) if simulated else {}), **parameters}
         return self._add(
             create(context=self.context, cli_args=cli_args, parameter_overrides=parameter_list(parameters))
         )

@@ -45,7 +45,7 @@ def plain(value):
 
 @pytest.mark.parametrize("name", NODES)
 def test_every_parameter_is_described_with_its_unit_type_range_and_default(world, name):
-    node = world.start(NODES[name], cli_args=["--ros-args"])
+    node = world.start(NODES[name], simulated=False)
     for key, default, meta in declared(name):
         found, parameter = node.describe_parameter(key), node.get_parameter(key)
         assert meta.description
@@ -201,7 +201,7 @@ SHIPPED = str(shared_file("config/robot.yaml"))
 @pytest.mark.parametrize("name", ["surface_mapper", "nbv_planner"])
 def test_the_command_line_replaces_what_a_shipped_file_says(world, name):
     arguments = ["--ros-args", "--params-file", SHIPPED, "-p", "settle_time:=2.0", "-p", "input_timeout:=9.0"]
-    node = world.start(NODES[name], cli_args=arguments)
+    node = world.start(NODES[name], cli_args=arguments, simulated=False)
     assert [node.get_parameter(one).value for one in ("settle_time", "input_timeout")] == [2.0, 9.0]
 
 
@@ -233,7 +233,7 @@ def test_the_planner_of_a_robot_waits_for_its_start_however_it_was_started(world
     file = tmp_path / "p.yaml"
     file.write_text("/**: {ros__parameters: {radius_max: 2.0}}\n")
     for arguments in ([], ["--params-file", str(file)], ["--params-file", SHIPPED]):
-        planner = world.start(NbvPlannerNode, cli_args=["--ros-args", *arguments])
+        planner = world.start(NbvPlannerNode, cli_args=["--ros-args", *arguments], simulated=False)
         assert (planner.session.started, planner.session.settings.wait_for_start) == (False, True)
         world.end(planner)
 

@@ -10,13 +10,15 @@ from scipy.spatial import cKDTree
 
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, angle_difference, wrap_angle
+from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.mapping.matching import ArrivalSettings
-from nbv_planner.planning.view_space.space import ViewSpace
+from nbv_planner.planning.view_space.space import ExclusionArray, ViewSpace
 from nbv_planner.planning.view_space.view_settings import (
     SLACK,
     ViewSpaceSettings,
     check_view_poses,
     in_arcs,
+    on_arcs,
     poses_from_file,
 )
 from nbv_planner.world.ground.zones import around_disc
@@ -25,6 +27,10 @@ from nbv_planner.world.scene import FoundScene, Scene
 
 # Nothing farther than this from a view that was not reached is left out for it, radians.
 _WIDEST = math.pi / 6
+# Around the given point, places for an approach: step of the angle, radians, and distances, in those of the scene.
+_PLACES = (math.radians(10.0), 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+# A camera that stands on the given point itself has a direction to it from here on, in distances of the scene.
+_LEAST_AWAY = 1e-6
 # Decimals of a travel in metres below which two candidates are at one place.
 _DIGITS = 6
 
@@ -126,6 +132,10 @@ class FoundViewSpace(CircleViewSpace):
     """Views on the circle around an object whose place is being found; those taken lie beside the circle of the moment.
 
     Outside of the arc that is known to be safe none may be chosen, unless the settings allow no other.
+
+    Until a scan has hit the object there is one candidate. The first is where the camera stands, turned to the given
+    point: that takes no room. The next ones are those of the scene, or where the ground bars them the nearest place
+    around the given point that it leaves free.
     """
 
     def __init__(self, settings: ViewSpaceSettings, found: FoundScene) -> None:
@@ -133,6 +143,7 @@ class FoundViewSpace(CircleViewSpace):
         self._arc: tuple[float, float] = (0.0, TWO_PI)
         super().__init__(settings, found.view_distance)
         start, end = found.arc_start, found.arc_end
+        self._approaches, self._first, self._here = not found.views, start != end and not found.views, False
         if start == end:
             start = float(self.angles[self.nearest(View(start, found.view_distance))])
             start, end = start - SLACK, start + SLACK
@@ -143,6 +154,36 @@ class FoundViewSpace(CircleViewSpace):
     def allowed(self, views: Views) -> BoolArray:
         """Which of any `views` lie on arcs that are allowed and safe, shape (V,)."""
         return super().allowed(views) & in_arcs(views.view_angle, self._arc)
+
+    def off_ground(self, views: Views) -> ExclusionArray:
+        """Why the camera cannot go to any `views` on the ground, shape (V,); where it stands it may turn."""
+        return np.zeros(len(views), dtype=np.uint8) if self._here else super().off_ground(views)
+
+    def believe(self, belief: SurfaceBelief, stands: View | None, most: float) -> None:
+        """Keep off what the object may occupy, and choose the one candidate of the approach; see :class:`ViewSpace`."""
+        super().believe(belief, stands, most)
+        if self._first and stands is not None and not self._here:
+            self._here = True
+            self._only(View(stands.view_angle, max(stands.distance, _LEAST_AWAY * self._view_distance)))
+        elif self._approaches and not self._here and self.ground is not None:
+            self._stay_on_ground()
+
+    def _only(self, view: View) -> None:
+        """Have one candidate."""
+        self.candidates, self._allowed = Views.of([view]), np.ones(1, dtype=bool)
+        self.angles, self._judged = self.candidates.view_angle, None
+
+    def _stay_on_ground(self) -> None:
+        """Take the nearest place that the ground leaves free if it bars the candidate that may be chosen."""
+        best = int(np.argmax(self._allowed))
+        if not self.off_ground(self.candidates)[best]:
+            return
+        angle, distance = np.meshgrid(np.arange(0.0, TWO_PI, _PLACES[0]), self._view_distance * np.array(_PLACES[1:]))
+        places = Views(angle.ravel(), distance.ravel(), np.zeros(angle.size))
+        (x, y), wanted = places.position, self.candidates[best].pose
+        free = on_arcs(places, self._settings) & (self.off_ground(places) == 0)
+        if free.any():
+            self._only(places[int(np.argmin(np.where(free, np.hypot(x - wanted.x, y - wanted.y), np.inf)))])
 
     # All three numbers of a view are saved: those taken lie beside the circle.
     packed, unpacked = ViewSpace.packed, ViewSpace.unpacked
