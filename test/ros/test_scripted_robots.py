@@ -26,7 +26,7 @@ SHARED = {"field_of_view": SCENE.field_of_view, "settle_time": 0.1}
 MAPPER = {**SHARED, "grid_size": 200, "noise_std": 0.02, "scans_per_view": 2}
 PLANNER = {
     **SHARED, "objective": "IOA", "certify": False, "num_views": 20, "max_views": 8, "stall_views": 0,
-    "target_fraction": 1.0, "goal_timeout": 1.5, "run_info_nodes": "",
+    "target_fraction": 1.0, "goal_timeout": 1.5, "run_info_nodes": "", "wait_for_start": False,
 }  # fmt: skip
 needs_an_action = pytest.mark.skipif(ACTION_TYPE is None, reason="neither nav2_msgs nor test_msgs is installed")
 
