@@ -256,7 +256,10 @@ class Pair:
 
     def __init__(self, kind: Callable[..., Any], name: str, context: Context, executor: SingleThreadedExecutor) -> None:
         """Start both."""
-        settings = {"surface_mapper": {"grid_size": _GRID}, "depth_camera": {"scan_rate": 0.1}}.get(name, {})
+        settings = {
+            "surface_mapper": {"grid_size": _GRID, "scans_per_view": 1, "settle_time": 0.0},
+            "depth_camera": {"scan_rate": 0.1}, "nbv_planner": {"wait_for_start": False, "settle_time": 0.0},
+        }[name]
         overrides = [Parameter(key, value=value) for key, value in settings.items()]
         self.name, self._executor = name, executor
         self.attacked, self.reference = (
