@@ -82,8 +82,8 @@ def test_descriptions_are_seen_from_outside_after_a_value_was_given(world, name)
     answer = world.result(client.describe_parameters(["view_distance"]), "descriptions")
     (found,) = answer.descriptors
     assert found.description == "Radius of the view circle. [m] If not given, in proportion to radius_max."
-    assert found.floating_point_range[0].from_value == 0.0
-    assert found.additional_constraints == "> 0; fixed while the node is configured"
+    assert found.floating_point_range[0].from_value == 1e-6
+    assert found.additional_constraints == ">= 1e-06 and <= 1e+06; fixed while the node is configured"
     assert node.scene.view_distance == 12.0
 
 
