@@ -37,7 +37,7 @@ from nbv_planner.errors import InputRejectedError, NbvPlannerError
 from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, IntArray, angle_difference, cartesian_to_polar
 from nbv_planner.mapping.belief import Measurements, SurfaceBelief
 from nbv_planner.mapping.matching import ArrivalSettings, MatchedScan, MatchingSettings, ScanMatcher
-from nbv_planner.mapping.surface_model import mapper_for
+from nbv_planner.mapping.robust import mapper_for
 from nbv_planner.planning.episode_memory import SurfaceOrigin
 from nbv_planner.planning.planners import Decision
 from nbv_planner.planning.shapes.sampler import PriorSettings

@@ -121,7 +121,7 @@ def test_settings_reach_every_group_that_has_them_and_lengths_follow():
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"colour": 3}, "unknown parameter 'colour'; known: adapt_noise, "),
+        ({"colour": 3}, "unknown parameter 'colour'; known: accuracy, "),
         ({"planer": "rollout"}, "did you mean planner?"),
         ({"autostart": True}, "unknown parameter 'autostart'"),
         ({"noise_std": -1.0}, "noise_std: -1.0 is out of range; must be >= 0 m"),

@@ -23,8 +23,8 @@ def test_configuration_is_plain_data():
     assert set(plain) == {
         "object", "protocol", "scene", "sensor", "matching", "motion", "world", "search", "kernel", "mapper",
         "measurement",
-        "robust", "checks", "planner", "views", "ground", "termination", "thesis_tie_tolerance", "stop_at_coverage",
-        "stop_at_completeness", "stop_after_views",
+        "robust", "checks", "accuracy", "planner", "views", "ground", "termination", "thesis_tie_tolerance",
+        "stop_at_coverage", "stop_at_completeness", "stop_after_views",
     }  # fmt: skip
 
 

@@ -11,8 +11,8 @@ import pytest
 from nbv_planner.gp.kernels import KernelSettings
 from nbv_planner.mapping.belief import Measurements
 from nbv_planner.mapping.mapper import MapperSettings
+from nbv_planner.mapping.robust import mapper_for
 from nbv_planner.mapping.robust_fit import RobustSettings
-from nbv_planner.mapping.surface_model import mapper_for
 
 PAGE = Path(__file__).parents[1] / "docs" / "extend.md"
 

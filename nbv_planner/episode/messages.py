@@ -16,7 +16,7 @@ import numpy as np
 
 from nbv_planner.errors import InputRejectedError
 from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray
-from nbv_planner.mapping.belief import Evidence, SurfaceBelief
+from nbv_planner.mapping.belief import COMMON_NUMBERS, CommonErrors, Evidence, SurfaceBelief, common_from_rows
 from nbv_planner.mapping.checks import KINDS, Check, Level
 from nbv_planner.planning.shapes.certificate import CoverageEstimate
 from nbv_planner.planning.shapes.sampler import PriorSettings
@@ -46,6 +46,9 @@ SCENE_LAYOUT = [("scene", "f8")]
 CHECKS_LAYOUT = [(name, "f4") for name in ("check_score", "check_limit", "check_level")]
 """Fields of a `surface` cloud: results of the checks at the first points, in the order of
 :data:`nbv_planner.mapping.checks.KINDS`; a level of NaN where a check was not made, and at all other points."""
+COMMON_LAYOUT = [(name, "f4") for name in ("own_mean", "own_std", "own_lower", "own_upper")] + [("common", "f8")]
+"""Fields of a `surface` cloud that takes errors common to views into account: the belief without them, by which views
+are chosen, and at the first points :attr:`nbv_planner.mapping.belief.CommonErrors.numbers`, NaN at the others."""
 CANDIDATES_LAYOUT = [(name, "f4") for name in ("x", "y", "z", "angle", "utility", "cost", "feasible")]
 TURN_LAYOUT = [("turn", "f4")]
 """Optional field of `nbv_planner/candidates`: line of sight against the direction to the centre; 0 without it."""
@@ -61,7 +64,7 @@ def belief_from_msg(msg: Any) -> SurfaceBelief:
 
     Raises:
         InputRejectedError: `layout` (fields or sizes), `not_finite`, `grid` (angles not rising), `band`
-            (bounds crossed or negative standard deviation), `evidence` or `checks`.
+            (bounds crossed or negative standard deviation), `evidence`, `checks` or `common`.
     """
     table = _table(msg, SURFACE_LAYOUT)
     angle, mean, std, lower, upper = _columns(table, "angle", "mean", "std", "lower", "upper")
@@ -71,13 +74,26 @@ def belief_from_msg(msg: Any) -> SurfaceBelief:
         raise InputRejectedError("grid", "the angles must rise within [0, 2*pi]")
     if std.min() < 0.0 or (upper - lower).min() < 0.0:
         raise InputRejectedError("band", "the standard deviation is negative or the bounds are crossed")
+    common = _common_from(msg)
     return SurfaceBelief(
         angle=angle, mean=mean, std=std, lower=lower, upper=upper, hits=table["hits"].copy(),
-        evidence=_evidence_from(msg, angle), checks=_checks_from(msg), centre=centre_of(found_from_msg(msg)),
+        evidence=_evidence_from(msg, angle), checks=_checks_from(msg, "" if common is None else common.words),
+        centre=centre_of(found_from_msg(msg)), common=common,
     )
 
 
-def _checks_from(msg: Any) -> tuple[Check, ...]:
+def _common_from(msg: Any) -> CommonErrors | None:
+    if not _has(msg, COMMON_LAYOUT):
+        return None
+    *without, numbers = _columns(_table(msg, COMMON_LAYOUT), *(name for name, _ in COMMON_LAYOUT))
+    try:
+        return common_from_rows(np.stack(without), numbers[:COMMON_NUMBERS])
+    except ValueError as error:  # also fewer points than numbers
+        raise InputRejectedError("common", f"the surface carries no usable common errors: {error}") from error
+
+
+def _checks_from(msg: Any, common: str) -> tuple[Check, ...]:
+    """The checks; the words of what is `common` to views go with that of the accuracy."""
     if not _has(msg, CHECKS_LAYOUT):
         return ()
     rows = np.stack(_columns(_table(msg, CHECKS_LAYOUT), *(name for name, _ in CHECKS_LAYOUT)), axis=1)
@@ -85,7 +101,8 @@ def _checks_from(msg: Any) -> tuple[Check, ...]:
     if (made >= len(KINDS)).any() or not np.isin(rows[made, 2], list(Level)).all():
         raise InputRejectedError("checks", "the surface carries results of checks that are not known here")
     return tuple(
-        Check(KINDS[kind].name, float(rows[kind, 0]), float(rows[kind, 1]), Level(int(rows[kind, 2]))) for kind in made
+        Check(name, float(score), float(limit), Level(int(level)), common if name == "accuracy" else "")
+        for name, (score, limit, level) in ((KINDS[kind].name, rows[kind]) for kind in made)
     )
 
 

@@ -13,13 +13,14 @@ from nbv_planner.errors import SettingError
 from nbv_planner.geometry import FloatArray
 from nbv_planner.gp.kernels import KernelSettings
 from nbv_planner.mapping.checks import CheckSettings
+from nbv_planner.mapping.checks.common import AccuracySettings
 from nbv_planner.mapping.checks.model_checks import ModelChecks
 from nbv_planner.mapping.mapper import MapperSettings
 from nbv_planner.mapping.matching import ArrivalSettings, DwellSettings, MatchingSettings
 from nbv_planner.mapping.object_search import Search, SearchingMapping, SearchSettings
+from nbv_planner.mapping.robust import mapper_for
 from nbv_planner.mapping.robust_fit import RobustSettings
 from nbv_planner.mapping.scans import MeasurementSettings, ScanMapping
-from nbv_planner.mapping.surface_model import mapper_for
 from nbv_planner.planning.planners import Planner, PlannerSettings, Prior, planner_named
 from nbv_planner.planning.planners.guarantee import PROVED, near_optimal_by
 from nbv_planner.planning.planners.planner import PLANNER_CHOICE, named_choice
@@ -156,7 +157,7 @@ NODE_SETTINGS: dict[str, tuple[type, ...]] = {
     "surface_mapper": (
         Scene, SearchSettings, CommonParameters, SavingSettings, KernelSettings, MapperSettings, MeasurementSettings,
         PoseSettings, MatchingSettings, ArrivalSettings, GroundSettings, SurfaceMapperParameters, RobustSettings,
-        CheckSettings, MapFile,
+        CheckSettings, AccuracySettings, MapFile,
     ),
     "nbv_planner": (
         Scene, CommonParameters, SavingSettings, PlannerSettings, ViewSpaceSettings, GroundSettings,
@@ -213,6 +214,7 @@ class EpisodeConfig:
     matching: DwellSettings = field(default_factory=DwellSettings)
     robust: RobustSettings = field(default_factory=RobustSettings)  # the thesis protocol has none
     checks: CheckSettings = field(default_factory=CheckSettings)
+    accuracy: AccuracySettings = field(default_factory=AccuracySettings)  # the thesis protocol has none
     planner: PlannerSettings = field(default_factory=PlannerSettings)
     views: ViewSpaceSettings = field(default_factory=ViewSpaceSettings)
     ground: GroundSettings = field(default_factory=GroundSettings)
@@ -284,7 +286,7 @@ class EpisodeConfig:
             search = Search(self.search, self.scene, self.measurement.noise)
             return SearchingMapping(search, partial(known._mapping_at, grid))
         model = mapper_for(self.kernel.build(), self.mapper, self.robust, grid=grid)
-        checks = ModelChecks(self.scene, self.measurement.noise, self.checks, robust=self.robust.robust)
+        checks = ModelChecks(self.scene, self.measurement.noise, self.checks, self.accuracy, robust=self.robust.robust)
         obstacles = known_obstacles(self.ground, self.scene.radius_max, map)
         return ScanMapping(model, self.scene, self.measurement, checks, obstacles)
 
@@ -324,19 +326,23 @@ OLD_TARGET = {"target": "points"}
 """What planners of versions without a target covered."""
 OLD_ARRIVAL = {"settle_time": 0.0}
 """When scans counted in versions that did not wait at a goal."""
+OLD_ACCURACY = {"accuracy": False}
+"""What mappers of versions without it did about errors common to views."""
 
 
 def recorded_config(values: Mapping[str, Any]) -> EpisodeConfig:
     """Rebuild a configuration from what :meth:`EpisodeConfig.as_dict` gave, also after a round trip through JSON.
 
-    A group that an older version did not have yet has its default values; without a target it is :data:`OLD_TARGET`.
+    A group that an older version did not have yet has its default values; without a target it is :data:`OLD_TARGET`,
+    without the accuracy :data:`OLD_ACCURACY`.
 
     Raises:
         SettingError: a value is not allowed (any more).
     """
-    known = {one.name for one in dataclasses.fields(EpisodeConfig)} & values.keys()
     planner = values.get("planner", {})
-    values = {**values, "planner": {**OLD_TARGET, **planner} if isinstance(planner, Mapping) else planner}
+    planner = {**OLD_TARGET, **planner} if isinstance(planner, Mapping) else planner
+    values = {"accuracy": OLD_ACCURACY, **values, "planner": planner}
+    known = {one.name for one in dataclasses.fields(EpisodeConfig)} & values.keys()
     return EpisodeConfig(
         **{name: from_mapping(GROUPS[name], values[name]) if name in GROUPS else values[name] for name in known}
     )

@@ -184,7 +184,10 @@ class EpisodeRecord:
             "termination": {"reason": ended.reason.value, **_finite(ended.figures), "detail": ended.detail},
             "metrics": _finite(self.metrics),
             "calibration": None if self.calibration is None else asdict(self.calibration),
-            "checks": [_finite({**asdict(check), "level": check.level.name}) for check in self.checks],
+            "checks": [
+                _finite({"name": check.name, "score": check.score, "limit": check.limit, "level": check.level.name})
+                for check in self.checks
+            ],
         }
 
 

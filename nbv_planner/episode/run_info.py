@@ -14,6 +14,7 @@ from nbv_planner.episode.parameter_files import Parameters, load_parameters
 from nbv_planner.episode.parameters import (
     IGNORED,
     NODE_SETTINGS,
+    OLD_ACCURACY,
     OLD_ARRIVAL,
     OLD_TARGET,
     EpisodeConfig,
@@ -91,6 +92,8 @@ def parameters_from_msg(msg: Any) -> RunParameters:
         if known.get("nbv_planner"):
             noise = {name: value for name, value in known.get("surface_mapper", {}).items() if name == "noise_std"}
             known["nbv_planner"] = {**OLD_TARGET, **noise, **known["nbv_planner"]}
+        if known.get("surface_mapper"):
+            known["surface_mapper"] = {**OLD_ACCURACY, **known["surface_mapper"]}
         return RunParameters(known, _texts(versions), _texts(content.get("topics", {})))
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise InputRejectedError("run_info", f"run_info cannot be read: {reason(error)}") from error

@@ -19,8 +19,8 @@ from nbv_planner.geometry import TWO_PI, cartesian_to_polar
 from nbv_planner.mapping.belief import Measurements, SurfaceBelief
 from nbv_planner.mapping.matching import MatchedScan
 from nbv_planner.mapping.object_search import SearchingMapping
+from nbv_planner.mapping.robust import SurfaceModel
 from nbv_planner.mapping.robust_fit import RobustSettings
-from nbv_planner.mapping.surface_model import SurfaceModel
 from nbv_planner.planning.motion import with_looks
 from nbv_planner.planning.objectives import TrueOutline, TrueSurface
 from nbv_planner.planning.planners import Decision, Planner, PlannerSettings, planner_named

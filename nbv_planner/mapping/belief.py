@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -197,6 +197,67 @@ class Measurements:
         return np.asarray(np.sqrt(std**2 + self.pose_variance(slope)) if self.spread.any() else std)
 
 
+# Standard deviations from which on an error counts as found.
+_FOUND = 3.0
+
+
+@dataclass(frozen=True, eq=False)
+class CommonErrors:
+    """Errors that all views share: what was found of them, and the belief without what is left of them."""
+
+    #: mean, std, lower and upper of the belief as if no error was common to views, shape (4, M), metres.
+    without: FloatArray
+    #: error of a hit along its beam, and to the left of it, at the mean range; shape (2,), metres.
+    value: FloatArray
+    std: FloatArray  #: its standard deviation, shape (2,), metres.
+    prior: FloatArray  #: its standard deviation before the first scan, shape (2,), metres.
+    views: int  #: number of views that it comes from.
+
+    @property
+    def found(self) -> BoolArray:
+        """Which of the two differ from 0 by more than three standard deviations, shape (2,)."""
+        return np.asarray(np.abs(self.value) > _FOUND * self.std)
+
+    @property
+    def words(self) -> str:
+        """What was found, in words; empty if nothing was."""
+        along, left = (f"{abs(value):.2g} ± {std:.1g} m" for value, std in zip(self.value, self.std, strict=True))
+        said = (
+            f"ranges are {along} {'long' if self.value[0] > 0.0 else 'short'}",
+            f"hits lie {left} to the {'left' if self.value[1] > 0.0 else 'right'}",
+        )
+        found = [words for words, there in zip(said, self.found, strict=True) if there]
+        return f"{' and '.join(found)}, by {self.views} views" if found else ""
+
+    @property
+    def rows(self) -> list[FloatArray]:
+        """What a message carries: :attr:`without`, and the numbers at its first points, NaN at the others."""
+        numbers = np.full(self.without.shape[1], np.nan)
+        numbers[:COMMON_NUMBERS] = self.numbers
+        return [*self.without, numbers]
+
+    @property
+    def numbers(self) -> FloatArray:
+        """Value, std and prior of both, and the number of views; shape (7,), read by :func:`common_from_rows`."""
+        return np.array([*self.value, *self.std, *self.prior, float(self.views)])
+
+
+COMMON_NUMBERS = 7
+"""How many numbers :attr:`CommonErrors.numbers` has."""
+
+
+def common_from_rows(without: FloatArray, numbers: FloatArray) -> CommonErrors:
+    """Common errors from the belief without them, shape (4, M), and their :attr:`CommonErrors.numbers`.
+
+    Raises:
+        MeasurementError: a value that none have.
+    """
+    if not (np.isfinite(without).all() and np.isfinite(numbers).all() and (numbers[2:] >= 0.0).all()):
+        raise MeasurementError("common errors: hold a value that is not allowed")
+    value, std, prior = numbers[:6].reshape(3, 2)
+    return CommonErrors(without, value, std, prior, int(numbers[6]))
+
+
 @dataclass(frozen=True, eq=False)
 class SurfaceBelief:
     """Gaussian belief about the radius on a grid of polar angles, with a confidence band. Immutable."""
@@ -213,6 +274,20 @@ class SurfaceBelief:
     evidence: Evidence | None = None
     checks: tuple[Check, ...] = ()  #: whether what the model assumes holds; empty where nobody checked.
     centre: tuple[float, float] = (0.0, 0.0)  #: about which its angles and radii are, in the object frame, metres.
+    common: CommonErrors | None = None  #: errors common to views, which mean and band take into account; None if not.
+
+    @cached_property
+    def by_noise(self) -> SurfaceBelief:
+        """The belief as if no error was common to views: what a further view would change."""
+        if self.common is None:
+            return self
+        mean, std, lower, upper = self.common.without
+        return dataclasses.replace(self, mean=mean, std=std, lower=lower, upper=upper, common=None)
+
+    @property
+    def common_std(self) -> FloatArray:
+        """Standard deviation of what is left of common errors, shape (M,), metres."""
+        return np.asarray(np.sqrt(np.maximum(self.std**2 - self.by_noise.std**2, 0.0)))
 
     @property
     def step(self) -> float:
@@ -239,8 +314,10 @@ class SurfaceBelief:
         """
         names = ("angle", "mean", "std", "lower", "upper")
         rounded: dict[str, Any] = {n: np.asarray(getattr(self, n), dtype=np.float32).astype(float) for n in names}
-        evidence = None if self.evidence is None else self.evidence.rounded()
-        return dataclasses.replace(self, **rounded, evidence=evidence)
+        evidence, common = self.evidence and self.evidence.rounded(), self.common
+        if common is not None:
+            common = dataclasses.replace(common, without=common.without.astype(np.float32).astype(float))
+        return dataclasses.replace(self, **rounded, evidence=evidence, common=common)
 
 
 def slope_on_grid(grid: FloatArray, mean: FloatArray) -> FloatArray:

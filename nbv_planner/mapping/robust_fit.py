@@ -119,19 +119,27 @@ def linearised(beams: Beams, grid: FloatArray, mean: FloatArray, *, along: bool,
 
 
 def _crossings(beams: Beams, grid: FloatArray, mean: FloatArray) -> tuple[FloatArray, BoolArray]:
+    """How far beyond the hit each beam enters the contour, see :func:`entered`."""
+    way = beams.hits.std[:, np.newaxis] * np.linspace(-_REACH, _REACH, _STEPS)
+    return entered(*beams.moved(way), way, grid, mean)
+
+
+def entered(
+    x: FloatArray, y: FloatArray, way: FloatArray, grid: FloatArray, mean: FloatArray
+) -> tuple[FloatArray, BoolArray]:
     """How far beyond the hit each beam enters the contour, shape (n,), metres, 0 where it does not; and where it does.
 
-    The nearest entry within some standard deviations counts, interpolated between steps of half of one.
+    Places (x, y) along the beams are given, each `way` beyond its hit, shape (n, k), metres. The entry nearest to the
+    hit counts, interpolated between neighbouring places; the contour has the radius `mean` at the angles of a `grid`.
     """
-    way = beams.hits.std[:, np.newaxis] * np.linspace(-_REACH, _REACH, _STEPS)
-    angle, radius = cartesian_to_polar(*beams.moved(way))
+    angle, radius = cartesian_to_polar(x, y)
     height = radius - np.interp(angle, grid, mean, period=TWO_PI)
     enters = (height[:, :-1] > 0.0) & (height[:, 1:] <= 0.0)
     step = np.where(enters, np.abs(way[:, :-1] + way[:, 1:]), np.inf).argmin(axis=1)
-    row = np.arange(len(beams))
+    row = np.arange(len(way))
     found = enters[row, step]
     above, below = height[row, step], height[row, step + 1]
-    part = np.divide(above, above - below, out=np.zeros(len(beams)), where=found)
+    part = np.divide(above, above - below, out=np.zeros(len(way)), where=found)
     crossing = way[row, step] + part * (way[row, step + 1] - way[row, step])
     return np.where(found, crossing, 0.0), found
 

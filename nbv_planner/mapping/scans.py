@@ -18,7 +18,7 @@ from nbv_planner.geometry import BoolArray, FloatArray, angle_difference, cartes
 from nbv_planner.mapping.belief import Measurements, SurfaceBelief
 from nbv_planner.mapping.checks.model_checks import ModelChecks
 from nbv_planner.mapping.matching import MatchedScan, offset
-from nbv_planner.mapping.surface_model import SurfaceModel
+from nbv_planner.mapping.robust import SurfaceModel
 from nbv_planner.settings import Settings, setting
 from nbv_planner.world.ground.grid_ground import KnownObstacles
 from nbv_planner.world.pose import CameraPose
@@ -327,8 +327,8 @@ class ScanMapping:
         return dataclasses.replace(match, background=background)
 
     def belief(self) -> SurfaceBelief:
-        """The model's belief, and whether what it assumes holds."""
-        belief = self.model.belief()
+        """The model's belief with what errors common to views leave open, and whether what it assumes holds."""
+        belief = self.checks.corrected(self.model.belief())
         return dataclasses.replace(belief, checks=self.checks.judge(belief))
 
     def use(self, scene: Scene) -> None:

@@ -199,7 +199,7 @@ class TerminationMonitor:
         known, tolerance, coverage = self._covered
         if known is not belief or tolerance != self.settings.band_tolerance:
             tolerance = self.settings.band_tolerance
-            coverage = coverage_estimate(belief, tolerance)
+            coverage = coverage_estimate(belief.by_noise, tolerance)  # views change nothing else
             self._covered = belief, tolerance, coverage
         return coverage
 

@@ -41,6 +41,7 @@ class Outline:
     measured: BoolArray  #: whether beams have seen the surface there, shape (n,); else it is the prior's guess.
     frame: str = "object"  #: frame in which it is given.
     centre: tuple[float, float] = (0.0, 0.0)  #: about which the angles are, in that frame, metres.
+    accuracy: str = ""  #: half of the band with and without errors common to views, in words; empty if not known.
 
     @classmethod
     def of(cls, belief: SurfaceBelief, scene: Scene, frame: str = "object") -> Outline:
@@ -48,7 +49,12 @@ class Outline:
         part = once_around(belief)
         mean, lower, upper = (np.maximum(values, 0.0)[part] for values in (belief.mean, belief.lower, belief.upper))
         seen = seen_stretches(belief, scene.pixel_size)[part]
-        return cls(belief.angle[part], mean, lower, upper, seen, frame, belief.centre)
+        accuracy = ""
+        if belief.common is not None and seen.any():
+            both, alone = (0.5 * float(np.median(one.width[part][seen])) for one in (belief, belief.by_noise))
+            accuracy = f"accurate to {both:.3g} m (median), {alone:.3g} m without what is common to all views"
+            accuracy += f"; {words}, which is corrected" if (words := belief.common.words) else ""
+        return cls(belief.angle[part], mean, lower, upper, seen, frame, belief.centre, accuracy)
 
     def points(self, radius: FloatArray) -> list[list[float]]:
         """Points [x, y] at the polar angles and a `radius`, shape (n,), metres, to nine digits."""
@@ -75,6 +81,7 @@ class Outline:
         said = f", its band {np.median(width):.3g} m wide there (median)" if len(width) else ""
         if self.centre != (0.0, 0.0):
             said += f", about x {self.centre[0]:.4g} m, y {self.centre[1]:.4g} m"
+        said += f"; {self.accuracy}" if self.accuracy else ""
         return f"{len(self.angle)} points, {self.measured.mean():.1%} of them measured{said}"
 
     @property
@@ -83,7 +90,8 @@ class Outline:
         rows = zip(self.points(self.radius), self.lower, self.upper, self.measured, strict=True)
         return (
             f"# outline in the frame {self.frame}: x, y in metres; lower, upper: bounds of the radius in metres;\n"
-            "# measured: 1 where beams have seen the surface, 0 where the radius is a guess\n"
+            "# measured: 1 where beams have seen the surface, 0 where the radius is a guess"
+            f"{'; ' if self.accuracy else ''}{self.accuracy}\n"
             "x,y,lower,upper,measured\n"
         ) + "".join(f"{x!r},{y!r},{low:.9g},{high:.9g},{seen:d}\n" for (x, y), low, high, seen in rows)
 
@@ -106,7 +114,8 @@ class Outline:
                 "geometry": {"type": kind, "coordinates": place},
             } for known, kind, place in shapes
         ]
-        return json.dumps({"type": "FeatureCollection", "features": features}) + "\n"
+        accuracy = {"accuracy": self.accuracy} if self.accuracy else {}
+        return json.dumps({"type": "FeatureCollection", **accuracy, "features": features}) + "\n"
 
     @property
     def dxf(self) -> str:
@@ -116,6 +125,7 @@ class Outline:
         lines += [("MEASURED" if seen else "GUESSED", 0, [mean[i] for i in run]) for seen, run in self.stretches]
         codes: list[tuple[int, object]] = [
             (999, f"outline in the frame {self.frame}, metres"),
+            *([(999, self.accuracy)] if self.accuracy else []),
             (0, "SECTION"), (2, "HEADER"), (9, "$ACADVER"), (1, "AC1009"), (9, "$INSUNITS"), (70, 6), (0, "ENDSEC"),
             (0, "SECTION"), (2, "ENTITIES"),
         ]  # fmt: skip

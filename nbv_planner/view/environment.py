@@ -20,8 +20,8 @@ from nbv_planner.errors import DependencyError, SettingError, UnknownNameError, 
 from nbv_planner.geometry import BoolArray, FloatArray
 from nbv_planner.mapping.belief import Measurements, SurfaceBelief
 from nbv_planner.mapping.matching import MatchedScan
+from nbv_planner.mapping.robust import mapper_for
 from nbv_planner.mapping.scans import measured
-from nbv_planner.mapping.surface_model import mapper_for
 from nbv_planner.planning.motion import leg_time
 from nbv_planner.planning.objectives import OBJECTIVES, values_of
 from nbv_planner.planning.shapes.completeness import MeasuredContour, within

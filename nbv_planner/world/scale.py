@@ -34,8 +34,8 @@ def scaled(given: Mapping[str, Any], classes: Iterable[type]) -> dict[str, Any]:
 
     The value is :math:`v\,l/l_0` to twelve digits: its default v times the ratio of a length of the scene to the same
     one of the default scene. Where `radius_min` and `view_distance` are not given, they follow from `radius_max`. With
-    a given `noise_std`, `radius_margin` is at least three times as large; `completeness_tau` is
-    `noise_std` + `pixel_size`. Values `given` that are no positive numbers
+    a given `noise_std`, `radius_margin` is at least three times as large, and `range_offset_std` 0.4 of it;
+    `completeness_tau` is `noise_std` + `pixel_size`. Values `given` that are no positive numbers
     are left to the checks of the settings.
     """
     scene = dict(_DEFAULTS)
@@ -50,6 +50,8 @@ def scaled(given: Mapping[str, Any], classes: Iterable[type]) -> dict[str, Any]:
     }
     if "radius_margin" in derived and _is_length(given.get("noise_std")):
         derived["radius_margin"] = max(derived["radius_margin"], 3.0 * given["noise_std"])
+    if "range_offset_std" in derived and _is_length(given.get("noise_std")):
+        derived["range_offset_std"] = _times(0.4, given["noise_std"])
     if "completeness_tau" in derived:
         known = {**derived, **given}
         if all(type(known.get(name)) in (int, float) for name in _RESOLVED):

@@ -11,10 +11,9 @@ import pytest
 from nbv_planner.gp.kernels import KernelSettings
 from nbv_planner.mapping.belief import Measurements
 from nbv_planner.mapping.mapper import MapperSettings, SurfaceMapper
-from nbv_planner.mapping.robust import RobustMapper, bounded
+from nbv_planner.mapping.robust import RobustMapper, bounded, mapper_for
 from nbv_planner.mapping.robust_fit import RobustSettings
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
-from nbv_planner.mapping.surface_model import mapper_for
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.pose import View
 from nbv_planner.world.scene import Scene

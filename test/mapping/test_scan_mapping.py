@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from nbv_planner.gp.kernels import KernelSettings
 from nbv_planner.mapping.checks import CheckSettings
+from nbv_planner.mapping.checks.common import AccuracySettings
 from nbv_planner.mapping.checks.model_checks import ModelChecks
 from nbv_planner.mapping.mapper import MapperSettings, SurfaceMapper
 from nbv_planner.mapping.matching import MatchedScan
@@ -32,7 +33,8 @@ def mapper() -> SurfaceMapper:
 
 
 def mapping() -> ScanMapping:
-    return ScanMapping(mapper(), SCENE, SETTINGS, ModelChecks(SCENE, SETTINGS.noise, CheckSettings()))
+    checks = ModelChecks(SCENE, SETTINGS.noise, CheckSettings(), AccuracySettings(accuracy=True))
+    return ScanMapping(mapper(), SCENE, SETTINGS, checks)
 
 
 def scan(view: int, number: int = 0) -> MatchedScan:
@@ -225,3 +227,6 @@ def test_a_mapping_is_copied_saved_and_restored_whole():
     assert np.array_equal(restored.mean, after.mean)
     assert after.checks
     assert repr(restored.checks) == repr(after.checks)  # bit for bit; NaN is not equal to itself
+    assert np.array_equal(restored.common.numbers, after.common.numbers)
+    assert np.array_equal(restored.by_noise.std, after.by_noise.std)
+    assert (after.std > after.by_noise.std).all()

@@ -30,7 +30,7 @@ class Kind:
 
     name: str  #: its key in diagnostics, results and settings.
     title: str  #: what holds when it is good.
-    says: str  #: what does not hold, with the score and limit as fields.
+    says: str  #: what does not hold, with the attributes of :class:`Check` as fields.
     advice: str  #: what a person can do about it.
 
 
@@ -65,6 +65,9 @@ KINDS = (
     Kind("plane", "the camera moves in the plane of the object",
          "the camera is off that plane, or changes its height, by {score:.0%} of the view distance (limit {limit:.0%})",
          "put the origin of object_frame at the height of the scans, and keep the camera there"),
+    Kind("accuracy", "the views share no error beyond what is declared",
+         "{detail}: {score:.1f} times what is declared (limit {limit:.1f})",
+         "calibrate the sensor and its mount, or raise range_offset_std and mount_std"),
 )
 """All kinds of checks, in the order in which they are shown and transmitted."""
 _KIND = {kind.name: kind for kind in KINDS}
@@ -78,6 +81,7 @@ class Check:
     score: float  #: what was found; NaN where there is not enough data yet.
     limit: float  #: beyond which it does not hold.
     level: Level  #: what follows from it.
+    detail: str = ""  #: what was found, in words, where the score does not say it.
 
     @property
     def words(self) -> str:
@@ -87,7 +91,7 @@ class Check:
             return kind.title
         if self.level is Level.UNTESTED:
             return f"not tested yet: {kind.title}"
-        return f"{kind.says.format(score=self.score, limit=self.limit)}: {kind.advice}"
+        return f"{kind.says.format(**vars(self))}: {kind.advice}"
 
 
 def told(check: Check, declared: RangeNoise) -> str:
@@ -142,6 +146,9 @@ class CheckSettings(Settings):
         3.6, "Displacement of some views against the others, in its standard deviations.", ge=0.0
     )
     bias_limit: float = setting(3.5, "Displacement common to all views, in its standard deviations.", ge=0.0)
+    accuracy_limit: float = setting(
+        1.5, "An error common to all views that is found, in standard deviations that are declared of it.", ge=0.0
+    )
     star_limit: float = setting(
         0.06, "Part of a view's beams that may pass through what should be inside.", ge=0.0, le=1.0
     )

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from nbv_planner.errors import MeasurementError
 from nbv_planner.geometry import TWO_PI, FloatArray, angle_difference, cartesian_to_polar
-from nbv_planner.mapping.belief import Measurements, SurfaceBelief, once_around
+from nbv_planner.mapping.belief import CommonErrors, Measurements, SurfaceBelief, once_around
 from nbv_planner.mapping.checks import Check, CheckSettings, Level
+from nbv_planner.mapping.checks.common import AccuracySettings, corrected
 from nbv_planner.mapping.checks.overlap import IN_A_ROW, Outline, Residuals, ViewData, displacement_scores, in_rows
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import FreeRays, RangeNoise, Scan
@@ -108,9 +109,13 @@ _COUNTERS = ("frozen", "constant", "blind", "beyond", "lowest", "highest")
 class ModelChecks:
     """Collects what the checks need, view by view, and judges it."""
 
-    def __init__(self, scene: Scene, declared: RangeNoise, settings: CheckSettings, *, robust: bool = False) -> None:
+    def __init__(
+        self, scene: Scene, declared: RangeNoise, settings: CheckSettings,
+        accuracy: AccuracySettings | None = None, *, robust: bool = False,
+    ) -> None:
         """Start without a view; `robust` says that the mapper finds outliers itself."""
         self.settings = settings  #: limits.
+        self.accuracy = accuracy or AccuracySettings()  #: what errors that views share may be like.
         self.scene = scene  #: geometry and sensor as declared.
         self._declared, self._robust = declared, robust
         self._declared_std = float(declared.std(np.array(scene.view_distance)))
@@ -215,7 +220,22 @@ class ModelChecks:
         """Judge what is known against the belief that came from it."""
         if not self.settings.checks or not self._views:
             return ()
-        return tuple(check for check in self._results(belief) if check.limit > 0.0)
+        results = [*self._results(belief.by_noise), self._accuracy_check(belief.common)]
+        return tuple(check for check in results if check.limit > 0.0)
+
+    def corrected(self, belief: SurfaceBelief) -> SurfaceBelief:
+        """The `belief` with what the views say of errors common to all of them, see :func:`common.corrected`."""
+        return corrected(belief, self._views, self.noise_factor * self._declared_std, self.accuracy)
+
+    def _accuracy_check(self, common: CommonErrors | None) -> Check:
+        """Whether an error common to all views was found, and how it compares with what was declared."""
+        limit = self.settings.accuracy_limit
+        if common is None:
+            return Check("accuracy", math.nan, limit, Level.UNTESTED if self.accuracy.accuracy else Level.GOOD)
+        score = np.abs(common.value) / np.maximum(common.prior, 1e-12) * common.found
+        worst = float(score.max())
+        level = Level.FAILED if worst > limit else Level.NOTED if worst > 0.0 else Level.GOOD
+        return Check("accuracy", worst, limit, level, common.words)
 
     def _pass_through(self, outline: Outline) -> float:
         """Greatest part of a view's beams that pass through the inside.

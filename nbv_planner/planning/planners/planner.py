@@ -290,11 +290,12 @@ class Planner(ABC):
     ) -> Decision | None:
         """Choose the next best view; None if no candidate is feasible.
 
-        Deciding changes nothing: the same inputs give the same decision. The cost of travel depends on `current_view`,
+        Deciding changes nothing: the same inputs give the same decision. Errors common to views do not count: no view
+        makes them less. The cost of travel depends on `current_view`,
         None if not known; `visited` are the views taken so far, `now` is the time, seconds, for views that are
         unreachable for a while.
         """
-        s, candidates = self.settings, self.views.candidates
+        s, candidates, belief = self.settings, self.views.candidates, belief.by_noise
         self._until = time.perf_counter() + s.deadline
         excluded = self.views.excluded(now, visited, s.revisit_radius)
         feasible = excluded == 0
@@ -328,7 +329,7 @@ class Planner(ABC):
         """Value of the objective at any `views`, and the cost of travel to each, shape (V,); changes nothing."""
         objective = after_views(self._objective, visited, self.views.ground)
         scene = self._scene_found(belief.checks)
-        return values_of(objective, belief, scene, views), self._costs(views, current_view)
+        return values_of(objective, belief.by_noise, scene, views), self._costs(views, current_view)
 
     def _promises_nothing(self, utilities: FloatArray) -> bool:
         """Whether the planner uses EMC and that is next to 0 everywhere; then U decides."""

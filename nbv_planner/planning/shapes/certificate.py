@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import ndtri
 
 from nbv_planner.geometry import FloatArray
 from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.planning.shapes.calibrated import Calibration, evidence
 from nbv_planner.planning.shapes.completeness import POINTS, CoverageTarget
-from nbv_planner.planning.shapes.sampler import ShapeSampler
+from nbv_planner.planning.shapes.sampler import Shapes, ShapeSampler
 from nbv_planner.planning.shapes.shape_coverage import (
     REACH_HIDDEN,
     REACH_SEEN,
@@ -26,6 +28,10 @@ from nbv_planner.world.scene import Scene
 _GRAZING = 0.2
 # Reach of a measurement where views graze the surface, see `measured_parts`.
 _GRAZED = 1.5
+# In standard deviations of common errors: a resolution beyond it holds them, as a claim needs half of it without them.
+_MATTERS = 6.0
+# Part of a turn by which quantiles of neighbouring shapes differ, so that they depend on nothing else of the shapes.
+_GOLDEN = 0.5 * (5.0**0.5 - 1.0)
 
 
 @dataclass(frozen=True)
@@ -73,6 +79,9 @@ class CoverageCertificate:
     With a resolution (`aim`) it judges the completeness of the shapes instead, however views see them:
     :meth:`nbv_planner.planning.shapes.completeness.CoverageTarget.near`.
 
+    Errors common to views move the measured surface as a whole, which no number of hits tells: with a resolution, what
+    a shape covers must lie within it as well once the shape is moved by a quantile of what is left of them.
+
     The probability is as good as the prior of the shapes: how often it holds is measured, and where there is a
     `calibration`, corrected by that.
     """
@@ -92,12 +101,17 @@ class CoverageCertificate:
         Raises:
             SettingError: the belief carries no evidence.
         """
+        off, belief = belief.common_std, belief.by_noise
         shapes = self.sampler.draw(belief, self.scene)
         points = surface_density(shapes, self.scene.pixel_size, self.aim.density)
         grades = grades_of_sight(shapes, taken, self.scene, _GRAZING)
         closed = 1.0 - unseen_fraction(belief, shapes.angle, self.scene.pixel_size)
         if self.aim.tau:
-            near, covered = self.aim.as_found(self.scene, belief.checks).near(shapes, belief, self.scene)
+            aim = self.aim.as_found(self.scene, belief.checks)
+            near, covered = aim.near(shapes, belief, self.scene)
+            if _MATTERS * off.max() > aim.tau:
+                moved = _off_together(shapes, belief.interpolate(off, shapes.angle), self.scene)
+                covered = np.minimum(covered, aim.near(moved, belief, self.scene)[0])
         else:
             parts = measured_parts(shapes, belief, self.scene, (REACH_HIDDEN, _GRAZED, REACH_SEEN))
             near, covered = parts[1], np.minimum(np.choose(grades, parts), closed)
@@ -124,3 +138,15 @@ class CoverageCertificate:
         return CoverageEstimate(
             float(covered.mean()), float(lower), float(upper), float(enough.mean()), 1.0 - delta, tau
         )
+
+
+def _off_together(shapes: Shapes, std: FloatArray, scene: Scene) -> Shapes:
+    """Shapes (S, M) moved by an error with the standard deviation `std`, shape (M,), metres, the same all around.
+
+    They stay within the bounds of the radius.
+    """
+    number = len(shapes.radius)
+    rank = np.argsort(np.argsort(_GOLDEN * np.arange(number) % 1.0))
+    off = ndtri((rank + 0.5) / number)
+    moved = np.clip(shapes.radius + off[:, np.newaxis] * std, scene.radius_min, scene.radius_max)
+    return dataclasses.replace(shapes, radius=moved)

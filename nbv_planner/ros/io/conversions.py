@@ -80,6 +80,9 @@ def belief_to_msg(
     if belief.checks:
         layout = layout + messages.CHECKS_LAYOUT
         columns.update(zip((name for name, _ in messages.CHECKS_LAYOUT), _check_columns(belief), strict=True))
+    if belief.common is not None:
+        layout = layout + messages.COMMON_LAYOUT
+        columns.update(zip((name for name, _ in messages.COMMON_LAYOUT), belief.common.rows, strict=True))
     if prior is not None:
         columns["prior"], layout = np.full(len(belief.angle), np.nan), layout + messages.PRIOR_LAYOUT
         columns["prior"][: len(prior.numbers)] = prior.numbers

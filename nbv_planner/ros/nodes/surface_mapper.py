@@ -23,14 +23,15 @@ from nbv_planner.errors import InputRejectedError, StateFileError
 from nbv_planner.gp.kernels import KernelSettings
 from nbv_planner.mapping.belief import Measurements, SurfaceBelief
 from nbv_planner.mapping.checks import CheckSettings, told
+from nbv_planner.mapping.checks.common import AccuracySettings
 from nbv_planner.mapping.checks.model_checks import ModelChecks
 from nbv_planner.mapping.mapper import MapperSettings
 from nbv_planner.mapping.matching import ArrivalSettings, MatchedScan, MatchingSettings, ScanMatcher
 from nbv_planner.mapping.object_search import Search, SearchingMapping, SearchSettings, first_guess
+from nbv_planner.mapping.robust import mapper_for
 from nbv_planner.mapping.robust_fit import RobustSettings
 from nbv_planner.mapping.saved import KIND, SavedState, SurfaceMap, map_from_state
 from nbv_planner.mapping.scans import MeasurementSettings, ScanMapping
-from nbv_planner.mapping.surface_model import mapper_for
 from nbv_planner.planning.shapes.sampler import PriorSettings
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.node import BaseNode
@@ -105,6 +106,7 @@ class SurfaceMapperNode(BaseNode):
         check_proportions(self.scene, read_settings(self, KernelSettings), self.measurement)
         self._search = read_settings(self, SearchSettings)
         self._robust, self._checks = read_settings(self, RobustSettings), read_settings(self, CheckSettings)
+        self._accuracy = read_settings(self, AccuracySettings)
         self._prior = read_settings(self, PriorSettings)
         matching = read_settings(self, MatchingSettings)
         self.poses = read_settings(self, PoseSettings)
@@ -166,11 +168,12 @@ class SurfaceMapperNode(BaseNode):
     def _mapping_at(self, found: FoundScene | None) -> ScanMapping:
         """A mapping without a scan about what was found, its lengths in proportion to the object."""
         scene = self.scene if found is None else at_found(self.scene, found)
-        prior, settings, measurement = (
-            rescaled(one, self.scene, scene) for one in (self._prior, self._mapper_settings, self.measurement)
+        prior, settings, measurement, accuracy = (
+            rescaled(one, self.scene, scene)
+            for one in (self._prior, self._mapper_settings, self.measurement, self._accuracy)
         )
         model = mapper_for(prior.build(), settings, self._robust)
-        checks = ModelChecks(scene, measurement.noise, self._checks, robust=self._robust.robust)
+        checks = ModelChecks(scene, measurement.noise, self._checks, accuracy, robust=self._robust.robust)
         obstacles = known_obstacles(read_settings(self, GroundSettings), scene.radius_max) if found is None else None
         return ScanMapping(model, scene, measurement, checks, obstacles)
 

@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from beliefs import belief_of, with_evidence
+from beliefs import belief_of, with_common, with_evidence
 from episodes import end_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,6 +20,7 @@ from nbv_planner.mapping.belief import uniform_grid
 from nbv_planner.planning.planners import PlannerSettings, Prior
 from nbv_planner.planning.shapes.calibrated import CURVES, Calibration, calibration_for, logit
 from nbv_planner.planning.shapes.certificate import CoverageCertificate, CoverageEstimate
+from nbv_planner.planning.shapes.completeness import CoverageTarget
 from nbv_planner.planning.shapes.learned_shapes import shape_sampler
 from nbv_planner.planning.shapes.sampler import Shapes
 from nbv_planner.planning.shapes.shape_coverage import surface_density
@@ -167,6 +168,18 @@ def test_estimate_holds_mean_interval_and_probability():
     assert (found.lower, found.upper) == pytest.approx(tuple(np.quantile(covered, [0.05, 0.95])))
     assert found.probability == np.mean(covered >= 0.9)
     assert certificate.estimate(belief, views_at(TURN), 0.1, margin=0.05).probability < found.probability
+
+
+def test_what_is_common_to_views_is_no_certainty_of_the_outline():
+    aim = CoverageTarget("length", 0.3)
+    certificate = CoverageCertificate(Circles(*[5.0] * 200), SCENE, 0.95, aim)
+    sure, unsure, vague = (
+        certificate.estimate(with_common(EVERYWHERE, std), views_at(TURN), 0.1).probability for std in (1e-6, 0.15, 0.3)
+    )
+    assert sure == 1.0
+    # Part of the errors that are less than tau.
+    assert unsure == pytest.approx(0.954, abs=0.02)
+    assert vague == pytest.approx(0.683, abs=0.02)
 
 
 def test_nothing_is_covered_before_the_first_measurement_and_all_after_many():
