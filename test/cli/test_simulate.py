@@ -118,6 +118,21 @@ def test_beliefs_are_kept_view_by_view(episodes):
     assert chosen[0] == pytest.approx(record(episodes / "sensor")["views"][0]["objective_value"])
 
 
+def test_seconds_of_the_cost_model_are_printed_only_where_a_speed_was_given(here, fast_file, capsys):
+    options = ["simulate", "--no-figures", "--params-file", fast_file]
+    way = r"(?m)^[\d.]+ m from view to view"
+    assert main([*options, "--out", "untimed"]) == 0
+    said = capsys.readouterr().out
+    assert re.search(rf"{way}; no seconds, for no linear_speed is given$", said)
+    assert not re.search(r"\d s\b", said.partition("from view to view")[2])
+    assert main([*options, "--set", "linear_speed=0.5", "--out", "timed"]) == 0
+    seconds = re.search(
+        rf"{way} and (\d+) s by the cost model \(0\.5 m/s, .*\), 95 % after (?:N/A|\d+) s$", capsys.readouterr().out
+    )
+    assert seconds
+    assert float(seconds[1]) == pytest.approx(record(here / "timed")["views"][-1]["seconds"], abs=0.5)
+
+
 def test_same_seed_gives_the_same_views_and_another_one_another_surface(here, fast_file, capsys):
     for out, seed in (("a", "0"), ("b", "0"), ("c", "1")):
         assert main(["simulate", "--no-figures", "--seed", seed, "--params-file", fast_file, "--out", out]) == 0
