@@ -30,7 +30,8 @@ def belief_of(lower, upper, *, size=400, grid=None, scale=2.0, hits=0) -> Surfac
 def with_common(belief: SurfaceBelief, std: float, shift: float = 0.0) -> SurfaceBelief:
     """A belief moved by what is common to views, of which a standard deviation is left, metres."""
     without = np.stack([belief.mean, belief.std, belief.lower, belief.upper])
-    found = CommonErrors(without, np.array([0.3, -0.01]), np.array([0.05, 0.02]), np.array([0.2, 0.04]), 9)
+    value, left, prior = np.array([[0.3, -0.01, 0.0, 0.0], [0.05, 0.02, 0.002, 0.02], [0.2, 0.04, 0.002, 0.02]])
+    found = CommonErrors(without, value, left, prior, 9)
     wide, half = np.hypot(belief.std, std), np.hypot(0.5 * belief.width, 2.0 * std)
     mean = belief.mean + shift
     return dataclasses.replace(belief, mean=mean, std=wide, lower=mean - half, upper=mean + half, common=found)

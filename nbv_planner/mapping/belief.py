@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -207,24 +208,28 @@ class CommonErrors:
 
     #: mean, std, lower and upper of the belief as if no error was common to views, shape (4, M), metres.
     without: FloatArray
-    #: error of a hit along its beam, and to the left of it, at the mean range; shape (2,), metres.
+    #: error of a hit along its beam, and to the left of it, at the mean range (metres), of the scale of the bearings
+    #: (part), and of the stamps of the scans (seconds); shape (4,).
     value: FloatArray
-    std: FloatArray  #: its standard deviation, shape (2,), metres.
-    prior: FloatArray  #: its standard deviation before the first scan, shape (2,), metres.
+    std: FloatArray  #: its standard deviation, shape (4,).
+    prior: FloatArray  #: its standard deviation before the first scan, shape (4,).
     views: int  #: number of views that it comes from.
 
     @property
     def found(self) -> BoolArray:
-        """Which of the two differ from 0 by more than three standard deviations, shape (2,)."""
+        """Which of them differ from 0 by more than three standard deviations, shape (4,)."""
         return np.asarray(np.abs(self.value) > _FOUND * self.std)
 
     @property
     def words(self) -> str:
         """What was found, in words; empty if nothing was."""
-        along, left = (f"{abs(value):.2g} ± {std:.1g} m" for value, std in zip(self.value, self.std, strict=True))
+        units = np.array([1.0, 1.0, 100.0, 1.0])
+        along, left, scale, late = map(_rounded, np.abs(self.value) * units, self.std * units)
+        which = (("short", "long"), ("right", "left"), ("narrow", "wide"), ("early", "late"))
+        sides = [pair[int(value > 0.0)] for pair, value in zip(which, self.value, strict=True)]
         said = (
-            f"ranges are {along} {'long' if self.value[0] > 0.0 else 'short'}",
-            f"hits lie {left} to the {'left' if self.value[1] > 0.0 else 'right'}",
+            f"ranges are {along} m {sides[0]}", f"hits lie {left} m to the {sides[1]}",
+            f"bearings are {scale} % {sides[2]}", f"scans are {late} s {sides[3]}",
         )
         found = [words for words, there in zip(said, self.found, strict=True) if there]
         return f"{' and '.join(found)}, by {self.views} views" if found else ""
@@ -238,11 +243,17 @@ class CommonErrors:
 
     @property
     def numbers(self) -> FloatArray:
-        """Value, std and prior of both, and the number of views; shape (7,), read by :func:`common_from_rows`."""
+        """Value, std and prior of all, and the number of views; shape (13,), read by :func:`common_from_rows`."""
         return np.array([*self.value, *self.std, *self.prior, float(self.views)])
 
 
-COMMON_NUMBERS = 7
+def _rounded(value: float, std: float) -> str:
+    """A value and its standard deviation, to the first digit of that."""
+    digits = max(-math.floor(math.log10(std)), 0) if std > 0.0 else 2
+    return f"{value:.{digits}f} ± {std:.{digits}f}"
+
+
+COMMON_NUMBERS = 13
 """How many numbers :attr:`CommonErrors.numbers` has."""
 
 
@@ -252,10 +263,10 @@ def common_from_rows(without: FloatArray, numbers: FloatArray) -> CommonErrors:
     Raises:
         MeasurementError: a value that none have.
     """
-    if not (np.isfinite(without).all() and np.isfinite(numbers).all() and (numbers[2:] >= 0.0).all()):
+    if not (np.isfinite(without).all() and np.isfinite(numbers).all() and (numbers[4:] >= 0.0).all()):
         raise MeasurementError("common errors: hold a value that is not allowed")
-    value, std, prior = numbers[:6].reshape(3, 2)
-    return CommonErrors(without, value, std, prior, int(numbers[6]))
+    value, std, prior = numbers[:12].reshape(3, 4)
+    return CommonErrors(without, value, std, prior, int(numbers[12]))
 
 
 @dataclass(frozen=True, eq=False)

@@ -217,6 +217,8 @@ class MatchedScan:
     pose: CameraPose  #: pose of the camera at that time.
     view: int = 0  #: number of goals received before it was returned.
     frame: str = ""  #: frame of the camera.
+    #: rate of the pose at that time: x, y (m/s) and heading (rad/s), in the object frame; 0 where it is not known.
+    rate: Sequence[float] = (0.0, 0.0, 0.0)
     #: which beams met something else than the object, shape (B,); None if none did.
     background: BoolArray | None = None
 
@@ -399,7 +401,15 @@ class ScanMatcher:
             self._scans.append((stamp, scan, frame))
             return None
         self._outcomes.append(None)
-        return MatchedScan(stamp, scan, pose, frame=frame)
+        return MatchedScan(stamp, scan, pose, frame=frame, rate=self._rate(stamp, pose, frame))
+
+    def _rate(self, stamp: int, pose: CameraPose, frame: str) -> Sequence[float]:
+        """Rate of the pose up to `stamp` (nanoseconds), on average over :data:`SPEED_TIME`; 0 where it is not known."""
+        (since, before), *_ = [*self._poses.during(stamp - SPEED_TIME, stamp, frame), (stamp, pose)]
+        if not 0 < stamp - since <= SPEED_TIME + round(self._matching.pose_gap * 1e9):
+            return 0.0, 0.0, 0.0
+        seconds, turn = (stamp - since) * 1e-9, float(angle_difference(pose.yaw, before.yaw))
+        return (pose.x - before.x) / seconds, (pose.y - before.y) / seconds, turn / seconds
 
     def _give_up(self, newest: int) -> None:
         """Drop the scans that have waited too long for a pose, and those of a clock that has jumped back since."""

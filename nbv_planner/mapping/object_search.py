@@ -416,8 +416,9 @@ class SearchingMapping(ScanMapping):
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Everything that is held, all scans among it, as arrays by name."""
-        parts = [np.array(dataclasses.astuple(self.found)), *(_packed(match) for match in self._scans)]
-        return {**super().state(), "found": parts[0], **{f"scan_{n}": part for n, part in enumerate(parts[1:])}}
+        scans = {f"scan_{n}": _packed(match) for n, match in enumerate(self._scans)}
+        rates = np.array([match.rate for match in self._scans]).reshape(-1, 3)
+        return {**super().state(), "found": np.array(dataclasses.astuple(self.found)), "rates": rates, **scans}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Restore the :meth:`state` of another one of the same settings.
@@ -430,7 +431,8 @@ class SearchingMapping(ScanMapping):
             twin._settle(FoundScene.of(saved_array(state, "found", len(dataclasses.fields(FoundScene))).tolist()))
             number = sum(name.startswith("scan_") and name[5:].isdecimal() for name in state)
             rows = [saved_array(state, f"scan_{n}", None, finite=False, nan=True) for n in range(number)]
-            twin._scans = [_unpacked(row) for row in rows]
+            rates = saved_array({"rates": np.zeros((number, 3)), **state}, "rates", number, 3).tolist()
+            twin._scans = [_unpacked(row, rate) for row, rate in zip(rows, rates, strict=True)]
         except (SettingError, InputRejectedError, ValueError) as error:
             raise MeasurementError(f"found: {error}") from error
         super(SearchingMapping, twin).restore(state)
@@ -451,8 +453,9 @@ def _packed(match: MatchedScan) -> FloatArray:
     return np.concatenate([head, limits, np.asarray(scan.ranges, dtype=float)])
 
 
-def _unpacked(numbers: FloatArray) -> MatchedScan:
-    """The scan that :func:`_packed` described."""
+def _unpacked(numbers: FloatArray, rate: Sequence[float]) -> MatchedScan:
+    """The scan that :func:`_packed` described, whose pose changed at a `rate`."""
     seconds, rest, view, x, y, yaw, height, first, step, least, most = numbers[:_HEADER].tolist()
     scan = Scan(first, step, numbers[_HEADER:], least, most)
-    return MatchedScan(int(seconds) * 10**9 + int(rest), scan, CameraPose(x, y, yaw, height=height), int(view))
+    pose = CameraPose(x, y, yaw, height=height)
+    return MatchedScan(int(seconds) * 10**9 + int(rest), scan, pose, int(view), rate=rate)

@@ -310,7 +310,7 @@ class ScanMapping:
             self.checks.scanned(_before_background(match), match.pose, new_view=new_view and number == 0)
         found = measured(scans, self._scene, self._settings, self.checks.noise_factor)
         if new_view:
-            self.checks.mapped(scans[0].pose, found[0].measurements, found[0].free)
+            self.checks.mapped(scans[0].pose, found[0].measurements, found[0].free, scans[0].rate)
         return found
 
     def _before_obstacles(self, match: MatchedScan) -> MatchedScan:

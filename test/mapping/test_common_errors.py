@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 
 import numpy as np
 import pytest
@@ -11,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nbv_planner.episode.parameters import EpisodeConfig
-from nbv_planner.geometry import cartesian_to_polar, polar_to_cartesian
+from nbv_planner.geometry import angle_difference, cartesian_to_polar, polar_to_cartesian
 from nbv_planner.mapping.belief import CommonErrors, SurfaceBelief, uniform_grid
-from nbv_planner.mapping.checks.common import AccuracySettings, corrected, posterior
-from nbv_planner.mapping.checks.overlap import ViewData
+from nbv_planner.mapping.checks.common import AccuracySettings, Crossings, corrected, posterior
+from nbv_planner.mapping.checks.overlap import Outline, ViewData
+from nbv_planner.mapping.matching import ArrivalSettings, MatchingSettings, ScanMatcher
 from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.pose import View
@@ -22,10 +24,12 @@ from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
 
 STD, RADIUS, DISTANCE, SIZE = 0.1, 5.0, 13.0, 720
-DECLARED = AccuracySettings(accuracy=True, range_offset_std=0.2, mount_std=0.04)
+DECLARED = AccuracySettings(accuracy=True, range_offset_std=0.2, mount_std=0.04, bearing_scale_std=0.0)
 NONE = dataclasses.replace(
-    DECLARED, range_offset_std=0.0, range_scale_std=0.0, bearing_offset_std=0.0, mount_std=0.0
+    DECLARED, range_offset_std=0.0, range_scale_std=0.0, bearing_offset_std=0.0, mount_std=0.0, time_skew_std=0.0
 )
+# A sensor on a side of a robot that drives past the object, on straight ways: its heading stays.
+SPEED = 0.5
 
 
 def contour(angle):
@@ -48,6 +52,25 @@ def view_of(direction, seed, hits=80, offset=0.0, left=0.0, turn=0.0, correlatio
     points = np.stack([cos * x - sin * y, sin * x + cos * y, np.full(hits, STD)])
     place = cos * pose.x - sin * pose.y, sin * pose.x + cos * pose.y, pose.yaw + turn
     return ViewData(np.array(place), points, np.empty((2, 0)))
+
+
+def of_driving(view: ViewData, speed: float, turn: float = 0.0, late: float = 0.0, wide: float = 0.0) -> ViewData:
+    """The view of a camera that drives to its left and turns, its scan stamped too late, its bearings too wide."""
+    x, y, yaw = view.pose
+    angle, far = np.arctan2(view.hits[1] - y, view.hits[0] - x), np.hypot(view.hits[0] - x, view.hits[1] - y)
+    rate = np.array([-speed * math.sin(yaw), speed * math.cos(yaw), turn])
+    x, y, told = view.pose + late * rate
+    angle = told + (1.0 + wide) * angle_difference(angle, yaw)
+    hits = np.stack([x + far * np.cos(angle), y + far * np.sin(angle), view.hits[2]])
+    return ViewData(np.array([x, y, told]), hits, view.rays, rate)
+
+
+def driven(seed=0, speed=SPEED, turn=0.0, **errors) -> list[ViewData]:
+    """Views from all around, every second one on the way back."""
+    return [
+        of_driving(view, way * speed, way * turn, **errors)
+        for way in (1.0, -1.0) for view in around(seed=2 * seed + (way > 0.0), hits=160)
+    ]
 
 
 def around(count=12, seed=0, **errors):
@@ -140,15 +163,114 @@ def test_ranges_that_are_too_long_or_short_are_found(offset):
 
 def test_hits_to_the_left_are_found():
     _, common = found(around(left=-0.15))
-    assert common.found.tolist() == [False, True]
+    assert common.found.tolist() == [False, True, False, False]
     assert common.words.startswith("hits lie 0.")
     assert "to the right" in common.words
 
 
+def within(values, stds, truth) -> bool:
+    """Whether most intervals of two standard deviations hold the truth, and their middles are about it on average."""
+    values, stds = np.array(values), np.array(stds)
+    inside = np.mean(np.abs(values - truth) < 2.0 * stds)
+    return bool(inside >= 0.75 and abs(values.mean() - truth) < 2.0 * stds.mean())
+
+
+@pytest.mark.parametrize("wide", [-0.02, 0.02])
+def test_bearings_that_are_too_wide_or_narrow_are_found(wide):
+    settings = dataclasses.replace(DECLARED, bearing_scale_std=0.02)
+    commons = [found(driven(seed, speed=0.0, wide=wide), settings)[1] for seed in range(8)]
+    assert within([one.value[2] for one in commons], [one.std[2] for one in commons], wide)
+    words = [one.words for one in commons if one.found[2]]
+    assert words
+    for said in words:
+        assert re.search(rf"bearings are \d\.\d ± 0\.\d % {'wide' if wide > 0.0 else 'narrow'}\b", said)
+
+
+@pytest.mark.parametrize("late", [-0.1, 0.1])
+def test_scans_that_are_late_or_early_are_found_by_a_camera_that_drives(late):
+    settings = dataclasses.replace(DECLARED, time_skew_std=0.1)
+    commons = [found(driven(seed, late=late), settings)[1] for seed in range(8)]
+    assert within([one.value[3] for one in commons], [one.std[3] for one in commons], late)
+    assert all(one.found[3] for one in commons)
+    way = "late" if late > 0.0 else "early"
+    for one in commons:
+        assert re.search(rf"scans are 0\.\d+ ± 0\.0\d+ s {way}, by 24 views", one.words)
+
+
+@pytest.mark.parametrize("late", [0.0, 0.1])
+def test_the_skew_is_found_from_scans_and_poses_as_they_arrive(late):
+    """The camera drives around the object at 0.5 m/s, facing it, once to either side; each scan is stamped late."""
+    scene, config = Scene(), EpisodeConfig(accuracy=AccuracySettings(accuracy=True, time_skew_std=0.1))
+    camera, mapping = SimulatedCamera(parse_object("polygon:star", scene), scene, SensorSettings()), config.parts()[0]
+    matcher = ScanMatcher(MatchingSettings(integrate="always", scans_per_view=1), ArrivalSettings())
+    for number in range(1, 25):
+        begin, way = number * 10**9, 1.0 if number % 2 else -1.0
+        places = [View(math.pi / 6.0 * (number // 2) + way * SPEED / scene.view_distance * t, scene.view_distance).pose
+                  for t in (*np.arange(0.0, 0.6, 0.05), 0.5 - late)]
+        matcher.set_goal(begin, places[0])
+        for step, pose in enumerate(places[:-1]):
+            matcher.add_pose(begin + step * 50_000_000, pose)
+        matcher.add_scan(begin + 500_000_000, camera.scan(places[-1], number))
+        mapping.add(matcher.take(), number - 1)
+    common = mapping.belief().common
+    assert common.views == 24
+    assert abs(common.value[3] - late) < 2.0 * common.std[3] < 0.06
+    assert ("s late" in common.words) == (late > 0.0)
+
+
+def test_columns_are_derivatives_of_the_hits_by_each_error():
+    """Against views in which one error was made."""
+    view = of_driving(view_of(0.3, 0, noise=0.0), SPEED, 0.2)
+    view.hits[2] = 0.01  # how far the crossing of the contour is sought, in chords of it
+    outline, step = Outline(believed(around(noise=0.0)), 0.01), 1e-5
+    cos, sin = math.cos(view.pose[2]), math.sin(view.pose[2])
+    beam = (view.hits[:2] - view.pose[:2, np.newaxis]) / np.hypot(*(view.hits[:2] - view.pose[:2, np.newaxis]))
+    far = np.hypot(*(view.hits[:2] - view.pose[:2, np.newaxis]))
+    across, zero = np.stack([-beam[1], beam[0]]) * far, np.zeros_like(far)
+    bearing = angle_difference(np.arctan2(beam[1], beam[0]), view.pose[2])
+    moves = [beam, beam * far, across, np.stack([zero + cos, zero + sin]), np.stack([zero - sin, zero + cos])]
+    moves += [across * bearing, across * view.rate[2] + view.rate[:2, np.newaxis]]
+    by = Crossings.of([view], outline).by
+    for column, move in enumerate(moves):
+        moved = (view.hits + sign * step * np.vstack([move, zero]) for sign in (1.0, -1.0))
+        after, before = (Crossings.of([dataclasses.replace(view, hits=hits)], outline).off for hits in moved)
+        assert by[:, column] == pytest.approx((after - before) / (2.0 * step), abs=0.05 * np.abs(by[:, column]).max())
+    late, early = (of_driving(view_of(0.3, 0, noise=0.0), SPEED, 0.2, late=sign * step) for sign in (1.0, -1.0))
+    assert (late.hits - early.hits)[:2] / (2.0 * step) == pytest.approx(moves[6], abs=1e-6)
+    wide, narrow = (of_driving(view_of(0.3, 0, noise=0.0), SPEED, 0.2, wide=sign * step) for sign in (1.0, -1.0))
+    assert (wide.hits - narrow.hits)[:2] / (2.0 * step) == pytest.approx(moves[5], abs=1e-6)
+
+
+def test_what_tells_nothing_changes_nothing_of_the_others():
+    """To the digit: the skew where no camera moves, and the scale of bearings that is known."""
+    views, plain = around(offset=0.2), dataclasses.replace(DECLARED, time_skew_std=0.0)
+    slopes = np.random.default_rng(0).normal(size=(200, 5))
+    off, cluster = slopes @ np.ones(5), np.arange(200) // 4
+    mean, covariance = posterior(slopes, off, cluster)
+    more, wider = posterior(np.column_stack([slopes, np.zeros((200, 2))]), off, cluster)
+    assert more.tolist() == [*mean, 0.0, 0.0]
+    assert wider[:5, :5].tolist() == covariance.tolist()
+    assert wider[5:].tolist() == np.eye(7)[5:].tolist()
+    (belief, common), (same, also) = (
+        found(views, settings) for settings in (plain, dataclasses.replace(plain, time_skew_std=0.02))
+    )
+    assert also.value.tolist() == common.value.tolist()
+    assert also.std.tolist() == [*common.std[:3], 0.02]
+    for name in ("mean", "std", "lower", "upper"):
+        assert getattr(same, name).tolist() == getattr(belief, name).tolist()
+
+
 def test_honest_views_show_no_error():
-    scores = [common.value / common.std for seed in range(40) for common in [found(around(seed=seed))[1]]]
+    scores = [common.value[:2] / common.std[:2] for seed in range(40) for common in [found(around(seed=seed))[1]]]
     assert np.abs(scores).max() < 3.5
     assert np.mean(np.abs(scores) < 2.0) > 0.9
+
+
+def test_honest_views_of_a_camera_that_drives_show_no_error():
+    settings = dataclasses.replace(DECLARED, bearing_scale_std=0.02, time_skew_std=0.1)
+    scores = [common.value / common.std for seed in range(20) for common in [found(driven(seed), settings)[1]]]
+    assert np.abs(scores).max() < 3.5
+    assert np.mean(np.abs(scores) < 2.0, axis=0).min() >= 0.8
 
 
 def test_what_no_view_contradicts_keeps_its_prior():

@@ -387,9 +387,11 @@ def test_the_covered_part_is_that_of_field_and_range():
 def test_a_damaged_state_is_refused_and_changes_nothing():
     mapping = mapped(World(), ROUND[:3])
     before = mapping.belief()
-    for name in ("check_poses", "check_hits", "check_rays_of", "check_counts"):
+    for name in ("check_poses", "check_hits", "check_rays_of", "check_rates", "check_counts"):
         with pytest.raises(MeasurementError, match="check"):
             mapping.restore({**mapping.state(), name: mapping.state()[name][:-1]})
+    with pytest.raises(MeasurementError, match="check_rates: holds a value that is not finite"):
+        mapping.restore({**mapping.state(), "check_rates": np.full((3, 3), math.nan)})
     assert repr(mapping.belief().checks) == repr(before.checks)  # NaN is not equal to itself
 
 

@@ -180,6 +180,7 @@ def scan_point(scan: Scan, beam: int) -> tuple[float, float]:
 
 def test_saved_and_restored_it_goes_on_bit_for_bit():
     scans = looks(WorldSettings(object_x=1.0))
+    scans = [dataclasses.replace(match, rate=(0.3, -0.2, 0.1 * number)) for number, match in enumerate(scans)]
     one, twin = mapped(scans[:3]), mapped([])
     twin.restore(one.state())
     assert twin.found == one.found
@@ -190,7 +191,7 @@ def test_saved_and_restored_it_goes_on_bit_for_bit():
     assert_equal(twin.belief(), one.belief(), tolerance=0.0)
 
 
-@pytest.mark.parametrize("spoil", ["found", "scan_0"])
+@pytest.mark.parametrize("spoil", ["found", "scan_0", "rates"])
 def test_a_state_that_is_none_changes_nothing(spoil):
     one, twin = mapped(looks(WorldSettings(), ROUND[:2])), mapped([])
     before = twin.found

@@ -215,7 +215,8 @@ def test_noise_larger_than_declared_is_used_unless_that_is_switched_off():
 
 def test_a_mapping_is_copied_saved_and_restored_whole():
     whole, twin = mapping(), mapping()
-    whole.add([scan(view) for view in range(8)], -1)
+    moving = [dataclasses.replace(scan(view), rate=(0.5, -0.3 * view, 0.1)) for view in range(8)]
+    whole.add(moving, -1)
     before = whole.belief()
     twin.restore(whole.state())
     other = whole.copy()
@@ -230,3 +231,7 @@ def test_a_mapping_is_copied_saved_and_restored_whole():
     assert np.array_equal(restored.common.numbers, after.common.numbers)
     assert np.array_equal(restored.by_noise.std, after.by_noise.std)
     assert (after.std > after.by_noise.std).all()
+    standing = {name: values for name, values in whole.state().items() if name != "check_rates"}  # of before
+    twin.restore(standing)
+    assert twin.belief().common.std[3] == twin.belief().common.prior[3]
+    assert restored.common.std[3] < restored.common.prior[3]

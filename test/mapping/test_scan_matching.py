@@ -95,6 +95,28 @@ def test_each_scan_gets_the_pose_between_the_two_around_it():
     assert match.matches == 1
 
 
+def test_each_scan_gets_the_rate_of_the_pose_at_its_time():
+    """Averaged over a quarter of a second, the heading the shorter way round; 0 where too little is known."""
+    match = matcher(integrate="always")
+    for step in range(11):
+        match.add_pose(50 * step * MS, CameraPose(0.02 * step, -0.01 * step, 3.1 + 0.01 * step))
+        match.add_scan((50 * step + 20) * MS, scan_number(step))
+    first, *_, last = match.take()
+    assert first.rate == (0.0, 0.0, 0.0)
+    assert last.rate == pytest.approx((0.4, -0.2, 0.2))
+
+
+def test_the_rate_of_rare_poses_and_of_a_standing_camera_is_zero():
+    match = matcher(integrate="always", pose_gap=0.1)
+    for stamp in (0, 2000, 2050):
+        match.add_pose(stamp * MS, CameraPose(1e-3 * stamp, 0.0, 0.0))
+    match.add_scan(2050 * MS, scan_number(1))
+    for stamp in range(3000, 3500, 50):
+        match.add_pose(stamp * MS, CameraPose(9.0, 0.0, 0.0))
+    match.add_scan(3400 * MS, scan_number(2))
+    assert [one.rate for one in match.take()] == [(0.0, 0.0, 0.0)] * 2
+
+
 def test_without_interpolation_each_scan_gets_the_pose_nearest_in_time():
     match = matcher(pose_gap=0.0)
     match.set_goal(0, GOAL)
@@ -130,6 +152,9 @@ def test_a_scan_that_waits_holds_up_no_later_one():
     class OneFrame:
         def at(self, stamp: int, frame: str) -> CameraPose | None:
             return GOAL if frame == "left" else None
+
+        def during(self, first: int, last: int, frame: str) -> list[tuple[int, CameraPose]]:
+            return []
 
     settings = MatchingSettings(integrate="always", scans_per_view=1)
     match = ScanMatcher(settings, ArrivalSettings(settle_time=0.0), OneFrame())

@@ -8,8 +8,12 @@ c of the contour,
 .. math:: z_k = f_{c(k)} + G_k θ + ε_k, \qquad θ \sim N(0, I), \quad ε_k \sim N(0, κσ_k^2)
 
 where the columns of :math:`G_k` are :math:`n \cdot d_j`, and :math:`d_j` displaces a hit as one prior standard
-deviation of the range's offset and scale, of the bearing, and of the sensor ahead and to the left does. With the means
-of the cells taken off (the estimator with fixed effects), :math:`M = G - \bar G`,
+deviation of the range's offset and scale, of the bearing's offset and scale, of the sensor ahead and to the left, and
+of the time does. Bearings b that are read as :math:`(1 + δ) b` move a hit at the distance ρ across its beam by
+:math:`ρ b δ`; scans that are stamped δ late get the pose of δ later, which moves the hit p of a camera at c by
+:math:`(v + ω × (p - c)) δ`, with the rate (v, ω) of the pose. An error whose column is 0, as the last one where no
+camera moves, keeps its prior, and the others are as without it. With the means of the cells taken off (the estimator
+with fixed effects), :math:`M = G - \bar G`,
 
 .. math:: S = (M^\top W M + I)^{-1}, \qquad m = S M^\top W z, \qquad W_{kk} = 1 / κσ_k^2
 
@@ -35,7 +39,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, IntArray, cartesian_to_polar
+from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, IntArray, angle_difference, cartesian_to_polar
 from nbv_planner.mapping.belief import CommonErrors, SurfaceBelief
 from nbv_planner.mapping.checks.overlap import Outline, ViewData
 from nbv_planner.mapping.robust_fit import entered
@@ -75,12 +79,19 @@ class AccuracySettings(Settings):
         0.025, "Standard deviation of where the sensor is, ahead and to the left.", unit="m", ge=0.0,
         scale="view_distance",
     )
+    bearing_scale_std: float = setting(
+        0.002, "Standard deviation of an error in proportion to the bearing.", ge=0.0, le=1.0
+    )
+    time_skew_std: float = setting(
+        0.02, "Standard deviation of an error of the stamps of scans against those of poses.", unit="s", ge=0.0
+    )
 
     @property
     def prior(self) -> FloatArray:
-        """Standard deviation of each error: offset, scale, bearing, ahead, left; shape (5,)."""
+        """Standard deviation of each error: range offset and scale, bearing, ahead, left, bearing scale, time; (7,)."""
         return np.array([
-            self.range_offset_std, self.range_scale_std, self.bearing_offset_std, self.mount_std, self.mount_std
+            self.range_offset_std, self.range_scale_std, self.bearing_offset_std, self.mount_std, self.mount_std,
+            self.bearing_scale_std, self.time_skew_std,
         ])
 
 
@@ -95,8 +106,8 @@ class Crossings:
     facing: FloatArray  #: cosine of the incidence, positive, shape (n,).
     upright: FloatArray  #: cosine between the normal and the radius, shape (n,).
     range: FloatArray  #: from the sensor to the crossing, metres, shape (n,).
-    #: distances along the normal by which a unit of each error displaces a hit, shape (n, 5): of offset (m), scale,
-    #: bearing (rad), ahead and left (m).
+    #: distances along the normal by which a unit of each error displaces a hit, shape (n, 7): of offset (m), scale,
+    #: bearing (rad), ahead and left (m), bearing scale, time (s).
     by: FloatArray
 
     @classmethod
@@ -107,6 +118,7 @@ class Crossings:
         number = np.repeat(np.arange(len(views)), [one.shape[1] for one in hits])
         x, y, std = np.concatenate(hits, axis=1)
         at_x, at_y, yaw = np.stack([view.pose for view in views])[number].T
+        speed_x, speed_y, turning = np.stack([view.rate for view in views])[number].T
         far = np.hypot(x - at_x, y - at_y)
         along_x, along_y = (x - at_x) / far, (y - at_y) / far
         way = std[:, np.newaxis] * np.linspace(-_REACH, _REACH, _STEPS)
@@ -118,8 +130,11 @@ class Crossings:
         normal_x, normal_y = upright * cos - aside * sin, upright * sin + aside * cos
         facing, across = -(normal_x * along_x + normal_y * along_y), normal_y * along_x - normal_x * along_y
         far, ahead, left = far + beyond, np.cos(yaw), np.sin(yaw)
+        bearing = angle_difference(np.arctan2(along_y, along_x), yaw)
         by = np.stack([
-            -facing, -facing * far, across * far, normal_x * ahead + normal_y * left, normal_y * ahead - normal_x * left
+            -facing, -facing * far, across * far, normal_x * ahead + normal_y * left,
+            normal_y * ahead - normal_x * left, across * far * bearing,
+            normal_x * speed_x + normal_y * speed_y + across * far * turning,
         ], axis=1)
         kept = found & (facing > _GRAZING)
         columns = (number, angle, beyond * facing, std, facing, upright, far, by)
@@ -175,7 +190,17 @@ def posterior(slopes: FloatArray, off: FloatArray, cluster: IntArray) -> tuple[F
     """Mean (p,) and covariance (p, p) of errors θ ~ N(0, I) with off = slopes θ + noise of unit variance.
 
     Slopes (n, p) and distances (n,) are less the means of their cells; hits of one `cluster` (n,) may be off together.
+    An error whose slopes are all 0 keeps its prior, and the others are as without it.
     """
+    told = np.asarray(slopes.any(axis=0))
+    mean, covariance = np.zeros(slopes.shape[1]), np.eye(slopes.shape[1])
+    if told.any():
+        mean[told], covariance[np.ix_(told, told)] = _told(np.ascontiguousarray(slopes[:, told]), off, cluster)
+    return mean, covariance
+
+
+def _told(slopes: FloatArray, off: FloatArray, cluster: IntArray) -> tuple[FloatArray, FloatArray]:
+    """The :func:`posterior` of errors that all have slopes."""
     information, unit = slopes.T @ slopes, np.eye(slopes.shape[1])
     covariance = np.linalg.inv(information + unit)
     left = off - slopes @ (covariance @ (slopes.T @ off))
@@ -214,7 +239,10 @@ def corrected(
     variance += rise[:, 0] ** 2 * _scatter(crossings, cells, off - slopes @ mean, steady, len(views))
     shift, variance = (cells.on(belief.angle, part) for part in (-moved @ mean, variance))
     distance = float(np.mean(crossings.range))
-    sums = prior * np.array([[1.0, distance, 0.0, 1.0, 0.0], [0.0, 0.0, distance, 0.0, 1.0]])
+    sums = prior * np.array([
+        [1.0, distance, 0.0, 1.0, 0.0, 0.0, 0.0], [0.0, 0.0, distance, 0.0, 1.0, 0.0, 0.0],
+        [0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0], [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0],
+    ])
     left = np.sqrt(np.einsum("ki,ij,kj->k", sums, covariance, sums))
     without = np.stack([belief.mean, belief.std, belief.lower, belief.upper])
     found = CommonErrors(without, sums @ mean, left, np.sqrt((sums**2).sum(axis=1)), len(views))

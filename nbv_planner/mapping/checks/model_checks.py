@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from nbv_planner.errors import MeasurementError
 from nbv_planner.geometry import TWO_PI, FloatArray, angle_difference, cartesian_to_polar
+from nbv_planner.gp.posterior import saved_array
 from nbv_planner.mapping.belief import CommonErrors, Measurements, SurfaceBelief, once_around
 from nbv_planner.mapping.checks import Check, CheckSettings, Level
 from nbv_planner.mapping.checks.common import AccuracySettings, corrected
@@ -212,9 +213,9 @@ class ModelChecks:
         way = math.hypot(pose.x - x, pose.y - y) / self.scene.view_distance
         return way > _ELSEWHERE or abs(math.remainder(pose.yaw - yaw, TWO_PI)) > _ELSEWHERE
 
-    def mapped(self, pose: CameraPose, hits: Measurements, free: FreeRays) -> None:
-        """Take what a new view measured, after it was mapped."""
-        self._views.append(ViewData.of(pose, hits, free))
+    def mapped(self, pose: CameraPose, hits: Measurements, free: FreeRays, rate: Sequence[float]) -> None:
+        """Take what a new view measured, after it was mapped; the pose changed at a `rate` (:attr:`ViewData.rate`)."""
+        self._views.append(ViewData.of(pose, hits, free, rate))
 
     def judge(self, belief: SurfaceBelief) -> tuple[Check, ...]:
         """Judge what is known against the belief that came from it."""
@@ -279,6 +280,7 @@ class ModelChecks:
         """Everything that is kept, as arrays by name."""
         return {
             "check_poses": np.array([view.pose for view in self._views]).reshape(-1, 3),
+            "check_rates": np.array([view.rate for view in self._views]).reshape(-1, 3),
             **_joined("check_hits", [view.hits for view in self._views], 3),
             **_joined("check_rays", [view.rays for view in self._views], 2),
             "check_through": np.array(self._through), "check_sights": np.array(self._sights).reshape(-1, 2),
@@ -286,7 +288,7 @@ class ModelChecks:
         }
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Restore the :meth:`state` of another one; a state without checks starts them anew.
+        """Restore the :meth:`state` of another one; a state without checks starts them anew, one without rates stood.
 
         Raises:
             MeasurementError: it is no such state; nothing is changed.
@@ -294,17 +296,18 @@ class ModelChecks:
         if "check_poses" not in state:
             self.reset()
             return
-        poses, counts = state["check_poses"], state.get("check_counts", np.empty(0))
+        poses, counts = saved_array(state, "check_poses", None, 3), state.get("check_counts", np.empty(0))
+        rates = saved_array({"check_rates": np.zeros_like(poses), **state}, "check_rates", len(poses), 3)
         hits, rays = _parted("check_hits", state, 3), _parted("check_rays", state, 2)
         through, sights = state.get("check_through", np.empty(0)), state.get("check_sights", np.empty(0))
-        if len({len(poses), len(hits), len(rays)}) > 1 or poses.shape[1:] != (3,) or (
+        if len({len(poses), len(hits), len(rays)}) > 1 or (
             counts.shape != (2 + len(_COUNTERS),) or sights.shape != (len(poses), 2)
             or through.ndim != 1 or len(through) > len(hits)
         ):
             raise MeasurementError(f"checks: poses {poses.shape}, {len(hits)} views, {counts.shape} counters")
         self.reset()
         self._through, self._sights = through.tolist(), [(field, far) for field, far in sights.tolist()]
-        self._views = [ViewData(*parts) for parts in zip(poses, hits, rays, strict=True)]
+        self._views = [ViewData(*parts) for parts in zip(poses, hits, rays, rates, strict=True)]
         self._triples, self._excess = int(counts[0]), float(counts[1])
         self._counts = dict(zip(_COUNTERS, counts[2:].tolist(), strict=True))
         self._last = state.get("check_last", self._last)

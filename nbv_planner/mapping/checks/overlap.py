@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -60,17 +60,19 @@ class ViewData:
     pose: FloatArray  #: x, y (metres) and yaw (radians) of the camera, shape (3,).
     hits: FloatArray  #: x, y and standard deviation of the range of each hit, metres, shape (3, n).
     rays: FloatArray  #: direction in the object frame (radians) and free length (metres) of each beam, shape (2, m).
+    #: rate of the pose: x, y (m/s) and yaw (rad/s), shape (3,).
+    rate: FloatArray = field(default_factory=lambda: np.zeros(3))
 
     @classmethod
-    def of(cls, pose: CameraPose, hits: Measurements, free: FreeRays) -> ViewData:
-        """Thin out what a scan from `pose` measured."""
+    def of(cls, pose: CameraPose, hits: Measurements, free: FreeRays, rate: Sequence[float]) -> ViewData:
+        """Thin out what a scan from `pose`, which changed at a `rate`, measured."""
         some = slice(None, None, max(1, math.ceil(len(hits) / _BEAMS)))
         x, y = polar_to_cartesian(hits.angle[some], hits.radius[some])
         direction = pose.view_angle + math.pi + free.bearing
         every = slice(None, None, max(1, math.ceil(len(direction) / _BEAMS)))
         return cls(
             np.array([pose.x, pose.y, pose.yaw]), np.stack([x, y, hits.std[some]]),
-            np.stack([direction[every], free.length[every]]),
+            np.stack([direction[every], free.length[every]]), np.array(rate),
         )
 
 
