@@ -200,6 +200,8 @@ class Measurements:
 
 # Standard deviations from which on an error counts as found.
 _FOUND = 3.0
+# Digits after the point that are said at most.
+_MOST_DIGITS = 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,7 +251,7 @@ class CommonErrors:
 
 def _rounded(value: float, std: float) -> str:
     """A value and its standard deviation, to the first digit of that."""
-    digits = max(-math.floor(math.log10(std)), 0) if std > 0.0 else 2
+    digits = min(max(-math.floor(math.log10(std)), 0), _MOST_DIGITS) if std > 0.0 else _MOST_DIGITS
     return f"{value:.{digits}f} ± {std:.{digits}f}"
 
 
