@@ -361,7 +361,8 @@ def write_record(folder: Path, record: EpisodeRecord) -> None:
 def write_beliefs(folder: Path, steps: Sequence[Step]) -> None:
     """Write `beliefs.npz`: grid, belief after each view, candidates and objective values, hits; one row per view.
 
-    The candidates are view angles, with distances and turns beside them.
+    The candidates are view angles, with distances and turns beside them, at the last view; a view that was chosen among
+    others, as the first one of an unknown scene, has a row of NaN.
     """
     if not steps:
         return
@@ -369,11 +370,12 @@ def write_beliefs(folder: Path, steps: Sequence[Step]) -> None:
         name: np.stack([getattr(step.belief, name) for step in steps])
         for name in ("mean", "std", "lower", "upper", "hits")
     }
-    views = steps[0].candidates
+    views = steps[-1].candidates
+    among_others = np.full(len(views), np.nan)
     np.savez_compressed(
         folder / "beliefs.npz", angle=steps[0].belief.angle, candidates=views.view_angle,
         candidate_distance=views.distance, candidate_turn=views.turn,
-        utilities=np.stack([step.utilities for step in steps]),
+        utilities=np.stack([one if len(one := step.utilities) == len(views) else among_others for step in steps]),
         measured_angle=np.concatenate([step.measurements.angle for step in steps]),
         measured_radius=np.concatenate([step.measurements.radius for step in steps]),
         measured_view=np.repeat(np.arange(1, len(steps) + 1), [len(step.measurements) for step in steps]),

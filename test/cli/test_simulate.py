@@ -270,6 +270,11 @@ def test_the_outline_of_an_unknown_scene_is_where_the_object_is(here, capsys):
     x, y = np.array([[float(row[0]), float(row[1])] for row in rows]).T
     assert [0.5 * (x.min() + x.max()), 0.5 * (y.min() + y.max())] == pytest.approx([1.5, -0.8], abs=0.4)
     assert re.search(r"about x [\d.]+ m, y -[\d.]+ m", capsys.readouterr().out)
+    with np.load(here / "a" / "beliefs.npz", allow_pickle=False) as beliefs:
+        # The first scan has one candidate, where the robot stands.
+        assert np.isnan(beliefs["utilities"][0]).all()
+        assert np.isfinite(beliefs["utilities"][-1]).all()
+        assert beliefs["utilities"].shape[1:] == beliefs["candidates"].shape
 
 
 def test_a_file_of_one_line_takes_the_views_of_the_shipped_planner(here, capsys):
