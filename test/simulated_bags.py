@@ -302,13 +302,16 @@ class Timeline:
 
 def node_parameters(config: EpisodeConfig, node: str) -> dict[str, Any]:
     """Parameters of a node as the configuration has them, else their defaults."""
-    # Where plug-ins are declared, the class of the configuration is one derived from that of the node.
-    groups = {cls: group for group in vars(config).values() if dataclasses.is_dataclass(group)
-              for cls in type(group).__mro__}
+    # Where plug-ins are declared, the class of the configuration is one derived from that of the node; a node may also
+    # have settings, with defaults of their own, beside those of the configuration.
+    groups = [group for group in vars(config).values() if dataclasses.is_dataclass(group)]
     found: dict[str, Any] = {}
     for cls in NODE_SETTINGS[node]:
-        group = groups.get(cls) or cls()
-        found.update({name: _plain(getattr(group, name)) for name, _, _ in settings_of(cls)})
+        held = [group for group in groups if isinstance(group, cls) or issubclass(cls, type(group))]
+        for group in (cls(), *held):
+            found |= {name: _plain(getattr(group, name)) for name, _, _ in settings_of(cls) if hasattr(group, name)}
+    if "settle_time" in found:
+        found["settle_time"] = 0.0  # as config/simulation.yaml has it: the camera stands at once
     if node == "depth_camera":
         found["object"] = config.object
     return found

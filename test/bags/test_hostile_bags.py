@@ -127,7 +127,7 @@ def test_parameters_that_cannot_be_read_are_a_gap(tmp_path, text, words):
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        ("depth_camera: {object: 'square:width=8', pixel_size: 1.0e-9}", "too small to count"),
+        ("depth_camera: {object: 'square:width=8', pixel_size: 1.0e-9}", "too fine"),
         ("depth_camera: {object: 'file:/etc/passwd'}", ""),
         ("depth_camera: {object: 'flower:frequency=1000000000,amplitude=1'}", ""),
         ("depth_camera: {object: 'square:width=1e300'}", "cannot be built"),

@@ -43,7 +43,8 @@ def test_a_replay_maps_from_where_the_camera_was():
     shape = parse_object("ellipse:a=6,b=4", Scene())
     camera = View(0.7, 10.0).pose
     scan = SimulatedCamera(shape, Scene(), SensorSettings(num_beams=31, noise_std=0.0)).scan(camera, 1)
-    lane = Lane(RunParameters({"surface_mapper": {**MOUNT, "grid_size": 360, "noise_std": 0.01}, "nbv_planner": {}}))
+    mapper = {**MOUNT, "grid_size": 360, "noise_std": 0.01, "settle_time": 0.0, "scans_per_view": 1}
+    lane = Lane(RunParameters({"surface_mapper": mapper, "nbv_planner": {}}))
     lane.send(RecordedDecision(1, 5 * MS, 0.7, 0.0, 0.0))
     lane.take(10 * MS, POSES.carrier(camera))
     update = lane.take(10 * MS, scan)
