@@ -23,6 +23,7 @@ from nbv_planner.episode.simulation import Simulation
 from nbv_planner.experiments.statistics import object_interval
 from nbv_planner.geometry import TWO_PI, FloatArray
 from nbv_planner.mapping.belief import SurfaceBelief
+from nbv_planner.mapping.checks.common import AccuracySettings
 from nbv_planner.mapping.robust_fit import RobustSettings
 from nbv_planner.mapping.scans import MeasurementSettings
 from nbv_planner.planning.objectives import ExpectedMarginalCoverage
@@ -109,6 +110,7 @@ class Case:
         simulation = Simulation(EpisodeConfig(
             object=self.object, sensor=SensorSettings(num_beams=121, noise_std=_NOISE, seed=self.seed),
             measurement=MeasurementSettings(noise_std=_NOISE), robust=RobustSettings(robust=False), planner=planner,
+            accuracy=AccuracySettings(accuracy=False),
             termination=TerminationSettings(band_tolerance=1e-6, target_fraction=1.0, stall_views=0, certify=False,
                                             max_views=_MOST),
             stop_at_coverage=FULL_ENOUGH,

@@ -41,7 +41,7 @@ except ImportError as missing:
 
 REWARDS = ("points", "completeness", "time")
 """What a step is rewarded with: surface points or part of the outline that are new, or minus the seconds it takes."""
-DEFAULTS = {"robust": False, "checks": False, "grid_size": 360, "solver": "grid"}
+DEFAULTS = {"robust": False, "checks": False, "accuracy": False, "grid_size": 360, "solver": "grid"}
 """Settings of the environment that differ from those of the package: the mapper in closed form, and nothing beside."""
 # Objects whose scans are kept, the 100 of a set and some more: 5 MB each once seen from 100 views.
 _KEPT = 128
@@ -286,6 +286,7 @@ def _config(given: Mapping[str, Any]) -> EpisodeConfig:
         (config.planner.look_every > 0.0, "look_every: must be 0"),
         (config.world.placed != (0.0, 0.0), "object_x, object_y: must be 0"),
         (config.checks.checks, "checks: must be false"),
+        (config.accuracy.accuracy, "accuracy: must be false"),
         (config.termination.max_views < 1, "max_views: must be > 0"),
     ):
         if refused:

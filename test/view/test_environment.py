@@ -206,7 +206,8 @@ def test_pictures_and_lines():
     ({"reward": "speed"}, "reward"), ({"utility": "IG"}, "utility"), ({"target": 0.0}, "target"),
     ({"object": []}, "object"), ({"render_mode": "human"}, "render_mode"), ({"settings": {"beams": 3}}, "beams"),
     ({"settings": {"num_beams": 1}}, "num_beams"), ({"settings": {"scene": "unknown"}}, "scene"),
-    ({"settings": {"checks": True}}, "checks"), ({"settings": {"view_space": "annulus"}}, "view_space"),
+    ({"settings": {"checks": True}}, "checks"), ({"settings": {"accuracy": True}}, "accuracy"),
+    ({"settings": {"view_space": "annulus"}}, "view_space"),
     ({"settings": {"robot_radius": 1.0}}, "robot_radius"), ({"settings": {"max_views": 0}}, "max_views"),
     ({"settings": {"object_x": 1.0}}, "object_x"), ({"settings": {"look_every": 1.0}}, "look_every"),
 ])  # fmt: skip
@@ -245,8 +246,8 @@ def test_without_gymnasium_it_says_what_to_install(monkeypatch):
 
 def test_the_defaults_are_settings():
     config, usual = CircleEnv().config, EpisodeConfig()
-    held = {name: getattr(group, name) for group in (config.mapper, config.robust, config.checks) for name in DEFAULTS
-            if hasattr(group, name)}  # fmt: skip
+    groups = (config.mapper, config.robust, config.checks, config.accuracy)
+    held = {name: getattr(group, name) for group in groups for name in DEFAULTS if hasattr(group, name)}
     assert held == DEFAULTS
     for group in ("scene", "sensor", "kernel", "measurement", "planner", "views", "termination", "motion"):
         assert getattr(config, group) == getattr(usual, group)

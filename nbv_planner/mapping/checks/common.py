@@ -64,7 +64,7 @@ class AccuracySettings(Settings):
     """Standard deviations of errors that all beams or views share, beside the noise: by data sheet and mounting."""
 
     accuracy: bool = setting(
-        False, "Estimate errors that all views share, and let the band hold what is left of them."
+        True, "Estimate errors that all views share, and let the band hold what is left of them."
     )
     range_offset_std: float = setting(
         0.08, "Standard deviation of an error of all ranges alike.", unit="m", ge=0.0, scale="view_distance"
