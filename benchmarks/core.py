@@ -48,7 +48,7 @@ from nbv_planner.planning.view_space import CircleViewSpace, ViewSpaceSettings
 from nbv_planner.system import python_command
 from nbv_planner.world import simulated_camera
 from nbv_planner.world.objects import parse_object, surface_points
-from nbv_planner.world.pose import CameraPose, View, Views
+from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.ray_casting import Contour, cast_beams
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import SimulatedCamera
@@ -201,7 +201,7 @@ def belief_after(visited: Sequence[float], grid_size: int) -> SurfaceBelief:
     by_view = observe(points.angle, points.radius, np.array(visited), scene)
     seen = by_view.any(axis=0)
     free = [
-        unseen_beyond(points.angle[own], points.radius[own], View(view, scene.view_distance), scene)
+        unseen_beyond(points.angle[own], points.radius[own], CameraPose.from_polar(view, scene.view_distance), scene)
         for own, view in zip(by_view, visited, strict=True)
     ]
     mapper = SurfaceMapper(PeriodicMatern(), MapperSettings(grid_size=grid_size))
@@ -336,7 +336,7 @@ def star_scan(beams: int) -> tuple[Contour, CameraPose, FloatArray]:
     scene = Scene()
     angle = np.arange(_VERTICES) * (TWO_PI / _VERTICES)
     contour = Contour(*polar_to_cartesian(angle, parse_object("polygon:star", scene).radius(angle)))
-    pose = View(1.0, scene.view_distance).pose
+    pose = CameraPose.from_polar(1.0, scene.view_distance)
     return contour, pose, np.linspace(-0.5, 0.5, beams) * scene.field_of_view
 
 
@@ -445,7 +445,7 @@ def _checks_row(robust: bool, views: int, rounds: int) -> Row:
         *taken, newest = [
             MatchedScan(number, camera.scan(pose, view_number=number), pose, number)
             for number in range(1, views + 1)
-            for pose in [View(number * TWO_PI / views, config.scene.view_distance).pose]
+            for pose in [CameraPose.from_polar(number * TWO_PI / views, config.scene.view_distance)]
         ]
         mapping = config.scan_mapping()
         for scan in taken:
@@ -577,8 +577,8 @@ def obvious_implementation() -> AbstractContextManager[None]:
 
 
 def _one_by_one(reference: Reference) -> Callable[..., FloatArray]:
-    def evaluate(objective: object, belief: SurfaceBelief, scene: Scene, views: Views | FloatArray) -> FloatArray:
-        angles = Views.given(views, scene.view_distance).view_angle
+    def evaluate(objective: object, belief: SurfaceBelief, scene: Scene, views: Poses | FloatArray) -> FloatArray:
+        angles = Poses.given(views, scene.view_distance).view_angle
         return np.array([reference(belief, scene, float(angle)) for angle in angles])
 
     return evaluate

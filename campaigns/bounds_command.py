@@ -36,7 +36,7 @@ from nbv_planner.planning.shapes.shape_coverage import ShapeCoverage, seen_part,
 from nbv_planner.planning.shapes.shape_visibility import visible_cells
 from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.world.ground.zones import Ground
-from nbv_planner.world.pose import Views
+from nbv_planner.world.pose import Poses
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import SensorSettings
 from nbv_planner.world.visibility import observe
@@ -64,7 +64,7 @@ class ToldTarget(CoverageTarget):
     told: tuple[str, ...] = ()
 
     def coverage(
-        self, shapes: Shapes, taken: Views, views: Views, scene: Scene, belief: SurfaceBelief,
+        self, shapes: Shapes, taken: Poses, views: Poses, scene: Scene, belief: SurfaceBelief,
         ground: Ground | None = None,
     ) -> ShapeCoverage:
         """What is to be seen of the shapes, see :class:`nbv_planner.planning.shapes.completeness.CoverageTarget`."""

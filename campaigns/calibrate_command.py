@@ -35,7 +35,7 @@ from nbv_planner.planning.shapes import calibrated as shipped
 from nbv_planner.planning.shapes.certificate import CoverageCertificate
 from nbv_planner.planning.termination import termination_monitor
 from nbv_planner.world.objects import OBJECT_SETS
-from nbv_planner.world.pose import Views
+from nbv_planner.world.pose import Poses
 
 TRUTHS: dict[str, Callable[[ViewRecord], float]] = {
     "points": lambda record: record.coverage,
@@ -83,7 +83,7 @@ def record(case: Case) -> list[Row]:
     certificate = _certificate(config)
     simulation, rows, past = Simulation(config), list[Row](), 0
     for view in simulation.run():
-        taken = Views.of([step.view for step in simulation.judge.steps])
+        taken = Poses.of([step.view for step in simulation.judge.steps])
         covered, found = certificate.judged(simulation.judge.steps[-1].belief, taken)
         truth = TRUTHS[case.target](view)
         enough = certificate.target + config.termination.certificate_margin

@@ -30,7 +30,7 @@ from nbv_planner.ros.nodes.depth_camera import DepthCamera
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
 from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
 from nbv_planner.world.objects import parse_object
-from nbv_planner.world.pose import View
+from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
 
@@ -222,7 +222,7 @@ def views(number: int) -> Iterator[list[Message]]:
     scene = Scene()
     camera = SimulatedCamera(parse_object("polygon:star", scene), scene, SensorSettings(num_beams=31))
     for view in range(number):
-        pose, stamp = View(2.4 * view % (2.0 * math.pi), scene.view_distance).pose, (view + 1) * _STEP
+        pose, stamp = CameraPose.from_polar(2.4 * view % (2.0 * math.pi), scene.view_distance), (view + 1) * _STEP
         scan = conversions.scan_to_msg(camera.scan(pose, view), header("camera", stamp))
         told = conversions.pose_to_msg(pose, header("object", stamp))
         yield [("goal_pose", told), ("camera_pose", told), ("scan", scan)]

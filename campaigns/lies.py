@@ -43,7 +43,7 @@ from nbv_planner.planning.planners import Decision
 from nbv_planner.planning.shapes.sampler import PriorSettings
 from nbv_planner.planning.termination import Termination
 from nbv_planner.planning.view_space import CircleViewSpace
-from nbv_planner.world.pose import CameraPose, View
+from nbv_planner.world.pose import CameraPose
 
 SUCCESSES = ("COVERED", "BAND_NARROW", "NO_GAIN")
 """Reasons that say the object has been reconstructed."""
@@ -91,7 +91,7 @@ class FalseSimulation(Simulation):
 
     def _take(
         self, decision: Decision, data: Measurements, belief: SurfaceBelief, milliseconds: float,
-        passed: tuple[View, ...] = (),
+        passed: tuple[CameraPose, ...] = (),
     ) -> ViewRecord:
         """Let the surface of a second mapper come instead at every other view, if there is one.
 
@@ -131,7 +131,7 @@ def truth_of(world: TrueWorld, config: EpisodeConfig, steps: Sequence[Step]) -> 
     pixel = config.scene.radius_max / _PIXELS
     own = SampledContour.of_vertices(np.stack([world.contour.x, world.contour.y], axis=1), _SAMPLES).points
     candidates = CircleViewSpace(config.views, config.scene.view_distance).candidates
-    goals = [candidates[index].pose for index in range(len(candidates))]
+    goals = [candidates[index] for index in range(len(candidates))]
     reachable = _near(own, world.reachable(goals), pixel)
     seen = _near(own, np.concatenate([np.empty((0, 2)), *(look.met for look in world.looks)]), pixel)
     part = float((seen & reachable).sum() / max(reachable.sum(), 1))

@@ -11,7 +11,7 @@ from nbv_planner.versions import VERSION
 __version__ = VERSION
 __all__ = [
     "simulate", "Episode", "ViewRecord", "Step", "EpisodeRecord", "Termination", "configure", "EpisodeConfig",
-    "register", "planner_names", "OBJECT_SETS", "parse_object", "Scene", "Scan", "CameraPose", "View",
+    "register", "planner_names", "OBJECT_SETS", "parse_object", "Scene", "Scan", "CameraPose", "Poses",
     "SimulatedCamera", "ScanMapping", "SurfaceBelief", "Planner", "NbvPlannerError", "SettingError",
 ]
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from nbv_planner.planning.termination import Termination
     from nbv_planner.report.notebook import Episode, register, simulate
     from nbv_planner.world.objects import OBJECT_SETS, parse_object
-    from nbv_planner.world.pose import CameraPose, View
+    from nbv_planner.world.pose import CameraPose, Poses
     from nbv_planner.world.scan import Scan
     from nbv_planner.world.scene import Scene
     from nbv_planner.world.simulated_camera import SimulatedCamera
@@ -40,7 +40,7 @@ else:  # types see the names above and no others
         "planning.termination": ("Termination",),
         "report.notebook": ("Episode", "register", "simulate"),
         "world.objects": ("OBJECT_SETS", "parse_object"),
-        "world.pose": ("CameraPose", "View"),
+        "world.pose": ("CameraPose", "Poses"),
         "world.scan": ("Scan",),
         "world.scene": ("Scene",),
         "world.simulated_camera": ("SimulatedCamera",),

@@ -24,7 +24,7 @@ from nbv_planner.episode.parameters import config_from_parameters
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.view.live import LiveEpisode
 from nbv_planner.world.objects import parse_object, surface_points
-from nbv_planner.world.pose import Views
+from nbv_planner.world.pose import Poses
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
 
@@ -52,13 +52,13 @@ def decision(number: int, **changes) -> RecordedDecision:
 
 
 def candidates(angle, utility, feasible=None) -> Candidates:
-    return free_candidates(Views.on_circle(angle, SCENE.view_distance), utility, feasible)
+    return free_candidates(Poses.on_circle(angle, SCENE.view_distance), utility, feasible)
 
 
-def free_candidates(views: Views, utility, feasible=None) -> Candidates:
+def free_candidates(views: Poses, utility, feasible=None) -> Candidates:
     feasible = np.ones(len(views), dtype=bool) if feasible is None else feasible
     turn = views.turn if views.turn.any() else None
-    return Candidates(*views.position, views.view_angle, utility, 0.0 * utility, feasible, turn=turn)
+    return Candidates(*views.position.T, views.view_angle, utility, 0.0 * utility, feasible, turn=turn)
 
 
 def status(views: int, **changes) -> PlannerStatus:
@@ -72,7 +72,7 @@ def told(live: LiveEpisode, judge, order: random.Random | None = None) -> LiveEp
     """Tell everything the nodes say in an episode; within a view in any order."""
     live.add(GROUND_TRUTH, judge.points)
     for number, step in enumerate(judge.steps, start=1):
-        stamp, pose, more = number * SECOND, step.view.pose, step.view.off_circle(SCENE.view_distance)
+        stamp, pose, more = number * SECOND, step.view, step.view.off_circle(SCENE.view_distance)
         said = [
             (ITERATION, decision(number, view_angle=step.view_angle, utility=step.objective_value, **more)),
             (CANDIDATES, free_candidates(step.candidates, step.utilities), stamp),

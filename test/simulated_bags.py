@@ -53,7 +53,7 @@ from nbv_planner.settings import settings_of
 from nbv_planner.versions import versions
 from nbv_planner.world.ground.occupancy_map import OccupancyMap, load_map
 from nbv_planner.world.objects import parse_object, surface_points
-from nbv_planner.world.pose import CameraPose, View, Views
+from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scan import Scan
 from nbv_planner.world.simulated_camera import SimulatedCamera
 
@@ -120,9 +120,9 @@ def surface_bytes(
     return _cloud(layout, columns, stamp)
 
 
-def candidates_bytes(views: Views, utility: FloatArray, stamp: int) -> bytes:
+def candidates_bytes(views: Poses, utility: FloatArray, stamp: int) -> bytes:
     """A `nbv_planner/candidates` cloud; costs are 0, and every candidate is feasible."""
-    x, y = views.position
+    x, y = views.position.T
     columns = {"x": x, "y": y, "angle": views.view_angle, "utility": utility, "feasible": np.ones(len(views))}
     if not views.turn.any():
         return _cloud(CANDIDATES_LAYOUT, columns, stamp)
@@ -239,16 +239,16 @@ class Timeline:
         if self._config.ground.ground_map:
             yield self._message(GROUND, now, map_bytes(load_map(self._config.ground.ground_map), now))
         yield self._said(now, "WAITING", 0)
-        start = View(self._config.motion.initial_view_angle, self._config.scene.view_distance)
+        start = CameraPose.from_polar(self._config.motion.initial_view_angle, self._config.scene.view_distance)
         yield from self._stands(now, start, 0)
         now += round(self._pace.seconds_per_view * 1e9)
         for number, step in enumerate(self._steps, start=1):
             yield from self._decision(now, number, step)
             for view in step.passed:
                 now += self._period
-                scan = scan_bytes(self._camera.scan(view.pose, number), now)
+                scan = scan_bytes(self._camera.scan(view, number), now)
                 yield self._message(SCAN, now, scan)
-                yield self._message(CAMERA_POSE, now, pose_bytes(view.pose, now))
+                yield self._message(CAMERA_POSE, now, pose_bytes(view, now))
             yield from self._stands(now + 2 * _MILLISECOND, step.view, number, step)
             values = {"dropped.beam.outside_bounds": 0, "views": number}
             yield self._message(DIAGNOSTICS, now, diagnostics_bytes(f"{node}surface_mapper", values, now))
@@ -267,15 +267,15 @@ class Timeline:
             **step.view.off_circle(self._config.scene.view_distance),
         }
         candidates = candidates_bytes(step.candidates, step.utilities, now)
-        goal = step.view.pose
+        goal = step.view
         yield self._message(CANDIDATES, now, candidates)
         yield self._message(ITERATION, now, status_bytes("nbv_planner: iteration", values))
         yield self._message(GOAL_POSE, now, pose_bytes(goal, now))
         yield self._said(now, "MEASURING", number - 1)
 
-    def _stands(self, begin: int, view: View, number: int, step: Step | None = None) -> Iterator[RawMessage]:
+    def _stands(self, begin: int, view: CameraPose, number: int, step: Step | None = None) -> Iterator[RawMessage]:
         """Scans and poses of a camera that stands, and the surface after the first scan of a view."""
-        pose = view.pose
+        pose = view
         count = max(1, round(self._pace.seconds_per_view * self._pace.scan_rate))
         scans = [self._camera.scan(pose, number, scan) for scan in range(min(count, _DISTINCT_SCANS))]
         for index in range(count):

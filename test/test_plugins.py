@@ -31,7 +31,6 @@ from nbv_planner.planning.shapes.sampler import PriorSettings
 from nbv_planner.planning.view_space import CircleViewSpace, ViewSpaceSettings
 from nbv_planner.settings import extended
 from nbv_planner.world.objects import OBJECT_PLUGINS, OBJECT_SETS, parse_object
-from nbv_planner.world.pose import View
 from nbv_planner.world.scene import Scene
 
 CHECKOUT = Path(nbv_planner.__file__).parents[1]
@@ -289,7 +288,7 @@ def test_a_planner_with_a_map_of_its_own_gets_each_scan_and_its_pose():
         heard = simulation.planner.heard
         assert len(heard) == number + 1
         taken = simulation.judge.steps[-1].view
-        assert View.of(heard[-1][1]).view_angle == pytest.approx(taken.view_angle)
+        assert heard[-1][1].view_angle == pytest.approx(taken.view_angle)
         assert np.isfinite(heard[-1][0].ranges).any()
     with pytest.raises(SettingError, match="planner mapless: takes scans itself"):
         Simulation(dataclasses.replace(config, protocol="thesis"))

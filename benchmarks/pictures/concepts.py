@@ -15,7 +15,7 @@ from nbv_planner.report.figures.style import png_bytes
 from nbv_planner.report.figures.sweep_figures import panels
 from nbv_planner.report.outlines import cone_outline
 from nbv_planner.world.objects import parse_object
-from nbv_planner.world.pose import View
+from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
 
@@ -33,7 +33,7 @@ def draw_concepts() -> None:
     """One view of an ellipse, with the words of docs/explanation/concepts.md."""
     scene, shape = Scene(), parse_object("ellipse:a=6,b=4", Scene())
     mapper = SurfaceMapper(PeriodicMatern(), MapperSettings())
-    pose = View(VIEW_ANGLE, scene.view_distance).pose
+    pose = CameraPose.from_polar(VIEW_ANGLE, scene.view_distance)
     camera = SimulatedCamera(shape, scene, SensorSettings(noise_std=0.2))
     scan = camera.scan(pose, 0, 0)
     data = scan_to_measurements(scan, pose, scene, MeasurementSettings()).measurements

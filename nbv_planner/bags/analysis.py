@@ -27,7 +27,7 @@ from nbv_planner.planning.shapes.certificate import CoverageEstimate
 from nbv_planner.planning.termination import Termination, TerminationReason, coverage_estimate
 from nbv_planner.planning.view_space import view_space_for
 from nbv_planner.report.tables import Cell, Column, Table
-from nbv_planner.world.pose import View
+from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scale import scaled
 
 
@@ -205,12 +205,12 @@ def _judge(
         return None, str(error)
 
 
-def _start(recording: Recording, config: EpisodeConfig) -> View | None:
+def _start(recording: Recording, config: EpisodeConfig) -> CameraPose | None:
     """First view of the camera: that of the simulation, or the first one recorded."""
     log = recording.log
     if log.parameters is not None and "depth_camera" in log.parameters.nodes and recording.episode == 1:
-        return View(config.motion.initial_view_angle, config.scene.view_distance)
-    return None if log.first_pose is None else View.of(log.camera(log.first_pose))
+        return CameraPose.from_polar(config.motion.initial_view_angle, config.scene.view_distance)
+    return None if log.first_pose is None else log.camera(log.first_pose)
 
 
 def _analysed(recording: Recording, config: EpisodeConfig | None, judge: EpisodeJudge | None) -> Iterator[AnalysedView]:
@@ -230,7 +230,7 @@ def _analysed(recording: Recording, config: EpisodeConfig | None, judge: Episode
             if judge.views and before is not None:
                 judge.space.believe(before, None, judge.scene.radius_max)
             before = view.belief and view.belief.seen_from(x, y)
-            passed = [View.of(pose.relative_to(x, y)) for pose in view.passed]
+            passed = [pose.relative_to(x, y) for pose in view.passed]
             judge.add_view(taken, decision.utility, decision.milliseconds, before, passed)
         if interval is not None:
             estimate = interval.mean

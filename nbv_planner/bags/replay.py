@@ -44,7 +44,7 @@ from nbv_planner.planning.view_space import CircleViewSpace, Exclusion, ViewSpac
 from nbv_planner.report.tables import Column, Table
 from nbv_planner.settings import from_mapping
 from nbv_planner.world.ground.occupancy_map import OccupancyMap
-from nbv_planner.world.pose import CameraPose, PoseSettings, View
+from nbv_planner.world.pose import CameraPose, PoseSettings
 from nbv_planner.world.scan import Scan
 
 # A decision may have been made from a belief some updates older than the newest one.
@@ -152,8 +152,8 @@ class Lane:
         return Update(stamp, self._mapper.belief().as_transmitted())
 
     def decide(
-        self, decision: RecordedDecision, visited: Sequence[View],
-        given_up: Mapping[View, int], left_out: Iterable[View] = (),
+        self, decision: RecordedDecision, visited: Sequence[CameraPose],
+        given_up: Mapping[CameraPose, int], left_out: Iterable[CameraPose] = (),
     ) -> tuple[Decision | None, Update]:
         """Decide where the recorded planner did; returns the decision, None if no view may be chosen, and the belief.
 
@@ -171,13 +171,13 @@ class Lane:
         if self._session.learn_speeds and decision.pace is not None:
             pace: dict[str, Any] = dict(zip(PACE, decision.pace, strict=True))
             self.planner.settings = dataclasses.replace(self.planner.settings, **pace)
-        current = None if self._pose is None else View.of(self._pose)
+        current = None if self._pose is None else self._pose
         self.planner.believe(update.belief, current)
         return self.planner.decide(update.belief, current_view=current, visited=visited, now=now), update
 
     def send(self, decision: RecordedDecision) -> None:
         """Use the recorded goal."""
-        self._matcher.set_goal(decision.goal_stamp, decision.view(self.scene.view_distance).pose)
+        self._matcher.set_goal(decision.goal_stamp, decision.view(self.scene.view_distance))
 
 
 # Messages that wait for earlier ones: topics reach a recorder at different times, by some milliseconds.
@@ -240,7 +240,7 @@ _ANGLE_TOLERANCE = 1e-9
 class Choice:
     """What a planner chose at a recorded decision."""
 
-    view: View | None  #: where it would go; None if nowhere.
+    view: CameraPose | None  #: where it would go; None if nowhere.
     utility: float | None  #: value of its objective there.
     differs: bool  #: whether that is another view than the recorded one.
     #: surface points that the view would have seen for the first time; None without true object.
@@ -257,7 +257,7 @@ class ReplayedDecision:
     """A recorded decision, made again."""
 
     recorded: RecordedDecision  #: what was recorded.
-    view: View  #: the view of that.
+    view: CameraPose  #: the view of that.
     choice: Choice  #: what was replayed.
     #: greatest difference between the mean contour from which it was made and the recorded one, metres; None for the
     #: prior and where no surface was recorded.
@@ -331,7 +331,7 @@ def with_prior(parameters: RunParameters, bag: Bag, topics: TopicMap) -> RunPara
     return parameters
 
 
-def _unreachable(view: LoggedView, space: ViewSpace, circle: float) -> Sequence[View]:
+def _unreachable(view: LoggedView, space: ViewSpace, circle: float) -> Sequence[CameraPose]:
     """The candidates that were left out since they, or others nearby, had not been reached."""
     if view.candidates is None or view.candidates.excluded is None:
         return ()
@@ -352,8 +352,8 @@ class _Run:
         self._recorded = {view.belief_stamp: view.belief for view in views if view.belief_stamp is not None}
         space, circle = lane.planner.views, lane.scene.view_distance
         self._left_out = {view.decision.goal_stamp: _unreachable(view, space, circle) for view in views}
-        self._passed = {view.decision.goal_stamp: [View.of(pose) for pose in view.passed] for view in views}
-        self._visited: list[View] = []
+        self._passed = {view.decision.goal_stamp: list(view.passed) for view in views}
+        self._visited: list[CameraPose] = []
         self.decisions: list[ReplayedDecision] = []
 
     def decide(self, recorded: RecordedDecision) -> None:
@@ -373,11 +373,11 @@ class _Run:
             passed = self._passed.get(recorded.goal_stamp, ())
             self._judge.add_view(view, recorded.utility, recorded.milliseconds, None, passed)
 
-    def _new_points(self, view: View) -> int | None:
+    def _new_points(self, view: CameraPose) -> int | None:
         return None if self._judge is None else int(self._judge.new_points(view).sum())
 
 
-def _differ(one: View, other: View) -> bool:
+def _differ(one: CameraPose, other: CameraPose) -> bool:
     """Whether two views differ by more than rounding."""
     turns = angle_difference([one.view_angle, one.turn], [other.view_angle, other.turn])
     return bool(
@@ -427,7 +427,7 @@ def replay_table(decisions: Sequence[ReplayedDecision], *, changed: bool = False
     return Table("replay", "Decisions, recorded and replayed", _NOTE + (_TRUTH if known else _NO_TRUTH), columns, rows)
 
 
-def _place(view: View | None) -> tuple[float | None, float | None]:
+def _place(view: CameraPose | None) -> tuple[float | None, float | None]:
     """Distance and turn (degrees) of a view."""
     return (None, None) if view is None else (view.distance, math.degrees(view.turn))
 

@@ -23,7 +23,7 @@ from nbv_planner.planning.view_space import ViewSpace
 from nbv_planner.versions import versions
 from nbv_planner.world.objects import PolarObject, SurfacePoints
 from nbv_planner.world.objects.true_shapes import angles_around
-from nbv_planner.world.pose import CameraPose, View, Views
+from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.ray_casting import Contour, cast_beams
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.visibility import observe
@@ -161,7 +161,7 @@ class EpisodeJudge:
     scene: Scene  #: cone and view circle.
     space: ViewSpace  #: its candidates are those among which the greedy gain is sought.
     shape: PolarObject  #: the true object.
-    start: View | None = None  #: where the camera is before the first view; None if travel to that costs nothing.
+    start: CameraPose | None = None  #: where the camera is before the first view; None if travel to that costs nothing.
     tau: float = PlannerSettings.completeness_tau  #: resolution of completeness and accuracy, metres.
     pace: TimeSettings = field(default_factory=TimeSettings)  #: cost model of the seconds.
     steps: list[Step] = field(default_factory=list)
@@ -183,9 +183,9 @@ class EpisodeJudge:
         """Fraction of the surface points seen so far."""
         return float(self.seen.mean())
 
-    def new_points(self, *views: View) -> BoolArray:
+    def new_points(self, *views: CameraPose) -> BoolArray:
         """Which surface points one of these views would see for the first time, shape (P,)."""
-        return np.asarray(self._observe(Views.of(views)).any(axis=0) & ~self.seen)
+        return np.asarray(self._observe(Poses.of(views)).any(axis=0) & ~self.seen)
 
     def add(self, step: Step) -> ViewRecord:
         """Judge a step and keep it."""
@@ -193,8 +193,8 @@ class EpisodeJudge:
         return self.add_view(step.view, step.objective_value, step.milliseconds, step.belief, step.passed)
 
     def add_view(
-        self, view: View, objective_value: float, milliseconds: float, belief: SurfaceBelief | None,
-        passed: Sequence[View] = (),
+        self, view: CameraPose, objective_value: float, milliseconds: float, belief: SurfaceBelief | None,
+        passed: Sequence[CameraPose] = (),
     ) -> ViewRecord:
         """Judge a view of which less may be known than a step holds; without a belief its errors are NaN.
 
@@ -203,9 +203,9 @@ class EpisodeJudge:
         new = self.new_points(*passed, view)
         travelled = self.views[-1].travelled if self.views else 0.0
         if self._last is not None:
-            travelled += float(self.space.legs(self._last, Views.of([view]))[0])
+            travelled += float(self.space.legs(self._last, Poses.of([view]))[0])
         seconds = self.views[-1].seconds if self.views else 0.0
-        seconds += float(leg_time(self.space, self._last, Views.of([view]), self.pace)[0])
+        seconds += float(leg_time(self.space, self._last, Poses.of([view]), self.pace)[0])
         greedy_gain = int((self._visible & ~self.seen).sum(axis=1).max())
         self.seen = self.seen | new
         errors = {} if belief is None else {**asdict(self._compared(belief).error_of(belief)), **self._resolved(belief)}
@@ -257,5 +257,5 @@ class EpisodeJudge:
         accuracy = measured.accuracy(self.outline.points, self.tau)
         return {"completeness": float(self.complete.mean()), "accuracy": accuracy}
 
-    def _observe(self, views: Views) -> BoolArray:
+    def _observe(self, views: Poses) -> BoolArray:
         return observe(self.points.angle, self.points.radius, views, self.scene)

@@ -26,7 +26,7 @@ from nbv_planner.world.ground.grid_ground import ground_of
 from nbv_planner.world.ground.occupancy_map import OccupancyMap
 from nbv_planner.world.ground.zones import Ground, GroundSettings
 from nbv_planner.world.objects import SurfacePoints
-from nbv_planner.world.pose import CameraPose, PoseSettings, View
+from nbv_planner.world.pose import CameraPose, PoseSettings
 from nbv_planner.world.scan import Scan
 from nbv_planner.world.scene import Scene
 
@@ -226,7 +226,7 @@ class EpisodeLog:
         """Take the goals for the decisions if there are none."""
         if not self.views:
             for number, (stamp, goal) in enumerate(sorted(self.goals.items()), start=1):
-                view = View.of(self.camera(goal))
+                view = self.camera(goal)
                 more = view.off_circle(self.scene.view_distance)
                 decision = RecordedDecision(number, stamp, view.view_angle, math.nan, math.nan)
                 self.add(messages.ITERATION, replace(decision, **more))

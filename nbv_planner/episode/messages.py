@@ -23,7 +23,7 @@ from nbv_planner.planning.shapes.sampler import PriorSettings
 from nbv_planner.planning.termination import Termination, TerminationReason
 from nbv_planner.planning.view_space import ExclusionArray
 from nbv_planner.world.objects import SurfacePoints
-from nbv_planner.world.pose import View, Views
+from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import FoundScene, centre_of
 
 # Parts by which a distance differs at most for being computed from positions in single precision.
@@ -178,11 +178,11 @@ class Candidates:
     turn: FloatArray | None = None
     """Lines of sight against the direction to the centre, radians; None where all look there."""
 
-    def views(self, circle: float, centre: tuple[float, float] = (0.0, 0.0)) -> Views:
+    def views(self, circle: float, centre: tuple[float, float] = (0.0, 0.0)) -> Poses:
         """The candidates about a `centre`, metres; on the view circle of radius `circle` up to single precision."""
         distance = np.hypot(self.x - centre[0], self.y - centre[1])
         distance = np.where(np.isclose(distance, circle, rtol=_SINGLE), circle, distance)
-        return Views(self.angle, distance, np.zeros(len(distance)) if self.turn is None else self.turn)
+        return Poses.from_polar(self.angle, distance, np.zeros(len(distance)) if self.turn is None else self.turn)
 
 
 def candidates_from_msg(msg: Any) -> Candidates:
@@ -293,11 +293,12 @@ class RecordedDecision:
     predicted_seconds: float = math.nan  #: of the leg and the view, by the cost model of the planner; NaN if not given.
     pace: tuple[float, ...] | None = None  #: :data:`PACE`, where the planner had learned it.
 
-    def view(self, circle: float, about: tuple[float, float] = (0.0, 0.0)) -> View:
+    def view(self, circle: float, about: tuple[float, float] = (0.0, 0.0)) -> CameraPose:
         """The view, where the view circle has the radius `circle`, as seen from the point `about`, metres."""
-        view = View(self.view_angle, circle if self.view_distance is None else self.view_distance, self.view_turn)
+        distance = circle if self.view_distance is None else self.view_distance
+        view = CameraPose.from_polar(self.view_angle, distance, self.view_turn)
         x, y = (there - here for there, here in zip(about, self.centre, strict=True))
-        return view if x == y == 0.0 else View.of(view.pose.relative_to(x, y))
+        return view if x == y == 0.0 else view.relative_to(x, y)
 
 
 def decision_from_values(values: Mapping[str, str]) -> RecordedDecision:

@@ -24,7 +24,7 @@ from nbv_planner.mapping.belief import Measurements, SurfaceBelief, once_around
 from nbv_planner.mapping.checks import Check
 from nbv_planner.planning.termination import Termination
 from nbv_planner.system import held_signals, read_regular
-from nbv_planner.world.pose import CameraPose, View, Views
+from nbv_planner.world.pose import CameraPose, Poses
 
 FULL_ENOUGH = 0.95
 """Coverage at which T95 counts an object as reconstructed."""
@@ -107,14 +107,14 @@ def calibration(belief: SurfaceBelief, true_radius: FloatArray) -> Calibration:
 class Step:
     """One view as it was taken."""
 
-    view: View  #: where it was taken.
+    view: CameraPose  #: where it was taken.
     objective_value: float  #: utility that the planner predicted for it.
-    candidates: Views  #: the V candidate views of the decision.
+    candidates: Poses  #: the V candidate views of the decision.
     utilities: FloatArray  #: value of the objective at each, shape (V,).
     belief: SurfaceBelief  #: belief with this view's measurements.
     measurements: Measurements  #: what was measured from the view.
     milliseconds: float  #: time that the decision took.
-    passed: tuple[View, ...] = ()  #: views taken on the way there, without a stop.
+    passed: tuple[CameraPose, ...] = ()  #: views taken on the way there, without a stop.
 
     @property
     def view_angle(self) -> float:
@@ -157,7 +157,7 @@ class ViewRecord:
     @property
     def pose(self) -> CameraPose:
         """Pose of the camera in the object frame."""
-        return View(self.angle, self.distance, self.turn).pose
+        return CameraPose.from_polar(self.angle, self.distance, self.turn)
 
 
 @dataclass(frozen=True)

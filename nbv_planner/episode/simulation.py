@@ -34,7 +34,7 @@ from nbv_planner.planning.termination import (
 )
 from nbv_planner.planning.view_space import CircleViewSpace, FoundViewSpace, put_on_ground, view_space_for
 from nbv_planner.world.objects import PolarObject, bisected_surface_points, parse_object, surface_points
-from nbv_planner.world.pose import CameraPose, View, Views
+from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import FoundScene, centre_of, check_proportions
 from nbv_planner.world.simulated_camera import SimulatedCamera, WorldSettings
 from nbv_planner.world.visibility import observe, unseen_beyond
@@ -87,7 +87,7 @@ class Simulation:
             angles = np.linspace(0.0, TWO_PI, _THESIS_VIEWS)
             views = CircleViewSpace(config.views, scene.view_distance, angles=angles)
         put_on_ground(views, config.ground)
-        self._start = None if thesis else View(config.motion.initial_view_angle, scene.view_distance)
+        self._start = None if thesis else CameraPose.from_polar(config.motion.initial_view_angle, scene.view_distance)
         settings = thesis_planner_settings(config) if thesis else config.planner
         self.judge = EpisodeJudge(self._points, scene, views, shape, self._start, settings.completeness_tau, settings)
         self._by_points = settings.target == "points"
@@ -209,7 +209,7 @@ class Simulation:
                     TerminationReason.NO_NEW_POINTS, {"coverage": self.judge.coverage},
                     "the next view would see no new surface point",
                 )
-            views = Views.of([decision.view])
+            views = Poses.of([decision.view])
             seen = observe(self._points.angle, self._points.radius, views, self.config.scene)[0]
             count = int(seen.sum())
             data = Measurements(self._points.angle[seen], self._points.radius[seen], np.full(count, noise_std))
@@ -248,7 +248,7 @@ class Simulation:
             if self._refer(dwelt[0].pose):
                 if len(self.approaches) >= MOST_APPROACHES:
                     return nothing_found(len(self.approaches))
-                current = View.of(dwelt[0].pose)
+                current = dwelt[0].pose
                 continue
             belief = self._mapping.belief().as_transmitted()
             record = self._take(decision, mapped.measurements, belief, milliseconds, passed)
@@ -265,15 +265,15 @@ class Simulation:
         """Where the camera has been in an unknown scene, approaches first, in the object frame."""
         return [*self.approaches, *self._poses]
 
-    def _goal(self, view: View) -> CameraPose:
+    def _goal(self, view: CameraPose) -> CameraPose:
         """Pose of a view in the object frame."""
-        return view.pose if self.found is None else view.pose.relative_to(-self.found.x, -self.found.y)
+        return view if self.found is None else view.relative_to(-self.found.x, -self.found.y)
 
-    def _visited(self) -> list[View]:
+    def _visited(self) -> list[CameraPose]:
         """Views taken, as seen from where the planner believes the centre."""
         if self.found is None:
             return [step.view for step in self.judge.steps]
-        return [View.of(pose.relative_to(self.found.x, self.found.y)) for pose in self._poses]
+        return [pose.relative_to(self.found.x, self.found.y) for pose in self._poses]
 
     def _refer(self, taken: CameraPose | None = None) -> bool:
         """Refer planner and judge to what the mapping has found, with the last scan; whether that was an approach."""
@@ -295,22 +295,22 @@ class Simulation:
             self.mapper = self._mapping.model
         return approach
 
-    def _on_the_way(self, start: View | None, end: View) -> list[View]:
+    def _on_the_way(self, start: CameraPose | None, end: CameraPose) -> list[CameraPose]:
         """Views on the leg to a view at which the camera looks, too."""
         every = self.config.planner.look_every
         return [] if start is None else with_looks(self.planner.views, [start, end], every)[1:-1]
 
-    def _from_truth(self, view: View, pose: CameraPose) -> View:
+    def _from_truth(self, view: CameraPose, pose: CameraPose) -> CameraPose:
         """A view that is taken at a `pose` in the object frame, as seen from the true centre."""
         placed = self.config.world.placed
-        return view if self.found is None and placed == (0.0, 0.0) else View.of(pose.relative_to(*placed))
+        return view if self.found is None and placed == (0.0, 0.0) else pose.relative_to(*placed)
 
     def look(self, goal: CameraPose, scan_number: int = 0) -> MatchedScan:
         """Take a scan of the next view at its goal, or one on the way: all that comes from the world outside."""
         number = len(self.judge.steps) + len(self.approaches) + 1
         return MatchedScan(number, self._camera.scan(goal, number, scan_number), goal, view=number)
 
-    def _decide(self, current_view: View | None) -> Decision | None:
+    def _decide(self, current_view: CameraPose | None) -> Decision | None:
         """Let the planner choose, from the belief in the precision that the protocol passes on."""
         self._truth.seen = self.judge.seen if self._by_points else self.judge.complete
         belief = self.belief
@@ -319,10 +319,10 @@ class Simulation:
 
     def _take(
         self, decision: Decision, data: Measurements, belief: SurfaceBelief, milliseconds: float,
-        passed: tuple[View, ...] = (),
+        passed: tuple[CameraPose, ...] = (),
     ) -> ViewRecord:
         """Judge a step, which is as seen from the true centre."""
-        pose = decision.view.pose if self.found is None else self._poses[-1]
+        pose = decision.view if self.found is None else self._poses[-1]
         belief = belief.seen_from(*self.config.world.placed)
         return self.judge.add(Step(
             self._from_truth(decision.view, pose), decision.utility, decision.candidates, decision.utilities, belief,

@@ -39,7 +39,7 @@ from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, wrap_angle
 from nbv_planner.report.tables import Cell, Column, Table, table_of
 from nbv_planner.system import at_home
 from nbv_planner.world.objects import SurfacePoints, parse_object, surface_points
-from nbv_planner.world.pose import Views
+from nbv_planner.world.pose import Poses
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.visibility import observe
 
@@ -126,7 +126,7 @@ def _best_set(problem: CoverageProblem, fewer: list[BestSet], time_limit: float)
 
 
 def optimum_for(
-    points: SurfacePoints, scene: Scene, candidates: FloatArray | Views, *, cache: str | Path | None = None,
+    points: SurfacePoints, scene: Scene, candidates: FloatArray | Poses, *, cache: str | Path | None = None,
     time_limit: float = DEFAULT_TIME_LIMIT,
 ) -> Optimum:
     """Compute the optimum for an object, or read it from the cache. Only what is proved throughout is kept there.
@@ -272,7 +272,7 @@ class LeastRow:
         return asdict(self)
 
 
-def least_views_row(text: str, circle: Views, poses: Views, time_limit: float) -> LeastRow:
+def least_views_row(text: str, circle: Poses, poses: Poses, time_limit: float) -> LeastRow:
     """Fewest views of an object on a circle and among other poses, and those of the omniscient greedy planner.
 
     In the thesis's scene, with `time_limit` seconds for each of the two.
@@ -293,12 +293,12 @@ class LeastTimeCase:
     """What to compute: the quickest tour from a view of the circle, at several speeds, in the thesis's scene."""
 
     object: str
-    circle: Views
+    circle: Poses
     start: float  #: view angle, radians.
     speeds: tuple[float, ...]  #: m/s.
     dwell_time: float  #: seconds at each view.
     time_limit: float  #: seconds for each tour.
-    poses: Views | None = None  #: other poses, see :meth:`_among_poses`.
+    poses: Poses | None = None  #: other poses, see :meth:`_among_poses`.
 
     def run(self) -> LeastRow:
         """Compute them, the best sweeps in hindsight, and the tours of an omniscient planner that is greedy by time."""
@@ -312,7 +312,7 @@ class LeastTimeCase:
                 costs[f"{speed:g} m/s, poses"] = self._among_poses(surface, needed, self.poses, speed)
         return LeastRow(self.object, len(surface), costs)
 
-    def _among_poses(self, surface: SurfacePoints, needed: int, poses: Views, speed: float) -> Cheapest | None:
+    def _among_poses(self, surface: SurfacePoints, needed: int, poses: Poses, speed: float) -> Cheapest | None:
         r"""The best tour on one ring of the poses, :math:`|d - d_{cam}|` away, and a bound of all tours among them.
 
         A path that keeps out of the object's bound is no shorter than its projection on that disc, so that the tours on
@@ -329,7 +329,7 @@ class LeastTimeCase:
         return bound and replace(min(rings, key=lambda tour: tour.cost), bound=bound.bound)
 
     def _tour(
-        self, surface: SurfacePoints, needed: int, views: Views, pace: float, planner: Callable[..., Cheapest | None]
+        self, surface: SurfacePoints, needed: int, views: Poses, pace: float, planner: Callable[..., Cheapest | None]
     ) -> Cheapest | None:
         """Tour of one planner on a circle at a pace in seconds per radian; None if its views do not see enough."""
         offset = wrap_angle(views.view_angle - self.start)

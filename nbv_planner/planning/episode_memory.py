@@ -21,7 +21,7 @@ from nbv_planner.planning.planners.account import Round
 from nbv_planner.planning.shapes.sampler import PriorSettings
 from nbv_planner.planning.termination import Termination, TerminationMonitor, TerminationReason
 from nbv_planner.planning.view_space import ViewSpace
-from nbv_planner.world.pose import CameraPose, View, Views
+from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scan import Scan
 from nbv_planner.world.scene import FoundScene, centre_of
 
@@ -161,7 +161,7 @@ def goal_state(goal: Goal | None, space: ViewSpace) -> tuple[dict[str, Any] | No
     arrays |= {f"goal_{name}": getattr(decision, name) for name in _BY_CANDIDATE}
     # Numbers that may be NaN, which JSON does not know.
     numbers = [getattr(decision, name) for name in _DECIDED]
-    arrays["goal_decision"] = np.append(space.packed(Views.of([decision.view])), numbers)
+    arrays["goal_decision"] = np.append(space.packed(Poses.of([decision.view])), numbers)
     arrays["goal_belief"] = np.stack([getattr(belief, name) for name in _BELIEVED])
     arrays["goal_belief_hits"] = belief.hits
     own = {name: getattr(goal, name) for name in _OF_GOAL}
@@ -188,7 +188,7 @@ def goal_from_state(values: Values | None, arrays: Arrays, space: ViewSpace) -> 
     return Goal(CameraPose(x, y, yaw), decision=decision, belief=belief, **own)
 
 
-def views_from_state(name: str, values: Any, space: ViewSpace) -> list[View]:
+def views_from_state(name: str, values: Any, space: ViewSpace) -> list[CameraPose]:
     """The views that a view space had packed into lists."""
     flat = [checked(name, number, float) for row in values for number in (row if isinstance(row, list) else [row])]
     views = space.unpacked(np.array(flat))
@@ -318,7 +318,7 @@ class EpisodeMemory:
         self.ending: Termination | None = None  #: why it is about to end, once the camera is home, or None.
         self._home: Target | None = None
         self.goal: Goal | None = None  #: view that the camera has been sent to, or None.
-        self.visited: list[View] = []  #: the views taken so far.
+        self.visited: list[CameraPose] = []  #: the views taken so far.
         #: number of views that had counted and that the mapper has lost; of goals that were skipped on request; of
         #: goals that were given up because they were not reached.
         self.lost_views = self.skipped_views = self.unreached_views = 0
@@ -330,7 +330,7 @@ class EpisodeMemory:
         self._episode = object()
         self._began: int | None = None
         self.last_miss: Miss | None = None  #: by how much the last missed target was missed, or None.
-        self._set_out: View | None = None
+        self._set_out: CameraPose | None = None
         #: the leg to the goal, and when the camera arrived there for the view that counted; None if disturbed.
         self.leg: Leg | None = None
         self._came: int | None = None
@@ -362,8 +362,8 @@ class EpisodeMemory:
         """
         x, y = (now - before for now, before in zip(centre_of(found), centre_of(self.found), strict=True))
 
-        def moved(view: View) -> View:
-            return View.of(view.pose.relative_to(x, y))
+        def moved(view: CameraPose) -> CameraPose:
+            return view.relative_to(x, y)
 
         views, now_out = self.planner.views, {}
         for index, until in views.unreachable.items():
@@ -456,7 +456,7 @@ class EpisodeMemory:
             arrays |= heard_state(self.planner.heard)
         values = {
             **{name.lstrip("_"): getattr(self, name) for name in _KEPT},
-            "visited": space.packed(Views.of(self.visited)).tolist(), "counted": list(self._counted),
+            "visited": space.packed(Poses.of(self.visited)).tolist(), "counted": list(self._counted),
             "began": self._began, "goal": goal, "coverage": list(self.monitor.history),
             "doubts": list(self.monitor.doubts),
             "termination": plain(self.termination), "ending": plain(self.ending), "origin": plain(self.origin),
@@ -470,7 +470,7 @@ class EpisodeMemory:
         return values, arrays
 
     @property
-    def _chosen(self) -> list[View]:
+    def _chosen(self) -> list[CameraPose]:
         """Views whose rounds may be in the planner's ledger: those taken, and that of the goal under way."""
         return [*self.visited, *([] if self.goal is None else [self.goal.decision.view])]
 

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from nbv_planner.geometry import FloatArray, IntArray, angle_difference, wrap_angle
 from nbv_planner.settings import Settings, setting
 from nbv_planner.world.ground.zones import along, path_length
-from nbv_planner.world.pose import View, Views
+from nbv_planner.world.pose import CameraPose, Poses
 
 if TYPE_CHECKING:
     from nbv_planner.planning.view_space import ViewSpace
@@ -64,12 +64,12 @@ def travel_time(lengths: ArrayLike, turns: ArrayLike, settings: TimeSettings) ->
     return np.asarray(np.maximum(driving, np.abs(np.asarray(turns, dtype=float)) / settings.turn_speed))
 
 
-def turns_to(start: View, ends: Views) -> FloatArray:
+def turns_to(start: CameraPose, ends: Poses) -> FloatArray:
     """By how much the heading turns from a view to each of others, shape (V,), radians, not negative."""
     return np.abs(angle_difference(ends.view_angle + ends.turn, start.view_angle + start.turn))
 
 
-def leg_time(space: ViewSpace, start: View | None, ends: Views, settings: TimeSettings) -> FloatArray:
+def leg_time(space: ViewSpace, start: CameraPose | None, ends: Poses, settings: TimeSettings) -> FloatArray:
     """Time from a view to each of others until these have been taken, shape (V,), seconds; travel and dwell.
 
     From an unknown start (None) the travel counts nothing. A view may take longer, see :meth:`.ViewSpace.extras`.
@@ -130,16 +130,16 @@ def learned_pace(legs: Sequence[Leg], prior: _T) -> _T:
     )
 
 
-def looks_between(space: ViewSpace, start: View, end: View, every: float) -> Views:
+def looks_between(space: ViewSpace, start: CameraPose, end: CameraPose, every: float) -> Poses:
     """Views that a camera takes `every` so many metres (> 0) of the leg from a view to another, without the two.
 
     It goes along the path on the ground, or where nothing is known of that around the centre by the shorter arc; its
     distance changes evenly then. The turn against the direction to the centre changes evenly, too.
     """
     if space.ground is None:
-        length = float(space.travel(start, Views.of([end]))[0])
+        length = float(space.travel(start, Poses.of([end]))[0])
     else:
-        ends = tuple((view.pose.x, view.pose.y) for view in (start, end))
+        ends = tuple((view.x, view.y) for view in (start, end))
         path = space.ground.path(*ends)
         path = path if len(path) else np.array(ends)
         length = path_length(path)
@@ -148,12 +148,13 @@ def looks_between(space: ViewSpace, start: View, end: View, every: float) -> Vie
     turn = start.turn + part * (end.turn - start.turn)
     if space.ground is None:
         around = float(angle_difference(end.view_angle, start.view_angle))
-        return Views(start.view_angle + part * around, start.distance + part * (end.distance - start.distance), turn)
+        distance = start.distance + part * (end.distance - start.distance)
+        return Poses.from_polar(start.view_angle + part * around, distance, turn)
     x, y = np.array([along(path, distance) for distance in way]).reshape(-1, 2).T
-    return Views(wrap_angle(np.arctan2(y, x)), np.hypot(x, y), turn)
+    return Poses.from_polar(wrap_angle(np.arctan2(y, x)), np.hypot(x, y), turn)
 
 
-def with_looks(space: ViewSpace, views: Sequence[View], every: float) -> list[View]:
+def with_looks(space: ViewSpace, views: Sequence[CameraPose], every: float) -> list[CameraPose]:
     """The `views` in their order, with the :func:`looks_between` each two; those alone if `every` is 0, metres."""
     if not every:
         return list(views)
@@ -164,7 +165,7 @@ def with_looks(space: ViewSpace, views: Sequence[View], every: float) -> list[Vi
     return taken
 
 
-def time_matrix(space: ViewSpace, views: Views, settings: TimeSettings) -> FloatArray:
+def time_matrix(space: ViewSpace, views: Poses, settings: TimeSettings) -> FloatArray:
     """Time from each of `views` to each of them, see :func:`leg_time`, shape (V, V), seconds."""
     return np.array([leg_time(space, views[index], views, settings) for index in range(len(views))])
 

@@ -26,7 +26,7 @@ from nbv_planner.planning.termination import (
 from nbv_planner.planning.view_space import ExclusionArray, excluded_numbers, excluded_words
 from nbv_planner.settings import Settings, setting
 from nbv_planner.world.ground.zones import Ground
-from nbv_planner.world.pose import View, Views
+from nbv_planner.world.pose import CameraPose, Poses
 
 # Terminations after which the camera stays where it is.
 _AT_ONCE = {TerminationReason.STOPPED, TerminationReason.FAILED}
@@ -88,8 +88,8 @@ class Question:
     planner: Planner
     belief: SurfaceBelief
     belief_stamp: int
-    current_view: View | None
-    visited: tuple[View, ...]
+    current_view: CameraPose | None
+    visited: tuple[CameraPose, ...]
     now: int
     episode: object
 
@@ -101,7 +101,7 @@ class Question:
         )
         return Answer(decision, 1e3 * (time.perf_counter() - started))
 
-    def rank(self, views: Views) -> Ranking:
+    def rank(self, views: Poses) -> Ranking:
         """Rank any `views` by the planner's objective less the cost of travel, the best that may be chosen first."""
         planner = self.planner
         utilities, costs = planner.evaluate(
@@ -116,7 +116,7 @@ class Question:
 class Ranking:
     """Views in the order of their rank, with utility, cost of travel, and why they may not be chosen, shape (V,)."""
 
-    views: Views
+    views: Poses
     utilities: FloatArray
     costs: FloatArray
     excluded: ExclusionArray
@@ -304,7 +304,7 @@ class PlanningSession(EpisodeMemory):
         inputs = self.inputs
         if inputs.belief is None:
             raise ValueError("no surface received yet")
-        current = View.of(inputs.pose) if inputs.pose else None
+        current = inputs.pose if inputs.pose else None
         self.planner.believe(inputs.belief, current)
         planner = self.planner.snapshot()
         planner.settings = self.pace if self.settings.learn_speeds else planner.settings
@@ -337,7 +337,7 @@ class PlanningSession(EpisodeMemory):
             self._end(ended)
             return None
         self.goal = Goal(
-            decision.view.pose, now, decision, len(self.visited) + 1, answer.milliseconds, question.belief,
+            decision.view, now, decision, len(self.visited) + 1, answer.milliseconds, question.belief,
             question.belief_stamp,
         )
         self._set_out_for(decision.view, question, now)
@@ -370,18 +370,18 @@ class PlanningSession(EpisodeMemory):
             return math.nan
         return (target.stamp - stamp) * 1e-9
 
-    def no_path(self, question: Question, view: View, now: int) -> None:
+    def no_path(self, question: Question, view: CameraPose, now: int) -> None:
         """The robot has no path to the view of an answer, which has not been given: leave it out as one not reached."""
         if self.state is State.PLANNING and question.episode is self._episode:
             until = now * 1e-9 + self.settings.unreachable_duration
             tolerance = self._arrival.position_tolerance
             self.planner.views.mark_missed(view, None, None, tolerance, now * 1e-9, until)
 
-    def _set_out_for(self, view: View, question: Question, now: int) -> None:
+    def _set_out_for(self, view: CameraPose, question: Question, now: int) -> None:
         """Keep the leg that has ended with this decision, if nothing disturbed it, and begin one to a view."""
-        start, views, end = question.current_view, self.planner.views, Views.of([view])
+        start, views, end = question.current_view, self.planner.views, Poses.of([view])
         if self.leg is not None and self._came is not None:
-            own = float(views.extras(Views.of(self.visited[-1:]))[1][0])
+            own = float(views.extras(Poses.of(self.visited[-1:]))[1][0])
             driven = dataclasses.replace(self.leg, dwell=max(0.0, (now - self._came) * 1e-9 - own))
             self.legs = [*self.legs, driven][-MOST_LEGS:]
         self._set_out, self.leg, self._came = start, None, None
@@ -428,16 +428,16 @@ class PlanningSession(EpisodeMemory):
         belief, pose = self.inputs.belief, self.inputs.pose
         if self.goal is None or self._arrived or belief is None:
             return
-        self.planner.believe(belief, None if pose is None else View.of(pose))
+        self.planner.believe(belief, None if pose is None else pose)
         judged, self._judged = self._judged, (belief, self.planner.views.ground)
         if judged is not None and all(one is other for one, other in zip(judged, self._judged, strict=True)):
             return
         view = self.goal.decision.view
-        (reasons,) = self.planner.views.off_ground(Views.of([view]))
+        (reasons,) = self.planner.views.off_ground(Poses.of([view]))
         if reasons:
             self.withdrawn_views += 1
             self.withdrawal = (
-                f"withdrew the view at x {view.pose.x:.4g} m, y {view.pose.y:.4g} m: it is now "
+                f"withdrew the view at x {view.x:.4g} m, y {view.y:.4g} m: it is now "
                 f"{excluded_words(np.array([reasons]))[2:]}"
             )
             self._drop_goal()
@@ -451,7 +451,7 @@ class PlanningSession(EpisodeMemory):
         """Set out for home, or wait for the arrival; send the target again, or give it up, after the timeout."""
         if self.target is None:
             self._sent, self._tries, self._again = now, 0, False
-            self._home = Target(self.planner.views.at_angle(self.settings.home_angle).pose, now)
+            self._home = Target(self.planner.views.at_angle(self.settings.home_angle), now)
             self._pose_before = self.inputs.pose_stamp
             return self._home
         if self._arrived:
@@ -523,7 +523,7 @@ class PlanningSession(EpisodeMemory):
         if other_clock:
             self._tries, self._sent = 0, now
             return goal
-        halt = None if self.inputs.pose is None else View.of(self.inputs.pose)
+        halt = None if self.inputs.pose is None else self.inputs.pose
         self.planner.views.mark_missed(
             goal.decision.view, self._set_out, halt, self._arrival.position_tolerance, now * 1e-9,
             now * 1e-9 + self.settings.unreachable_duration,
@@ -580,7 +580,7 @@ class PlanningSession(EpisodeMemory):
         pose = self.inputs.pose
         if pose is None:
             return math.nan
-        return float(self.planner.views.drive(View.of(pose), Views.of([goal.decision.view]))[0])
+        return float(self.planner.views.drive(pose, Poses.of([goal.decision.view]))[0])
 
     @property
     def travelled(self) -> float:

@@ -22,7 +22,7 @@ from nbv_planner.planning.shapes.learned_shapes import shape_sampler
 from nbv_planner.planning.shapes.shape_coverage import way_to_measurement
 from nbv_planner.planning.view_space import Exclusion, excluded_words
 from nbv_planner.settings import Settings, setting
-from nbv_planner.world.pose import View, Views
+from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import Scene
 
 
@@ -149,14 +149,14 @@ class TerminationSettings(Settings):
     )
 
 
-def _places(views: Views) -> str:
+def _places(views: Poses) -> str:
     """Where the first of `views` are, in words; of those that are near each other the first one."""
-    named: list[View] = []
+    named: list[CameraPose] = []
     for view in (views[index] for index in range(len(views))):
-        apart = (math.hypot(view.pose.x - one.pose.x, view.pose.y - one.pose.y) for one in named)
+        apart = (math.hypot(view.x - one.x, view.y - one.y) for one in named)
         if len(named) < _NAMED and all(length > _NAMED_APART * view.distance for length in apart):
             named.append(view)
-    return "; ".join(f"x {v.pose.x:.3g} m, y {v.pose.y:.3g} m ({math.degrees(v.view_angle):.0f}°)" for v in named)
+    return "; ".join(f"x {v.x:.3g} m, y {v.y:.3g} m ({math.degrees(v.view_angle):.0f}°)" for v in named)
 
 
 def doubtful(success: Termination, belief: SurfaceBelief) -> Termination:
@@ -204,7 +204,7 @@ class TerminationMonitor:
         return coverage
 
     def after_view(
-        self, belief: SurfaceBelief, elapsed: float, taken: Sequence[View] = ()
+        self, belief: SurfaceBelief, elapsed: float, taken: Sequence[CameraPose] = ()
     ) -> Termination | None:
         """Judge the belief after a view; call it once per view.
 
@@ -249,12 +249,12 @@ class TerminationMonitor:
             f"the band is narrower than {s.band_tolerance:g} m on {fraction:.1%} of the circle{withheld}",
         )
 
-    def _covered_enough(self, belief: SurfaceBelief, taken: Sequence[View]) -> Termination | None:
+    def _covered_enough(self, belief: SurfaceBelief, taken: Sequence[CameraPose]) -> Termination | None:
         s = self.settings
         if self.certificate is None:
             return None
         self.estimate = found = self.certificate.estimate(
-            belief, Views.of(taken), s.certificate_delta, s.certificate_margin
+            belief, Poses.of(taken), s.certificate_delta, s.certificate_margin
         )
         target = self.certificate.target
         if found.probability < 1.0 - s.certificate_delta:

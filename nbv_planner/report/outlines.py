@@ -24,7 +24,7 @@ from nbv_planner.report import colors
 from nbv_planner.world.ground.grid_ground import GridGround
 from nbv_planner.world.ground.occupancy_map import UNKNOWN
 from nbv_planner.world.ground.zones import Ground, Outline, Zone
-from nbv_planner.world.pose import CameraPose, View, Views
+from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import Scene
 
 _CAMERA_LENGTH = 0.045
@@ -79,7 +79,7 @@ def close_belief(belief: SurfaceBelief, *, most: int | None = None) -> ClosedBel
 _ANGLES, _PLACES = 120, 1000
 
 
-def are_free(views: Views) -> bool:
+def are_free(views: Poses) -> bool:
     """Whether views are on no circle, or do not all look at its centre."""
     return len(views) > 0 and bool(views.turn.any() or np.ptp(views.distance) > 1e-5 * views.distance.max())
 
@@ -91,7 +91,7 @@ def best_of(which: IntArray, values: FloatArray) -> FloatArray:
     return best
 
 
-def by_angle(views: Views, values: FloatArray, feasible: BoolArray) -> tuple[FloatArray, FloatArray, BoolArray]:
+def by_angle(views: Poses, values: FloatArray, feasible: BoolArray) -> tuple[FloatArray, FloatArray, BoolArray]:
     """View angles, the values there, and whether a view may be chosen, (N,) each.
 
     Of free views that is the best at each of 120 angles at most, whatever its distance and heading: of those that may
@@ -106,7 +106,7 @@ def by_angle(views: Views, values: FloatArray, feasible: BoolArray) -> tuple[Flo
     return views.view_angle[first], best, some
 
 
-def field_of(views: Views, values: FloatArray, feasible: BoolArray) -> tuple[FloatArray, FloatArray, BoolArray]:
+def field_of(views: Poses, values: FloatArray, feasible: BoolArray) -> tuple[FloatArray, FloatArray, BoolArray]:
     """Positions of free views, (N, 2), metres, the best value there, and whether a view may be chosen, (N,).
 
     Views on a circle have none. Of more than 1000 positions as many are kept, equally spaced in their order.
@@ -117,7 +117,7 @@ def field_of(views: Views, values: FloatArray, feasible: BoolArray) -> tuple[Flo
     some = best_of(which, feasible.astype(float)) > 0.0
     best = best_of(which, np.where(feasible, values, -np.inf))
     kept = np.unique(np.linspace(0, len(places) - 1, min(len(places), _PLACES)).astype(int))
-    return np.column_stack(places.chosen(kept).position), best[kept], some[kept]
+    return places.chosen(kept).position, best[kept], some[kept]
 
 
 def barred_ground(ground: Ground | None, belief: SurfaceBelief | None, scene: Scene) -> GridGround | None:
@@ -146,13 +146,13 @@ def ground_shades(ground: GridGround) -> FloatArray:
     return shades
 
 
-def way_outline(start: View, end: View, radius: float, ground: Ground | None = None) -> FloatArray:
+def way_outline(start: CameraPose, end: CameraPose, radius: float, ground: Ground | None = None) -> FloatArray:
     """Corners of the shortest path between two views, shape (N, 2), metres: that on a `ground` if there is any.
 
     Else it goes around a disc about the centre, and its length is that of
     :func:`nbv_planner.planning.view_space.path_around` up to the corners of the arc.
     """
-    if ground is not None and len(path := ground.path(*((view.pose.x, view.pose.y) for view in (start, end)))):
+    if ground is not None and len(path := ground.path(*((view.x, view.y) for view in (start, end)))):
         return path
     turn = float(angle_difference(end.view_angle, start.view_angle))
     leave, meet = (math.acos(min(radius / max(view.distance, radius), 1.0)) for view in (start, end))
@@ -165,7 +165,7 @@ def way_outline(start: View, end: View, radius: float, ground: Ground | None = N
     return np.vstack([ends[0], between, ends[1]])
 
 
-def ways(views: Sequence[View], scene: Scene, ground: Ground | None) -> list[FloatArray]:
+def ways(views: Sequence[CameraPose], scene: Scene, ground: Ground | None) -> list[FloatArray]:
     """Corners of the path from each view to the next one, outside the bound of the radius and of no view, as above."""
     keep_out = min([scene.radius_max, *(view.distance for view in views)])
     return [way_outline(start, end, keep_out, ground) for start, end in pairwise(views)]

@@ -28,7 +28,7 @@ from nbv_planner.planning.shapes.completeness import MeasuredContour, within
 from nbv_planner.planning.view_space import view_space_for
 from nbv_planner.settings import refuse_unknown
 from nbv_planner.world.objects import OBJECT_SETS, parse_object, surface_points
-from nbv_planner.world.pose import View, Views
+from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import check_proportions
 from nbv_planner.world.simulated_camera import SimulatedCamera
 from nbv_planner.world.visibility import observe
@@ -63,7 +63,7 @@ class _Target:
         scene, planner = config.scene, config.planner
         shape = parse_object(config.object, scene)
         points, space = surface_points(shape, scene.pixel_size), view_space_for(config.views, scene)
-        start = View(config.motion.initial_view_angle, scene.view_distance)
+        start = CameraPose.from_polar(config.motion.initial_view_angle, scene.view_distance)
         judge = EpisodeJudge(points, scene, space, shape, start, planner.completeness_tau, planner)
         camera = SimulatedCamera(shape, scene, config.sensor, config.world)
         return _Target(camera, judge, observe(points.angle, points.radius, space.candidates, scene))
@@ -147,7 +147,7 @@ class CircleEnv(gymnasium.Env[Observation, np.int64]):
         self._object, self._noise = given.get("object", self.objects[drawn]), int(given.get("noise_seed", noise))
         self._target = target = _Target.of(dataclasses.replace(self.config, object=self._object))
         self._camera, self._model = target.camera.with_seed(self._noise), self._blank.copy()
-        self._taken = list[tuple[View, SurfaceBelief, Measurements]]()
+        self._taken = list[tuple[CameraPose, SurfaceBelief, Measurements]]()
         self._steps, self._seconds, self._new = 0, 0.0, 0
         self._at = target.judge.start
         self._mask, self._seen = self._allowed.copy(), np.zeros(target.visible.shape[1], dtype=bool)
@@ -180,7 +180,7 @@ class CircleEnv(gymnasium.Env[Observation, np.int64]):
         """Drive to a candidate, scan, and map the scans."""
         config, view, number = self.config, self.views.candidates[action], len(self._taken) + 1
         found, = measured([
-            MatchedScan(number, self._camera.scan(view.pose, number, scan), view.pose)
+            MatchedScan(number, self._camera.scan(view, number, scan), view)
             for scan in range(config.matching.scans_per_view)
         ], config.scene, config.measurement)
         self._model.add(found.measurements, free=[found.free])
@@ -188,7 +188,7 @@ class CircleEnv(gymnasium.Env[Observation, np.int64]):
         self._taken.append((view, self._belief, found.measurements))
         seen = self._seen | target.visible[action]
         self._new, self._seen = int(seen.sum() - self._seen.sum()), seen
-        self._seconds += float(leg_time(self.views, self._at, Views.of([view]), config.planner)[0])
+        self._seconds += float(leg_time(self.views, self._at, Poses.of([view]), config.planner)[0])
         self._at, self._mask = view, self._mask & self._apart[action]
         self._reached = self._part()
 
@@ -198,12 +198,12 @@ class CircleEnv(gymnasium.Env[Observation, np.int64]):
         return self._belief.as_transmitted()
 
     @property
-    def visited(self) -> list[View]:
+    def visited(self) -> list[CameraPose]:
         """Views taken so far, first to last; the camera is at the last one."""
         return [view for view, _, _ in self._taken]
 
     @property
-    def current_view(self) -> View | None:
+    def current_view(self) -> CameraPose | None:
         """Where the camera is."""
         return self._at
 

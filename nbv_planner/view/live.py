@@ -28,7 +28,7 @@ from nbv_planner.settings import from_mapping
 from nbv_planner.world.ground.occupancy_map import OccupancyMap
 from nbv_planner.world.ground.zones import Ground
 from nbv_planner.world.objects import SurfacePoints
-from nbv_planner.world.pose import CameraPose, Views
+from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import WorldSettings
 from nbv_planner.world.visibility import observe
@@ -195,11 +195,11 @@ def target_words(view: LiveView) -> str:
     return f"{target.name} at {target.tau:g} m" if target.tau else target.name
 
 
-def taken_views(view: LiveView) -> Views:
+def taken_views(view: LiveView) -> Poses:
     """The views taken, in order; none unless all of them are known."""
     number, circle = 0 if view.status is None else view.status.views, view.scene.view_distance
     views = [logged.decision.view(circle) for logged in view.views if logged.decision.round <= number]
-    return Views.of(views if len(views) == number else [])
+    return Poses.of(views if len(views) == number else [])
 
 
 def true_coverage(view: LiveView) -> Series:

@@ -34,7 +34,7 @@ from nbv_planner.report import outlines
 from nbv_planner.view.live import SECTIONS, LiveEpisode, LiveView, estimated_coverage, target_words, true_coverage
 from nbv_planner.world.ground.grid_ground import GridGround
 from nbv_planner.world.objects import SurfacePoints
-from nbv_planner.world.pose import CameraPose, View, Views
+from nbv_planner.world.pose import CameraPose, Poses
 
 # Enough for a smooth curve on any screen; bounds the size of an event.
 _CURVE_POINTS = 361
@@ -105,14 +105,14 @@ def _decision(view: LiveView) -> Data:
     return data
 
 
-def _chosen(view: LiveView) -> list[View]:
+def _chosen(view: LiveView) -> list[CameraPose]:
     return [logged.decision.view(view.scene.view_distance) for logged in view.views]
 
 
 def _ways(view: LiveView, barred: GridGround | None) -> list[list[list[float | None]]]:
     """Corners of the ways between the views; on the circle only where the ground is known."""
     taken = _chosen(view)
-    if barred is None and not outlines.are_free(Views.of(taken)):
+    if barred is None and not outlines.are_free(Poses.of(taken)):
         return []
     return [[_list(xy, 3) for xy in way] for way in outlines.ways(taken, view.scene, barred)]
 
@@ -148,10 +148,10 @@ def _ground(view: LiveView) -> Data:
     }
 
 
-def _free(view: LiveView, known: Views, values: Candidates) -> Data:
+def _free(view: LiveView, known: Poses, values: Candidates) -> Data:
     """Where cameras may stand, and the cameras that took the views."""
     places, _, _ = outlines.field_of(known, values.utility, values.feasible)
-    cameras = [outlines.camera_outline(one.pose, view.scene) for one in _chosen(view)]
+    cameras = [outlines.camera_outline(one, view.scene) for one in _chosen(view)]
     return {
         "places": [_list(place, 3) for place in places],
         "cameras": [[_list(xy, 3) for xy in camera] for camera in cameras],

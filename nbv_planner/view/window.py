@@ -20,7 +20,7 @@ from nbv_planner.report.figures import style
 from nbv_planner.report.figures.episode_figure import SIZE, EpisodeContent, draw_panels
 from nbv_planner.report.outlines import camera_outline
 from nbv_planner.view.live import LiveEpisode, LiveView, estimated_coverage, target_words, true_coverage
-from nbv_planner.world.pose import Views
+from nbv_planner.world.pose import Poses
 from nbv_planner.world.scene import Scene
 
 # Height of a line of the checks as a part of the figure's, and their marks by level.
@@ -67,7 +67,7 @@ def _step(view: LoggedView, belief: SurfaceBelief, scene: Scene) -> Step:
     circle = scene.view_distance
     return Step(
         view=decision.view(circle), objective_value=decision.utility,
-        candidates=Views.of([]) if known is None else known.views(circle, decision.centre),
+        candidates=Poses.of([]) if known is None else known.views(circle, decision.centre),
         utilities=np.empty(0) if known is None else known.utility,
         belief=belief, measurements=Measurements.empty(), milliseconds=decision.milliseconds,
     )

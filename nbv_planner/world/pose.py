@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -96,7 +97,7 @@ class PoseCovariance:
 
 @dataclass(frozen=True)
 class CameraPose:
-    """Pose of the camera in the object frame; its x axis is the line of sight.
+    """Pose of the camera in the plane; its x axis is the line of sight.
 
     The position is in metres, yaw the direction of the line of sight, radians, counter-clockwise from +x. The
     covariance of the errors of the three is None if they are not known or do not matter. The height is that above the
@@ -108,11 +109,55 @@ class CameraPose:
     yaw: float
     covariance: PoseCovariance | None = None
     height: float = 0.0
+    #: view angle, distance and turn where the pose was given by them: the thesis's tables depend on their last digits.
+    _polar: tuple[float, float, float] | None = field(default=None, init=False, repr=False, compare=False)
+
+    @classmethod
+    def from_polar(cls, view_angle: float, distance: float, turn: float = 0.0) -> CameraPose:
+        """The pose at a polar angle (radians) and distance (metres), turned away from the origin by `turn`, radians.
+
+        The turn is that of the line of sight against the direction to the origin, counter-clockwise; 0 looks there.
+        """
+        x, y = distance * math.cos(view_angle), distance * math.sin(view_angle)
+        pose = cls(x, y, float(wrap_angle(view_angle + math.pi + turn)))
+        object.__setattr__(pose, "_polar", (float(view_angle), float(distance), float(turn)))
+        return pose
+
+    def placed(self, x: float, y: float) -> CameraPose:
+        """The same pose where its position is known to the last digit, metres."""
+        if (x, y) == (self.x, self.y):
+            return self
+        pose = replace(self, x=x, y=y)
+        object.__setattr__(pose, "_polar", self._polar)
+        return pose
 
     @property
     def view_angle(self) -> float:
-        """Polar angle of the position, in [0, 2π)."""
-        return float(wrap_angle(math.atan2(self.y, self.x)))
+        """Polar angle of the position, in [0, 2π) unless the pose was given by another one."""
+        return float(wrap_angle(math.atan2(self.y, self.x))) if self._polar is None else self._polar[0]
+
+    @property
+    def distance(self) -> float:
+        """Distance from the origin, metres."""
+        return math.hypot(self.x, self.y) if self._polar is None else self._polar[1]
+
+    @property
+    def turn(self) -> float:
+        """Turn of the line of sight against the direction to the origin, counter-clockwise, radians."""
+        if self._polar is None:
+            return math.remainder(self.yaw - self.view_angle - math.pi, TWO_PI)
+        return self._polar[2]
+
+    def off_circle(self, view_distance: float) -> dict[str, Any]:
+        """What besides the angle gives the view, `view_distance` and `view_turn`; nothing on the view circle."""
+        if abs(self.distance - view_distance) <= _ON_CIRCLE and abs(self.turn) <= _ON_CIRCLE:
+            return {}
+        return {"view_distance": self.distance, "view_turn": self.turn}
+
+    def words(self, view_distance: float, digits: int = 4) -> str:
+        """Where it is: its angle, and off the view circle of this radius distance and turn too."""
+        free = f", {self.distance:.{digits}g} m, turned by {self.turn:.{digits}f} rad"
+        return f"{self.view_angle:.{digits}f} rad{free if self.off_circle(view_distance) else ''}"
 
     def then(self, relative: CameraPose) -> CameraPose:
         """Pose in the object frame of a body at `relative`, known exactly, in this pose's own frame."""
@@ -144,97 +189,84 @@ class CameraPose:
         return self.x + reach * np.cos(direction), self.y + reach * np.sin(direction)
 
 
-@dataclass(frozen=True)
-class View:
-    """A place to look from, and where to: a pose as it is seen from the centre of the object.
-
-    The polar angle of the position (radians), its distance from the centre (metres), and the turn of the line of sight
-    against the direction to the centre, counter-clockwise (radians); 0 looks at the centre.
-    """
-
-    view_angle: float
-    distance: float
-    turn: float = 0.0
-
-    @classmethod
-    def of(cls, pose: CameraPose) -> View:
-        """The view of a camera at `pose`."""
-        turn = math.remainder(pose.yaw - pose.view_angle - math.pi, 2.0 * math.pi)
-        return cls(pose.view_angle, math.hypot(pose.x, pose.y), turn)
-
-    def off_circle(self, view_distance: float) -> dict[str, Any]:
-        """What besides the angle gives the view, `view_distance` and `view_turn`; nothing on the view circle."""
-        if abs(self.distance - view_distance) <= _ON_CIRCLE and abs(self.turn) <= _ON_CIRCLE:
-            return {}
-        return {"view_distance": self.distance, "view_turn": self.turn}
-
-    def words(self, view_distance: float, digits: int = 4) -> str:
-        """Where it is: its angle, and off the view circle of this radius distance and turn too."""
-        free = f", {self.distance:.{digits}g} m, turned by {self.turn:.{digits}f} rad"
-        return f"{self.view_angle:.{digits}f} rad{free if self.off_circle(view_distance) else ''}"
-
-    @property
-    def pose(self) -> CameraPose:
-        """Pose of a camera that takes this view."""
-        return CameraPose(
-            x=self.distance * math.cos(self.view_angle),
-            y=self.distance * math.sin(self.view_angle),
-            yaw=float(wrap_angle(self.view_angle + math.pi + self.turn)),
-        )
-
-
 @dataclass(frozen=True, eq=False)
-class Views:
-    """Views as arrays, shape (V,) each; see :class:`View`."""
+class Poses:
+    """Camera poses as arrays: where V cameras stand, and how they are turned, in D dimensions."""
 
-    view_angle: FloatArray
-    distance: FloatArray
-    turn: FloatArray
+    position: FloatArray  #: shape (V, D), metres.
+    rotation: FloatArray  #: shape (V, D, D); its columns are the axes of the camera, the first the line of sight.
+    #: view angle, distance and turn of each, shape (V, 3), where they were given by them; see :class:`CameraPose`.
+    _polar: FloatArray | None = None
 
     @classmethod
-    def on_circle(cls, view_angles: ArrayLike, view_distance: float) -> Views:
-        """Views at `view_angles`, shape (V,), on a circle, that look at its centre."""
+    def from_polar(cls, view_angle: FloatArray, distance: FloatArray, turn: FloatArray) -> Poses:
+        """The poses in the plane that :meth:`CameraPose.from_polar` gives, of arrays of shape (V,)."""
+        position = np.stack(polar_to_cartesian(view_angle, distance), axis=-1)
+        return cls(position, _turned(view_angle + math.pi + turn), np.stack([view_angle, distance, turn], axis=-1))
+
+    @classmethod
+    def on_circle(cls, view_angles: ArrayLike, view_distance: float) -> Poses:
+        """Poses at `view_angles`, shape (V,), on a circle, that look at its centre."""
         angle = np.atleast_1d(np.asarray(view_angles, dtype=float))
-        return cls(angle, np.full(len(angle), view_distance), np.zeros(len(angle)))
+        return cls.from_polar(angle, np.full(len(angle), view_distance), np.zeros(len(angle)))
 
     @classmethod
-    def given(cls, views: ArrayLike | Views, view_distance: float) -> Views:
-        """Views as they are, or those on the circle that angles, shape (V,), radians, stand for."""
-        return views if isinstance(views, Views) else cls.on_circle(views, view_distance)
+    def given(cls, views: ArrayLike | Poses, view_distance: float) -> Poses:
+        """Poses as they are, or those on the circle that angles, shape (V,), radians, stand for."""
+        return views if isinstance(views, Poses) else cls.on_circle(views, view_distance)
 
     @classmethod
-    def of(cls, views: Sequence[View]) -> Views:
-        """The same views as arrays."""
-        return cls(*np.array([astuple(view) for view in views], dtype=float).reshape(-1, 3).T.copy())
+    def of(cls, poses: Sequence[CameraPose]) -> Poses:
+        """The same poses as arrays."""
+        polar = np.array([(pose.view_angle, pose.distance, pose.turn) for pose in poses], dtype=float).reshape(-1, 3)
+        position = np.array([(pose.x, pose.y) for pose in poses], dtype=float).reshape(-1, 2)
+        return cls(position, _turned(np.array([pose.yaw for pose in poses], dtype=float)), polar)
 
     def __len__(self) -> int:
-        return len(self.view_angle)
+        return len(self.position)
 
-    def __getitem__(self, index: int) -> View:
-        return View(float(self.view_angle[index]), float(self.distance[index]), float(self.turn[index]))
+    def __getitem__(self, index: int) -> CameraPose:
+        angle, distance, turn = self.polar[index].tolist()
+        return CameraPose.from_polar(angle, distance, turn).placed(*self.position[index].tolist())
 
-    def chosen(self, which: BoolArray | IntArray | slice) -> Views:
+    @cached_property
+    def polar(self) -> FloatArray:
+        """View angle, distance and turn of each, see :class:`CameraPose`, shape (V, 3)."""
+        if self._polar is not None:
+            return self._polar
+        x, y = self.position.T
+        angle = wrap_angle(np.arctan2(y, x))
+        yaw = np.arctan2(self.rotation[:, 1, 0], self.rotation[:, 0, 0])
+        return np.stack([angle, np.hypot(x, y), angle_difference(yaw, angle + math.pi)], axis=-1)
+
+    @property
+    def view_angle(self) -> FloatArray:
+        """Polar angles, shape (V,), radians."""
+        return self.polar[:, 0]
+
+    @property
+    def distance(self) -> FloatArray:
+        """Distances from the origin, shape (V,), metres."""
+        return self.polar[:, 1]
+
+    @property
+    def turn(self) -> FloatArray:
+        """Turns of the lines of sight against the directions to the origin, shape (V,), radians."""
+        return self.polar[:, 2]
+
+    def chosen(self, which: BoolArray | IntArray | slice) -> Poses:
         """Those that a mask, indices or a slice select."""
-        return Views(self.view_angle[which], self.distance[which], self.turn[which])
+        return Poses(self.position[which], self.rotation[which], self.polar[which])
 
-    @property
-    def position(self) -> tuple[FloatArray, FloatArray]:
-        """Positions `(x, y)`, shape (V,) each, metres."""
-        return polar_to_cartesian(self.view_angle, self.distance)
+    def places(self) -> tuple[Poses, IntArray]:
+        """The P distinct positions, as poses that look at the origin, and the index of that of each pose, (V,)."""
+        stands, which = np.unique(self.polar[:, :2], axis=0, return_inverse=True)
+        return Poses.from_polar(stands[:, 0], stands[:, 1], np.zeros(len(stands))), which.reshape(-1)
 
-    @property
-    def numbers(self) -> FloatArray:
-        """View angle, distance and turn of each, shape (V, 3)."""
-        return np.stack([self.view_angle, self.distance, self.turn], axis=1)
-
-    def places(self) -> tuple[Views, IntArray]:
-        """The P distinct positions, as views that look at the centre, and the index of that of each view, (V,)."""
-        stands, which = np.unique(self.numbers[:, :2], axis=0, return_inverse=True)
-        return Views(stands[:, 0], stands[:, 1], np.zeros(len(stands))), which.reshape(-1)
-
-    def joined(self, others: Views) -> Views:
-        """These views and then the `others`."""
-        return Views(*np.concatenate([self.numbers, others.numbers]).T.copy())
+    def joined(self, others: Poses) -> Poses:
+        """These poses and then the `others`."""
+        both = ((getattr(self, name), getattr(others, name)) for name in ("position", "rotation", "polar"))
+        return Poses(*(np.concatenate(pair) for pair in both))
 
     def circle_ones(self, view_distance: float) -> BoolArray:
         """Which lie on the circle of this radius and look at its centre, shape (V,)."""
@@ -244,12 +276,18 @@ class Views:
         """Whether all lie on the circle of this radius and look at its centre."""
         return bool(self.circle_ones(view_distance).all())
 
-    def repeat(self, taken: Views) -> BoolArray:
+    def repeat(self, taken: Poses) -> BoolArray:
         """Which are the same as one of those `taken` but for rounding, shape (V,)."""
         turned = np.abs(angle_difference(self.view_angle[:, None], taken.view_angle))
         headed = np.abs(angle_difference(self.turn[:, None], taken.turn))
         nearer = np.abs(self.distance[:, None] - taken.distance)
         return np.asarray(((turned < _SAME) & (headed < _SAME) & (nearer < _SAME * taken.distance)).any(axis=1))
+
+
+def _turned(yaw: FloatArray) -> FloatArray:
+    """Rotations by `yaw`, shape (V,), radians: shape (V, 2, 2)."""
+    cos, sin = np.cos(yaw), np.sin(yaw)
+    return np.stack([np.stack([cos, -sin], axis=-1), np.stack([sin, cos], axis=-1)], axis=-2)
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from nbv_planner.world.ground.grid_ground import ground_of
 from nbv_planner.world.ground.zones import GroundSettings, along, path_length
 from nbv_planner.world.objects import PolarObject
 from nbv_planner.world.objects.true_shapes import angles_around
-from nbv_planner.world.pose import CameraPose, View
+from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.ray_casting import Contour, cast_beams
 from nbv_planner.world.scan import RangeNoise, Scan
 from nbv_planner.world.scene import Scene
@@ -292,18 +292,18 @@ class Drive:
         self._placed = world.placed
         self._ground = ground_of(settings, reach).seen_from(*world.placed).with_object(angle, shape.radius(angle))
 
-    def set_out(self, start: View, goal: View) -> FloatArray:
+    def set_out(self, start: CameraPose, goal: CameraPose) -> FloatArray:
         """Begin a leg; returns its path, shape (k, 2), metres."""
-        ends = np.array([[view.pose.x, view.pose.y] for view in (start, goal)])
+        ends = np.array([[view.x, view.y] for view in (start, goal)])
         found = self._ground.path(*(ends - self._placed)) + self._placed
         self.path = found if len(found) else ends
         self._start, self._goal, self._length = start, goal, path_length(self.path)
         return self.path
 
-    def view(self, distance: float) -> View:
+    def view(self, distance: float) -> CameraPose:
         """Where the camera is after this `distance`, metres; it turns evenly, against the direction to the centre."""
         if distance >= self._length:
             return self._goal
         x, y = along(self.path, distance)
         turn = self._start.turn + distance / self._length * (self._goal.turn - self._start.turn)
-        return View(float(wrap_angle(math.atan2(y, x))), math.hypot(x, y), turn)
+        return CameraPose.from_polar(float(wrap_angle(math.atan2(y, x))), math.hypot(x, y), turn)

@@ -25,7 +25,7 @@ from nbv_planner.geometry import (
     world_to_camera,
     wrap_angle,
 )
-from nbv_planner.world.pose import View, Views
+from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scan import ConeSensor, FreeRays
 from nbv_planner.world.scene import Scene
 
@@ -55,7 +55,7 @@ class Sightings:
 
 
 def observe(
-    angle: FloatArray, radius: FloatArray, views: ArrayLike | Views, scene: Scene, *, limit_range: bool = True
+    angle: FloatArray, radius: FloatArray, views: ArrayLike | Poses, scene: Scene, *, limit_range: bool = True
 ) -> BoolArray:
     """Which of P contour points are observed from which of V views, `o(θ)`, shape (V, P).
 
@@ -63,7 +63,7 @@ def observe(
     angles alone, radians, are those of views on the view circle. Points beyond `range_max` are out of sight with
     `limit_range` only.
     """
-    views = Views.given(views, scene.view_distance)
+    views = Poses.given(views, scene.view_distance)
     seen = np.zeros((len(views), len(angle)), dtype=bool)
     found = sightings(angle, radius, views, scene, limit_range=limit_range)
     seen[found.view, found.point] = True
@@ -71,11 +71,11 @@ def observe(
 
 
 def sightings(
-    angle: FloatArray, radius: FloatArray, views: ArrayLike | Views, scene: Scene, *, limit_range: bool = True
+    angle: FloatArray, radius: FloatArray, views: ArrayLike | Poses, scene: Scene, *, limit_range: bool = True
 ) -> Sightings:
     """List what :func:`observe` finds, with bearings and ranges."""
-    views = Views.given(views, scene.view_distance)
-    views = Views(wrap_angle(views.view_angle), views.distance, views.turn)
+    views = Poses.given(views, scene.view_distance)
+    views = Poses.from_polar(wrap_angle(views.view_angle), views.distance, views.turn)
     start = np.searchsorted(angle, views.view_angle)
     pairs: list[IntArray] = [np.empty((2, 0), dtype=np.intp)]
     if len(angle) and len(views):
@@ -115,7 +115,7 @@ class _Walks:
         x, y = (values[:: -1 if falling else 1] for values in polar_to_cartesian(angle, radius))
         self._x, self._y = two_turns(x), two_turns(y)
 
-    def seen(self, views: Views, start: IntArray, limit: int) -> IntArray:
+    def seen(self, views: Poses, start: IntArray, limit: int) -> IntArray:
         """View and point of each sighting, shape (2, N), from v views with angles in [0, 2π).
 
         `start` is the index of the first point by rising angle at or behind each view, shape (v,); every walk has ended
@@ -138,7 +138,7 @@ class _Walks:
                 break
         return np.concatenate(pairs, axis=1)
 
-    def _tangents(self, views: Views, place: IntArray, steps: int) -> tuple[FloatArray, BoolArray]:
+    def _tangents(self, views: Poses, place: IntArray, steps: int) -> tuple[FloatArray, BoolArray]:
         """Measure of the bearing at each step of each walk, and whether the walk continues there, (v, steps) each."""
         x, y = (windows_of(values, place, steps) for values in (self._x, self._y))
         cos, sin = np.cos(views.view_angle)[:, None], np.sin(views.view_angle)[:, None]
@@ -158,7 +158,7 @@ class _Walks:
             inside &= in_range | ~views.circle_ones(self._scene.view_distance)[:, None]
         return measure, inside
 
-    def _widest(self, views: Views) -> float | FloatArray:
+    def _widest(self, views: Poses) -> float | FloatArray:
         """Angle from the direction to the centre to the edge of each field of view on this side, radians."""
         edge = self._scene.sensor.bearing_max if self._falling else -self._scene.sensor.bearing_min
         if not views.turn.any():
@@ -244,7 +244,7 @@ def discretise(angle: FloatArray, radius: FloatArray, pixel_size: float) -> NDAr
     return np.asarray(np.sort(first))
 
 
-def unseen_beyond(angle: FloatArray, radius: FloatArray, view: View, scene: Scene) -> FreeRays:
+def unseen_beyond(angle: FloatArray, radius: FloatArray, view: CameraPose, scene: Scene) -> FreeRays:
     r"""Free space if these are all points that :func:`observe` finds from a view.
 
     The ray to each of these n > 0 points (polar angles, radians, and radii, metres), and on either side, beside the

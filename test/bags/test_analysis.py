@@ -88,7 +88,7 @@ def test_a_bag_without_checks_has_no_table_of_them(tmp_path):
 def test_steps_hold_what_was_measured(bag_path):
     for step, expected in zip(analyse(Bag(bag_path)).steps, SIMULATION.judge.steps, strict=True):
         assert step.measurements.radius == pytest.approx(expected.measurements.radius, abs=1e-5)
-        assert step.candidates.numbers == pytest.approx(expected.candidates.numbers, abs=1e-6)
+        assert step.candidates.polar == pytest.approx(expected.candidates.polar, abs=1e-6)
         assert step.utilities == pytest.approx(expected.utilities, rel=1e-6)
 
 

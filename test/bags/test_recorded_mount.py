@@ -14,7 +14,7 @@ from nbv_planner.episode.messages import RUN_INFO, RecordedDecision
 from nbv_planner.episode.run_info import RunParameters
 from nbv_planner.errors import InputRejectedError
 from nbv_planner.world.objects import parse_object
-from nbv_planner.world.pose import CameraPose, PoseSettings, View
+from nbv_planner.world.pose import CameraPose, PoseSettings
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
 
@@ -41,7 +41,7 @@ def test_a_pose_is_the_cameras_once_the_mount_is_known():
 
 def test_a_replay_maps_from_where_the_camera_was():
     shape = parse_object("ellipse:a=6,b=4", Scene())
-    camera = View(0.7, 10.0).pose
+    camera = CameraPose.from_polar(0.7, 10.0)
     scan = SimulatedCamera(shape, Scene(), SensorSettings(num_beams=31, noise_std=0.0)).scan(camera, 1)
     mapper = {**MOUNT, "grid_size": 360, "noise_std": 0.01, "settle_time": 0.0, "scans_per_view": 1}
     lane = Lane(RunParameters({"surface_mapper": mapper, "nbv_planner": {}}))

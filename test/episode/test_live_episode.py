@@ -27,7 +27,7 @@ from nbv_planner.episode.messages import (
 from nbv_planner.episode.run_info import RunParameters
 from nbv_planner.view.live import SECTIONS, LiveEpisode, estimated_coverage, taken_views, true_coverage
 from nbv_planner.view.server import section
-from nbv_planner.world.pose import CameraPose, View
+from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
 
 
@@ -120,7 +120,7 @@ def test_memory_stays_bounded(judged, monkeypatch):
     monkeypatch.setattr("nbv_planner.episode.log._KEPT", 100)
     live = LiveEpisode()
     belief = judged.steps[-1].belief
-    pose = View(1.0, 10.0).pose
+    pose = CameraPose.from_polar(1.0, 10.0)
     scan = SimulatedCamera(STAR, SCENE, SensorSettings(num_beams=641)).scan(pose, 1, 0)
     for number in range(1, 1200):
         stamp = number * SECOND

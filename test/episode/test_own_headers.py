@@ -11,7 +11,7 @@ from nbv_planner.mapping.matching import MatchedScan
 from nbv_planner.planning.planners import planner_named
 from nbv_planner.planning.termination import Termination, TerminationReason, termination_monitor
 from nbv_planner.world.objects import parse_object
-from nbv_planner.world.pose import View
+from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scale import SensorHeaders
 from nbv_planner.world.scan import Scan
 from nbv_planner.world.simulated_camera import SimulatedCamera
@@ -25,19 +25,19 @@ def as_that_driver_sends_it(scan: Scan) -> Scan:
 
 def ended(headers_read: int) -> tuple[Termination | None, float]:
     """How an episode ends that begins at the tip, and the greatest range in use; later headers are not read."""
-    scene, headers, visited = CONFIG.scene, SensorHeaders(), list[View]()
-    current = View(0.0, scene.view_distance)
+    scene, headers, visited = CONFIG.scene, SensorHeaders(), list[CameraPose]()
+    current = CameraPose.from_polar(0.0, scene.view_distance)
     camera = SimulatedCamera(parse_object(CONFIG.object, scene), scene, CONFIG.sensor)
     mapping, planner = CONFIG.parts()
     monitor, end = termination_monitor(CONFIG.termination, CONFIG.planner, scene, CONFIG.prior), None
     while end is None:
-        scan = as_that_driver_sends_it(camera.scan(current.pose, len(visited)))
+        scan = as_that_driver_sends_it(camera.scan(current, len(visited)))
         if len(visited) < headers_read:
             headers = headers.after(scan)
             seen = dataclasses.replace(scene, **headers.widest.in_scene(scene)[0])
             mapping.use(seen)
             planner = planner_named(CONFIG.planner, seen, planner.views, prior=CONFIG.prior)
-        mapping.add([MatchedScan(len(visited), scan, current.pose, len(visited))], len(visited) - 1)
+        mapping.add([MatchedScan(len(visited), scan, current, len(visited))], len(visited) - 1)
         visited.append(current)
         belief = mapping.belief().as_transmitted()
         assert not [check for check in belief.checks if check.name in ("field_of_view", "range") and check.level]

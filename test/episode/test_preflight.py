@@ -18,7 +18,7 @@ from nbv_planner.mapping.scans import MeasurementSettings
 from nbv_planner.planning.session import SessionSettings
 from nbv_planner.planning.view_space import CircleViewSpace, ViewSpaceSettings, view_space_for
 from nbv_planner.world.objects import parse_object
-from nbv_planner.world.pose import CameraPose, View
+from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
 
@@ -32,7 +32,8 @@ PASS, WARN, FAIL = Verdict.PASS, Verdict.WARN, Verdict.FAIL
     ("distance", "verdict"), [(10.0, PASS), (10.9, PASS), (12.0, WARN), (7.0, WARN), (1.9, FAIL), (10_000.0, WARN)]
 )
 def test_distance_of_the_camera(distance, verdict):
-    row = preflight.distance_row([View(0.3, distance).pose] * 3, SCENE, view_space_for(ViewSpaceSettings(), SCENE))
+    poses = [CameraPose.from_polar(0.3, distance)] * 3
+    row = preflight.distance_row(poses, SCENE, view_space_for(ViewSpaceSettings(), SCENE))
     assert row.verdict is verdict
     assert f"{distance:.3g} m" in str(row)
     assert "10 m" in row.asked
@@ -44,7 +45,7 @@ def test_distance_of_the_camera(distance, verdict):
 )
 def test_distance_of_a_camera_that_may_stand_in_an_annulus(distance, verdict):
     annulus = ViewSpaceSettings(view_space="annulus")
-    (row, *_, spacing) = preflight.pose_rows([View(0.3, distance).pose] * 9, SCENE, annulus, ARRIVAL)
+    (row, *_, spacing) = preflight.pose_rows([CameraPose.from_polar(0.3, distance)] * 9, SCENE, annulus, ARRIVAL)
     assert row.verdict is verdict
     assert row.asked == "8.5 to 16 m (candidate views)"
     assert spacing.verdict is PASS
@@ -136,7 +137,7 @@ def test_messages_that_cannot_be_used():
     assert (row.verdict, row.found) == (FAIL, "2 of 2: tilted: it leans")
 
 
-HERE = View(1.0, 10.0).pose
+HERE = CameraPose.from_polar(1.0, 10.0)
 
 
 def test_scans_find_their_poses_as_in_the_mapper():
@@ -215,7 +216,7 @@ def verdicts(before: preflight.PosesBeforeStart, *, known: bool = True) -> dict[
 
 
 def test_poses_before_a_start_are_enough_once_they_can_be_judged_or_no_more_have_come():
-    before, here = preflight.PosesBeforeStart(), View(0.3, 10.0).pose
+    before, here = preflight.PosesBeforeStart(), CameraPose.from_polar(0.3, 10.0)
     assert (before.heard, before.enough(1e9)) == (False, False)
     assert verdicts(before).keys() == {"tolerances"}
     before.hear(100.0, 0.0, here)
@@ -229,7 +230,7 @@ def test_poses_before_a_start_are_enough_once_they_can_be_judged_or_no_more_have
 def test_the_newest_poses_before_a_start_count_however_long_ago_they_came():
     before = preflight.PosesBeforeStart()
     for now, age, distance in ((1.0, 0.0, 1.0), (50.0, 1000.0, 10.0), (50.1, 1000.0, 10.0)):
-        before.hear(now, age, View(0.3, distance).pose)
+        before.hear(now, age, CameraPose.from_polar(0.3, distance))
     found = verdicts(before)
     assert (found["distance of the camera"], found["age of camera_pose"]) == (PASS, FAIL)
     assert "distance of the camera" not in verdicts(before, known=False)

@@ -20,7 +20,7 @@ from nbv_planner.planning.termination import TerminationReason
 from nbv_planner.planning.view_space import FoundViewSpace, ViewSpaceSettings, put_on_ground
 from nbv_planner.world.ground.zones import GroundSettings
 from nbv_planner.world.objects import parse_object
-from nbv_planner.world.pose import CameraPose, View
+from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scale import scaled
 from nbv_planner.world.scene import FoundScene, Scene
 from nbv_planner.world.simulated_camera import MotionSettings, SensorSettings, WorldSettings
@@ -188,9 +188,10 @@ def test_an_approach_that_the_map_bars_is_made_from_the_nearest_free_place(room)
     space = FoundViewSpace(ViewSpaceSettings(), scene)
     put_on_ground(space, ground)
     belief = Simulation(EpisodeConfig(planner=PLAIN)).belief
-    space.believe(dataclasses.replace(belief, upper=np.full_like(belief.upper, 1.0)), View(0.5, 4.0), 2.0)
+    small = dataclasses.replace(belief, upper=np.full_like(belief.upper, 1.0))
+    space.believe(small, CameraPose.from_polar(0.5, 4.0), 2.0)
     (index,) = np.flatnonzero(space.excluded(0.0) == 0)
-    pose = space.candidates[int(index)].pose
+    pose = space.candidates[int(index)]
     assert max(abs(pose.x), abs(pose.y)) < HALF - 0.3
     assert abs(pose.view_angle - 1.0) < math.radians(20.0)
     assert math.hypot(pose.x, pose.y) > 3.0

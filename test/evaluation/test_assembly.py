@@ -27,7 +27,7 @@ from nbv_planner.episode.run_info import RunParameters
 from nbv_planner.errors import InputRejectedError
 from nbv_planner.planning.shapes.certificate import CoverageEstimate
 from nbv_planner.planning.termination import Termination, TerminationReason
-from nbv_planner.world.pose import CameraPose, View
+from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import Scan
 
 VALUES = {"round": "2", "goal_stamp": "70", "view_angle": "1.5", "utility": "0.25", "planning_milliseconds": "3.0"}
@@ -154,13 +154,13 @@ def test_values_of_a_decision_are_read():
 
 
 def test_a_decision_off_the_view_circle_tells_its_whole_view():
-    assert decision_from_values(VALUES).view(10.0) == View(1.5, 10.0)
-    elsewhere = View(1.5, 7.0, -0.2)
+    assert decision_from_values(VALUES).view(10.0) == CameraPose.from_polar(1.5, 10.0)
+    elsewhere = CameraPose.from_polar(1.5, 7.0, -0.2)
     values = {**VALUES, **{name: repr(number) for name, number in elsewhere.off_circle(10.0).items()}}
     assert decision_from_values(values).view(10.0) == elsewhere
     with pytest.raises(InputRejectedError, match="view_distance is inf"):
         decision_from_values({**values, "view_distance": "inf"})
-    assert View.of(View(1.5, 10.0).pose).off_circle(10.0) == {}  # rounding is no reason
+    assert CameraPose.from_polar(1.5, 10.0).off_circle(10.0) == {}  # rounding is no reason
 
 
 @pytest.mark.parametrize(

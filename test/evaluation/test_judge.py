@@ -18,11 +18,11 @@ from nbv_planner.episode.records import Step
 from nbv_planner.mapping.belief import Measurements
 from nbv_planner.planning.termination import Termination, TerminationReason
 from nbv_planner.world.objects import parse_object, surface_points
-from nbv_planner.world.pose import Views
+from nbv_planner.world.pose import Poses
 from nbv_planner.world.scene import Scene
 
 SCENE = Scene(pixel_size=0.25)
-CANDIDATES = Views.on_circle(np.arange(20) * (2 * math.pi / 20), SCENE.view_distance)
+CANDIDATES = Poses.on_circle(np.arange(20) * (2 * math.pi / 20), SCENE.view_distance)
 CAMERA = (10.0, SCENE.field_of_view, 10.0)
 
 

@@ -24,7 +24,7 @@ from nbv_planner.experiments.optimum_problem import (
 )
 from nbv_planner.planning import integer_programme
 from nbv_planner.world.objects import parse_object, surface_points
-from nbv_planner.world.pose import Views
+from nbv_planner.world.pose import Poses
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.visibility import observe
 
@@ -118,9 +118,9 @@ def seen_from(views, text="polygon:convex"):
 def test_more_poses_are_never_worse(text):
     """The poses of the circle, and others before and behind it that look elsewhere."""
     angle = np.arange(24) * (TURN / 24)
-    circle = Views.on_circle(angle, SCENE.view_distance)
+    circle = Poses.on_circle(angle, SCENE.view_distance)
     distance, turn = np.repeat([10.0, 8.5, 13.0, 10.0], 24), np.repeat([0.0, 0.0, 0.0, 0.4], 24)
-    free = Views(np.tile(angle, 4), distance, turn)
+    free = Poses.from_polar(np.tile(angle, 4), distance, turn)
     few, many = seen_from(circle, text), seen_from(free, text)
     assert (many[:24] == few).all()
     points = points_for_95(few.shape[1])
@@ -138,7 +138,7 @@ def test_more_poses_are_never_worse(text):
 @needs_milp
 def test_no_sweep_is_quicker_and_more_speed_takes_no_more_time():
     angle = np.arange(30) * (TURN / 30)
-    visible, start = seen_from(Views.on_circle(angle, SCENE.view_distance)), 0.1
+    visible, start = seen_from(Poses.on_circle(angle, SCENE.view_distance)), 0.1
     offset, points = np.mod(angle - start, TURN), points_for_95(visible.shape[1])
     seconds = []
     for speed in (0.1, 0.5, 2.0):
@@ -178,7 +178,7 @@ def test_95_percent_is_counted_as_in_the_records(points):
 
 @needs_milp
 def test_without_time_the_greedy_sets_are_left_and_the_bounds_say_so(monkeypatch):
-    visible = seen_from(Views.on_circle(np.arange(24) * (TURN / 24), SCENE.view_distance))
+    visible = seen_from(Poses.on_circle(np.arange(24) * (TURN / 24), SCENE.view_distance))
     nothing = type("Nothing", (), {"x": None, "mip_dual_bound": None})
     monkeypatch.setattr(integer_programme, "milp_solver", lambda who: lambda *_, **__: nothing)
     problem, points, offset = reduced_problem(visible), points_for_95(visible.shape[1]), np.arange(24) * (TURN / 24)

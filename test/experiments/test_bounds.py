@@ -11,19 +11,19 @@ from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.shapes.completeness import POINTS
 from nbv_planner.planning.shapes.sampler import Shapes
-from nbv_planner.world.pose import Views
+from nbv_planner.world.pose import Poses
 from nbv_planner.world.visibility import observe
 
 
 @pytest.fixture(scope="module")
-def halfway() -> tuple[Simulation, SurfaceBelief, Views]:
+def halfway() -> tuple[Simulation, SurfaceBelief, Poses]:
     """An episode after three views, its belief and the views taken."""
     config = EpisodeConfig(object="polygon:star", planner=PlannerSettings(target="points"))
     simulation = Simulation(config)
     for _, _ in zip(range(3), simulation.run(), strict=False):
         pass
     steps = simulation.judge.steps
-    return simulation, steps[-1].belief, Views.of([step.view for step in steps])
+    return simulation, steps[-1].belief, Poses.of([step.view for step in steps])
 
 
 def drawn(simulation: Simulation) -> Shapes:

@@ -18,7 +18,7 @@ from nbv_planner.geometry import angle_difference
 from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.view_space import ViewSpaceSettings, path_around, view_space_for
 from nbv_planner.world.objects import parse_object, surface_points
-from nbv_planner.world.pose import View, Views
+from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.visibility import observe
 
@@ -96,7 +96,7 @@ def test_no_tour_among_the_poses_is_below_the_bound_and_that_of_the_best_ring_is
     assert driven / speed + dwell * len(best.views) == pytest.approx(best.cost)
     rng = np.random.default_rng(1)
     for _ in range(50):  # greedy tours with drawn preferences, along shortest paths around the object's bound
-        here, seconds, known = View(0.0314, 10.0), 0.0, np.zeros(len(surface), dtype=bool)
+        here, seconds, known = CameraPose.from_polar(0.0314, 10.0), 0.0, np.zeros(len(surface), dtype=bool)
         weight = 1.0 + rng.random(len(poses))
         while known.sum() < needed:
             cost = path_around(here, poses, Scene().radius_max) / speed + dwell
@@ -106,6 +106,6 @@ def test_no_tour_among_the_poses_is_below_the_bound_and_that_of_the_best_ring_is
 
 
 def test_objects_that_cannot_be_seen_have_no_tour():
-    two = Views.on_circle([0.0, 1.0], 10.0)
+    two = Poses.on_circle([0.0, 1.0], 10.0)
     costs = LeastTimeCase("square:width=8", two, 0.0314, (0.5,), 2.0, 60.0, two).run().costs
     assert set(costs.values()) == {None}

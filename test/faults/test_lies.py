@@ -43,14 +43,14 @@ from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.errors import InputRejectedError, ResultsError
 from nbv_planner.mapping.belief import SurfaceBelief
-from nbv_planner.world.pose import View
+from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import SensorSettings
 
 SCENE = Scene()
 EXACT = SensorSettings(noise_std=0.0)
 SQUARE = polygon([(4, 4), (-4, 4), (-4, -4), (4, -4)])
-EAST = View(0.0, SCENE.view_distance).pose
+EAST = CameraPose.from_polar(0.0, SCENE.view_distance)
 FEW_BEAMS = {"sensor": {"num_beams": 91}, "mapper": {"grid_size": 200}, "termination": {"max_views": 10}}
 
 
@@ -85,9 +85,9 @@ def test_every_scenario_can_be_set_up_and_its_world_answers(scenario):
     true = scenario.world(config)
     if scenario.kind == "roll" and scenario.half == "test":
         with pytest.raises(InputRejectedError, match="tilted"):
-            true.look(View(0.0, config.scene.view_distance).pose)
+            true.look(CameraPose.from_polar(0.0, config.scene.view_distance))
         return
-    found = true.look(View(0.0, config.scene.view_distance).pose)
+    found = true.look(CameraPose.from_polar(0.0, config.scene.view_distance))
     assert len(found.scan.ranges) == config.sensor.num_beams
 
 
@@ -151,7 +151,7 @@ def test_the_systematic_errors_change_what_comes():
 
 
 def test_a_scan_that_is_behind_is_taken_before_the_camera_is_there():
-    north, south = View(0.4, SCENE.view_distance).pose, View(-0.2, SCENE.view_distance).pose
+    north, south = CameraPose.from_polar(0.4, SCENE.view_distance), CameraPose.from_polar(-0.2, SCENE.view_distance)
     behind = Behind(angle=0.05, part=0.1)
     assert behind.pose(EAST, 1, None) == EAST
     came = behind.pose(north, 2, EAST)
@@ -260,7 +260,7 @@ def test_band_and_error_of_a_square_against_an_oracle():
 
 def test_nothing_contradicts_in_an_honest_world_and_a_mirrored_one_is_known():
     contradiction, config = KNOWN["contradiction"][0], EpisodeConfig()
-    views = [View(a, 10.0).pose for a in np.linspace(0.0, 6.0, 25)]
+    views = [CameraPose.from_polar(a, 10.0) for a in np.linspace(0.0, 6.0, 25)]
     uneven = polygon([(5, 3), (-4, 4), (-2, -6), (4, -2)])
     fair, mirrored = world(contour=uneven), world(Mirrored(), contour=uneven)
     for pose in views:
@@ -287,7 +287,7 @@ def test_when_it_could_be_known(lies, kind, expected):
 def test_it_is_known_from_all_around_only_after_three_quarters():
     true = world()
     for angle in np.arange(10) * 0.628:
-        true.look(View(angle, 10.0).pose)
+        true.look(CameraPose.from_polar(angle, 10.0))
     assert KNOWN["around"][0](true.looks[:4], EpisodeConfig(), 1) is None
     assert KNOWN["around"][0](true.looks, EpisodeConfig(), 1) in range(6, 10)
 

@@ -19,7 +19,7 @@ from nbv_planner.mapping.checks.overlap import Outline, ViewData
 from nbv_planner.mapping.matching import ArrivalSettings, MatchingSettings, ScanMatcher
 from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.world.objects import parse_object
-from nbv_planner.world.pose import View
+from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
 
@@ -43,7 +43,7 @@ def view_of(direction, seed, hits=80, offset=0.0, left=0.0, turn=0.0, correlatio
     error = noise * random.standard_normal(hits)
     for beam in range(1, hits):
         error[beam] = correlation * error[beam - 1] + math.sqrt(1.0 - correlation**2) * error[beam]
-    pose = View(direction, DISTANCE).pose
+    pose = CameraPose.from_polar(direction, DISTANCE)
     x, y = polar_to_cartesian(angle, contour(angle))
     far = np.hypot(x - pose.x, y - pose.y)
     along_x, along_y = (x - pose.x) / far, (y - pose.y) / far
@@ -318,7 +318,7 @@ def test_the_planner_chooses_as_if_nothing_was_common_to_views():
         )
         mapping, planner = config.parts()
         for angle in (0.0, 0.5, 1.0, 2.0):
-            pose = View(angle, scene.view_distance).pose
+            pose = CameraPose.from_polar(angle, scene.view_distance)
             mapping.add_view(camera.scan(pose, 1), pose)
         belief = mapping.belief().as_transmitted()
         assert (belief.common is not None) == accuracy

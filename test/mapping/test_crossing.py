@@ -9,7 +9,7 @@ from nbv_planner.mapping.belief import uniform_grid
 from nbv_planner.mapping.robust_fit import Beams, linearised
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
 from nbv_planner.world.objects import parse_object
-from nbv_planner.world.pose import View
+from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
 
@@ -18,7 +18,7 @@ STEEP = parse_object("flower:frequency=5,amplitude=2", SCENE)
 
 
 def beams_of(shape, view: float, *, noise: float, beams: int = 121, seed: int = 0) -> Beams:
-    pose = View(view, 10.0).pose
+    pose = CameraPose.from_polar(view, 10.0)
     sensor = SensorSettings(noise_std=noise, num_beams=beams, seed=seed)
     scan = SimulatedCamera(shape, SCENE, sensor).scan(pose, 1)
     hits = scan_to_measurements(scan, pose, SCENE, MeasurementSettings(noise_std=max(noise, 0.2))).measurements

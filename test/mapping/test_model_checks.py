@@ -22,7 +22,7 @@ from nbv_planner.mapping.mapper import MapperSettings, SurfaceMapper
 from nbv_planner.mapping.matching import MatchedScan
 from nbv_planner.mapping.scans import MeasurementSettings, ScanMapping
 from nbv_planner.world.objects import parse_object
-from nbv_planner.world.pose import CameraPose, View
+from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.ray_casting import Contour, cast_beams
 from nbv_planner.world.scan import RangeNoise, Scan
 from nbv_planner.world.scene import Scene
@@ -169,7 +169,8 @@ def mapped(world: World, views=ROUND, *, robust: bool = False, heights=(0.0,), *
     checks = ModelChecks(SCENE, DECLARED.noise, CheckSettings(**limits), robust=robust)
     mapping = ScanMapping(SurfaceMapper(KernelSettings().build(), MapperSettings()), SCENE, DECLARED, checks)
     for number, angle in enumerate(views, start=1):
-        pose = dataclasses.replace(View(angle, SCENE.view_distance).pose, height=heights[number % len(heights)])
+        level = CameraPose.from_polar(angle, SCENE.view_distance)
+        pose = dataclasses.replace(level, height=heights[number % len(heights)])
         mapping.add([MatchedScan(number, world.scan(pose, number), pose, number)], number - 1)
         mapping.belief()
     return mapping
@@ -256,9 +257,9 @@ def test_noise_smaller_than_declared_is_noted_and_nothing_is_adapted_to_it():
         assert check.score < check.limit == 1.0 / CheckSettings().noise_limit
         assert check.words.startswith("the ranges scatter 0.2 times as much as declared")
     assert "noise" not in found(World(noise=0.04), ROUND[:3], noise_limit=0.0)
-    scan = World(noise=0.04).seen_from(View(0.0, SCENE.view_distance).pose)
+    scan = World(noise=0.04).seen_from(CameraPose.from_polar(0.0, SCENE.view_distance))
     checks = ModelChecks(SCENE, DECLARED.noise, CheckSettings())
-    checks.scanned(scan, View(0.0, SCENE.view_distance).pose, new_view=True)
+    checks.scanned(scan, CameraPose.from_polar(0.0, SCENE.view_distance), new_view=True)
     assert checks.noise < 0.4
     assert checks.noise_factor == 1.0
 
@@ -359,7 +360,7 @@ def test_the_nearest_point_of_a_contour_is_that_of_brute_force(amplitude, freque
 
 
 def test_only_a_surface_that_goes_on_beyond_the_bounds_counts():
-    pose = View(0.0, SCENE.view_distance).pose
+    pose = CameraPose.from_polar(0.0, SCENE.view_distance)
     wide = World(closed((-3, -9), (6, -9), (6, 9), (-3, 9)), noise=0.0)
     wide.bearings = np.linspace(-1.2, 1.2, 121)
     assert beyond_bounds(wide.seen_from(pose), pose, SCENE, DECLARED.noise) > 10
@@ -369,7 +370,7 @@ def test_only_a_surface_that_goes_on_beyond_the_bounds_counts():
 
 
 def test_the_covered_part_is_that_of_field_and_range():
-    whole = World().seen_from(View(0.0, 10.0).pose)
+    whole = World().seen_from(CameraPose.from_polar(0.0, 10.0))
     assert covered_parts(whole, SCENE) == (1.0, 1.0)
     assert covered_parts(dataclasses.replace(whole, range_max=6.0), SCENE) == pytest.approx((1.0, 0.6))
     wide = dataclasses.replace(whole, angle_min=-math.pi, angle_increment=2.0 * math.pi / 120)

@@ -20,7 +20,7 @@ from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
 from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.report.take_home import OCCUPIED, MapGrid, Outline
 from nbv_planner.world.objects import parse_object
-from nbv_planner.world.pose import CameraPose, View
+from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scale import at_found, rescaled
 from nbv_planner.world.scan import Scan
 from nbv_planner.world.scene import FoundScene, Scene
@@ -132,7 +132,7 @@ def test_a_scan_that_tells_nothing_brings_the_camera_no_closer(ranges):
     mapping, count = mapped([]), 0
     outer = mapping.found.view_distance
     for count in range(1, 5):
-        pose = View(mapping.found.arc_start, mapping.found.view_distance).pose
+        pose = CameraPose.from_polar(mapping.found.arc_start, mapping.found.view_distance)
         mapping.add([MatchedScan(count, Scan(-0.3, 0.01, ranges, 0.05, 10.0), pose, view=count)], count - 1)
         assert mapping.found.view_distance == outer
         assert mapping.found.arc_start == pytest.approx(count * TWO_PI / 3.0)

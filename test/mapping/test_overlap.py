@@ -15,7 +15,7 @@ from nbv_planner.geometry import polar_to_cartesian
 from nbv_planner.mapping.belief import SurfaceBelief, uniform_grid
 from nbv_planner.mapping.checks import CheckSettings
 from nbv_planner.mapping.checks.overlap import Outline, Residuals, ViewData, displacement_scores
-from nbv_planner.world.pose import View
+from nbv_planner.world.pose import CameraPose
 
 STD, RADIUS, DISTANCE = 0.1, 5.0, 13.0
 
@@ -33,7 +33,7 @@ def view_of(direction, hits, x=0.0, y=0.0, scale=1.0, radius=RADIUS, amplitude=0
     angle = direction + random.uniform(-0.6, 0.6, hits)
     radius = radius + amplitude * np.cos(3.0 * angle) + noise * random.standard_normal(hits)
     at_x, at_y = polar_to_cartesian(angle, radius)
-    pose = View(direction, scale * DISTANCE).pose
+    pose = CameraPose.from_polar(direction, scale * DISTANCE)
     points = np.stack([at_x + x, at_y + y, np.full(hits, STD)])
     return ViewData(np.array([pose.x, pose.y, pose.yaw]), scale * points, np.empty((2, 0)))
 
@@ -139,7 +139,7 @@ def test_smaller_noise_makes_the_same_displacement_score_more():
 
 
 def test_the_place_of_a_hit_on_a_slanting_wall_does_not_depend_on_its_noise():
-    contour, pose = outline(amplitude=0.0), View(0.0, DISTANCE).pose
+    contour, pose = outline(amplitude=0.0), CameraPose.from_polar(0.0, DISTANCE)
     angle = np.full(1000, 0.7)
     noise = STD * np.random.default_rng(0).standard_normal(1000)
     at = np.stack(polar_to_cartesian(angle, np.full(1000, RADIUS)))

@@ -15,7 +15,7 @@ from nbv_planner.mapping.robust import RobustMapper, bounded, mapper_for
 from nbv_planner.mapping.robust_fit import RobustSettings
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
 from nbv_planner.world.objects import parse_object
-from nbv_planner.world.pose import View
+from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
 
@@ -38,7 +38,7 @@ def robust(**settings) -> RobustMapper:
 
 
 def scan_data(view: float, number: int, shape=SHAPE, sensor=DIRTY):
-    pose = View(view, SCENE.view_distance).pose
+    pose = CameraPose.from_polar(view, SCENE.view_distance)
     return scan_to_measurements(SimulatedCamera(shape, SCENE, sensor).scan(pose, number), pose, SCENE, ASSUMED)
 
 

@@ -14,7 +14,7 @@ from nbv_planner.mapping.robust import RobustMapper
 from nbv_planner.mapping.robust_fit import RobustSettings
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
 from nbv_planner.world.objects import parse_object
-from nbv_planner.world.pose import View
+from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
 
@@ -31,7 +31,7 @@ def mapper(window: int = 6000) -> RobustMapper:
 
 def feed(target: RobustMapper, first: int, last: int) -> RobustMapper:
     for number in range(first, last):
-        pose = View(0.7 * number, SCENE.view_distance).pose
+        pose = CameraPose.from_polar(0.7 * number, SCENE.view_distance)
         data = scan_to_measurements(CAMERA.scan(pose, number), pose, SCENE, MeasurementSettings())
         target.add(data.measurements, free=[data.free])
     return target

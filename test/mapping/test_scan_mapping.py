@@ -19,7 +19,7 @@ from nbv_planner.mapping.matching import MatchedScan
 from nbv_planner.mapping.scans import MeasurementSettings, ScanMapping, averaged, scan_to_measurements, unlike
 from nbv_planner.planning.shapes.shape_coverage import seen_stretches
 from nbv_planner.world.objects import parse_object
-from nbv_planner.world.pose import View
+from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import RangeNoise
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
@@ -38,7 +38,7 @@ def mapping() -> ScanMapping:
 
 
 def scan(view: int, number: int = 0) -> MatchedScan:
-    pose = View(1.3 * view, SCENE.view_distance).pose
+    pose = CameraPose.from_polar(1.3 * view, SCENE.view_distance)
     return MatchedScan(100 * view + number, CAMERA.scan(pose, view, number), pose, view=view)
 
 
@@ -150,7 +150,7 @@ def test_scans_whose_greatest_range_differs_are_averaged_and_a_short_miss_tells_
 
 
 def test_a_driver_that_states_its_largest_range_sees_as_much_from_nine_scans_as_another():
-    pose, shape = View(1.0, SCENE.view_distance).pose, parse_object("ellipse:a=6,b=4", SCENE)
+    pose, shape = CameraPose.from_polar(1.0, SCENE.view_distance), parse_object("ellipse:a=6,b=4", SCENE)
     camera = SimulatedCamera(shape, SCENE, SensorSettings())
     plain = [MatchedScan(n, camera.scan(pose, 1, n), pose, view=1) for n in range(9)]
     own = [with_header(one, range_max=float(one.scan.ranges[np.isfinite(one.scan.ranges)].max())) for one in plain]
@@ -182,7 +182,7 @@ def test_several_scans_of_a_view_see_what_one_without_noise_sees():
 
     more = {"one": 0, "averaged": 0, "one by one": 0}
     for angle in (0.3, 1.2, 2.0, 3.3):
-        pose = View(angle, SCENE.view_distance).pose
+        pose = CameraPose.from_polar(angle, SCENE.view_distance)
         scans = [MatchedScan(n, noisy.scan(pose, 1, n), pose, view=1) for n in range(9)]
         truth = seen([MatchedScan(0, exact.scan(pose, 1), pose, view=1)])
         more["one"] += seen(scans[:1]) - truth

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from nbv_planner.errors import InputRejectedError, SettingError
 from nbv_planner.mapping.matching import ArrivalSettings, MatchingSettings, ScanMatcher
-from nbv_planner.world.pose import CameraPose, View
+from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import Scan
 
 MS = 1_000_000
-GOAL = View(1.0, 10.0).pose
-ELSEWHERE = View(2.0, 10.0).pose
+GOAL = CameraPose.from_polar(1.0, 10.0)
+ELSEWHERE = CameraPose.from_polar(2.0, 10.0)
 
 
 def scan_number(k: int) -> Scan:

@@ -24,7 +24,7 @@ from nbv_planner.world.ground.grid_ground import ground_of
 from nbv_planner.world.ground.occupancy_map import OccupancyMap
 from nbv_planner.world.ground.zones import Ground, GroundSettings
 from nbv_planner.world.objects import parse_object, surface_points
-from nbv_planner.world.pose import View, Views
+from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import WorldSettings
 
@@ -41,13 +41,16 @@ def walled(x: float = 8.5, half: float = WALL) -> Ground:
     return ground_of(GroundSettings(), 10.0, OccupancyMap(cells, 0.1, -15.0, -15.0))
 
 
-@pytest.mark.parametrize("view", [at(0.0), View(0.25, 11.0, 0.1), View(6.1, 12.0, -0.1)])
+ASIDE = CameraPose.from_polar(0.25, 11.0, 0.1), CameraPose.from_polar(6.1, 12.0, -0.1)
+
+
+@pytest.mark.parametrize("view", [at(0.0), *ASIDE])
 def test_what_lies_behind_a_wall_is_not_seen_and_all_else_as_without(view):
     shapes = Shapes(GRID, 5.0 + 0.01 * np.random.default_rng(0).normal(size=(6, 200)))
-    views = Views.of([view, View(math.pi, 10.0)])
+    views = Poses.of([view, CameraPose.from_polar(math.pi, 10.0)])
     free, seen = (visible_cells(shapes, views, SCENE, ground) for ground in (None, walled()))
     x, y = polar_to_cartesian(GRID, 5.0)
-    crossing = view.pose.y + (y - view.pose.y) * (8.55 - view.pose.x) / (x - view.pose.x)
+    crossing = view.y + (y - view.y) * (8.55 - view.x) / (x - view.x)
     behind, beside = np.abs(crossing) < WALL - 0.2, np.abs(crossing) > WALL + 0.2
     assert free[:, 0, behind].any()
     assert not seen[:, 0, behind].any()
@@ -86,7 +89,7 @@ def test_a_wall_before_the_part_that_is_not_seen_sends_the_camera_to_its_side(se
 def test_time_and_length_are_those_of_the_way_around_obstacles_but_around_the_object_alone_those_of_the_space():
     hall = view_space_for(ViewSpaceSettings(view_space="annulus"), SCENE)
     put_on_ground(hall, GroundSettings(ground_map=str(HALL / "map.yaml"), robot_radius=0.4))
-    start, end = View(5.9, 11.0), Views.of([View(0.6, 13.5)])  # the box lies between
+    start, end = CameraPose.from_polar(5.9, 11.0), Poses.of([CameraPose.from_polar(0.6, 13.5)])  # the box lies between
     around = float(hall.drive(start, end)[0])
     assert around > float(hall.travel(start, end)[0]) + 0.1
     assert hall.legs(start, end)[0] == around
@@ -95,7 +98,8 @@ def test_time_and_length_are_those_of_the_way_around_obstacles_but_around_the_ob
     shape = parse_object("polygon:star", SCENE)
     judge = EpisodeJudge(surface_points(shape, SCENE.pixel_size), SCENE, hall, shape, start)
     assert judge.add_view(end[0], 0.0, 0.0, None).travelled == around
-    inside_the_box = Views.of([View.of(View(0.0, 10.0).pose), View(math.atan2(4.0, 10.0), math.hypot(10.0, 4.0))])
+    corner = CameraPose.from_polar(math.atan2(4.0, 10.0), math.hypot(10.0, 4.0))
+    inside_the_box = Poses.of([CameraPose.from_polar(0.0, 10.0), corner])
     assert np.isfinite(hall.legs(start, inside_the_box)).all()
     free = view_space_for(ViewSpaceSettings(view_space="annulus"), SCENE)
     put_on_ground(free, GroundSettings())

@@ -24,7 +24,7 @@ from nbv_planner.planning.view_space import (
     path_around,
     view_space_for,
 )
-from nbv_planner.world.pose import View, Views
+from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import Scene
 
 SCENE = Scene()
@@ -77,25 +77,26 @@ def shortest_on_a_lattice(start: complex, end: complex, radius: float, step: flo
 )
 def test_paths_go_around_the_bound_by_the_shortest_way(start, end):
     first, last = complex(*start), complex(*end)
-    views = Views.of([View(math.atan2(last.imag, last.real), abs(last))])
-    found = path_around(View(math.atan2(first.imag, first.real), abs(first)), views, 8.0)[0]
+    views = Poses.of([CameraPose.from_polar(math.atan2(last.imag, last.real), abs(last))])
+    found = path_around(CameraPose.from_polar(math.atan2(first.imag, first.real), abs(first)), views, 8.0)[0]
     assert found <= shortest_on_a_lattice(first, last, 8.0, 0.25) <= 1.04 * found + 0.3
 
 
-poses = st.builds(View, st.floats(0.0, 6.28), st.floats(8.0, 30.0))
+poses = st.builds(CameraPose, st.floats(0.0, 6.28), st.floats(8.0, 30.0))
 
 
 @settings(max_examples=50, deadline=None)
 @given(poses, poses, poses)
 def test_paths_are_a_metric_and_no_shorter_than_a_straight_line(one, two, three):
-    def way(a: View, b: View) -> float:
-        return float(path_around(a, Views.of([b]), 8.0)[0])
+    def way(a: CameraPose, b: CameraPose) -> float:
+        return float(path_around(a, Poses.of([b]), 8.0)[0])
 
     assert way(one, two) == pytest.approx(way(two, one))
     assert way(one, three) <= way(one, two) + way(two, three) + 1e-9
-    straight = math.hypot(one.pose.x - two.pose.x, one.pose.y - two.pose.y)
+    straight = math.hypot(one.x - two.x, one.y - two.y)
     assert way(one, two) >= straight - 1e-9
-    on_circle = path_around(View(one.view_angle, 8.0), Views.of([View(two.view_angle, 8.0)]), 8.0)[0]
+    start, end = (CameraPose.from_polar(pose.view_angle, 8.0) for pose in (one, two))
+    on_circle = path_around(start, Poses.of([end]), 8.0)[0]
     apart = abs(math.remainder(one.view_angle - two.view_angle, 2 * math.pi))
     assert on_circle == pytest.approx(8.0 * apart, abs=1e-6)
 
@@ -140,7 +141,7 @@ def listed(path, text: str) -> FreeViewSpace:
 @pytest.mark.parametrize(("name", "text"), [("poses.csv", CSV), ("poses.yaml", YAML)])
 def test_poses_come_from_a_file(tmp_path, name, text):
     views = listed(tmp_path / name, text).candidates
-    assert [(round(v.pose.x, 6), round(v.pose.y, 6)) for v in map(views.__getitem__, range(3))] == [
+    assert [(round(v.x, 6), round(v.y, 6)) for v in map(views.__getitem__, range(3))] == [
         (12, 0), (0, 12), (-9, 0),
     ]
     assert views.turn[2] == pytest.approx(0.2)
@@ -175,7 +176,7 @@ def test_cost_and_seconds_of_a_file_belong_to_its_poses_and_to_whatever_is_next_
     cost, seconds = space.extras(space.candidates)
     assert (cost.tolist(), seconds.tolist()) == ([0, 40, 0, 40], [0, 0, 600, 600])
     shuffled = space.candidates.chosen(np.array([3, 0, 1]))
-    moved = Views(shuffled.view_angle + 0.1, shuffled.distance - 0.5, shuffled.turn)
+    moved = Poses.from_polar(shuffled.view_angle + 0.1, shuffled.distance - 0.5, shuffled.turn)
     assert space.extras(moved)[0].tolist() == [40, 0, 40]
     pace = TimeSettings(linear_speed=1.0, turn_speed=10.0, dwell_time=2.0)
     start = space.candidates[0]
@@ -189,8 +190,8 @@ def test_cost_and_seconds_of_a_file_belong_to_its_poses_and_to_whatever_is_next_
 
 def second_choice(path, choice: dict[str, str], priced: int = -1, column: str = "cost") -> int:
     """Index of the second pose of an episode among twelve and their neighbours, one of which has a price."""
-    views = Views.on_circle(np.arange(12).repeat(2) * np.pi / 6.0 + np.tile([0.0, 0.03], 12), 12.0)
-    poses = enumerate(views[index].pose for index in range(24))
+    views = Poses.on_circle(np.arange(12).repeat(2) * np.pi / 6.0 + np.tile([0.0, 0.03], 12), 12.0)
+    poses = enumerate(views[index] for index in range(24))
     rows = [f"{pose.x},{pose.y},{pose.yaw},{999 if index == priced else ''}" for index, pose in poses]
     path.write_text("\n".join([f"x,y,yaw,{column}", *rows]), encoding="utf-8")
     config = EpisodeConfig(

@@ -21,7 +21,7 @@ from nbv_planner.planning.session import PlanningSession, SessionSettings
 from nbv_planner.planning.termination import TerminationMonitor, TerminationSettings
 from nbv_planner.planning.view_space import ViewSpaceSettings
 from nbv_planner.world.objects import bisected_surface_points, parse_object
-from nbv_planner.world.pose import View
+from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.visibility import observe, unseen_beyond
 
@@ -71,7 +71,7 @@ def restarted(run: PlanningSession, forget: str = "") -> PlanningSession:
 def decide(run: PlanningSession, world: World):
     """The next goal; the camera stands where it may."""
     now = world.now()
-    run.inputs.pose, run.inputs.pose_stamp = View(0.0, SCENE.view_distance).pose, now
+    run.inputs.pose, run.inputs.pose_stamp = CameraPose.from_polar(0.0, SCENE.view_distance), now
     run.take_surface(world.belief(), now)
     return run.update(now)
 

@@ -20,7 +20,7 @@ from nbv_planner.planning.termination import TerminationMonitor, TerminationSett
 from nbv_planner.planning.view_space import ViewSpaceSettings
 from nbv_planner.world.ground.zones import GroundSettings
 from nbv_planner.world.objects import parse_object
-from nbv_planner.world.pose import View
+from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import Drive, WorldSettings
 
@@ -103,8 +103,8 @@ class Robot:
         waits = SessionSettings(wait_for_start=False, goal_subscribers=0, **changes)
         self.run = PlanningSession(planner, monitor, ArrivalSettings(settle_time=0.0), waits)
         self.drive = Drive(parse_object("star", SCENE), GroundSettings(), WorldSettings(), 10.0)
-        self.at, self.number = View(0.0, 10.0), 0
-        self.run.inputs.pose, self.run.inputs.pose_stamp = self.at.pose, 0
+        self.at, self.number = CameraPose.from_polar(0.0, 10.0), 0
+        self.run.inputs.pose, self.run.inputs.pose_stamp = self.at, 0
         self.see()
 
     def see(self) -> None:
@@ -122,7 +122,7 @@ class Robot:
             while self.run.state.value == "MOVING":
                 self.now += SECOND // 20
                 self.at = self.drive.view(self.speed * (self.now - began) * 1e-9)
-                self.run.inputs.pose, self.run.inputs.pose_stamp = self.at.pose, self.now
+                self.run.inputs.pose, self.run.inputs.pose_stamp = self.at, self.now
                 self.run.update(self.now)
             self.see()
             self.now += round(self.dwell * SECOND)

@@ -23,7 +23,7 @@ from nbv_planner.planning.planners.planner import PLANNERS
 from nbv_planner.planning.session import PlanningSession, SessionSettings
 from nbv_planner.planning.termination import TerminationMonitor, TerminationReason, TerminationSettings
 from nbv_planner.planning.view_space import Exclusion, ViewSpaceSettings, check_view_angles, view_space_for
-from nbv_planner.world.pose import Views
+from nbv_planner.world.pose import Poses
 from nbv_planner.world.scene import Scene
 
 SECOND = 1_000_000_000
@@ -31,8 +31,8 @@ LIST = (0.5, 3.0, 1.7)
 TWO_PI = 2 * math.pi
 
 
-def on_circle(angles) -> Views:
-    return Views.on_circle(angles, 10.0)
+def on_circle(angles) -> Poses:
+    return Poses.on_circle(angles, 10.0)
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def test_listed_poses_are_the_candidates_in_their_order_whatever_the_view_space(
     poses = [(12.0, 0.0, 3.0), (0.0, 9.0, -1.5), (-11.0, 2.0, 0.1)]
     for more in ({}, {"view_space": "annulus"}):
         space = view_space_for(posed(*poses, **more), Scene())
-        found = [(one.pose.x, one.pose.y, one.pose.yaw) for one in (space.candidates[i] for i in range(3))]
+        found = [(one.x, one.y, one.yaw) for one in (space.candidates[i] for i in range(3))]
         for pose, back in zip(poses, found, strict=True):
             assert back[:2] == pytest.approx(pose[:2])
             assert math.remainder(back[2] - pose[2], 2 * math.pi) == pytest.approx(0.0, abs=1e-9)

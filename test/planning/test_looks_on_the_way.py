@@ -20,7 +20,7 @@ from nbv_planner.planning.planners.tour import Ring, seconds_to_sweep, seen_on_l
 from nbv_planner.planning.shapes.shape_coverage import ShapeCoverage
 from nbv_planner.planning.view_space import FreeViewSpace, ViewSpaceSettings, put_on_ground
 from nbv_planner.world.ground.zones import GroundSettings
-from nbv_planner.world.pose import View, Views
+from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.visibility import observe
 
@@ -44,12 +44,12 @@ def test_looks_between_free_poses_lie_on_the_path_and_turn_evenly():
     """From one side of the object to the other: no look in what may be the object, nor off the path's length."""
     space = FreeViewSpace.annulus(ViewSpaceSettings(view_space="annulus"), SCENE)
     put_on_ground(space, GroundSettings())
-    start, end = View(0.2, 12.0, -0.3), View(3.0, 9.0, 0.3)
+    start, end = CameraPose.from_polar(0.2, 12.0, -0.3), CameraPose.from_polar(3.0, 9.0, 0.3)
     looks = looks_between(space, start, end, 1.0)
-    x, y = Views.of([start, *(looks[number] for number in range(len(looks))), end]).position
+    x, y = Poses.of([start, *(looks[number] for number in range(len(looks))), end]).position.T
     steps = np.hypot(np.diff(x), np.diff(y))
     assert (steps[:-1] <= 1.0 + 1e-6).all()
-    assert steps.sum() == pytest.approx(float(space.drive(start, Views.of([end]))[0]), rel=0.02)
+    assert steps.sum() == pytest.approx(float(space.drive(start, Poses.of([end]))[0]), rel=0.02)
     assert np.diff(looks.turn) == pytest.approx(np.full(len(looks) - 1, looks.turn[1] - looks.turn[0]))
     assert -0.3 < looks.turn[0] < looks.turn[-1] < 0.3
 
@@ -139,7 +139,7 @@ def test_an_episode_counts_and_maps_what_is_seen_on_the_way():
     simulation, plain = run(config(look_every=1.0)), run(config())
     judge, points = simulation.judge, simulation.judge.points
     taken = [view for step in judge.steps for view in (*step.passed, step.view)]
-    seen = observe(points.angle, points.radius, Views.of(taken), SCENE).any(axis=0)
+    seen = observe(points.angle, points.radius, Poses.of(taken), SCENE).any(axis=0)
     np.testing.assert_array_equal(judge.seen, seen)
     assert len(judge.views) == len(judge.steps) < len(plain.judge.steps)
     assert sum(record.new_points for record in judge.views) == seen.sum()
@@ -154,7 +154,7 @@ def test_an_episode_counts_and_maps_what_is_seen_on_the_way():
 
 def test_looks_of_one_leg_have_noise_of_their_own():
     simulation = Simulation(config(look_every=1.0))
-    pose = at(1.0).pose
+    pose = at(1.0)
     ranges = [simulation.look(pose, number).scan.ranges for number in (0, 1, 2)]
     met = np.isfinite(ranges).all(axis=0)
     assert met.any()

@@ -27,7 +27,7 @@ from nbv_planner.planning.view_space import (
 from nbv_planner.world.ground.grid_ground import ground_of
 from nbv_planner.world.ground.occupancy_map import OccupancyMap
 from nbv_planner.world.ground.zones import GroundSettings
-from nbv_planner.world.pose import View, Views
+from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import Scene
 
 EAST = "9,-1 12,-1 12,1 9,1"
@@ -102,10 +102,10 @@ def wide_at(angle: float, reach: float = 8.0):
     return belief_of(5.0, lambda grid: np.where(np.abs(np.angle(np.exp(1j * (grid - angle)))) < 0.5, reach, 6.5))
 
 
-def feed(run: PlanningSession, belief, stamp: int, pose: View | None = None) -> None:
+def feed(run: PlanningSession, belief, stamp: int, pose: CameraPose | None = None) -> None:
     run.inputs.belief, run.inputs.belief_stamp = belief, stamp
     if pose is not None:
-        run.inputs.pose, run.inputs.pose_stamp = pose.pose, stamp
+        run.inputs.pose, run.inputs.pose_stamp = pose, stamp
 
 
 def test_a_goal_that_the_map_comes_to_bar_is_withdrawn_with_its_reason_and_another_is_asked_for():
@@ -131,7 +131,7 @@ def test_a_goal_that_the_object_may_have_come_to_reach_is_withdrawn_unless_the_c
         feed(run, wide_at(0.0, 7.0), -3, at(math.pi))
         assert run.update(0).decision.view_angle == 0.0
         if arrived:
-            run.inputs.pose, run.inputs.pose_stamp = at(0.0).pose, SECOND
+            run.inputs.pose, run.inputs.pose_stamp = at(0.0), SECOND
             run.update(SECOND)
         feed(run, wide_at(0.0, 7.9), -2)  # without a scan from the goal
         run.update(2 * SECOND)
@@ -161,8 +161,8 @@ def run_of(**groups) -> Simulation:
 
 def test_a_simulated_episode_never_goes_into_a_polygon():
     simulation = run_of(ground=GroundSettings(no_go_polygons="8,-6 14,-6 14,6 8,6", robot_radius=0.2))
-    views = Views.of([step.view for step in simulation.judge.steps])
-    x, y = views.position
+    views = Poses.of([step.view for step in simulation.judge.steps])
+    x, y = views.position.T
     assert len(views) > 5
     assert not ((x > 7.8) & (np.abs(y) < 6.2)).any()
 

@@ -38,7 +38,7 @@ def test_the_session_of_a_robot_ends_for_the_same_reason():
     monitor = TerminationMonitor(TerminationSettings(certify=False))
     settings = SessionSettings(wait_for_start=False, goal_subscribers=0)
     session = PlanningSession(simulation.planner, monitor, ArrivalSettings(), settings)
-    session.inputs.belief, session.inputs.pose = simulation.belief, simulation.judge.steps[-1].view.pose
+    session.inputs.belief, session.inputs.pose = simulation.belief, simulation.judge.steps[-1].view
     session.visited = simulation._visited()
     assert session.update(1) is None
     assert session.termination is not None

@@ -17,7 +17,7 @@ from nbv_planner.planning.planners import PlannerSettings, planner_named
 from nbv_planner.planning.session import PlanningSession, SessionSettings, State
 from nbv_planner.planning.termination import TerminationMonitor, TerminationReason, TerminationSettings
 from nbv_planner.planning.view_space import ViewSpaceSettings, excluded_numbers
-from nbv_planner.world.pose import View
+from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import Scan
 from nbv_planner.world.scene import Scene
 
@@ -54,7 +54,7 @@ def feed(run: PlanningSession, *, belief=None, belief_stamp=None, pose_angle=Non
     if belief is not None:
         run.inputs.belief, run.inputs.belief_stamp = belief, belief_stamp
     if pose_angle is not None:
-        run.inputs.pose = View(pose_angle, 10.0).pose
+        run.inputs.pose = CameraPose.from_polar(pose_angle, 10.0)
         run.inputs.pose_stamp = pose_stamp
 
 
@@ -294,7 +294,7 @@ def test_a_camera_that_stands_still_in_the_end_is_measured_whatever_it_did_befor
     for step, ahead in enumerate([*ways, *[0.0] * 20], 1):
         stamp = step * SECOND // 10
         mapper.add_scan(stamp, Scan(-0.1, 0.1, np.full(3, 5.0), 0.05, 10.0))
-        mapper.add_pose(stamp, View(goal.decision.view_angle + ahead / 10.0, 10.0).pose)
+        mapper.add_pose(stamp, CameraPose.from_polar(goal.decision.view_angle + ahead / 10.0, 10.0))
         surfaces.append(max((match.stamp for match in mapper.take()), default=surfaces[-1] if surfaces else 0))
         feed(run, belief=band(0.0), belief_stamp=surfaces[max(step - 1 - delay, 0)])
         stand(run, ahead, step / 10)
@@ -524,7 +524,7 @@ def test_an_awaited_input_is_overdue_after_its_timeout():
 def test_travel_is_the_short_way_along_the_circle():
     run = ready()
     goal = run.update(0)
-    run.inputs.pose = View(goal.decision.view_angle + 0.25 + 2 * math.pi, 10.0).pose
+    run.inputs.pose = CameraPose.from_polar(goal.decision.view_angle + 0.25 + 2 * math.pi, 10.0)
     assert run.travel(goal) == pytest.approx(2.5)
     run.inputs.pose = None
     assert math.isnan(run.travel(goal))
@@ -630,7 +630,7 @@ def test_a_camera_that_never_stands_still_does_not_arrive_and_the_goal_is_given_
     angle = run.update(SECOND).decision.view_angle
     for tick in range(40):
         now = SECOND + tick * SECOND // 10
-        pose = View(angle, 10.0).pose
+        pose = CameraPose.from_polar(angle, 10.0)
         run.inputs.pose = dataclasses.replace(pose, yaw=pose.yaw + 0.005 * tick)
         run.inputs.pose_stamp = now
         run.update(now)

@@ -9,7 +9,7 @@ from test_session import SECOND, feed, ready, take_view
 
 from nbv_planner.planning.session import PlanningSession, State
 from nbv_planner.planning.termination import Termination, TerminationReason
-from nbv_planner.world.pose import View
+from nbv_planner.world.pose import CameraPose
 
 HOME = {"return_home": True, "home_angle": 2.5}
 
@@ -112,7 +112,7 @@ def test_before_the_end_the_camera_goes_home():
     assert (run.state, run.termination, run.goal) == (State.MOVING, None, None)
     home = run.update(3 * SECOND)
     assert home.stamp == 3 * SECOND
-    assert home.pose == View(2.5, 10.0).pose
+    assert home.pose == CameraPose.from_polar(2.5, 10.0)
     assert run.update(4 * SECOND) is None
     feed(run, pose_angle=2.5, pose_stamp=5 * SECOND)
     assert run.update(5 * SECOND) is None

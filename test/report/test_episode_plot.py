@@ -31,7 +31,7 @@ from nbv_planner.report.figures.episode_figure import (
 from nbv_planner.report.figures.style import apply_palette, common_palette, label_views, png_bytes, views_with_label
 from nbv_planner.report.outlines import close_belief, cone_outline
 from nbv_planner.world.objects import parse_object
-from nbv_planner.world.pose import View, Views
+from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import Scene
 
 SCENE = Scene()
@@ -168,7 +168,7 @@ def test_every_view_has_a_camera_and_a_number_and_the_last_cone_stands_out(figur
 
 
 def test_cone_reaches_to_the_full_range_over_the_field_of_view():
-    pose = View(1.0, SCENE.view_distance).pose
+    pose = CameraPose.from_polar(1.0, SCENE.view_distance)
     x, y = pose.to_camera(*cone_outline(pose, SCENE)[1:].T)
     np.testing.assert_allclose(np.hypot(x, y), SCENE.range_max)
     bearing = np.arctan2(y, x)
@@ -278,10 +278,10 @@ def test_no_text_is_small_and_no_numbers_of_views_overlap(number, three_views):
 
 
 def test_the_last_of_crowded_views_keeps_its_number():
-    assert views_with_label(Views.on_circle(np.array([1.0, 1.01, 2.0, 1.02]), 10.0)) == [2, 3]
-    assert views_with_label(Views.on_circle(np.array([0.01, TWO_PI - 0.01]), 10.0)) == [1]
-    free = [View(1.0, 16.0), View(1.01, 9.0), View(1.02, 9.2)]
-    assert views_with_label(Views.of(free)) == [0, 2]  # behind each other there is room
+    assert views_with_label(Poses.on_circle(np.array([1.0, 1.01, 2.0, 1.02]), 10.0)) == [2, 3]
+    assert views_with_label(Poses.on_circle(np.array([0.01, TWO_PI - 0.01]), 10.0)) == [1]
+    free = [CameraPose.from_polar(1.0, 16.0), CameraPose.from_polar(1.01, 9.0), CameraPose.from_polar(1.02, 9.2)]
+    assert views_with_label(Poses.of(free)) == [0, 2]  # behind each other there is room
     axes = Figure().add_subplot()
     label_views(axes, [])
     assert not axes.texts

@@ -58,7 +58,7 @@ def test_free_views_are_drawn_at_their_distance_with_candidates_and_the_best_of_
     assert "best of all distances and headings" in objective.get_xlabel()
     assert len(artist(objective, "last decision").get_xdata()) == 48 + 1
     body = artist(world, "last camera").get_paths()[0].vertices[0]
-    last = judged.steps[-1].view.pose
+    last = judged.steps[-1].view
     assert body == pytest.approx((last.x, last.y))
 
 

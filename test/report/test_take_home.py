@@ -20,7 +20,7 @@ from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
 from nbv_planner.report.take_home import FREE, OCCUPIED, UNKNOWN, MapGrid, Outline
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.objects.contour_files import load_contour
-from nbv_planner.world.pose import View
+from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
 
@@ -161,8 +161,9 @@ GRID = MapGrid(SCENE)
 
 def rays_at(angle: float, text: str = "ellipse:a=5,b=5"):
     sensor = SensorSettings(noise_std=0.0, num_beams=121)
-    scan = SimulatedCamera(parse_object(text, SCENE), SCENE, sensor).scan(View(angle, 10.0).pose, view_number=1)
-    free = scan_to_measurements(scan, View(angle, 10.0).pose, SCENE, MeasurementSettings(noise_std=1e-6)).free
+    pose = CameraPose.from_polar(angle, 10.0)
+    scan = SimulatedCamera(parse_object(text, SCENE), SCENE, sensor).scan(pose, view_number=1)
+    free = scan_to_measurements(scan, pose, SCENE, MeasurementSettings(noise_std=1e-6)).free
     return free, scan.angle_increment
 
 
@@ -171,7 +172,7 @@ def test_cells_that_a_beam_has_swept_are_those_in_its_cone_before_the_object():
     free, increment = rays_at(0.3)
     swept = GRID.swept(free, increment)
     x, y = GRID.centres
-    pose = View(0.3, 10.0).pose
+    pose = CameraPose.from_polar(0.3, 10.0)
     ahead, left = pose.to_camera(x, y)
     bearing, distance = np.arctan2(left, ahead), np.hypot(ahead, left)
     inside = np.abs(bearing) <= 0.5 * SCENE.field_of_view

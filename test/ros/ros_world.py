@@ -29,7 +29,7 @@ from nbv_planner.ros.core import qos
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.node_processes import free_domain_id, isolated_environment
 from nbv_planner.system import python_command
-from nbv_planner.world.pose import CameraPose, View
+from nbv_planner.world.pose import CameraPose
 
 # Far longer than anything takes: it ends a test that would hang, and says nothing about speed.
 PATIENCE = 120.0
@@ -230,7 +230,7 @@ def as_received(pose: CameraPose) -> CameraPose:
 
 
 def view_pose(angle: float, distance: float = 10.0) -> CameraPose:
-    return View(angle, distance).pose
+    return CameraPose.from_polar(angle, distance)
 
 
 def bent(msg: Any, **changes: Any) -> Any:

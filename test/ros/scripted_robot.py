@@ -28,7 +28,7 @@ from nbv_planner.ros.core import qos
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.nodes import nbv_planner as planner_module
 from nbv_planner.world.objects import parse_object
-from nbv_planner.world.pose import CameraPose, View
+from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
 
@@ -114,7 +114,7 @@ class ScriptedRobot(Node):
         self._ticks += 1
         stamp = self.get_clock().now()
         _, angle, turn = self.stands(stamp.nanoseconds * 1e-9)
-        on_circle = View(angle, SCENE.view_distance).pose
+        on_circle = CameraPose.from_polar(angle, SCENE.view_distance)
         pose = CameraPose(on_circle.x, on_circle.y, on_circle.yaw + turn)
         if self._ticks % round(RATE / self._script.pose_rate) == 0:
             jump = self._script.jump if self._ticks % 10 == 0 else 0.0

@@ -32,7 +32,7 @@ from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
 from nbv_planner.planning.shapes.sampler import PriorSettings
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.io.conversions import pose_to_msg
-from nbv_planner.world.pose import CameraPose, PoseCovariance, Views
+from nbv_planner.world.pose import CameraPose, PoseCovariance, Poses
 from nbv_planner.world.scan import Scan
 from nbv_planner.world.scene import Scene
 
@@ -487,7 +487,7 @@ def test_candidates_round_trip_in_single_precision(seed, number):
     rng = np.random.default_rng(seed)
     angle, utility, cost = rng.uniform(0, TWO_PI, number), rng.normal(size=number) * 100, rng.random(number)
     excluded = rng.integers(0, 8, number).astype(np.uint8)
-    decision = conversions.Decision(at(0.0), 0.0, 0.0, 0.0, 0.0, Views.on_circle(angle, 10.0), utility, cost, excluded)
+    decision = conversions.Decision(at(0.0), 0.0, 0.0, 0.0, 0.0, Poses.on_circle(angle, 10.0), utility, cost, excluded)
     msg = over_the_wire(conversions.candidates_to_msg(decision, HEADER))
     back = candidates_from_msg(msg)
     assert msg.header == HEADER
@@ -504,7 +504,8 @@ def test_candidates_round_trip_in_single_precision(seed, number):
 @given(seed=st.integers(0, 1000), number=st.integers(1, 200), x=st.floats(-50.0, 50.0), y=st.floats(-50.0, 50.0))
 def test_candidates_off_the_circle_round_trip_with_distance_and_turn(seed, number, x, y):
     rng = np.random.default_rng(seed)
-    views = Views(rng.uniform(0, TWO_PI, number), rng.uniform(8.5, 16.0, number), rng.uniform(-1.5, 1.5, number))
+    angle, distance, turn = (rng.uniform(*between, number) for between in ((0, TWO_PI), (8.5, 16.0), (-1.5, 1.5)))
+    views = Poses.from_polar(angle, distance, turn)
     excluded = rng.integers(0, 8, number).astype(np.uint8)
     decision = conversions.Decision(
         views[0], 0.0, 0.0, 0.0, 0.0, views, rng.normal(size=number), np.zeros(number), excluded
@@ -519,7 +520,7 @@ def test_candidates_off_the_circle_round_trip_with_distance_and_turn(seed, numbe
 def test_candidates_on_the_circle_are_exactly_on_it_after_a_message(seed):
     angle = np.random.default_rng(seed).uniform(0, TWO_PI, 50)
     decision = conversions.Decision(
-        at(0.0), 0.0, 0.0, 0.0, 0.0, Views.on_circle(angle, 10.0), angle, angle, np.zeros(50, dtype=np.uint8)
+        at(0.0), 0.0, 0.0, 0.0, 0.0, Poses.on_circle(angle, 10.0), angle, angle, np.zeros(50, dtype=np.uint8)
     )
     back = candidates_from_msg(over_the_wire(conversions.candidates_to_msg(decision, HEADER)))
     assert back.turn is None
@@ -527,7 +528,7 @@ def test_candidates_on_the_circle_are_exactly_on_it_after_a_message(seed):
 
 
 def test_a_turn_that_is_no_number_is_refused():
-    views = Views(np.zeros(2), np.full(2, 9.0), np.array([0.1, math.nan]))
+    views = Poses.from_polar(np.zeros(2), np.full(2, 9.0), np.array([0.1, math.nan]))
     decision = conversions.Decision(
         views[0], 0.0, 0.0, 0.0, 0.0, views, np.zeros(2), np.zeros(2), np.zeros(2, dtype=np.uint8)
     )

@@ -24,7 +24,7 @@ from nbv_planner.report import colors
 from nbv_planner.ros.io.markers import PARTS, SceneContent, scene_markers, thinned
 from nbv_planner.world.ground.grid_ground import ground_of
 from nbv_planner.world.ground.zones import GroundSettings
-from nbv_planner.world.pose import Views
+from nbv_planner.world.pose import Poses
 from nbv_planner.world.scene import Scene
 
 SCENE = Scene()
@@ -39,7 +39,7 @@ FULL = SceneContent(SCENE, wavy_belief(1), HITS, POSE, view_pose(2.0), CANDIDATE
 
 _ANNULUS = FreeViewSpace.annulus(ViewSpaceSettings(view_space="annulus"), SCENE).candidates
 FREE = dataclasses.replace(FULL, candidates=Candidates(
-    *_ANNULUS.position, _ANNULUS.view_angle, np.sin(3.0 * _ANNULUS.view_angle) - _ANNULUS.turn**2,
+    *_ANNULUS.position.T, _ANNULUS.view_angle, np.sin(3.0 * _ANNULUS.view_angle) - _ANNULUS.turn**2,
     np.zeros(len(_ANNULUS)), np.ones(len(_ANNULUS), dtype=bool), None, _ANNULUS.turn,
 ))
 
@@ -300,7 +300,7 @@ def test_markers_of_an_episode_and_their_deletion_on_reset(world):
         )
     }  # fmt: skip
     angle, cost = np.arange(8) * 0.7, np.zeros(8)
-    views, utilities = Views(angle, np.linspace(9.0, 12.0, 8), cost), np.sin(angle)
+    views, utilities = Poses.from_polar(angle, np.linspace(9.0, 12.0, 8), cost), np.sin(angle)
     decision = conversions.Decision(at(1.0), 0.3, 0.3, 2.0, 0.1, views, utilities, cost, cost != 0.0)
     say["nbv_planner/candidates"](conversions.candidates_to_msg(decision, header("object", 5)))
     say["goal_pose"](pose_msg(POSE, 5))

@@ -24,7 +24,7 @@ from nbv_planner.ros.core import qos
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.node_processes import EpisodeMonitor, free_domain_id
 from nbv_planner.world.objects import parse_object
-from nbv_planner.world.pose import Views
+from nbv_planner.world.pose import Poses
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
 
@@ -53,7 +53,7 @@ class Nodes:
         }
         angle, cost = np.arange(8) * 0.7, np.zeros(8)
         self.decision = conversions.Decision(
-            at(1.0), 0.3, 0.3, 2.0, 0.1, Views.on_circle(angle, 10.0), np.sin(angle), cost, cost != 0.0
+            at(1.0), 0.3, 0.3, 2.0, 0.1, Poses.on_circle(angle, 10.0), np.sin(angle), cost, cost != 0.0
         )
         self.say("status", conversions.status_message("s", DiagnosticStatus.OK, "m", {"state": "MOVING", "views": 0}))
         while self.monitor.state != ("MOVING", "m"):

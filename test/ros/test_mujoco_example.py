@@ -28,7 +28,7 @@ from sensor_msgs.msg import CameraInfo, Image
 from nbv_planner.episode.parameter_files import values_for
 from nbv_planner.ros.node_processes import free_domain_id
 from nbv_planner.settings import from_mapping
-from nbv_planner.world.pose import PoseSettings, View
+from nbv_planner.world.pose import CameraPose, PoseSettings
 from nbv_planner.world.scene import Scene
 
 EXAMPLE = WORLD.parent
@@ -39,7 +39,7 @@ SCENE, POSES = from_mapping(Scene, VALUES), from_mapping(PoseSettings, VALUES)
 
 def drive(machine: Machine, angle: float, seconds: float = 60.0) -> list[tuple[float, float, float]]:
     """Drive to the view at an angle; returns the poses on the way, the last one at the goal."""
-    carrier = POSES.carrier(View(angle, SCENE.view_distance).pose)
+    carrier = POSES.carrier(CameraPose.from_polar(angle, SCENE.view_distance))
     goal, limits, speed = (carrier.x, carrier.y, carrier.yaw), (ROBOT["speed"], ROBOT["acceleration"]), 0.0
     poses = [machine.pose]
     while len(poses) * TICK < seconds:
@@ -85,7 +85,7 @@ def test_the_lidar_measures_the_outline_from_where_it_is_mounted():
     machine = Machine(WORLD)
     ranges, _ = machine.sense()
     x, y, heading = machine.pose
-    camera = POSES.camera(POSES.carrier(View(0.0, SCENE.view_distance).pose))
+    camera = POSES.camera(POSES.carrier(CameraPose.from_polar(0.0, SCENE.view_distance)))
     assert (camera.x, camera.y) == pytest.approx((2.0, 0.0))
     bearing = np.radians(np.linspace(-45.0, 45.0, len(ranges))) + heading + POSES.mount_yaw
     at_x = x + POSES.mount_x * math.cos(heading) - POSES.mount_y * math.sin(heading) + ranges * np.cos(bearing)

@@ -21,7 +21,7 @@ from nbv_planner.episode.run_info import parameters_from_msg
 from nbv_planner.planning.view_space import CircleViewSpace, ViewSpaceSettings
 from nbv_planner.ros.core import qos
 from nbv_planner.world.objects import parse_object, surface_points
-from nbv_planner.world.pose import View
+from nbv_planner.world.pose import CameraPose
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 RECIPES = ("lidar_robot", "depth_camera_robot")
@@ -85,7 +85,7 @@ class Judged:
         space = CircleViewSpace(ViewSpaceSettings(), distance, angles=np.linspace(0, 2 * math.pi, 100))
         judge = EpisodeJudge(surface_points(shape, self.scene.pixel_size), self.scene, space, shape)
         for angle in self.views:
-            judge.add_view(View(angle, distance), 0.0, 0.0, None)
+            judge.add_view(CameraPose.from_polar(angle, distance), 0.0, 0.0, None)
         assert judge.coverage >= 0.95, self.end
         hit = self.belief.hits > 0
         sectors = np.histogram(self.belief.angle[hit], np.linspace(0.0, 2.0 * math.pi, 61))[0]

@@ -14,7 +14,7 @@ from nbv_planner.gp.kernels import KernelSettings
 from nbv_planner.mapping.mapper import MapperSettings, SurfaceMapper
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
 from nbv_planner.world.objects import parse_object
-from nbv_planner.world.pose import CameraPose, PoseSettings, View
+from nbv_planner.world.pose import CameraPose, PoseSettings
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
 
@@ -105,7 +105,7 @@ def test_the_band_holds_the_surface_where_a_camera_off_the_circle_looked(name, c
 def test_a_mount_that_is_forgotten_shows():
     """So that the property above says something: the same scan, mapped from the carrier's own pose, is wrong."""
     mount = PoseSettings(mount_x=0.5, mount_yaw=0.3)
-    camera = View(0.4, 12.0).pose
+    camera = CameraPose.from_polar(0.4, 12.0)
     scan = CAMERAS["square:width=8"].scan(camera, 0)
     found = scan_to_measurements(scan, mount.carrier(camera), WIDE, ASSUMED).measurements
     off = np.abs(found.radius - SHAPES["square:width=8"].radius(found.angle))

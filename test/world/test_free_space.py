@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from nbv_planner.mapping.belief import uniform_grid
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
 from nbv_planner.world.objects import parse_object, surface_points
-from nbv_planner.world.pose import View
+from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import FreeRays
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
@@ -64,7 +64,8 @@ def test_no_object_contradicts_what_its_observed_points_leave_free(text):
     bounded = 0
     for view in np.arange(60) * (2 * math.pi / 60):
         seen = observe(points.angle, points.radius, view, SCENE)[0]
-        rays = unseen_beyond(points.angle[seen], points.radius[seen], View(view, SCENE.view_distance), SCENE)
+        pose = CameraPose.from_polar(view, SCENE.view_distance)
+        rays = unseen_beyond(points.angle[seen], points.radius[seen], pose, SCENE)
         bound = rays.bound(grid)
         assert (bound - shape.radius(grid)).min() > -SCENE.pixel_size
         bounded += np.isfinite(bound).sum()
@@ -78,7 +79,7 @@ def test_no_object_contradicts_the_beams_of_the_camera(text, noise):
     camera = SimulatedCamera(shape, SCENE, SensorSettings(noise_std=noise))
     contradicted, misses = [], 0
     for number, view in enumerate(np.linspace(0.1, 6.0, 20)):
-        pose = View(view, SCENE.view_distance).pose
+        pose = CameraPose.from_polar(view, SCENE.view_distance)
         scan = camera.scan(pose, view_number=number)
         found = scan_to_measurements(scan, pose, SCENE, MeasurementSettings())
         bound = found.free.bound(grid)
@@ -93,7 +94,7 @@ def test_no_object_contradicts_the_beams_of_the_camera(text, noise):
 
 def test_without_the_rays_of_hits_those_of_misses_and_of_other_hits_stay():
     shape = parse_object("square:width=4", SCENE)
-    pose = View(0.3, SCENE.view_distance).pose
+    pose = CameraPose.from_polar(0.3, SCENE.view_distance)
     scan = SimulatedCamera(shape, SCENE, SensorSettings(noise_std=0.0)).scan(pose, view_number=0)
     found = scan_to_measurements(scan, pose, SCENE, MeasurementSettings())
     assert found.free.hits == len(found.measurements)

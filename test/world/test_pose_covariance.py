@@ -14,7 +14,7 @@ from nbv_planner.geometry import angle_difference, cartesian_to_polar
 from nbv_planner.mapping.belief import Measurements
 from nbv_planner.mapping.matching import PoseTrack
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
-from nbv_planner.world.pose import CameraPose, PoseCovariance, View
+from nbv_planner.world.pose import CameraPose, PoseCovariance
 from nbv_planner.world.scan import Scan
 from nbv_planner.world.scene import Scene
 
@@ -39,7 +39,7 @@ def hit_of(pose: CameraPose, distance: float, bearing: float) -> Measurements:
 )
 def test_the_variance_of_the_radius_at_fixed_angle_is_that_of_moved_cameras(root, view, distance, bearing, turn, slope):
     scale, count = 1e-3, 20_000
-    at = View(view, 10.0).pose
+    at = CameraPose.from_polar(view, 10.0)
     pose = CameraPose(at.x, at.y, at.yaw + 0.2 * turn, covariance_of(root, scale))
     hit = hit_of(pose, distance, bearing)
     errors = scale * np.random.default_rng(1).standard_normal((count, 3)) @ root.T
@@ -54,7 +54,7 @@ def test_the_variance_of_the_radius_at_fixed_angle_is_that_of_moved_cameras(root
 
 
 def test_a_pose_without_covariance_spreads_nothing_and_one_with_it_widens_the_noise():
-    sure = View(0.0, 10.0).pose
+    sure = CameraPose.from_polar(0.0, 10.0)
     unsure = CameraPose(sure.x, sure.y, sure.yaw, PoseCovariance(0.09, 0.0, 0.0, 0.0, 0.0, 0.0))
     flat = np.zeros(1)
     assert hit_of(sure, 5.0, 0.0).radial_std(flat)[0] == pytest.approx(0.2)
@@ -62,7 +62,7 @@ def test_a_pose_without_covariance_spreads_nothing_and_one_with_it_widens_the_no
 
 
 def test_a_turn_of_the_camera_matters_where_the_surface_is_steep():
-    sure = View(0.0, 10.0).pose
+    sure = CameraPose.from_polar(0.0, 10.0)
     unsure = CameraPose(sure.x, sure.y, sure.yaw, PoseCovariance(0.0, 0.0, 0.0, 0.0, 0.0, 0.04))
     hit = hit_of(unsure, 5.0, 0.0)
     assert hit.pose_variance(np.zeros(1))[0] == pytest.approx(0.0, abs=1e-12)

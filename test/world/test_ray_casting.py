@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from nbv_planner.world.pose import CameraPose, View
+from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.ray_casting import Contour, cast_beams
 
 NUDGE = 1e-9  # radians by which rounding may turn a beam
@@ -47,7 +47,7 @@ def poses(draw, vertices) -> CameraPose:
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     kind = draw(st.sampled_from(["circle", "outside", "inside", "in line"]))
     if kind == "circle":
-        return View(rng.uniform(0, 2 * math.pi), 10.0).pose
+        return CameraPose.from_polar(rng.uniform(0, 2 * math.pi), 10.0)
     if kind == "outside":
         distance, direction = rng.uniform(8.1, 15.0), rng.uniform(0, 2 * math.pi)
         x, y = distance * math.cos(direction), distance * math.sin(direction)
@@ -127,7 +127,7 @@ def test_square_is_hit_on_its_face_whatever_the_order_of_its_vertices(vertices):
 def test_corner_that_points_at_the_camera_is_hit_exactly():
     diamond = [(3.0, 0.0), (0.0, 3.0), (-3.0, 0.0), (0.0, -3.0)]
     for view in (0.0, math.pi / 2, math.pi, 3 * math.pi / 2):
-        ranges = cast_beams(contour_of(diamond), View(view, 10.0).pose, np.array([-1e-3, 0.0, 1e-3]))
+        ranges = cast_beams(contour_of(diamond), CameraPose.from_polar(view, 10.0), np.array([-1e-3, 0.0, 1e-3]))
         assert ranges[1] == pytest.approx(7.0, abs=1e-9)
         assert ranges[0] == pytest.approx(ranges[2])
         assert ranges[0] > ranges[1]

@@ -15,7 +15,7 @@ from nbv_planner.mapping.matching import MatchedScan
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
 from nbv_planner.world.ground.zones import GroundSettings, path_length
 from nbv_planner.world.objects import parse_object
-from nbv_planner.world.pose import CameraPose, View
+from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import Scan
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import Drive, SensorSettings, SimulatedCamera, WorldSettings, load_room
@@ -42,7 +42,7 @@ def test_a_beam_ends_at_the_first_of_object_wall_polygon_and_circle(room):
     world = room(
         "room:\n- wall: [[-15, -30], [-15, 30]]\n- polygon: [[5, 1], [6, 1], [6, 2], [5, 2]]\n- circle: [7, -2, 0.5]\n"
     )
-    view = View(0.0, 10.0).pose
+    view = CameraPose.from_polar(0.0, 10.0)
     alone, inside = camera().exact_ranges(view), camera(world).exact_ranges(view)
     bearings = camera().bearings
     x, y = view.to_world(bearings, inside)
@@ -87,7 +87,7 @@ def test_a_room_that_is_not_there_is_said_by_its_name(tmp_path):
 
 
 def measured(world: WorldSettings):
-    view = View(0.0, 10.0).pose
+    view = CameraPose.from_polar(0.0, 10.0)
     return view, scan_to_measurements(camera(world).scan(view, 1), view, SCENE, MeasurementSettings(noise_std=0.01))
 
 
@@ -109,7 +109,7 @@ def test_nothing_is_known_behind_an_obstacle_in_front_of_the_object(room):
 
 
 def test_one_far_return_alone_among_hits_is_an_outlier_and_proves_nothing():
-    view = View(0.0, 10.0).pose
+    view = CameraPose.from_polar(0.0, 10.0)
     ranges = camera().exact_ranges(view)
     on = np.flatnonzero(np.isfinite(ranges))
     ranges[on[len(on) // 2]] = 25.0
@@ -122,7 +122,7 @@ def test_one_far_return_alone_among_hits_is_an_outlier_and_proves_nothing():
 
 def test_the_robot_drives_around_the_object_and_arrives():
     drive = Drive(ROUND, GroundSettings(robot_radius=0.5, clearance=0.5), WorldSettings(), 10.0)
-    start, goal = View(0.0, 10.0), View(math.pi, 10.0, 0.2)
+    start, goal = CameraPose.from_polar(0.0, 10.0), CameraPose.from_polar(math.pi, 10.0, 0.2)
     path = drive.set_out(start, goal)
     length = path_length(path)
     # Two tangents and an arc around a disc of 4 m and 1 m.
@@ -131,7 +131,7 @@ def test_the_robot_drives_around_the_object_and_arrives():
     assert length == pytest.approx(exact, rel=1e-3)
     places = [drive.view(s) for s in np.linspace(0.0, length, 400)]
     assert min(place.distance for place in places) >= disc - 1e-9
-    steps = [math.dist((a.pose.x, a.pose.y), (b.pose.x, b.pose.y)) for a, b in pairwise(places)]
+    steps = [math.dist((a.x, a.y), (b.x, b.y)) for a, b in pairwise(places)]
     assert max(steps) <= length / 399 + 1e-9
     assert [drive.view(length), drive.view(2.0 * length)] == [goal, goal]
     assert places[200].turn == pytest.approx(0.1, abs=1e-3)
@@ -141,7 +141,8 @@ def test_the_robot_drives_around_the_object_and_arrives():
 
 def test_it_drives_around_an_object_that_stands_elsewhere():
     world = WorldSettings(object_x=2.0)
-    path = Drive(ROUND, GroundSettings(), world, 12.0).set_out(View(0.0, 10.0), View(math.pi, 10.0))
+    start, goal = (CameraPose.from_polar(angle, 10.0) for angle in (0.0, math.pi))
+    path = Drive(ROUND, GroundSettings(), world, 12.0).set_out(start, goal)
     away = np.hypot(*(path[1:-1] - (2.0, 0.0)).T)
     assert away.min() >= 4.3 - 1e-6
     assert not SimulatedCamera(ROUND, SCENE, CLEAN, world).collides(path, 0.1)
@@ -157,7 +158,8 @@ def test_a_way_through_a_wall_or_the_object_is_a_collision(room):
 
 
 def test_to_a_goal_in_the_object_it_drives_straight():
-    path = Drive(ROUND, GroundSettings(), WorldSettings(), 10.0).set_out(View(0.0, 10.0), View(math.pi, 3.0))
+    start, goal = CameraPose.from_polar(0.0, 10.0), CameraPose.from_polar(math.pi, 3.0)
+    path = Drive(ROUND, GroundSettings(), WorldSettings(), 10.0).set_out(start, goal)
     np.testing.assert_allclose(path, [[10.0, 0.0], [-3.0, 0.0]], atol=1e-9)
     assert camera().collides(path, 0.0)
 
@@ -176,7 +178,7 @@ def test_beams_that_end_on_an_obstacle_of_the_map_within_the_margin_of_the_bound
         "image: map.pgm\nresolution: 0.05\norigin: [-10, -10, 0]\nnegate: 0\noccupied_thresh: 0.65\nfree_thresh: 0.2\n"
         "mode: raw\n", encoding="utf-8",
     )
-    view = View(0.0, 10.0).pose
+    view = CameraPose.from_polar(0.0, 10.0)
     match = MatchedScan(1, camera(world).scan(view, 1), view, view=1)
 
     def mapped(**ground):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from nbv_planner.errors import InputRejectedError, SettingError
 from nbv_planner.world.objects import parse_object
-from nbv_planner.world.pose import CameraPose, View
+from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.ray_casting import cast_beams
 from nbv_planner.world.scan_making import Pinhole, ScanMakerSettings, scan_of_depth, scan_of_points
 from nbv_planner.world.scene import Scene
@@ -57,7 +57,7 @@ def assert_nearest(scan, contour, pose, blur: float) -> None:
 @pytest.mark.parametrize("text", CONTOURS)
 @pytest.mark.parametrize("angle", [0.3, 2.0, 4.4])
 def test_the_scan_of_a_depth_image_is_that_of_beams_in_the_plane(text, angle):
-    pose = View(angle, 20.0).pose
+    pose = CameraPose.from_polar(angle, 20.0)
     scan = scan_of_depth(rendered(CONTOURS[text], pose, -2.0, 2.0), CAMERA, BAND)
     assert np.isfinite(scan.ranges).sum() > 40
     assert np.isinf(scan.ranges).any()
@@ -71,7 +71,7 @@ def test_the_scan_of_a_depth_image_is_that_of_beams_in_the_plane(text, angle):
     (-3.0, 3.0, True), (0.41, 3.0, False), (-3.0, -0.21, False), (0.2, 3.0, True), (-3.0, -0.1, True),
 ])  # fmt: skip
 def test_only_what_lies_in_the_band_of_heights_counts(low, high, seen):
-    pose = View(1.0, 12.0).pose
+    pose = CameraPose.from_polar(1.0, 12.0)
     scan = scan_of_depth(rendered(CONTOURS["ellipse:a=6,b=4"], pose, low, high), CAMERA, BAND)
     assert np.isfinite(scan.ranges).any() == seen
 
@@ -140,7 +140,7 @@ def as_optical(points) -> np.ndarray:
 @given(st.sampled_from(sorted(CONTOURS)), st.floats(0.0, 6.28), st.integers(0, 2**32), st.booleans())
 def test_the_scan_of_a_cloud_is_that_of_beams_in_the_plane_in_any_order_of_points(text, angle, seed, optical):
     rng = np.random.default_rng(seed)
-    pose, contour = View(angle, 12.0).pose, CONTOURS[text]
+    pose, contour = CameraPose.from_polar(angle, 12.0), CONTOURS[text]
     points = extruded(contour, pose, rng.uniform(-0.8, 0.8, 4000), (-0.15, 0.0, 0.35))
     above = extruded(contour, pose, np.linspace(-0.7, 0.7, 50), (0.41, -0.21)) * [0.5, 0.5, 1.0]
     points = rng.permutation(np.concatenate([points, above, [[np.nan, 1.0, 0.0], [1.0, np.inf, 0.0], [0.0, 0.0, 0.0]]]))

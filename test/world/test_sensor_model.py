@@ -17,13 +17,13 @@ from nbv_planner.planning.planners import PlannerSettings, planner_named
 from nbv_planner.planning.shapes.sampler import Shapes
 from nbv_planner.planning.shapes.shape_visibility import visible_cells
 from nbv_planner.world.objects import parse_object, surface_points
-from nbv_planner.world.pose import View, Views
+from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scan import ConeSensor, RangeNoise, Scan
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
 from nbv_planner.world.visibility import observe
 
-VIEW = View(0.4, 10.0)
+VIEW = CameraPose.from_polar(0.4, 10.0)
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,8 @@ class LeftScene(Scene):
 LEFT = LeftScene()
 
 
-def bearings(points, view: View) -> np.ndarray:
-    x, y = view.pose.to_camera(points.radius * np.cos(points.angle), points.radius * np.sin(points.angle))
+def bearings(points, view: CameraPose) -> np.ndarray:
+    x, y = view.to_camera(points.radius * np.cos(points.angle), points.radius * np.sin(points.angle))
     return np.arctan2(y, x)
 
 
@@ -83,26 +83,26 @@ def test_a_view_sees_what_lies_between_the_bearings_of_its_sensor(field):
 
     points = surface_points(parse_object("polygon:star", Scene()), 0.1)
     for angle in (0.4, 2.9, 6.0):
-        view = View(angle, 10.0)
+        view = CameraPose.from_polar(angle, 10.0)
         wide = observe(points.angle, points.radius, [angle], Scene(field_of_view=2.0))[0]
         at = bearings(points, view)
         expected = wide & (at >= field[0]) & (at <= field[1])
         np.testing.assert_array_equal(observe(points.angle, points.radius, [angle], Aside())[0], expected)
-        turned = observe(points.angle, points.radius, Views.of([View(angle, 10.0, 0.05)]), Aside())[0]
+        turned = observe(points.angle, points.radius, Poses.of([CameraPose.from_polar(angle, 10.0, 0.05)]), Aside())[0]
         np.testing.assert_array_equal(turned, wide & (at - 0.05 >= field[0]) & (at - 0.05 <= field[1]))
 
 
 def test_drawn_shapes_are_seen_by_the_same_sensor():
     angle = np.arange(720) * (2.0 * math.pi / 720)
     radius = parse_object("ellipse:a=6,b=4", LEFT).radius(angle)
-    seen = visible_cells(Shapes(angle, radius[None]), Views.on_circle([0.4, 3.0], LEFT.view_distance), LEFT)[0]
+    seen = visible_cells(Shapes(angle, radius[None]), Poses.on_circle([0.4, 3.0], LEFT.view_distance), LEFT)[0]
     expected = observe(angle, radius, [0.4, 3.0], LEFT)
     assert np.mean(seen != expected) < 0.01
     assert np.mean(seen & (np.sin(angle - np.array([[0.4], [3.0]])) > 0.0)) < np.mean(seen) / 3.0
 
 
 def test_the_camera_has_the_field_of_view_and_the_noise_of_the_sensor():
-    shape, pose = parse_object("ellipse:a=6,b=4", LEFT), VIEW.pose
+    shape, pose = parse_object("ellipse:a=6,b=4", LEFT), VIEW
     camera = SimulatedCamera(shape, LEFT, SensorSettings(noise_std=0.01, num_beams=41))
     exact = SimulatedCamera(shape, LEFT, SensorSettings(noise_std=0.0, num_beams=41)).scan(pose, 1)
     assert (exact.bearings[0], exact.bearings[-1]) == pytest.approx((-0.1, 0.3))
@@ -119,13 +119,13 @@ def test_the_camera_has_the_field_of_view_and_the_noise_of_the_sensor():
 def test_the_mapper_assumes_the_noise_of_the_sensor_and_learns_nothing_from_a_miss():
     scan = Scan(-0.1, 0.1, np.array([5.0, 5.0, 5.0, 5.0, np.inf]), 0.05, 20.0)
     settings = MeasurementSettings(noise_std=0.1)
-    found = scan_to_measurements(scan, VIEW.pose, LEFT, settings)
+    found = scan_to_measurements(scan, VIEW, LEFT, settings)
     assert (found.dropped, len(found.free.misses.bearing), found.free.hits) == ({"no_return": 1}, 0, 4)
     assert len(found.free.bearing) == 4
     tilt = np.abs(np.abs(found.measurements.tilt) - math.pi)
     np.testing.assert_allclose(found.measurements.std, 0.1 / np.cos(tilt))
     np.testing.assert_allclose(found.free.length, 5.0 - 0.3 / np.cos(tilt))
-    plain = scan_to_measurements(scan, VIEW.pose, Scene(), settings)
+    plain = scan_to_measurements(scan, VIEW, Scene(), settings)
     assert (plain.dropped, plain.free.hits, len(plain.free.bearing)) == ({}, 4, 5)
 
 
@@ -138,7 +138,7 @@ def test_an_episode_runs_with_the_other_sensor(objective):
     for number in range(1, 15):
         decision = planner.decide(mapper.belief(), visited=visited)
         visited.append(decision.view)
-        pose = decision.view.pose
+        pose = decision.view
         found = scan_to_measurements(camera.scan(pose, number), pose, LEFT, MeasurementSettings(noise_std=0.02))
         mapper.add(found.measurements, free=[found.free])
     belief = mapper.belief()

@@ -11,13 +11,13 @@ import pytest
 from nbv_planner.errors import SettingError
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
 from nbv_planner.world.objects import THESIS_OBJECTS, Ellipse, parse_object
-from nbv_planner.world.pose import CameraPose, View
+from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera, sampled_contour
 
 SCENE = Scene()
 CIRCLE = Ellipse(a=5.0, b=5.0)
-FRONT = View(0.0, 10.0).pose
+FRONT = CameraPose.from_polar(0.0, 10.0)
 ALL_OBJECTS = [text for family in THESIS_OBJECTS.values() for text in family]
 
 
@@ -49,7 +49,7 @@ def test_noise_free_ranges_of_a_circle_are_those_of_the_quadratic_formula():
 def test_noise_free_returns_lie_on_the_object_and_nothing_lies_before_them(text):
     shape = parse_object(text, SCENE)
     for view in (0.0, 0.7, 3.3, 5.5):
-        pose = View(view, 10.0).pose
+        pose = CameraPose.from_polar(view, 10.0)
         scan = camera(shape, noise_std=0.0, num_beams=41).scan(pose, 0)
         for bearing, distance in zip(scan.bearings, scan.ranges, strict=True):
             along = np.linspace(0.0, min(distance, SCENE.range_max) - 0.02, 400)
@@ -68,7 +68,7 @@ def test_same_seed_view_and_scan_give_the_same_bits_whatever_happened_before():
     settings = {"dropout_probability": 0.1, "outlier_probability": 0.1, "seed": 7}
     one, other = camera(**settings), camera(**settings)
     other.scan(FRONT, 0)
-    other.scan(View(1.0, 10.0).pose, 1)
+    other.scan(CameraPose.from_polar(1.0, 10.0), 1)
     np.testing.assert_array_equal(one.scan(FRONT, 5, 2).ranges, other.scan(FRONT, 5, 2).ranges)
     np.testing.assert_array_equal(one.scan(FRONT, 5, 2).ranges, other.scan(FRONT, 5, 2).ranges)
 
@@ -86,7 +86,7 @@ def test_other_seeds_views_and_scans_have_other_noise(changed):
 def test_the_same_camera_with_another_seed_is_one_set_up_with_it():
     first, fresh = camera(noise_std=0.2, seed=1), camera(noise_std=0.2, seed=9)
     for angle in (0.3, 2.0, 0.3):  # ranges of the first pose are known the second time
-        pose = View(angle, 10.0).pose
+        pose = CameraPose.from_polar(angle, 10.0)
         known = first.scan(pose, 2)
         other = first.with_seed(9).scan(pose, 2)
         assert np.array_equal(other.ranges, fresh.scan(pose, 2).ranges)
@@ -192,7 +192,7 @@ def test_ranges_of_a_polygon_are_those_of_its_straight_edges():
     star = parse_object("polygon:star", SCENE)
     vertices = [(r * math.cos(a), r * math.sin(a)) for a, r in zip(star.angles, star.radii, strict=True)]
     for view in np.linspace(0.0, 6.0, 9):
-        pose = View(float(view), 10.0).pose
+        pose = CameraPose.from_polar(float(view), 10.0)
         scan = camera(star, noise_std=0.0, num_beams=60).scan(pose, 0)
         exact = [oracles.first_crossing(vertices, pose.x, pose.y, pose.yaw + float(b)) for b in scan.bearings]
         expected = [d if d <= SCENE.range_max else math.inf for d in exact]
@@ -212,7 +212,7 @@ def test_sensor_settings_outside_their_range_are_refused(values):
 
 
 def test_a_biased_pose_gives_the_scan_of_the_place_where_the_sensor_really_is():
-    told = View(1.0, 10.0).pose
+    told = CameraPose.from_polar(1.0, 10.0)
     forward, left, turn = 0.05, -0.03, math.radians(1.0)
     there = CameraPose(
         told.x + forward * math.cos(told.yaw) - left * math.sin(told.yaw),

@@ -13,7 +13,7 @@ from nbv_planner.geometry import polar_to_cartesian
 from nbv_planner.mapping.belief import uniform_grid
 from nbv_planner.planning.shapes.sampler import Shapes
 from nbv_planner.planning.shapes.shape_visibility import grades_of_sight, visible_cells
-from nbv_planner.world.pose import View, Views
+from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.visibility import observe
 
@@ -31,24 +31,24 @@ def contour(seed: int) -> np.ndarray:
     return np.clip(5.0 + sum(waves), 2.0, 8.0)
 
 
-def clearance(view: View, radius: np.ndarray) -> np.ndarray:
+def clearance(view: CameraPose, radius: np.ndarray) -> np.ndarray:
     """How far each ray from the camera to a contour point stays outside of the contour, metres; negative inside.
 
     The last tenth of a metre of a ray does not count: there it meets the contour that it goes to.
     """
     x, y = polar_to_cartesian(GRID, radius)
-    length = np.hypot(x - view.pose.x, y - view.pose.y)
+    length = np.hypot(x - view.x, y - view.y)
     part = np.linspace(0.0, 1.0, 400)[:, None] * np.maximum(1.0 - 0.1 / length, 0.0)
-    at_x, at_y = view.pose.x + part * (x - view.pose.x), view.pose.y + part * (y - view.pose.y)
+    at_x, at_y = view.x + part * (x - view.x), view.y + part * (y - view.y)
     around = np.interp(np.arctan2(at_y, at_x), GRID, radius, period=2 * math.pi)
     return (np.hypot(at_x, at_y) - around).min(axis=0)
 
 
-def expected(view: View, radius: np.ndarray, scene: Scene) -> tuple[np.ndarray, np.ndarray]:
+def expected(view: CameraPose, radius: np.ndarray, scene: Scene) -> tuple[np.ndarray, np.ndarray]:
     """Which points are surely seen, and which surely not."""
     bearing, distance = (np.asarray(values) for values in (
-        np.arctan2(*view.pose.to_camera(*polar_to_cartesian(GRID, radius))[::-1]),
-        np.hypot(*np.subtract(polar_to_cartesian(GRID, radius), [[view.pose.x], [view.pose.y]])),
+        np.arctan2(*view.to_camera(*polar_to_cartesian(GRID, radius))[::-1]),
+        np.hypot(*np.subtract(polar_to_cartesian(GRID, radius), [[view.x], [view.y]])),
     ))
     free, half = clearance(view, radius), 0.5 * scene.field_of_view
     slack = 0.01
@@ -66,11 +66,11 @@ views = st.tuples(st.floats(0.0, 6.28), st.floats(0.15, 9.0), st.floats(-3.0, 3.
 def test_a_camera_anywhere_sees_what_rays_reach(scene, seed, place):
     """Close to the object and inside of its concavities, too, and whatever the heading."""
     radius, (angle, height, turn) = contour(seed), place
-    view = View(angle, float(np.interp(angle, GRID, radius, period=2 * math.pi)) + height, turn)
+    view = CameraPose.from_polar(angle, float(np.interp(angle, GRID, radius, period=2 * math.pi)) + height, turn)
     seen, hidden = expected(view, radius, scene)
     for found in (
-        observe(GRID, radius, Views.of([view]), scene)[0],
-        visible_cells(Shapes(GRID, radius[None]), Views.of([view]), scene)[0, 0],
+        observe(GRID, radius, Poses.of([view]), scene)[0],
+        visible_cells(Shapes(GRID, radius[None]), Poses.of([view]), scene)[0, 0],
     ):
         # A point next to the tip that hides it is as little sure as the tip.
         assert np.count_nonzero(seen & ~found) <= 4
@@ -80,7 +80,7 @@ def test_a_camera_anywhere_sees_what_rays_reach(scene, seed, place):
 def test_a_camera_in_a_notch_sees_both_walls_beside_it():
     radius = 5.0 + 2.0 * np.cos(3.0 * GRID)
     scene = Scene(field_of_view=3.0, range_max=20.0)
-    inside = Views.of([View(math.pi / 3.0, 4.0), View(math.pi / 3.0, 4.0, 2.0)])
+    inside = Poses.of([CameraPose.from_polar(math.pi / 3.0, 4.0), CameraPose.from_polar(math.pi / 3.0, 4.0, 2.0)])
     for found in (observe(GRID, radius, inside, scene), visible_cells(Shapes(GRID, radius[None]), inside, scene)[0]):
         assert found[0][math.pi / 3.0 - 0.1 > GRID].any()
         assert found[0][(math.pi / 3.0 + 0.1 < GRID) & (GRID < 2.0)].any()
@@ -90,15 +90,15 @@ def test_a_camera_in_a_notch_sees_both_walls_beside_it():
 def test_all_headings_at_a_place_are_judged_as_each_alone():
     rng = np.random.default_rng(5)
     shapes = Shapes(GRID, np.stack([contour(seed) for seed in range(4)]))
-    many = Views(np.repeat([0.3, 2.0, 5.5], 5), np.repeat([8.6, 11.0, 16.0], 5), rng.uniform(-0.8, 0.8, 15))
+    many = Poses.from_polar(np.repeat([0.3, 2.0, 5.5], 5), np.repeat([8.6, 11.0, 16.0], 5), rng.uniform(-0.8, 0.8, 15))
     together = visible_cells(shapes, many, SCENE)
     for number in range(len(many)):
-        np.testing.assert_array_equal(together[:, number], visible_cells(shapes, Views.of([many[number]]), SCENE)[:, 0])
+        np.testing.assert_array_equal(together[:, number], visible_cells(shapes, Poses.of([many[number]]), SCENE)[:, 0])
 
 
 def test_a_view_inside_of_a_shape_sees_nothing_of_it():
     shapes = Shapes(GRID, np.stack([np.full(SIZE, 4.0), np.full(SIZE, 7.5)]))
-    found = visible_cells(shapes, Views.of([View(1.0, 6.0)]), SCENE)
+    found = visible_cells(shapes, Poses.of([CameraPose.from_polar(1.0, 6.0)]), SCENE)
     assert found[0].any()
     assert not found[1].any()
 
@@ -106,7 +106,7 @@ def test_a_view_inside_of_a_shape_sees_nothing_of_it():
 def test_a_distant_camera_sees_peaks_in_range_past_a_valley_out_of_range():
     """From 16 m with a range of 10 m nothing below 6 m is in range: the thesis's walk would end at once."""
     radius = np.where(np.abs(GRID - 0.2) < 0.1, 7.5, 4.0)
-    view = Views.of([View(0.0, 16.0)])
+    view = Poses.of([CameraPose.from_polar(0.0, 16.0)])
     for found in (observe(GRID, radius, view, SCENE)[0], visible_cells(Shapes(GRID, radius[None]), view, SCENE)[0, 0]):
         assert found.any()
         assert (radius[found] > 6.0).all()
@@ -114,7 +114,7 @@ def test_a_distant_camera_sees_peaks_in_range_past_a_valley_out_of_range():
 
 def test_grades_off_the_circle_tell_what_is_seen():
     shapes = Shapes(GRID, np.stack([contour(seed) for seed in range(3)]))
-    taken = Views(np.array([0.1, 2.0, 4.0]), np.array([9.0, 12.0, 15.0]), np.array([0.2, 0.0, -0.3]))
+    taken = Poses.from_polar(np.array([0.1, 2.0, 4.0]), np.array([9.0, 12.0, 15.0]), np.array([0.2, 0.0, -0.3]))
     grades = grades_of_sight(shapes, taken, SCENE, 0.2)
     differ = (grades > 0) != visible_cells(shapes, taken, SCENE).any(axis=1)
     assert differ.mean() < 0.002  # single precision

@@ -88,7 +88,7 @@ def covered_parts(scan: Scan, scene: Scene) -> tuple[float, float]:
     return min(max(float(width) / declared, 0.0), 1.0), min(scan.range_max / sensor.range_max, 1.0)
 
 
-# Views whose beams are compared anew with each new one, itself among them.
+# Poses whose beams are compared anew with each new one, itself among them.
 _NEAREST = 3
 # How far the noise found from one triple of beams may be off, in units of the declared one; it falls as 1/√n.
 _UNSURE = 4.0
@@ -102,7 +102,7 @@ _LACKING = 0.05
 _HEADER = 1e-5
 # What counts as another pose, in view distances and radians.
 _ELSEWHERE = 1e-3
-# Views whose widest scan tells what the sensor sees now: one may look past all surfaces.
+# Poses whose widest scan tells what the sensor sees now: one may look past all surfaces.
 _NOW = 3
 _COUNTERS = ("frozen", "constant", "blind", "beyond", "lowest", "highest")
 

@@ -28,7 +28,7 @@ from nbv_planner.geometry import (
 )
 from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.planning.objectives.objective import ObjectiveInfo
-from nbv_planner.world.pose import Views
+from nbv_planner.world.pose import Poses
 from nbv_planner.world.scene import Scene
 
 # Entries (view, grid angle) of one block: 1 MB, so that its rows stay in the processor's cache while they are summed.
@@ -228,9 +228,9 @@ class Uncertainty:
 
     info = ObjectiveInfo("U", "uncertainty", "yyyynn", "sublinear regret proved", needs_circle=False)
 
-    def evaluate(self, belief: SurfaceBelief, scene: Scene, views: Views | FloatArray) -> FloatArray:
+    def evaluate(self, belief: SurfaceBelief, scene: Scene, views: Poses | FloatArray) -> FloatArray:
         """Value per candidate view, in pixels; angles alone, radians, are those of views on the view circle."""
-        views = Views.given(views, scene.view_distance)
+        views = Poses.given(views, scene.view_distance)
         middle, length = views.view_angle, _interval_length(scene, views.view_angle)
         if not views.are_on_circle(scene.view_distance):
             middle, length = _between_edges(scene, views)
@@ -259,7 +259,7 @@ def _interval_length(scene: Scene, views: FloatArray) -> FloatArray:
     return (views + half) - (views - half)
 
 
-def _between_edges(scene: Scene, views: Views) -> tuple[FloatArray, FloatArray]:
+def _between_edges(scene: Scene, views: Poses) -> tuple[FloatArray, FloatArray]:
     """Middle and length of the polar angles between the ends of the edges of each view's cone, shape (V,), radians."""
     sensor = scene.sensor
     ends = []

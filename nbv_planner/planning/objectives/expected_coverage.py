@@ -14,7 +14,7 @@ from nbv_planner.planning.shapes.completeness import POINTS, CoverageTarget
 from nbv_planner.planning.shapes.sampler import ShapeSampler
 from nbv_planner.planning.shapes.shape_coverage import ShapeCoverage
 from nbv_planner.world.ground.zones import Ground
-from nbv_planner.world.pose import View, Views
+from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import Scene
 
 
@@ -32,23 +32,23 @@ class ExpectedMarginalCoverage:
         """Take the source of shapes and what is to be covered (by default surface points); no view has been taken."""
         self._sampler = sampler
         self._target = target
-        self._taken = Views.of([])
+        self._taken = Poses.of([])
         self._ground: Ground | None = None
         self._newest: list[tuple[SurfaceBelief, Scene, Ground | None, bytes, ShapeCoverage]] = []
 
-    def after(self, taken: Sequence[View], ground: Ground | None = None) -> ExpectedMarginalCoverage:
+    def after(self, taken: Sequence[CameraPose], ground: Ground | None = None) -> ExpectedMarginalCoverage:
         """Return the same objective once these views have been taken, past the obstacles of a `ground`."""
         twin = copy.copy(self)
-        twin._taken, twin._ground = Views.of(taken), ground
+        twin._taken, twin._ground = Poses.of(taken), ground
         return twin
 
-    def coverage(self, belief: SurfaceBelief, scene: Scene, views: Views | FloatArray) -> ShapeCoverage:
+    def coverage(self, belief: SurfaceBelief, scene: Scene, views: Poses | FloatArray) -> ShapeCoverage:
         """Draw shapes and evaluate what each of `views` (V,) sees of them.
 
         The newest result is kept: planners that rank the views by more than their value call it twice.
         """
-        views = Views.given(views, scene.view_distance)
-        asked = views.numbers.tobytes() + b"after" + self._taken.numbers.tobytes()
+        views = Poses.given(views, scene.view_distance)
+        asked = views.polar.tobytes() + b"after" + self._taken.polar.tobytes()
         for known, of_scene, ground, question, coverage in self._newest:
             if known is belief and ground is self._ground and (of_scene, question) == (scene, asked):
                 return coverage
@@ -57,7 +57,7 @@ class ExpectedMarginalCoverage:
         self._newest[:] = [(belief, scene, self._ground, asked, coverage)]
         return coverage
 
-    def evaluate(self, belief: SurfaceBelief, scene: Scene, views: Views | FloatArray) -> FloatArray:
+    def evaluate(self, belief: SurfaceBelief, scene: Scene, views: Poses | FloatArray) -> FloatArray:
         """Value per candidate view, in surface points or pixel sides.
 
         Raises:
@@ -66,6 +66,6 @@ class ExpectedMarginalCoverage:
         return np.asarray(self.coverage(belief, scene, views).gains().mean(axis=0, dtype=float))
 
 
-def after_views(objective: Objective, taken: Sequence[View], ground: Ground | None = None) -> Objective:
+def after_views(objective: Objective, taken: Sequence[CameraPose], ground: Ground | None = None) -> Objective:
     """Return `objective` once these views have been taken on a `ground`; only EMC depends on them."""
     return objective.after(taken, ground) if isinstance(objective, ExpectedMarginalCoverage) else objective

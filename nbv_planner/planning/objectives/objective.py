@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from nbv_planner.geometry import FloatArray
 from nbv_planner.mapping.belief import SurfaceBelief
-from nbv_planner.world.pose import Views
+from nbv_planner.world.pose import Poses
 from nbv_planner.world.scene import Scene
 
 REQUIREMENTS = (
@@ -42,10 +42,10 @@ class Objective(Protocol):
     def evaluate(self, belief: SurfaceBelief, scene: Scene, views: Any) -> FloatArray:
         """Evaluate all V candidates at once for what is believed about the surface; returns shape (V,).
 
-        If the objective `needs_circle`, `views` are view angles, shape (V,), radians; else :class:`Views`.
+        If the objective `needs_circle`, `views` are view angles, shape (V,), radians; else :class:`Poses`.
         """
 
 
-def values_of(objective: Objective, belief: SurfaceBelief, scene: Scene, views: Views) -> FloatArray:
+def values_of(objective: Objective, belief: SurfaceBelief, scene: Scene, views: Poses) -> FloatArray:
     """Value of the objective at each view, shape (V,), given as the objective takes them."""
     return objective.evaluate(belief, scene, views.view_angle if objective.info.needs_circle else views)

@@ -12,7 +12,7 @@ from scipy.spatial import cKDTree
 from nbv_planner.geometry import BoolArray, FloatArray, polar_to_cartesian
 from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.planning.objectives.objective import ObjectiveInfo
-from nbv_planner.world.pose import Views
+from nbv_planner.world.pose import Poses
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.visibility import discretise, observe
 
@@ -22,7 +22,7 @@ class ObservedConfidenceLower:
 
     info = ObjectiveInfo("OCL", "observed_confidence_lower", "nnynyy", "not attempted", needs_circle=False)
 
-    def evaluate(self, belief: SurfaceBelief, scene: Scene, views: Views | FloatArray) -> FloatArray:
+    def evaluate(self, belief: SurfaceBelief, scene: Scene, views: Poses | FloatArray) -> FloatArray:
         """Value per candidate view, in points."""
         return _observed_points(belief.angle, belief.lower, scene, views)
 
@@ -35,12 +35,12 @@ class ObservedConfidenceUpper:
 
     info = ObjectiveInfo("OCU", "observed_confidence_upper", "nnynyy", "not attempted", needs_circle=False)
 
-    def evaluate(self, belief: SurfaceBelief, scene: Scene, views: Views | FloatArray) -> FloatArray:
+    def evaluate(self, belief: SurfaceBelief, scene: Scene, views: Poses | FloatArray) -> FloatArray:
         """Value per candidate view, in points."""
         return _observed_points(belief.angle, belief.upper, scene, views)
 
 
-def _observed_points(angle: FloatArray, radius: FloatArray, scene: Scene, views: Views | FloatArray) -> FloatArray:
+def _observed_points(angle: FloatArray, radius: FloatArray, scene: Scene, views: Poses | FloatArray) -> FloatArray:
     """Count the points of a contour on the grid, one per world pixel, that each view observes, shape (V,)."""
     points = discretise(angle, radius, scene.pixel_size)
     return np.asarray(observe(angle[points], radius[points], views, scene).sum(axis=1), dtype=float)
@@ -60,7 +60,7 @@ class TrueSurface:
     def __post_init__(self) -> None:
         self.seen = np.zeros(len(self.angle), dtype=bool)
 
-    def observed(self, views: Views | FloatArray, scene: Scene) -> BoolArray:
+    def observed(self, views: Poses | FloatArray, scene: Scene) -> BoolArray:
         """Which points each view sees, shape (V, P)."""
         return observe(self.angle, self.radius, views, scene)
 
@@ -81,7 +81,7 @@ class TrueOutline(TrueSurface):
         rows, columns = (np.concatenate([itself, *pair]) for pair in (pairs.T, pairs.T[::-1]))
         return csr_matrix((np.ones(len(rows), np.float32), (rows, columns)), shape=2 * (len(points),))
 
-    def observed(self, views: Views | FloatArray, scene: Scene) -> BoolArray:
+    def observed(self, views: Poses | FloatArray, scene: Scene) -> BoolArray:
         """Which points each view covers, shape (V, P)."""
         return np.asarray((self._near @ super().observed(views, scene).T.astype(np.float32)).T > 0.0)
 
@@ -95,7 +95,7 @@ class ObservedSurface:
     def __init__(self, truth: TrueSurface) -> None:
         self._truth = truth
 
-    def evaluate(self, belief: SurfaceBelief | None, scene: Scene, views: Views | FloatArray) -> FloatArray:
+    def evaluate(self, belief: SurfaceBelief | None, scene: Scene, views: Poses | FloatArray) -> FloatArray:
         """Count surface points per candidate view."""
         return np.asarray(self._truth.observed(views, scene).sum(axis=1), dtype=float)
 
@@ -106,7 +106,7 @@ class ObservedSurfaceMarginal(ObservedSurface):
     info = ObjectiveInfo("OSM", "observed_surface_marginal", "ynyyyy", "greedy with full knowledge", needs_truth=True,
                          needs_circle=False)
 
-    def evaluate(self, belief: SurfaceBelief | None, scene: Scene, views: Views | FloatArray) -> FloatArray:
+    def evaluate(self, belief: SurfaceBelief | None, scene: Scene, views: Poses | FloatArray) -> FloatArray:
         """Count unseen surface points per candidate view."""
         new = self._truth.observed(views, scene) & ~self._truth.seen
         return np.asarray(new.sum(axis=1), dtype=float)

@@ -16,7 +16,7 @@ from nbv_planner.planning.planners.planner import Decision, PlannerSettings, Sit
 from nbv_planner.planning.planners.rollout import RolloutPlanner
 from nbv_planner.planning.shapes.shape_coverage import seen_points
 from nbv_planner.planning.view_space import ViewSpace
-from nbv_planner.world.pose import View
+from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import Scene
 
 
@@ -52,7 +52,7 @@ class HybridPlanner(RolloutPlanner):
         self.account: Account = Account()
 
     def decide(
-        self, belief: SurfaceBelief, *, current_view: View | None = None, visited: Sequence[View] = (),
+        self, belief: SurfaceBelief, *, current_view: CameraPose | None = None, visited: Sequence[CameraPose] = (),
         now: float = 0.0,
     ) -> Decision | None:
         """Choose the next best view and record which rule chose it, see :meth:`Planner.decide`."""

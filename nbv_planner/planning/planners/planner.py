@@ -27,7 +27,7 @@ from nbv_planner.planning.rivals import RIVALS
 from nbv_planner.planning.shapes.sampler import ShapeSettings
 from nbv_planner.planning.view_space import ExclusionArray, ViewSpace
 from nbv_planner.settings import Plugins, setting
-from nbv_planner.world.pose import CameraPose, View, Views
+from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scan import Scan
 from nbv_planner.world.scene import Scene
 
@@ -171,12 +171,12 @@ def _within_noise(scene: Scene, settings: PlannerSettings, factor: float = 1.0) 
 class Decision:
     """A next best view, and why."""
 
-    view: View  #: where to go.
+    view: CameraPose  #: where to go.
     utility: float  #: value of the objective there.
     score: float  #: utility less the cost of travel; what greedy and two_phase maximise.
     runner_up: float  #: view angle of the candidate that would have been next, radians; NaN if there is none.
     margin: float  #: score above the runner-up's; NaN if there is none. Negative only if the score did not decide.
-    candidates: Views  #: all V candidate views.
+    candidates: Poses  #: all V candidate views.
     utilities: FloatArray  #: value of the objective at each, shape (V,).
     costs: FloatArray  #: cost of travel to each, shape (V,).
     #: why the camera may not go there, sums of :class:`~nbv_planner.planning.view_space.Exclusion`, 0 where it may,
@@ -210,8 +210,8 @@ class Situation:
     scores: FloatArray
     costs: FloatArray
     feasible: BoolArray
-    visited: Sequence[View]
-    current_view: View | None = None
+    visited: Sequence[CameraPose]
+    current_view: CameraPose | None = None
 
 
 def as_found(scene: Scene, checks: Sequence[Check]) -> Scene:
@@ -266,7 +266,7 @@ class Planner(ABC):
         twin.views = copy.copy(self.views)
         return twin
 
-    def believe(self, belief: SurfaceBelief, stands: View | None) -> None:
+    def believe(self, belief: SurfaceBelief, stands: CameraPose | None) -> None:
         """Let the ground hold what the object may occupy, and the camera stand somewhere, None if not known."""
         self.views.believe(belief, stands, self._scene.radius_max)
 
@@ -285,7 +285,7 @@ class Planner(ABC):
         """Return what is maximised over the feasible candidates, shape (V,); -inf leaves a candidate out."""
 
     def decide(
-        self, belief: SurfaceBelief, *, current_view: View | None = None, visited: Sequence[View] = (),
+        self, belief: SurfaceBelief, *, current_view: CameraPose | None = None, visited: Sequence[CameraPose] = (),
         now: float = 0.0,
     ) -> Decision | None:
         """Choose the next best view; None if no candidate is feasible.
@@ -324,7 +324,8 @@ class Planner(ABC):
         return Decision(view, utility, score, runner_up, margin, candidates, utilities, costs, excluded, decided_by)
 
     def evaluate(
-        self, belief: SurfaceBelief, views: Views, *, current_view: View | None = None, visited: Sequence[View] = ()
+        self, belief: SurfaceBelief, views: Poses, *, current_view: CameraPose | None = None,
+        visited: Sequence[CameraPose] = (),
     ) -> tuple[FloatArray, FloatArray]:
         """Value of the objective at any `views`, and the cost of travel to each, shape (V,); changes nothing."""
         objective = after_views(self._objective, visited, self.views.ground)
@@ -340,7 +341,7 @@ class Planner(ABC):
         """Ranks by the bounds of U, shape (V,), where EMC promises nothing."""
         return bounds - situation.costs
 
-    def _costs(self, views: Views, current_view: View | None) -> FloatArray:
+    def _costs(self, views: Poses, current_view: CameraPose | None) -> FloatArray:
         """Cost of each view: its own, and λ times the distance there, on the view circle λ·|Δθ|·d_cam."""
         own = self.views.extras(views)[0]
         if current_view is None or self.settings.travel_weight == 0.0:
@@ -353,8 +354,8 @@ class Planner(ABC):
         return int(np.argmax(ranks >= best - self.settings.tie_tolerance * abs(best)))
 
     def _refined(
-        self, situation: Situation, views: Views, coarse: tuple[View, float, float]
-    ) -> tuple[View, float, float]:
+        self, situation: Situation, views: Poses, coarse: tuple[CameraPose, float, float]
+    ) -> tuple[CameraPose, float, float]:
         """View, utility and score of the best of `views`, if better than those of the best candidate, `coarse`."""
         if len(views) == 0:
             return coarse

@@ -14,7 +14,7 @@ from nbv_planner.planning.objectives import Objective
 from nbv_planner.planning.planners.planner import PLANNER_PLUGINS, Planner, PlannerSettings, Situation
 from nbv_planner.planning.shapes.sampler import Prior
 from nbv_planner.planning.view_space import FoundViewSpace, ViewSpace
-from nbv_planner.world.pose import View, Views
+from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import Scene
 
 
@@ -23,11 +23,11 @@ class Memory:
     """What a planner may know apart from the belief and the V views from which it chooses."""
 
     scene: Scene  #: radius bounds of the object, view circle, and the sensor, as far as it is known.
-    visited: Views  #: the views taken so far, first to last.
-    current_view: View | None  #: where the camera is; None if that is not known.
+    visited: Poses  #: the views taken so far, first to last.
+    current_view: CameraPose | None  #: where the camera is; None if that is not known.
     travel: FloatArray  #: length of the camera's way to each view, shape (V,), metres; inf without a way, 0 if unknown.
     seed: int  #: `planner_seed`: `numpy.random.default_rng([seed, len(visited)])` makes an episode repeatable.
-    candidates: Views  #: all views of the view space, also those that may not be chosen now.
+    candidates: Poses  #: all views of the view space, also those that may not be chosen now.
     prior: Prior  #: what is assumed about the surface before the first measurement.
     settings: PlannerSettings  #: noise of the sensor, target, shapes.
 
@@ -67,7 +67,7 @@ class PluggedPlanner(Planner):
         ranks[may] = self._ranks(answer, views)
         return ranks
 
-    def _given(self, views: Views, situation: Situation) -> tuple[Any, ...]:
+    def _given(self, views: Poses, situation: Situation) -> tuple[Any, ...]:
         """Arguments of `decide`."""
         stands = situation.current_view
         travel = np.zeros(len(views)) if stands is None else self.views.drive(stands, views)
@@ -75,16 +75,16 @@ class PluggedPlanner(Planner):
             "belief": situation.belief, "views": views,
             "scans": [scan for scan, _ in self.heard], "poses": [pose for _, pose in self.heard],
             "memory": Memory(
-                situation.scene, Views.of(situation.visited), stands, travel, self.settings.planner_seed,
+                situation.scene, Poses.of(situation.visited), stands, travel, self.settings.planner_seed,
                 self.views.candidates, self._prior, self.settings,
             ),
         }
         return tuple(given[name] for name in self._contract)
 
-    def _ranks(self, answer: Any, views: Views) -> FloatArray:
+    def _ranks(self, answer: Any, views: Poses) -> FloatArray:
         """Ranks of the views by what `decide` returned, shape (V,)."""
-        if isinstance(answer, View):
-            ranks = np.where(Views.repeat(views, Views.of([answer])), 0.0, -np.inf)
+        if isinstance(answer, CameraPose):
+            ranks = np.where(Poses.repeat(views, Poses.of([answer])), 0.0, -np.inf)
         elif isinstance(answer, (int, np.integer)) and not isinstance(answer, bool):
             ranks = np.where(np.arange(len(views)) == answer, 0.0, -np.inf)
         else:

@@ -11,7 +11,7 @@ from nbv_planner.geometry import BoolArray, FloatArray, IntArray
 from nbv_planner.planning.objectives.expected_coverage import ExpectedMarginalCoverage
 from nbv_planner.planning.planners.planner import Planner, Situation
 from nbv_planner.planning.shapes.shape_coverage import ShapeCoverage
-from nbv_planner.world.pose import View, Views
+from nbv_planner.world.pose import CameraPose, Poses
 
 # Points below this count as none: they are rounding errors.
 _ROUNDING = 1e-6
@@ -77,7 +77,7 @@ class RolloutPlanner(Planner):
         ranks[first[np.argsort(np.round(to_go, _DECIMALS), kind="stable")]] = -np.arange(len(first))
         return ranks
 
-    def _coverage(self, situation: Situation, others: Views | None = None) -> ShapeCoverage:
+    def _coverage(self, situation: Situation, others: Poses | None = None) -> ShapeCoverage:
         """What is to be seen from the candidates, and after them from `others`."""
         views = self.views.candidates if others is None else self.views.candidates.joined(others)
         expected = self._objective.after(situation.visited, self.views.ground)
@@ -100,12 +100,12 @@ class RolloutPlanner(Planner):
         return total / done
 
     def _refined(
-        self, situation: Situation, views: Views, coarse: tuple[View, float, float]
-    ) -> tuple[View, float, float]:
+        self, situation: Situation, views: Poses, coarse: tuple[CameraPose, float, float]
+    ) -> tuple[CameraPose, float, float]:
         """View, utility and score of the first of the best candidate, `coarse`, and `views` with the fewest to go."""
         if time.perf_counter() > self._until:
             return coarse
-        fine = Views.of([coarse[0]]).joined(views.chosen(slice(None, None, _OF_VIEWS_AROUND)))
+        fine = Poses.of([coarse[0]]).joined(views.chosen(slice(None, None, _OF_VIEWS_AROUND)))
         coverage = self._coverage(situation, fine)
         first = len(situation.scores) + np.arange(len(fine))
         allowed = np.append(situation.feasible, np.zeros(len(fine), dtype=bool))  # candidates alone follow

@@ -16,7 +16,7 @@ from nbv_planner.planning.motion import leg_time, route_time, time_matrix, with_
 from nbv_planner.planning.planners.planner import Situation
 from nbv_planner.planning.planners.rollout import RolloutPlanner
 from nbv_planner.planning.shapes.shape_coverage import ShapeCoverage
-from nbv_planner.world.pose import View, Views
+from nbv_planner.world.pose import CameraPose, Poses
 
 # Points below this count as none: they are rounding errors.
 _ROUNDING = 1e-4
@@ -237,7 +237,8 @@ class TourPlanner(RolloutPlanner):
     refinable = False
 
     def evaluate(
-        self, belief: SurfaceBelief, views: Views, *, current_view: View | None = None, visited: Sequence[View] = ()
+        self, belief: SurfaceBelief, views: Poses, *, current_view: CameraPose | None = None,
+        visited: Sequence[CameraPose] = (),
     ) -> tuple[FloatArray, FloatArray]:
         """Value and cost of `views`, see :meth:`Planner.evaluate`, once the ways between those `visited` were seen."""
         taken = with_looks(self.views, visited, self.settings.look_every)

@@ -14,7 +14,7 @@ from nbv_planner.planning.planners.plugged import Memory
 from nbv_planner.planning.shapes.sampler import Shapes, evidence_of
 from nbv_planner.planning.shapes.shape_visibility import visible_cells
 from nbv_planner.settings import Settings, setting
-from nbv_planner.world.pose import Views
+from nbv_planner.world.pose import Poses
 
 CRITERIA = ("A", "D", "E")
 """Trace, log det, largest eigenvalue of the posterior covariance."""
@@ -56,7 +56,7 @@ class Design(Settings):
                              read_only=False)
     grid: int = setting(60, "design: number of angles at which the surface is taken.", ge=16, le=2000, read_only=False)
 
-    def decide(self, belief: SurfaceBelief, views: Views, memory: Memory) -> FloatArray:
+    def decide(self, belief: SurfaceBelief, views: Poses, memory: Memory) -> FloatArray:
         """Reduction of the criterion by each of the views, shape (V,)."""
         grid, scene = uniform_grid(self.grid), memory.scene
         merged = Evidence.none(grid).adding(grid, *evidence_of(belief).measured)

@@ -12,7 +12,7 @@ from nbv_planner.geometry import FloatArray
 from nbv_planner.planning.planners.plugged import Memory
 from nbv_planner.planning.rivals import farthest_ranks
 from nbv_planner.settings import Settings, setting
-from nbv_planner.world.pose import CameraPose, Views
+from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scan import Scan
 
 
@@ -82,7 +82,7 @@ class Frontier(Settings):
                            ge=0.0, scale="view_distance", read_only=False)
 
     def decide(
-        self, scans: Sequence[Scan], poses: Sequence[CameraPose], views: Views, memory: Memory
+        self, scans: Sequence[Scan], poses: Sequence[CameraPose], views: Poses, memory: Memory
     ) -> FloatArray:
         """Ranks of the views, shape (V,): less the way to those that are proposed."""
         points, cameras = measured_points(scans, poses, memory.scene.view_distance)
@@ -92,7 +92,7 @@ class Frontier(Settings):
             wanted = wanted[cKDTree(taken).query(wanted)[0] > self.tried]
         if not len(wanted):
             return farthest_ranks(views, memory.visited)
-        near = np.unique(cKDTree(np.stack(views.position, axis=1)).query(wanted)[1])
+        near = np.unique(cKDTree(views.position).query(wanted)[1])
         ranks = np.full(len(views), -np.inf)
         ranks[near] = -np.minimum(memory.travel[near], 1e9)
         return ranks

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import entr, expit
 
 from nbv_planner.geometry import BoolArray, FloatArray, IntArray
-from nbv_planner.world.pose import CameraPose, Views
+from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scan import Scan
 from nbv_planner.world.scene import Scene
 
@@ -111,9 +111,9 @@ class OccupancyGrid:
         inside = (column >= 0) & (column < self.side) & (row >= 0) & (row < self.side)
         return np.where(inside, column * self.side + row, self.side * self.side)
 
-    def trace(self, views: Views, scene: Scene, rays: int) -> Rays:
+    def trace(self, views: Poses, scene: Scene, rays: int) -> Rays:
         """Cells along rays at equal bearings over the sensor's field, from its least to its greatest range."""
-        sensor, (x, y) = scene.sensor, views.position
+        sensor, (x, y) = scene.sensor, views.position.T
         bearing = np.linspace(sensor.bearing_min, sensor.bearing_max, rays)
         nearest = max(sensor.range_min, float(views.distance.min()) - math.sqrt(2.0) * self.half)
         furthest = min(sensor.range_max, float(views.distance.max()) + math.sqrt(2.0) * self.half)

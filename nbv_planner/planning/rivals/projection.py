@@ -12,7 +12,7 @@ from nbv_planner.planning.planners.plugged import Memory
 from nbv_planner.planning.rivals import farthest_ranks
 from nbv_planner.planning.rivals.occupancy import OccupancyGrid
 from nbv_planner.settings import Settings, setting
-from nbv_planner.world.pose import CameraPose, Views
+from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scan import Scan
 from nbv_planner.world.scene import Scene
 
@@ -33,13 +33,13 @@ class Ellipses:
         covariance = np.array(spread).reshape(-1, 2, 2) + cell**2 / 12.0 * np.eye(2)
         return cls(middle, np.linalg.cholesky(4.0 * covariance))
 
-    def seen_from(self, views: Views) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def seen_from(self, views: Poses) -> tuple[FloatArray, FloatArray, FloatArray]:
         r"""Bearing of the middles, the extent to the right and left of them, radians, and their range, (V, K), metres.
 
         The tangents from a camera at c touch at the :math:`u` with :math:`u \cdot L^{-1}(c - m) = 1`. From inside an
         ellipse is all around.
         """
-        position = np.stack(views.position, axis=1)
+        position = views.position
         apart = self.middle - position[:, None]
         distance = np.hypot(apart[..., 0], apart[..., 1])
         at = np.linalg.solve(self.shape[None], -apart[..., None])[..., 0]
@@ -66,7 +66,7 @@ def clusters(points: FloatArray, radius: float) -> IntArray:
     return labels
 
 
-def visible_frontier(ellipses: Ellipses, frontier: BoolArray, views: Views, scene: Scene, bearings: int) -> FloatArray:
+def visible_frontier(ellipses: Ellipses, frontier: BoolArray, views: Poses, scene: Scene, bearings: int) -> FloatArray:
     """Number of bearings in the field at which the nearest ellipse is one of the `frontier` (K,), shape (V,)."""
     if not frontier.any():
         return np.zeros(len(views))
@@ -92,7 +92,7 @@ class Projection(Settings):
     bearings: int = setting(61, "projection: bearings of a view that are counted.", ge=2, le=10_000, read_only=False)
 
     def decide(
-        self, scans: Sequence[Scan], poses: Sequence[CameraPose], views: Views, memory: Memory
+        self, scans: Sequence[Scan], poses: Sequence[CameraPose], views: Poses, memory: Memory
     ) -> FloatArray:
         """Bearings of the frontier in each of the views, shape (V,)."""
         grid = OccupancyGrid.of(scans, poses, memory.scene, self.cells)

@@ -18,7 +18,7 @@ from nbv_planner.planning.shapes.completeness import CoverageTarget
 from nbv_planner.planning.shapes.learned_shapes import shape_sampler
 from nbv_planner.planning.shapes.shape_coverage import ShapeCoverage
 from nbv_planner.settings import Settings, setting
-from nbv_planner.world.pose import CameraPose, View, Views
+from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scan import Scan
 
 
@@ -31,7 +31,7 @@ def coverage_after(scan: Scan, pose: CameraPose, memory: Memory, shapes: int) ->
     mapper.add(found.measurements, free=[found.free])
     belief = mapper.belief()
     drawn = shape_sampler(settings, memory.prior, memory.seed).draw(belief, scene)
-    first = Views.of([View.of(pose)])
+    first = Poses.of([pose])
     return CoverageTarget.of(settings).coverage(drawn, first, memory.candidates, scene, belief)
 
 
@@ -62,7 +62,7 @@ class SetCover(Settings):
     shapes: int = setting(2, "set_cover: posterior shapes that are to be covered.", ge=1, le=1000, read_only=False)
 
     def decide(
-        self, scans: Sequence[Scan], poses: Sequence[CameraPose], views: Views, memory: Memory
+        self, scans: Sequence[Scan], poses: Sequence[CameraPose], views: Poses, memory: Memory
     ) -> FloatArray:
         """Ranks of the views, shape (V,): less the way to those of the plan."""
         if not scans:

@@ -11,7 +11,7 @@ from nbv_planner.geometry import FloatArray
 from nbv_planner.planning.planners.plugged import Memory
 from nbv_planner.planning.rivals.occupancy import OCTOMAP, OccupancyGrid, Odds, Rays
 from nbv_planner.settings import Settings, setting
-from nbv_planner.world.pose import CameraPose, Views
+from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scan import Scan
 
 GAINS = ("average_entropy", "occlusion_aware", "unobserved", "rear_side", "proximity_count")
@@ -66,7 +66,7 @@ class Volumetric(Settings):
     depth: int = setting(5, "volumetric: cells behind a hit that proximity_count values.", ge=1, read_only=False)
 
     def decide(
-        self, scans: Sequence[Scan], poses: Sequence[CameraPose], views: Views, memory: Memory
+        self, scans: Sequence[Scan], poses: Sequence[CameraPose], views: Poses, memory: Memory
     ) -> FloatArray:
         """Gain of each of the views, shape (V,)."""
         depth = self.depth * 2.0 * memory.scene.radius_max / self.cells

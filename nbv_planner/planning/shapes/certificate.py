@@ -21,7 +21,7 @@ from nbv_planner.planning.shapes.shape_coverage import (
     unseen_fraction,
 )
 from nbv_planner.planning.shapes.shape_visibility import grades_of_sight
-from nbv_planner.world.pose import Views
+from nbv_planner.world.pose import Poses
 from nbv_planner.world.scene import Scene
 
 # Sine of the angle between a line of sight and the surface below which a small error of its slope hides it: 12 degrees.
@@ -93,7 +93,7 @@ class CoverageCertificate:
     #: corrects the estimate by what was measured of it; None: as the shapes say.
     calibration: Calibration | None = None
 
-    def judged(self, belief: SurfaceBelief, taken: Views) -> tuple[FloatArray, dict[str, float]]:
+    def judged(self, belief: SurfaceBelief, taken: Poses) -> tuple[FloatArray, dict[str, float]]:
         """Coverage of each drawn shape, shape (S,), in [0, 1], after the views `taken` (T,), and how good that is.
 
         The latter is the :func:`~nbv_planner.planning.shapes.calibrated.evidence`.
@@ -118,7 +118,7 @@ class CoverageCertificate:
         found = evidence(shapes, points, self.scene.pixel_size, grades, np.minimum(near, closed), covered)
         return np.asarray((points * covered).sum(axis=1) / points.sum(axis=1)), found
 
-    def estimate(self, belief: SurfaceBelief, taken: Views, delta: float, margin: float = 0.0) -> CoverageEstimate:
+    def estimate(self, belief: SurfaceBelief, taken: Poses, delta: float, margin: float = 0.0) -> CoverageEstimate:
         """Estimate the coverage.
 
         Args:

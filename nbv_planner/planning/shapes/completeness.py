@@ -31,7 +31,7 @@ from nbv_planner.planning.shapes.shape_coverage import (
 )
 from nbv_planner.planning.shapes.shape_visibility import fixed_cells, visible_cells
 from nbv_planner.world.ground.zones import Ground
-from nbv_planner.world.pose import Views
+from nbv_planner.world.pose import Poses
 from nbv_planner.world.scan import RangeNoise
 from nbv_planner.world.scene import Scene
 
@@ -105,7 +105,7 @@ def near_part(shapes: Shapes, belief: SurfaceBelief, scene: Scene, tau: float) -
 def covered_cells(visible: BoolArray, shapes: Shapes, tau: float) -> BoolArray:
     """Which grid angles of which shape lie within `tau` (metres) of one that a view sees, shape (S, V, M).
 
-    Views see the grid angles `visible`, shape (S, V, M). Each grid angle stands for the contour around it.
+    Poses see the grid angles `visible`, shape (S, V, M). Each grid angle stands for the contour around it.
     """
     seen = np.packbits(visible, axis=1)  # eight views at once
     found = seen.copy()
@@ -161,7 +161,7 @@ class CoverageTarget:
         return f"the outline within {self.tau:g} m of the measured surface" if self.tau else "the surface points"
 
     def coverage(
-        self, shapes: Shapes, taken: Views, views: Views, scene: Scene, belief: SurfaceBelief,
+        self, shapes: Shapes, taken: Poses, views: Poses, scene: Scene, belief: SurfaceBelief,
         ground: Ground | None = None,
     ) -> ShapeCoverage:
         """What is to be seen of the shapes from `views` (V,) once those `taken` (T,) have been, past a `ground`.

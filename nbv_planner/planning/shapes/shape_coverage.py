@@ -20,7 +20,7 @@ from nbv_planner.mapping.belief import Evidence, SurfaceBelief
 from nbv_planner.planning.shapes.sampler import Shapes, evidence_of
 from nbv_planner.planning.shapes.shape_visibility import visible_cells
 from nbv_planner.world.ground.zones import Ground
-from nbv_planner.world.pose import Views
+from nbv_planner.world.pose import Poses
 from nbv_planner.world.scene import Scene
 
 # Points are counted in parts of this size: sums of whole parts are exact in single precision, in whatever order a
@@ -79,7 +79,7 @@ class ShapeCoverage:
 
 
 def seen_part(
-    shapes: Shapes, taken: Views, scene: Scene, belief: SurfaceBelief, ground: Ground | None = None
+    shapes: Shapes, taken: Poses, scene: Scene, belief: SurfaceBelief, ground: Ground | None = None
 ) -> FloatArray:
     """Part of the surface around each grid angle of each shape that has been seen, shape (S, M).
 

@@ -21,7 +21,7 @@ from nbv_planner.geometry import (
 )
 from nbv_planner.planning.shapes.sampler import Shapes
 from nbv_planner.world.ground.zones import Ground
-from nbv_planner.world.pose import Views
+from nbv_planner.world.pose import Poses
 from nbv_planner.world.scan import RangeNoise
 from nbv_planner.world.scene import Scene
 
@@ -29,7 +29,7 @@ from nbv_planner.world.scene import Scene
 _BLOCK_ENTRIES = 1 << 17
 
 
-def visible_cells(shapes: Shapes, views: Views, scene: Scene, ground: Ground | None = None) -> BoolArray:
+def visible_cells(shapes: Shapes, views: Poses, scene: Scene, ground: Ground | None = None) -> BoolArray:
     r"""Which grid angle of which shape each view sees, shape (S, V, M).
 
     On either side the walk goes from the view's own angle outwards. A grid angle is seen if the tangent of its bearing,
@@ -45,7 +45,8 @@ def visible_cells(shapes: Shapes, views: Views, scene: Scene, ground: Ground | N
     """
     if ground is not None and ground.hides:
         places, stand = views.places()
-        hidden = ground.hidden(*places.position, shapes.angle, shapes.radius.mean(axis=0))
+        x, y = places.position.T
+        hidden = ground.hidden(x, y, shapes.angle, shapes.radius.mean(axis=0))
         return visible_cells(shapes, views, scene) & ~hidden[stand]
     if views.are_on_circle(scene.view_distance):
         return _on_grid(shapes, views, scene, lambda *walks: _sight(*walks)[0], np.bool_)
@@ -62,7 +63,7 @@ def visible_cells(shapes: Shapes, views: Views, scene: Scene, ground: Ground | N
     return visible
 
 
-def grades_of_sight(shapes: Shapes, views: Views, scene: Scene, least_sine: float) -> IntArray:
+def grades_of_sight(shapes: Shapes, views: Poses, scene: Scene, least_sine: float) -> IntArray:
     """How each grid angle is seen from the best of the views (V,): 0 not, 1 grazed, 2 well; shape (S, M).
 
     It is seen well if the sine of the angle between the line of sight and the stretch of the surface that leads to it,
@@ -76,7 +77,7 @@ def grades_of_sight(shapes: Shapes, views: Views, scene: Scene, least_sine: floa
     return np.asarray(grades.max(axis=1, initial=0))
 
 
-def fixed_cells(shapes: Shapes, views: Views, scene: Scene, noise: RangeNoise, most: float) -> BoolArray:
+def fixed_cells(shapes: Shapes, views: Poses, scene: Scene, noise: RangeNoise, most: float) -> BoolArray:
     r"""Which grid angle of which shape each view fixes: where :math:`σ(d, γ) \le σ_{most}`, shape (S, V, M).
 
     σ is that of the scene's sensor at the range d and the angle γ between the beam and the normal of the shape.
@@ -85,12 +86,12 @@ def fixed_cells(shapes: Shapes, views: Views, scene: Scene, noise: RangeNoise, m
     along = [np.roll(values, -1, axis=1) - np.roll(values, 1, axis=1) for values in (x, y)]
     outward = np.arctan2(-along[0], along[1])[:, None]
     places, stand = views.places()
-    to_x, to_y = (at[:, None] - values[:, None] for at, values in zip(places.position, (x, y), strict=True))
+    to_x, to_y = (at[:, None] - values[:, None] for at, values in zip(places.position.T, (x, y), strict=True))
     incidence = np.abs(angle_difference(np.arctan2(to_y, to_x), outward))
     return np.asarray(scene.sensor.range_std(noise, np.hypot(to_x, to_y), incidence) <= most)[:, stand]
 
 
-def _bearings(shapes: Shapes, places: Views) -> FloatArray:
+def _bearings(shapes: Shapes, places: Poses) -> FloatArray:
     """Bearing of each grid angle of each shape from P places against the centre's, (S, P, M), single precision."""
     offset = shapes.angle - places.view_angle[:, None]
     sin, cos = (wave.astype(np.float32) for wave in (np.sin(offset), np.cos(offset)))
@@ -99,7 +100,7 @@ def _bearings(shapes: Shapes, places: Views) -> FloatArray:
 
 
 def _on_grid(
-    shapes: Shapes, views: Views, scene: Scene, walk: Callable[..., NDArray[Any]], dtype: type[np.generic]
+    shapes: Shapes, views: Poses, scene: Scene, walk: Callable[..., NDArray[Any]], dtype: type[np.generic]
 ) -> NDArray[Any]:
     """What `walk` finds on either side of each view, shape (S, V, M)."""
     count, size = shapes.radius.shape

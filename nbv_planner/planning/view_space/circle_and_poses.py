@@ -22,7 +22,7 @@ from nbv_planner.planning.view_space.view_settings import (
     poses_from_file,
 )
 from nbv_planner.world.ground.zones import around_disc
-from nbv_planner.world.pose import View, Views
+from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import FoundScene, Scene
 
 # Nothing farther than this from a view that was not reached is left out for it, radians.
@@ -49,7 +49,7 @@ class CircleViewSpace(ViewSpace):
         self._view_distance = view_distance
         spaced = np.arange(settings.num_views) * (TWO_PI / settings.num_views)
         self.angles = (np.array(settings.view_angles) if settings.listed else spaced) if angles is None else angles
-        super().__init__(Views.on_circle(self.angles, view_distance), settings)
+        super().__init__(Poses.on_circle(self.angles, view_distance), settings)
 
     @property
     def spacing(self) -> float:
@@ -59,11 +59,11 @@ class CircleViewSpace(ViewSpace):
         places = np.sort(wrap_angle(self.angles))
         return float(np.diff(places, append=places[:1] + TWO_PI).min())
 
-    def travel(self, start: View, ends: Views) -> FloatArray:
+    def travel(self, start: CameraPose, ends: Poses) -> FloatArray:
         """Distance along the circle by the shorter arc, shape (V,), metres."""
         return np.abs(angle_difference(ends.view_angle, start.view_angle)) * self._view_distance
 
-    def apart(self, views: Views, visited: Sequence[View], revisit_radius: float) -> BoolArray:
+    def apart(self, views: Poses, visited: Sequence[CameraPose], revisit_radius: float) -> BoolArray:
         """Which of any `views` are at least `revisit_radius` (radians) away from all `visited`, shape (V,)."""
         taken = np.sort(wrap_angle([view.view_angle for view in visited]))
         if revisit_radius <= 0.0 or len(taken) == 0:
@@ -73,16 +73,16 @@ class CircleViewSpace(ViewSpace):
         after = np.searchsorted(around, place)
         return np.asarray(np.minimum(around[after] - place, place - around[after - 1]) >= revisit_radius)
 
-    def at_angle(self, view_angle: float) -> View:
+    def at_angle(self, view_angle: float) -> CameraPose:
         """The view at any angle of the circle."""
-        return View(view_angle, self._view_distance)
+        return CameraPose.from_polar(view_angle, self._view_distance)
 
-    def around(self, index: int) -> Views:
+    def around(self, index: int) -> Poses:
         """Views around a candidate, ten to either side, up to halfway to its neighbours; none around listed ones."""
         if self._settings.listed:
             return super().around(index)
         angles = wrap_angle(self.angles[index] + np.linspace(-0.5, 0.5, 21) * self.spacing)
-        return Views.on_circle(angles, self._view_distance)
+        return Poses.on_circle(angles, self._view_distance)
 
     def indistinct(self, arrival: ArrivalSettings) -> str:
         """Message that a pose may count as being at two neighbouring candidates at once; empty if none does.
@@ -100,16 +100,17 @@ class CircleViewSpace(ViewSpace):
             f", or num_views < {math.ceil(math.pi * self._view_distance / arrival.position_tolerance)}"
         ))
 
-    def packed(self, views: Views) -> FloatArray:
+    def packed(self, views: Poses) -> FloatArray:
         """The view angles, shape (V,), radians."""
         return views.view_angle
 
-    def unpacked(self, numbers: FloatArray) -> Views:
+    def unpacked(self, numbers: FloatArray) -> Poses:
         """The views at these angles."""
-        return Views.on_circle(numbers, self._view_distance)
+        return Poses.on_circle(numbers, self._view_distance)
 
     def mark_missed(
-        self, goal: View, set_out: View | None, halt: View | None, tolerance: float, now: float, until: float
+        self, goal: CameraPose, set_out: CameraPose | None, halt: CameraPose | None, tolerance: float, now: float,
+        until: float,
     ) -> None:
         """Leave out the arc around a goal that was not reached.
 
@@ -145,32 +146,33 @@ class FoundViewSpace(CircleViewSpace):
         start, end = found.arc_start, found.arc_end
         self._approaches, self._first, self._here = not found.views, start != end and not found.views, False
         if start == end:
-            start = float(self.angles[self.nearest(View(start, found.view_distance))])
+            start = float(self.angles[self.nearest(CameraPose.from_polar(start, found.view_distance))])
             start, end = start - SLACK, start + SLACK
         inside = self._allowed & in_arcs(self.angles, (start, end))
         if inside.any():
             self._arc, self._allowed = (start, end), inside
 
-    def allowed(self, views: Views) -> BoolArray:
+    def allowed(self, views: Poses) -> BoolArray:
         """Which of any `views` lie on arcs that are allowed and safe, shape (V,)."""
         return super().allowed(views) & in_arcs(views.view_angle, self._arc)
 
-    def off_ground(self, views: Views) -> ExclusionArray:
+    def off_ground(self, views: Poses) -> ExclusionArray:
         """Why the camera cannot go to any `views` on the ground, shape (V,); where it stands it may turn."""
         return np.zeros(len(views), dtype=np.uint8) if self._here else super().off_ground(views)
 
-    def believe(self, belief: SurfaceBelief, stands: View | None, most: float) -> None:
+    def believe(self, belief: SurfaceBelief, stands: CameraPose | None, most: float) -> None:
         """Keep off what the object may occupy, and choose the one candidate of the approach; see :class:`ViewSpace`."""
         super().believe(belief, stands, most)
         if self._first and stands is not None and not self._here:
             self._here = True
-            self._only(View(stands.view_angle, max(stands.distance, _LEAST_AWAY * self._view_distance)))
+            distance = max(stands.distance, _LEAST_AWAY * self._view_distance)
+            self._only(CameraPose.from_polar(stands.view_angle, distance))
         elif self._approaches and not self._here and self.ground is not None:
             self._stay_on_ground()
 
-    def _only(self, view: View) -> None:
+    def _only(self, view: CameraPose) -> None:
         """Have one candidate."""
-        self.candidates, self._allowed = Views.of([view]), np.ones(1, dtype=bool)
+        self.candidates, self._allowed = Poses.of([view]), np.ones(1, dtype=bool)
         self.angles, self._judged = self.candidates.view_angle, None
 
     def _stay_on_ground(self) -> None:
@@ -179,8 +181,8 @@ class FoundViewSpace(CircleViewSpace):
         if not self.off_ground(self.candidates)[best]:
             return
         angle, distance = np.meshgrid(np.arange(0.0, TWO_PI, _PLACES[0]), self._view_distance * np.array(_PLACES[1:]))
-        places = Views(angle.ravel(), distance.ravel(), np.zeros(angle.size))
-        (x, y), wanted = places.position, self.candidates[best].pose
+        places = Poses.from_polar(angle.ravel(), distance.ravel(), np.zeros(angle.size))
+        (x, y), wanted = places.position.T, self.candidates[best]
         free = on_arcs(places, self._settings) & (self.off_ground(places) == 0)
         if free.any():
             self._only(places[int(np.argmin(np.where(free, np.hypot(x - wanted.x, y - wanted.y), np.inf)))])
@@ -193,7 +195,7 @@ class FreeViewSpace(ViewSpace):
     """Poses anywhere around the object, which a camera goes around at the distance of `keep_out` from the centre."""
 
     def __init__(
-        self, candidates: Views, settings: ViewSpaceSettings, keep_out: float, extras: FloatArray | None = None
+        self, candidates: Poses, settings: ViewSpaceSettings, keep_out: float, extras: FloatArray | None = None
     ) -> None:
         """Set up the candidates, with the :meth:`extras` of each; no path enters the radius `keep_out`, metres."""
         self._keep_out = keep_out
@@ -222,7 +224,7 @@ class FreeViewSpace(ViewSpace):
         widest = np.maximum(np.arcsin(scene.radius_max / distance) - scene.half_field, 0.0)
         turn = part * widest
         _, kept = np.unique(np.stack([distance, angle, turn], axis=1), axis=0, return_index=True)
-        return cls(Views(angle, distance, turn).chosen(np.sort(kept)), settings, scene.radius_max)
+        return cls(Poses.from_polar(angle, distance, turn).chosen(np.sort(kept)), settings, scene.radius_max)
 
     @classmethod
     def listed(cls, settings: ViewSpaceSettings, scene: Scene) -> FreeViewSpace:
@@ -231,14 +233,14 @@ class FreeViewSpace(ViewSpace):
             poses, extras = check_view_poses("view_poses", settings.view_poses), None
         else:
             poses, extras = poses_from_file(settings.view_file)
-        views = Views.of([View.of(pose) for pose in poses])
+        views = Poses.of(list(poses))
         return cls(views, settings, min(scene.radius_max, float(views.distance.min())), extras)
 
-    def travel(self, start: View, ends: Views) -> FloatArray:
+    def travel(self, start: CameraPose, ends: Poses) -> FloatArray:
         """Length of the shortest path around the object's bound, shape (V,), metres."""
         return path_around(start, ends, self._keep_out)
 
-    def extras(self, views: Views) -> tuple[FloatArray, FloatArray]:
+    def extras(self, views: Poses) -> tuple[FloatArray, FloatArray]:
         """Cost and seconds of the candidate nearest to each of any `views`, shape (V,) each."""
         if self._extras is None:
             return super().extras(views)
@@ -246,7 +248,7 @@ class FreeViewSpace(ViewSpace):
         nearest = places.query(_placed(views))[1]
         return cost[nearest], seconds[nearest]
 
-    def nearest(self, view: View) -> int:
+    def nearest(self, view: CameraPose) -> int:
         """Index of the candidate nearest to `view`; of those at one place the one whose heading is."""
         turned = np.abs(angle_difference(
             self.candidates.view_angle + self.candidates.turn, view.view_angle + view.turn
@@ -259,7 +261,7 @@ class FreeViewSpace(ViewSpace):
         None does if each two are farther apart than twice one of the tolerances.
         """
         reach, turn = 2.0 * arrival.position_tolerance, 2.0 * arrival.heading_tolerance
-        pairs = cKDTree(np.column_stack(self.candidates.position)).query_pairs(reach, output_type="ndarray")
+        pairs = cKDTree(self.candidates.position).query_pairs(reach, output_type="ndarray")
         heading = self.candidates.view_angle + self.candidates.turn
         alike = np.count_nonzero(np.abs(angle_difference(heading[pairs[:, 0]], heading[pairs[:, 1]])) <= turn)
         if not alike:
@@ -270,32 +272,33 @@ class FreeViewSpace(ViewSpace):
             "half of their distance, or of the difference of their headings"
         )
 
-    def apart(self, views: Views, visited: Sequence[View], revisit_radius: float) -> BoolArray:
+    def apart(self, views: Poses, visited: Sequence[CameraPose], revisit_radius: float) -> BoolArray:
         """Which of any `views` lie away from all `visited`, or look elsewhere by `revisit_radius` at least, (V,)."""
         far = np.ones(len(views), dtype=bool)
-        x, y = views.position
+        x, y = views.position.T
         for taken in visited if revisit_radius > 0.0 else ():
-            near = np.hypot(x - taken.pose.x, y - taken.pose.y) < revisit_radius * views.distance
+            near = np.hypot(x - taken.x, y - taken.y) < revisit_radius * views.distance
             heading = angle_difference(views.view_angle + views.turn, taken.view_angle + taken.turn)
             far &= ~(near & (np.abs(heading) < revisit_radius))
         return far
 
     def mark_missed(
-        self, goal: View, set_out: View | None, halt: View | None, tolerance: float, now: float, until: float
+        self, goal: CameraPose, set_out: CameraPose | None, halt: CameraPose | None, tolerance: float, now: float,
+        until: float,
     ) -> None:
         """Leave out all headings where the goal is: a robot that does not get there may not get there at all."""
-        x, y = self.candidates.position
-        here = np.flatnonzero(np.hypot(x - goal.pose.x, y - goal.pose.y) <= tolerance)
+        x, y = self.candidates.position.T
+        here = np.flatnonzero(np.hypot(x - goal.x, y - goal.y) <= tolerance)
         self.mark_unreachable(goal, until, here.tolist())
 
 
-def _placed(views: Views) -> FloatArray:
+def _placed(views: Poses) -> FloatArray:
     """Position, metres, and direction of the line of sight of each view, shape (V, 4)."""
     heading = views.view_angle + views.turn
-    return np.column_stack([*views.position, np.cos(heading), np.sin(heading)])
+    return np.column_stack([*views.position.T, np.cos(heading), np.sin(heading)])
 
 
-def path_around(start: View, ends: Views, radius: float) -> FloatArray:
+def path_around(start: CameraPose, ends: Poses, radius: float) -> FloatArray:
     """Length of the shortest path from a view to each of others around a disc about the centre, shape (V,), metres.
 
     It is straight, or two tangents of the disc with an arc between them. A view inside of the disc counts as on it.

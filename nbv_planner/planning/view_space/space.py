@@ -16,7 +16,7 @@ from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.mapping.matching import ArrivalSettings
 from nbv_planner.planning.view_space.view_settings import ViewSpaceSettings, on_arcs
 from nbv_planner.world.ground.zones import ZONE_WORDS, Ground, OpenGround
-from nbv_planner.world.pose import View, Views
+from nbv_planner.world.pose import CameraPose, Poses
 
 ExclusionArray = NDArray[np.uint8]
 """Sum of the reasons against each candidate, 0 for one that may be chosen, shape (V,)."""
@@ -68,7 +68,7 @@ class ViewSpace(ABC):
     A space has to say how far it is from one view to another, in :meth:`travel`; all else works on any poses.
     """
 
-    def __init__(self, candidates: Views, settings: ViewSpaceSettings | None = None) -> None:
+    def __init__(self, candidates: Poses, settings: ViewSpaceSettings | None = None) -> None:
         """Set up the candidates; only those on the arcs of the settings, if given, are ever allowed.
 
         Raises:
@@ -83,28 +83,28 @@ class ViewSpace(ABC):
         self._unreachable_until: Mapping[int, float] = {}
         #: where the camera may go; None where nothing is known of that. Replaced as a whole, too.
         self.ground: Ground | None = None
-        self._stands: View | None = None
+        self._stands: CameraPose | None = None
         self._believed: tuple[SurfaceBelief, Ground] | None = None
-        self._judged: tuple[Ground, View | None, ExclusionArray] | None = None
+        self._judged: tuple[Ground, CameraPose | None, ExclusionArray] | None = None
 
     @abstractmethod
-    def travel(self, start: View, ends: Views) -> FloatArray:
+    def travel(self, start: CameraPose, ends: Poses) -> FloatArray:
         """Distance that the camera travels from a view to each of others, shape (V,), metres.
 
         It is that of the space itself, whatever the ground; :meth:`drive` goes around obstacles.
         """
 
-    def drive(self, start: View, ends: Views) -> FloatArray:
+    def drive(self, start: CameraPose, ends: Poses) -> FloatArray:
         """Length of the camera's path on the ground from a view to others, shape (V,), metres; inf without a path."""
         if self.ground is None:
             return self.travel(start, ends)
-        return self.ground.lengths((start.pose.x, start.pose.y), *ends.position)
+        return self.ground.lengths((start.x, start.y), *ends.position.T)
 
-    def extras(self, views: Views) -> tuple[FloatArray, FloatArray]:
+    def extras(self, views: Poses) -> tuple[FloatArray, FloatArray]:
         """What `views` cost besides the way there, shape (V,) each: in the unit of the objective, and in seconds."""
         return np.zeros(len(views)), np.zeros(len(views))
 
-    def legs(self, start: View, ends: Views) -> FloatArray:
+    def legs(self, start: CameraPose, ends: Poses) -> FloatArray:
         """Lengths of ways as they are timed and reported, shape (V,), metres.
 
         They go around what stands on the ground besides the object, if anything does. Else, and where there is no path,
@@ -114,19 +114,19 @@ class ViewSpace(ABC):
             return self.travel(start, ends)
         return self._driven(start, ends)
 
-    def _driven(self, start: View, ends: Views) -> FloatArray:
+    def _driven(self, start: CameraPose, ends: Poses) -> FloatArray:
         """As :meth:`drive`, but where there is no path the distance of the space itself."""
         driven = self.drive(start, ends)
         return np.where(np.isfinite(driven), driven, self.travel(start, ends))
 
-    def way(self, views: Sequence[View]) -> float:
+    def way(self, views: Sequence[CameraPose]) -> float:
         """Distance that the camera travels from the first of `views` through all of them, metres.
 
         Between views of which one is in a zone by now, it is that of the space itself.
         """
-        return sum(float(self._driven(start, Views.of([end]))[0]) for start, end in pairwise(views))
+        return sum(float(self._driven(start, Poses.of([end]))[0]) for start, end in pairwise(views))
 
-    def believe(self, belief: SurfaceBelief, stands: View | None, most: float) -> None:
+    def believe(self, belief: SurfaceBelief, stands: CameraPose | None, most: float) -> None:
         """Keep off what the object may occupy, `most` metres at most, and go on from where the camera stands."""
         if self.ground is None:
             return
@@ -135,14 +135,14 @@ class ViewSpace(ABC):
             self.ground = self.ground.with_object(belief.angle, belief.upper, most)
             self._believed = belief, self.ground
 
-    def off_ground(self, views: Views) -> ExclusionArray:
+    def off_ground(self, views: Poses) -> ExclusionArray:
         """Why the camera cannot go to any `views` on the ground, shape (V,)."""
         if self.ground is None:
             return np.zeros(len(views), dtype=np.uint8)
         known = self._judged
         if views is self.candidates and known and known[0] is self.ground and known[1] == self._stands:
             return known[2]
-        zones = self.ground.reachable(self._start, *views.position) * np.uint8(_ZONES)
+        zones = self.ground.reachable(self._start, *views.position.T) * np.uint8(_ZONES)
         if views is self.candidates:
             self._judged = self.ground, self._stands, zones
         return zones
@@ -150,7 +150,7 @@ class ViewSpace(ABC):
     @property
     def _start(self) -> tuple[float, float] | None:
         """Where the camera stands, metres; None if that is not known."""
-        return None if self._stands is None else (self._stands.pose.x, self._stands.pose.y)
+        return None if self._stands is None else (self._stands.x, self._stands.y)
 
     def standing(self) -> str:
         """Words for a camera that stands in a zone of the ground; empty if it does not, or nothing is known of that."""
@@ -160,9 +160,9 @@ class ViewSpace(ABC):
         """Which zones of the ground keep the camera from the candidates, in words; empty if none does."""
         if self.ground is None or not self.off_ground(self.candidates).any():
             return ""
-        return f"of {len(self.candidates)} candidates {self.ground.blame(self._start, *self.candidates.position)}"
+        return f"of {len(self.candidates)} candidates {self.ground.blame(self._start, *self.candidates.position.T)}"
 
-    def allowed(self, views: Views) -> BoolArray:
+    def allowed(self, views: Poses) -> BoolArray:
         """Which of any `views` the camera may ever take: those on an allowed arc and on no blocked one, shape (V,)."""
         return on_arcs(views, self._settings)
 
@@ -170,7 +170,7 @@ class ViewSpace(ABC):
         """Which candidates arcs or ground exclude, by the reasons against each: neither time nor a view opens them."""
         return np.asarray((excluded >= _ZONES) | ~on_arcs(self.candidates, self._settings))
 
-    def apart(self, views: Views, visited: Sequence[View], revisit_radius: float) -> BoolArray:
+    def apart(self, views: Poses, visited: Sequence[CameraPose], revisit_radius: float) -> BoolArray:
         """Which of any `views` are not near one of the `visited`, shape (V,).
 
         The `revisit_radius` (radians) is that seen from the centre: a travel of so much times the view's distance.
@@ -180,7 +180,7 @@ class ViewSpace(ABC):
             far &= self.travel(taken, views) >= revisit_radius * views.distance
         return far
 
-    def at_angle(self, view_angle: float) -> View:
+    def at_angle(self, view_angle: float) -> CameraPose:
         """The view that a polar angle alone stands for, as `home_angle` does: here the candidate nearest to it.
 
         Of several the first of those that look nearest to the centre.
@@ -188,7 +188,7 @@ class ViewSpace(ABC):
         apart = np.abs(angle_difference(self.candidates.view_angle, view_angle))
         return self.candidates[int(np.lexsort((np.abs(self.candidates.turn), apart))[0])]
 
-    def around(self, index: int) -> Views:
+    def around(self, index: int) -> Poses:
         """Views closer to a candidate than to its neighbours, in which it may be refined; here none."""
         return self.candidates.chosen(np.array([], dtype=np.intp))
 
@@ -196,15 +196,15 @@ class ViewSpace(ABC):
         """Message that a pose may count as being at two candidates at once; empty if none does, or none is known."""
         return ""
 
-    def packed(self, views: Views) -> FloatArray:
+    def packed(self, views: Poses) -> FloatArray:
         """Views of this space as numbers to be saved: view angle, distance and turn of each, shape (V, 3)."""
-        return views.numbers
+        return views.polar
 
-    def unpacked(self, numbers: FloatArray) -> Views:
+    def unpacked(self, numbers: FloatArray) -> Poses:
         """The views that :meth:`packed` describes; a ValueError if they are none."""
-        return Views(*numbers.reshape(-1, 3).T.copy())
+        return Poses.from_polar(*numbers.reshape(-1, 3).T.copy())
 
-    def nearest(self, view: View) -> int:
+    def nearest(self, view: CameraPose) -> int:
         """Index of the candidate nearest to `view`."""
         return int(np.argmin(self.travel(view, self.candidates)))
 
@@ -220,14 +220,15 @@ class ViewSpace(ABC):
                 f"{type(self).__name__} has others"
             )
 
-    def mark_unreachable(self, view: View, until: float, others: Iterable[int] = ()) -> None:
+    def mark_unreachable(self, view: CameraPose, until: float, others: Iterable[int] = ()) -> None:
         """Leave out the candidate nearest to `view`, and `others`, until the time `until`, seconds (caller's clock)."""
         self._unreachable_until = {
             **self._unreachable_until, self.nearest(view): until, **dict.fromkeys(others, until)
         }
 
     def mark_missed(
-        self, goal: View, set_out: View | None, halt: View | None, tolerance: float, now: float, until: float
+        self, goal: CameraPose, set_out: CameraPose | None, halt: CameraPose | None, tolerance: float, now: float,
+        until: float,
     ) -> None:
         """Leave out a `goal` that was not reached, and what else that tells to be out of reach; here nothing.
 
@@ -250,7 +251,7 @@ class ViewSpace(ABC):
         self._unreachable_until = dict(until)
 
     def excluded(
-        self, now: float, visited: Sequence[View] = (), revisit_radius: float = 0.0, views: Views | None = None
+        self, now: float, visited: Sequence[CameraPose] = (), revisit_radius: float = 0.0, views: Poses | None = None
     ) -> ExclusionArray:
         """Why candidates may not be chosen: sums of :class:`~nbv_planner.planning.view_space.Exclusion`, shape (V,).
 

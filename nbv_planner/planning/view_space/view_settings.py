@@ -15,7 +15,7 @@ from nbv_planner.files.located_yaml import located
 from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, wrap_angle
 from nbv_planner.settings import Settings, setting
 from nbv_planner.system import at_home, read_regular
-from nbv_planner.world.pose import CameraPose, Views
+from nbv_planner.world.pose import CameraPose, Poses
 
 # A view at the very end of an arc belongs to it, whatever the rounding.
 SLACK = 1e-9
@@ -218,7 +218,7 @@ def _price(place: str, row: Any, name: str) -> float:
     return value
 
 
-def on_arcs(views: Views, settings: ViewSpaceSettings) -> BoolArray:
+def on_arcs(views: Poses, settings: ViewSpaceSettings) -> BoolArray:
     """Which views lie on an allowed arc and on no blocked one, shape (V,)."""
     allowed, blocked = settings.allowed_arcs, settings.blocked_arcs
     return in_arcs(views.view_angle, allowed) & ~in_arcs(views.view_angle, blocked)

@@ -32,7 +32,7 @@ from nbv_planner.report.figures.style import apply_palette, common_palette, labe
 from nbv_planner.world.ground.grid_ground import GridGround
 from nbv_planner.world.ground.zones import Ground
 from nbv_planner.world.objects import PolarObject
-from nbv_planner.world.pose import View
+from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import Scene
 
 
@@ -148,7 +148,7 @@ def _draw_ground(axes: Axes, ground: GridGround) -> None:
     axes.set(xlim=limits[0], ylim=limits[1])
 
 
-def _draw_way(axes: Axes, content: EpisodeContent, views: Sequence[View], ground: Ground | None) -> None:
+def _draw_way(axes: Axes, content: EpisodeContent, views: Sequence[CameraPose], ground: Ground | None) -> None:
     """Draw where the camera may stand, coloured by the last decision, and its way from view to view."""
     if not views:
         return
@@ -177,11 +177,11 @@ def _draw_belief(axes: Axes, belief: SurfaceBelief, band: style.Style) -> None:
     axes.plot(*curve.places(curve.mean).T, **style.MEAN_LINE, label="mean")
 
 
-def _draw_cameras(axes: Axes, views: list[View], scene: Scene, cone_alpha: float) -> None:
+def _draw_cameras(axes: Axes, views: list[CameraPose], scene: Scene, cone_alpha: float) -> None:
     """Draw a triangle and a cone per view, the last one emphasised."""
     if not views:
         return
-    poses = [view.pose for view in views]
+    poses = list(views)
     cones = [outlines.cone_outline(pose, scene) for pose in poses]
     bodies = [outlines.camera_outline(pose, scene) for pose in poses]
     axes.add_collection(PolyCollection(cones[:-1], facecolor=style.CAMERA, alpha=cone_alpha, linewidth=0, zorder=1.5))

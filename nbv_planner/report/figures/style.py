@@ -24,7 +24,7 @@ from scipy.spatial import cKDTree
 from nbv_planner.geometry import TWO_PI, FloatArray
 from nbv_planner.report.colors import BAND, CAMERA, FAINT, HIT, LAST, LEVELS, MEAN, TARGET, TRUTH
 from nbv_planner.report.page import Picture
-from nbv_planner.world.pose import View, Views
+from nbv_planner.world.pose import CameraPose, Poses
 
 __all__ = ["BAND", "CAMERA", "FAINT", "HIT", "LAST", "LEVELS", "MEAN", "TARGET", "TRUTH"]  # the others are made here
 BAND_ALPHA = 0.3
@@ -127,10 +127,10 @@ _DISTANCE_X, _DISTANCE_Y = 1.09, 1.078
 _ROOM = 0.085
 
 
-def label_views(axes: Axes, views: Sequence[View]) -> None:
+def label_views(axes: Axes, views: Sequence[CameraPose]) -> None:
     """Write the numbers of the views, from 1 in the order taken, behind each of them."""
-    x, y = Views.of(views).position
-    for index in views_with_label(Views.of(views)):
+    x, y = Poses.of(views).position.T
+    for index in views_with_label(Poses.of(views)):
         color, weight = (LAST, "bold") if index == len(views) - 1 else (CAMERA, "normal")
         axes.text(
             _DISTANCE_X * x[index], _DISTANCE_Y * y[index], str(index + 1), ha="center", va="center",
@@ -138,10 +138,10 @@ def label_views(axes: Axes, views: Sequence[View]) -> None:
         )
 
 
-def views_with_label(views: Views) -> list[int]:
+def views_with_label(views: Poses) -> list[int]:
     """Indices of the views that get a number: the last one, then in order of views those that have room."""
     chosen: list[int] = []
-    x, y = views.position
+    x, y = views.position.T
     room = 2.0 * math.sin(0.5 * _ROOM) * views.distance.max(initial=0.0)
     for index in sorted(range(len(views)), key=lambda i: (i != len(views) - 1, i)):
         if (np.hypot(x[chosen] - x[index], y[chosen] - y[index]) >= room).all():

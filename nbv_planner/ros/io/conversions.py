@@ -110,7 +110,7 @@ def candidates_to_msg(decision: Decision, header: Header, centre: tuple[float, f
     It holds their turns where there are any.
     """
     views, layout = decision.candidates, messages.CANDIDATES_LAYOUT + messages.EXCLUDED_LAYOUT
-    x, y = views.position
+    x, y = views.position.T
     columns = {
         "x": x + centre[0], "y": y + centre[1], "angle": views.view_angle,
         "utility": decision.utilities, "cost": decision.costs,

@@ -38,7 +38,7 @@ from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.node import BaseNode
 from nbv_planner.world.ground.grid_ground import GridGround
 from nbv_planner.world.ground.zones import Ground
-from nbv_planner.world.pose import CameraPose, View
+from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import Scene
 
 PARTS = {
@@ -126,7 +126,7 @@ def _way(content: SceneContent, barred: GridGround | None) -> FloatArray | None:
     free = content.candidates is not None and are_free(content.candidates.views(content.scene.view_distance))
     if not (free or barred) or content.pose is None or content.goal is None:
         return None
-    start, end = View.of(content.pose), View.of(content.goal)
+    start, end = content.pose, content.goal
     return way_outline(start, end, min(content.scene.radius_max, start.distance, end.distance), barred)
 
 

@@ -26,7 +26,7 @@ from nbv_planner.ros.core.saved_state import StateKeeper
 from nbv_planner.ros.io import conversions
 from nbv_planner.world.ground.zones import GroundSettings
 from nbv_planner.world.objects import origin_words, parse_object, surface_points
-from nbv_planner.world.pose import View
+from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import Drive, MotionSettings, SensorSettings, SimulatedCamera, WorldSettings
 
@@ -105,7 +105,7 @@ class DepthCamera(BaseNode):
             is_whole(count) for count in counts
         ):
             raise StateFileError("content", f"{shown(dict(values))} is no state of a camera")
-        self.view, self.goal = (View(float(wrap_angle(angle)), *place) for angle, *place in places)
+        self.view, self.goal = (CameraPose.from_polar(float(wrap_angle(angle)), *place) for angle, *place in places)
         set_out_at, self.view_number, self._goal_stamp = counts
         try:
             self._depart(set_out_at)
@@ -126,7 +126,8 @@ class DepthCamera(BaseNode):
 
     def _stand_at_start(self) -> None:
         """Stand at the initial view, before any goal."""
-        self.view = self.goal = View(float(wrap_angle(self.motion.initial_view_angle)), self.scene.view_distance)
+        angle = float(wrap_angle(self.motion.initial_view_angle))
+        self.view = self.goal = CameraPose.from_polar(angle, self.scene.view_distance)
         self.view_number, self._goal_stamp = 0, -1  # that of no goal
         self._depart(self.now_ns())
 
@@ -138,17 +139,17 @@ class DepthCamera(BaseNode):
             self._drive.set_out(self._set_out, self.goal), self._robot_radius
         ):
             self.collisions += 1
-            x, y = self.goal.pose.x, self.goal.pose.y
+            x, y = self.goal.x, self.goal.y
             self.get_logger().warning(f"collision {self.collisions}: on the way to x {x:.3f} m, y {y:.3f} m")
 
     def on_goal(self, msg: PoseStamped) -> None:
         """Start moving to a goal; a republished goal is no new view."""
         check_frame(msg.header, self.parameters.object_frame)
-        goal = View.of(pose_from_msg(msg))
+        goal = pose_from_msg(msg)
         stamp = to_nanoseconds(msg.header.stamp)
         if stamp == self._goal_stamp:
             return
-        on_circle = View(goal.view_angle, self.scene.view_distance)
+        on_circle = CameraPose.from_polar(goal.view_angle, self.scene.view_distance)
         self._goal_stamp, self.goal = stamp, goal if goal.off_circle(self.scene.view_distance) else on_circle
         self.view_number += 1
         self._depart(self.now_ns())
@@ -162,7 +163,7 @@ class DepthCamera(BaseNode):
             return
         now = self.now_ns()
         self._move(now)
-        pose = self.view.pose
+        pose = self.view
         # Subscribers receive the pose while the beams are cast.
         header = self.header(self.parameters.object_frame, now)
         self._pose.publish(conversions.pose_to_msg(pose, header))
@@ -190,7 +191,7 @@ class DepthCamera(BaseNode):
             self.view = goal
         else:
             part = reach / abs(way)
-            self.view = View(
+            self.view = CameraPose.from_polar(
                 float(wrap_angle(view.view_angle + math.copysign(reach, way))),
                 view.distance + part * (goal.distance - view.distance), view.turn + part * (goal.turn - view.turn),
             )

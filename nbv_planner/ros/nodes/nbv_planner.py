@@ -54,7 +54,7 @@ from nbv_planner.ros.io.transforms import GroundOutput, MapTopic, TransformPoses
 from nbv_planner.world.ground.grid_ground import GridGround
 from nbv_planner.world.ground.occupancy_map import OccupancyMap
 from nbv_planner.world.ground.zones import GroundSettings
-from nbv_planner.world.pose import CameraPose, PoseSettings, Views
+from nbv_planner.world.pose import CameraPose, Poses, PoseSettings
 from nbv_planner.world.scale import at_found, rescaled
 from nbv_planner.world.scene import FoundScene, Scene, centre_of, check_proportions
 
@@ -359,7 +359,7 @@ class NbvPlannerNode(BaseNode):
             if not self.active:
                 raise ValueError(self.resting())
             circle = (self.session.found or self.scene).view_distance
-            views = Views.on_circle(check_view_angles("rank", msg.data), circle)
+            views = Poses.on_circle(check_view_angles("rank", msg.data), circle)
             question = self.session.ask(self.now_ns())
         except ValueError as error:
             self._answer_ranking(error)
@@ -471,7 +471,7 @@ class NbvPlannerNode(BaseNode):
             return
         if self._paths is not None and answer.decision is not None:
             self._deciding = True
-            pose = self._goal_message(Target(answer.decision.view.pose, self.now_ns()))
+            pose = self._goal_message(Target(answer.decision.view, self.now_ns()))
             self._paths.ask(pose, partial(self._on_path, question, answer))
             return
         self._keep(self.session.answer(question, answer, self.now_ns()))

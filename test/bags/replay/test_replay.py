@@ -302,7 +302,7 @@ def test_free_views_are_in_the_bag_with_distance_and_turn_and_replay_and_analysi
         [view.travelled for view in simulation.judge.views]
     )
     for step in analysis.steps:
-        assert step.candidates.numbers == pytest.approx(simulation.judge.space.candidates.numbers, abs=1e-5)
+        assert step.candidates.polar == pytest.approx(simulation.judge.space.candidates.polar, abs=1e-5)
     decisions = replayed(path)
     assert [one.choice.view for one in decisions] == [step.view for step in simulation.judge.steps]
     assert not any(one.choice.differs for one in decisions)

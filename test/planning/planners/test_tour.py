@@ -18,7 +18,7 @@ from nbv_planner.planning.planners.rollout import views_to_go
 from nbv_planner.planning.planners.tour import Ring, first_seen, seconds_to_go
 from nbv_planner.planning.shapes.shape_coverage import ShapeCoverage
 from nbv_planner.planning.view_space import ViewSpace, ViewSpaceSettings
-from nbv_planner.world.pose import View, Views
+from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import Scene
 
 SCENE, DWELL, VIEWS = Scene(), 2.0, 6
@@ -175,13 +175,13 @@ def test_deciding_twice_gives_the_same_and_changes_nothing():
 class Line(ViewSpace):
     """Views at different distances that look past the centre, from one to another in a straight line."""
 
-    def travel(self, start: View, ends: Views) -> np.ndarray:
-        x, y = ends.position
-        return np.hypot(x - start.pose.x, y - start.pose.y)
+    def travel(self, start: CameraPose, ends: Poses) -> np.ndarray:
+        x, y = ends.position.T
+        return np.hypot(x - start.x, y - start.y)
 
 
 def test_any_poses_have_a_time_matrix():
-    space = Line(Views(np.array([0.0, 1.0, 4.0]), np.array([10.0, 12.0, 9.0]), np.array([0.0, 0.5, -0.5])))
+    space = Line(Poses.from_polar(np.array([0.0, 1.0, 4.0]), np.array([10.0, 12.0, 9.0]), np.array([0.0, 0.5, -0.5])))
     settings = TimeSettings(linear_speed=2.0, turn_speed=0.1, dwell_time=3.0)
     times = time_matrix(space, space.candidates, settings)
     assert np.diag(times) == pytest.approx(3.0)
@@ -193,7 +193,7 @@ def test_time_is_that_of_driving_or_turning_whichever_takes_longer():
     assert travel_time([10.0, 1.0], [0.5, -3.0], TimeSettings(0.5, 1.0, 2.0)) == pytest.approx([20.0, 3.0])
     space = circle()
     assert leg_time(space, None, space.candidates, TimeSettings()) == pytest.approx(2.0)
-    assert leg_time(space, at(0.0), Views.of([at(1.0)]), TimeSettings()) == pytest.approx(22.0)
+    assert leg_time(space, at(0.0), Poses.of([at(1.0)]), TimeSettings()) == pytest.approx(22.0)
 
 
 @pytest.mark.parametrize("wrong", [

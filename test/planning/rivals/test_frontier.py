@@ -8,7 +8,7 @@ import pytest
 from nbv_planner.geometry import angle_difference
 from nbv_planner.planning.rivals.frontier import frontier_points, measured_points, proposals
 from nbv_planner.world.objects import parse_object
-from nbv_planner.world.pose import View
+from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
 
@@ -53,7 +53,7 @@ def test_proposals_lie_on_the_view_circle_along_the_normal():
 
 
 def test_points_are_where_the_beams_met_the_object():
-    pose = View(0.7, SCENE.view_distance).pose
+    pose = CameraPose.from_polar(0.7, SCENE.view_distance)
     scan = SimulatedCamera(parse_object("ellipse:a=5,b=5", SCENE), SCENE, SensorSettings(noise_std=0.0)).scan(pose, 1)
     points, cameras = measured_points([scan, scan], [pose, pose], 10.0)
     np.testing.assert_allclose(np.hypot(*points.T), 5.0, atol=1e-3)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from nbv_planner.geometry import angle_difference
 from nbv_planner.planning.rivals.projection import Ellipses, clusters, visible_frontier
-from nbv_planner.world.pose import View, Views
+from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import Scene
 
 SCENE = Scene()
@@ -23,7 +23,7 @@ def discs(*places: tuple[float, float], radius: float = 0.5) -> Ellipses:
 
 @pytest.mark.parametrize("turn", [0.0, 1.0, 2.5])
 def test_a_disc_projects_to_twice_the_arcsine_of_its_radius_over_its_distance(turn):
-    view = Views.of([View(turn, 10.0)])
+    view = Poses.of([CameraPose.from_polar(turn, 10.0)])
     bearing, (right, left), distance = discs((0.0, 0.0), radius=2.0).seen_from(view)
     assert (bearing[0, 0], distance[0, 0]) == pytest.approx((0.0, 10.0), abs=1e-12)
     assert (right[0, 0], left[0, 0]) == pytest.approx((-math.asin(0.2), math.asin(0.2)))
@@ -36,11 +36,11 @@ def test_a_disc_projects_to_twice_the_arcsine_of_its_radius_over_its_distance(tu
 )
 def test_the_interval_is_that_of_points_on_the_ellipse(x, y, a, b, skew, angle, turn):
     ellipse = Ellipses(np.array([[x, y]]), np.array([[[a, 0.0], [skew, b]]]))
-    view = View(angle, 20.0, turn)
-    bearing, (right, left), _ = ellipse.seen_from(Views.of([view]))
+    view = CameraPose.from_polar(angle, 20.0, turn)
+    bearing, (right, left), _ = ellipse.seen_from(Poses.of([view]))
     around = np.linspace(0.0, 2.0 * np.pi, 4001)
     points = ellipse.middle[0] + np.stack([np.cos(around), np.sin(around)], axis=1) @ ellipse.shape[0].T
-    seen = np.arctan2(*view.pose.to_camera(*points.T)[::-1])
+    seen = np.arctan2(*view.to_camera(*points.T)[::-1])
     offset = angle_difference(seen, bearing[0, 0])
     np.testing.assert_allclose([right[0, 0], left[0, 0]], [offset.min(), offset.max()], atol=1e-5)
 
@@ -69,7 +69,7 @@ def test_clusters_hold_every_point_within_their_radius_of_a_point_of_theirs():
 def test_what_is_behind_does_not_count_and_what_is_in_front_does():
     """An occupied disc hides an equal frontier disc behind it; from the other side the frontier hides it."""
     both, frontier = discs((4.0, 0.0), (2.0, 0.0)), np.array([False, True])
-    views = Views.on_circle([0.0, math.pi], 10.0)
+    views = Poses.on_circle([0.0, math.pi], 10.0)
     scene = Scene(range_max=14.0)
     hidden, open_ = visible_frontier(both, frontier, views, scene, 101)
     alone = visible_frontier(discs((2.0, 0.0)), np.array([True]), views, scene, 101)
@@ -79,7 +79,7 @@ def test_what_is_behind_does_not_count_and_what_is_in_front_does():
 
 
 def test_beyond_range_and_beside_the_field_nothing_is_seen():
-    views = Views.on_circle([0.0], 10.0)
+    views = Poses.on_circle([0.0], 10.0)
     for place in ((-1.0, 0.0), (6.0, 4.0)):
         assert visible_frontier(discs(place), np.array([True]), views, SCENE, 51)[0] == 0.0
     assert visible_frontier(discs((1.0, 0.0)), np.array([True]), views, SCENE, 51)[0] > 0.0

@@ -23,7 +23,7 @@ from nbv_planner.planning.rivals.volumetric import GAINS
 from nbv_planner.planning.view_space import ViewSpaceSettings
 from nbv_planner.settings import settings_of
 from nbv_planner.world.objects import parse_object, surface_points
-from nbv_planner.world.pose import View
+from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import Scan
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
@@ -40,7 +40,7 @@ EVERY = pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: "-".join(v.va
 
 
 def shot(view_angle: float, text: str = "polygon:star"):
-    pose = View(view_angle, SCENE.view_distance).pose
+    pose = CameraPose.from_polar(view_angle, SCENE.view_distance)
     return SimulatedCamera(parse_object(text, SCENE), SCENE, SensorSettings(num_beams=61)).scan(pose, 1), pose
 
 
@@ -85,7 +85,7 @@ def test_a_record_holds_the_settings_of_its_own_rival_only():
 def test_the_true_object_changes_no_decision(variant):
     """Same scans and same belief, another object: the same ranking, to the last digit."""
     heard = [shot(0.0), shot(1.5)]
-    visited = [View(0.0, SCENE.view_distance), View(1.5, SCENE.view_distance)]
+    visited = [CameraPose.from_polar(0.0, SCENE.view_distance), CameraPose.from_polar(1.5, SCENE.view_distance)]
     answers = []
     for text in ("polygon:star", "ellipse:a=7,b=3"):
         points = surface_points(parse_object(text, SCENE), SCENE.pixel_size)
@@ -99,10 +99,10 @@ def test_the_true_object_changes_no_decision(variant):
 def test_it_decides_before_the_first_scan_and_on_scans_that_met_nothing(variant):
     assert planner(variant).decide(BELIEF) is not None
     ranges = np.full(61, np.inf)
-    empty = Scan(-0.3, 0.01, ranges, 0.05, 10.0), View(0.0, SCENE.view_distance).pose
-    nothing = Scan(-0.3, 0.01, np.full(61, np.nan), 0.05, 10.0), View(1.0, SCENE.view_distance).pose
+    empty = Scan(-0.3, 0.01, ranges, 0.05, 10.0), CameraPose.from_polar(0.0, SCENE.view_distance)
+    nothing = Scan(-0.3, 0.01, np.full(61, np.nan), 0.05, 10.0), CameraPose.from_polar(1.0, SCENE.view_distance)
     made = planner(variant, [empty, nothing])
-    visited = [View(0.0, SCENE.view_distance), View(1.0, SCENE.view_distance)]
+    visited = [CameraPose.from_polar(0.0, SCENE.view_distance), CameraPose.from_polar(1.0, SCENE.view_distance)]
     decision = made.decide(BELIEF, current_view=visited[-1], visited=visited)
     assert min(abs(decision.view_angle - view.view_angle) for view in visited) > 0.0
 
@@ -111,7 +111,7 @@ def test_it_decides_before_the_first_scan_and_on_scans_that_met_nothing(variant)
 def test_without_a_view_that_may_be_chosen_it_chooses_none(variant):
     made = planner(variant, [shot(0.0)])
     made.views.unreachable = dict.fromkeys(range(40), 100.0)
-    assert made.decide(BELIEF, visited=[View(0.0, SCENE.view_distance)]) is None
+    assert made.decide(BELIEF, visited=[CameraPose.from_polar(0.0, SCENE.view_distance)]) is None
 
 
 @EVERY

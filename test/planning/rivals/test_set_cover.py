@@ -17,7 +17,7 @@ from nbv_planner.episode.simulation import Simulation
 from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.rivals import farthest_ranks, set_cover
 from nbv_planner.planning.rivals.set_cover import least_cover
-from nbv_planner.world.pose import Views
+from nbv_planner.world.pose import Poses
 from nbv_planner.world.simulated_camera import SensorSettings
 
 pytestmark = pytest.mark.skipif(not hasattr(scipy.optimize, "milp"), reason="needs scipy >= 1.9")
@@ -34,10 +34,10 @@ def test_the_cover_is_complete_and_no_smaller_one_is(visible):
 
 
 def test_the_ranks_beyond_the_plan_lead_to_where_nobody_has_been():
-    views, visited = Views.on_circle([0.0, 1.0, 3.0], 10.0), Views.on_circle([0.2, 1.4], 10.0)
+    views, visited = Poses.on_circle([0.0, 1.0, 3.0], 10.0), Poses.on_circle([0.2, 1.4], 10.0)
     expected = [20.0 * np.sin(0.1), 20.0 * np.sin(0.2), 20.0 * np.sin(0.8)]
     np.testing.assert_allclose(farthest_ranks(views, visited), expected)
-    np.testing.assert_array_equal(farthest_ranks(views, Views.of([])), 0.0)
+    np.testing.assert_array_equal(farthest_ranks(views, Poses.of([])), 0.0)
 
 
 def test_the_plan_of_the_first_scan_is_carried_out_without_another_one(monkeypatch):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from nbv_planner.planning.rivals.occupancy import OccupancyGrid, Rays
 from nbv_planner.planning.rivals.volumetric import GAINS, volumetric_gain
-from nbv_planner.world.pose import CameraPose, Views
+from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scan import Scan
 from nbv_planner.world.scene import Scene
 
@@ -120,11 +120,11 @@ def brute(grid: OccupancyGrid, cells: np.ndarray, name: str, depth: float) -> tu
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.floats(0.0, 6.28), max_size=4), st.integers(0, 10_000))
 def test_all_gains_of_all_candidates_are_the_sums_of_the_definitions(angles, seed):
-    generator, views = np.random.default_rng(seed), Views.on_circle(np.linspace(0.0, 6.0, 5), 10.0)
-    taken = Views.on_circle(angles, 10.0) if angles else Views.of([])
+    generator, views = np.random.default_rng(seed), Poses.on_circle(np.linspace(0.0, 6.0, 5), 10.0)
+    taken = Poses.on_circle(angles, 10.0) if angles else Poses.of([])
     scans = [
         (Scan(-0.3, 0.02, np.where(generator.random(31) < 0.3, np.inf, generator.uniform(2, 8, 31)), 0.05, 10.0),
-         taken[i].pose) for i in range(len(taken))
+         taken[i]) for i in range(len(taken))
     ]
     grid = grid_of(*scans, reach=2.0)
     rays = grid.trace(views, SCENE, 7)
@@ -148,7 +148,7 @@ def test_a_corridor_that_is_known_to_be_free_draws_the_occlusion_aware_gain():
 
 def test_rays_pass_the_cells_between_camera_and_range():
     grid = OccupancyGrid.of([], [], SCENE, 21)  # a row of cells lies on each axis
-    rays = grid.trace(Views.on_circle([0.0, math.pi / 2], 10.0), SCENE, 3)
+    rays = grid.trace(Poses.on_circle([0.0, math.pi / 2], 10.0), SCENE, 3)
     along, none = np.linspace(0.0, 8.0, 11, endpoint=False), np.zeros(11)
     for view, places in enumerate([(along, none), (none, along)]):
         assert set(rays.cell[view, 1]) - {21 * 21} == set(grid.index(*places))

@@ -14,7 +14,7 @@ from views import views_at
 from nbv_planner.mapping.belief import uniform_grid
 from nbv_planner.planning.shapes.sampler import Shapes
 from nbv_planner.planning.shapes.shape_visibility import fixed_cells, grades_of_sight, visible_cells
-from nbv_planner.world.pose import View, Views
+from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scan import ConeSensor, RangeNoise
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.visibility import observe
@@ -112,7 +112,7 @@ class Oblique(ConeSensor):
 
 def test_what_a_look_fixes_depends_on_range_and_incidence():
     """Of a circle of 4 m seen from 12 m, ranges grow from 8 m and incidence from 0 with the angle from the view."""
-    grid, views = uniform_grid(720), Views.of([View(0.0, 12.0), View(0.0, 9.0)])
+    grid, views = uniform_grid(720), Poses.of([CameraPose.from_polar(0.0, 12.0), CameraPose.from_polar(0.0, 9.0)])
     shapes, noise = Shapes(grid, np.full((1, 720), 4.0)), RangeNoise(0.02, 0.01)
     offset = np.abs((grid + np.pi) % (2.0 * np.pi) - np.pi)
     for distance, found in zip((12.0, 9.0), fixed_cells(shapes, views, Scene(), noise, 0.105)[0], strict=True):

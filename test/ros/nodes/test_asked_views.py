@@ -28,7 +28,7 @@ from nbv_planner.planning.shapes.sampler import PriorSettings
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
-from nbv_planner.world.pose import CameraPose, View, Views
+from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import FoundScene, Scene
 
 LIST = [0.5, 2.5, 4.5]
@@ -60,7 +60,7 @@ def test_views_are_ranked_by_the_objective_on_the_present_belief_without_an_epis
     values = status_values(answer)
     assert (answer.level, values["objective"], values["views"]) == (DiagnosticStatus.OK, "U", "3")
     own = planner_named(PlannerSettings(planner="greedy", objective="U"), Scene(), circle())
-    expected, _ = own.evaluate(PRIOR.as_transmitted(), Views.on_circle(np.array(angles), 10.0))
+    expected, _ = own.evaluate(PRIOR.as_transmitted(), Poses.on_circle(np.array(angles), 10.0))
     order = np.argsort(-expected)
     assert [float(values[f"{place}.view_angle"]) for place in (1, 2, 3)] == [angles[i] for i in order]
     assert [float(values[f"{place}.utility"]) for place in (1, 2, 3)] == pytest.approx(expected[order].tolist())
@@ -138,7 +138,7 @@ def test_poses_by_message_are_the_candidates_and_bad_ones_are_dropped_with_the_r
     bad = [pose(3.0, 0.0, 0.0), pose(math.nan, 0.0, 0.0), Pose(orientation=Quaternion(w=0.0))]
     poses_told(world, planner, [pose(*GOOD[0]), *bad, pose(*GOOD[1]), pose(*GOOD[2])])
     views = planner.session.planner.views.candidates
-    assert np.column_stack(views.position).ravel() == pytest.approx(np.ravel([place[:2] for place in GOOD]))
+    assert views.position.ravel() == pytest.approx(np.ravel([place[:2] for place in GOOD]))
     drops = world.drops(planner)
     assert drops["~/view_poses.inside"] == drops["~/view_poses.not_finite"] == drops["~/view_poses.quaternion"] == 1
     assert list(planner.get_parameter("view_poses").value) == pytest.approx(np.ravel(GOOD))
@@ -150,7 +150,7 @@ def test_poses_by_message_are_the_candidates_and_bad_ones_are_dropped_with_the_r
     values = status_values(world.spin_until(lambda: robot.iterations, "the iteration")[-1])
     assert float(values["view_distance"]) == pytest.approx(math.hypot(goal.x, goal.y))
     cloud = candidates_from_msg(robot.candidates[-1])
-    assert cloud.views(10.0).numbers == pytest.approx(views.numbers, abs=1e-5)
+    assert cloud.views(10.0).polar == pytest.approx(views.polar, abs=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def test_in_an_annulus_words_and_numbers_name_distance_and_turn(world):
     once = world.call(Trigger, "nbv_planner/plan_once").message
     assert " m, turned by " in once
     world.call(Trigger, "nbv_planner/start")
-    goal = View.of(pose_from_msg(robot.goal(1)))
+    goal = pose_from_msg(robot.goal(1))
     (iteration,) = world.spin_until(lambda: robot.iterations, "the iteration")
     assert f"{goal.distance:.4g} m, turned by {goal.turn:.4f} rad" in iteration.message
     decision = decision_from_values(status_values(iteration))
@@ -209,7 +209,7 @@ def test_in_an_annulus_words_and_numbers_name_distance_and_turn(world):
     skipped = world.call(Trigger, "nbv_planner/skip_view").message
     assert skipped.startswith("skipped the view at ")
     assert " m, turned by " in skipped
-    assert View.of(pose_from_msg(robot.goal(2))) != goal
+    assert pose_from_msg(robot.goal(2)) != goal
 
 
 def test_an_unknown_scene_is_refused_off_the_circle(world):

@@ -21,7 +21,7 @@ from nbv_planner.ros.core import qos
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.nodes.depth_camera import DepthCamera
 from nbv_planner.world.objects import parse_object, surface_points
-from nbv_planner.world.pose import CameraPose, View
+from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
 
@@ -168,7 +168,7 @@ def test_with_a_drive_speed_it_drives_along_the_path_around_the_object(world, tm
         "state_file": str(tmp_path / "camera.state"),
     }
     camera = world.start(DepthCamera, **settings)
-    hears, goal = Listener(world), View(3.0, 12.0, 0.1)
+    hears, goal = Listener(world), CameraPose.from_polar(3.0, 12.0, 0.1)
     hears.more(2)
     hears.send(pose_msg(goal.pose, SECOND))
     world.spin_until(lambda: camera.view_number == 1 and camera.view == camera.goal, "the camera at its goal")

@@ -22,7 +22,7 @@ from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
 from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
 from nbv_planner.ros.nodes.turntable import TurntableNode
 from nbv_planner.world.objects import parse_object
-from nbv_planner.world.pose import View
+from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
 
@@ -87,7 +87,7 @@ class Table:
     def tell(self) -> None:
         stamp = self.world.peer.get_clock().now().nanoseconds
         self.turned(joints([self.angle], stamp=stamp))
-        scan = self.camera.scan(View(-self.angle, self.distance).pose, 0)
+        scan = self.camera.scan(CameraPose.from_polar(-self.angle, self.distance), 0)
         self.scanned(conversions.scan_to_msg(scan, header("sensor", stamp)))
 
 
