@@ -1,5 +1,8 @@
 r"""Scans from depth images and point clouds: the nearest surface at each bearing, within a band of heights.
 
+The nearest of many noisy depths is too short, the more so the more there are. So the range is the median of those that
+lie close behind the nearest.
+
 The axes are those of a camera that looks ahead along x, with y to the left and z up (REP 103); heights count from its
 origin. A pixel in the column u of a pinhole camera has the bearing :math:`β = \arctan((c_x - u) / f_x)` and, at the
 depth Z, the range :math:`Z / \cosβ` in the plane and the height :math:`Z (c_y - v) / f_y`.
@@ -17,6 +20,8 @@ from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray
 from nbv_planner.settings import Settings, setting
 from nbv_planner.world.scan import Scan
 
+# Depths of a column up to this part behind the nearest are of one surface: some standard deviations of a depth camera.
+_ONE_SURFACE = 0.03
 SCAN_SOURCES = ("laser_scan", "multi_echo", "depth_image", "point_cloud")
 
 
@@ -86,7 +91,7 @@ class Pinhole:
 def scan_of_depth(depth: FloatArray, camera: Pinhole, settings: ScanMakerSettings) -> Scan:
     """Scan of a depth image, one beam for each pixel at its centre; limits of the range are not known from it.
 
-    Each beam has the nearest depth in the band of the column at its bearing, which is off by half a pixel at most. A
+    Each beam has the nearest surface in the band of the column at its bearing, which is off by half a pixel at most. A
     column without any is `+inf` or NaN (`empty_is_free`), also NaN if the image does not show what is straight ahead,
     and `-inf` if a pixel of it is closer than the camera measures (`-inf`, REP 117).
 
@@ -101,7 +106,7 @@ def scan_of_depth(depth: FloatArray, camera: Pinhole, settings: ScanMakerSetting
     rise = (camera.cy - np.arange(rows)) / camera.fy
     with np.errstate(invalid="ignore"):
         counts = (depth > 0.0) & np.isfinite(depth) & settings.in_band(rise[:, np.newaxis] * depth)
-    nearest = np.where(counts, depth, np.inf).min(axis=0)
+    nearest = _nearest_surface(np.where(counts, depth, np.inf))
     shows_ahead = abs(rise).min() <= 1.0 / camera.fy
     empty = np.inf if settings.empty_is_free and shows_ahead else np.nan
     nearest[np.isinf(nearest)] = empty
@@ -115,8 +120,17 @@ def scan_of_depth(depth: FloatArray, camera: Pinhole, settings: ScanMakerSetting
     return Scan(float(low), step, nearest[column] * along, 0.0, math.inf)
 
 
+def _nearest_surface(depth: FloatArray) -> FloatArray:
+    """Depth of the nearest surface in each column of an image, shape (H, W): shape (W,), metres; inf where none is."""
+    one = np.where(depth <= (1.0 + _ONE_SURFACE) * depth.min(axis=0), depth, np.nan)
+    middle = np.full(depth.shape[1], np.inf)
+    there = np.isfinite(one).any(axis=0)
+    middle[there] = np.nanmedian(one[:, there], axis=0)
+    return middle
+
+
 def scan_of_points(points: FloatArray, settings: ScanMakerSettings, *, optical: bool) -> Scan:
-    """Scan of a point cloud: the nearest point in the band at each bearing; NaN where there is none.
+    """Scan of a point cloud: the nearest surface in the band at each bearing; NaN where there is none.
 
     The positions, shape (N, 3), are in metres; those that are not finite are left out. `optical` axes are z ahead, x
     right, y down, others x ahead, y left, z up.
@@ -132,7 +146,14 @@ def scan_of_points(points: FloatArray, settings: ScanMakerSettings, *, optical: 
         beam %= beams  # straight behind, on either side
     distance = np.hypot(ahead, left)
     seen = (beam >= 0) & (beam < beams) & (distance > 0.0)
-    ranges = np.full(beams, np.inf)
-    np.minimum.at(ranges, beam[seen], distance[seen])
-    ranges[np.isinf(ranges)] = np.nan
+    beam, distance = beam[seen], distance[seen]
+    nearest = np.full(beams, np.inf)
+    np.minimum.at(nearest, beam, distance)
+    one = distance <= (1.0 + _ONE_SURFACE) * nearest[beam]
+    distance = distance[one][np.lexsort((distance[one], beam[one]))]
+    number = np.bincount(beam[one], minlength=beams)
+    first, there = np.cumsum(number) - number, number > 0
+    ranges = np.full(beams, np.nan)
+    middle = [(first + half)[there] for half in ((number - 1) // 2, number // 2)]
+    ranges[there] = 0.5 * (distance[middle[0]] + distance[middle[1]])
     return Scan(0.5 * (step - settings.scan_field), step, ranges, 0.0, math.inf)

@@ -82,6 +82,29 @@ def test_the_nearest_surface_of_a_column_counts():
     assert scan_of_depth(depth, CAMERA, BAND).ranges.max() < 3.0 / math.cos(scan_edge()) + 1e-9
 
 
+def test_many_noisy_pixels_of_a_column_do_not_shorten_its_range():
+    rng = np.random.default_rng(0)
+    depth = 3.0 + 0.01 * rng.standard_normal((ROWS, COLUMNS))
+    depth[:20] += 2.0  # a wall behind
+    scan = scan_of_depth(depth, CAMERA, BAND)
+    error = scan.ranges * np.cos(scan.bearings) - 3.0
+    assert abs(error.mean()) < 0.002
+    assert np.abs(error).max() < 0.02
+
+
+@settings(max_examples=50)
+@given(st.lists(st.tuples(st.integers(0, 9), st.floats(0.9, 1.4)), min_size=1, max_size=60))
+def test_a_beam_of_a_cloud_has_the_median_of_what_lies_close_behind_its_nearest_point(points):
+    beam, distance = (np.array(column) for column in zip(*points, strict=True))
+    bearing = (beam - 4.5) * 0.1
+    cloud = np.column_stack([distance * np.cos(bearing), distance * np.sin(bearing), np.zeros(len(beam))])
+    scan = scan_of_points(cloud, ScanMakerSettings(scan_field=1.0, scan_step=0.1), optical=False)
+    for number, found in enumerate(scan.ranges):
+        there = distance[beam == number]
+        expected = np.median(there[there <= 1.03 * there.min()]) if len(there) else np.nan
+        assert found == pytest.approx(expected, nan_ok=True)
+
+
 def scan_edge() -> float:
     return float(np.abs(bearing_of(np.array([0, COLUMNS - 1]))).max())
 
