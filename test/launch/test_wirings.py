@@ -78,7 +78,7 @@ def test_a_table_has_its_own_values_of_the_shipped_file(tmp_path):
     file.write_text("/**: {ros__parameters: {radius_max: 7.0}}\n")
     found = files_of(nodes("turntable", params_file=str(file))["turntable"])
     shipped = yaml.safe_load((ROOT / "config" / "turntable.yaml").read_text())
-    own = {**shipped["/**"]["ros__parameters"], **shipped["/**/turntable"]["ros__parameters"]}
+    own = shipped["/**"]["ros__parameters"]
     assert yaml.safe_load(Path(found[0]).read_text()) == {"/**": {"ros__parameters": own}}
     assert found[1] == str(file)
 
