@@ -205,8 +205,9 @@ def test_the_skew_is_found_from_scans_and_poses_as_they_arrive(late):
     matcher = ScanMatcher(MatchingSettings(integrate="always", scans_per_view=1), ArrivalSettings())
     for number in range(1, 25):
         begin, way = number * 10**9, 1.0 if number % 2 else -1.0
-        places = [View(math.pi / 6.0 * (number // 2) + way * SPEED / scene.view_distance * t, scene.view_distance).pose
-                  for t in (*np.arange(0.0, 0.6, 0.05), 0.5 - late)]
+        times = np.array([*np.arange(0.0, 0.6, 0.05), 0.5 - late])
+        angles = math.pi / 6.0 * (number // 2) + way * SPEED / scene.view_distance * times
+        places = [CameraPose.from_polar(angle, scene.view_distance) for angle in angles]
         matcher.set_goal(begin, places[0])
         for step, pose in enumerate(places[:-1]):
             matcher.add_pose(begin + step * 50_000_000, pose)
