@@ -208,6 +208,10 @@ class MatchingSettings(DwellSettings):
         return PoseTrack(size, round(self.pose_tolerance * 1e9), round(self.pose_gap * 1e9))
 
 
+# Of a pose that does not change, m/s, m/s and rad/s.
+_NO_RATE = (0.0, 0.0, 0.0)
+
+
 @dataclass(frozen=True, eq=False)
 class MatchedScan:
     """A scan and the pose it was taken at."""
@@ -218,7 +222,7 @@ class MatchedScan:
     view: int = 0  #: number of goals received before it was returned.
     frame: str = ""  #: frame of the camera.
     #: rate of the pose at that time: x, y (m/s) and heading (rad/s), in the object frame; 0 where it is not known.
-    rate: Sequence[float] = (0.0, 0.0, 0.0)
+    rate: Sequence[float] = _NO_RATE
     #: which beams met something else than the object, shape (B,); None if none did.
     background: BoolArray | None = None
 
@@ -349,7 +353,8 @@ class ScanMatcher:
             return []
         here = list(self._here)[: self._matching.scans_per_view]
         self._taken, self._from, self._frame = len(here), here[-1].stamp, here[-1].frame
-        return self._hand_out(here)
+        # There the camera stands: what it drove before is no rate of these poses.
+        return self._hand_out([dataclasses.replace(match, rate=_NO_RATE) for match in here])
 
     def _counts(self, match: MatchedScan) -> bool:
         """Whether the camera had been at its goal for `settle_time` when the scan was taken."""
@@ -407,7 +412,7 @@ class ScanMatcher:
         """Rate of the pose up to `stamp` (nanoseconds), on average over :data:`SPEED_TIME`; 0 where it is not known."""
         (since, before), *_ = [*self._poses.during(stamp - SPEED_TIME, stamp, frame), (stamp, pose)]
         if not 0 < stamp - since <= SPEED_TIME + round(self._matching.pose_gap * 1e9):
-            return 0.0, 0.0, 0.0
+            return _NO_RATE
         seconds, turn = (stamp - since) * 1e-9, float(angle_difference(pose.yaw, before.yaw))
         return (pose.x - before.x) / seconds, (pose.y - before.y) / seconds, turn / seconds
 

@@ -106,6 +106,16 @@ def test_each_scan_gets_the_rate_of_the_pose_at_its_time():
     assert last.rate == pytest.approx((0.4, -0.2, 0.2))
 
 
+def test_a_camera_that_counts_as_standing_at_its_goal_has_no_rate_however_it_came_there():
+    match = matcher()
+    match.set_goal(0, GOAL)
+    for step in range(5):
+        match.add_pose(step * 10 * MS, CameraPose(GOAL.x + 4.0 - step, GOAL.y, GOAL.yaw))
+    match.add_scan(45 * MS, scan_number(1))
+    match.add_pose(50 * MS, GOAL)
+    assert [one.rate for one in match.take()] == [(0.0, 0.0, 0.0)]
+
+
 def test_the_rate_of_rare_poses_and_of_a_standing_camera_is_zero():
     match = matcher(integrate="always", pose_gap=0.1)
     for stamp in (0, 2000, 2050):
