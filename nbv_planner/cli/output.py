@@ -84,7 +84,7 @@ def stopped(judge: EpisodeJudge, came: Sequence[int]) -> Termination:
 
 def finish(
     results: ResultsFolder, config: EpisodeConfig, judge: EpisodeJudge, termination: Termination, *, figures: bool,
-    timed: bool,
+    timed: bool = False,
 ) -> None:
     """Write record and outline, move the folder to its place, print how it ended, and if `figures` draw pictures.
 
