@@ -66,13 +66,14 @@ def goals_equal(one, other) -> bool:
     if one is None or other is None:
         return one is other
     first, second = ({k: v for k, v in vars(goal).items() if k not in ("decision", "belief")} for goal in (one, other))
+    left_out = ("view", "candidates", "evidence", "common", "_polar")
     arrays = [
-        (value, vars(theirs)[name])
+        (getattr(mine, field.name), getattr(theirs, field.name))
         for mine, theirs in (
             (one.decision, other.decision), (one.decision.candidates, other.decision.candidates),
             (one.belief, other.belief),
         )
-        for name, value in vars(mine).items() if name not in ("view", "candidates", "evidence")
+        for field in dataclasses.fields(mine) if field.name not in left_out
     ]  # fmt: skip
     words = {array for pair in arrays for array in pair if isinstance(array, str)}
     numbers = [pair for pair in arrays if not isinstance(pair[0], str)]

@@ -82,7 +82,7 @@ def test_paths_go_around_the_bound_by_the_shortest_way(start, end):
     assert found <= shortest_on_a_lattice(first, last, 8.0, 0.25) <= 1.04 * found + 0.3
 
 
-poses = st.builds(CameraPose, st.floats(0.0, 6.28), st.floats(8.0, 30.0))
+poses = st.builds(CameraPose.from_polar, st.floats(0.0, 6.28), st.floats(8.0, 30.0))
 
 
 @settings(max_examples=50, deadline=None)

@@ -145,9 +145,9 @@ def test_frames_of_an_animation_show_the_doubts_of_their_view(three_views, tmp_p
                 image.seek(number)
                 away = np.asarray(image.convert("RGB")).astype(int) - 255 * np.array(rgb(LEVELS[Level.FAILED]))
                 red.append(int((np.abs(away).max(axis=2) < 40).sum()))
-    assert red[3] < red[0] + 50
-    assert red[4] > red[1] + 200
-    assert red[5] < red[2] + 50
+    more = np.subtract(red[3:], red[:3])  # the palette, which all frames of a file share, moves some pixels elsewhere
+    assert more[1] > 200
+    assert abs(more[[0, 2]]).max() < 0.2 * more[1]
 
 
 def _parts(path):

@@ -24,7 +24,7 @@ from nbv_planner.world.scene import Scene
 SCENE = Scene()
 
 ANNULUS = FreeViewSpace.annulus(ViewSpaceSettings(view_space="annulus"), Scene()).candidates
-VIEWS = st.builds(CameraPose, st.floats(-7.0, 7.0), st.floats(2.0, 30.0), st.just(0.0))
+VIEWS = st.builds(CameraPose.from_polar, st.floats(-7.0, 7.0), st.floats(2.0, 30.0), st.just(0.0))
 
 
 @given(start=VIEWS, end=VIEWS, radius=st.floats(0.5, 10.0))

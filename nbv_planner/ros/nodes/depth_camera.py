@@ -149,8 +149,9 @@ class DepthCamera(BaseNode):
         stamp = to_nanoseconds(msg.header.stamp)
         if stamp == self._goal_stamp:
             return
-        on_circle = CameraPose.from_polar(goal.view_angle, self.scene.view_distance)
-        self._goal_stamp, self.goal = stamp, goal if goal.off_circle(self.scene.view_distance) else on_circle
+        off_circle = goal.off_circle(self.scene.view_distance)
+        place = (goal.distance, goal.turn) if off_circle else (self.scene.view_distance, 0.0)
+        self._goal_stamp, self.goal = stamp, CameraPose.from_polar(goal.view_angle, *place)
         self.view_number += 1
         self._depart(self.now_ns())
         self._keep()

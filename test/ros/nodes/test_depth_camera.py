@@ -170,7 +170,7 @@ def test_with_a_drive_speed_it_drives_along_the_path_around_the_object(world, tm
     camera = world.start(DepthCamera, **settings)
     hears, goal = Listener(world), CameraPose.from_polar(3.0, 12.0, 0.1)
     hears.more(2)
-    hears.send(pose_msg(goal.pose, SECOND))
+    hears.send(pose_msg(goal, SECOND))
     world.spin_until(lambda: camera.view_number == 1 and camera.view == camera.goal, "the camera at its goal")
     world.spin_until(hears.at(goal.view_angle), "its pose at the goal")
     places = np.array([[pose_from_msg(msg).x, pose_from_msg(msg).y] for msg in hears.poses])
