@@ -237,8 +237,9 @@ def _parameters(rate_hz: float, objective: str, num_beams: int) -> dict[str, dic
     """Parameters of an endless loop."""
     return {
         "depth_camera": {"scan_rate": float(rate_hz), "num_beams": num_beams, "angular_speed": _ANGULAR_SPEED},
-        "surface_mapper": {"integrate": "always", "robust": False},
+        "surface_mapper": {"integrate": "always", "robust": False, "settle_time": 0.0},
         "nbv_planner": {
+            "wait_for_start": False, "settle_time": 0.0,
             "objective": objective, "certify": False, "max_views": 0, "stall_views": 0, "revisit_radius": 0.0,
             "band_tolerance": 1e-9, "max_duration": 0.0, "goal_subscribers": 3,
         },

@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -320,7 +320,8 @@ class Pair:
 def _knowledge(name: str, node: Any) -> dict[str, Any]:
     """State of a node, as arrays by name."""
     if name == "depth_camera":
-        return {"view": np.array([*astuple(node.view), *astuple(node.goal), node.view_number])}
+        places = [number for pose in (node.view, node.goal) for number in (pose.view_angle, pose.distance, pose.turn)]
+        return {"view": np.array([*places, node.view_number])}
     belief = node.mapper.belief() if name == "surface_mapper" else node.session.inputs.belief
     known = {} if belief is None else {key: getattr(belief, key) for key in ("mean", "std", "lower", "upper", "hits")}
     if name == "nbv_planner":

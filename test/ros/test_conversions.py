@@ -511,7 +511,7 @@ def test_candidates_off_the_circle_round_trip_with_distance_and_turn(seed, numbe
         views[0], 0.0, 0.0, 0.0, 0.0, views, rng.normal(size=number), np.zeros(number), excluded
     )
     back = candidates_from_msg(over_the_wire(conversions.candidates_to_msg(decision, HEADER, (x, y))))
-    assert back.views(10.0, (x, y)).numbers == pytest.approx(views.numbers, abs=1e-5)
+    assert back.views(10.0, (x, y)).polar == pytest.approx(views.polar, abs=1e-5)
     np.testing.assert_array_equal(back.turn, views.turn.astype(np.float32))
     np.testing.assert_array_equal(back.excluded, excluded)
 

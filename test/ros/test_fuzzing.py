@@ -129,7 +129,7 @@ def test_a_cloud_is_sound_only_with_every_number_in_it(pairs):
 def test_knowledge_that_differs_is_a_fault(pairs):
     tally, pair = Tally(), pairs["depth_camera"]
     there = pair.reference.view
-    pair.reference.view = dataclasses.replace(there, view_angle=there.view_angle + 0.1)
+    pair.reference.view = dataclasses.replace(there, x=there.x + 0.1)
     pair.compare(tally)
     pair.reference.view = there
     assert ["differs" in fault for fault in tally.faults] == [True]
