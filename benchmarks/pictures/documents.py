@@ -37,7 +37,7 @@ from nbv_planner.view.window import draw_live
 ROOT = Path(__file__).resolve().parents[2]
 IMAGES = ROOT / "docs" / "images"
 # The camera is slow, so that the picture shows it while it moves.
-SLOW = {"depth_camera": {"angular_speed": 0.8}, "nbv_planner": {"objective": "U"}}
+SLOW = {"depth_camera": {"angular_speed": 0.8}, "nbv_planner": {"objective": "U", "wait_for_start": False}}
 VIEWS = 5
 
 
