@@ -91,9 +91,10 @@ class Pinhole:
 def scan_of_depth(depth: FloatArray, camera: Pinhole, settings: ScanMakerSettings) -> Scan:
     """Scan of a depth image, one beam for each pixel at its centre; limits of the range are not known from it.
 
-    Each beam has the nearest surface in the band of the column at its bearing, which is off by half a pixel at most. A
-    column without any is `+inf` or NaN (`empty_is_free`), also NaN if the image does not show what is straight ahead,
-    and `-inf` if a pixel of it is closer than the camera measures (`-inf`, REP 117).
+    Each beam has the nearest surface in the band, between the two columns beside its bearing: of a plane that is exact,
+    and an edge is off by a pixel at most. A column without any is `+inf` or NaN (`empty_is_free`), also NaN if the
+    image does not show what is straight ahead, and `-inf` if a pixel of it is closer than the camera measures (`-inf`,
+    REP 117).
 
     The `depth` is the distance along the optical axis, shape (H, W), metres; 0, NaN and `+inf` are no return.
 
@@ -115,9 +116,24 @@ def scan_of_depth(depth: FloatArray, camera: Pinhole, settings: ScanMakerSetting
     step = 1.0 / camera.fx
     low, high = np.arctan((camera.cx - np.array([columns - 1.0, 0.0])) / camera.fx)
     bearing = low + step * np.arange(int((high - low) / step + 1e-9) + 1)
-    column = np.clip(np.rint(camera.cx - camera.fx * np.tan(bearing)), 0, columns - 1).astype(int)
-    along = np.hypot(1.0, (camera.cx - column) / camera.fx)
-    return Scan(float(low), step, nearest[column] * along, 0.0, math.inf)
+    place = np.clip(camera.cx - camera.fx * np.tan(bearing), 0.0, columns - 1.0)
+    depth = _between_columns(nearest, place)
+    return Scan(float(low), step, depth * np.hypot(1.0, (camera.cx - place) / camera.fx), 0.0, math.inf)
+
+
+def _between_columns(depth: FloatArray, place: FloatArray) -> FloatArray:
+    """Depth at places between columns, shape (n,), pixels, from that of each column, shape (W,), metres.
+
+    Of a plane the inverse depth is linear in the column. Columns of different surfaces are not mixed: there the nearest
+    column counts.
+    """
+    column = np.rint(place).astype(int)
+    left = np.minimum(place.astype(int), max(len(depth) - 2, 0))
+    one, other = depth[left], depth[np.minimum(left + 1, len(depth) - 1)]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mixed = 1.0 / ((1.0 - (place - left)) / one + (place - left) / other)
+        alike = np.abs(one - other) <= _ONE_SURFACE * np.minimum(one, other)
+    return np.asarray(np.where(alike & np.isfinite(mixed), mixed, depth[column]))
 
 
 def _nearest_surface(depth: FloatArray) -> FloatArray:

@@ -57,8 +57,9 @@ def episode(world, processes):
         file = EXAMPLES / recipe / "params.yaml"
         processes.start("other_robots", robot)
         arguments = ["--ros-args", "--params-file", str(file), *renamed(recipe), *more]
-        for name in nodes:
-            processes.start("nbv_planner.ros.executables", name, *arguments)
+        for name in nodes:  # the planner of a recipe waits for ~/start, as that of a robot does
+            now = ["-p", "wait_for_start:=false"] if name == "nbv_planner" else []
+            processes.start("nbv_planner.ros.executables", name, *arguments, *now)
         found = processes.episode()
         parameters = world.spin_until(
             lambda: next((p for p in map(parameters_from_msg, infos[-1:]) if "surface_mapper" in p.nodes), None),
