@@ -146,10 +146,10 @@ def test_checks_are_shown_with_each_surface_and_an_end_in_doubt_stands_out(page,
 
     checks = (
         Check("alive", 0.0, 1.0, Level.GOOD), Check("noise", 1.5, 1.3, Level.NOTED),
-        Check("overlap", 7.0, 5.0, Level.FAILED),
+        Check("overlap", 7.0, 5.0, Level.FAILED), Check("bias", math.nan, 3.5, Level.UNTESTED),
     )
     live.add(SURFACE, dataclasses.replace(belief, checks=checks), 5)
-    page.wait_for("document.querySelectorAll('#checks li').length === 3")
+    page.wait_for("document.querySelectorAll('#checks li').length === 4")
     assert page.text("#checks").splitlines() == [check.words for check in checks]
     marks = page.run("[...document.querySelectorAll('#checks li')].map((li) => getComputedStyle(li, '::before').color)")
     assert marks == [f"rgb({', '.join(str(round(255 * part)) for part in rgb(color))})" for color in LEVELS]
