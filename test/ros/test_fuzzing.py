@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import os
 
@@ -21,6 +20,7 @@ from campaigns.__main__ import main
 from campaigns.fuzz import Mutator, Tally, header, is_sound, pairs_of_nodes, places_of, run_campaign, views
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.node_processes import free_domain_id
+from nbv_planner.world.pose import CameraPose
 
 GOOD = dict(next(views(1)))
 NUMBERS, SINGLES = st.floats(), st.floats(width=32)
@@ -129,7 +129,7 @@ def test_a_cloud_is_sound_only_with_every_number_in_it(pairs):
 def test_knowledge_that_differs_is_a_fault(pairs):
     tally, pair = Tally(), pairs["depth_camera"]
     there = pair.reference.view
-    pair.reference.view = dataclasses.replace(there, x=there.x + 0.1)
+    pair.reference.view = CameraPose.from_polar(there.view_angle + 0.1, there.distance, there.turn)
     pair.compare(tally)
     pair.reference.view = there
     assert ["differs" in fault for fault in tally.faults] == [True]
