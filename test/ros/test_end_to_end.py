@@ -184,7 +184,7 @@ def test_processes_and_simulation_average_the_same_scans_of_a_view(ros_environme
 
 @pytest.mark.slow
 def test_an_unknown_scene_is_found_by_the_processes_as_by_the_simulation(ros_environment, tmp_path):
-    there = {"object": "ellipse:a=5,b=3", "object_x": 1.2, "object_y": -0.9}
+    there = {"object": "ellipse:a=5,b=3", "object_x": 4.0, "object_y": -6.0}
     parameters = {
         **PARAMETERS, "depth_camera": {**PARAMETERS["depth_camera"], **there, "outlier_probability": 0.0},
         "surface_mapper": {**PARAMETERS["surface_mapper"], "scene": "unknown", "rough_radius": 8.0},
@@ -194,6 +194,7 @@ def test_an_unknown_scene_is_found_by_the_processes_as_by_the_simulation(ros_env
     config = config_from_parameters(load_parameters(file), object=there["object"], protocol="sensor")
     simulation = Simulation(config)
     end_of(simulation)
+    assert simulation.approaches
     run = whole_episode(config, file, tmp_path)
     assert len(run.steps) == 5
     theirs = simulation.judge.steps
