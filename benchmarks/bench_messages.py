@@ -16,8 +16,8 @@ from std_msgs.msg import Header
 
 from nbv_planner.episode.messages import belief_from_msg
 from nbv_planner.episode.sensor_messages import pose_from_msg, scan_from_msg
-from nbv_planner.mapping.belief import SurfaceBelief, uniform_grid
 from nbv_planner.ros.io import conversions
+from nbv_planner.star2d.belief import SurfaceBelief, uniform_grid
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import Scan
 

@@ -32,19 +32,19 @@ from nbv_planner.experiments.sweep_file import load_sweep
 from nbv_planner.geometry import TWO_PI, FloatArray, polar_to_cartesian
 from nbv_planner.gp.dense import dense_log_likelihood, dense_posterior
 from nbv_planner.gp.kernels import MATERN_SMOOTHNESS, PeriodicMatern
-from nbv_planner.mapping.belief import Measurements, SurfaceBelief
-from nbv_planner.mapping.checks import CheckSettings
-from nbv_planner.mapping.mapper import MapperSettings, SurfaceMapper
 from nbv_planner.mapping.matching import MatchedScan
-from nbv_planner.mapping.robust_fit import RobustSettings
 from nbv_planner.mapping.scans import ScanMapping
 from nbv_planner.planning.objectives import OBJECTIVES, TRUTH_OBJECTIVES
 from nbv_planner.planning.planners import Planner, PlannerSettings, Prior, planner_named
-from nbv_planner.planning.shapes.learned_shapes import shape_sampler
-from nbv_planner.planning.shapes.sampler import Shapes
-from nbv_planner.planning.shapes.shape_coverage import REACH_HIDDEN, REACH_SEEN, measured_parts
 from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.planning.view_space import CircleViewSpace, ViewSpaceSettings
+from nbv_planner.star2d.belief import Measurements, SurfaceBelief
+from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper
+from nbv_planner.star2d.robust_fit import RobustSettings
+from nbv_planner.star2d.shapes.learned_shapes import shape_sampler
+from nbv_planner.star2d.shapes.sampler import Shapes
+from nbv_planner.star2d.shapes.shape_coverage import REACH_HIDDEN, REACH_SEEN, measured_parts
+from nbv_planner.surface.checks import CheckSettings
 from nbv_planner.system import python_command
 from nbv_planner.world import simulated_camera
 from nbv_planner.world.objects import parse_object, surface_points

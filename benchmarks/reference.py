@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, angle_difference, world_to_camera
-from nbv_planner.mapping.belief import SurfaceBelief
-from nbv_planner.planning.shapes.sampler import Shapes
-from nbv_planner.planning.shapes.shape_coverage import surface_density
+from nbv_planner.star2d.belief import SurfaceBelief
+from nbv_planner.star2d.shapes.sampler import Shapes
+from nbv_planner.star2d.shapes.shape_coverage import surface_density
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.visibility import discretise, observe
 

@@ -22,19 +22,19 @@ from nbv_planner.episode.records import FULL_ENOUGH
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.experiments.statistics import object_interval
 from nbv_planner.geometry import TWO_PI, FloatArray
-from nbv_planner.mapping.belief import SurfaceBelief
-from nbv_planner.mapping.checks.common import AccuracySettings
-from nbv_planner.mapping.robust_fit import RobustSettings
 from nbv_planner.mapping.scans import MeasurementSettings
 from nbv_planner.planning.objectives import ExpectedMarginalCoverage
 from nbv_planner.planning.planners import PlannerSettings, Prior
 from nbv_planner.planning.planners.rollout import RolloutPlanner
-from nbv_planner.planning.shapes.completeness import CoverageTarget
-from nbv_planner.planning.shapes.learned_shapes import shape_sampler
-from nbv_planner.planning.shapes.sampler import Shapes
-from nbv_planner.planning.shapes.shape_coverage import ShapeCoverage, seen_part, surface_density
-from nbv_planner.planning.shapes.shape_visibility import visible_cells
 from nbv_planner.planning.termination import TerminationSettings
+from nbv_planner.star2d.belief import SurfaceBelief
+from nbv_planner.star2d.common_errors import AccuracySettings
+from nbv_planner.star2d.robust_fit import RobustSettings
+from nbv_planner.star2d.shapes.completeness import CoverageTarget
+from nbv_planner.star2d.shapes.learned_shapes import shape_sampler
+from nbv_planner.star2d.shapes.sampler import Shapes
+from nbv_planner.star2d.shapes.shape_coverage import ShapeCoverage, seen_part, surface_density
+from nbv_planner.star2d.shapes.shape_visibility import visible_cells
 from nbv_planner.world.ground.zones import Ground
 from nbv_planner.world.pose import Poses
 from nbv_planner.world.scene import Scene
@@ -67,7 +67,7 @@ class ToldTarget(CoverageTarget):
         self, shapes: Shapes, taken: Poses, views: Poses, scene: Scene, belief: SurfaceBelief,
         ground: Ground | None = None,
     ) -> ShapeCoverage:
-        """What is to be seen of the shapes, see :class:`nbv_planner.planning.shapes.completeness.CoverageTarget`."""
+        """What is to be seen of the shapes, see :class:`nbv_planner.star2d.shapes.completeness.CoverageTarget`."""
         assert self.simulation is not None
         judge, size = self.simulation.judge, len(shapes.angle)
         cell = np.rint(judge.points.angle * (size / TWO_PI)).astype(np.intp) % size

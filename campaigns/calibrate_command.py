@@ -31,9 +31,9 @@ from nbv_planner.errors import SettingError
 from nbv_planner.experiments.folder import write_json
 from nbv_planner.experiments.sweep import object_class
 from nbv_planner.planning.planners import Prior
-from nbv_planner.planning.shapes import calibrated as shipped
-from nbv_planner.planning.shapes.certificate import CoverageCertificate
 from nbv_planner.planning.termination import termination_monitor
+from nbv_planner.star2d.shapes import calibrated as shipped
+from nbv_planner.star2d.shapes.certificate import CoverageCertificate
 from nbv_planner.world.objects import OBJECT_SETS
 from nbv_planner.world.pose import Poses
 

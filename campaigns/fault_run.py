@@ -62,12 +62,12 @@ from nbv_planner.episode.parameters import (
 )
 from nbv_planner.episode.sensor_messages import pose_from_msg, to_nanoseconds
 from nbv_planner.errors import NbvPlannerError, StateFileError
-from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.mapping.saved import SavedState, read_state
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.node import ros_of_its_own
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.node_processes import NodeProcesses, free_domain_id, isolated_environment
+from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.world.objects import parse_object, surface_points
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.visibility import observe

@@ -24,11 +24,11 @@ from std_msgs.msg import Header
 
 from nbv_planner.episode.sensor_messages import to_nanoseconds
 from nbv_planner.errors import NbvPlannerError
-from nbv_planner.planning.shapes.sampler import PriorSettings
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.nodes.depth_camera import DepthCamera
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
 from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
+from nbv_planner.star2d.shapes.sampler import PriorSettings
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import Scene

@@ -35,14 +35,14 @@ from nbv_planner.episode.records import Step, ViewRecord
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.errors import InputRejectedError, NbvPlannerError
 from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, IntArray, angle_difference, cartesian_to_polar
-from nbv_planner.mapping.belief import Measurements, SurfaceBelief
 from nbv_planner.mapping.matching import ArrivalSettings, MatchedScan, MatchingSettings, ScanMatcher
-from nbv_planner.mapping.robust import mapper_for
-from nbv_planner.planning.episode_memory import SurfaceOrigin
 from nbv_planner.planning.planners import Decision
-from nbv_planner.planning.shapes.sampler import PriorSettings
 from nbv_planner.planning.termination import Termination
 from nbv_planner.planning.view_space import CircleViewSpace
+from nbv_planner.session.episode_memory import SurfaceOrigin
+from nbv_planner.star2d.belief import Measurements, SurfaceBelief
+from nbv_planner.star2d.robust import mapper_for
+from nbv_planner.star2d.shapes.sampler import PriorSettings
 from nbv_planner.world.pose import CameraPose
 
 SUCCESSES = ("COVERED", "BAND_NARROW", "NO_GAIN")

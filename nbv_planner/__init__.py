@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from nbv_planner.episode.parameters import EpisodeConfig, configure
     from nbv_planner.episode.records import EpisodeRecord, Step, ViewRecord
     from nbv_planner.errors import NbvPlannerError, SettingError
-    from nbv_planner.mapping.belief import SurfaceBelief
     from nbv_planner.mapping.scans import ScanMapping
     from nbv_planner.planning.planners import Planner, planner_names
     from nbv_planner.planning.termination import Termination
     from nbv_planner.report.notebook import Episode, register, simulate
+    from nbv_planner.star2d.belief import SurfaceBelief
     from nbv_planner.world.objects import OBJECT_SETS, parse_object
     from nbv_planner.world.pose import CameraPose, Poses
     from nbv_planner.world.scan import Scan
@@ -34,7 +34,7 @@ else:  # types see the names above and no others
         "episode.parameters": ("EpisodeConfig", "configure"),
         "episode.records": ("EpisodeRecord", "Step", "ViewRecord"),
         "errors": ("NbvPlannerError", "SettingError"),
-        "mapping.belief": ("SurfaceBelief",),
+        "star2d.belief": ("SurfaceBelief",),
         "mapping.scans": ("ScanMapping",),
         "planning.planners": ("Planner", "planner_names"),
         "planning.termination": ("Termination",),

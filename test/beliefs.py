@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 
-from nbv_planner.mapping.belief import CommonErrors, Evidence, SurfaceBelief
+from nbv_planner.star2d.belief import CommonErrors, Evidence, SurfaceBelief
 
 TWO_PI = 2.0 * np.pi
 

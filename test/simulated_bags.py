@@ -45,11 +45,11 @@ from nbv_planner.episode.messages import (
 from nbv_planner.episode.parameters import NODE_SETTINGS, EpisodeConfig
 from nbv_planner.episode.records import Step
 from nbv_planner.geometry import FloatArray, polar_to_cartesian
-from nbv_planner.mapping.belief import SurfaceBelief
-from nbv_planner.mapping.checks import KINDS
-from nbv_planner.planning.shapes.sampler import PriorSettings
 from nbv_planner.planning.termination import Termination
 from nbv_planner.settings import settings_of
+from nbv_planner.star2d.belief import SurfaceBelief
+from nbv_planner.star2d.shapes.sampler import PriorSettings
+from nbv_planner.surface.checks import KINDS
 from nbv_planner.versions import versions
 from nbv_planner.world.ground.occupancy_map import OccupancyMap, load_map
 from nbv_planner.world.objects import parse_object, surface_points

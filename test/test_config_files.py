@@ -23,12 +23,12 @@ from nbv_planner.episode.parameter_files import (
 from nbv_planner.episode.parameters import NODE_SETTINGS, EpisodeConfig, config_from_parameters
 from nbv_planner.errors import ConfigFileError, NbvPlannerError
 from nbv_planner.mapping.matching import ArrivalSettings
-from nbv_planner.mapping.robust_fit import RobustSettings
 from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.planners.planner import ON_SHAPES
 from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.planning.view_space import CircleViewSpace, ViewSpaceSettings
 from nbv_planner.settings import settings_of
+from nbv_planner.star2d.robust_fit import RobustSettings
 from nbv_planner.world.pose import TurntableSettings
 from nbv_planner.world.scene import check_proportions
 

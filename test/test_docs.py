@@ -21,8 +21,8 @@ from nbv_planner.episode.messages import (
     SENSOR_LAYOUT,
     SURFACE_LAYOUT,
 )
-from nbv_planner.mapping.checks import KINDS
 from nbv_planner.planning.objectives import OBJECTIVE_INFO
+from nbv_planner.surface.checks import KINDS
 
 ROOT = Path(__file__).parents[1]
 NOTATION = (ROOT / "docs" / "reference" / "notation.md").read_text(encoding="utf-8")

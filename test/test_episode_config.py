@@ -11,7 +11,7 @@ import yaml
 from nbv_planner.episode.parameters import EpisodeConfig, config_from_parameters
 from nbv_planner.episode.run_info import RunParameters, parameters_from_msg
 from nbv_planner.errors import SettingError
-from nbv_planner.mapping.mapper import MapperSettings
+from nbv_planner.star2d.mapper import MapperSettings
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import SensorSettings
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from nbv_planner.gp.kernels import KernelSettings
-from nbv_planner.mapping.belief import Measurements
-from nbv_planner.mapping.mapper import MapperSettings
-from nbv_planner.mapping.robust import mapper_for
-from nbv_planner.mapping.robust_fit import RobustSettings
+from nbv_planner.star2d.belief import Measurements
+from nbv_planner.star2d.mapper import MapperSettings
+from nbv_planner.star2d.robust import mapper_for
+from nbv_planner.star2d.robust_fit import RobustSettings
 
 PAGE = Path(__file__).parents[1] / "docs" / "extend.md"
 

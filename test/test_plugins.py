@@ -27,9 +27,9 @@ from nbv_planner.errors import PluginError, SettingError, UnknownNameError
 from nbv_planner.gp.kernels import KERNEL_PLUGINS, KernelSettings
 from nbv_planner.planning.objectives import OBJECTIVE_PLUGINS
 from nbv_planner.planning.planners import PLANNER_PLUGINS, PlannerSettings, planner_named
-from nbv_planner.planning.shapes.sampler import PriorSettings
 from nbv_planner.planning.view_space import CircleViewSpace, ViewSpaceSettings
 from nbv_planner.settings import extended
+from nbv_planner.star2d.shapes.sampler import PriorSettings
 from nbv_planner.world.objects import OBJECT_PLUGINS, OBJECT_SETS, parse_object
 from nbv_planner.world.scene import Scene
 

@@ -9,12 +9,12 @@ import pytest
 
 from nbv_planner.errors import SettingError, UnknownNameError
 from nbv_planner.gp.kernels import KernelSettings
-from nbv_planner.mapping.mapper import MapperSettings
 from nbv_planner.mapping.scans import MeasurementSettings
 from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.planning.view_space import ViewSpaceSettings
 from nbv_planner.settings import check_settings, from_mapping, refuse_unknown, setting, settings_of
+from nbv_planner.star2d.mapper import MapperSettings
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import MotionSettings, SensorSettings
 

@@ -29,10 +29,10 @@ from nbv_planner.episode.parameters import NODE_SETTINGS, EpisodeConfig, config_
 from nbv_planner.episode.records import ResultsFolder, Step, fresh_folder
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.errors import NbvPlannerError, remedy
-from nbv_planner.planning.shapes.certificate import CoverageEstimate
 from nbv_planner.planning.termination import Termination, TerminationReason
 from nbv_planner.ros.core.node import ros_of_its_own
 from nbv_planner.ros.node_processes import EpisodeMonitor, free_domain_id, isolated_environment
+from nbv_planner.star2d.shapes.certificate import CoverageEstimate
 from nbv_planner.system import held_signals, python_command
 
 try:

@@ -35,14 +35,14 @@ from nbv_planner.episode.messages import (
 from nbv_planner.episode.run_info import RunParameters
 from nbv_planner.errors import BagError, InputRejectedError, SettingError
 from nbv_planner.geometry import angle_difference
-from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.mapping.matching import ArrivalSettings, MatchedScan, MatchingSettings, ScanMatcher
 from nbv_planner.planning.planners import Decision, planner_named
-from nbv_planner.planning.session import SessionSettings
-from nbv_planner.planning.shapes.sampler import PriorSettings
 from nbv_planner.planning.view_space import CircleViewSpace, Exclusion, ViewSpace, put_on_ground, view_space_for
 from nbv_planner.report.tables import Column, Table
+from nbv_planner.session.planning_session import SessionSettings
 from nbv_planner.settings import from_mapping
+from nbv_planner.star2d.belief import SurfaceBelief
+from nbv_planner.star2d.shapes.sampler import PriorSettings
 from nbv_planner.world.ground.occupancy_map import OccupancyMap
 from nbv_planner.world.pose import CameraPose, PoseSettings
 from nbv_planner.world.scan import Scan

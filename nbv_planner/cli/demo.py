@@ -27,8 +27,8 @@ from nbv_planner.episode.records import ResultsFolder, Step
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.errors import SettingError
 from nbv_planner.planning.objectives import TRUTH_OBJECTIVES
-from nbv_planner.planning.shapes.certificate import CoverageEstimate
 from nbv_planner.planning.termination import Termination, TerminationReason
+from nbv_planner.star2d.shapes.certificate import CoverageEstimate
 from nbv_planner.system import held_signals
 
 

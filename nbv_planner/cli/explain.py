@@ -13,9 +13,9 @@ from nbv_planner.episode.parameters import recorded_config
 from nbv_planner.episode.records import RECORD_FILE, checked_episode, read_json
 from nbv_planner.errors import ResultsError, SettingError, reason
 from nbv_planner.gp.posterior import saved_array
-from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.mapping.saved import read_arrays
 from nbv_planner.report.page import Picture, write_pictures
+from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.system import read_regular
 
 BELIEFS_FILE = "beliefs.npz"

@@ -25,11 +25,11 @@ from nbv_planner.episode.records import (
 )
 from nbv_planner.errors import NbvPlannerError, cut, reason, remedy
 from nbv_planner.experiments.optimum import optimum_for
-from nbv_planner.mapping.belief import SurfaceBelief
-from nbv_planner.mapping.checks import Level, told
-from nbv_planner.planning.shapes.certificate import CoverageEstimate
 from nbv_planner.planning.termination import Termination, TerminationReason, coverage_estimate
 from nbv_planner.report.take_home import Outline
+from nbv_planner.star2d.belief import SurfaceBelief
+from nbv_planner.star2d.shapes.certificate import CoverageEstimate
+from nbv_planner.surface.checks import Level, told
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.scene import Scene
 

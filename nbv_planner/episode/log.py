@@ -17,11 +17,11 @@ from nbv_planner.episode.messages import Candidates, PlannerStatus, RecordedDeci
 from nbv_planner.episode.records import Step
 from nbv_planner.episode.run_info import RunParameters, parameters_from_msg
 from nbv_planner.errors import InputRejectedError, SettingError
-from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.mapping.matching import MatchedScan, MatchingSettings, offset
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
 from nbv_planner.planning.termination import Termination
 from nbv_planner.settings import from_mapping
+from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.world.ground.grid_ground import ground_of
 from nbv_planner.world.ground.occupancy_map import OccupancyMap
 from nbv_planner.world.ground.zones import Ground, GroundSettings

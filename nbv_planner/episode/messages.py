@@ -16,12 +16,12 @@ import numpy as np
 
 from nbv_planner.errors import InputRejectedError
 from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray
-from nbv_planner.mapping.belief import COMMON_NUMBERS, CommonErrors, Evidence, SurfaceBelief, common_from_rows
-from nbv_planner.mapping.checks import KINDS, Check, Level
-from nbv_planner.planning.shapes.certificate import CoverageEstimate
-from nbv_planner.planning.shapes.sampler import PriorSettings
 from nbv_planner.planning.termination import Termination, TerminationReason
 from nbv_planner.planning.view_space import ExclusionArray
+from nbv_planner.star2d.belief import COMMON_NUMBERS, CommonErrors, Evidence, SurfaceBelief, common_from_rows
+from nbv_planner.star2d.shapes.certificate import CoverageEstimate
+from nbv_planner.star2d.shapes.sampler import PriorSettings
+from nbv_planner.surface.checks import KINDS, Check, Level
 from nbv_planner.world.objects import SurfacePoints
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import FoundScene, centre_of
@@ -45,10 +45,10 @@ SCENE_LAYOUT = [("scene", "f8")]
 :class:`nbv_planner.world.scene.FoundScene`; NaN at the other points. All angles are then about its centre."""
 CHECKS_LAYOUT = [(name, "f4") for name in ("check_score", "check_limit", "check_level")]
 """Fields of a `surface` cloud: results of the checks at the first points, in the order of
-:data:`nbv_planner.mapping.checks.KINDS`; a level of NaN where a check was not made, and at all other points."""
+:data:`nbv_planner.surface.checks.KINDS`; a level of NaN where a check was not made, and at all other points."""
 COMMON_LAYOUT = [(name, "f4") for name in ("own_mean", "own_std", "own_lower", "own_upper")] + [("common", "f8")]
 """Fields of a `surface` cloud that takes errors common to views into account: the belief without them, by which views
-are chosen, and at the first points :attr:`nbv_planner.mapping.belief.CommonErrors.numbers`, NaN at the others."""
+are chosen, and at the first points :attr:`nbv_planner.star2d.belief.CommonErrors.numbers`, NaN at the others."""
 CANDIDATES_LAYOUT = [(name, "f4") for name in ("x", "y", "z", "angle", "utility", "cost", "feasible")]
 TURN_LAYOUT = [("turn", "f4")]
 """Optional field of `nbv_planner/candidates`: line of sight against the direction to the centre; 0 without it."""

@@ -12,24 +12,24 @@ from typing import Any
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import FloatArray
 from nbv_planner.gp.kernels import KernelSettings
-from nbv_planner.mapping.checks import CheckSettings
-from nbv_planner.mapping.checks.common import AccuracySettings
-from nbv_planner.mapping.checks.model_checks import ModelChecks
-from nbv_planner.mapping.mapper import MapperSettings
 from nbv_planner.mapping.matching import ArrivalSettings, DwellSettings, MatchingSettings
 from nbv_planner.mapping.object_search import Search, SearchingMapping, SearchSettings
-from nbv_planner.mapping.robust import mapper_for
-from nbv_planner.mapping.robust_fit import RobustSettings
 from nbv_planner.mapping.scans import MeasurementSettings, ScanMapping
 from nbv_planner.planning.planners import Planner, PlannerSettings, Prior, planner_named
 from nbv_planner.planning.planners.guarantee import PROVED, near_optimal_by
 from nbv_planner.planning.planners.planner import PLANNER_CHOICE, named_choice
-from nbv_planner.planning.session import SessionSettings
-from nbv_planner.planning.shapes.completeness import CoverageTarget
-from nbv_planner.planning.shapes.sampler import PriorSettings
 from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.planning.view_space import ViewSpaceSettings, put_on_ground, view_space_for
+from nbv_planner.session.planning_session import SessionSettings
 from nbv_planner.settings import Settings, check_settings, from_mapping, refuse_unknown, setting, settings_of, unused
+from nbv_planner.star2d.common_errors import AccuracySettings
+from nbv_planner.star2d.mapper import MapperSettings
+from nbv_planner.star2d.model_checks import ModelChecks
+from nbv_planner.star2d.robust import mapper_for
+from nbv_planner.star2d.robust_fit import RobustSettings
+from nbv_planner.star2d.shapes.completeness import CoverageTarget
+from nbv_planner.star2d.shapes.sampler import PriorSettings
+from nbv_planner.surface.checks import CheckSettings
 from nbv_planner.world.ground.grid_ground import known_obstacles
 from nbv_planner.world.ground.occupancy_map import OccupancyMap
 from nbv_planner.world.ground.zones import GroundSettings

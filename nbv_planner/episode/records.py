@@ -20,9 +20,9 @@ from scipy.stats import norm
 
 from nbv_planner.errors import NbvPlannerError, ResultsError, cut, reason, shown
 from nbv_planner.geometry import TWO_PI, FloatArray
-from nbv_planner.mapping.belief import Measurements, SurfaceBelief, once_around
-from nbv_planner.mapping.checks import Check
 from nbv_planner.planning.termination import Termination
+from nbv_planner.star2d.belief import Measurements, SurfaceBelief, once_around
+from nbv_planner.surface.checks import Check
 from nbv_planner.system import held_signals, read_regular
 from nbv_planner.world.pose import CameraPose, Poses
 

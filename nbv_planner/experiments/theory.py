@@ -22,8 +22,6 @@ from nbv_planner.errors import SettingError
 from nbv_planner.geometry import TWO_PI, FloatArray
 from nbv_planner.gp.confidence import scheduled_beta
 from nbv_planner.gp.kernels import Kernel, PeriodicMatern, fourier_coefficients
-from nbv_planner.mapping.belief import Measurements, SurfaceBelief
-from nbv_planner.mapping.mapper import SurfaceMapper
 from nbv_planner.planning.planners import Prior, planner_named, proof_of
 from nbv_planner.planning.planners.guarantee import (
     capacity_constants,
@@ -32,6 +30,8 @@ from nbv_planner.planning.planners.guarantee import (
     regret_bound,
 )
 from nbv_planner.planning.view_space import view_space_for
+from nbv_planner.star2d.belief import Measurements, SurfaceBelief
+from nbv_planner.star2d.mapper import SurfaceMapper
 from nbv_planner.world.objects import PolarObject, parse_object, surface_points
 from nbv_planner.world.visibility import observe
 

@@ -18,10 +18,10 @@ from nbv_planner.errors import InputRejectedError, MeasurementError, SettingErro
 from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, IntArray, wrap_angle
 from nbv_planner.gp.learned_prior import LearnedPriorSettings, ModelAverage, to_inverse
 from nbv_planner.gp.posterior import saved_array
-from nbv_planner.mapping.belief import Measurements, SurfaceBelief
 from nbv_planner.mapping.matching import MatchedScan
 from nbv_planner.mapping.scans import MappedScans, ScanMapping
 from nbv_planner.settings import Settings, setting
+from nbv_planner.star2d.belief import Measurements, SurfaceBelief
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scale import at_found
 from nbv_planner.world.scan import RangeNoise, Scan

@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nbv_planner.geometry import BoolArray, FloatArray, angle_difference, cartesian_to_polar, wrap_angle
-from nbv_planner.mapping.belief import Measurements, SurfaceBelief
-from nbv_planner.mapping.checks.model_checks import ModelChecks
 from nbv_planner.mapping.matching import MatchedScan, offset
-from nbv_planner.mapping.robust import SurfaceModel
 from nbv_planner.settings import Settings, setting
+from nbv_planner.star2d.belief import Measurements, SurfaceBelief
+from nbv_planner.star2d.model_checks import ModelChecks
+from nbv_planner.star2d.robust import SurfaceModel
 from nbv_planner.world.ground.grid_ground import KnownObstacles
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import FreeRays, RangeNoise, Scan
@@ -69,7 +69,7 @@ def scan_to_measurements(
     shape (B,), met something else: they are free up to there, and nothing is known of what is behind.
 
     The standard deviations are those of the ranges; with the tilt of each beam the mapper can turn them into those of
-    the radii (:meth:`nbv_planner.mapping.belief.Measurements.radial_std`). Beams are left out, and counted, for these
+    the radii (:meth:`nbv_planner.star2d.belief.Measurements.radial_std`). Beams are left out, and counted, for these
     reasons: `nan`, `too_close` (-inf or below the least range), `not_positive`, `too_far` (above the greatest range),
     `outside_bounds` and `inside_bounds` (radius above or below the bounds by more than `radius_margin`),
     `background`, and `no_return` (`+inf`) where a miss of the sensor tells nothing; else a miss is no drop.

@@ -11,17 +11,17 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from nbv_planner.geometry import BoolArray, polar_to_cartesian
-from nbv_planner.mapping.belief import SurfaceBelief
-from nbv_planner.mapping.checks import failed, forbidding
 from nbv_planner.planning.planners import Decision, Planner, PlannerSettings, Prior
 from nbv_planner.planning.planners.planner import LEAST_PROMISE
-from nbv_planner.planning.shapes.calibrated import calibration_for
-from nbv_planner.planning.shapes.certificate import CoverageCertificate, CoverageEstimate
-from nbv_planner.planning.shapes.completeness import CoverageTarget
-from nbv_planner.planning.shapes.learned_shapes import shape_sampler
-from nbv_planner.planning.shapes.shape_coverage import way_to_measurement
 from nbv_planner.planning.view_space import Exclusion, excluded_words
 from nbv_planner.settings import Settings, setting
+from nbv_planner.star2d.belief import SurfaceBelief
+from nbv_planner.star2d.shapes.calibrated import calibration_for
+from nbv_planner.star2d.shapes.certificate import CoverageCertificate, CoverageEstimate
+from nbv_planner.star2d.shapes.completeness import CoverageTarget
+from nbv_planner.star2d.shapes.learned_shapes import shape_sampler
+from nbv_planner.star2d.shapes.shape_coverage import way_to_measurement
+from nbv_planner.surface.checks import failed, forbidding
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import Scene
 

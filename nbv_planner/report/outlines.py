@@ -19,8 +19,8 @@ from nbv_planner.geometry import (
     polar_to_cartesian,
     wrap_angle,
 )
-from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.report import colors
+from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.world.ground.grid_ground import GridGround
 from nbv_planner.world.ground.occupancy_map import UNKNOWN
 from nbv_planner.world.ground.zones import Ground, Outline, Zone

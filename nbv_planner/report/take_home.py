@@ -21,8 +21,8 @@ from nbv_planner.geometry import (
     cartesian_to_polar,
     polar_to_cartesian,
 )
-from nbv_planner.mapping.belief import SurfaceBelief, once_around
-from nbv_planner.planning.shapes.shape_coverage import seen_stretches
+from nbv_planner.star2d.belief import SurfaceBelief, once_around
+from nbv_planner.star2d.shapes.shape_coverage import seen_stretches
 from nbv_planner.world.scan import FreeRays
 from nbv_planner.world.scene import Scene
 

@@ -28,13 +28,13 @@ from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.records import Step
 from nbv_planner.errors import NbvPlannerError
 from nbv_planner.mapping.scans import MeasurementSettings
-from nbv_planner.planning.shapes.certificate import CoverageEstimate
 from nbv_planner.planning.termination import Termination, TerminationReason
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.node import ros_of_its_own
 from nbv_planner.ros.executables import NODES
 from nbv_planner.ros.io.listener import EpisodeListener
 from nbv_planner.ros.io.recorder import BagRecorder
+from nbv_planner.star2d.shapes.certificate import CoverageEstimate
 from nbv_planner.system import python_command
 from nbv_planner.world.scene import Scene
 

@@ -18,15 +18,15 @@ from nbv_planner.episode.parameters import GROUPS, EpisodeConfig, configure
 from nbv_planner.episode.records import FULL_ENOUGH, Step
 from nbv_planner.errors import DependencyError, SettingError, UnknownNameError, analysis_needed, remedy
 from nbv_planner.geometry import BoolArray, FloatArray
-from nbv_planner.mapping.belief import Measurements, SurfaceBelief
 from nbv_planner.mapping.matching import MatchedScan
-from nbv_planner.mapping.robust import mapper_for
 from nbv_planner.mapping.scans import measured
 from nbv_planner.planning.motion import leg_time
 from nbv_planner.planning.objectives import OBJECTIVES, values_of
-from nbv_planner.planning.shapes.completeness import MeasuredContour, within
 from nbv_planner.planning.view_space import view_space_for
 from nbv_planner.settings import refuse_unknown
+from nbv_planner.star2d.belief import Measurements, SurfaceBelief
+from nbv_planner.star2d.robust import mapper_for
+from nbv_planner.star2d.shapes.completeness import MeasuredContour, within
 from nbv_planner.world.objects import OBJECT_SETS, parse_object, surface_points
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import check_proportions

@@ -20,11 +20,11 @@ from nbv_planner.episode.log import EpisodeLog, LoggedView
 from nbv_planner.episode.messages import PlannerStatus
 from nbv_planner.episode.run_info import RunParameters
 from nbv_planner.geometry import cartesian_to_polar, polar_to_cartesian
-from nbv_planner.mapping.belief import Measurements, SurfaceBelief
 from nbv_planner.mapping.matching import MatchedScan
 from nbv_planner.mapping.scans import scan_to_measurements
-from nbv_planner.planning.shapes.completeness import POINTS, SAMPLES, CoverageTarget, MeasuredContour, within
 from nbv_planner.settings import from_mapping
+from nbv_planner.star2d.belief import Measurements, SurfaceBelief
+from nbv_planner.star2d.shapes.completeness import POINTS, SAMPLES, CoverageTarget, MeasuredContour, within
 from nbv_planner.world.ground.occupancy_map import OccupancyMap
 from nbv_planner.world.ground.zones import Ground
 from nbv_planner.world.objects import SurfacePoints

@@ -29,8 +29,8 @@ from nbv_planner.episode.messages import Candidates, PlannerStatus
 from nbv_planner.episode.records import FULL_ENOUGH
 from nbv_planner.errors import SettingError, reason
 from nbv_planner.geometry import wrap_angle
-from nbv_planner.mapping.belief import Measurements
 from nbv_planner.report import outlines
+from nbv_planner.star2d.belief import Measurements
 from nbv_planner.view.live import SECTIONS, LiveEpisode, LiveView, estimated_coverage, target_words, true_coverage
 from nbv_planner.world.ground.grid_ground import GridGround
 from nbv_planner.world.objects import SurfacePoints

@@ -15,10 +15,10 @@ from nbv_planner.episode.log import LoggedView
 from nbv_planner.episode.records import Step
 from nbv_planner.episode.run_info import polygon_through
 from nbv_planner.errors import DependencyError
-from nbv_planner.mapping.belief import Measurements, SurfaceBelief
 from nbv_planner.report.figures import style
 from nbv_planner.report.figures.episode_figure import SIZE, EpisodeContent, draw_panels
 from nbv_planner.report.outlines import camera_outline
+from nbv_planner.star2d.belief import Measurements, SurfaceBelief
 from nbv_planner.view.live import LiveEpisode, LiveView, estimated_coverage, target_words, true_coverage
 from nbv_planner.world.pose import Poses
 from nbv_planner.world.scene import Scene

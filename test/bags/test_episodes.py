@@ -16,8 +16,8 @@ from nbv_planner.bags.analysis import analyse
 from nbv_planner.bags.reader import Bag
 from nbv_planner.bags.replay import replay
 from nbv_planner.errors import BagError
-from nbv_planner.mapping.mapper import SurfaceMapper
 from nbv_planner.planning.termination import TerminationSettings
+from nbv_planner.star2d.mapper import SurfaceMapper
 
 VIEWS = (4, 1, 1, 3)
 

@@ -20,9 +20,9 @@ from benchmarks.reference import expected_gain, mean_views_to_go, unseen_points
 from nbv_planner.planning.objectives import OBJECTIVES, ExpectedMarginalCoverage
 from nbv_planner.planning.planners import PlannerSettings, Prior, planner_named
 from nbv_planner.planning.planners.rollout import views_to_go
-from nbv_planner.planning.shapes.learned_shapes import shape_sampler
-from nbv_planner.planning.shapes.shape_coverage import REACH_HIDDEN, REACH_SEEN, measured_parts
 from nbv_planner.planning.view_space import ViewSpaceSettings
+from nbv_planner.star2d.shapes.learned_shapes import shape_sampler
+from nbv_planner.star2d.shapes.shape_coverage import REACH_HIDDEN, REACH_SEEN, measured_parts
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.ray_casting import Contour, cast_beams
 from nbv_planner.world.scene import Scene

@@ -16,7 +16,7 @@ from nbv_planner.cli.main import main
 from nbv_planner.episode.parameter_files import dump_parameters
 from nbv_planner.episode.parameters import NODE_SETTINGS
 from nbv_planner.experiments.summary.runs import short_names
-from nbv_planner.mapping.checks import KINDS
+from nbv_planner.surface.checks import KINDS
 
 SIMULATION, _ = finished()
 

@@ -20,7 +20,7 @@ import pytest
 from nbv_planner.cli.main import main
 from nbv_planner.cli.options import add_episode_options, parameters_from
 from nbv_planner.episode.parameters import EpisodeConfig
-from nbv_planner.mapping.checks import KINDS
+from nbv_planner.surface.checks import KINDS
 
 FILES = {
     "beliefs.npz", "episode.json", "outline.csv", "outline.dxf", "outline.geojson", "reconstruction.gif",

@@ -15,8 +15,8 @@ from views import at, circle
 
 from nbv_planner.episode.judge import EpisodeJudge
 from nbv_planner.episode.records import Step
-from nbv_planner.mapping.belief import Measurements
 from nbv_planner.planning.termination import Termination, TerminationReason
+from nbv_planner.star2d.belief import Measurements
 from nbv_planner.world.objects import parse_object, surface_points
 from nbv_planner.world.pose import Poses
 from nbv_planner.world.scene import Scene

@@ -9,7 +9,7 @@ import pytest
 from beliefs import belief_of, wavy_belief
 
 from nbv_planner.episode.judge import TrueSurfaceComparison, intersection_over_union
-from nbv_planner.mapping.belief import once_around
+from nbv_planner.star2d.belief import once_around
 from nbv_planner.world.objects import Ellipse, Flower, Square
 
 CIRCLE = Ellipse(a=5.0, b=5.0)

@@ -7,10 +7,10 @@ from campaigns.bounds_command import STEPS, Case, ToldTarget
 from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.geometry import TWO_PI
-from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.planning.planners import PlannerSettings
-from nbv_planner.planning.shapes.completeness import POINTS
-from nbv_planner.planning.shapes.sampler import Shapes
+from nbv_planner.star2d.belief import SurfaceBelief
+from nbv_planner.star2d.shapes.completeness import POINTS
+from nbv_planner.star2d.shapes.sampler import Shapes
 from nbv_planner.world.pose import Poses
 from nbv_planner.world.visibility import observe
 

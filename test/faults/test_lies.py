@@ -42,7 +42,7 @@ from campaigns.worlds import (
 from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.errors import InputRejectedError, ResultsError
-from nbv_planner.mapping.belief import SurfaceBelief
+from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import SensorSettings

@@ -11,7 +11,7 @@ from benchmarks.slope_tail import slope_tail, spectral_moment
 from nbv_planner.errors import SettingError
 from nbv_planner.gp.chain import draw_prior
 from nbv_planner.gp.kernels import PeriodicMatern
-from nbv_planner.mapping.mapper import MapperSettings
+from nbv_planner.star2d.mapper import MapperSettings
 
 TWO_PI = 2.0 * math.pi
 

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.geometry import angle_difference, cartesian_to_polar, polar_to_cartesian
-from nbv_planner.mapping.belief import CommonErrors, SurfaceBelief, uniform_grid
-from nbv_planner.mapping.checks.common import AccuracySettings, Crossings, corrected, posterior
-from nbv_planner.mapping.checks.overlap import Outline, ViewData
 from nbv_planner.mapping.matching import ArrivalSettings, MatchingSettings, ScanMatcher
 from nbv_planner.planning.planners import PlannerSettings
+from nbv_planner.star2d.belief import CommonErrors, SurfaceBelief, uniform_grid
+from nbv_planner.star2d.common_errors import AccuracySettings, Crossings, corrected, posterior
+from nbv_planner.star2d.overlap import Outline, ViewData
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import Scene

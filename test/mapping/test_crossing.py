@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nbv_planner.mapping.belief import uniform_grid
-from nbv_planner.mapping.robust_fit import Beams, linearised
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
+from nbv_planner.star2d.belief import uniform_grid
+from nbv_planner.star2d.robust_fit import Beams, linearised
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import Scene

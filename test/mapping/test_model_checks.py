@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from nbv_planner.errors import MeasurementError
 from nbv_planner.geometry import polar_to_cartesian
 from nbv_planner.gp.kernels import KernelSettings
-from nbv_planner.mapping.belief import SurfaceBelief, uniform_grid
-from nbv_planner.mapping.checks import KINDS, Check, CheckSettings, Level, failed, forbidding, told
-from nbv_planner.mapping.checks.model_checks import ModelChecks, beyond_bounds, covered_parts, noise_ratio
-from nbv_planner.mapping.checks.overlap import Outline, in_rows
-from nbv_planner.mapping.mapper import MapperSettings, SurfaceMapper
 from nbv_planner.mapping.matching import MatchedScan
 from nbv_planner.mapping.scans import MeasurementSettings, ScanMapping
+from nbv_planner.star2d.belief import SurfaceBelief, uniform_grid
+from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper
+from nbv_planner.star2d.model_checks import ModelChecks, beyond_bounds, covered_parts, noise_ratio
+from nbv_planner.star2d.overlap import Outline, in_rows
+from nbv_planner.surface.checks import KINDS, Check, CheckSettings, Level, failed, forbidding, told
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.ray_casting import Contour, cast_beams

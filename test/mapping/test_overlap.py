@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from nbv_planner.geometry import polar_to_cartesian
-from nbv_planner.mapping.belief import SurfaceBelief, uniform_grid
-from nbv_planner.mapping.checks import CheckSettings
-from nbv_planner.mapping.checks.overlap import Outline, Residuals, ViewData, displacement_scores
+from nbv_planner.star2d.belief import SurfaceBelief, uniform_grid
+from nbv_planner.star2d.overlap import Outline, Residuals, ViewData, displacement_scores
+from nbv_planner.surface.checks import CheckSettings
 from nbv_planner.world.pose import CameraPose
 
 STD, RADIUS, DISTANCE = 0.1, 5.0, 13.0

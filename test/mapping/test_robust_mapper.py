@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from nbv_planner.gp.kernels import KernelSettings
-from nbv_planner.mapping.belief import Measurements
-from nbv_planner.mapping.mapper import MapperSettings, SurfaceMapper
-from nbv_planner.mapping.robust import RobustMapper, bounded, mapper_for
-from nbv_planner.mapping.robust_fit import RobustSettings
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
+from nbv_planner.star2d.belief import Measurements
+from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper
+from nbv_planner.star2d.robust import RobustMapper, bounded, mapper_for
+from nbv_planner.star2d.robust_fit import RobustSettings
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import Scene

@@ -9,10 +9,10 @@ import pytest
 
 from nbv_planner.errors import MeasurementError
 from nbv_planner.gp.kernels import KernelSettings
-from nbv_planner.mapping.mapper import MapperSettings
-from nbv_planner.mapping.robust import RobustMapper
-from nbv_planner.mapping.robust_fit import RobustSettings
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
+from nbv_planner.star2d.mapper import MapperSettings
+from nbv_planner.star2d.robust import RobustMapper
+from nbv_planner.star2d.robust_fit import RobustSettings
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import Scene

@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nbv_planner.gp.kernels import KernelSettings
-from nbv_planner.mapping.checks import CheckSettings
-from nbv_planner.mapping.checks.common import AccuracySettings
-from nbv_planner.mapping.checks.model_checks import ModelChecks
-from nbv_planner.mapping.mapper import MapperSettings, SurfaceMapper
 from nbv_planner.mapping.matching import MatchedScan
 from nbv_planner.mapping.scans import MeasurementSettings, ScanMapping, averaged, scan_to_measurements, unlike
-from nbv_planner.planning.shapes.shape_coverage import seen_stretches
+from nbv_planner.star2d.common_errors import AccuracySettings
+from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper
+from nbv_planner.star2d.model_checks import ModelChecks
+from nbv_planner.star2d.shapes.shape_coverage import seen_stretches
+from nbv_planner.surface.checks import CheckSettings
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import RangeNoise

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
-from nbv_planner.mapping.robust_fit import contaminated_weights, student_t_weights
+from nbv_planner.star2d.robust_fit import contaminated_weights, student_t_weights
 
 
 @pytest.mark.parametrize("residual", [0.0, 0.5, 2.0, 10.0])

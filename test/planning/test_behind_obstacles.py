@@ -16,10 +16,10 @@ from nbv_planner.episode.simulation import Simulation
 from nbv_planner.geometry import polar_to_cartesian
 from nbv_planner.planning.motion import TimeSettings, leg_time
 from nbv_planner.planning.planners import PlannerSettings, planner_named
-from nbv_planner.planning.shapes.sampler import Shapes
-from nbv_planner.planning.shapes.shape_visibility import visible_cells
 from nbv_planner.planning.termination import TerminationReason
 from nbv_planner.planning.view_space import ViewSpaceSettings, put_on_ground, view_space_for
+from nbv_planner.star2d.shapes.sampler import Shapes
+from nbv_planner.star2d.shapes.shape_visibility import visible_cells
 from nbv_planner.world.ground.grid_ground import ground_of
 from nbv_planner.world.ground.occupancy_map import OccupancyMap
 from nbv_planner.world.ground.zones import Ground, GroundSettings

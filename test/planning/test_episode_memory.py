@@ -12,12 +12,12 @@ from beliefs import belief_of
 from test_session import SECOND, band, feed, ready, session, take_view
 
 from nbv_planner.errors import InputRejectedError, StateFileError
-from nbv_planner.mapping.checks import Check, Level
-from nbv_planner.planning.episode_memory import SurfaceOrigin
 from nbv_planner.planning.planners import PlannerSettings, planner_named
-from nbv_planner.planning.session import PlanningSession, State
-from nbv_planner.planning.shapes.sampler import PriorSettings
 from nbv_planner.planning.termination import TerminationReason
+from nbv_planner.session.episode_memory import SurfaceOrigin
+from nbv_planner.session.planning_session import PlanningSession, State
+from nbv_planner.star2d.shapes.sampler import PriorSettings
+from nbv_planner.surface.checks import Check, Level
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import Scan
 from nbv_planner.world.scene import Scene

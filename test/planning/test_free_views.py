@@ -14,9 +14,6 @@ from views import at, circle
 from nbv_planner.episode.judge import EpisodeJudge
 from nbv_planner.errors import SettingError
 from nbv_planner.gp.kernels import PeriodicMatern
-from nbv_planner.mapping.checks import CheckSettings
-from nbv_planner.mapping.checks.model_checks import ModelChecks
-from nbv_planner.mapping.mapper import MapperSettings, SurfaceMapper
 from nbv_planner.mapping.matching import ArrivalSettings, MatchingSettings, ScanMatcher
 from nbv_planner.mapping.scans import MeasurementSettings, ScanMapping
 from nbv_planner.planning.objectives import ObjectiveInfo, objective_named
@@ -28,13 +25,16 @@ from nbv_planner.planning.planners import (
     planner_named,
 )
 from nbv_planner.planning.planners.simple import TwoPhasePlanner
-from nbv_planner.planning.session import PlanningSession, SessionSettings, State
 from nbv_planner.planning.termination import (
     TerminationMonitor,
     TerminationReason,
     TerminationSettings,
 )
 from nbv_planner.planning.view_space import Exclusion, ViewSpace
+from nbv_planner.session.planning_session import PlanningSession, SessionSettings, State
+from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper
+from nbv_planner.star2d.model_checks import ModelChecks
+from nbv_planner.surface.checks import CheckSettings
 from nbv_planner.world.objects import parse_object, surface_points
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import Scene

@@ -12,14 +12,14 @@ from views import all_at, at, circle
 
 from nbv_planner.errors import StateFileError
 from nbv_planner.gp.kernels import PeriodicMatern
-from nbv_planner.mapping.belief import Measurements, SurfaceBelief
-from nbv_planner.mapping.mapper import MapperSettings, SurfaceMapper
 from nbv_planner.mapping.matching import ArrivalSettings
 from nbv_planner.planning.planners import PlannerSettings, planner_named
 from nbv_planner.planning.planners.account import Account, Round
-from nbv_planner.planning.session import PlanningSession, SessionSettings
 from nbv_planner.planning.termination import TerminationMonitor, TerminationSettings
 from nbv_planner.planning.view_space import ViewSpaceSettings
+from nbv_planner.session.planning_session import PlanningSession, SessionSettings
+from nbv_planner.star2d.belief import Measurements, SurfaceBelief
+from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper
 from nbv_planner.world.objects import bisected_surface_points, parse_object
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import Scene

@@ -15,9 +15,9 @@ from views import circle
 from nbv_planner.mapping.matching import ArrivalSettings
 from nbv_planner.planning.motion import MOST_LEGS, Leg, TimeSettings, learned_pace, travel_time
 from nbv_planner.planning.planners import PlannerSettings, planner_named
-from nbv_planner.planning.session import PlanningSession, SessionSettings
 from nbv_planner.planning.termination import TerminationMonitor, TerminationSettings
 from nbv_planner.planning.view_space import ViewSpaceSettings
+from nbv_planner.session.planning_session import PlanningSession, SessionSettings
 from nbv_planner.world.ground.zones import GroundSettings
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.pose import CameraPose

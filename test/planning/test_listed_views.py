@@ -20,9 +20,9 @@ from nbv_planner.errors import SettingError
 from nbv_planner.mapping.matching import ArrivalSettings
 from nbv_planner.planning.planners import PlannerSettings, planner_named
 from nbv_planner.planning.planners.planner import PLANNERS
-from nbv_planner.planning.session import PlanningSession, SessionSettings
 from nbv_planner.planning.termination import TerminationMonitor, TerminationReason, TerminationSettings
 from nbv_planner.planning.view_space import Exclusion, ViewSpaceSettings, check_view_angles, view_space_for
+from nbv_planner.session.planning_session import PlanningSession, SessionSettings
 from nbv_planner.world.pose import Poses
 from nbv_planner.world.scene import Scene
 

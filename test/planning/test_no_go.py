@@ -15,7 +15,6 @@ from nbv_planner.episode.simulation import Simulation
 from nbv_planner.errors import SettingError
 from nbv_planner.mapping.matching import ArrivalSettings
 from nbv_planner.planning.planners import PlannerSettings, planner_named
-from nbv_planner.planning.session import PlanningSession, SessionSettings, State
 from nbv_planner.planning.termination import TerminationMonitor, TerminationReason, TerminationSettings
 from nbv_planner.planning.view_space import (
     Exclusion,
@@ -24,6 +23,7 @@ from nbv_planner.planning.view_space import (
     excluded_words,
     put_on_ground,
 )
+from nbv_planner.session.planning_session import PlanningSession, SessionSettings, State
 from nbv_planner.world.ground.grid_ground import ground_of
 from nbv_planner.world.ground.occupancy_map import OccupancyMap
 from nbv_planner.world.ground.zones import GroundSettings

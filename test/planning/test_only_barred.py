@@ -9,8 +9,8 @@ import pytest
 from nbv_planner.episode.parameters import configure
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.mapping.matching import ArrivalSettings
-from nbv_planner.planning.session import PlanningSession, SessionSettings
 from nbv_planner.planning.termination import TerminationMonitor, TerminationReason, TerminationSettings
+from nbv_planner.session.planning_session import PlanningSession, SessionSettings
 
 PLAIN = {"object": "ellipse:a=6,b=4", "shapes": 16, "first_views": 8, "certificate_shapes": 50, "grid_size": 360}
 BARRED = {

@@ -14,11 +14,11 @@ from test_session import ENDLESS, SECOND, band, feed
 
 from nbv_planner.errors import StateFileError
 from nbv_planner.mapping.matching import ArrivalSettings
-from nbv_planner.planning.episode_memory import found_from_state
 from nbv_planner.planning.planners import PlannerSettings, planner_named
-from nbv_planner.planning.session import PlanningSession, SessionSettings, State
 from nbv_planner.planning.termination import MOST_APPROACHES, TerminationMonitor, TerminationReason, TerminationSettings
 from nbv_planner.planning.view_space import Exclusion, FoundViewSpace, ViewSpaceSettings
+from nbv_planner.session.episode_memory import found_from_state
+from nbv_planner.session.planning_session import PlanningSession, SessionSettings, State
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scale import at_found
 from nbv_planner.world.scene import FoundScene, Scene

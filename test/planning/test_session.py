@@ -14,9 +14,9 @@ from views import at, circle
 
 from nbv_planner.mapping.matching import ArrivalSettings, MatchingSettings, ScanMatcher
 from nbv_planner.planning.planners import PlannerSettings, planner_named
-from nbv_planner.planning.session import PlanningSession, SessionSettings, State
 from nbv_planner.planning.termination import TerminationMonitor, TerminationReason, TerminationSettings
 from nbv_planner.planning.view_space import ViewSpaceSettings, excluded_numbers
+from nbv_planner.session.planning_session import PlanningSession, SessionSettings, State
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import Scan
 from nbv_planner.world.scene import Scene

@@ -10,8 +10,6 @@ import pytest
 from beliefs import belief_of
 
 from nbv_planner.errors import SettingError
-from nbv_planner.mapping.belief import SurfaceBelief
-from nbv_planner.mapping.checks import Check, Level
 from nbv_planner.planning.termination import (
     Termination,
     TerminationMonitor,
@@ -19,6 +17,8 @@ from nbv_planner.planning.termination import (
     TerminationSettings,
     coverage_estimate,
 )
+from nbv_planner.star2d.belief import SurfaceBelief
+from nbv_planner.surface.checks import Check, Level
 
 OFF = {"stall_views": 0, "max_views": 0, "max_duration": 0.0, "min_gain": 0.0}
 

@@ -7,8 +7,8 @@ import math
 import pytest
 from test_session import SECOND, feed, ready, take_view
 
-from nbv_planner.planning.session import PlanningSession, State
 from nbv_planner.planning.termination import Termination, TerminationReason
+from nbv_planner.session.planning_session import PlanningSession, State
 from nbv_planner.world.pose import CameraPose
 
 HOME = {"return_home": True, "home_angle": 2.5}

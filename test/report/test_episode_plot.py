@@ -20,7 +20,6 @@ from PIL import Image
 from nbv_planner.episode.parameters import config_from_parameters
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.geometry import TWO_PI
-from nbv_planner.mapping.checks import Check, Level
 from nbv_planner.report.colors import LEVELS, rgb
 from nbv_planner.report.figures.episode_figure import (
     draw_figure,
@@ -30,6 +29,7 @@ from nbv_planner.report.figures.episode_figure import (
 )
 from nbv_planner.report.figures.style import apply_palette, common_palette, label_views, png_bytes, views_with_label
 from nbv_planner.report.outlines import close_belief, cone_outline
+from nbv_planner.surface.checks import Check, Level
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import Scene

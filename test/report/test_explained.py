@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nbv_planner.geometry import TWO_PI
-from nbv_planner.mapping.belief import SurfaceBelief, uniform_grid
 from nbv_planner.planning.objectives import objective_named
 from nbv_planner.report.figures.explained import COUNTED, counted, draw_regret
+from nbv_planner.star2d.belief import SurfaceBelief, uniform_grid
 from nbv_planner.world.scene import Scene
 
 # The layers and, of I and IOA, the samples along a ray are as fine as a picture needs them.

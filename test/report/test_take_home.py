@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from nbv_planner.errors import ContourError
 from nbv_planner.geometry import polar_to_cartesian
-from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
 from nbv_planner.report.take_home import FREE, OCCUPIED, UNKNOWN, MapGrid, Outline
+from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.objects.contour_files import load_contour
 from nbv_planner.world.pose import CameraPose

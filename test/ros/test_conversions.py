@@ -27,11 +27,11 @@ from nbv_planner.episode.messages import belief_from_msg, candidates_from_msg, p
 from nbv_planner.episode.sensor_messages import check_frame, pose_from_msg, scan_from_msg, to_nanoseconds
 from nbv_planner.errors import InputRejectedError
 from nbv_planner.geometry import TWO_PI, angle_difference
-from nbv_planner.mapping.checks import KINDS, Check, Level
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
-from nbv_planner.planning.shapes.sampler import PriorSettings
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.io.conversions import pose_to_msg
+from nbv_planner.star2d.shapes.sampler import PriorSettings
+from nbv_planner.surface.checks import KINDS, Check, Level
 from nbv_planner.world.pose import CameraPose, PoseCovariance, Poses
 from nbv_planner.world.scan import Scan
 from nbv_planner.world.scene import Scene

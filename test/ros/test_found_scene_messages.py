@@ -14,8 +14,8 @@ from ros_world import header
 
 from nbv_planner.episode.messages import belief_from_msg, found_from_msg
 from nbv_planner.errors import InputRejectedError
-from nbv_planner.planning.shapes.sampler import PriorSettings
 from nbv_planner.ros.io.conversions import belief_to_msg
+from nbv_planner.star2d.shapes.sampler import PriorSettings
 from nbv_planner.world.scene import FoundScene
 
 FOUND = FoundScene(1.5, -2.0, 1.0, 4.0, 6.0, 0.3, 2.5, views=2)

@@ -18,10 +18,10 @@ from visualization_msgs.msg import Marker
 
 from nbv_planner.episode.messages import Candidates
 from nbv_planner.geometry import polar_to_cartesian
-from nbv_planner.mapping.belief import Measurements
 from nbv_planner.planning.view_space import FreeViewSpace, ViewSpaceSettings
 from nbv_planner.report import colors
 from nbv_planner.ros.io.markers import PARTS, SceneContent, scene_markers, thinned
+from nbv_planner.star2d.belief import Measurements
 from nbv_planner.world.ground.grid_ground import ground_of
 from nbv_planner.world.ground.zones import GroundSettings
 from nbv_planner.world.pose import Poses

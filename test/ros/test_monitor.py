@@ -18,11 +18,11 @@ from sensor_msgs.msg import LaserScan, PointCloud2
 from std_srvs.srv import Trigger
 
 from nbv_planner.mapping.scans import MeasurementSettings
-from nbv_planner.planning.shapes.certificate import CoverageEstimate
 from nbv_planner.planning.termination import Termination, TerminationReason
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.node_processes import EpisodeMonitor, free_domain_id
+from nbv_planner.star2d.shapes.certificate import CoverageEstimate
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.pose import Poses
 from nbv_planner.world.scene import Scene

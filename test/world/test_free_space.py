@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nbv_planner.mapping.belief import uniform_grid
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
+from nbv_planner.star2d.belief import uniform_grid
 from nbv_planner.world.objects import parse_object, surface_points
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import FreeRays

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from nbv_planner.errors import InputRejectedError
 from nbv_planner.geometry import angle_difference, cartesian_to_polar
-from nbv_planner.mapping.belief import Measurements
 from nbv_planner.mapping.matching import PoseTrack
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
+from nbv_planner.star2d.belief import Measurements
 from nbv_planner.world.pose import CameraPose, PoseCovariance
 from nbv_planner.world.scan import Scan
 from nbv_planner.world.scene import Scene

@@ -10,12 +10,12 @@ import pytest
 from views import circle
 
 from nbv_planner.gp.kernels import PeriodicMatern
-from nbv_planner.mapping.mapper import MapperSettings, SurfaceMapper
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
 from nbv_planner.planning.objectives import OBJECTIVES
 from nbv_planner.planning.planners import PlannerSettings, planner_named
-from nbv_planner.planning.shapes.sampler import Shapes
-from nbv_planner.planning.shapes.shape_visibility import visible_cells
+from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper
+from nbv_planner.star2d.shapes.sampler import Shapes
+from nbv_planner.star2d.shapes.shape_visibility import visible_cells
 from nbv_planner.world.objects import parse_object, surface_points
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scan import ConeSensor, RangeNoise, Scan

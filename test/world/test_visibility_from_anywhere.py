@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nbv_planner.geometry import polar_to_cartesian
-from nbv_planner.mapping.belief import uniform_grid
-from nbv_planner.planning.shapes.sampler import Shapes
-from nbv_planner.planning.shapes.shape_visibility import grades_of_sight, visible_cells
+from nbv_planner.star2d.belief import uniform_grid
+from nbv_planner.star2d.shapes.sampler import Shapes
+from nbv_planner.star2d.shapes.shape_visibility import grades_of_sight, visible_cells
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.visibility import observe

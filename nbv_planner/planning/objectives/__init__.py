@@ -25,10 +25,10 @@ from nbv_planner.planning.objectives.observed import (
     TrueSurface,
 )
 from nbv_planner.planning.objectives.pixels import ConfidenceSimpleNumber, IntersectionOcclusionAware
-from nbv_planner.planning.shapes.completeness import CoverageTarget
-from nbv_planner.planning.shapes.learned_shapes import shape_sampler
-from nbv_planner.planning.shapes.sampler import Prior, ShapeSettings
 from nbv_planner.settings import Plugins
+from nbv_planner.star2d.shapes.completeness import CoverageTarget
+from nbv_planner.star2d.shapes.learned_shapes import shape_sampler
+from nbv_planner.star2d.shapes.sampler import Prior, ShapeSettings
 
 _FROM_BELIEF = (
     IntersectionOcclusionAware, Intersection, Confidence, ConfidenceSimple, ConfidenceSimpleNumber,

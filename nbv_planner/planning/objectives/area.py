@@ -26,8 +26,8 @@ from nbv_planner.geometry import (
     windows_of,
     wrap_angle,
 )
-from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.planning.objectives.objective import ObjectiveInfo
+from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.world.pose import Poses
 from nbv_planner.world.scene import Scene
 

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from nbv_planner.geometry import FloatArray
-from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.planning.objectives.objective import Objective, ObjectiveInfo
-from nbv_planner.planning.shapes.completeness import POINTS, CoverageTarget
-from nbv_planner.planning.shapes.sampler import ShapeSampler
-from nbv_planner.planning.shapes.shape_coverage import ShapeCoverage
+from nbv_planner.star2d.belief import SurfaceBelief
+from nbv_planner.star2d.shapes.completeness import POINTS, CoverageTarget
+from nbv_planner.star2d.shapes.sampler import ShapeSampler
+from nbv_planner.star2d.shapes.shape_coverage import ShapeCoverage
 from nbv_planner.world.ground.zones import Ground
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import Scene

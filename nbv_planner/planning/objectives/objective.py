@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from nbv_planner.geometry import FloatArray
-from nbv_planner.mapping.belief import SurfaceBelief
+from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.world.pose import Poses
 from nbv_planner.world.scene import Scene
 

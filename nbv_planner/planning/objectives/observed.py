@@ -10,8 +10,8 @@ from scipy.sparse import csr_matrix
 from scipy.spatial import cKDTree
 
 from nbv_planner.geometry import BoolArray, FloatArray, polar_to_cartesian
-from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.planning.objectives.objective import ObjectiveInfo
+from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.world.pose import Poses
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.visibility import discretise, observe

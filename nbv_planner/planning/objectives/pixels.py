@@ -23,9 +23,9 @@ from nbv_planner.geometry import (
     polar_to_cartesian,
     world_to_camera,
 )
-from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.planning.objectives.area import Windows, windows_among
 from nbv_planner.planning.objectives.objective import ObjectiveInfo
+from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.visibility import bearing_extent, discretise, sightings
 

@@ -9,10 +9,10 @@ from nbv_planner.planning.planners.plugged import Memory, PluggedPlanner
 from nbv_planner.planning.planners.rollout import RolloutPlanner
 from nbv_planner.planning.planners.simple import GreedyPlanner, RandomPlanner, TwoPhasePlanner, UniformPlanner
 from nbv_planner.planning.planners.tour import TourPlanner
-from nbv_planner.planning.shapes.completeness import CoverageTarget
-from nbv_planner.planning.shapes.learned_shapes import shape_sampler
-from nbv_planner.planning.shapes.sampler import Prior
 from nbv_planner.planning.view_space import ViewSpace
+from nbv_planner.star2d.shapes.completeness import CoverageTarget
+from nbv_planner.star2d.shapes.learned_shapes import shape_sampler
+from nbv_planner.star2d.shapes.sampler import Prior
 from nbv_planner.world.scene import Scene
 
 _ONE_PHASE: dict[str, type[Planner]] = {"greedy": GreedyPlanner, "uniform": UniformPlanner, "random": RandomPlanner}

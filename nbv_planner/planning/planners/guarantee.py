@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from nbv_planner.geometry import TWO_PI
 from nbv_planner.gp.confidence import scheduled_beta
 from nbv_planner.gp.kernels import Kernel, PeriodicMatern, fourier_coefficients
-from nbv_planner.mapping.mapper import MapperSettings
+from nbv_planner.star2d.mapper import MapperSettings
 from nbv_planner.world.scene import Scene
 
 PROVED = ("U", "CS-U")

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from nbv_planner.geometry import FloatArray
-from nbv_planner.mapping.belief import SurfaceBelief, uniform_grid
 from nbv_planner.planning.objectives import ExpectedMarginalCoverage
 from nbv_planner.planning.objectives.area import Uncertainty
 from nbv_planner.planning.planners.account import Account, Round
 from nbv_planner.planning.planners.planner import Decision, PlannerSettings, Situation
 from nbv_planner.planning.planners.rollout import RolloutPlanner
-from nbv_planner.planning.shapes.shape_coverage import seen_points
 from nbv_planner.planning.view_space import ViewSpace
+from nbv_planner.star2d.belief import SurfaceBelief, uniform_grid
+from nbv_planner.star2d.shapes.shape_coverage import seen_points
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import Scene
 

@@ -16,17 +16,16 @@ import numpy as np
 
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import BoolArray, FloatArray
-from nbv_planner.mapping.belief import SurfaceBelief
-from nbv_planner.mapping.checks import Check, Level, noise_factor
 from nbv_planner.planning.motion import TimeSettings
 from nbv_planner.planning.objectives import EXPECTED, OBJECTIVE_INFO, OBJECTIVE_PLUGINS, Objective, values_of
 from nbv_planner.planning.objectives.area import Uncertainty
 from nbv_planner.planning.objectives.expected_coverage import ExpectedMarginalCoverage, after_views
 from nbv_planner.planning.planners.account import Account
-from nbv_planner.planning.rivals import RIVALS
-from nbv_planner.planning.shapes.sampler import ShapeSettings
 from nbv_planner.planning.view_space import ExclusionArray, ViewSpace
 from nbv_planner.settings import Plugins, setting
+from nbv_planner.star2d.belief import SurfaceBelief
+from nbv_planner.star2d.shapes.sampler import ShapeSettings
+from nbv_planner.surface.checks import Check, Level, noise_factor
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scan import Scan
 from nbv_planner.world.scene import Scene
@@ -35,6 +34,14 @@ PLANNERS = ("greedy", "two_phase", "rollout", "tour", "hybrid", "uniform", "rand
 """Names of the planners."""
 ON_SHAPES = ("rollout", "tour", "hybrid")
 """Those that depend on posterior shapes, whatever `objective` is."""
+RIVALS = {
+    "volumetric": "nbv_planner.rivals.volumetric:Volumetric",
+    "frontier": "nbv_planner.rivals.frontier:Frontier",
+    "projection": "nbv_planner.rivals.projection:Projection",
+    "design": "nbv_planner.rivals.design:Design",
+    "set_cover": "nbv_planner.rivals.set_cover:SetCover",
+}
+"""Where the planner of each name is: a class with one of the contracts of planners of other packages."""
 BLIND = ("uniform", "random")
 """Those that take no account of an objective."""
 PLANNER_CHOICE = ("planner", "objective", "phase_one_objective")

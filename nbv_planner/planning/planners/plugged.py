@@ -12,8 +12,8 @@ from nbv_planner.errors import PluginError, SettingError
 from nbv_planner.geometry import FloatArray
 from nbv_planner.planning.objectives import Objective
 from nbv_planner.planning.planners.planner import PLANNER_PLUGINS, Planner, PlannerSettings, Situation
-from nbv_planner.planning.shapes.sampler import Prior
 from nbv_planner.planning.view_space import FoundViewSpace, ViewSpace
+from nbv_planner.star2d.shapes.sampler import Prior
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import Scene
 

@@ -10,7 +10,7 @@ import numpy as np
 from nbv_planner.geometry import BoolArray, FloatArray, IntArray
 from nbv_planner.planning.objectives.expected_coverage import ExpectedMarginalCoverage
 from nbv_planner.planning.planners.planner import Planner, Situation
-from nbv_planner.planning.shapes.shape_coverage import ShapeCoverage
+from nbv_planner.star2d.shapes.shape_coverage import ShapeCoverage
 from nbv_planner.world.pose import CameraPose, Poses
 
 # Points below this count as none: they are rounding errors.

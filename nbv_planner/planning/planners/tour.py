@@ -11,11 +11,11 @@ from functools import cached_property
 import numpy as np
 
 from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, IntArray, angle_difference, wrap_angle
-from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.planning.motion import leg_time, route_time, time_matrix, with_looks
 from nbv_planner.planning.planners.planner import Situation
 from nbv_planner.planning.planners.rollout import RolloutPlanner
-from nbv_planner.planning.shapes.shape_coverage import ShapeCoverage
+from nbv_planner.star2d.belief import SurfaceBelief
+from nbv_planner.star2d.shapes.shape_coverage import ShapeCoverage
 from nbv_planner.world.pose import CameraPose, Poses
 
 # Points below this count as none: they are rounding errors.

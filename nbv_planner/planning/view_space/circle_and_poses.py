@@ -10,7 +10,6 @@ from scipy.spatial import cKDTree
 
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, angle_difference, wrap_angle
-from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.mapping.matching import ArrivalSettings
 from nbv_planner.planning.view_space.space import ExclusionArray, ViewSpace
 from nbv_planner.planning.view_space.view_settings import (
@@ -21,6 +20,7 @@ from nbv_planner.planning.view_space.view_settings import (
     on_arcs,
     poses_from_file,
 )
+from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.world.ground.zones import around_disc
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import FoundScene, Scene

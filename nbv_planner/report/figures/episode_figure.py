@@ -24,11 +24,11 @@ from PIL import Image
 
 from nbv_planner.episode.records import FULL_ENOUGH, Step, ViewRecord
 from nbv_planner.geometry import TWO_PI, FloatArray, polar_to_cartesian, wrap_angle
-from nbv_planner.mapping.belief import Measurements, SurfaceBelief
-from nbv_planner.mapping.checks import Check, failed
 from nbv_planner.report import colors, outlines
 from nbv_planner.report.figures import style
 from nbv_planner.report.figures.style import apply_palette, common_palette, label_views
+from nbv_planner.star2d.belief import Measurements, SurfaceBelief
+from nbv_planner.surface.checks import Check, failed
 from nbv_planner.world.ground.grid_ground import GridGround
 from nbv_planner.world.ground.zones import Ground
 from nbv_planner.world.objects import PolarObject

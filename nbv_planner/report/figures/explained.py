@@ -22,11 +22,11 @@ from nbv_planner.geometry import (
     polar_to_cartesian,
     world_to_camera,
 )
-from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.planning.objectives import objective_named
 from nbv_planner.report.figures import style
 from nbv_planner.report.figures.sweep_figures import panel_title, panels
 from nbv_planner.report.page import Picture
+from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.world.scene import Scene
 
 _LAYERS, _ALONG = 24, 80

@@ -16,10 +16,10 @@ from std_msgs.msg import Header
 
 from nbv_planner.episode import messages
 from nbv_planner.geometry import FloatArray, polar_to_cartesian
-from nbv_planner.mapping.belief import SurfaceBelief
-from nbv_planner.mapping.checks import KINDS
 from nbv_planner.planning.planners import Decision
-from nbv_planner.planning.shapes.sampler import PriorSettings
+from nbv_planner.star2d.belief import SurfaceBelief
+from nbv_planner.star2d.shapes.sampler import PriorSettings
+from nbv_planner.surface.checks import KINDS
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import Scan
 from nbv_planner.world.scene import FoundScene, Scene

@@ -22,7 +22,6 @@ from visualization_msgs.msg import Marker, MarkerArray
 from nbv_planner.episode.messages import Candidates, candidates_from_msg
 from nbv_planner.episode.sensor_messages import check_frame
 from nbv_planner.geometry import FloatArray, polar_to_cartesian
-from nbv_planner.mapping.belief import Measurements, SurfaceBelief
 from nbv_planner.report import colors
 from nbv_planner.report.outlines import (
     ClosedBelief,
@@ -36,6 +35,7 @@ from nbv_planner.report.outlines import (
 )
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.node import BaseNode
+from nbv_planner.star2d.belief import Measurements, SurfaceBelief
 from nbv_planner.world.ground.grid_ground import GridGround
 from nbv_planner.world.ground.zones import Ground
 from nbv_planner.world.pose import CameraPose

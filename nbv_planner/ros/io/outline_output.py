@@ -15,13 +15,13 @@ from std_msgs.msg import Header
 from nbv_planner.episode.messages import STATUS, status_from_msg
 from nbv_planner.errors import reason
 from nbv_planner.geometry import BoolArray
-from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.mapping.matching import MatchedScan
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
-from nbv_planner.planning.session import State
 from nbv_planner.report.take_home import MapGrid, Outline
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.node import BaseNode
+from nbv_planner.session.planning_session import State
+from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.system import at_home
 from nbv_planner.world.scale import rescaled
 from nbv_planner.world.scene import Scene

@@ -19,11 +19,7 @@ from nbv_planner.episode.messages import PACE, RECORDED_TOPICS
 from nbv_planner.episode.parameters import config_from_parameters, packages_named
 from nbv_planner.errors import NbvPlannerError
 from nbv_planner.files.located_yaml import dumped
-from nbv_planner.mapping.belief import SurfaceBelief
-from nbv_planner.mapping.checks import Level, failed, told
-from nbv_planner.planning.episode_memory import Goal, behind_words
 from nbv_planner.planning.planners.guarantee import PROVED
-from nbv_planner.planning.session import PlanningSession, Ranking, State
 from nbv_planner.planning.termination import TerminationReason, narrow_fraction
 from nbv_planner.planning.view_space import excluded_numbers, excluded_words
 from nbv_planner.ros.core import qos
@@ -32,6 +28,10 @@ from nbv_planner.ros.core.node import BaseNode
 from nbv_planner.ros.core.node_parameters import plain_value
 from nbv_planner.ros.core.saved_state import StateKeeper
 from nbv_planner.ros.io.conversions import status_message
+from nbv_planner.session.episode_memory import Goal, behind_words
+from nbv_planner.session.planning_session import PlanningSession, Ranking, State
+from nbv_planner.star2d.belief import SurfaceBelief
+from nbv_planner.surface.checks import Level, failed, told
 from nbv_planner.versions import versions
 
 # Topics of mapper and robot: a problem there stops the episode.

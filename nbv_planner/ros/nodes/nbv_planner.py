@@ -31,10 +31,7 @@ from nbv_planner.episode.sensor_messages import (
 from nbv_planner.errors import InputRejectedError, SettingError, StateFileError
 from nbv_planner.mapping.matching import ArrivalSettings, MatchingSettings, ScanMatcher
 from nbv_planner.mapping.saved import SavedState
-from nbv_planner.planning.episode_memory import Goal, GoalReminder, SurfaceOrigin, Target, found_from_state
 from nbv_planner.planning.planners import Planner, PlannerSettings, planner_named
-from nbv_planner.planning.session import Answer, PlanningSession, Question, Ranking, SessionSettings
-from nbv_planner.planning.shapes.sampler import PriorSettings
 from nbv_planner.planning.termination import TerminationMonitor, TerminationSettings, termination_monitor
 from nbv_planner.planning.view_space import (
     FoundViewSpace,
@@ -51,6 +48,9 @@ from nbv_planner.ros.io import conversions
 from nbv_planner.ros.io.robot import ACTION, PATH_ACTION, GoalAction, PathAction, nav2_actions
 from nbv_planner.ros.io.status import RunInfo, StatusReport, iteration_values, plotted_values, ranking_words, summary
 from nbv_planner.ros.io.transforms import GroundOutput, MapTopic, TransformPoses
+from nbv_planner.session.episode_memory import Goal, GoalReminder, SurfaceOrigin, Target, found_from_state
+from nbv_planner.session.planning_session import Answer, PlanningSession, Question, Ranking, SessionSettings
+from nbv_planner.star2d.shapes.sampler import PriorSettings
 from nbv_planner.world.ground.grid_ground import GridGround
 from nbv_planner.world.ground.occupancy_map import OccupancyMap
 from nbv_planner.world.ground.zones import GroundSettings

@@ -21,18 +21,10 @@ from nbv_planner.episode.parameters import NODE_SETTINGS, MapFile, SurfaceMapper
 from nbv_planner.episode.sensor_messages import check_frame, pose_from_msg, scan_from_msg, to_nanoseconds
 from nbv_planner.errors import InputRejectedError, StateFileError
 from nbv_planner.gp.kernels import KernelSettings
-from nbv_planner.mapping.belief import Measurements, SurfaceBelief
-from nbv_planner.mapping.checks import CheckSettings, told
-from nbv_planner.mapping.checks.common import AccuracySettings
-from nbv_planner.mapping.checks.model_checks import ModelChecks
-from nbv_planner.mapping.mapper import MapperSettings
 from nbv_planner.mapping.matching import ArrivalSettings, MatchedScan, MatchingSettings, ScanMatcher
 from nbv_planner.mapping.object_search import Search, SearchingMapping, SearchSettings, first_guess
-from nbv_planner.mapping.robust import mapper_for
-from nbv_planner.mapping.robust_fit import RobustSettings
 from nbv_planner.mapping.saved import KIND, SavedState, SurfaceMap, map_from_state
 from nbv_planner.mapping.scans import MeasurementSettings, ScanMapping
-from nbv_planner.planning.shapes.sampler import PriorSettings
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.node import BaseNode
 from nbv_planner.ros.core.node_parameters import read_settings
@@ -41,6 +33,14 @@ from nbv_planner.ros.io import conversions
 from nbv_planner.ros.io.markers import MarkerPublisher
 from nbv_planner.ros.io.outline_output import OutlineOutput
 from nbv_planner.ros.io.transforms import TransformPoses
+from nbv_planner.star2d.belief import Measurements, SurfaceBelief
+from nbv_planner.star2d.common_errors import AccuracySettings
+from nbv_planner.star2d.mapper import MapperSettings
+from nbv_planner.star2d.model_checks import ModelChecks
+from nbv_planner.star2d.robust import mapper_for
+from nbv_planner.star2d.robust_fit import RobustSettings
+from nbv_planner.star2d.shapes.sampler import PriorSettings
+from nbv_planner.surface.checks import CheckSettings, told
 from nbv_planner.world.ground.grid_ground import ground_of, known_obstacles
 from nbv_planner.world.ground.zones import GroundSettings
 from nbv_planner.world.pose import PoseSettings

@@ -25,11 +25,11 @@ from nbv_planner.episode.messages import belief_from_msg
 from nbv_planner.episode.sensor_messages import to_nanoseconds
 from nbv_planner.errors import BagError
 from nbv_planner.gp.kernels import KernelSettings
-from nbv_planner.mapping.mapper import MapperSettings
 from nbv_planner.planning.planners import PlannerSettings, Prior, planner_named
 from nbv_planner.planning.planners import rollout as rollout_module
-from nbv_planner.planning.shapes.sampler import PriorSettings
 from nbv_planner.planning.view_space import Exclusion, ViewSpaceSettings
+from nbv_planner.star2d.mapper import MapperSettings
+from nbv_planner.star2d.shapes.sampler import PriorSettings
 
 SIMULATION, _ = finished()
 

@@ -14,14 +14,14 @@ from views import all_at, at, circle
 
 from nbv_planner.episode.judge import EpisodeJudge
 from nbv_planner.gp.kernels import PeriodicMatern
-from nbv_planner.mapping.belief import Measurements
-from nbv_planner.mapping.mapper import MapperSettings, SurfaceMapper
 from nbv_planner.planning.objectives import ExpectedMarginalCoverage, objective_named
 from nbv_planner.planning.planners import PlannerSettings, Prior, planner_named
 from nbv_planner.planning.planners.account import Account, Round
 from nbv_planner.planning.planners.hybrid import HybridPlanner, measured_points, most_points
 from nbv_planner.planning.planners.rollout import RolloutPlanner
-from nbv_planner.planning.shapes.learned_shapes import shape_sampler
+from nbv_planner.star2d.belief import Measurements
+from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper
+from nbv_planner.star2d.shapes.learned_shapes import shape_sampler
 from nbv_planner.world.objects import bisected_surface_points, parse_object
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.visibility import observe, unseen_beyond

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from views import all_at, at, circle
 
 from nbv_planner.errors import SettingError
-from nbv_planner.mapping.checks import Check, Level
 from nbv_planner.planning.objectives import OBJECTIVES, TrueSurface, objective_named
 from nbv_planner.planning.objectives.expected_coverage import after_views
 from nbv_planner.planning.planners import PLANNERS, Decision, PlannerSettings, planner_named, proof_of
-from nbv_planner.planning.rivals import RIVALS
+from nbv_planner.planning.planners.planner import RIVALS
 from nbv_planner.planning.view_space import ViewSpaceSettings
+from nbv_planner.surface.checks import Check, Level
 from nbv_planner.world.scene import Scene
 
 SCENE = Scene()

@@ -11,8 +11,8 @@ from views import circle
 from nbv_planner.planning.objectives import ExpectedMarginalCoverage
 from nbv_planner.planning.planners import PlannerSettings, planner_named
 from nbv_planner.planning.planners.rollout import RolloutPlanner
-from nbv_planner.planning.shapes.shape_coverage import ShapeCoverage
 from nbv_planner.planning.view_space import ViewSpaceSettings
+from nbv_planner.star2d.shapes.shape_coverage import ShapeCoverage
 from nbv_planner.world.scene import Scene
 
 SCENE = Scene()

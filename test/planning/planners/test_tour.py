@@ -16,8 +16,8 @@ from nbv_planner.planning.motion import TimeSettings, leg_time, time_matrix, tra
 from nbv_planner.planning.planners import PlannerSettings, planner_named
 from nbv_planner.planning.planners.rollout import views_to_go
 from nbv_planner.planning.planners.tour import Ring, first_seen, seconds_to_go
-from nbv_planner.planning.shapes.shape_coverage import ShapeCoverage
 from nbv_planner.planning.view_space import ViewSpace, ViewSpaceSettings
+from nbv_planner.star2d.shapes.shape_coverage import ShapeCoverage
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import Scene
 

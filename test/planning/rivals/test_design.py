@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from nbv_planner.gp.dense import dense_covariance
 from nbv_planner.gp.kernels import PeriodicMatern
-from nbv_planner.mapping.belief import uniform_grid
-from nbv_planner.planning.rivals.design import reduction
+from nbv_planner.rivals.design import reduction
+from nbv_planner.star2d.belief import uniform_grid
 
 GRID, KERNEL, STD = uniform_grid(48), PeriodicMatern(), 0.2
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nbv_planner.geometry import angle_difference
-from nbv_planner.planning.rivals.projection import Ellipses, clusters, visible_frontier
+from nbv_planner.rivals.projection import Ellipses, clusters, visible_frontier
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import Scene
 

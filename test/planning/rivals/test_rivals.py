@@ -17,10 +17,9 @@ from nbv_planner.episode.parameters import EpisodeConfig, recorded_config
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.planning.objectives import TrueSurface
 from nbv_planner.planning.planners import PlannerSettings, planner_named, planner_names
-from nbv_planner.planning.planners.planner import PLANNER_PLUGINS
-from nbv_planner.planning.rivals import RIVALS
-from nbv_planner.planning.rivals.volumetric import GAINS
+from nbv_planner.planning.planners.planner import PLANNER_PLUGINS, RIVALS
 from nbv_planner.planning.view_space import ViewSpaceSettings
+from nbv_planner.rivals.volumetric import GAINS
 from nbv_planner.settings import settings_of
 from nbv_planner.world.objects import parse_object, surface_points
 from nbv_planner.world.pose import CameraPose

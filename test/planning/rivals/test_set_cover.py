@@ -15,8 +15,8 @@ from hypothesis.extra.numpy import arrays
 from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.planning.planners import PlannerSettings
-from nbv_planner.planning.rivals import farthest_ranks, set_cover
-from nbv_planner.planning.rivals.set_cover import least_cover
+from nbv_planner.rivals import farthest_ranks, set_cover
+from nbv_planner.rivals.set_cover import least_cover
 from nbv_planner.world.pose import Poses
 from nbv_planner.world.simulated_camera import SensorSettings
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import TWO_PI
-from nbv_planner.mapping.belief import uniform_grid
-from nbv_planner.planning.shapes.calibrated import CURVES, FEATURES, Calibration, calibration_for, evidence, logit
-from nbv_planner.planning.shapes.sampler import Shapes
-from nbv_planner.planning.shapes.shape_coverage import surface_density
+from nbv_planner.star2d.belief import uniform_grid
+from nbv_planner.star2d.shapes.calibrated import CURVES, FEATURES, Calibration, calibration_for, evidence, logit
+from nbv_planner.star2d.shapes.sampler import Shapes
+from nbv_planner.star2d.shapes.shape_coverage import surface_density
 
 GRID = uniform_grid(360)
 EVIDENCE = st.fixed_dictionaries({name: st.floats(-10.0, 10.0) for name in FEATURES})

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from views import views_at
 
 from nbv_planner.geometry import TWO_PI, polar_to_cartesian
-from nbv_planner.mapping.belief import uniform_grid
-from nbv_planner.mapping.checks import Check, Level
 from nbv_planner.planning.objectives import TrueOutline, TrueSurface
 from nbv_planner.planning.planners import PlannerSettings, Prior
-from nbv_planner.planning.shapes.certificate import CoverageCertificate
-from nbv_planner.planning.shapes.completeness import (
+from nbv_planner.planning.termination import TerminationMonitor, TerminationReason, TerminationSettings
+from nbv_planner.star2d.belief import uniform_grid
+from nbv_planner.star2d.shapes.certificate import CoverageCertificate
+from nbv_planner.star2d.shapes.completeness import (
     POINTS,
     SAMPLES,
     CoverageTarget,
@@ -26,10 +26,10 @@ from nbv_planner.planning.shapes.completeness import (
     near_part,
     within,
 )
-from nbv_planner.planning.shapes.learned_shapes import shape_sampler
-from nbv_planner.planning.shapes.sampler import Shapes
-from nbv_planner.planning.shapes.shape_visibility import visible_cells
-from nbv_planner.planning.termination import TerminationMonitor, TerminationReason, TerminationSettings
+from nbv_planner.star2d.shapes.learned_shapes import shape_sampler
+from nbv_planner.star2d.shapes.sampler import Shapes
+from nbv_planner.star2d.shapes.shape_visibility import visible_cells
+from nbv_planner.surface.checks import Check, Level
 from nbv_planner.world.scan import RangeNoise
 from nbv_planner.world.scene import Scene
 

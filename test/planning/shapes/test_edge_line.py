@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nbv_planner.planning.shapes.straight_edges import edge_line
+from nbv_planner.star2d.shapes.straight_edges import edge_line
 
 NORMAL = np.zeros((1, 2))
 

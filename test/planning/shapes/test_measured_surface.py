@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nbv_planner.geometry import TWO_PI
-from nbv_planner.mapping.belief import Evidence, uniform_grid
-from nbv_planner.planning.shapes.shape_coverage import MeasuredSurface
+from nbv_planner.star2d.belief import Evidence, uniform_grid
+from nbv_planner.star2d.shapes.shape_coverage import MeasuredSurface
 
 FINE, GRID = uniform_grid(1000), uniform_grid(360)
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nbv_planner.errors import SettingError
-from nbv_planner.planning.shapes.sampler import PriorSettings
+from nbv_planner.star2d.shapes.sampler import PriorSettings
 
 NUMBERS = PriorSettings().numbers
 LINE = ("warp", "approximate", "truncate", "none")

@@ -11,20 +11,20 @@ from beliefs import TWO_PI, belief_of, with_evidence
 from views import all_at, views_at
 
 from nbv_planner.gp.kernels import PeriodicMatern
-from nbv_planner.mapping.belief import Measurements, uniform_grid
-from nbv_planner.mapping.mapper import MapperSettings, SurfaceMapper
 from nbv_planner.planning.objectives import ExpectedMarginalCoverage
 from nbv_planner.planning.planners.rollout import views_to_go
-from nbv_planner.planning.shapes.completeness import POINTS
-from nbv_planner.planning.shapes.sampler import Shapes
-from nbv_planner.planning.shapes.shape_coverage import (
+from nbv_planner.star2d.belief import Measurements, uniform_grid
+from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper
+from nbv_planner.star2d.shapes.completeness import POINTS
+from nbv_planner.star2d.shapes.sampler import Shapes
+from nbv_planner.star2d.shapes.shape_coverage import (
     ShapeCoverage,
     measured_parts,
     seen_part,
     surface_density,
     unseen_fraction,
 )
-from nbv_planner.planning.shapes.shape_visibility import visible_cells
+from nbv_planner.star2d.shapes.shape_visibility import visible_cells
 from nbv_planner.world.objects import parse_object, surface_points
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.visibility import observe

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from views import views_at
 
-from nbv_planner.mapping.belief import uniform_grid
-from nbv_planner.planning.shapes.sampler import Shapes
-from nbv_planner.planning.shapes.shape_visibility import fixed_cells, grades_of_sight, visible_cells
+from nbv_planner.star2d.belief import uniform_grid
+from nbv_planner.star2d.shapes.sampler import Shapes
+from nbv_planner.star2d.shapes.shape_visibility import fixed_cells, grades_of_sight, visible_cells
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scan import ConeSensor, RangeNoise
 from nbv_planner.world.scene import Scene

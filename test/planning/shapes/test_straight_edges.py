@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nbv_planner.mapping.belief import uniform_grid
-from nbv_planner.planning.shapes.straight_edges import EdgeDraws, with_edges_going_on
+from nbv_planner.star2d.belief import uniform_grid
+from nbv_planner.star2d.shapes.straight_edges import EdgeDraws, with_edges_going_on
 
 GRID = uniform_grid(360)
 BOUNDS = (1.0, 8.0)

@@ -24,10 +24,10 @@ from nbv_planner.episode.messages import candidates_from_msg, decision_from_valu
 from nbv_planner.episode.sensor_messages import pose_from_msg
 from nbv_planner.mapping.saved import read_state, write_state
 from nbv_planner.planning.planners import PlannerSettings, planner_named
-from nbv_planner.planning.shapes.sampler import PriorSettings
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
+from nbv_planner.star2d.shapes.sampler import PriorSettings
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import FoundScene, Scene
 

@@ -18,11 +18,11 @@ from sensor_msgs.msg import LaserScan, PointCloud2
 from nbv_planner.episode.messages import belief_from_msg
 from nbv_planner.episode.sensor_messages import pose_from_msg, to_nanoseconds
 from nbv_planner.errors import RosUnavailableError
-from nbv_planner.mapping.checks import Level
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
 from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
+from nbv_planner.surface.checks import Level
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.pose import PoseSettings
 from nbv_planner.world.scene import Scene

@@ -16,12 +16,12 @@ from std_srvs.srv import Trigger
 from test_nbv_planner import ENDLESS, PRIOR, Robot
 
 from nbv_planner.mapping.saved import read_state
-from nbv_planner.planning.session import PlanningSession
 from nbv_planner.ros.core.node import run_node
 from nbv_planner.ros.core.worker import Worker
 from nbv_planner.ros.node_processes import free_domain_id
 from nbv_planner.ros.nodes import nbv_planner as module
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
+from nbv_planner.session.planning_session import PlanningSession
 from nbv_planner.system import ending_signals
 
 

@@ -20,10 +20,10 @@ from test_surface_mapper import GRID, HERE, MS, Feed, scan_at, stamp_of
 
 from nbv_planner.episode.messages import status_values
 from nbv_planner.episode.sensor_messages import pose_from_msg
-from nbv_planner.mapping.checks import Check, Level
 from nbv_planner.ros.core import node, qos
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
 from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
+from nbv_planner.surface.checks import Check, Level
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import Scan
 

@@ -26,9 +26,7 @@ from std_srvs.srv import SetBool, Trigger
 from nbv_planner.episode.messages import STATUS_KEYS, belief_from_msg, candidates_from_msg, status_values
 from nbv_planner.episode.sensor_messages import pose_from_msg, to_nanoseconds
 from nbv_planner.geometry import angle_difference
-from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.planning.planners import Planner, PlannerSettings, Prior, planner_named
-from nbv_planner.planning.shapes.sampler import PriorSettings
 from nbv_planner.planning.view_space import ViewSpaceSettings
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.saved_state import StateKeeper
@@ -36,6 +34,8 @@ from nbv_planner.ros.io import conversions
 from nbv_planner.ros.nodes.depth_camera import DepthCamera
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
 from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
+from nbv_planner.star2d.belief import SurfaceBelief
+from nbv_planner.star2d.shapes.sampler import PriorSettings
 from nbv_planner.world.ground.grid_ground import ground_of
 from nbv_planner.world.ground.zones import GroundSettings
 from nbv_planner.world.scene import FoundScene, Scene
@@ -749,8 +749,8 @@ def test_views_that_come_fast_are_not_a_line_each(world, monkeypatch):
     """The end is, however soon it comes."""
     from types import SimpleNamespace
 
-    from nbv_planner.planning.session import State
     from nbv_planner.ros.io import status as status_module
+    from nbv_planner.session.planning_session import State
 
     node, now, lines = world.start(NbvPlannerNode), [0.0], []
     monkeypatch.setattr(status_module, "time", SimpleNamespace(monotonic=lambda: now[0]))

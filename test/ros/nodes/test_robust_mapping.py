@@ -16,10 +16,10 @@ from sensor_msgs.msg import LaserScan, PointCloud2
 
 from nbv_planner.episode.messages import belief_from_msg
 from nbv_planner.episode.sensor_messages import to_nanoseconds
-from nbv_planner.mapping.checks import failed
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
+from nbv_planner.surface.checks import failed
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import Scene

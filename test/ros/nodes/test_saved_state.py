@@ -22,12 +22,12 @@ from test_surface_mapper import HERE, MS, PLAIN, THERE, Feed, stamp_of, surface_
 
 from nbv_planner.episode.parameters import fixed_settings
 from nbv_planner.mapping.saved import SavedState, decode, read_state, write_state
-from nbv_planner.planning.shapes.sampler import PriorSettings
 from nbv_planner.ros.core import saved_state
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.nodes.depth_camera import DepthCamera
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
 from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
+from nbv_planner.star2d.shapes.sampler import PriorSettings
 from nbv_planner.world.scene import Scene
 
 

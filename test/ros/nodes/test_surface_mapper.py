@@ -17,15 +17,15 @@ from std_srvs.srv import Trigger
 from nbv_planner.episode.messages import belief_from_msg
 from nbv_planner.episode.sensor_messages import to_nanoseconds
 from nbv_planner.gp.kernels import PeriodicMatern
-from nbv_planner.mapping.checks import CheckSettings
-from nbv_planner.mapping.checks.model_checks import ModelChecks
-from nbv_planner.mapping.mapper import MapperSettings, SurfaceMapper
 from nbv_planner.mapping.matching import MatchedScan
 from nbv_planner.mapping.scans import MeasurementSettings, ScanMapping
-from nbv_planner.planning.shapes.sampler import PriorSettings
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
+from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper
+from nbv_planner.star2d.model_checks import ModelChecks
+from nbv_planner.star2d.shapes.sampler import PriorSettings
+from nbv_planner.surface.checks import CheckSettings
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import Scan

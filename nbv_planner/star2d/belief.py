@@ -23,7 +23,7 @@ from nbv_planner.geometry import (
     polar_to_cartesian,
     wrap_angle,
 )
-from nbv_planner.mapping.checks import Check
+from nbv_planner.surface.checks import Check
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nbv_planner.errors import InputRejectedError, SettingError, StateFileError, reason, shown
-from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.mapping.matching import ArrivalSettings, is_whole
 from nbv_planner.planning.motion import Leg
 from nbv_planner.planning.planners import Decision, Planner
 from nbv_planner.planning.planners.account import Round
-from nbv_planner.planning.shapes.sampler import PriorSettings
 from nbv_planner.planning.termination import Termination, TerminationMonitor, TerminationReason
 from nbv_planner.planning.view_space import ViewSpace
+from nbv_planner.star2d.belief import SurfaceBelief
+from nbv_planner.star2d.shapes.sampler import PriorSettings
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scan import Scan
 from nbv_planner.world.scene import FoundScene, centre_of

@@ -16,9 +16,9 @@ from nbv_planner.geometry import (
     IntArray,
     polar_to_cartesian,
 )
-from nbv_planner.mapping.belief import Evidence, SurfaceBelief
-from nbv_planner.planning.shapes.sampler import Shapes, evidence_of
-from nbv_planner.planning.shapes.shape_visibility import visible_cells
+from nbv_planner.star2d.belief import Evidence, SurfaceBelief
+from nbv_planner.star2d.shapes.sampler import Shapes, evidence_of
+from nbv_planner.star2d.shapes.shape_visibility import visible_cells
 from nbv_planner.world.ground.zones import Ground
 from nbv_planner.world.pose import Poses
 from nbv_planner.world.scene import Scene

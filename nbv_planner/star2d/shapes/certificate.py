@@ -9,18 +9,18 @@ import numpy as np
 from scipy.special import ndtri
 
 from nbv_planner.geometry import FloatArray
-from nbv_planner.mapping.belief import SurfaceBelief
-from nbv_planner.planning.shapes.calibrated import Calibration, evidence
-from nbv_planner.planning.shapes.completeness import POINTS, CoverageTarget
-from nbv_planner.planning.shapes.sampler import Shapes, ShapeSampler
-from nbv_planner.planning.shapes.shape_coverage import (
+from nbv_planner.star2d.belief import SurfaceBelief
+from nbv_planner.star2d.shapes.calibrated import Calibration, evidence
+from nbv_planner.star2d.shapes.completeness import POINTS, CoverageTarget
+from nbv_planner.star2d.shapes.sampler import Shapes, ShapeSampler
+from nbv_planner.star2d.shapes.shape_coverage import (
     REACH_HIDDEN,
     REACH_SEEN,
     measured_parts,
     surface_density,
     unseen_fraction,
 )
-from nbv_planner.planning.shapes.shape_visibility import grades_of_sight
+from nbv_planner.star2d.shapes.shape_visibility import grades_of_sight
 from nbv_planner.world.pose import Poses
 from nbv_planner.world.scene import Scene
 
@@ -63,7 +63,7 @@ class CoverageCertificate:
 
     The coverage of a shape s is the part of its expected surface points :math:`ρ_s(φ)` that was measured:
     :math:`\sum_φ m_s(φ) ρ_s(φ) / \sum_φ ρ_s(φ)`, :math:`m_s` of
-    :func:`nbv_planner.planning.shapes.shape_coverage.measured_parts`, so a beam that did not come has covered nothing,
+    :func:`nbv_planner.star2d.shapes.shape_coverage.measured_parts`, so a beam that did not come has covered nothing,
     whatever the declared cone. How near to a shape the measurements must lie depends on how the views taken see it:
 
     * 2.5 pixel sides where the best view sees it well;
@@ -74,10 +74,10 @@ class CoverageCertificate:
       hide has been met by beams.
 
     What lies beside the outermost measurement of a stretch
-    (:func:`nbv_planner.planning.shapes.shape_coverage.unseen_fraction`) has not been covered though it is within reach.
+    (:func:`nbv_planner.star2d.shapes.shape_coverage.unseen_fraction`) has not been covered though it is within reach.
 
     With a resolution (`aim`) it judges the completeness of the shapes instead, however views see them:
-    :meth:`nbv_planner.planning.shapes.completeness.CoverageTarget.near`.
+    :meth:`nbv_planner.star2d.shapes.completeness.CoverageTarget.near`.
 
     Errors common to views move the measured surface as a whole, which no number of hits tells: with a resolution, what
     a shape covers must lie within it as well once the shape is moved by a quantile of what is left of them.
@@ -96,7 +96,7 @@ class CoverageCertificate:
     def judged(self, belief: SurfaceBelief, taken: Poses) -> tuple[FloatArray, dict[str, float]]:
         """Coverage of each drawn shape, shape (S,), in [0, 1], after the views `taken` (T,), and how good that is.
 
-        The latter is the :func:`~nbv_planner.planning.shapes.calibrated.evidence`.
+        The latter is the :func:`~nbv_planner.star2d.shapes.calibrated.evidence`.
 
         Raises:
             SettingError: the belief carries no evidence.

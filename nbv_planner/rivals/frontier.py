@@ -10,7 +10,7 @@ from scipy.spatial import cKDTree
 
 from nbv_planner.geometry import FloatArray
 from nbv_planner.planning.planners.plugged import Memory
-from nbv_planner.planning.rivals import farthest_ranks
+from nbv_planner.rivals import farthest_ranks
 from nbv_planner.settings import Settings, setting
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scan import Scan

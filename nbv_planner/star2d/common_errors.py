@@ -40,10 +40,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, IntArray, angle_difference, cartesian_to_polar
-from nbv_planner.mapping.belief import CommonErrors, SurfaceBelief
-from nbv_planner.mapping.checks.overlap import Outline, ViewData
-from nbv_planner.mapping.robust_fit import entered
 from nbv_planner.settings import Settings, setting
+from nbv_planner.star2d.belief import CommonErrors, SurfaceBelief
+from nbv_planner.star2d.overlap import Outline, ViewData
+from nbv_planner.star2d.robust_fit import entered
 
 # Hits that are compared at most, least number of cells, and hits in each of them on average.
 _HITS, _LEAST_CELLS, _HITS_PER_CELL = 4096, 36, 4

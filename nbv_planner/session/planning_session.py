@@ -11,9 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nbv_planner.geometry import FloatArray
-from nbv_planner.mapping.belief import SurfaceBelief
 from nbv_planner.mapping.matching import REMEMBERED, SPEED_TIME, ArrivalSettings, PoseTrack, offset
-from nbv_planner.planning.episode_memory import EpisodeMemory, Goal, Miss, Rest, Target
 from nbv_planner.planning.motion import MOST_LEGS, Leg, learned_pace, leg_time, turns_to
 from nbv_planner.planning.planners import Decision, Planner, PlannerSettings
 from nbv_planner.planning.termination import (
@@ -24,7 +22,9 @@ from nbv_planner.planning.termination import (
     nothing_found,
 )
 from nbv_planner.planning.view_space import ExclusionArray, excluded_numbers, excluded_words
+from nbv_planner.session.episode_memory import EpisodeMemory, Goal, Miss, Rest, Target
 from nbv_planner.settings import Settings, setting
+from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.world.ground.zones import Ground
 from nbv_planner.world.pose import CameraPose, Poses
 

@@ -19,7 +19,7 @@ from nbv_planner.geometry import (
     polar_to_cartesian,
     wrap_angle,
 )
-from nbv_planner.planning.shapes.sampler import Shapes
+from nbv_planner.star2d.shapes.sampler import Shapes
 from nbv_planner.world.ground.zones import Ground
 from nbv_planner.world.pose import Poses
 from nbv_planner.world.scan import RangeNoise

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from nbv_planner.errors import MeasurementError
 from nbv_planner.geometry import TWO_PI, FloatArray, angle_difference, cartesian_to_polar
 from nbv_planner.gp.posterior import saved_array
-from nbv_planner.mapping.belief import CommonErrors, Measurements, SurfaceBelief, once_around
-from nbv_planner.mapping.checks import Check, CheckSettings, Level
-from nbv_planner.mapping.checks.common import AccuracySettings, corrected
-from nbv_planner.mapping.checks.overlap import IN_A_ROW, Outline, Residuals, ViewData, displacement_scores, in_rows
+from nbv_planner.star2d.belief import CommonErrors, Measurements, SurfaceBelief, once_around
+from nbv_planner.star2d.common_errors import AccuracySettings, corrected
+from nbv_planner.star2d.overlap import IN_A_ROW, Outline, Residuals, ViewData, displacement_scores, in_rows
+from nbv_planner.surface.checks import Check, CheckSettings, Level
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import FreeRays, RangeNoise, Scan
 from nbv_planner.world.scene import Scene

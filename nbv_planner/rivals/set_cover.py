@@ -9,15 +9,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from nbv_planner.geometry import BoolArray, FloatArray, IntArray
-from nbv_planner.mapping.mapper import MapperSettings, SurfaceMapper
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
 from nbv_planner.planning.integer_programme import cover_programme
 from nbv_planner.planning.planners.plugged import Memory
-from nbv_planner.planning.rivals import farthest_ranks
-from nbv_planner.planning.shapes.completeness import CoverageTarget
-from nbv_planner.planning.shapes.learned_shapes import shape_sampler
-from nbv_planner.planning.shapes.shape_coverage import ShapeCoverage
+from nbv_planner.rivals import farthest_ranks
 from nbv_planner.settings import Settings, setting
+from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper
+from nbv_planner.star2d.shapes.completeness import CoverageTarget
+from nbv_planner.star2d.shapes.learned_shapes import shape_sampler
+from nbv_planner.star2d.shapes.shape_coverage import ShapeCoverage
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scan import Scan
 

@@ -23,7 +23,8 @@ from nbv_planner.gp.posterior import (
     stays_fast,
     trusted,
 )
-from nbv_planner.mapping.belief import (
+from nbv_planner.settings import Settings, setting
+from nbv_planner.star2d.belief import (
     Evidence,
     Measurements,
     SurfaceBelief,
@@ -32,7 +33,6 @@ from nbv_planner.mapping.belief import (
     slope_on_grid,
     uniform_grid,
 )
-from nbv_planner.settings import Settings, setting
 from nbv_planner.world.scan import FreeRays
 
 

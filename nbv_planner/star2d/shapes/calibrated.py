@@ -25,8 +25,8 @@ import numpy as np
 
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import FloatArray, IntArray
-from nbv_planner.planning.shapes.sampler import Shapes
-from nbv_planner.planning.shapes.shape_coverage import surface_density
+from nbv_planner.star2d.shapes.sampler import Shapes
+from nbv_planner.star2d.shapes.shape_coverage import surface_density
 
 FEATURES = ("coverage", "fine", "hidden", "grazed", "slope", "near", "sure")
 """Evidence that the true coverage depends on, see :func:`evidence`."""

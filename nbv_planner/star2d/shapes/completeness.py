@@ -3,7 +3,7 @@ r"""Completeness at a resolution τ: the part of an outline that lies within τ 
 As reconstruction benchmarks do (recall and precision of Knapitsch et al. 2017, Tanks and Temples; completeness and
 accuracy of Schöps et al. 2017, ETH3D), but with lengths of contours in place of numbers of points. The measured surface
 is the mean contour of the belief between neighbouring measurements that are close enough,
-:func:`nbv_planner.planning.shapes.shape_coverage.seen_stretches`: what no beam has met is no part of it.
+:func:`nbv_planner.star2d.shapes.shape_coverage.seen_stretches`: what no beam has met is no part of it.
 """
 
 from __future__ import annotations
@@ -16,10 +16,9 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, cartesian_to_polar, polar_to_cartesian
-from nbv_planner.mapping.belief import SurfaceBelief
-from nbv_planner.mapping.checks import Check, noise_factor
-from nbv_planner.planning.shapes.sampler import Shapes, ShapeSettings
-from nbv_planner.planning.shapes.shape_coverage import (
+from nbv_planner.star2d.belief import SurfaceBelief
+from nbv_planner.star2d.shapes.sampler import Shapes, ShapeSettings
+from nbv_planner.star2d.shapes.shape_coverage import (
     MeasuredSurface,
     ShapeCoverage,
     rays_beside,
@@ -29,7 +28,8 @@ from nbv_planner.planning.shapes.shape_coverage import (
     surface_density,
     unseen_fraction,
 )
-from nbv_planner.planning.shapes.shape_visibility import fixed_cells, visible_cells
+from nbv_planner.star2d.shapes.shape_visibility import fixed_cells, visible_cells
+from nbv_planner.surface.checks import Check, noise_factor
 from nbv_planner.world.ground.zones import Ground
 from nbv_planner.world.pose import Poses
 from nbv_planner.world.scan import RangeNoise
@@ -124,7 +124,7 @@ def covered_cells(visible: BoolArray, shapes: Shapes, tau: float) -> BoolArray:
 class CoverageTarget:
     """What is to be covered: surface points of the `density`, or with `tau` > 0 (metres) the outline within it."""
 
-    density: str = "crossings"  #: see :func:`nbv_planner.planning.shapes.shape_coverage.surface_density`.
+    density: str = "crossings"  #: see :func:`nbv_planner.star2d.shapes.shape_coverage.surface_density`.
     tau: float = 0.0  #: resolution, metres; 0 for surface points.
     noise: RangeNoise = _NOISELESS  #: of the sensor, as declared.
     seen_std: float = 0.0  #: greatest standard deviation of a range that fixes the surface, metres; 0: any.
@@ -166,7 +166,7 @@ class CoverageTarget:
     ) -> ShapeCoverage:
         """What is to be seen of the shapes from `views` (V,) once those `taken` (T,) have been, past a `ground`.
 
-        Of surface points the part :func:`nbv_planner.planning.shapes.shape_coverage.seen_part` has been seen. With a
+        Of surface points the part :func:`nbv_planner.star2d.shapes.shape_coverage.seen_part` has been seen. With a
         resolution it counts the outline's length in pixel sides. Covered is what lies within τ of the measured surface,
         but not in a gap of it: shapes cross gaps smoothly, and what is hidden there may be long. Of the rest each of
         the views taken that should have covered it takes half: it is as likely that the shape is wrong. A view will

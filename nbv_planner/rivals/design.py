@@ -9,11 +9,11 @@ from scipy.linalg import cholesky, eigvalsh, solve_triangular
 
 from nbv_planner.geometry import BoolArray, FloatArray
 from nbv_planner.gp.dense import dense_covariance
-from nbv_planner.mapping.belief import Evidence, SurfaceBelief, uniform_grid
 from nbv_planner.planning.planners.plugged import Memory
-from nbv_planner.planning.shapes.sampler import Shapes, evidence_of
-from nbv_planner.planning.shapes.shape_visibility import visible_cells
 from nbv_planner.settings import Settings, setting
+from nbv_planner.star2d.belief import Evidence, SurfaceBelief, uniform_grid
+from nbv_planner.star2d.shapes.sampler import Shapes, evidence_of
+from nbv_planner.star2d.shapes.shape_visibility import visible_cells
 from nbv_planner.world.pose import Poses
 
 CRITERIA = ("A", "D", "E")

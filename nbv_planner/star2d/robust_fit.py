@@ -26,8 +26,8 @@ from nbv_planner.geometry import (
     polar_to_cartesian,
 )
 from nbv_planner.gp.posterior import Posterior, trusted
-from nbv_planner.mapping.belief import Measurements, slope_on_grid
 from nbv_planner.settings import Settings, setting
+from nbv_planner.star2d.belief import Measurements, slope_on_grid
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,8 +9,8 @@ import numpy as np
 
 from nbv_planner.geometry import BoolArray, FloatArray, IntArray, angle_difference
 from nbv_planner.planning.planners.plugged import Memory
-from nbv_planner.planning.rivals import farthest_ranks
-from nbv_planner.planning.rivals.occupancy import OccupancyGrid
+from nbv_planner.rivals import farthest_ranks
+from nbv_planner.rivals.occupancy import OccupancyGrid
 from nbv_planner.settings import Settings, setting
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scan import Scan

@@ -17,9 +17,9 @@ from nbv_planner.errors import MeasurementError
 from nbv_planner.geometry import BoolArray, FloatArray
 from nbv_planner.gp.kernels import Kernel
 from nbv_planner.gp.posterior import posterior_from_state, posterior_state, saved_array
-from nbv_planner.mapping.belief import Evidence, Measurements, SurfaceBelief, evidence_from_rows
-from nbv_planner.mapping.mapper import MapperSettings, SurfaceMapper
-from nbv_planner.mapping.robust_fit import Beams, Linearised, RobustFit, RobustSettings, fit
+from nbv_planner.star2d.belief import Evidence, Measurements, SurfaceBelief, evidence_from_rows
+from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper
+from nbv_planner.star2d.robust_fit import Beams, Linearised, RobustFit, RobustSettings, fit
 from nbv_planner.world.scan import FreeRays
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -75,7 +75,7 @@ class RobustMapper(SurfaceMapper):
     """Condition a Gaussian process on measurements some of which may be wrong.
 
     The newest measurements, `window` at most, are kept with their beams and refitted with every update
-    (:func:`nbv_planner.mapping.robust_fit.fit`); older ones stay in the belief with the weight that they had. So
+    (:func:`nbv_planner.star2d.robust_fit.fit`); older ones stay in the belief with the weight that they had. So
     memory and time stay bounded, and an outlier is permanent only once it has left the window.
     """
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from nbv_planner.geometry import FloatArray
 from nbv_planner.planning.planners.plugged import Memory
-from nbv_planner.planning.rivals.occupancy import OCTOMAP, OccupancyGrid, Odds, Rays
+from nbv_planner.rivals.occupancy import OCTOMAP, OccupancyGrid, Odds, Rays
 from nbv_planner.settings import Settings, setting
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scan import Scan

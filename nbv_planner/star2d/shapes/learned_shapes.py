@@ -9,8 +9,8 @@ import numpy as np
 
 from nbv_planner.geometry import FloatArray, wrap_angle
 from nbv_planner.gp.learned_prior import ModelAverage, from_inverse, noise_level, to_inverse
-from nbv_planner.mapping.belief import SurfaceBelief, nearest_cell, uniform_grid
-from nbv_planner.planning.shapes.sampler import (
+from nbv_planner.star2d.belief import SurfaceBelief, nearest_cell, uniform_grid
+from nbv_planner.star2d.shapes.sampler import (
     PosteriorShapes,
     Prior,
     Shapes,
@@ -19,8 +19,8 @@ from nbv_planner.planning.shapes.sampler import (
     evidence_of,
     within_bounds,
 )
-from nbv_planner.planning.shapes.shape_coverage import seen_stretches
-from nbv_planner.planning.shapes.straight_edges import EdgeDraws, with_edges_going_on
+from nbv_planner.star2d.shapes.shape_coverage import seen_stretches
+from nbv_planner.star2d.shapes.straight_edges import EdgeDraws, with_edges_going_on
 from nbv_planner.world.scene import Scene
 
 
@@ -29,7 +29,7 @@ class LearnedShapes:
     """Draw shapes from the posterior of every prior, as many from each as its weight requires.
 
     In a part of the shapes straight edges then continue across what was not seen
-    (:func:`nbv_planner.planning.shapes.straight_edges.with_edges_going_on`). The normals and the quantiles of the
+    (:func:`nbv_planner.star2d.shapes.straight_edges.with_edges_going_on`). The normals and the quantiles of the
     weights, from `seed`, serve every round (common random numbers).
     """
 
@@ -38,7 +38,7 @@ class LearnedShapes:
     seed: int = 0
 
     def draw(self, belief: SurfaceBelief, scene: Scene) -> Shapes:
-        """Draw the shapes, see :class:`nbv_planner.planning.shapes.sampler.ShapeSampler`."""
+        """Draw the shapes, see :class:`nbv_planner.star2d.shapes.sampler.ShapeSampler`."""
         angle, measured, std = evidence_of(belief).measured
         std = std * noise_level(self.settings.prior_noise_levels, angle, measured, std)  # as much as they show
         inverse = self.settings.prior_quantity == "inverse_radius"

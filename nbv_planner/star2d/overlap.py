@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, IntArray, cartesian_to_polar, polar_to_cartesian
-from nbv_planner.mapping.belief import Measurements, SurfaceBelief
+from nbv_planner.star2d.belief import Measurements, SurfaceBelief
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import FreeRays
 

@@ -1,0 +1,1 @@
+"""An episode as a state machine without ROS."""

@@ -1,0 +1,1 @@
+"""What planners know of a surface: the seam between its models and all that plans."""
