@@ -1,0 +1,333 @@
+r"""Journal of a node: the facts of its episode in an append-only file, one JSON text a line.
+
+The first line is the header: format, version, kind, episode, the settings that the facts depend on, and the versions of
+what wrote it. Each line is ``{"sum": "<16 hex>", "fact": ...}``; the sum of line i over its bytes b_i is
+``s_i = blake2b(s_{i-1} + b_i)``, so that a line that is changed, missing or moved is detected. What follows from a fact
+may be published once :meth:`Journal.append` has returned: the line is on the disk then (`fsync`). A process or machine
+that dies meanwhile leaves a torn last line, without its end, which is left out when the file is read.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import dataclasses
+import enum
+import hashlib
+import json
+import math
+import os
+import threading
+import types
+import typing
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from nbv_planner.errors import StateFileError, cut, reason, shown
+from nbv_planner.system import check_regular, read_regular
+from nbv_planner.versions import versions
+
+FORMAT = "nbv_planner journal"
+VERSION = 2
+_LARGEST = 10**8  # bytes
+_DIGEST = 8  # bytes
+_LINE = b'{"sum": "%s", "fact": %s}\n'
+_BEFORE, _BETWEEN = len(b'{"sum": "'), len(b'", "fact": ')
+_VERSION_1 = b"PK"  # an NPZ archive
+Settings = Mapping[str, Mapping[str, Any]]
+
+
+class Journal:
+    """The journal in one file; may be used from several threads."""
+
+    def __init__(self, path: str | Path, kind: str, settings: Settings | None = None, episode: str = "") -> None:
+        """Name the file without touching it.
+
+        Args:
+            path: the file.
+            kind: what the facts are about, for example `planning session`.
+            settings: those that the facts depend on, by class and name, as JSON holds them.
+            episode: name of the episode; empty: a file of any is read.
+        """
+        self.path = Path(path)  #: the file.
+        self.torn = 0  #: bytes of a torn last line that :meth:`read` has left out.
+        self._header = {"kind": kind, "episode": episode, "settings": settings or {}}
+        self._sum = b""
+        self._size = -1  # bytes of whole lines; -1: none is known
+        self._waiting: list[bytes] = []  # facts that could not be written yet
+        self._torn = False  # whether bytes behind the whole lines are our own
+        self._lock = threading.Lock()
+
+    def read(self, *, any_episode: bool = False) -> list[Any]:
+        """Read the facts, without changing the file; :meth:`append` then goes on behind them.
+
+        Raises:
+            StateFileError: `missing`, `unreadable`, `damaged`, `version`, `content`, `kind`, `episode` or `settings`;
+                the message names the file, what was found and what was expected.
+        """
+        try:
+            content = read_regular(self.path, _LARGEST)
+            header, facts, size, total = _parsed(content)
+            self._check(header, any_episode)
+        except FileNotFoundError as error:
+            raise StateFileError("missing", f"{self.path} does not exist") from error
+        except OSError as error:
+            raise StateFileError("unreadable", f"cannot read {self.path}: {error.strerror or error}") from error
+        except StateFileError as error:
+            raise StateFileError(error.reason, f"{self.path}: {error}") from error
+        with self._lock:
+            self.torn, self._sum, self._size, self._waiting = len(content) - size, total, size, []
+            self._torn = self.torn > 0
+        return facts
+
+    def begin(self, facts: Iterable[Any] = ()) -> None:
+        """Write a new file, or one compacted to these `facts`, in place of the present one: all of it or nothing.
+
+        Raises:
+            StateFileError: `not_written`, with why; an earlier file is as it was.
+        """
+        head = {"format": FORMAT, "version": VERSION, **self._header, "written_by": versions()}
+        with self._lock:
+            total, lines = _chained(b"", [_text(head), *map(_text, facts)])
+            self._check_size(len(lines))
+            beside = self.path.with_name(f".{self.path.name}.tmp")
+            try:
+                with contextlib.suppress(FileNotFoundError):
+                    check_regular(self.path.stat().st_mode)  # a FIFO or a device would be replaced
+                with beside.open("wb") as file:
+                    _flushed(file, lines)
+                beside.replace(self.path)
+                _sync_folder(self.path.parent)
+            except OSError as error:
+                raise self._not_written(error) from error
+            self._sum, self._size, self._waiting, self._torn = total, len(lines), [], False
+
+    def append(self, facts: Sequence[Any], *, sync: bool = True) -> None:
+        """Write `facts` behind the others; the first ones of a journal that was not read begin a file.
+
+        Those that cannot be written are kept, and written before the next ones. Without `sync` they survive the
+        process, but not the machine.
+
+        Raises:
+            StateFileError: `not_written`, with why.
+        """
+        if self._size < 0:
+            self.begin(facts)
+            return
+        with self._lock:
+            self._waiting += map(_text, facts)
+            total, lines = _chained(self._sum, self._waiting)
+            self._check_size(self._size + len(lines))
+            try:
+                with self.path.open("r+b") as file:
+                    self._go_to_end(file)
+                    self._torn = True
+                    _flushed(file, lines, sync=sync)
+            except OSError as error:
+                raise self._not_written(error) from error
+            self._sum, self._size, self._waiting, self._torn = total, self._size + len(lines), [], False
+
+    def _go_to_end(self, file: BinaryIO) -> None:
+        """Go behind the last whole line, and drop what is behind it: a line torn by a crash or a full disk."""
+        check_regular(os.fstat(file.fileno()).st_mode)
+        more = file.seek(0, os.SEEK_END) - self._size
+        if more < 0 or (more > 0 and not self._torn):
+            raise OSError("it has been changed by another program")
+        file.truncate(self._size)
+        file.seek(self._size)
+
+    def _check(self, header: Mapping[str, Any], any_episode: bool) -> None:
+        kind, episode, settings = (self._header[name] for name in ("kind", "episode", "settings"))
+        if header["kind"] != kind:
+            raise StateFileError("kind", f"it holds a {cut(header['kind'])}, expected a {kind}")
+        if episode and not any_episode and header["episode"] != episode:
+            raise StateFileError("episode", f"it belongs to episode {shown(header['episode'])}, this is {episode!r}")
+        for group, values in settings.items():  # type: ignore[attr-defined]
+            known = header["settings"].get(group, {})
+            for name in sorted({*values, *known}):
+                if known.get(name) != values.get(name):
+                    found, own = shown(known.get(name)), shown(values.get(name))
+                    raise StateFileError("settings", f"it was made with {cut(name)} = {found}, this node has {own}")
+
+    def _check_size(self, size: int) -> None:
+        if size > _LARGEST:
+            sizes = f"{size / 1e6:.0f} MB, of which at most {_LARGEST / 1e6:.0f} are read"
+            raise StateFileError("not_written", f"cannot write {self.path}: the journal has {sizes}")
+
+    def _not_written(self, error: OSError) -> StateFileError:
+        return StateFileError("not_written", f"cannot write {self.path}: {error.strerror or error}")
+
+
+def _text(fact: Any) -> bytes:
+    return json.dumps(fact, allow_nan=False, ensure_ascii=True).encode()
+
+
+def _sum_of(before: bytes, text: bytes) -> bytes:
+    return hashlib.blake2b(before + text, digest_size=_DIGEST).digest()
+
+
+def _chained(total: bytes, texts: Iterable[bytes]) -> tuple[bytes, bytes]:
+    """The sum behind the last of `texts`, and their lines."""
+    lines = []
+    for text in texts:
+        total = _sum_of(total, text)
+        lines.append(_LINE % (total.hex().encode(), text))
+    return total, b"".join(lines)
+
+
+def _flushed(file: BinaryIO, lines: bytes, *, sync: bool = True) -> None:
+    file.write(lines)
+    file.flush()
+    if sync:
+        os.fsync(file.fileno())
+
+
+def _sync_folder(folder: Path) -> None:
+    """Flush the move itself: otherwise a power cut may restore the old name."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _parsed(content: bytes) -> tuple[dict[str, Any], list[Any], int, bytes]:
+    """Header, facts, number of bytes of whole lines, and the sum behind the last one."""
+    if content.startswith(_VERSION_1):
+        raise StateFileError(
+            "version", f"it has version 1, this package reads version {VERSION}: end the episode with the release that "
+            "began it, or move the file away to begin anew",
+        )
+    *lines, _ = content.split(b"\n")
+    total, facts = b"", []
+    for number, line in enumerate(lines, start=1):
+        text = line[_BEFORE + 2 * _DIGEST + _BETWEEN : -1]
+        total = _sum_of(total, text)
+        if line + b"\n" != _LINE % (total.hex().encode(), text):
+            raise StateFileError("damaged", f"the checksum of line {number} does not fit: it is damaged, or no journal")
+        try:
+            facts.append(json.loads(text))
+        except (ValueError, RecursionError) as error:
+            raise StateFileError("content", f"line {number} is no fact: {cut(reason(error))}") from error
+    if not facts:
+        raise StateFileError("damaged", "it has no whole line: it is cut off, or no journal")
+    return _header_of(facts[0]), facts[1:], sum(len(line) + 1 for line in lines), total
+
+
+def _header_of(header: Any) -> dict[str, Any]:
+    found = header if isinstance(header, dict) else {}
+    if found.get("format") != FORMAT:
+        raise StateFileError("content", f"its format is {shown(found.get('format'))}, expected {FORMAT!r}")
+    if found.get("version") != VERSION:
+        version = shown(found.get("version"))
+        raise StateFileError("version", f"it has version {version}, this package reads version {VERSION}")
+    for name, kind in (("kind", str), ("settings", dict), ("episode", str)):
+        if not isinstance(found.get(name), kind):
+            raise StateFileError("content", f"{name}: {shown(found.get(name))} must be a {kind.__name__}")
+    if any(not isinstance(group, dict) for group in found["settings"].values()):
+        raise StateFileError("content", f"settings: {shown(found['settings'])} must be a dict of dicts")
+    return found
+
+
+def to_plain(value: Any) -> Any:
+    """A value of a fact as JSON holds it, to the last bit; :func:`from_plain` is the inverse.
+
+    Dataclasses become a dict of their fields, enumerations their value, tuples lists, arrays their bytes. NaN is null.
+    """
+    if isinstance(value, enum.Enum):
+        return value.value
+    if dataclasses.is_dataclass(value):
+        return {field.name: to_plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, np.ndarray):
+        little = np.ascontiguousarray(value).astype(value.dtype.newbyteorder("<"), copy=False)
+        return {"dtype": value.dtype.name, "shape": list(value.shape), "base64": base64.b64encode(little.tobytes()).decode()}
+    if isinstance(value, np.generic):
+        return to_plain(value.item())
+    if isinstance(value, Mapping):
+        return {str(name): to_plain(one) for name, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [to_plain(one) for one in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else ("inf" if value > 0.0 else "-inf")
+    return value
+
+
+def from_plain(kind: Any, value: Any, name: str = "fact") -> Any:
+    """The value of a type (`kind`) that :func:`to_plain` described; `name` is that of its place, for messages.
+
+    Raises:
+        StateFileError: `content`: it is none; names the place, what is there and what may be.
+    """
+    origin, parts = typing.get_origin(kind), typing.get_args(kind)
+    if origin in (typing.Union, types.UnionType):
+        if value is None and type(None) in parts:
+            return None
+        return from_plain(next(part for part in parts if part is not type(None)), value, name)
+    try:
+        if dataclasses.is_dataclass(kind):
+            return _instance(kind, value, name)
+        if origin in (tuple, list):
+            return _sequence(origin, parts, value, name)
+        if origin in (dict, Mapping, typing.get_origin(Mapping[str, Any])):
+            return {str(key): from_plain(parts[1], one, f"{name}.{key}") for key, one in value.items()}
+        if origin is np.ndarray:
+            return _array(value)
+        if isinstance(kind, type) and issubclass(kind, enum.Enum):
+            return kind(value)
+    except StateFileError:
+        raise
+    except Exception as error:  # whatever values of other types and constructors that check theirs lead to
+        raise StateFileError("content", f"{name}: {shown(value)} is none ({cut(reason(error))})") from error
+    return _scalar(kind, value, name)
+
+
+@cache
+def _types_of(cls: type) -> dict[str, Any]:
+    return typing.get_type_hints(cls)
+
+
+def _instance(cls: Any, value: Any, name: str) -> Any:
+    hints, fields = _types_of(cls), dataclasses.fields(cls)
+    if not isinstance(value, dict) or value.keys() != {field.name for field in fields}:
+        wanted = ", ".join(field.name for field in fields)
+        raise StateFileError("content", f"{name}: {shown(value)} must have the fields {wanted}")
+    found = {field.name: from_plain(hints[field.name], value[field.name], f"{name}.{field.name}") for field in fields}
+    instance = cls(**{field.name: found[field.name] for field in fields if field.init})
+    for field in fields:
+        if not field.init:
+            object.__setattr__(instance, field.name, found[field.name])
+    return instance
+
+
+def _sequence(origin: type, parts: tuple[Any, ...], value: Any, name: str) -> Any:
+    if not isinstance(value, list):
+        raise StateFileError("content", f"{name}: {shown(value)} must be a list")
+    kinds = parts if origin is tuple and parts[-1] is not ... else (parts[0],) * len(value)
+    if len(kinds) != len(value):
+        raise StateFileError("content", f"{name}: {shown(value)} must have {len(kinds)} values")
+    return origin(from_plain(kind, one, f"{name}[{i}]") for i, (kind, one) in enumerate(zip(kinds, value, strict=True)))
+
+
+def _array(value: Any) -> Any:
+    dtype = np.dtype(value["dtype"])
+    if dtype.kind not in "biuf":
+        raise ValueError("no numbers")
+    flat = np.frombuffer(base64.b64decode(value["base64"], validate=True), dtype=dtype.newbyteorder("<"))
+    return flat.astype(dtype).reshape(value["shape"])
+
+
+_ALLOWED = {bool: "true or false", int: "an integer", float: "a number", str: "a text"}
+
+
+def _scalar(kind: Any, value: Any, name: str) -> Any:
+    if kind is float and (value is None or value in ("inf", "-inf")):
+        return math.nan if value is None else float(value)
+    if kind is Any or kind is type(value):
+        return value
+    if kind is float and type(value) is int:
+        return float(value)
+    raise StateFileError("content", f"{name}: {shown(value)} must be {_ALLOWED.get(kind, kind)}")
