@@ -295,12 +295,15 @@ class TerminationMonitor:
     def only_barred(self, decision: Decision, planner: Planner) -> Termination | None:
         """Judge a decision by numbers of points: whether arcs and ground bar all views that would see another one.
 
-        Views that are left out for a while, or as not yet known to be safe, are not barred.
+        They are those of EMC, whatever the objective. Views that are left out for a while, or as not yet known to be
+        safe, are not barred.
         """
-        excluded, gain = decision.excluded, decision.utilities
+        excluded, gain = decision.excluded, decision.promised
+        if gain is None:
+            return None
         closed = planner.views.barred(excluded)
         barred, rest = closed & (gain >= LEAST_PROMISE), gain[~closed & (excluded & Exclusion.REVISIT == 0)]
-        if not planner.settings.draws_shapes or not barred.any() or rest.max() >= LEAST_PROMISE:
+        if not barred.any() or rest.max() >= LEAST_PROMISE:
             return None
         number, most = int(barred.sum()), float(gain[barred].max())
         best = np.flatnonzero(barred)[np.argsort(-gain[barred], kind="stable")]

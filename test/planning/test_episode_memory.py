@@ -66,7 +66,7 @@ def goals_equal(one, other) -> bool:
     if one is None or other is None:
         return one is other
     first, second = ({k: v for k, v in vars(goal).items() if k not in ("decision", "belief")} for goal in (one, other))
-    left_out = ("view", "candidates", "evidence", "common", "_polar")
+    left_out = ("view", "candidates", "evidence", "common", "_polar", "promised")  # what is asked once, at the answer
     arrays = [
         (getattr(mine, field.name), getattr(theirs, field.name))
         for mine, theirs in (

@@ -9,13 +9,17 @@ import numpy as np
 
 from nbv_planner.geometry import FloatArray
 from nbv_planner.planning.objectives.objective import Objective, ObjectiveInfo
-from nbv_planner.star2d.belief import SurfaceBelief
+from nbv_planner.star2d.belief import SurfaceBelief, uniform_grid
 from nbv_planner.star2d.shapes.completeness import POINTS, CoverageTarget
 from nbv_planner.star2d.shapes.sampler import ShapeSampler
-from nbv_planner.star2d.shapes.shape_coverage import ShapeCoverage
+from nbv_planner.star2d.shapes.shape_coverage import ShapeCoverage, hidden_points
 from nbv_planner.world.ground.zones import Ground
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import Scene
+
+# Angles of the mean contour, and points of it that a view adds without a look at shapes: where it was 2, EMC was 3 at
+# least in 153 of 153 decisions (five planners, four objects).
+_MEAN_GRID, _PLAIN = 180, 4.0
 
 
 class ExpectedMarginalCoverage:
@@ -64,6 +68,19 @@ class ExpectedMarginalCoverage:
             SettingError: the belief carries no evidence.
         """
         return np.asarray(self.coverage(belief, scene, views).gains().mean(axis=0, dtype=float))
+
+    def unless_plain(
+        self, belief: SurfaceBelief, scene: Scene, chosen: CameraPose, views: Poses
+    ) -> FloatArray | None:
+        """:meth:`evaluate`, or None where the mean contour alone shows that the `chosen` view adds several points.
+
+        Drawing shapes takes a fifth of the time of an episode with U: where nothing else needs them, they are left
+        undrawn as long as that is plain.
+        """
+        angle = uniform_grid(_MEAN_GRID)
+        if hidden_points(belief, angle, self._taken, chosen, scene, self._ground) >= _PLAIN:
+            return None
+        return self.evaluate(belief, scene, views)
 
 
 def after_views(objective: Objective, taken: Sequence[CameraPose], ground: Ground | None = None) -> Objective:

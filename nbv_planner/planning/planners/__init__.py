@@ -36,6 +36,16 @@ def planner_named(
     expected = ExpectedMarginalCoverage(sampler, CoverageTarget.of(settings))
     if settings.planner in _ON_SHAPES:
         return _ON_SHAPES[settings.planner](expected, scene, views, settings)
+    planner = _on_objective(settings, scene, views, truth, expected, prior or Prior())
+    planner.expected = expected
+    return planner
+
+
+def _on_objective(
+    settings: PlannerSettings, scene: Scene, views: ViewSpace, truth: TrueSurface | None,
+    expected: ExpectedMarginalCoverage, prior: Prior,
+) -> Planner:
+    """The planner, unless it depends on posterior shapes by itself."""
     objective = objective_named(settings.objective, truth, expected=expected, settings=settings)
     if settings.planner == "two_phase":
         phase_one = objective_named(
@@ -44,7 +54,7 @@ def planner_named(
         return TwoPhasePlanner(phase_one, objective, scene, views, settings)
     if settings.planner in _ONE_PHASE:
         return _ONE_PHASE[settings.planner](objective, scene, views, settings)
-    return PluggedPlanner(objective, scene, views, settings, prior or Prior())
+    return PluggedPlanner(objective, scene, views, settings, prior)
 
 
 def proof_of(settings: PlannerSettings) -> str:

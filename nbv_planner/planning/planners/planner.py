@@ -17,7 +17,14 @@ import numpy as np
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import BoolArray, FloatArray
 from nbv_planner.planning.motion import TimeSettings
-from nbv_planner.planning.objectives import EXPECTED, OBJECTIVE_INFO, OBJECTIVE_PLUGINS, Objective, values_of
+from nbv_planner.planning.objectives import (
+    EXPECTED,
+    OBJECTIVE_INFO,
+    OBJECTIVE_PLUGINS,
+    OMNISCIENT,
+    Objective,
+    values_of,
+)
 from nbv_planner.planning.objectives.area import Uncertainty
 from nbv_planner.planning.objectives.expected_coverage import ExpectedMarginalCoverage, after_views
 from nbv_planner.planning.planners.account import Account
@@ -153,6 +160,8 @@ are unseen nevertheless, the shapes are smoother than the object, and their diff
 _FARTHEST = 1e9
 
 
+# Objectives whose values are numbers of new surface points.
+_COUNT_NEW = (EXPECTED, OMNISCIENT)
 # Objectives that can leave out what is seen with too much noise.
 _COUNT_NOISE = (EXPECTED, Uncertainty.info.id)
 
@@ -192,6 +201,9 @@ class Decision:
     #: which rule chose: the planner's label, or `first_candidate`; in hybrid `rollout` or `U`; `U` also where EMC is
     #: next to 0.
     decided_by: str = ""
+    #: surface points that each is expected to add, whatever the objective, shape (V,); None where that was not asked
+    #: for: nothing bars any of them, or the view chosen plainly adds some.
+    promised: FloatArray | None = None
 
     @property
     def view_angle(self) -> float:
@@ -259,6 +271,8 @@ class Planner(ABC):
         self.views = views  #: candidate views.
         #: regret ledger of earlier rounds, None if its decisions do not depend on them.
         self.account: Account | None = None
+        #: EMC, whatever the objective: tells whether any view is worth it where some are barred; None: not judged.
+        self.expected: ExpectedMarginalCoverage | None = None
         self.takes_scans = False  #: whether it has a map of its own and depends on what it has `heard`.
         self.heard: tuple[tuple[Scan, CameraPose], ...] = ()  #: scans that counted, and the poses they were taken at.
 
@@ -328,7 +342,17 @@ class Planner(ABC):
             apart = self.views.apart(views, visited, s.revisit_radius)
             views = views.chosen(self.views.allowed(views) & apart & (self.views.off_ground(views) == 0))
             view, utility, score = self._refined(situation, views, (view, utility, score))
-        return Decision(view, utility, score, runner_up, margin, candidates, utilities, costs, excluded, decided_by)
+        promised = utilities if self._objective.info.id in _COUNT_NEW else self._promised(view, excluded, situation)
+        return Decision(
+            view, utility, score, runner_up, margin, candidates, utilities, costs, excluded, decided_by, promised
+        )
+
+    def _promised(self, chosen: CameraPose, excluded: ExclusionArray, situation: Situation) -> FloatArray | None:
+        """EMC of all candidates, shape (V,), where some are barred, unless the `chosen` view plainly adds points."""
+        if self.expected is None or situation.belief.evidence is None or not self.views.barred(excluded).any():
+            return None
+        expected = self.expected.after(situation.visited, self.views.ground)
+        return expected.unless_plain(situation.belief, situation.scene, chosen, self.views.candidates)
 
     def evaluate(
         self, belief: SurfaceBelief, views: Poses, *, current_view: CameraPose | None = None,

@@ -20,7 +20,7 @@ from nbv_planner.star2d.belief import Evidence, SurfaceBelief
 from nbv_planner.star2d.shapes.sampler import Shapes, evidence_of
 from nbv_planner.star2d.shapes.shape_visibility import visible_cells
 from nbv_planner.world.ground.zones import Ground
-from nbv_planner.world.pose import Poses
+from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import Scene
 
 # Points are counted in parts of this size: sums of whole parts are exact in single precision, in whatever order a
@@ -197,6 +197,21 @@ def seen_points(belief: SurfaceBelief, angle: FloatArray, pixel_size: float, den
     mean = Shapes(angle, belief.interpolate(belief.mean, angle)[None])
     seen = 1.0 - unseen_fraction(belief, angle, pixel_size)
     return float((seen * surface_density(mean, pixel_size, density)).sum())
+
+
+def hidden_points(
+    belief: SurfaceBelief, angle: FloatArray, taken: Poses, view: CameraPose, scene: Scene,
+    ground: Ground | None = None,
+) -> float:
+    """Surface points of the mean contour, not seen so far, that a `view` would see and none of those `taken` would.
+
+    The sum goes over the uniform grid `angle`, shape (M,), radians, past the obstacles of a `ground`.
+    """
+    radius = np.clip(belief.interpolate(belief.mean, angle), scene.radius_min, scene.radius_max)
+    mean = Shapes(angle, radius[None])
+    visible = visible_cells(mean, Poses.of([view]).joined(taken), scene, ground)[0]
+    new = unseen_fraction(belief, angle, scene.pixel_size) * (visible[0] & ~visible[1:].any(axis=0))
+    return float((new * surface_density(mean, scene.pixel_size)).sum())
 
 
 def unseen_fraction(belief: SurfaceBelief, angle: FloatArray, pixel_size: float) -> FloatArray:
