@@ -20,6 +20,7 @@ from nbv_planner.errors import InputRejectedError, SettingError
 from nbv_planner.mapping.matching import MatchedScan, MatchingSettings, offset
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
 from nbv_planner.planning.termination import Termination
+from nbv_planner.planning.view_space import ViewSpaceSettings
 from nbv_planner.settings import from_mapping
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.world.ground.grid_ground import ground_of
@@ -389,7 +390,8 @@ class EpisodeLog:
         self.parameters = parameters
         planner, mapper = (parameters.nodes.get(name, {}) for name in ("nbv_planner", "surface_mapper"))
         try:
-            scene, measurement = from_mapping(Scene, planner or mapper), from_mapping(MeasurementSettings, mapper)
+            views, measurement = from_mapping(ViewSpaceSettings, planner), from_mapping(MeasurementSettings, mapper)
+            scene = views.sight_in(from_mapping(Scene, planner or mapper))
             matching, mount = from_mapping(MatchingSettings, mapper), from_mapping(PoseSettings, mapper)
             track, self._takes_all = matching.track(_KEPT), matching.integrate == "always"
         except SettingError as error:

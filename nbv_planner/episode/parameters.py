@@ -234,6 +234,7 @@ class EpisodeConfig:
 
     def __post_init__(self) -> None:
         check_settings(self)
+        object.__setattr__(self, "scene", self.views.sight_in(self.scene))
         check_prior_mean(self.mapper, self.scene)
         if self.search.unknown and not self.views.on_circle:
             raise SettingError("view_space: an unknown scene needs circle, and no view_poses")

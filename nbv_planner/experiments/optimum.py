@@ -40,7 +40,7 @@ from nbv_planner.report.tables import Cell, Column, Table, table_of
 from nbv_planner.system import at_home
 from nbv_planner.world.objects import SurfacePoints, parse_object, surface_points
 from nbv_planner.world.pose import Poses
-from nbv_planner.world.scene import Scene
+from nbv_planner.world.scene import BeamScene, Scene
 from nbv_planner.world.visibility import observe
 
 R = TypeVar("R")
@@ -275,12 +275,12 @@ class LeastRow:
 def least_views_row(text: str, circle: Poses, poses: Poses, time_limit: float) -> LeastRow:
     """Fewest views of an object on a circle and among other poses, and those of the omniscient greedy planner.
 
-    In the thesis's scene, with `time_limit` seconds for each of the two.
+    In the thesis's scene, the poses with beams; with `time_limit` seconds for each of the two.
     """
     surface, needed = _surface(text)
     costs: dict[str, Cheapest | None] = {}
-    for name, views in (("circle", circle), ("poses", poses)):
-        problem = reduced_problem(observe(surface.angle, surface.radius, views, Scene()))
+    for name, views, scene in (("circle", circle, Scene()), ("poses", poses, BeamScene())):
+        problem = reduced_problem(observe(surface.angle, surface.radius, views, scene))
         least = least_views(problem, needed, time_limit=time_limit)
         taken = greedy_views(problem, needed)
         costs[f"{name}, greedy"] = None if least is None else Cheapest(tuple(taken), len(taken), 0.0)
@@ -307,7 +307,8 @@ class LeastTimeCase:
         costs: dict[str, Cheapest | None] = {}
         for speed in self.speeds:
             for name, planner in (("sweep", best_sweep), ("greedy", greedy_tour), ("least", self._least)):
-                costs[f"{speed:g} m/s, {name}"] = self._tour(surface, needed, self.circle, distance / speed, planner)
+                problem = self._problem(surface, self.circle, Scene())
+                costs[f"{speed:g} m/s, {name}"] = self._tour(problem, needed, distance / speed, planner)
             if self.poses is not None:
                 costs[f"{speed:g} m/s, poses"] = self._among_poses(surface, needed, self.poses, speed)
         return LeastRow(self.object, len(surface), costs)
@@ -318,22 +319,27 @@ class LeastTimeCase:
         A path that keeps out of the object's bound is no shorter than its projection on that disc, so that the tours on
         the disc bound those of all paths. Time to turn is not counted.
         """
-        scene, rings = Scene(), list[Cheapest]()
+        scene, rings = BeamScene(), list[Cheapest]()
         for distance in np.unique(poses.distance):
             ring = np.flatnonzero(poses.distance == distance)
-            if (tour := self._tour(surface, needed, poses.chosen(ring), distance / speed, self._least)) is not None:
+            problem = self._problem(surface, poses.chosen(ring), scene)
+            if (tour := self._tour(problem, needed, distance / speed, self._least)) is not None:
                 seconds = tour.cost + abs(float(distance) - scene.view_distance) / speed
                 rings.append(replace(tour.among(ring), cost=seconds))
         disc = min(scene.radius_max, float(poses.distance.min()))
-        bound = self._tour(surface, needed, poses, disc / speed, self._least) if rings else None
+        bound = self._tour(self._problem(surface, poses, scene), needed, disc / speed, self._least) if rings else None
         return bound and replace(min(rings, key=lambda tour: tour.cost), bound=bound.bound)
 
+    def _problem(self, surface: SurfacePoints, views: Poses, scene: Scene) -> tuple[CoverageProblem, FloatArray]:
+        """What the views see, and how far each is from the start, radians."""
+        offset = wrap_angle(views.view_angle - self.start)
+        return reduced_problem(observe(surface.angle, surface.radius, views, scene), offset), offset
+
     def _tour(
-        self, surface: SurfacePoints, needed: int, views: Poses, pace: float, planner: Callable[..., Cheapest | None]
+        self, of: tuple[CoverageProblem, FloatArray], needed: int, pace: float, planner: Callable[..., Cheapest | None]
     ) -> Cheapest | None:
         """Tour of one planner on a circle at a pace in seconds per radian; None if its views do not see enough."""
-        offset = wrap_angle(views.view_angle - self.start)
-        problem = reduced_problem(observe(surface.angle, surface.radius, views, Scene()), offset)
+        problem, offset = of
         found = None if problem.reachable < needed else planner(problem, offset, pace, self.dwell_time, needed)
         return found and found.among(problem.candidates)
 

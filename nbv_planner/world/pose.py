@@ -268,13 +268,10 @@ class Poses:
         both = ((getattr(self, name), getattr(others, name)) for name in ("position", "rotation", "polar"))
         return Poses(*(np.concatenate(pair) for pair in both))
 
-    def circle_ones(self, view_distance: float) -> BoolArray:
-        """Which lie on the circle of this radius and look at its centre, shape (V,)."""
-        return np.asarray((self.distance == view_distance) & (self.turn == 0.0))
-
     def are_on_circle(self, view_distance: float) -> bool:
-        """Whether all lie on the circle of this radius and look at its centre."""
-        return bool(self.circle_ones(view_distance).all())
+        """Whether all lie on the circle of this radius and look at its centre, but for rounding."""
+        off = np.abs(self.distance - view_distance) > _ON_CIRCLE * view_distance
+        return not (off | (np.abs(self.turn) > _ON_CIRCLE)).any()
 
     def repeat(self, taken: Poses) -> BoolArray:
         """Which are the same as one of those `taken` but for rounding, shape (V,)."""

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,6 +30,10 @@ class Scene(Settings):
         SettingError: a value is out of range, `radius_min >= radius_max`, or the view circle does not lie outside
             the object's bound.
     """
+
+    #: whether the camera sees what its beams meet, or, as the thesis has it, along the surface up to the first point
+    #: that is out of range.
+    beams: ClassVar[bool] = False
 
     radius_min: float = setting(2.0, "Least radius of the object.", unit="m", gt=0.0, scale="radius_max")
     radius_max: float = setting(8.0, "Greatest radius of the object.", unit="m", ge=_LEAST, le=_MOST)
@@ -95,6 +100,12 @@ class Scene(Settings):
     def in_cone(self, bearing: ArrayLike, distance: ArrayLike) -> BoolArray:
         """Whether a point at `bearing` and range `distance` lies inside the camera's cone."""
         return np.asarray(self.sensor.in_field(bearing) & (np.asarray(distance) <= self.sensor.range_max))
+
+
+class BeamScene(Scene):
+    """A scene whose camera sees what its beams meet, wherever it stands."""
+
+    beams = True
 
 
 @dataclass(frozen=True)

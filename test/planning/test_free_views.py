@@ -37,11 +37,11 @@ from nbv_planner.star2d.model_checks import ModelChecks
 from nbv_planner.surface.checks import CheckSettings
 from nbv_planner.world.objects import parse_object, surface_points
 from nbv_planner.world.pose import CameraPose, Poses
-from nbv_planner.world.scene import Scene
+from nbv_planner.world.scene import BeamScene, Scene
 from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
 from nbv_planner.world.visibility import observe
 
-SCENE, SECOND = Scene(range_max=14.0), 1_000_000_000
+SCENE, SECOND = BeamScene(range_max=14.0), 1_000_000_000
 POSES = [
     CameraPose(
         (9.0 + number % 4) * math.cos(0.7 * number), (9.0 + number % 4) * math.sin(0.7 * number),

@@ -6,18 +6,20 @@ import math
 
 import numpy as np
 import pytest
+from beliefs import belief_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nbv_planner.geometry import polar_to_cartesian
+from nbv_planner.planning.objectives.area import Uncertainty
 from nbv_planner.star2d.belief import uniform_grid
 from nbv_planner.star2d.shapes.sampler import Shapes
 from nbv_planner.star2d.shapes.shape_visibility import grades_of_sight, visible_cells
 from nbv_planner.world.pose import CameraPose, Poses
-from nbv_planner.world.scene import Scene
+from nbv_planner.world.scene import BeamScene, Scene
 from nbv_planner.world.visibility import observe
 
-SCENE, SIZE = Scene(), 720
+SCENE, SIZE = BeamScene(), 720
 GRID = uniform_grid(SIZE)
 #: metres, by which a ray may enter the contour, or miss it, before the answer is sure.
 MARGIN = 0.03
@@ -60,7 +62,7 @@ def expected(view: CameraPose, radius: np.ndarray, scene: Scene) -> tuple[np.nda
 views = st.tuples(st.floats(0.0, 6.28), st.floats(0.15, 9.0), st.floats(-3.0, 3.0))
 
 
-@pytest.mark.parametrize("scene", [SCENE, Scene(field_of_view=2.0, range_max=20.0)])
+@pytest.mark.parametrize("scene", [SCENE, BeamScene(field_of_view=2.0, range_max=20.0)])
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10_000), views)
 def test_a_camera_anywhere_sees_what_rays_reach(scene, seed, place):
@@ -79,7 +81,7 @@ def test_a_camera_anywhere_sees_what_rays_reach(scene, seed, place):
 
 def test_a_camera_in_a_notch_sees_both_walls_beside_it():
     radius = 5.0 + 2.0 * np.cos(3.0 * GRID)
-    scene = Scene(field_of_view=3.0, range_max=20.0)
+    scene = BeamScene(field_of_view=3.0, range_max=20.0)
     inside = Poses.of([CameraPose.from_polar(math.pi / 3.0, 4.0), CameraPose.from_polar(math.pi / 3.0, 4.0, 2.0)])
     for found in (observe(GRID, radius, inside, scene), visible_cells(Shapes(GRID, radius[None]), inside, scene)[0]):
         assert found[0][math.pi / 3.0 - 0.1 > GRID].any()
@@ -118,3 +120,34 @@ def test_grades_off_the_circle_tell_what_is_seen():
     grades = grades_of_sight(shapes, taken, SCENE, 0.2)
     differ = (grades > 0) != visible_cells(shapes, taken, SCENE).any(axis=1)
     assert differ.mean() < 0.002  # single precision
+
+
+#: metres, by which a pose is off that of a view; a walk that began or ended elsewhere would see other points.
+OFF = 1e-12
+
+
+@pytest.mark.parametrize("scene", [Scene(), BeamScene(), Scene(range_max=7.0), BeamScene(range_max=7.0)], ids=repr)
+def test_nothing_depends_on_the_last_digit_of_a_distance(scene):
+    """The sensor's rule is that of the scene: views so little off the circle see the same, and are as good."""
+    shapes = Shapes(GRID, np.stack([contour(seed) for seed in range(5)]))
+    exact = Poses.on_circle(0.003 + np.arange(40) * (2 * math.pi / 40), scene.view_distance)
+    off = Poses(exact.position + OFF * np.cos(np.arange(80.0)).reshape(-1, 2), exact.rotation)
+    assert off.are_on_circle(scene.view_distance)
+    assert not (off.distance == scene.view_distance).all()
+    for radius in shapes.radius:
+        np.testing.assert_array_equal(*(observe(GRID, radius, views, scene) for views in (exact, off)))
+    np.testing.assert_array_equal(*(visible_cells(shapes, views, scene) for views in (exact, off)))
+    np.testing.assert_array_equal(*(grades_of_sight(shapes, views, scene, 0.2) for views in (exact, off)))
+    belief = belief_of(lambda _: shapes.radius[0] - 0.5, lambda _: shapes.radius[0] + 0.5, grid=GRID)
+    np.testing.assert_allclose(*(Uncertainty().evaluate(belief, scene, views) for views in (exact, off)), rtol=1e-9)
+
+
+@pytest.mark.parametrize("turn", [-0.7, -0.2, 0.1, 0.4])
+def test_a_turned_camera_of_the_thesis_sees_the_part_of_the_walk_that_is_in_its_field(turn):
+    shapes, half = Shapes(GRID, np.stack([contour(seed) for seed in range(5)])), 0.5 * SCENE.field_of_view
+    angle = 0.003 + np.arange(20) * (2 * math.pi / 20)
+    turned = Poses.from_polar(angle, np.full(20, 10.0), np.full(20, turn))
+    wide = visible_cells(shapes, Poses.on_circle(angle, 10.0), Scene(field_of_view=3.0))
+    x, y = polar_to_cartesian(GRID, shapes.radius)
+    at = np.stack([np.arctan2(*turned[number].to_camera(x, y)[::-1]) for number in range(20)], axis=1)
+    np.testing.assert_array_equal(visible_cells(shapes, turned, Scene()), wide & (np.abs(at) <= half))

@@ -232,7 +232,7 @@ class Uncertainty:
         """Value per candidate view, in pixels; angles alone, radians, are those of views on the view circle."""
         views = Poses.given(views, scene.view_distance)
         middle, length = views.view_angle, _interval_length(scene, views.view_angle)
-        if not views.are_on_circle(scene.view_distance):
+        if scene.beams:
             middle, length = _between_edges(scene, views)
         lower, upper = _bounds(belief, middle)
         return length * (0.5 * (upper**2 - lower**2)) / scene.pixel_size**2

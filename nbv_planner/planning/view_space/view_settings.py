@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, wrap_angle
 from nbv_planner.settings import Settings, setting
 from nbv_planner.system import at_home, read_regular
 from nbv_planner.world.pose import CameraPose, Poses
+from nbv_planner.world.scene import BeamScene, Scene
 
 # A view at the very end of an arc belongs to it, whatever the rounding.
 SLACK = 1e-9
@@ -115,6 +116,11 @@ class ViewSpaceSettings(Settings):
     def on_circle(self) -> bool:
         """Whether all candidates lie on the view circle and look at its centre."""
         return self.view_space == "circle" and not self.posed
+
+    def sight_in(self, scene: Scene) -> Scene:
+        """The scene with beams, unless all candidates lie on the view circle; one of another class says it itself."""
+        kind = Scene if self.on_circle else BeamScene
+        return kind(*astuple(scene)) if type(scene) in (Scene, BeamScene) else scene
 
 
 def check_view_angles(name: str, angles: Sequence[float]) -> FloatArray:

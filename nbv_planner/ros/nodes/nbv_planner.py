@@ -218,6 +218,7 @@ class NbvPlannerNode(BaseNode):
         try:
             views = view_space_for(self._views, scene) if found is None else FoundViewSpace(self._views, found)
             put_on_ground(views, self._ground_settings, centre_of(found), self._map and self._map.known)
+            scene = self._views.sight_in(scene)
             planner = planner_named(settings, scene, views, prior=self._prior.prior())
         except SettingError as error:
             raise SettingError(f"{self.get_name()}: {error}") from error

@@ -37,9 +37,9 @@ def visible_cells(shapes: Shapes, views: Poses, scene: Scene, ground: Ground | N
     .. math:: \tan|α| = \frac{r \sin δ}{d - r \cos δ}
 
     at the angle δ from the view, is greater than all before it on the walk: on a star-shaped contour nothing else can
-    hide it. From the view circle a walk ends at the edge of the cone or of the range; from anywhere else it passes what
-    is out of range, and one walk serves all headings at a place: each sees the bearings inside of its cone. A view
-    inside of a shape sees nothing of it.
+    hide it. A walk ends at the edge of the cone or of the range. Where the scene has `beams` it passes what is out of
+    range, and one walk serves all headings at a place: each sees the bearings inside of its cone. A view inside of a
+    shape sees nothing of it.
 
     Of all shapes alike, nothing is seen behind the obstacles of a `ground`: where their mean radius is hidden.
     """
@@ -48,7 +48,7 @@ def visible_cells(shapes: Shapes, views: Poses, scene: Scene, ground: Ground | N
         x, y = places.position.T
         hidden = ground.hidden(x, y, shapes.angle, shapes.radius.mean(axis=0))
         return visible_cells(shapes, views, scene) & ~hidden[stand]
-    if views.are_on_circle(scene.view_distance):
+    if not scene.beams:
         return _on_grid(shapes, views, scene, lambda *walks: _sight(*walks)[0], np.bool_)
     places, stand = views.places()
     seen = _on_grid(shapes, places, scene, lambda *walks: _sight(*walks)[0], np.bool_)
@@ -72,7 +72,7 @@ def grades_of_sight(shapes: Shapes, views: Poses, scene: Scene, least_sine: floa
     """
     single = Shapes(shapes.angle, shapes.radius.astype(np.float32))  # half the time
     grades = _on_grid(single, views, scene, partial(_graded_walk, least_sine=least_sine), np.uint8)
-    if not views.are_on_circle(scene.view_distance):
+    if scene.beams:
         grades *= visible_cells(single, views, scene)
     return np.asarray(grades.max(axis=1, initial=0))
 
@@ -106,7 +106,7 @@ def _on_grid(
     count, size = shapes.radius.shape
     step = TWO_PI / size
     angle, kind = wrap_angle(views.view_angle), shapes.radius.dtype
-    distance, free = views.distance[:, None].astype(kind), ~views.circle_ones(scene.view_distance)[:, None]
+    distance, edges = views.distance[:, None].astype(kind), _edges(views, scene, kind)
     first = np.ceil(angle / step - 1e-9).astype(np.intp)
     found = np.zeros((count, len(views), size), dtype=dtype)
     if not len(views):
@@ -122,33 +122,47 @@ def _on_grid(
         for begin in range(0, count, rows):
             part = slice(begin, begin + rows)
             radius = shapes.radius[part].take(place, axis=1)
-            _lay_out(found[part], walk(radius, sin, cos, distance, free, scene, turn), start, turn)
+            _lay_out(found[part], walk(radius, sin, cos, distance, edges[turn], scene), start, turn)
+    return found
+
+
+Edges = tuple[Any, Any]
+"""Tangents of the bearings between which a view sees, on one side of the direction to the centre; None: from 0 on."""
+
+
+def _edges(views: Poses, scene: Scene, kind: np.dtype[Any]) -> dict[int, Edges]:
+    """The edges of the cone of each view to the right (1) and to the left (-1), (V, 1) each, or the same for all."""
+    turns = views.turn[:, None] if views.turn.any() else np.zeros((1, 1))
+    low, high = (turns + edge for edge in (scene.sensor.bearing_min, scene.sensor.bearing_max))
+    found = {}
+    for turn, near, far in ((1, -high, -low), (-1, low, high)):
+        least, most = (np.tan(np.clip(edge, -0.5 * math.pi, 0.5 * math.pi)).astype(kind) for edge in (near, far))
+        found[turn] = (least if (least > 0.0).any() else None), most
     return found
 
 
 def _sight(
-    radius: FloatArray, sin: FloatArray, cos: FloatArray, distance: FloatArray, free: BoolArray, scene: Scene, turn: int
+    radius: FloatArray, sin: FloatArray, cos: FloatArray, distance: FloatArray, edges: Edges, scene: Scene
 ) -> tuple[BoolArray, FloatArray, FloatArray]:
     """Which steps of each walk are seen, the tangent of their bearing, and how far ahead they are (metres).
 
-    Shape (s, V, steps) each; `sin` and `cos` of the offsets are (V, steps), the `distance` of each view and whether it
-    is `free`, off the view circle, are (V, 1). Bearings count from the direction to the centre outwards; those of a
-    walk by rising angle (`turn` 1) lie to the right. Free views see whatever is hidden by nothing and in range.
+    Shape (s, V, steps) each; `sin` and `cos` of the offsets are (V, steps), the `distance` of each view is (V, 1).
+    Bearings count from the direction to the centre outwards. Beams see whatever is hidden by nothing and in range.
     """
     ahead = distance - radius * cos
     aside = radius * sin
     # A walk that continues behind the centre meets nothing visible: there the offset exceeds the widest one.
-    inside = aside <= math.tan(-scene.sensor.bearing_min if turn > 0 else scene.sensor.bearing_max) * ahead
+    least, most = edges
     in_range = ahead * ahead + aside * aside <= scene.sensor.range_max**2
-    inside &= in_range
+    if scene.beams:
+        seen = in_range & (radius[..., :1] < distance)
+    else:
+        seen = np.logical_and.accumulate((aside <= most * ahead) & in_range, axis=-1)
+        if least is not None:
+            seen &= aside >= least * ahead
     tangent = _measure(aside, ahead)
-    if free.any():
-        inside = np.where(free, radius[..., :1] < distance, inside)
-    seen = np.logical_and.accumulate(inside, axis=-1)
     swept = np.maximum.accumulate(tangent, axis=-1)
     seen[..., 1:] &= tangent[..., 1:] > swept[..., :-1]
-    if free.any():
-        seen &= in_range
     return seen, tangent, ahead
 
 
@@ -160,8 +174,8 @@ def _measure(aside: FloatArray, ahead: FloatArray) -> FloatArray:
 
 
 def _graded_walk(
-    radius: FloatArray, sin: FloatArray, cos: FloatArray, distance: FloatArray, free: BoolArray, scene: Scene,
-    turn: int, least_sine: float,
+    radius: FloatArray, sin: FloatArray, cos: FloatArray, distance: FloatArray, edges: Edges, scene: Scene,
+    least_sine: float,
 ) -> NDArray[np.uint8]:
     r"""How each step of each walk is seen (0, 1, 2), shape (s, V, steps).
 
@@ -169,7 +183,7 @@ def _graded_walk(
     :math:`x' Δ\tan α / \sqrt{1 + \tan^2 α}`; x' is how far ahead the first of them is, α the bearing of the other. Its
     length is :math:`\sqrt{Δr^2 + r r' (2 \sin(Δ/2))^2}`. Both are compared by their squares.
     """
-    seen, tangent, ahead = _sight(radius, sin, cos, distance, free, scene, turn)
+    seen, tangent, ahead = _sight(radius, sin, cos, distance, edges, scene)
     before, after = radius[..., :-1], radius[..., 1:]
     chord = np.diff(cos, axis=-1) ** 2 + np.diff(sin, axis=-1) ** 2
     across = np.diff(tangent, axis=-1)
