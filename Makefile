@@ -91,5 +91,5 @@ check-python:
 $(STAMP): setup.py setup.cfg pyproject.toml Makefile | check-python
 	@if [ ! -e $@ ]; then rm -rf $(VENV); "$(BASE_PYTHON)" -m venv $(VENV) || { rm -rf $(VENV); \
 	  echo "no virtual environment: on Debian and Ubuntu, install the package python3-venv" >&2; exit 2; }; fi
-	$(BIN)/python -m pip install --quiet -e '.[$(EXTRA),$(EXTRA)-test,analysis,irsim,mujoco,gym,test,lint,docs]'
+	$(BIN)/python -m pip install --quiet -e '.[$(EXTRA),$(EXTRA)-test,analysis,dask,irsim,mujoco,gym,test,lint,docs]'
 	@touch $@

@@ -105,6 +105,8 @@ setup(
         "irsim": ["ir-sim>=2.12"],
         # A physics simulator, for the kit; from 3.5 on its range finders measure depth images.
         "mujoco": ["mujoco>=3.5"],
+        # Sweeps on a cluster.
+        "dask": ["distributed>=2024.1"],
         # Episodes as a Gymnasium environment.
         "gym": ["gymnasium>=0.29.1"],
         # colcon runs pytest when it finds it here; launch_testing's pytest plugin stops at 8.3.

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from campaigns.running import objects_of, run_all
-from nbv_planner.cli.options import add_workers, comma_separated, whole_number
+from nbv_planner.cli.experiment import add_back_end, check_back_end
+from nbv_planner.cli.options import comma_separated, whole_number
 from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.records import FULL_ENOUGH
 from nbv_planner.episode.simulation import Simulation
@@ -130,15 +131,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--objects", type=comma_separated(str), default=["real"], metavar="NAME,...",
                         help="sets, objects, or folders of contour files (default: real)")
     parser.add_argument("--seeds", type=whole_number(1), default=2, metavar="N", help="seeds of the noise (default: 2)")
-    add_workers(parser)
+    add_back_end(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand."""
+    check_back_end(arguments)
     objects = objects_of(arguments.objects)
     cases = [Case(name, seed, step) for step in (_KNOWS, *STEPS) for seed in range(arguments.seeds) for name in objects]
     views = dict[Case, int]()
-    run_all(Case.views, cases, arguments.workers, "episodes", views.__setitem__)
+    run_all(Case.views, cases, arguments, "episodes", views.__setitem__)
     print(f"{len(objects)} objects, {arguments.seeds} seeds, views to 95 % relative to the greedy planner that "
           f"{_KNOWS} (95 % interval over the objects; {_MOST + 1} views where 95 % was not reached)")
     for step in STEPS:

@@ -23,7 +23,8 @@ from campaigns.calibration import FORMS, QUANTILES, Rows, fitted
 from campaigns.reliability import by_shapes, calibrated, compared, held_out, pictured, summaries
 from campaigns.running import as_csv, objects_of, run_all
 from campaigns.scenarios import PLANNERS, shipped_config, with_settings
-from nbv_planner.cli.options import add_workers, comma_separated, one_of, whole_number
+from nbv_planner.cli.experiment import add_back_end, check_back_end
+from nbv_planner.cli.options import comma_separated, one_of, whole_number
 from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.records import ViewRecord, write_whole
 from nbv_planner.episode.simulation import Simulation
@@ -133,11 +134,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--compare", action="store_true", help="cross-validate each form on the rows")
     parser.add_argument("--judge", action="store_true", help="judge the table of the package by the rows")
     parser.add_argument("--picture", metavar="FILE", help="reliability diagram of what --fit or --judge found, PNG")
-    add_workers(parser)
+    add_back_end(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand."""
+    check_back_end(arguments)
     place = Path(arguments.rows)
     known = _read(place)
     cases = [Case(arguments.target, text, noise, seed) for noise in arguments.noise for seed in range(arguments.seeds)
@@ -147,7 +149,7 @@ def run(arguments: argparse.Namespace) -> int:
         known[case.key] = rows
         write_whole(place, as_csv(_COLUMNS, (row for each in known.values() for row in each)))
 
-    run_all(record, [case for case in cases if case.key not in known], arguments.workers, "episodes", keep)
+    run_all(record, [case for case in cases if case.key not in known], arguments, "episodes", keep)
     if not (arguments.fit or arguments.compare or arguments.judge):
         return 0
     rows = as_rows([row for (target, *_), each in known.items() if target == arguments.target for row in each])

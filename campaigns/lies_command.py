@@ -12,7 +12,8 @@ from campaigns.lies import ERROR, Row, Run, attempt
 from campaigns.lies_folder import KINDS_FILE, ROWS_FILE, TABLE_FILE, LiesFolder
 from campaigns.running import run_all
 from campaigns.scenarios import HALVES, PLANNERS, SCENARIOS, USUAL_PLANNERS, Scenario
-from nbv_planner.cli.options import add_workers, one_of, whole_number
+from nbv_planner.cli.experiment import add_back_end, check_back_end
+from nbv_planner.cli.options import one_of, whole_number
 from nbv_planner.errors import SettingError
 
 
@@ -34,7 +35,7 @@ def add_run_options(parser: argparse.ArgumentParser, seeds: int) -> None:
     parser.add_argument("--plain", action="store_true", help="with the plain mapper (robust: false)")
     parser.add_argument("--out", metavar="DIR", required=True, help="results folder, new or empty unless --resume")
     parser.add_argument("--resume", action="store_true", help="continue: keep finished runs")
-    add_workers(parser)
+    add_back_end(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -65,12 +66,13 @@ def _chosen(kinds: Sequence[str], halves: Sequence[str]) -> list[Scenario]:
 
 def run_scenarios(scenarios: Sequence[Scenario], arguments: argparse.Namespace) -> list[Row]:
     """Run the unfinished episodes of the scenarios with the planners and seeds asked for; returns all rows."""
+    check_back_end(arguments)
     runs = [
         Run(scenario, planner, seed, not arguments.plain)
         for scenario in scenarios for planner in arguments.planners for seed in range(arguments.seeds)
     ]
     with LiesFolder(arguments.out, runs, resume=arguments.resume) as folder:
-        run_all(attempt, folder.unfinished(), arguments.workers, "runs", folder.keep)
+        run_all(attempt, folder.unfinished(), arguments, "runs", folder.keep)
         found: list[Row] = folder.outcomes()
     seconds = sum(row.seconds for row in found)
     files = ", ".join(str(Path(arguments.out, name)) for name in (KINDS_FILE, TABLE_FILE, ROWS_FILE))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import csv
 import io
@@ -43,11 +44,15 @@ def objects_of(entries: Iterable[str]) -> list[str]:
 
 
 def run_all(
-    run: Callable[[Case], Result], cases: Sequence[Case], workers: int, what: str,
+    run: Callable[[Case], Result], cases: Sequence[Case], arguments: argparse.Namespace, what: str,
     keep: Callable[[Case, Result], object],
 ) -> None:
-    """Run cases, called `what`, in worker processes, `keep` each result as soon as it is there, show the progress."""
-    results = contextlib.closing(in_workers(partial(_in_worker, run), cases, workers))
+    """Run cases, called `what`, in the workers that the `arguments` of :func:`add_back_end` say.
+
+    `keep` takes each result as soon as it is there; the progress is shown.
+    """
+    there = arguments.workers, arguments.backend, arguments.scheduler
+    results = contextlib.closing(in_workers(partial(_in_worker, run), cases, *there))
     with ProgressLine(len(cases), what) as line, results as found:
         for number, (case, result) in enumerate(found, start=1):
             keep(case, result)

@@ -22,7 +22,8 @@ import numpy as np
 
 from campaigns.running import as_csv, run_all
 from campaigns.scenarios import PLANNERS, shipped_config, with_settings
-from nbv_planner.cli.options import add_workers, one_of, whole_number
+from nbv_planner.cli.experiment import add_back_end, check_back_end
+from nbv_planner.cli.options import one_of, whole_number
 from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.records import FULL_ENOUGH, write_whole
 from nbv_planner.episode.simulation import Simulation
@@ -135,11 +136,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--draws", type=whole_number(1), default=5, metavar="N",
                         help="draws of place and size for each object (default: 5)")
     parser.add_argument("--out", metavar="DIR", required=True, help="results folder; finished pairs in it are kept")
-    add_workers(parser)
+    add_back_end(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand."""
+    check_back_end(arguments)
     place = Path(arguments.out, ROWS_FILE)
     place.parent.mkdir(parents=True, exist_ok=True)
     rows = {(row.object, row.draw): row for row in _read(place)}
@@ -151,7 +153,7 @@ def run(arguments: argparse.Namespace) -> int:
         rows[pair.object, pair.draw] = row
         write_whole(place, as_csv(_COLUMNS, map(dataclasses.asdict, rows.values())))
 
-    run_all(compare, left, arguments.workers, "pairs", keep)
+    run_all(compare, left, arguments, "pairs", keep)
     for name in SETS[arguments.half]:
         print(summary(name, [row for row in rows.values() if row.object in OBJECT_SETS[name]]))
     print(summary("all", list(rows.values())))

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import platform
+import sys
+from collections.abc import Mapping
 from importlib import metadata
+
+from nbv_planner.errors import BackEndError
 
 VERSION = "1.0.0"  # not in __init__.py, which `python -m` beside a checkout called nbv_planner does not run
 
@@ -24,3 +28,20 @@ def versions(**extra: str) -> dict[str, str]:
         except metadata.PackageNotFoundError:
             continue
     return {**found, **extra}
+
+
+def refuse_other_versions(needed: Mapping[str, str]) -> None:
+    """Refuse to compute in this process for one that has the versions `needed`, by the name of the distribution.
+
+    Raises:
+        BackEndError: one is missing here or differs; names this machine and each of them.
+    """
+    found = versions()
+    for name in needed.keys() - found.keys():
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            found[name] = "is missing"
+    others = [f"{name} {found[name]}, must be {needed[name]}" for name in needed if found[name] != needed[name]]
+    if others:
+        raise BackEndError(f"the worker on {platform.node()} ({sys.prefix}) has other versions: {'; '.join(others)}")

@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "nbv_planner"
 # What unpacks bags is not known to rosdep. nav2_msgs: goals as an action, where Nav2 is installed.
 # pandas: in notebooks.
-OPTIONAL = {"backports", "compression", "gymnasium", "lz4", "nav2_msgs", "pandas"}
+OPTIONAL = {"backports", "compression", "distributed", "gymnasium", "lz4", "nav2_msgs", "pandas"}
 NO_WHEELS = {"launch", "launch_ros", "tf2_msgs"}  # only on machines with ROS
 ROSDEP = {
     "numpy": "python3-numpy", "scipy": "python3-scipy", "yaml": "python3-yaml", "matplotlib": "python3-matplotlib",
@@ -140,7 +140,7 @@ def distributions_of(names: set[str], pins: set[str]) -> set[str]:
 
 
 def test_every_import_of_the_package_is_declared_in_setup_py(distribution):
-    declared = required(distribution, "ros", "analysis", "gym")
+    declared = required(distribution, "ros", "analysis", "dask", "gym")
     assert distributions_of(imports(PACKAGE), declared) <= declared
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import json
+import os
 import pickle
 import shutil
 import subprocess
@@ -315,6 +316,26 @@ def test_a_planner_that_raises_is_one_row_of_a_bench_with_its_reason(tmp_path, m
     assert rows["omniscient greed"]["relative"] == 100.0
     assert main(["bench", "run", "lost", "--out", str(tmp_path / "lost")]) == 2
     assert "planner lost of package nbv-various: ModuleNotFoundError" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("various")
+def test_a_worker_of_dask_without_the_package_of_a_plug_in_in_use_is_refused(tmp_path, capsys):
+    distributed = pytest.importorskip("distributed", reason="distributed comes with the extra 'dask'")
+    with distributed.LocalCluster(n_workers=0, dashboard_address=":0") as cluster:
+        command = [sys.executable, "-m", "dask", "worker", cluster.scheduler_address, "--no-nanny", "--no-dashboard"]
+        environment = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
+        worker = subprocess.Popen(command, cwd=CHECKOUT, env=environment, stderr=subprocess.DEVNULL)
+        options = ["--backend", "dask", "--scheduler", cluster.scheduler_address]
+        try:
+            for shape, planner in (("disc", {"objective": "U"}), ("star", {"planner": "ranks", "ranks_towards": 1.0})):
+                (tmp_path / "sweep.yaml").write_text(yaml.safe_dump({"objects": [shape], "planners": {"p": planner}}))
+                out = tmp_path / shape
+                assert main(["experiment", str(tmp_path / "sweep.yaml"), "--out", str(out), *options]) == 1
+                assert "has other versions: nbv-various is missing, must be 0.1\n" in capsys.readouterr().err
+                assert json.loads((out / "manifest.json").read_text())["versions"]["nbv-various"] == "0.1"
+        finally:
+            worker.kill()
+            worker.wait()
 
 
 # The example, installed as a user installs it.

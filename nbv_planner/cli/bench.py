@@ -10,7 +10,7 @@ import argparse
 import time
 from pathlib import Path
 
-from nbv_planner.cli.experiment import add_back_end, check_back_end, run_in
+from nbv_planner.cli.experiment import add_run_options, check_back_end, run_in
 from nbv_planner.cli.options import add_figures, one_of, whole_number
 from nbv_planner.cli.output import duration
 from nbv_planner.cli.report import report_on
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seeds", type=whole_number(1, 100_000), metavar="N",
                         help="number of seeds of noise and draws (default: that of the split)")
     parser.add_argument("--out", metavar="DIR", help="results folder (default: a new one below results/)")
-    add_back_end(parser)
+    add_run_options(parser)
     parser.add_argument("--no-optimum", dest="optimum", action="store_false", help="leave out the row of the optimum")
     add_figures(parser)
 
@@ -52,6 +52,8 @@ def run(arguments: argparse.Namespace) -> int:
     check_back_end(arguments)
     if arguments.action == "table":
         return _published(arguments)
+    if arguments.shard and arguments.out is None:
+        raise SettingError("--shard needs --out DIR, one folder for all shards")
     bench = bench_named(arguments.split or ["thesis22"], arguments.protocol or "sensor", arguments.seeds)
     out = arguments.out or fresh_folder("results", f"bench-{bench.split}-{bench.protocol}")
     tables, code = _run(bench, arguments.names, Path(out), arguments)
@@ -64,21 +66,22 @@ def _run(bench: Bench, planners: list[str], out: Path, arguments: argparse.Names
     """Run and report on one bench; its tables, none if the back end failed, and the exit code."""
     began = time.monotonic()
     sweep = bench_sweep(bench, planners)
-    progress = run_in(SweepFolder(out, sweep, resume=arguments.resume, bench=bench.as_dict()), arguments)
+    folder = SweepFolder(out, sweep, resume=arguments.resume, shard=arguments.shard, bench=bench.as_dict())
+    progress = run_in(folder, arguments)
     if progress is None:
         return [], 1
     if not progress.kept:
         took = time.monotonic() - began
         each = duration(took / len(sweep.planners))
         print(f"{duration(took)} for {len(sweep.planners)} planners, {each} each, with {arguments.workers} workers")
-    return report_on(out, out, arguments), 1 if progress.failed else 0
+    return [] if arguments.shard else report_on(out, out, arguments), 1 if progress.failed else 0
 
 
 def _published(arguments: argparse.Namespace) -> int:
     """Run the published benches and write their tables to the document."""
-    if len(arguments.names) > 1 or arguments.split or arguments.protocol or arguments.out is None:
-        raise SettingError("bench table: needs one document and --out DIR; splits, protocols and planners are those of "
-                           "config/bench/bench.yaml")
+    if len(arguments.names) > 1 or arguments.split or arguments.protocol or arguments.shard or arguments.out is None:
+        raise SettingError("bench table: needs one document and --out DIR, and runs all of them; splits, protocols and "
+                           "planners are those of config/bench/bench.yaml")
     document = Path(arguments.names[0])
     written_between(document, "")
     published, parts, code = bench_file()["published"], [], 0

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import re
 import shlex
 import sys
 
 from nbv_planner.cli.options import add_workers, one_of
 from nbv_planner.cli.output import ProgressLine
 from nbv_planner.cli.report import print_summary
-from nbv_planner.errors import BackEndError, SettingError
+from nbv_planner.errors import BackEndError, SettingError, shown
 from nbv_planner.experiments.folder import SweepFolder, read_episodes
 from nbv_planner.experiments.runner import BACKENDS, SweepProgress, run_sweep
 from nbv_planner.experiments.summary.sweep_report import comparison_notes, sweep_report
-from nbv_planner.experiments.sweep import setting_words
+from nbv_planner.experiments.sweep import Shard, setting_words
 from nbv_planner.experiments.sweep_file import load_sweep
 
 
@@ -21,15 +22,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument("sweep", metavar="SWEEP", help="YAML file, or a sweep included in the package: thesis, ...")
     parser.add_argument("--out", metavar="DIR", required=True, help="results folder, new or empty unless --resume")
+    add_run_options(parser)
+
+
+def add_run_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of which cases are run, and where."""
+    parser.add_argument("--resume", action="store_true", help="continue: keep finished cases, run failed ones again")
+    parser.add_argument("--shard", type=_shard, metavar="I/N", help="run part I of N, each of them at any time and on "
+                        "any machine, into the same folder, begun or not")
     add_back_end(parser)
 
 
+def _shard(text: str) -> Shard:
+    found = re.fullmatch(r"(\d{1,9})/(\d{1,9})", text, re.ASCII)
+    shard = Shard(*map(int, found.groups())) if found else Shard(0, 0)
+    if not 1 <= shard.number <= shard.of:
+        raise argparse.ArgumentTypeError(f"{shown(text)} is not allowed; must be I/N with 1 <= I <= N, for example 2/4")
+    return shard
+
+
 def add_back_end(parser: argparse.ArgumentParser) -> None:
-    """Add `--resume` and the options of where cases are run."""
-    parser.add_argument("--resume", action="store_true", help="continue: keep finished cases, run failed ones again")
+    """Add the options of where cases are run."""
     add_workers(parser)
     parser.add_argument("--backend", type=one_of("back end", BACKENDS), default="loky", metavar="NAME",
-                        help=f"back end of joblib: {', '.join(BACKENDS)} (default: loky, processes)")
+                        help=f"where workers are: {', '.join(BACKENDS)} (default: loky, processes)")
     parser.add_argument("--scheduler", metavar="ADDRESS", help="address of the dask scheduler, for --backend dask")
 
 
@@ -39,8 +55,9 @@ def run(arguments: argparse.Namespace) -> int:
     sweep = load_sweep(arguments.sweep)
     for note in comparison_notes(sweep.as_dict()):
         print(f"note: {note}", file=sys.stderr)
-    progress = run_in(SweepFolder(arguments.out, sweep, resume=arguments.resume), arguments)
-    if progress is not None and progress.finished:
+    folder = SweepFolder(arguments.out, sweep, resume=arguments.resume, shard=arguments.shard)
+    progress = run_in(folder, arguments)
+    if progress is not None and progress.finished and not arguments.shard:
         print_summary(sweep_report(read_episodes(arguments.out)))
         print(f"all tables, pictures and a page: nbv-planner report {shlex.quote(arguments.out)}")
     return 1 if progress is None or progress.failed else 0
@@ -84,5 +101,6 @@ def run_in(results: SweepFolder, arguments: argparse.Namespace) -> SweepProgress
             case = outcome.content["case"]
             where = f"{case['planner']} on {case['object']}, protocol {setting_words(case)}, seed {case['seed']}"
             print(f"failed: {where}: {outcome.content['error']} (traceback: {folder.failure_path(outcome.case)})")
-        print(f"{progress.finished} of {progress.cases} cases finished: {folder.path}/")
+        which = f" of shard {arguments.shard}" if arguments.shard else ""
+        print(f"{progress.finished} of {progress.cases} cases{which} finished: {folder.path}/")
     return progress

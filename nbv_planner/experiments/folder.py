@@ -7,15 +7,24 @@ import fcntl
 import json
 import os
 import platform
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 from nbv_planner.episode.records import TEMPORARY, checked_episode, read_json, write_whole
 from nbv_planner.errors import ResultsError, reason, shown
 from nbv_planner.experiments.cases import MEASURES, Outcome
-from nbv_planner.experiments.sweep import EPISODE, Case, Sweep, case_identities, case_slug, first_difference
+from nbv_planner.experiments.sweep import (
+    EPISODE,
+    Case,
+    Shard,
+    Sweep,
+    case_identities,
+    case_slug,
+    dealt,
+    first_difference,
+)
 from nbv_planner.system import held_signals
 from nbv_planner.versions import versions
 
@@ -34,6 +43,7 @@ class SweepResults:
     manifest: dict[str, Any]  #: `format`, `format_version`, `sweep` (all settings), `versions`, `cases` (their number).
     measured: dict[str, list[dict[str, Any]]]  #: records by measure; each holds its `case`.
     failures: list[dict[str, Any]]  #: `case`, `error` and `traceback` of each case that ended in an error.
+    missing_shards: Sequence[int] = field(default_factory=list)  #: those with a case that has neither of both.
 
     @property
     def episodes(self) -> list[dict[str, Any]]:
@@ -55,6 +65,9 @@ def read_sweep(folder: str | Path) -> SweepResults:
         for name, kind in (("versions", dict), ("cases", int)):
             if not isinstance(manifest[name], kind):
                 raise TypeError(f"{name} is {shown(manifest[name])}")
+        shards = manifest.get("shards", 1)
+        if not isinstance(shards, int) or shards < 1:
+            raise TypeError(f"shards is {shown(shards)}")
         cases = case_identities(manifest["sweep"])
         slugs = {
             measure: [case_slug(measure, case) for case in cases]
@@ -65,10 +78,14 @@ def read_sweep(folder: str | Path) -> SweepResults:
         raise ResultsError(f"cannot read {folder / MANIFEST_FILE}: it holds no sweep ({problem})") from error
     measured: dict[str, list[dict[str, Any]]] = {}
     failures = list[dict[str, Any]]()
+    missing = dealt((slug for names in slugs.values() for slug in names), shards) if "shards" in manifest else {}
     for measure, names in slugs.items():
-        measured[measure] = list(_records(folder / MEASURES[measure].folder, names, cases))
-        failures += _records(folder / FAILURES_FOLDER, names, cases)
-    return SweepResults(manifest, measured, failures)
+        records = dict(_records(folder / MEASURES[measure].folder, names, cases))
+        failed = dict(_records(folder / FAILURES_FOLDER, names, cases))
+        measured[measure] = list(records.values())
+        failures += failed.values()
+        missing = {slug: shard for slug, shard in missing.items() if slug not in {*records, *failed}}
+    return SweepResults(manifest, measured, failures, sorted(set(missing.values())))
 
 
 def read_episodes(folder: str | Path) -> SweepResults:
@@ -88,15 +105,21 @@ def read_episodes(folder: str | Path) -> SweepResults:
     return results
 
 
-def _records(place: Path, names: Sequence[str], cases: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The records of those cases that have one in a folder."""
+def _records(
+    place: Path, names: Sequence[str], cases: Sequence[Mapping[str, Any]]
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The records of those cases that have one in a folder, by their names."""
     for name, case in zip(names, cases, strict=True):
         path = place / f"{name}.json"
-        if os.path.lexists(path):
+        try:
             content = read_json(path)
-            if content.get("case") != case:
-                raise ResultsError(f"cannot read {path}: its case is {shown(content.get('case'))}, must be {case}")
-            yield content
+        except ResultsError:
+            if os.path.lexists(path):
+                raise
+            continue  # none, or a failure that a run has just removed
+        if content.get("case") != case:
+            raise ResultsError(f"cannot read {path}: its case is {shown(content.get('case'))}, must be {case}")
+        yield name, content
 
 
 def read_manifest(folder: Path, kind: type[RunFolder]) -> dict[str, Any]:
@@ -123,28 +146,29 @@ LOCK_FILE = ".lock"
 
 
 @contextlib.contextmanager
-def folder_lock(folder: Path) -> Iterator[None]:
-    """Lock an existing folder for this process.
+def folder_lock(folder: Path, shard: Shard | None = None, *, wait: bool = False) -> Iterator[None]:
+    """Lock an existing folder for this process, or for it what a `shard` writes there; `wait` until it is free.
 
     The operating system releases the lock when the process ends in any way: a lock file left by a killed process blocks
     no other one. Worker processes do not inherit it.
 
     Raises:
-        ResultsError: another process holds it; names it.
+        ResultsError: another process holds it, and is not waited for; names it.
         OSError: the folder cannot be written.
     """
-    path, in_place = folder / LOCK_FILE, False
+    path, in_place = folder / (f"{LOCK_FILE}-{shard.number}-of-{shard.of}" if shard else LOCK_FILE), False
     while not in_place:  # its holder may remove it between opening and locking
         file = path.open("a+", encoding="utf-8")
         try:
-            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.lockf(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         except (BlockingIOError, PermissionError) as error:
             holder = "another process"
             with file, contextlib.suppress(ValueError, KeyError, TypeError):
                 file.seek(0)
                 content = json.loads(file.read(1000))
                 holder = f"process {content['process']} on {content['machine']}"
-            raise ResultsError(f"{folder} is being written by {holder}") from error
+            which = f", shard {shard}," if shard else ""
+            raise ResultsError(f"{folder}{which} is being written by {holder}") from error
         with contextlib.suppress(FileNotFoundError):
             in_place = os.path.samestat(os.fstat(file.fileno()), path.stat())
         if not in_place:
@@ -163,14 +187,17 @@ def folder_lock(folder: Path) -> Iterator[None]:
 def holds_results(folder: Path, description: str) -> bool:
     """Whether `folder` holds more than the files of a run killed before its first result, named `description` first."""
     names = (path.name for path in folder.iterdir())
-    return any(name not in (LOCK_FILE, description) and not name.endswith(TEMPORARY) for name in names)
+    return any(not (name == description or name.startswith(LOCK_FILE) or name.endswith(TEMPORARY)) for name in names)
 
 
 _Entered = TypeVar("_Entered", bound="RunFolder")
 
 
 class RunFolder:
-    """Context manager for a folder of the results of many runs, that this process alone writes into."""
+    """Context manager for a folder of the results of many runs, that this process alone writes into.
+
+    Processes that run a shard each write into it at the same time: each the files of its own runs.
+    """
 
     format: ClassVar[str]  #: of the manifest.
     what: ClassVar[str]  #: what is run, in one word: key of the manifest.
@@ -178,21 +205,26 @@ class RunFolder:
     folders: ClassVar[tuple[str, ...]] = ("runs",)  #: subfolders that are written into.
 
     def __init__(
-        self, path: str | Path, content: Mapping[str, Any], text: str, *, resume: bool = False, **extra: Any
+        self, path: str | Path, content: Mapping[str, Any], text: str, *, resume: bool = False,
+        shard: Shard | None = None, own: Collection[str] = (), packages: Mapping[str, str] | None = None, **extra: Any,
     ) -> None:
         """Refuse immediately what could not be written later.
 
         A folder is created if it does not exist, and resumed only if `resume` is set and the same was begun in it:
         `content`, plain values for the manifest. The `text` is that of the file `description`; `extra` is more for the
-        manifest.
+        manifest, `packages` are versions of plug-ins. A `shard` goes on with what the others have begun; it writes the
+        files named `own`.
 
         Raises:
-            ResultsError: the folder holds something else, another run or another format version, or something and
-                `resume` is not set.
+            ResultsError: the folder holds something else, another run, another number of shards or another format
+                version, something and `resume` is not set, or shards of other versions.
         """
         self.path = Path(path)  #: the folder.
         self.notes: list[str] = []  #: what the user should know about a resumed folder.
-        self._content, self._text, self._resume, self._extra = content, text, resume, extra
+        self.versions = versions(**(packages or {}))  #: that all results must have.
+        self._shard, self._own = shard, own
+        self._content, self._text, self._resume = content, text, resume or shard is not None
+        self._extra = {**extra, **({"shards": shard.of} if shard else {})}
         self._stack = contextlib.ExitStack()
         self._check()
 
@@ -207,7 +239,12 @@ class RunFolder:
         difference = first_difference(manifest[self.what], self._content)
         if difference:
             raise ResultsError(f"{self.path} holds another {self.what}: {difference}; choose another folder")
-        changed = first_difference(manifest["versions"], versions())
+        if (shards := manifest.get("shards")) != self._extra.get("shards"):
+            begun = "without --shard" if shards is None else f"with --shard i/{shown(shards)}"
+            raise ResultsError(f"{self.path} was begun {begun}; continue it like this or choose another folder")
+        changed = first_difference(manifest["versions"], self.versions)
+        if changed and self._shard:
+            raise ResultsError(f"{self.path} was begun with other versions: {changed}; all shards need the same")
         self.notes = [f"{self.path} was begun with other versions: {changed}"] if changed else []
 
     def __enter__(self: _Entered) -> _Entered:
@@ -216,14 +253,17 @@ class RunFolder:
         Raises:
             ResultsError: another process writes into the folder, or it cannot be written.
         """
-        with contextlib.ExitStack() as stack:
+        with contextlib.ExitStack() as stack, contextlib.ExitStack() as beginning:
             try:
                 self.path.mkdir(parents=True, exist_ok=True)
-                stack.enter_context(folder_lock(self.path))
+                if self._shard:
+                    stack.enter_context(folder_lock(self.path, self._shard))
+                (beginning if self._shard else stack).enter_context(folder_lock(self.path, wait=bool(self._shard)))
                 self._check()
                 for name in ("", *self.folders):
                     for path in (self.path / name).glob(f".*{TEMPORARY}"):
-                        path.unlink()
+                        if not self._shard or path.name[1:].removesuffix(TEMPORARY) in self._own:
+                            path.unlink()
                 self._describe()
             except OSError as error:
                 raise self._cannot_write(error) from error
@@ -245,7 +285,7 @@ class RunFolder:
         write_whole(self.path / self.description, self._text)
         manifest = {
             "format": self.format, "format_version": FORMAT_VERSION, self.what: self._content,
-            "versions": versions(), **self._extra,
+            "versions": self.versions, **self._extra,
         }
         write_json(self.path / MANIFEST_FILE, manifest)
 
@@ -256,13 +296,21 @@ class SweepFolder(RunFolder):
     format, what, description = FORMAT, "sweep", SWEEP_FILE
     folders = (FAILURES_FOLDER, *(measure.folder for measure in MEASURES.values()))
 
-    def __init__(self, path: str | Path, sweep: Sweep, *, resume: bool = False, **extra: Any) -> None:
-        self._cases = sweep.cases()
-        self.number_of_cases = len(self._cases)  #: of the sweep, finished or not.
-        super().__init__(path, sweep.as_dict(), sweep.text, resume=resume, cases=self.number_of_cases, **extra)
+    def __init__(
+        self, path: str | Path, sweep: Sweep, *, resume: bool = False, shard: Shard | None = None, **extra: Any
+    ) -> None:
+        every = sweep.cases()
+        share = dealt((case.slug for case in every), shard.of) if shard else {}
+        self._cases = [case for case in every if not shard or share[case.slug] == shard.number]
+        self.number_of_cases = len(self._cases)  #: of the sweep or the shard, finished or not.
+        packages = dict(sorted(package for case in every for package in case.config.packages.items()))
+        super().__init__(
+            path, sweep.as_dict(), sweep.text, resume=resume, shard=shard, packages=packages, cases=len(every),
+            own={f"{case.slug}.json" for case in self._cases} if shard else (), **extra,
+        )
 
     def unfinished(self) -> list[Case]:
-        """Cases of the sweep without a whole result, failed ones included."""
+        """Cases of the sweep or the shard without a whole result, failed ones included."""
         return [case for case in self._cases if not self._is_finished(case)]
 
     def _is_finished(self, case: Case) -> bool:

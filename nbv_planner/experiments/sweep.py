@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.planning.planners import PlannerSettings
@@ -88,6 +88,26 @@ def case_slug(measure: str, case: Mapping[str, Any]) -> str:
     names = [case[key] for key in ("planner", "object", "protocol", "variant") if key in case]
     parts = [re.sub(r"[^A-Za-z0-9.]+", "_", name).strip("._")[:48] for name in names]
     return "-".join([*parts, f"seed{case['seed']}", hashlib.sha256(exact.encode()).hexdigest()[:8]])
+
+
+class Shard(NamedTuple):
+    """One of the parts of a sweep that are run apart, each by a process of its own, into one folder."""
+
+    number: int  #: 1 ... `of`.
+    of: int  #: how many there are.
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.of}"
+
+
+def dealt(slugs: Iterable[str], shards: int) -> dict[str, int]:
+    """Number of the shard of each case, by its :func:`case_slug`; they differ by a case at most.
+
+    Cases are dealt in the order of their hashes: in that of the sweep, where planners change fastest, a shard could
+    have those of the slowest planner alone.
+    """
+    order = sorted(slugs, key=lambda slug: slug.rpartition("-")[2])
+    return {slug: place % shards + 1 for place, slug in enumerate(order)}
 
 
 def object_class(text: str) -> str:

@@ -202,6 +202,7 @@ class SweepReport:
     finished: int  #: number of finished cases, whatever was measured in them.
     cases: Sequence[ComparedCase]  #: the finished episodes in numbers, compared with each other, in the same order.
     reference: str | None  #: label of the omniscient greedy planner, None if the sweep has none.
+    missing_shards: Sequence[int] = ()  #: those that have not run, or not to their end.
 
     @property
     def sweep(self) -> Mapping[str, Any]:
@@ -266,7 +267,11 @@ class SweepReport:
     @property
     def progress(self) -> str:
         """Progress of the sweep, in words."""
-        return f"{self.finished} of {self.manifest['cases']} cases, {len(self.failures)} failed"
+        said = f"{self.finished} of {self.manifest['cases']} cases, {len(self.failures)} failed"
+        if not self.missing_shards:
+            return said
+        shards, names = self.manifest["shards"], ",".join(map(str, self.missing_shards))
+        return f"{said}; {len(self.missing_shards)} of {shards} shards are missing: {names} (of --shard i/{shards})"
 
 
 def sweep_report(results: SweepResults) -> SweepReport:
@@ -291,7 +296,9 @@ def sweep_report(results: SweepResults) -> SweepReport:
     finished = sum(len(records) for records in results.measured.values())
     theory = [row for measure in THEORY_MEASURES for row in results.measured.get(measure, [])]
     cases = compare_cases(episodes, reference, complete)
-    return SweepReport(results.manifest, episodes, theory, failures, finished, cases, reference)
+    return SweepReport(
+        results.manifest, episodes, theory, failures, finished, cases, reference, results.missing_shards
+    )
 
 
 _TARGETS = {"T95": "points", "C95": "completeness"}
