@@ -244,7 +244,8 @@ def to_plain(value: Any) -> Any:
         return {field.name: to_plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, np.ndarray):
         little = np.ascontiguousarray(value).astype(value.dtype.newbyteorder("<"), copy=False)
-        return {"dtype": value.dtype.name, "shape": list(value.shape), "base64": base64.b64encode(little.tobytes()).decode()}
+        text = base64.b64encode(little.tobytes()).decode()
+        return {"dtype": value.dtype.name, "shape": list(value.shape), "base64": text}
     if isinstance(value, np.generic):
         return to_plain(value.item())
     if isinstance(value, Mapping):
