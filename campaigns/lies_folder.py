@@ -12,7 +12,7 @@ from statistics import median
 from campaigns.lies import ERROR, SOON, Row, Run
 from campaigns.running import CampaignFolder, as_csv
 from campaigns.scenarios import HALVES
-from nbv_planner.episode.records import write_whole
+from nbv_planner.files.results_folder import write_whole
 
 TABLE_FILE, KINDS_FILE, ROWS_FILE = "table.md", "kinds.md", "rows.csv"
 

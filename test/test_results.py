@@ -11,17 +11,9 @@ import signal
 import numpy as np
 import pytest
 
-from nbv_planner.episode.records import (
-    RECORD_FILE,
-    EpisodeRecord,
-    ResultsFolder,
-    ViewRecord,
-    fresh_folder,
-    write_beliefs,
-    write_record,
-    write_whole,
-)
+from nbv_planner.episode.records import EpisodeRecord, ViewRecord, write_beliefs, write_record
 from nbv_planner.errors import ResultsError
+from nbv_planner.files.results_folder import RECORD_FILE, ResultsFolder, fresh_folder, write_whole
 from nbv_planner.planning.termination import Termination, TerminationReason
 
 

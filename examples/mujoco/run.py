@@ -26,9 +26,10 @@ from nbv_planner.episode.judge import EpisodeJudge
 from nbv_planner.episode.messages import status_values
 from nbv_planner.episode.parameter_files import values_for
 from nbv_planner.episode.parameters import NODE_SETTINGS, EpisodeConfig, config_from_parameters
-from nbv_planner.episode.records import ResultsFolder, Step, fresh_folder
+from nbv_planner.episode.records import Step
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.errors import NbvPlannerError, remedy
+from nbv_planner.files.results_folder import ResultsFolder, fresh_folder
 from nbv_planner.planning.termination import Termination, TerminationReason
 from nbv_planner.ros.core.node import ros_of_its_own
 from nbv_planner.ros.node_processes import EpisodeMonitor, free_domain_id, isolated_environment

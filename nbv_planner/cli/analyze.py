@@ -8,7 +8,8 @@ from pathlib import Path
 from nbv_planner.bags.analysis import Analysis, analysis_tables
 from nbv_planner.cli.options import add_bag, add_bag_options, add_figures, add_out, named_analysis, results_folder
 from nbv_planner.cli.output import compare_with_optimum, drawn, print_files, written_outline
-from nbv_planner.episode.records import write_beliefs, write_record, write_whole
+from nbv_planner.episode.records import write_beliefs, write_record
+from nbv_planner.files.results_folder import write_whole
 from nbv_planner.report import page
 from nbv_planner.report.tables import Table
 

@@ -14,10 +14,10 @@ from nbv_planner.cli.experiment import add_run_options, check_back_end, run_in
 from nbv_planner.cli.options import add_figures, one_of, whole_number
 from nbv_planner.cli.output import duration
 from nbv_planner.cli.report import report_on
-from nbv_planner.episode.records import fresh_folder, write_whole
 from nbv_planner.errors import ConfigFileError, SettingError, reason
 from nbv_planner.experiments.folder import SweepFolder
 from nbv_planner.experiments.summary.bench import Bench, bench_file, bench_named, bench_sweep, split_names
+from nbv_planner.files.results_folder import fresh_folder, write_whole
 from nbv_planner.report.tables import Table
 from nbv_planner.system import read_regular
 

@@ -23,9 +23,10 @@ from nbv_planner.cli.view import VIEWS, viewer
 from nbv_planner.episode.judge import EpisodeJudge
 from nbv_planner.episode.parameter_files import Parameters, dump_parameters
 from nbv_planner.episode.parameters import STATE_FILES, EpisodeConfig
-from nbv_planner.episode.records import ResultsFolder, Step
+from nbv_planner.episode.records import Step
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.errors import SettingError
+from nbv_planner.files.results_folder import ResultsFolder
 from nbv_planner.planning.objectives import TRUTH_OBJECTIVES
 from nbv_planner.planning.termination import Termination, TerminationReason
 from nbv_planner.star2d.shapes.certificate import CoverageEstimate

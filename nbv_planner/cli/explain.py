@@ -10,8 +10,9 @@ import numpy as np
 from nbv_planner.cli.options import whole_number
 from nbv_planner.cli.output import drawn
 from nbv_planner.episode.parameters import recorded_config
-from nbv_planner.episode.records import RECORD_FILE, checked_episode, read_json
+from nbv_planner.episode.records import checked_episode
 from nbv_planner.errors import ResultsError, SettingError, reason
+from nbv_planner.files.results_folder import RECORD_FILE, read_json
 from nbv_planner.gp.posterior import saved_array
 from nbv_planner.mapping.saved import read_arrays
 from nbv_planner.report.page import Picture, write_pictures

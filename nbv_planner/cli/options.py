@@ -28,9 +28,9 @@ from nbv_planner.episode.parameters import (
     derived,
     ignored_words,
 )
-from nbv_planner.episode.records import RECORD_FILE, ResultsFolder, fresh_folder
 from nbv_planner.episode.run_info import parameters_from_file
 from nbv_planner.errors import BagError, RosUnavailableError, UnknownNameError, remedy, shown
+from nbv_planner.files.results_folder import RECORD_FILE, ResultsFolder, fresh_folder
 from nbv_planner.planning.objectives import EXPECTED, OBJECTIVE_INFO, OBJECTIVE_PLUGINS
 from nbv_planner.planning.planners import planner_names
 from nbv_planner.planning.planners.planner import ON_SHAPES, PLANNER_CHOICE

@@ -15,16 +15,10 @@ from typing import TypeVar
 
 from nbv_planner.episode.judge import EpisodeJudge
 from nbv_planner.episode.parameters import EpisodeConfig
-from nbv_planner.episode.records import (
-    EpisodeRecord,
-    ResultsFolder,
-    t0_metric,
-    write_beliefs,
-    write_record,
-    write_whole,
-)
+from nbv_planner.episode.records import EpisodeRecord, t0_metric, write_beliefs, write_record
 from nbv_planner.errors import NbvPlannerError, cut, reason, remedy
 from nbv_planner.experiments.optimum import optimum_for
+from nbv_planner.files.results_folder import ResultsFolder, write_whole
 from nbv_planner.planning.termination import Termination, TerminationReason, coverage_estimate
 from nbv_planner.report.take_home import Outline
 from nbv_planner.star2d.belief import SurfaceBelief

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
-from nbv_planner.episode.records import TEMPORARY, checked_episode, read_json, write_whole
+from nbv_planner.episode.records import checked_episode
 from nbv_planner.errors import ResultsError, reason, shown
 from nbv_planner.experiments.cases import MEASURES, Outcome
 from nbv_planner.experiments.sweep import (
@@ -25,6 +25,7 @@ from nbv_planner.experiments.sweep import (
     dealt,
     first_difference,
 )
+from nbv_planner.files.results_folder import TEMPORARY, read_json, write_whole
 from nbv_planner.system import held_signals
 from nbv_planner.versions import versions
 

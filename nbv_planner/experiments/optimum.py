@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from nbv_planner.episode.records import read_json, views_to
+from nbv_planner.episode.records import views_to
 from nbv_planner.errors import ResultsError, SettingError
 from nbv_planner.experiments.optimum_problem import (
     BestSet,
@@ -35,6 +35,7 @@ from nbv_planner.experiments.optimum_problem import (
     reduced_problem,
 )
 from nbv_planner.experiments.statistics import object_interval
+from nbv_planner.files.results_folder import read_json
 from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, wrap_angle
 from nbv_planner.report.tables import Cell, Column, Table, table_of
 from nbv_planner.system import at_home

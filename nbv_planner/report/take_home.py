@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from nbv_planner.episode.records import write_whole
+from nbv_planner.files.results_folder import write_whole
 from nbv_planner.geometry import (
     BoolArray,
     CircleInterpolation,

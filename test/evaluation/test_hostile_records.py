@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from nbv_planner.cli.main import main
-from nbv_planner.episode.records import RECORD_FILE, checked_episode, read_json
+from nbv_planner.episode.records import checked_episode
 from nbv_planner.errors import ResultsError
 from nbv_planner.experiments.folder import FAILURES_FOLDER, MANIFEST_FILE, folder_lock, read_episodes
+from nbv_planner.files.results_folder import RECORD_FILE, read_json
 
 OPTIONS = ["--no-figures", "--object", "square:width=8", "--planner", "greedy", "--objective", "U"]
 ODD = [None, [], {}, "x", "\ud800", float("inf"), float("nan"), 10**400, True, [[]], {"a": None}, [5]]

@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from nbv_planner.bags.analysis import Analysis
-from nbv_planner.episode.records import RECORD_FILE, checked_episode, read_json
+from nbv_planner.episode.records import checked_episode
 from nbv_planner.errors import ResultsError
 from nbv_planner.experiments.folder import MANIFEST_FILE, read_episodes
 from nbv_planner.experiments.statistics import Cases, coverage_band, mean_interval, paired_difference
 from nbv_planner.experiments.sweep import setting_words
+from nbv_planner.files.results_folder import RECORD_FILE, read_json
 from nbv_planner.report.tables import Cell, Column, Table
 
 Case = tuple[str, int]
