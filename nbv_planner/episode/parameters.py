@@ -13,7 +13,7 @@ from nbv_planner.errors import SettingError
 from nbv_planner.geometry import FloatArray
 from nbv_planner.gp.kernels import KernelSettings
 from nbv_planner.mapping.matching import ArrivalSettings, DwellSettings, MatchingSettings
-from nbv_planner.mapping.object_search import Search, SearchingMapping, SearchSettings
+from nbv_planner.mapping.object_search import Search, SearchingMapping, SearchSettings, ViewMapping
 from nbv_planner.mapping.scans import MeasurementSettings, ScanMapping
 from nbv_planner.planning.planners import Planner, PlannerSettings, Prior, planner_named
 from nbv_planner.planning.planners.guarantee import PROVED, near_optimal_by
@@ -277,7 +277,7 @@ class EpisodeConfig:
         changed = {name: rescaled(getattr(self, name), self.scene, scene) for name in groups}
         return dataclasses.replace(self, scene=scene, **changed)
 
-    def scan_mapping(self, grid: FloatArray | None = None, map: OccupancyMap | None = None) -> ScanMapping:
+    def scan_mapping(self, grid: FloatArray | None = None, map: OccupancyMap | None = None) -> ViewMapping:
         """A surface mapping without a scan, on a `grid` of angles, shape (M,), or one of the settings' size.
 
         A `map` takes the place of the file that the settings name.
@@ -286,15 +286,18 @@ class EpisodeConfig:
             known = dataclasses.replace(self, search=SearchSettings(), ground=GroundSettings())
             search = Search(self.search, self.scene, self.measurement.noise)
             return SearchingMapping(search, partial(known._mapping_at, grid))
+        return self._known_mapping(grid, map)
+
+    def _known_mapping(self, grid: FloatArray | None = None, map: OccupancyMap | None = None) -> ScanMapping:
         model = mapper_for(self.kernel.build(), self.mapper, self.robust, grid=grid)
         checks = ModelChecks(self.scene, self.measurement.noise, self.checks, self.accuracy, robust=self.robust.robust)
         obstacles = known_obstacles(self.ground, self.scene.radius_max, map)
         return ScanMapping(model, self.scene, self.measurement, checks, obstacles)
 
     def _mapping_at(self, grid: FloatArray | None, found: FoundScene) -> ScanMapping:
-        return self.at(found).scan_mapping(grid)
+        return self.at(found)._known_mapping(grid)
 
-    def parts(self) -> tuple[ScanMapping, Planner]:
+    def parts(self) -> tuple[ViewMapping, Planner]:
         """A mapper without a scan, and the planner, for scans of one's own.
 
         Raises:

@@ -6,6 +6,7 @@ import dataclasses
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +23,8 @@ from nbv_planner.mapping.matching import MatchedScan
 from nbv_planner.mapping.scans import MappedScans, ScanMapping
 from nbv_planner.settings import Settings, setting
 from nbv_planner.star2d.belief import Measurements, SurfaceBelief
+from nbv_planner.star2d.model_checks import ModelChecks
+from nbv_planner.star2d.robust import SurfaceModel
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scale import at_found
 from nbv_planner.world.scan import RangeNoise, Scan
@@ -350,8 +353,8 @@ def _allowed_arc(seen_from: FloatArray) -> dict[str, float]:
     return {"arc_start": start, "arc_end": start + TWO_PI - float(gap[widest]) + 2.0 * _REACH}
 
 
-class SearchingMapping(ScanMapping):
-    """Maps scans about a centre that they tell themselves.
+class SearchingMapping:
+    """Maps scans about a centre that they tell themselves, in a mapping that is replaced whenever that moves.
 
     Every scan is kept with its pose in the object frame. When the scene that they show changes, all of them are mapped
     again about its centre, so that the belief is the same as if that had been known from the start.
@@ -361,6 +364,16 @@ class SearchingMapping(ScanMapping):
         """Start without a scan; `build` gives an empty mapping for a scene, about its centre."""
         self._search, self._build = search, build
         self.reset()
+
+    @property
+    def model(self) -> SurfaceModel:
+        """The surface model about the present centre."""
+        return self._mapping.model
+
+    @property
+    def checks(self) -> ModelChecks:
+        """The checks of the mapping about the present centre."""
+        return self._mapping.checks
 
     def reset(self) -> None:
         """Forget all scans."""
@@ -374,17 +387,24 @@ class SearchingMapping(ScanMapping):
         self._search = dataclasses.replace(self._search, scene=scene)
         if not self._scans:  # from how far it looks depends on the sensor
             self._settle(first_guess(self._search.settings, scene))
-        super().use(at_found(scene, self.found))
+        self._mapping.use(at_found(scene, self.found))
+
+    def copy(self) -> SearchingMapping:
+        """An independent copy."""
+        twin = copy(self)  # the lists are never changed, only replaced
+        twin._mapping = self._mapping.copy()
+        return twin
 
     def _settle(self, found: FoundScene) -> None:
-        """Start an empty mapping for a scene."""
+        """Start an empty mapping for a scene, with the sensor that is known now."""
         self.found = found  #: the scene.
-        self.__dict__.update(vars(self._build(found)))
+        self._mapping = self._build(found)
+        self._mapping.use(at_found(self._search.scene, found))
 
     def add(self, scans: Sequence[MatchedScan], newest_view: int) -> MappedScans:
         """Find the scene with these scans, and map them; all others, too, if the scene has changed."""
         if not scans:
-            return super().add(scans, newest_view)
+            return self._mapping.add(scans, newest_view)
         before, known = self.found, len(self._scans)
         self._scans = [*self._scans, *scans]
         found, background = self._search.after(before, self._scans)
@@ -395,11 +415,11 @@ class SearchingMapping(ScanMapping):
             return MappedScans(0, Measurements.empty(), Counter())
         if before.views and kept and found.same_as(before):
             self.found = found
-            return super().add(self._referred(self._scans[known:], background[known:]), newest_view)
+            return self._mapping.add(self._referred(self._scans[known:], background[known:]), newest_view)
         self._settle(found)
         met = (np.isfinite(match.scan.ranges) & ~mask for match, mask in zip(self._scans, background, strict=True))
         first = next(number for number, hits in enumerate(met) if hits.any())
-        mapped = super().add(self._referred(self._scans[first:], background[first:]), -1)
+        mapped = self._mapping.add(self._referred(self._scans[first:], background[first:]), -1)
         return dataclasses.replace(mapped, views=len({match.view for match in scans if match.view > newest_view}))
 
     def _referred(self, scans: Sequence[MatchedScan], background: Sequence[BoolArray]) -> list[MatchedScan]:
@@ -412,13 +432,13 @@ class SearchingMapping(ScanMapping):
 
     def belief(self) -> SurfaceBelief:
         """The model's belief, about the centre that was found."""
-        return dataclasses.replace(super().belief(), centre=(self.found.x, self.found.y))
+        return dataclasses.replace(self._mapping.belief(), centre=(self.found.x, self.found.y))
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Everything that is held, all scans among it, as arrays by name."""
         scans = {f"scan_{n}": _packed(match) for n, match in enumerate(self._scans)}
         rates = np.array([match.rate for match in self._scans]).reshape(-1, 3)
-        return {**super().state(), "found": np.array(dataclasses.astuple(self.found)), "rates": rates, **scans}
+        return {**self._mapping.state(), "found": np.array(dataclasses.astuple(self.found)), "rates": rates, **scans}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Restore the :meth:`state` of another one of the same settings.
@@ -435,11 +455,13 @@ class SearchingMapping(ScanMapping):
             twin._scans = [_unpacked(row, rate) for row, rate in zip(rows, rates, strict=True)]
         except (SettingError, InputRejectedError, ValueError) as error:
             raise MeasurementError(f"found: {error}") from error
-        super(SearchingMapping, twin).restore(state)
-        twin.background = self._search.after(twin.found, twin._scans)[1] if twin._scans else []
-        self.__dict__.update(twin.__dict__)
+        twin._mapping.restore(state)
+        self.background = self._search.after(twin.found, twin._scans)[1] if twin._scans else []
+        self.found, self._scans, self._mapping = twin.found, twin._scans, twin._mapping
 
 
+ViewMapping = ScanMapping | SearchingMapping
+"""Maps scans view by view, of a known scene or of one that is found."""
 # Numbers of a saved scan before its ranges: stamp in two parts, view, pose, header.
 _HEADER = 11
 

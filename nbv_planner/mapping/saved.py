@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from nbv_planner.errors import StateFileError, cut, reason, shown
 from nbv_planner.mapping.matching import is_whole
-from nbv_planner.mapping.scans import ScanMapping
+from nbv_planner.mapping.object_search import ViewMapping
 from nbv_planner.system import check_regular, read_regular
 from nbv_planner.versions import versions
 from nbv_planner.world.scale import SensorHeader
@@ -204,7 +204,7 @@ _COUNTS = ("stamp", "newest_view", "views", "scans")
 class SurfaceMap:
     """What has been mapped up to a moment. Later changes of the mapper do not affect it."""
 
-    mapper: ScanMapping  #: the mapping; must not be added to, but copied.
+    mapper: ViewMapping  #: the mapping; must not be added to, but copied.
     #: goals and scans returned, see :meth:`ScanMatcher.state`; every scan returned is in the model.
     matching: Mapping[str, Any]
     stamp: int = 0  #: time of the newest scan in the model, nanoseconds; 0 before the first.
@@ -223,7 +223,7 @@ class SurfaceMap:
         return self.mapper.state()
 
 
-def map_from_state(state: SavedState, blank: ScanMapping) -> SurfaceMap:
+def map_from_state(state: SavedState, blank: ViewMapping) -> SurfaceMap:
     """The map that a state file holds; fills `blank`, a mapping of the same settings without measurements.
 
     Raises:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from itertools import groupby, pairwise
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,7 +23,7 @@ from nbv_planner.star2d.robust import SurfaceModel
 from nbv_planner.world.ground.grid_ground import KnownObstacles
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import FreeRays, RangeNoise, Scan
-from nbv_planner.world.scene import Scene
+from nbv_planner.world.scene import FoundScene, Scene
 
 # A beam counts as free up to this many standard deviations short of what it met.
 _NOISE_MARGIN = 3.0
@@ -263,11 +263,12 @@ class MappedScans:
     unlike: int = 0  #: number of scans that were not averaged with others from their place for their other beams.
 
 
-M = TypeVar("M", bound="ScanMapping")
-
-
 class ScanMapping:
     """Maps scans: the surface model, and the checks of what it assumes."""
+
+    #: the scene that was found, and which beams of each scan have met something else; None where the scene is known.
+    found: FoundScene | None = None
+    background: Sequence[BoolArray] | None = None
 
     def __init__(
         self, model: SurfaceModel, scene: Scene, settings: MeasurementSettings, checks: ModelChecks,
@@ -335,7 +336,7 @@ class ScanMapping:
         """Take the sensor of this scene from now on."""
         self._scene = self.checks.scene = scene
 
-    def copy(self: M) -> M:
+    def copy(self) -> ScanMapping:
         """An independent copy."""
         twin = copy(self)
         twin.model, twin.checks = self.model.copy(), self.checks.copy()

@@ -128,7 +128,7 @@ def one_pose(stamp: int) -> PoseStamped:
 
 
 def poses_taken(mapper) -> int:
-    return len(mapper.matcher._track._poses)
+    return len(mapper.core.matcher._track._poses)
 
 
 def test_publishers_of_two_names_are_not_merged_until_one_is_left(world, robot):

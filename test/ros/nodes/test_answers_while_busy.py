@@ -86,10 +86,10 @@ class Camera:
         """Take scans all around the object, each heard before the next."""
         for _ in range(number):
             self.sent += 1
-            (pose, scan), before = self.at(self.sent), mapper.matcher.matches
+            (pose, scan), before = self.at(self.sent), mapper.core.matcher.matches
             self.send_scan(conversions.scan_to_msg(scan, header("camera", self.sent * MS)))
             self.send_pose(pose_msg(pose, self.sent * MS))
-            self.world.spin_until(lambda b=before: mapper.matcher.matches > b, "the scan to be heard")
+            self.world.spin_until(lambda b=before: mapper.core.matcher.matches > b, "the scan to be heard")
 
 
 def stamp_of(msg: PointCloud2) -> int:
@@ -173,7 +173,7 @@ def test_scans_that_come_during_an_update_are_mapped_together_and_each_once(worl
     stamps = [stamp_of(msg) for msg in camera.surfaces]
     assert stamps == [1 * MS, 25 * MS]
     assert numbers(world, mapper, "views") == [1]
-    assert mapper.mapper.model.round == 2  # no goal has been given in between: all of one view
+    assert mapper.core.known.mapper.model.round == 2  # no goal has been given in between: all of one view
     expected = sum(len(camera.measured(number)) for number in range(1, 26))
     assert belief_from_msg(camera.surfaces[-1]).hits.sum() == expected
 

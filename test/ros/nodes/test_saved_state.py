@@ -91,7 +91,7 @@ def test_a_view_is_on_the_disk_before_anybody_hears_of_it(world, map_file):
 def test_a_view_that_was_not_mapped_yet_is_mapped_once_its_goal_is_repeated(world, map_file):
     mapper, feed = one_view(world, map_file)
     feed.goal(200 * MS, THERE)
-    world.spin_until(lambda: mapper.matcher.state()["goals"] == 2, "the goal")
+    world.spin_until(lambda: mapper.core.matcher.state()["goals"] == 2, "the goal")
     mapper, feed = again(world, mapper, feed, map_file)
     feed.goal(200 * MS, THERE)
     feed.pair(220 * MS, THERE, 3)
@@ -135,13 +135,13 @@ def test_a_file_that_cannot_be_gone_on_from_is_set_aside_and_counted(world, map_
     mapper = start_mapper(world, map_file, **parameters)
     assert world.drops(mapper)[f"state.{reason}"] == 1
     assert map_file.with_name("map.npz.refused").read_bytes() == content
-    assert mapper.mapper.model.count == 0
+    assert mapper.core.known.mapper.model.count == 0
 
 
 def test_restoring_can_be_switched_off(world, map_file):
     mapper, _ = one_view(world, map_file)
     world.end(mapper)
-    assert start_mapper(world, map_file, restore=False).mapper.model.count == 0
+    assert start_mapper(world, map_file, restore=False).core.known.mapper.model.count == 0
 
 
 def test_save_and_load_are_services_that_say_what_happened(world, map_file, tmp_path):
@@ -158,7 +158,7 @@ def test_save_and_load_are_services_that_say_what_happened(world, map_file, tmp_
     refused = world.call(Trigger, "surface_mapper/load")
     assert not refused.success
     assert "checksum" in refused.message
-    assert mapper.mapper.model.count > 0
+    assert mapper.core.known.mapper.model.count > 0
 
 
 def test_without_a_file_saving_and_loading_are_refused_with_the_remedy(world):
@@ -207,7 +207,7 @@ def test_a_slow_disk_holds_up_no_message_and_no_service(world, map_file, monkeyp
     world.spin_until(entered.is_set, "the disk to be busy")
     feed.goal(100 * MS, HERE)
     feed.pair(110 * MS, HERE, 0)
-    world.spin_until(lambda: mapper.matcher.matches == 2, "the scan")
+    world.spin_until(lambda: mapper.core.matcher.matches == 2, "the scan")
     assert int(world.diagnosis(mapper).values["updates"]) == 0
     assert world.set_parameters(mapper, map_file="")[0].successful is False
     done.set()

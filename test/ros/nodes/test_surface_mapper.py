@@ -149,8 +149,8 @@ def test_exactly_the_scans_taken_at_the_goal_since_it_was_given_count(world):
     assert bytes(last.data) == surface_of(*taken, per_view=3)
     values = world.diagnosis(mapper).values
     assert values["views"] == "2"
-    assert mapper.mapper.model.round == 3
-    assert int(values["measurements"]) == len(mapper.mapper.model.measurements)
+    assert mapper.core.known.mapper.model.round == 3
+    assert int(values["measurements"]) == len(mapper.core.known.mapper.model.measurements)
     assert float(values["update_milliseconds"]) > 0.0
 
 
@@ -161,7 +161,7 @@ def test_scans_of_one_view_are_one_round_of_the_schedule(world):
     for number in (0, 1, 2):
         feed.pair(110 * MS + number * 10 * MS, HERE, number)
     feed.surface(2)
-    assert mapper.mapper.model.round == 2
+    assert mapper.core.known.mapper.model.round == 2
 
 
 def test_a_kernel_without_markov_structure_is_mapped_by_the_dense_solution_and_says_so(world):
@@ -181,7 +181,7 @@ def test_two_of_three_scans_are_not_mapped_yet(world):
     feed.goal(100 * MS, HERE)
     feed.pair(110 * MS, HERE, 0)
     feed.pair(120 * MS, HERE, 1)
-    world.spin_until(lambda: mapper.matcher.matches == 2, "both scans")
+    world.spin_until(lambda: mapper.core.matcher.matches == 2, "both scans")
     assert bytes(feed.surface(1).data) == surface_of()
     feed.pair(130 * MS, HERE, 2)
     assert bytes(feed.surface(2).data) == surface_of((HERE, 0), (HERE, 1), (HERE, 2), per_view=3)
@@ -211,7 +211,7 @@ def test_the_same_goal_again_maps_nothing_twice(world):
     world.spin_until(lambda: feed.surfaces and stamp_of(feed.surfaces[-1]) == 110 * MS, "the surface")
     feed.goal(100 * MS, HERE)
     feed.pair(120 * MS, HERE, 1)
-    world.spin_until(lambda: mapper.matcher.matches == 2, "the second scan")
+    world.spin_until(lambda: mapper.core.matcher.matches == 2, "the second scan")
     world.spin_some(5)
     assert bytes(feed.surfaces[-1].data) == surface_of((HERE, 0))
 
@@ -289,13 +289,13 @@ def test_an_empty_camera_frame_takes_scans_of_the_frame_of_the_first_one(world):
     feed.send_scan(conversions.scan_to_msg(scan_at(HERE), header("lidar_7", 10 * MS)))
     feed.pose(10 * MS, HERE)
     assert bytes(feed.surface(1).data) == surface_of()
-    world.spin_until(lambda: mapper.matcher.matches, "the pose of the first scan")
+    world.spin_until(lambda: mapper.core.matcher.matches, "the pose of the first scan")
     feed.send_scan(conversions.scan_to_msg(scan_at(HERE), header("lidar_8", 20 * MS)))
     world.spin_until(lambda: world.drops(mapper).get("scan.frame"), "the refusal of another sensor's scan")
     assert world.call(Trigger, "surface_mapper/reset").success
     feed.send_scan(conversions.scan_to_msg(scan_at(HERE), header("lidar_8", 30 * MS)))
     feed.pose(30 * MS, HERE)
-    world.spin_until(lambda: mapper.matcher.matches, "the pose of another sensor's scan")
+    world.spin_until(lambda: mapper.core.matcher.matches, "the pose of another sensor's scan")
     feed.send_scan(conversions.scan_to_msg(scan_at(HERE), header("lidar_7", 40 * MS)))
     world.spin_until(lambda: world.drops(mapper)["scan.frame"] == 2, "the refusal of the first sensor's scan")
 

@@ -1,0 +1,265 @@
+"""The mapper's side of an episode without ROS: scans, poses and goals in, surfaces, drops and words out."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from nbv_planner.errors import SettingError
+from nbv_planner.mapping.matching import MatchedScan, ScanMatcher
+from nbv_planner.mapping.object_search import SearchSettings, ViewMapping, first_guess
+from nbv_planner.mapping.saved import SurfaceMap
+from nbv_planner.mapping.scans import MappedScans, MeasurementSettings
+from nbv_planner.star2d.belief import SurfaceBelief
+from nbv_planner.world.pose import CameraPose
+from nbv_planner.world.scale import SensorHeader, SensorHeaders, at_found, derived_words
+from nbv_planner.world.scan import Scan
+from nbv_planner.world.scene import Scene
+
+
+@dataclass(frozen=True)
+class MapperSetup:
+    """What a mapper is made of, as it was given."""
+
+    scene: Scene  #: as declared.
+    measurement: MeasurementSettings
+    search: SearchSettings
+    queue_size: int  #: scans that may wait for an update.
+    given: frozenset[str]  #: names of the values that were given, which no header of a scan replaces.
+    build: Callable[[], ViewMapping]  #: gives a mapping without a scan.
+
+
+@dataclass(frozen=True)
+class Words:
+    """Something to be logged: with a `reason` it may come often, and each reason is said at intervals.
+
+    A `number` of things were dropped for that reason.
+    """
+
+    text: str
+    warning: bool = False
+    reason: str = ""
+    number: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Update:
+    """Result of a :class:`MapJob`."""
+
+    job: MapJob
+    known: SurfaceMap  #: what is known after it.
+    belief: SurfaceBelief
+    mapped: MappedScans  #: what was new.
+    milliseconds: float
+
+    @property
+    def scene(self) -> Scene:
+        """The scene about the centre of the belief, with the sensor that it was mapped with."""
+        found = self.known.mapper.found
+        return self.job.scene if found is None else at_found(self.job.scene, found)
+
+
+@dataclass(frozen=True, eq=False)
+class MapJob:
+    """An update that is due, with everything that it depends on: it may be made in another thread."""
+
+    before: SurfaceMap  #: what is known before it, and stays so.
+    scene: Scene  #: gives the sensor.
+    scans: tuple[MatchedScan, ...]  #: those of a view are mapped at once; none to have the present belief.
+    episode: object  #: identifies the map; a result for another one is discarded.
+
+    def __call__(self) -> Update:
+        """Condition a copy of the mapping on the scans."""
+        started = time.perf_counter()
+        before, mapper = self.before, self.before.mapper.copy()
+        mapper.use(self.scene)
+        mapped = mapper.add(self.scans, before.newest_view)
+        belief = mapper.belief()
+        known = dataclasses.replace(
+            before, mapper=mapper, views=before.views + mapped.views, scans=before.scans + len(self.scans),
+            newest_view=max((match.view for match in self.scans), default=before.newest_view),
+        )
+        return Update(self, known, belief, mapped, 1e3 * (time.perf_counter() - started))
+
+    def alike(self, measurement: MeasurementSettings) -> object:
+        """Key of updates of equal duration, one scan more in the same model in linear time; None if it is none."""
+        if len(self.scans) != 1:
+            return None
+        information = len(self.scans[0].scan.ranges) / measurement.noise_std**2
+        return self.episode if self.before.mapper.model.stays_fast(information) else None
+
+
+class MapperCore:
+    """Which scans count, when they are mapped, and what has been learned from them.
+
+    A caller passes in what it receives, then has the :meth:`job` that is due made, one at a time, and passes the result
+    to :meth:`take`. Scans that come meanwhile are mapped together in the next one, so that a surface never lags by more
+    than two; when more than `queue_size` wait the oldest are dropped and counted.
+
+    The prior is due as soon as a first scan has found its pose: a planner that sees a surface knows that the mapper's
+    inputs are alive. The stamp of a surface is the time of the newest scan in it, so that of a prior is 0: any other
+    time might come after a goal that the planner still waits at, which would take the prior for the view.
+    """
+
+    def __init__(self, setup: MapperSetup, matcher: ScanMatcher) -> None:
+        """Start without a scan."""
+        self.setup = setup
+        self.matcher = matcher
+        self.scene = setup.scene  #: as declared, with the sensor of the headers so far where none was given.
+        self.headers = SensorHeaders()  #: of all scans so far.
+        self.words: deque[Words] = deque()  #: for the caller to take out.
+        self.drops: Counter[str] = Counter()  #: number of beams left out, by reason.
+        self._begin(self._blank())
+
+    def _blank(self) -> SurfaceMap:
+        mapping = self.setup.build()
+        mapping.use(self.scene)
+        return SurfaceMap(mapping, self.matcher.state())
+
+    def _begin(self, known: SurfaceMap) -> None:
+        """Start from what is known; the result of a job that is being made is discarded."""
+        self.known = known  #: the newest map that has been taken.
+        self.last: Update | None = None  #: the newest update.
+        self.updates = 0  #: number of them.
+        self.waiting: deque[MatchedScan] = deque()  #: scans to be mapped.
+        self._episode = object()
+        self._wanted, self._asked = False, False
+
+    def reset(self) -> None:
+        """Discard all measurements; the prior is due."""
+        self.matcher.reset()
+        self._begin(self._blank())
+        self.ask()
+
+    def resume(self, known: SurfaceMap) -> None:
+        """Go on from another map; nothing is changed by one that is none.
+
+        Raises:
+            StateFileError: what is said of the goal is impossible.
+        """
+        self.matcher.restore(known.matching)
+        self._begin(known)
+        self.headers = dataclasses.replace(self.headers, widest=self.headers.widest.with_other(known.sensor))
+        self._use_headers()
+
+    def ask(self) -> None:
+        """Have the present belief published."""
+        self._asked = True
+
+    def scan(self, stamp: int, scan: Scan, frame: str) -> list[MatchedScan]:
+        """Receive a scan (`stamp` in nanoseconds) of the camera frame `frame`; returns those whose poses are known now.
+
+        What it says of the sensor holds from the next update on.
+        """
+        self._read_header(scan)
+        return self._matched(self.matcher.add_scan(stamp, scan, frame))
+
+    def pose(self, stamp: int, pose: CameraPose) -> None:
+        """Receive a pose of the camera (`stamp` in nanoseconds)."""
+        self._matched(self.matcher.add_pose(stamp, pose))
+
+    def transformed(self) -> list[MatchedScan]:
+        """Resume the scans that waited for a transform; returns those whose poses are known now."""
+        return self._matched(self.matcher.match())
+
+    def goal(self, stamp: int, goal: CameraPose) -> None:
+        """Receive the goal at which scans count (`stamp` in nanoseconds)."""
+        self.matcher.set_goal(stamp, goal)
+        self._matched([])
+
+    def _matched(self, found: list[MatchedScan]) -> list[MatchedScan]:
+        """Collect the scans that count, and drop those that are too many."""
+        self.waiting.extend(self.matcher.take())
+        if not self._wanted and not self.waiting and self.matcher.matches:
+            self.ask()
+        while len(self.waiting) > self.setup.queue_size:
+            late = self.waiting.popleft()
+            words = f"the scan at {late.stamp} ns: scans come faster than they are mapped"
+            self.words.append(Words(words, True, "scan.backlog", 1))
+        return found
+
+    def job(self) -> MapJob | None:
+        """The update that is due; the caller takes its result before it asks for the next one."""
+        known = self.known
+        if self._asked:
+            scans: tuple[MatchedScan, ...] = ()
+            stamp, self._asked = known.stamp, False
+        elif self.waiting:
+            scans = tuple(self.waiting)
+            stamp = max(match.stamp for match in scans)
+            self.waiting.clear()
+        else:
+            return None
+        self._wanted = True
+        before = dataclasses.replace(known, stamp=stamp, matching=self.matcher.state(), sensor=self.headers.widest)
+        return MapJob(before, self.scene, scans, self._episode)
+
+    def take(self, update: Update) -> bool:
+        """Take the result of a job, if it is one of this map; whether it is."""
+        if update.job.episode is not self._episode:
+            return False
+        self._count_beams(update)
+        before, self.last, self.known = self.known.mapper.found, update, update.known
+        self.updates += 1
+        found = update.known.mapper.found
+        if found and found.views and not (before and before.views and found.same_as(before)):
+            self.words.append(Words(f"{found.words}; found by {found.views} scans, all mapped about it"))
+        return True
+
+    def _count_beams(self, update: Update) -> None:
+        """Count the skipped beams, and warn of returns where the object cannot be; missing returns are normal."""
+        mapped = update.mapped
+        self.drops.update({f"beam.{reason}": number for reason, number in mapped.dropped.items()})
+        if inside := mapped.dropped.get("inside_bounds", 0):
+            least = self.scene.radius_min - self.setup.measurement.radius_margin
+            self._warn("beam.inside_bounds", f"{inside} beams end within {least:g} m of the centre")
+        if mapped.unlike:
+            words = f"{mapped.unlike} scans of a view are not averaged with the others: their beams are elsewhere"
+            self._warn("scan.unlike", words)
+        if update.job.scans and not len(mapped.measurements):
+            counts = ", ".join(f"{number} {reason}" for reason, number in sorted(mapped.dropped.items()))
+            self._warn("beam", f"no beam has met the surface; left out: {counts or 'none'}")
+        if update.known.mapper.found and (beside := mapped.dropped.get("background", 0)):
+            words = f"{beside} beams end on something else than the object nearest to the given point"
+            self._warn("beam.background", words)
+
+    def _warn(self, reason: str, text: str) -> None:
+        self.words.append(Words(text, True, reason))
+
+    def _read_header(self, scan: Scan) -> None:
+        """Take what was not given of the sensor from the headers of all scans so far."""
+        before, self.headers = self.headers, self.headers.after(scan)
+        if self.headers.changing and not before.changing:
+            self.words.append(Words(
+                f"the headers of the scans change from one to the next, now {SensorHeader.of(scan).words}: the widest "
+                "values count; give field_of_view, range_min and range_max if they are known", True,
+            ))
+        first = before.newest is None
+        unknown = self._use_headers() if first or self.headers.widest.differs(before.widest) else ()
+        if first:
+            if missing := ", ".join(f"{name} {getattr(self.scene, name):g}" for name in unknown):
+                self.words.append(Words(f"the scans do not say, so it stays: {missing}"))
+            apart = scan.angle_increment * (self.scene.view_distance - self.scene.radius_min)
+            self.words.append(Words(f"{len(scan.ranges)} beams, up to {apart:.3g} m apart on the object"))
+
+    def _use_headers(self) -> Sequence[str]:
+        """Use what the headers say and was not given, from the next update on; returns what they do not say."""
+        search, scene = self.setup.search, self.scene
+        outer = at_found(scene, first_guess(search, scene)) if search.unknown else scene
+        found, unknown = self.headers.widest.in_scene(outer)
+        changes = {
+            name: value for name, value in found.items()
+            if name not in self.setup.given and value != getattr(scene, name)
+        }
+        words = "not given, so as the scans say"
+        try:
+            self.scene = dataclasses.replace(scene, **changes)
+        except SettingError as error:
+            self._warn("derive", f"left out, {words}: {error}")
+            return unknown
+        if changes and not self.headers.changing:
+            self.words.append(Words(derived_words(changes, [Scene], words)))
+        return unknown
