@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from nbv_planner.errors import InputRejectedError, SettingError
@@ -47,7 +47,7 @@ def rendered(contour, pose: CameraPose, low: float, high: float, camera=CAMERA) 
 def assert_nearest(scan, contour, pose, blur: float, slack: float = 0.01) -> None:
     """Each beam has the range of the contour at its bearing or within `blur` of it."""
     for bearing, found in zip(scan.bearings, scan.ranges, strict=True):
-        near = cast_beams(contour, pose, bearing + np.linspace(-blur, blur, 201))
+        near = cast_beams(contour, pose, bearing + np.linspace(-blur, blur, 2001))  # at an edge the range rises steeply
         if math.isfinite(found):
             assert near.min() - slack <= found <= near[np.isfinite(near)].max() + slack
         else:
@@ -170,6 +170,7 @@ def as_optical(points) -> np.ndarray:
 
 @settings(max_examples=30)
 @given(st.sampled_from(sorted(CONTOURS)), st.floats(0.0, 6.28), st.integers(0, 2**32), st.booleans())
+@example("flower:frequency=5,amplitude=2", 1.1547235715866129, 36088972, False)
 def test_the_scan_of_a_cloud_is_that_of_beams_in_the_plane_in_any_order_of_points(text, angle, seed, optical):
     rng = np.random.default_rng(seed)
     pose, contour = CameraPose.from_polar(angle, 12.0), CONTOURS[text]
