@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import re
-from pathlib import Path
-
 import pytest
 
 pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
 
-import yaml
 from beliefs import wavy_belief
+from layouts import DISPLAYS, FOXGLOVE, MANAGER, PANELS, SHOWS, kind_of, plotted
 from rclpy.qos import DurabilityPolicy, ReliabilityPolicy
 from ros_world import header
 
-ROOT = Path(__file__).parents[2]
-RVIZ = yaml.safe_load((ROOT / "rviz" / "nbv_planner.rviz").read_text(encoding="utf-8"))
-MANAGER = RVIZ["Visualization Manager"]
-DISPLAYS = {display["Name"]: display for display in MANAGER["Displays"] if "Topic" in display}
-FOXGLOVE = json.loads((ROOT / "config" / "foxglove" / "nbv_planner.json").read_text(encoding="utf-8"))
-PANELS = FOXGLOVE["configById"]
-SHOWS = {
-    "MarkerArray": "visualization_msgs/msg/MarkerArray", "Pose": "geometry_msgs/msg/PoseStamped",
-    "PointCloud2": "sensor_msgs/msg/PointCloud2", "LaserScan": "sensor_msgs/msg/LaserScan",
-}  # fmt: skip
 DURABILITY = {"Transient Local": DurabilityPolicy.TRANSIENT_LOCAL, "Volatile": DurabilityPolicy.VOLATILE}
 RELIABILITY = {"Reliable": ReliabilityPolicy.RELIABLE, "Best Effort": ReliabilityPolicy.BEST_EFFORT}
 
@@ -50,7 +36,7 @@ def test_every_rviz_display_shows_a_topic_of_ours_of_its_type(published):
         topic = display["Topic"]
         assert not topic["Value"].startswith("/"), f"{name}: must follow the namespace"
         kind, profile = published["/" + topic["Value"]]
-        assert kind == SHOWS[display["Class"].removeprefix("rviz_default_plugins/")], name
+        assert kind == kind_of(display), name
         # A subscriber that asks for more than is offered gets nothing; one that asks for less misses what is latched.
         assert DURABILITY[topic["Durability Policy"]] == profile.durability, name
         assert RELIABILITY[topic["Reliability Policy"]] in (profile.reliability, ReliabilityPolicy.BEST_EFFORT), name
@@ -114,7 +100,6 @@ def test_foxglove_plots_follow_values_that_the_planner_says(world, panel):
     world.start(NbvPlannerNode, num_views=12, objective="U", certify=False)
     world.spin_until(lambda: heard, "a decision")
     values = status_values(heard[0])
-    for path in PANELS[panel]["paths"]:
-        topic, key = re.fullmatch(r'(/[\w/]+)\.values\[:\]\{key=="(\w+)"\}\.value', path["value"]).groups()
+    for topic, key in plotted(PANELS[panel]):
         assert topic == "/nbv_planner/iteration"
         float(values[key])
