@@ -21,9 +21,10 @@ from nbv_planner.ros.launch import (
     node,
     parameter_file,
     process,
+    rviz,
 )
 
-SHARED = ("namespace", "log_level", "objective", "planner", "exit_when_done")
+SHARED = ("namespace", "log_level", "objective", "planner", "exit_when_done", "rviz")
 OWN = {
     "rate": ("1.0", "How many times as fast as recorded."),
     "delay": ("5.0", "Seconds before the bag, for nodes to start."),
@@ -44,6 +45,7 @@ def replay(context: LaunchContext) -> list[ExecuteProcess]:
         player(given, names_here(context, given["namespace"])[0]),
         node("surface_mapper", given),
         node("nbv_planner", given, planner, [("goal_pose", "replay/goal_pose")]),
+        *([rviz(given)] if is_true("rviz", given) else []),
     ]
 
 

@@ -260,7 +260,7 @@ def given_arguments(context: LaunchContext, more: Sequence[str] = ()) -> dict[st
 
 def _nodes(context: LaunchContext, shipped: str, names: Sequence[str]) -> list[ExecuteProcess]:
     given = {**given_arguments(context), "shipped": shipped}
-    more = [_rviz(given)] if is_true("rviz", given) else []
+    more = [rviz(given)] if is_true("rviz", given) else []
     source = given["scan_source"] or _given_values(given, "scan_maker").get("scan_source", "laser_scan")
     if source != "laser_scan" and "depth_camera" not in names:
         more.append(node("scan_maker", given))
@@ -334,7 +334,7 @@ def _outline_folder(given: Mapping[str, str]) -> str:
     return _whole(asked) if asked and not left else ""
 
 
-def _rviz(given: dict[str, str]) -> Node:
+def rviz(given: dict[str, str]) -> Node:
     """RViz in the nodes' namespace: its topic names are relative. Closing it leaves the nodes running."""
     return Node(
         package="rviz2", executable="rviz2", name="rviz", namespace=given["namespace"], output="log",

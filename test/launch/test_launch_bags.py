@@ -102,6 +102,9 @@ def test_replay_plays_what_the_nodes_listen_to_and_keeps_the_goals_apart(rosbag2
     assert parameters(nodes["nbv_planner"]) == {"use_sim_time": True, "wait_for_start": False, "goal_subscribers": 0}
     assert nodes["nbv_planner"].expanded_remapping_rules == [("goal_pose", "replay/goal_pose")]
     assert not nodes["surface_mapper"].expanded_remapping_rules
+    _, nodes = actions("replay", bag=str(tmp_path), rviz="true")
+    assert set(nodes) == {"surface_mapper", "nbv_planner", "rviz2"}
+    assert parameters(nodes["rviz2"]) == {"use_sim_time": True}
 
 
 @pytest.mark.parametrize(
