@@ -39,7 +39,7 @@ from nbv_planner.mapping.matching import ArrivalSettings, MatchedScan, MatchingS
 from nbv_planner.planning.planners import Decision, planner_named
 from nbv_planner.planning.view_space import CircleViewSpace, Exclusion, ViewSpace, put_on_ground, view_space_for
 from nbv_planner.report.tables import Column, Table
-from nbv_planner.session.planning_session import SessionSettings
+from nbv_planner.session.questions import SessionSettings
 from nbv_planner.settings import from_mapping
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.star2d.shapes.sampler import PriorSettings

@@ -20,7 +20,7 @@ from nbv_planner.planning.planners.guarantee import PROVED, near_optimal_by
 from nbv_planner.planning.planners.planner import PLANNER_CHOICE, named_choice
 from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.planning.view_space import ViewSpaceSettings, put_on_ground, view_space_for
-from nbv_planner.session.planning_session import SessionSettings
+from nbv_planner.session.questions import SessionSettings
 from nbv_planner.settings import Settings, check_settings, from_mapping, refuse_unknown, setting, settings_of, unused
 from nbv_planner.star2d.common_errors import AccuracySettings
 from nbv_planner.star2d.mapper import MapperSettings

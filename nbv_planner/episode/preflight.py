@@ -20,7 +20,7 @@ from nbv_planner.mapping.object_search import SearchSettings
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
 from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.view_space import CircleViewSpace, ViewSpace, ViewSpaceSettings, view_space_for
-from nbv_planner.session.planning_session import SessionSettings
+from nbv_planner.session.questions import SessionSettings
 from nbv_planner.settings import from_mapping
 from nbv_planner.world.pose import CameraPose, PoseSettings
 from nbv_planner.world.scan import Scan

@@ -35,7 +35,7 @@ from nbv_planner.planning.planners import PlannerSettings, planner_names
 from nbv_planner.planning.planners.planner import PLANNER_CHOICE, named_choice
 from nbv_planner.planning.view_space import VIEW_SPACES
 from nbv_planner.ros.io.recorder import NAME
-from nbv_planner.session.planning_session import SessionSettings
+from nbv_planner.session.questions import SessionSettings
 from nbv_planner.system import at_home, python_command
 from nbv_planner.world.scan_making import SCAN_SOURCES
 

@@ -288,7 +288,7 @@ def from_plain(kind: Any, value: Any, name: str = "fact") -> Any:
 
 @cache
 def _types_of(cls: type) -> dict[str, Any]:
-    return typing.get_type_hints(cls)
+    return typing.get_type_hints(cls, localns={"np": np, "Any": Any})  # for aliases of arrays
 
 
 def _instance(cls: Any, value: Any, name: str) -> Any:

@@ -16,7 +16,7 @@ from nbv_planner.episode.run_info import RunParameters
 from nbv_planner.mapping.matching import ArrivalSettings, MatchingSettings
 from nbv_planner.mapping.scans import MeasurementSettings
 from nbv_planner.planning.view_space import CircleViewSpace, ViewSpaceSettings, view_space_for
-from nbv_planner.session.planning_session import SessionSettings
+from nbv_planner.session.questions import SessionSettings
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import Scene

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
 from itertools import pairwise
 
 import numpy as np
 import pytest
+from journaled import restarted
 from oracles import signed
 from views import at, circle
 
@@ -31,7 +31,8 @@ from nbv_planner.planning.termination import (
     TerminationSettings,
 )
 from nbv_planner.planning.view_space import Exclusion, ViewSpace
-from nbv_planner.session.planning_session import PlanningSession, SessionSettings, State
+from nbv_planner.session.planner_core import PlannerCore
+from nbv_planner.session.questions import SessionSettings, State
 from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper
 from nbv_planner.star2d.model_checks import ModelChecks
 from nbv_planner.surface.checks import CheckSettings
@@ -81,7 +82,7 @@ class Robot:
         waits = SessionSettings(
             wait_for_start=False, goal_subscribers=0, goal_timeout=5.0, goal_retries=0, return_home=True, home_angle=2.9
         )
-        self.session = PlanningSession(planner, monitor, ArrivalSettings(settle_time=0.0), waits)
+        self.session = PlannerCore(planner, monitor, ArrivalSettings(settle_time=0.0), waits)
         self.camera = SimulatedCamera(parse_object("ellipse:a=6,b=4", SCENE), SCENE, SensorSettings())
         self.mapper = SurfaceMapper(PeriodicMatern(), MapperSettings(grid_size=200))
         checks = ModelChecks(SCENE, MeasurementSettings().noise, CheckSettings())
@@ -98,7 +99,7 @@ class Robot:
         if target is not None:
             self.matcher.set_goal(target.stamp, target.pose)
         self.now += SECOND
-        aim = session.target
+        aim = session.episode.target
         if aim is not None and (self.blocked is None or aim.pose != self.space.candidates[self.blocked]):
             self.pose = aim.pose
         self.matcher.add_pose(self.now, self.pose)
@@ -109,7 +110,7 @@ class Robot:
             self.matches += found
             self.surface = self.now
 
-    def run(self) -> PlanningSession:
+    def run(self) -> PlannerCore:
         for _ in range(80):
             if self.session.state is State.DONE:
                 return self.session
@@ -127,19 +128,19 @@ def test_candidates_are_the_poses_that_were_given():
 def test_an_episode_goes_from_pose_to_pose_to_its_end(cls):
     robot = Robot(cls)
     run = robot.run()
-    assert run.termination.reason is TerminationReason.MAX_VIEWS
+    assert run.episode.termination.reason is TerminationReason.MAX_VIEWS
     assert len(set(run.visited)) == len(run.visited) == 6
     candidates = [robot.space.candidates[number] for number in range(len(POSES))]
     assert set(run.visited) <= set(candidates)
     # Each scan counts with the pose that it was taken from, and measures the surface.
-    assert [match.pose for match in robot.matches[:6]] == run.visited
+    assert tuple(match.pose for match in robot.matches[:6]) == run.visited
     hits = robot.mapper.measurements
     radius = parse_object("ellipse:a=6,b=4", SCENE).radius(hits.angle)
     assert np.median(np.abs(hits.radius - radius)) < 0.4
     legs = [math.hypot(b.x - a.x, b.y - a.y) for a, b in pairwise(run.visited)]
-    assert run.travelled == pytest.approx(sum(legs))
+    assert run.planner.views.way(run.visited) == pytest.approx(sum(legs))
     # Home is the candidate nearest to the angle.
-    assert "back at the home view" in run.termination.detail
+    assert "back at the home view" in run.episode.termination.detail
     assert robot.pose == candidates[4]
 
 
@@ -148,20 +149,18 @@ def test_a_view_that_is_not_reached_is_left_out_and_no_other_one():
     blocked = Robot().space.nearest(free.visited[1])
     robot = Robot(blocked=blocked)
     run = robot.run()
-    assert (run.unreached_views, len(run.visited)) == (1, 6)
+    assert (run.episode.unreached_views, len(run.visited)) == (1, 6)
     assert set(robot.space.unreachable) == {blocked}
     assert free.visited[1] not in run.visited
 
 
 def test_its_state_is_restored_with_goal_and_views():
     robot = Robot()
-    while len(robot.session.visited) < 2 or robot.session.goal is None:
+    while len(robot.session.visited) < 2 or robot.session.episode.goal is None:
         robot.step()
-    values, arrays = robot.session.saved()
-    other = Robot().session
-    other.restore(json.loads(json.dumps(values)), arrays)
+    other = restarted(robot.session, Robot().session)
     assert np.array_equal(Poses.of(other.visited).polar, Poses.of(robot.session.visited).polar)
-    goal, mine = other.goal, robot.session.goal
+    goal, mine = other.episode.goal, robot.session.episode.goal
     assert goal.pose == mine.pose
     assert goal.decision.margin == mine.decision.margin
     views = [[one.view, *map(one.candidates.__getitem__, range(4))] for one in (goal.decision, mine.decision)]

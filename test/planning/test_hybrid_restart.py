@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import itertools
-import json
-import math
 
 import numpy as np
 import pytest
+from journaled import records_of, restarted
 from views import all_at, at, circle
 
 from nbv_planner.errors import StateFileError
@@ -17,7 +16,10 @@ from nbv_planner.planning.planners import PlannerSettings, planner_named
 from nbv_planner.planning.planners.account import Account, Round
 from nbv_planner.planning.termination import TerminationMonitor, TerminationSettings
 from nbv_planner.planning.view_space import ViewSpaceSettings
-from nbv_planner.session.planning_session import PlanningSession, SessionSettings
+from nbv_planner.session import targets
+from nbv_planner.session.facts import from_records
+from nbv_planner.session.planner_core import PlannerCore
+from nbv_planner.session.questions import SessionSettings
 from nbv_planner.star2d.belief import Measurements, SurfaceBelief
 from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper
 from nbv_planner.world.objects import bisected_surface_points, parse_object
@@ -30,12 +32,12 @@ TIGHT = {"hybrid_factor": 1.0, "hybrid_share": 1.0, "shapes": 2, "shape_grid": 9
 OBJECT = "polygon:star"
 
 
-def session(**changes) -> PlanningSession:
+def session(**changes) -> PlannerCore:
     chosen = PlannerSettings(**{"planner": "hybrid", **TIGHT, **changes})
     planner = planner_named(chosen, SCENE, circle(ViewSpaceSettings(num_views=60)))
     monitor = TerminationMonitor(TerminationSettings(stall_views=0, max_views=VIEWS))
     settings = SessionSettings(wait_for_start=False, goal_subscribers=0)
-    return PlanningSession(planner, monitor, ArrivalSettings(settle_time=0.0), settings)
+    return PlannerCore(planner, monitor, ArrivalSettings(settle_time=0.0), settings)
 
 
 class World:
@@ -59,16 +61,7 @@ class World:
         self._mapper.add(data, free=[unseen_beyond(data.angle, data.radius, at(view), SCENE)])
 
 
-def restarted(run: PlanningSession, forget: str = "") -> PlanningSession:
-    """Another process with the state of the first one, through JSON as in the file; `forget` leaves an entry out."""
-    values, arrays = run.saved()
-    kept = {name: value for name, value in json.loads(json.dumps(values)).items() if name != forget}
-    other = session()
-    other.restore(kept, arrays)
-    return other
-
-
-def decide(run: PlanningSession, world: World):
+def decide(run: PlannerCore, world: World):
     """The next goal; the camera stands where it may."""
     now = world.now()
     run.inputs.pose, run.inputs.pose_stamp = CameraPose.from_polar(0.0, SCENE.view_distance), now
@@ -76,9 +69,9 @@ def decide(run: PlanningSession, world: World):
     return run.update(now)
 
 
-def take(run: PlanningSession, world: World) -> None:
+def take(run: PlannerCore, world: World) -> None:
     """The camera goes to the present goal and the mapper maps it; the next decision is yet to come."""
-    goal, now = run.goal, world.now()
+    goal, now = run.episode.goal, world.now()
     world.take(goal.decision.view_angle)
     run.inputs.pose, run.inputs.pose_stamp = goal.pose, now
     run.take_surface(world.belief(), now)
@@ -86,16 +79,16 @@ def take(run: PlanningSession, world: World) -> None:
     assert run.visited[-1] == goal.decision.view
 
 
-def played(cut=lambda view, moment: False, **restart) -> list[tuple]:
+def played(cut=lambda view, moment: False) -> list[tuple]:
     """All decisions of an episode; the planner is started again wherever `cut` says so."""
     run, world, decisions = session(), World(), []
     for view in range(VIEWS):
         decisions.append(plain(decide(run, world).decision))
         if cut(view, "under way"):
-            run = restarted(run, **restart)
+            run = restarted(run, session())
         take(run, world)
         if cut(view, "taken"):
-            run = restarted(run, **restart)
+            run = restarted(run, session())
     return decisions
 
 
@@ -128,15 +121,7 @@ def test_cut_at_every_view_it_goes_on_bit_for_bit(uncut):
     assert played(lambda at, when: True) == uncut
 
 
-def test_a_state_of_before_the_account_was_kept_leaves_more_views_to_u(uncut):
-    """It is gone on from; of the rounds before nothing is known, which counts against the rollout."""
-    last = max(view for view, decider in enumerate(deciders(uncut)) if decider == "rollout")
-    without = played(lambda at, when: (at, when) == (last - 1, "taken"), forget="account")
-    assert without[:last] == uncut[:last]
-    assert deciders(without)[last] == "U"
-
-
-def halfway() -> PlanningSession:
+def halfway() -> PlannerCore:
     """Two views taken, a third one under way."""
     run, world = session(), World()
     for _ in range(2):
@@ -146,52 +131,37 @@ def halfway() -> PlanningSession:
     return run
 
 
-def test_the_account_holds_a_round_for_each_view_and_for_the_goal_under_way():
+def test_the_state_holds_a_round_for_each_view_and_for_the_goal_under_way():
     run = halfway()
-    values, _ = run.saved()
-    assert len(values["account"]) == 3
-    assert all(0.0 < taken <= best for best, taken in values["account"])
-    assert restarted(run).saved()[0]["account"] == values["account"]
+    assert len(run.episode.rounds) == 3
+    assert all(0.0 < played.taken <= played.best for played in run.episode.rounds)
+    other = restarted(run, session())
+    assert other.episode.rounds == run.episode.rounds
+    other.planner.account.enter([], at(1.0), Round(5.0, 5.0))
+    other.inputs = run.inputs
+    assert targets.ask(other, 99).planner.account.rounds(other.visited) == list(run.episode.rounds[:2])
 
 
 BAD = {
-    "not a number": [[10.0, math.nan], None, None],
-    "infinite": [[math.inf, 1.0], None, None],
-    "negative": [[10.0, -1.0], None, None],
-    "worth more than the best": [[10.0, 11.0], None, None],
-    "text": [["10", "1"], None, None],
-    "true": [[True, False], None, None],
-    "a round of three": [[10.0, 1.0, 1.0], None, None],
-    "a round too few": [None, None],
-    "a round too many": [None] * 4,
-    "no list": {"0": [10.0, 1.0]},
-    "nothing": None,
+    "not a number": [10.0, None], "infinite": ["inf", 1.0], "negative": [10.0, -1.0], "text": ["10", "1"],
+    "worth more than the best": [10.0, 11.0], "true": [True, False],
 }
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_an_account_that_cannot_be_is_refused_and_changes_nothing(name):
-    values, arrays = halfway().saved()
-    other = session()
-    with pytest.raises(StateFileError, match="account: ") as caught:
-        other.restore({**values, "account": BAD[name]}, arrays)
+def test_a_round_that_cannot_be_is_refused(name):
+    records = records_of(halfway())
+    decided = next(record for record in records if record["fact"] == "Decided")
+    decided["round"] = dict(zip(("best", "taken"), BAD[name], strict=True))
+    with pytest.raises(StateFileError, match=r"fact .*round") as caught:
+        from_records(records)
     assert caught.value.reason == "content"
-    assert (other.visited, other.goal) == ([], None)
-    assert other.planner.account.rounds(all_at(values["visited"])) == [None, None]
 
 
-def test_a_round_that_was_not_known_stays_unknown():
-    values, arrays = halfway().saved()
-    other = session()
-    other.planner.account.enter([], at(values["visited"][0]), Round(5.0, 5.0))
-    other.restore({**values, "account": [None, *values["account"][1:]]}, arrays)
-    assert other.planner.account.rounds(all_at(values["visited"]))[0] is None
-    assert other.saved()[0]["account"] == [None, *values["account"][1:]]
-
-
-def test_a_planner_without_an_account_saves_none():
-    values, _ = session(planner="rollout").saved()
-    assert "account" not in values
+def test_a_planner_without_an_account_has_no_rounds():
+    run, world = session(planner="rollout"), World()
+    decide(run, world)
+    assert run.episode.rounds == (None,)
 
 
 def test_restored_rounds_stand_beside_those_of_other_episodes():

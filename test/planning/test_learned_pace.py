@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 
@@ -10,6 +11,7 @@ import pytest
 from beliefs import belief_of
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from journaled import restarted
 from views import circle
 
 from nbv_planner.mapping.matching import ArrivalSettings
@@ -17,7 +19,9 @@ from nbv_planner.planning.motion import MOST_LEGS, Leg, TimeSettings, learned_pa
 from nbv_planner.planning.planners import PlannerSettings, planner_named
 from nbv_planner.planning.termination import TerminationMonitor, TerminationSettings
 from nbv_planner.planning.view_space import ViewSpaceSettings
-from nbv_planner.session.planning_session import PlanningSession, SessionSettings
+from nbv_planner.session import commands, targets
+from nbv_planner.session.planner_core import PlannerCore
+from nbv_planner.session.questions import SessionSettings
 from nbv_planner.world.ground.zones import GroundSettings
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.pose import CameraPose
@@ -101,7 +105,7 @@ class Robot:
         planner = planner_named(chosen, SCENE, circle(ViewSpaceSettings(num_views=30)))
         monitor = TerminationMonitor(TerminationSettings(stall_views=0, max_views=0))
         waits = SessionSettings(wait_for_start=False, goal_subscribers=0, **changes)
-        self.run = PlanningSession(planner, monitor, ArrivalSettings(settle_time=0.0), waits)
+        self.run = PlannerCore(planner, monitor, ArrivalSettings(settle_time=0.0), waits)
         self.drive = Drive(parse_object("star", SCENE), GroundSettings(), WorldSettings(), 10.0)
         self.at, self.number = CameraPose.from_polar(0.0, 10.0), 0
         self.run.inputs.pose, self.run.inputs.pose_stamp = self.at, 0
@@ -116,7 +120,7 @@ class Robot:
 
     def take_views(self, count: int) -> None:
         while len(self.run.visited) < count:
-            goal = self.run.goal or self.run.update(self.now)
+            goal = self.run.episode.goal or self.run.update(self.now)
             start, began = self.at, self.now
             self.drive.set_out(start, goal.decision.view)
             while self.run.state.value == "MOVING":
@@ -132,19 +136,19 @@ class Robot:
 def test_a_session_learns_how_fast_its_camera_drives_and_how_long_a_view_takes():
     robot = Robot(speed=1.7, dwell=3.0)
     robot.take_views(6)
-    length = np.array([leg.length for leg in robot.run.legs])
-    assert len(robot.run.legs) == 6
+    length = np.array([leg.length for leg in robot.run.episode.legs])
+    assert len(robot.run.episode.legs) == 6
     # The robot takes the chord or goes around the object, the circle's way is along the circle: a bit longer.
-    assert 1.7 <= robot.run.pace.linear_speed < 1.15 * 1.7
-    assert robot.run.pace.dwell_time == pytest.approx(3.0, abs=0.06)
-    assert np.array([leg.predicted for leg in robot.run.legs]) == pytest.approx(length / 0.5 + 2.0)
+    assert 1.7 <= targets.pace(robot.run).linear_speed < 1.15 * 1.7
+    assert targets.pace(robot.run).dwell_time == pytest.approx(3.0, abs=0.06)
+    assert np.array([leg.predicted for leg in robot.run.episode.legs]) == pytest.approx(length / 0.5 + 2.0)
 
 
 @pytest.mark.parametrize(("learn", "speed"), [(False, 0.5), (True, 1.7)])
 def test_decisions_count_with_it_only_where_that_is_asked_for(learn, speed):
     robot = Robot(speed=1.7, dwell=3.0, learn_speeds=learn)
     robot.take_views(5)
-    settings = robot.run.ask(robot.now).planner.settings
+    settings = targets.ask(robot.run, robot.now).planner.settings
     assert settings.linear_speed == pytest.approx(speed, rel=0.15)
     assert robot.run.planner.settings.linear_speed == 0.5
 
@@ -152,22 +156,22 @@ def test_decisions_count_with_it_only_where_that_is_asked_for(learn, speed):
 def test_what_was_disturbed_is_no_leg_and_legs_are_kept_in_the_saved_state():
     robot = Robot(speed=1.7, dwell=3.0)
     robot.take_views(2)
-    assert len(robot.run.legs) == 2
-    robot.run.pause(True, robot.now)
+    assert len(robot.run.episode.legs) == 2
+    commands.pause(robot.run, True, robot.now)
     robot.now += 1000 * SECOND
-    robot.run.pause(False, robot.now)
+    commands.pause(robot.run, False, robot.now)
     robot.take_views(3)
-    assert len(robot.run.legs) == 2
+    assert len(robot.run.episode.legs) == 2
     robot.take_views(4)
-    assert len(robot.run.legs) == 3
-    again = Robot(speed=1.7, dwell=3.0)
-    again.run.restore(*robot.run.saved())
-    assert again.run.legs == robot.run.legs
+    assert len(robot.run.episode.legs) == 3
+    again = restarted(robot.run, Robot(speed=1.7, dwell=3.0).run)
+    assert again.episode.legs == robot.run.episode.legs
 
 
 def test_the_newest_legs_count():
     robot = Robot(speed=1.0, dwell=1.0)
-    robot.run.legs = legs_of([(10.0, 0.1)] * MOST_LEGS, TimeSettings(0.1))
+    legs = tuple(legs_of([(10.0, 0.1)] * MOST_LEGS, TimeSettings(0.1)))
+    robot.run.episode = dataclasses.replace(robot.run.episode, legs=legs)
     robot.take_views(3)
-    assert len(robot.run.legs) == MOST_LEGS
-    assert robot.run.legs[-1].travel < 60.0
+    assert len(robot.run.episode.legs) == MOST_LEGS
+    assert robot.run.episode.legs[-1].travel < 60.0

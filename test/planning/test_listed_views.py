@@ -22,7 +22,9 @@ from nbv_planner.planning.planners import PlannerSettings, planner_named
 from nbv_planner.planning.planners.planner import PLANNERS
 from nbv_planner.planning.termination import TerminationMonitor, TerminationReason, TerminationSettings
 from nbv_planner.planning.view_space import Exclusion, ViewSpaceSettings, check_view_angles, view_space_for
-from nbv_planner.session.planning_session import PlanningSession, SessionSettings
+from nbv_planner.session import targets
+from nbv_planner.session.planner_core import PlannerCore
+from nbv_planner.session.questions import SessionSettings
 from nbv_planner.world.pose import Poses
 from nbv_planner.world.scene import Scene
 
@@ -119,16 +121,16 @@ def test_a_session_ends_before_the_view_that_is_too_far():
     for _ in range(4):
         now += SECOND
         take_view(free, now)
-    limit = free.travelled - 1e-6
+    limit = free.planner.views.way(free.visited) - 1e-6
     run, now = ready(termination={"max_travel": limit}), SECOND
     run.update(0)
-    while run.termination is None:
+    while run.episode.termination is None:
         now += SECOND
         take_view(run, now)
-    assert run.termination.reason is TerminationReason.MAX_TRAVEL
-    assert run.travelled <= limit < run.termination.figures["travel"]
+    assert run.episode.termination.reason is TerminationReason.MAX_TRAVEL
+    assert run.planner.views.way(run.visited) <= limit < run.episode.termination.figures["travel"]
     assert run.visited == free.visited[: len(run.visited)]
-    assert f"more than {limit:g} m" in run.termination.detail
+    assert f"more than {limit:g} m" in run.episode.termination.detail
 
 
 # --- ranking
@@ -151,7 +153,7 @@ def test_a_ranking_puts_the_best_first_and_what_may_not_be_chosen_last():
     take_view(run, SECOND)
     taken = run.visited[0].view_angle
     asked = np.array([0.3, taken, 2.2, 4.4])
-    ranking = run.ask(2 * SECOND).rank(on_circle(asked))
+    ranking = targets.ask(run, 2 * SECOND).rank(on_circle(asked))
     assert sorted(ranking.views.view_angle.tolist()) == sorted(asked.tolist())
     scores = ranking.utilities - ranking.costs
     assert (np.diff(scores[:3]) <= 0.0).all()
@@ -162,7 +164,7 @@ def test_a_ranking_puts_the_best_first_and_what_may_not_be_chosen_last():
 def test_a_view_beside_an_unreachable_candidate_is_said_to_be_out_of_reach():
     run = ready()
     run.planner.views.mark_unreachable(at(math.pi / 2), 1e9)
-    ranking = run.ask(SECOND).rank(on_circle(np.array([math.pi / 2 + 0.1, 3.0])))
+    ranking = targets.ask(run, SECOND).rank(on_circle(np.array([math.pi / 2 + 0.1, 3.0])))
     assert dict(zip(ranking.views.view_angle.tolist(), ranking.excluded.tolist(), strict=True)) == {
         math.pi / 2 + 0.1: int(Exclusion.UNREACHABLE), 3.0: 0,
     }
@@ -174,7 +176,7 @@ def test_ranking_changes_nothing_of_the_episode(planner):
     def run():
         chosen = planner_named(PlannerSettings(planner=planner, objective="U", shapes=8), Scene(), circle())
         monitor = TerminationMonitor(TerminationSettings(certify=False))
-        one = PlanningSession(chosen, monitor, ArrivalSettings(settle_time=0.0), SessionSettings(wait_for_start=False))
+        one = PlannerCore(chosen, monitor, ArrivalSettings(settle_time=0.0), SessionSettings(wait_for_start=False))
         feed(one, belief=with_evidence(wavy_belief(2)), belief_stamp=0, pose_angle=0.0, pose_stamp=0)
         one.inputs.subscribers = 2
         return one
@@ -182,10 +184,10 @@ def test_ranking_changes_nothing_of_the_episode(planner):
     plain, ranked = run(), run()
     for one in (plain, ranked):
         one.update(0)
-    before = ranked.milestone, ranked.saved()[0]
-    ranked.ask(SECOND).rank(on_circle(np.array([0.5, 1.5])))
-    assert (ranked.milestone, ranked.saved()[0]) == before
-    assert ranked.goal.decision.view == plain.goal.decision.view
+    before = ranked.episode, list(ranked.facts)
+    targets.ask(ranked, SECOND).rank(on_circle(np.array([0.5, 1.5])))
+    assert (ranked.episode, ranked.facts) == before
+    assert ranked.episode.goal.decision.view == plain.episode.goal.decision.view
 
 
 # --- poses

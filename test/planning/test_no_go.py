@@ -23,7 +23,8 @@ from nbv_planner.planning.view_space import (
     excluded_words,
     put_on_ground,
 )
-from nbv_planner.session.planning_session import PlanningSession, SessionSettings, State
+from nbv_planner.session.planner_core import PlannerCore
+from nbv_planner.session.questions import SessionSettings, State
 from nbv_planner.world.ground.grid_ground import ground_of
 from nbv_planner.world.ground.occupancy_map import OccupancyMap
 from nbv_planner.world.ground.zones import GroundSettings
@@ -91,18 +92,18 @@ def test_what_is_cut_off_from_where_the_camera_stands_is_barred_and_blamed():
     assert views.way([at(0.0), at(math.pi / 2)]) == pytest.approx(5.0 * math.pi)
 
 
-def session(views, **settings) -> PlanningSession:
+def session(views, **settings) -> PlannerCore:
     greedy = planner_named(PlannerSettings(planner="greedy", objective="UP"), Scene(), views)
     monitor = TerminationMonitor(TerminationSettings(stall_views=0, max_views=0))
     waits = SessionSettings(wait_for_start=False, goal_subscribers=0, **settings)
-    return PlanningSession(greedy, monitor, ArrivalSettings(settle_time=0.0), waits)
+    return PlannerCore(greedy, monitor, ArrivalSettings(settle_time=0.0), waits)
 
 
 def wide_at(angle: float, reach: float = 8.0):
     return belief_of(5.0, lambda grid: np.where(np.abs(np.angle(np.exp(1j * (grid - angle)))) < 0.5, reach, 6.5))
 
 
-def feed(run: PlanningSession, belief, stamp: int, pose: CameraPose | None = None) -> None:
+def feed(run: PlannerCore, belief, stamp: int, pose: CameraPose | None = None) -> None:
     run.inputs.belief, run.inputs.belief_stamp = belief, stamp
     if pose is not None:
         run.inputs.pose, run.inputs.pose_stamp = pose, stamp
@@ -118,14 +119,14 @@ def test_a_goal_that_the_map_comes_to_bar_is_withdrawn_with_its_reason_and_anoth
     run.planner.views.ground = ground_of(GroundSettings(no_go_polygons=EAST), 10.0)
     second = run.update(2 * SECOND)
     assert second.decision.view_angle != 0.0
-    assert run.withdrawn_views == 1
-    assert run.withdrawal == "withdrew the view at x 10 m, y 0 m: it is now in a no-go polygon"
-    assert run.unreached_views == 0
+    assert run.episode.withdrawn_views == 1
+    assert run.episode.withdrawal == "withdrew the view at x 10 m, y 0 m: it is now in a no-go polygon"
+    assert run.episode.unreached_views == 0
     assert second.decision.excluded[0] == Exclusion.POLYGON
 
 
 def test_a_goal_that_the_object_may_have_come_to_reach_is_withdrawn_unless_the_camera_has_arrived():
-    def under_way(arrived: bool) -> PlanningSession:
+    def under_way(arrived: bool) -> PlannerCore:
         run = session(circle(ViewSpaceSettings(num_views=8)))
         run.planner.views.ground = ground_of(GroundSettings(robot_radius=2.5), 10.0)
         feed(run, wide_at(0.0, 7.0), -3, at(math.pi))
@@ -138,19 +139,20 @@ def test_a_goal_that_the_object_may_have_come_to_reach_is_withdrawn_unless_the_c
         return run
 
     run = under_way(arrived=False)
-    assert (run.withdrawn_views, run.withdrawal.rpartition(" is now ")[2]) == (1, "where the object may be")
+    why = run.episode.withdrawal.rpartition(" is now ")[2]
+    assert (run.episode.withdrawn_views, why) == (1, "where the object may be")
     run = under_way(arrived=True)
-    assert (run.withdrawn_views, run.goal.decision.view_angle, run.state) == (0, 0.0, State.MEASURING)
+    assert (run.episode.withdrawn_views, run.episode.goal.decision.view_angle, run.state) == (0, 0.0, State.MEASURING)
 
 
 def test_nowhere_to_go_names_the_zone_to_blame():
     run = session(space("-50,-50 50,-50 50,50 -50,50"))
     feed(run, wide_at(0.0), 0, at(0.0))
     assert run.update(0) is None
-    assert run.termination.reason is TerminationReason.NO_REACHABLE_VIEW
-    assert run.termination.figures["excluded_polygon"] == 8.0
+    assert run.episode.termination.reason is TerminationReason.NO_REACHABLE_VIEW
+    assert run.episode.termination.figures["excluded_polygon"] == 8.0
     said = "of 8 candidates 8 in polygon 1; the robot stands at x 10 m, y 0 m, in a no-go polygon"
-    assert said in run.termination.detail
+    assert said in run.episode.termination.detail
 
 
 def run_of(**groups) -> Simulation:

@@ -11,7 +11,8 @@ from nbv_planner.episode.parameters import configure
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.mapping.matching import ArrivalSettings
 from nbv_planner.planning.termination import TerminationMonitor, TerminationReason, TerminationSettings
-from nbv_planner.session.planning_session import PlanningSession, SessionSettings
+from nbv_planner.session.planner_core import PlannerCore
+from nbv_planner.session.questions import SessionSettings
 
 PLAIN = {"object": "ellipse:a=6,b=4", "shapes": 16, "first_views": 8, "certificate_shapes": 50, "grid_size": 360}
 BARRED = {
@@ -47,13 +48,15 @@ def test_the_session_of_a_robot_ends_for_the_same_reason():
     simulation.finish()
     monitor = TerminationMonitor(TerminationSettings(certify=False))
     settings = SessionSettings(wait_for_start=False, goal_subscribers=0)
-    session = PlanningSession(simulation.planner, monitor, ArrivalSettings(), settings)
+    session = PlannerCore(simulation.planner, monitor, ArrivalSettings(), settings)
     session.inputs.belief, session.inputs.pose = simulation.belief, simulation.judge.steps[-1].view
-    session.visited = simulation._visited()
+    taken = tuple(simulation._visited())
+    judged = dict.fromkeys(("history", "doubts"), taken)
+    session.episode = dataclasses.replace(session.episode, visited=taken, **judged)
     assert session.update(1) is None
-    assert session.termination is not None
-    assert session.termination.reason is TerminationReason.NO_REACHABLE_VIEW
-    assert "outside the allowed arcs" in session.termination.detail
+    assert session.episode.termination is not None
+    assert session.episode.termination.reason is TerminationReason.NO_REACHABLE_VIEW
+    assert "outside the allowed arcs" in session.episode.termination.detail
 
 
 def test_views_at_random_end_as_well_though_some_of_them_are_worth_nothing():

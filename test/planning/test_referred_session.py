@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from journaled import restarted
 from test_session import ENDLESS, SECOND, band, feed
 
 from nbv_planner.errors import StateFileError
@@ -17,8 +17,9 @@ from nbv_planner.mapping.matching import ArrivalSettings
 from nbv_planner.planning.planners import PlannerSettings, planner_named
 from nbv_planner.planning.termination import MOST_APPROACHES, TerminationMonitor, TerminationReason, TerminationSettings
 from nbv_planner.planning.view_space import Exclusion, FoundViewSpace, ViewSpaceSettings
-from nbv_planner.session.episode_memory import found_from_state
-from nbv_planner.session.planning_session import PlanningSession, SessionSettings, State
+from nbv_planner.session.facts import Barred, from_records
+from nbv_planner.session.planner_core import PlannerCore
+from nbv_planner.session.questions import SessionSettings, State
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scale import at_found
 from nbv_planner.world.scene import FoundScene, Scene
@@ -33,21 +34,21 @@ def deciders(found: FoundScene):
     return planner, TerminationMonitor(TerminationSettings(certify=False, **ENDLESS))
 
 
-def session(found: FoundScene = FOUND) -> PlanningSession:
-    run = PlanningSession(*deciders(found), ArrivalSettings(settle_time=0.0), SessionSettings(wait_for_start=False))
+def session(found: FoundScene = FOUND) -> PlannerCore:
+    run = PlannerCore(*deciders(found), ArrivalSettings(settle_time=0.0), SessionSettings(wait_for_start=False))
     run.refer(found, *deciders(found))
     run.inputs.subscribers = 2
     feed(run, belief=band(math.pi), belief_stamp=0, pose_angle=0.0, pose_stamp=0)
     return run
 
 
-def in_the_world(run: PlanningSession, pose: CameraPose) -> tuple[float, float, float]:
-    there = pose.relative_to(-run.found.x, -run.found.y)
+def in_the_world(run: PlannerCore, pose: CameraPose) -> tuple[float, float, float]:
+    there = pose.relative_to(-run.episode.found.x, -run.episode.found.y)
     return there.x, there.y, math.cos(there.yaw)
 
 
-def take(run: PlanningSession, now: int) -> None:
-    run.inputs.pose, run.inputs.pose_stamp = run.goal.pose, now
+def take(run: PlannerCore, now: int) -> None:
+    run.inputs.pose, run.inputs.pose_stamp = run.episode.goal.pose, now
     run.update(now)
     feed(run, belief=band(math.pi), belief_stamp=now)
     run.update(now + SECOND // 2)
@@ -58,13 +59,13 @@ def test_views_goal_and_pose_stay_where_they_are_in_the_world(x, y, distance):
     run = session()
     run.update(SECOND)
     take(run, 2 * SECOND)
-    run.inputs.pose_stamp, before = 2 * SECOND, [*(view for view in run.visited), run.goal.pose, run.inputs.pose]
-    known = [in_the_world(run, pose) for pose in before]
+    before = run.visited, run.episode
+    known = [in_the_world(run, pose) for pose in (*run.visited, run.seen(run.episode.goal.pose), run.pose)]
     found = FoundScene(x, y, 2.0, 8.0, distance, views=2)
     run.refer(found, *deciders(found))
-    after = [*(view for view in run.visited), run.goal.pose, run.inputs.pose]
+    after = (*run.visited, run.seen(run.episode.goal.pose), run.pose)
     assert [in_the_world(run, pose) for pose in after] == [pytest.approx(place, abs=1e-9) for place in known]
-    assert run.goal.pose.view_angle == pytest.approx(run.goal.decision.view_angle)
+    assert dataclasses.replace(run.episode, found=before[1].found) == before[1]
     assert len(run.visited) == 1
 
 
@@ -83,13 +84,13 @@ def test_a_decision_is_followed_where_only_more_scans_have_hit():
     more = dataclasses.replace(FOUND, views=5, arc_start=0.1)
     run.refer(more, *deciders(more))
     assert run.answer(question, question.decide(), SECOND) is not None
-    assert run.found == more
+    assert run.episode.found == more
 
 
 def test_a_view_that_was_not_reached_is_left_out_about_the_new_centre():
     run = session()
     view = run.planner.views.candidates[2]
-    run.planner.views.mark_unreachable(view, 100.0)
+    run.note(Barred(((run.placed(view), 100.0),)))
     found = dataclasses.replace(FOUND, x=1.3, y=-0.2)
     run.refer(found, *deciders(found))
     assert run.planner.views.unreachable == {2: 100.0}
@@ -99,12 +100,12 @@ def test_an_approach_is_no_view():
     run = session(SEARCHING)
     run.update(SECOND)
     take(run, 2 * SECOND)
-    assert (run.approaches, run.visited) == (1, [])
-    assert run.goal is not None
+    assert (run.episode.approaches, run.visited) == (1, ())
+    assert run.episode.goal is not None
     run.refer(FOUND, *deciders(FOUND))
     run.update(3 * SECOND)
     take(run, 4 * SECOND)
-    assert (run.approaches, len(run.visited)) == (1, 1)
+    assert (run.episode.approaches, len(run.visited)) == (1, 1)
 
 
 def test_an_endless_approach_ends_with_words():
@@ -112,8 +113,8 @@ def test_an_endless_approach_ends_with_words():
     for step in range(1, MOST_APPROACHES + 1):
         run.update((2 * step - 1) * SECOND)
         take(run, 2 * step * SECOND)
-    assert run.termination.reason is TerminationReason.FAILED
-    assert "rough_radius" in run.termination.detail
+    assert run.episode.termination.reason is TerminationReason.FAILED
+    assert "rough_radius" in run.episode.termination.detail
 
 
 def test_views_beside_the_circle_survive_a_restart():
@@ -122,11 +123,8 @@ def test_views_beside_the_circle_survive_a_restart():
     take(run, 2 * SECOND)
     found = dataclasses.replace(FOUND, x=2.3, view_distance=11.0)
     run.refer(found, *deciders(found))
-    values, arrays = run.saved()
-    values = json.loads(json.dumps(values))
-    twin = session(found_from_state(values["found"]))
-    twin.restore(values, arrays)
-    assert twin.found == found
+    twin = restarted(run, session(found))
+    assert twin.episode.found == found
     assert np.array_equal(Poses.of(twin.visited).polar, Poses.of(run.visited).polar)
     assert twin.visited[0].distance != 11.0
 
@@ -137,7 +135,7 @@ def test_views_beside_the_circle_survive_a_restart():
 ])
 def test_a_saved_scene_that_cannot_be_is_refused(values):
     with pytest.raises(StateFileError):
-        found_from_state(values)
+        from_records([{"at": 1, "fact": "Found", "found": values}])
 
 
 def excluded(found: FoundScene, **settings) -> list[int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nbv_planner.session.episode_memory import GoalReminder
+from nbv_planner.session.questions import GoalReminder
 
 SECOND = 1_000_000_000
 

@@ -10,13 +10,16 @@ import pytest
 from beliefs import belief_of
 from hypothesis import given
 from hypothesis import strategies as st
+from journaled import restarted
 from views import at, circle
 
 from nbv_planner.mapping.matching import ArrivalSettings, MatchingSettings, ScanMatcher
 from nbv_planner.planning.planners import PlannerSettings, planner_named
 from nbv_planner.planning.termination import TerminationMonitor, TerminationReason, TerminationSettings
 from nbv_planner.planning.view_space import ViewSpaceSettings, excluded_numbers
-from nbv_planner.session.planning_session import PlanningSession, SessionSettings, State
+from nbv_planner.session import commands, targets
+from nbv_planner.session.planner_core import PlannerCore
+from nbv_planner.session.questions import SessionSettings, State
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import Scan
 from nbv_planner.world.scene import Scene
@@ -34,15 +37,15 @@ def band(wide_at: float):
     return belief_of(5.0, upper, size=400)
 
 
-def session(*, planner=None, termination=None, arrival=None, num_views=8, **settings) -> PlanningSession:
+def session(*, planner=None, termination=None, arrival=None, num_views=8, **settings) -> PlannerCore:
     chosen = PlannerSettings(planner="greedy", objective="UP", **(planner or {}))
     greedy = planner_named(chosen, Scene(), circle(ViewSpaceSettings(num_views=num_views)))
     monitor = TerminationMonitor(TerminationSettings(**{**ENDLESS, **(termination or {})}))
     stands = ArrivalSettings(**{"settle_time": 0.0, **(arrival or {})})
-    return PlanningSession(greedy, monitor, stands, SessionSettings(**{"wait_for_start": False, **settings}))
+    return PlannerCore(greedy, monitor, stands, SessionSettings(**{"wait_for_start": False, **settings}))
 
 
-def ready(**settings) -> PlanningSession:
+def ready(**settings) -> PlannerCore:
     """Session with everything it waits for."""
     run = session(**settings)
     feed(run, belief=band(math.pi), belief_stamp=0, pose_angle=0.0, pose_stamp=0)
@@ -50,7 +53,7 @@ def ready(**settings) -> PlanningSession:
     return run
 
 
-def feed(run: PlanningSession, *, belief=None, belief_stamp=None, pose_angle=None, pose_stamp=None) -> None:
+def feed(run: PlannerCore, *, belief=None, belief_stamp=None, pose_angle=None, pose_stamp=None) -> None:
     if belief is not None:
         run.inputs.belief, run.inputs.belief_stamp = belief, belief_stamp
     if pose_angle is not None:
@@ -58,9 +61,9 @@ def feed(run: PlanningSession, *, belief=None, belief_stamp=None, pose_angle=Non
         run.inputs.pose_stamp = pose_stamp
 
 
-def take_view(run: PlanningSession, now: int):
+def take_view(run: PlannerCore, now: int):
     """The camera goes to the present goal and the mapper maps it; gives the next goal."""
-    angle = run.goal.decision.view_angle
+    angle = run.episode.goal.decision.view_angle
     feed(run, pose_angle=angle, pose_stamp=now)
     run.update(now)
     feed(run, belief=band(math.pi), belief_stamp=now)
@@ -107,28 +110,28 @@ def test_a_view_counts_when_the_camera_has_arrived_and_a_newer_surface_has_come(
     feed(run, pose_angle=goal.decision.view_angle, pose_stamp=3 * SECOND)
     assert run.update(3 * SECOND) is None
     assert run.state is State.MEASURING
-    assert run.visited == []
+    assert run.visited == ()
     feed(run, belief=band(0.0), belief_stamp=1 * SECOND - 1)  # older than the goal
     assert run.update(4 * SECOND) is None
     feed(run, belief=band(0.0), belief_stamp=3 * SECOND)
     following = run.update(5 * SECOND)
-    assert run.visited == [goal.decision.view]
+    assert run.visited == (goal.decision.view,)
     assert following.round == 2
     assert run.state is State.MOVING
 
 
 def test_a_pose_from_before_the_goal_is_no_arrival():
     run = ready()
-    angle = run.ask(0).decide().decision.view_angle
+    angle = targets.ask(run, 0).decide().decision.view_angle
     feed(run, pose_angle=angle, pose_stamp=0)
     run.update(1 * SECOND)
     assert run.update(1 * SECOND) is None
     assert run.state is State.MOVING
 
 
-def stand(run: PlanningSession, ahead: float, now: float) -> State:
+def stand(run: PlannerCore, ahead: float, now: float) -> State:
     """Where the camera is ahead of its goal along the circle, metres, at a time in seconds; gives the state then."""
-    feed(run, pose_angle=run.goal.decision.view_angle + ahead / 10.0, pose_stamp=round(now * SECOND))
+    feed(run, pose_angle=run.episode.goal.decision.view_angle + ahead / 10.0, pose_stamp=round(now * SECOND))
     run.update(round(now * SECOND))
     return run.state
 
@@ -141,7 +144,7 @@ def test_an_arrival_is_lost_when_the_camera_leaves_and_regained_when_it_comes_ba
     ]
     feed(run, belief=band(0.0), belief_stamp=2 * SECOND)  # scanned while the camera was away
     run.update(4 * SECOND)
-    assert run.visited == []
+    assert run.visited == ()
     feed(run, belief=band(0.0), belief_stamp=3 * SECOND)
     run.update(5 * SECOND)
     assert len(run.visited) == 1
@@ -157,13 +160,13 @@ def test_a_scan_taken_at_the_goal_counts_though_its_surface_comes_when_the_camer
     for passing in (1 * SECOND, 3 * SECOND):  # scanned on the way there, and after it had left
         feed(run, belief=band(0.0), belief_stamp=passing)
         run.update(4 * SECOND)
-        assert run.visited == []
+        assert run.visited == ()
     feed(run, belief=band(0.0), belief_stamp=3 * SECOND - 1)
     following = run.update(4 * SECOND)
-    assert run.visited == [goal.decision.view]
+    assert run.visited == (goal.decision.view,)
     feed(run, belief=band(0.0), belief_stamp=3 * SECOND - 1)  # it counts once
     assert run.update(5 * SECOND) is None
-    assert run.goal is following
+    assert run.episode.goal is following
 
 
 @pytest.mark.parametrize("ahead", [3.0, 0.0])  # where the camera is when the pause ends, metres
@@ -171,12 +174,12 @@ def test_a_scan_taken_where_the_camera_was_driven_in_a_pause_does_not_count(ahea
     run = ready(goal_timeout=10.0)
     run.update(1)
     assert stand(run, 0.0, 2.0) is State.MEASURING
-    run.pause(True, 2 * SECOND)
+    commands.pause(run, True, 2 * SECOND)
     assert [stand(run, 3.0, now) for now in (3.0, 6.0)] == [State.PAUSED, State.PAUSED]
-    run.pause(False, 7 * SECOND)
+    commands.pause(run, False, 7 * SECOND)
     feed(run, belief=band(0.0), belief_stamp=5 * SECOND)
     stand(run, ahead, 7.0)
-    assert run.visited == []
+    assert run.visited == ()
     feed(run, belief=band(0.0), belief_stamp=3 * SECOND - 1)  # before it was driven away
     run.update(8 * SECOND)
     assert len(run.visited) == 1
@@ -188,7 +191,7 @@ def test_a_camera_that_only_passed_through_its_goal_has_not_stood_there():
     assert [stand(run, ahead, now) for ahead, now in ((0.0, 2.0), (0.06, 3.0))] == [State.MOVING, State.MOVING]
     feed(run, belief=band(0.0), belief_stamp=3 * SECOND - 1)
     run.update(4 * SECOND)
-    assert run.visited == []
+    assert run.visited == ()
 
 
 def test_a_camera_that_passed_through_its_goal_and_settles_beside_it_is_given_up_with_the_numbers():
@@ -197,11 +200,11 @@ def test_a_camera_that_passed_through_its_goal_and_settles_beside_it_is_given_up
     assert stand(run, 0.0, 1.0) is State.MEASURING
     assert stand(run, 0.06, 2.0) is State.MOVING
     assert run.update(11 * SECOND) is goal
-    assert str(run.last_miss) == "not reached: 0.06 m / 0.34° off, tolerance 0.05 m / 1.1°, retry 1 of 1"
+    assert str(run.episode.last_miss) == "not reached: 0.06 m / 0.34° off, tolerance 0.05 m / 1.1°, retry 1 of 1"
     assert run.update(22 * SECOND).stamp != goal.stamp
-    assert run.last_miss.stamp == goal.stamp
-    assert str(run.last_miss).endswith("given up after 1 retries")
-    assert run.unreached_views == 1
+    assert run.episode.last_miss.stamp == goal.stamp
+    assert str(run.episode.last_miss).endswith("given up after 1 retries")
+    assert run.episode.unreached_views == 1
 
 
 def test_a_camera_that_comes_and_goes_times_out():
@@ -209,9 +212,9 @@ def test_a_camera_that_comes_and_goes_times_out():
     goal = run.update(1)
     for step in range(200):
         stand(run, 0.06 * (step % 2), 0.1 * (step + 1))
-        if run.goal is not goal:
+        if run.episode.goal is not goal:
             break
-    assert run.unreached_views == 1
+    assert run.episode.unreached_views == 1
     assert 0.1 * (step + 1) == pytest.approx(10.0, abs=0.3)
 
 
@@ -219,20 +222,20 @@ def test_what_the_robot_says_after_the_arrival_was_lost_counts():
     run = ready(goal_retries=0)
     goal = run.update(1)
     stand(run, 0.0, 1.0)
-    run.failed(goal.stamp, 1 * SECOND)
-    assert run.goal is goal
+    commands.failed(run, goal.stamp, 1 * SECOND)
+    assert run.episode.goal is goal
     stand(run, 0.06, 2.0)
-    run.failed(goal.stamp, 2 * SECOND)
-    assert (run.goal, run.unreached_views) == (None, 1)
+    commands.failed(run, goal.stamp, 2 * SECOND)
+    assert (run.episode.goal, run.episode.unreached_views) == (None, 1)
 
 
-def left_out(run: PlanningSession, halt: float, *, moved: bool = True) -> float:
+def left_out(run: PlannerCore, halt: float, *, moved: bool = True) -> float:
     """Half-width of the arc that is left out when the camera halts that far from its goal, degrees."""
-    goal = run.ask(0).decide().decision.view_angle
+    goal = targets.ask(run, 0).decide().decision.view_angle
     feed(run, pose_angle=goal + math.pi if moved else goal + halt, pose_stamp=0)
     run.update(1)
     feed(run, pose_angle=goal + halt, pose_stamp=2)
-    run.failed(run.goal.stamp, 3)
+    commands.failed(run, run.episode.goal.stamp, 3)
     out = run.planner.views.angles[list(run.planner.views.unreachable)]
     return math.degrees(max(abs(math.remainder(angle - goal, 2 * math.pi)) for angle in out))
 
@@ -249,7 +252,7 @@ def test_without_a_pose_since_the_goal_the_miss_says_so():
     run = ready(goal_timeout=10.0, goal_retries=0)
     run.update(SECOND)
     run.update(12 * SECOND)
-    assert str(run.last_miss) == "not reached: no pose since the goal, given up after 0 retries"
+    assert str(run.episode.last_miss) == "not reached: no pose since the goal, given up after 0 retries"
 
 
 def test_the_camera_has_arrived_once_it_has_stood_there_for_settle_time():
@@ -260,7 +263,7 @@ def test_the_camera_has_arrived_once_it_has_stood_there_for_settle_time():
     assert states == [State.MOVING] * 5 + [State.MEASURING]
     stand(run, 0.06, 4.0)
     stand(run, 0.0, 10.1)
-    assert str(run.last_miss) == (
+    assert str(run.episode.last_miss) == (
         "not reached: within the tolerances for less than 1 s (settle_time), given up after 0 retries"
     )
 
@@ -273,13 +276,13 @@ def test_no_sequence_of_poses_leaves_it_measuring_with_the_camera_elsewhere(step
     now = 0.0
     for ahead, later in steps:
         now += later
-        if run.goal is None:
+        if run.episode.goal is None:
             break
-        before = run.goal
+        before = run.episode.goal
         stand(run, ahead, now)
         there = ahead <= 0.04
         assert not (run.state is State.MEASURING and not there)
-        assert there or run.goal is not before or (now * SECOND - run._sent) * 1e-9 <= 10.0 + 1e-6
+        assert there or run.episode.goal is not before or (now * SECOND - run.episode.sent) * 1e-9 <= 10.0 + 1e-6
 
 
 @given(st.lists(st.sampled_from([0.0, 0.06]), max_size=25), st.integers(0, 5), st.sampled_from([0.0, 0.3]),
@@ -307,11 +310,9 @@ def test_an_episode_that_ends_while_it_measures_can_be_saved():
     run = ready()
     run.update(1)
     stand(run, 0.0, 1.0)
-    run.stop()
-    values, arrays = run.saved()
-    other = session()
-    other.restore(values, arrays)
-    assert other.termination.reason is TerminationReason.STOPPED
+    commands.stop(run)
+    other = restarted(run, session())
+    assert other.episode.termination.reason is TerminationReason.STOPPED
 
 
 def test_goal_is_sent_again_and_then_given_up_for_another_view():
@@ -324,7 +325,7 @@ def test_goal_is_sent_again_and_then_given_up_for_another_view():
     assert other.decision.view_angle != goal.decision.view_angle
     assert not other.decision.feasible[run.planner.views.nearest(goal.decision.view)]
     assert other.round == 1
-    assert run.visited == []
+    assert run.visited == ()
 
 
 def test_all_goals_unreachable_ends_with_its_reason():
@@ -334,7 +335,7 @@ def test_all_goals_unreachable_ends_with_its_reason():
         run.update(now)
         now += 2 * SECOND
     assert run.state is State.DONE
-    assert run.termination.reason is TerminationReason.NO_REACHABLE_VIEW
+    assert run.episode.termination.reason is TerminationReason.NO_REACHABLE_VIEW
 
 
 def test_an_unreachable_first_candidate_is_not_tried_for_ever():
@@ -349,18 +350,18 @@ def test_with_wait_for_start_nothing_is_sent_before_start():
     run = ready(wait_for_start=True)
     assert run.update(0) is None
     assert run.state is State.WAITING
-    run.start(1 * SECOND)
+    commands.start(run, 1 * SECOND)
     assert run.update(1 * SECOND) is not None
 
 
 def test_pause_holds_everything_and_start_goes_on():
     run = ready()
     goal = run.update(SECOND)
-    run.paused = True
+    commands.pause(run, True, SECOND)
     feed(run, pose_angle=goal.decision.view_angle, pose_stamp=2 * SECOND)
     assert run.update(2 * SECOND) is None
     assert run.state is State.PAUSED
-    run.start(3 * SECOND)
+    commands.start(run, 3 * SECOND)
     run.update(3 * SECOND)
     assert run.state is State.MEASURING
 
@@ -368,22 +369,22 @@ def test_pause_holds_everything_and_start_goes_on():
 def test_stop_ends_with_its_reason_and_start_then_asks_for_a_reset():
     run = ready()
     run.update(0)
-    run.stop()
+    commands.stop(run)
     assert run.state is State.DONE
-    assert run.termination.reason is TerminationReason.STOPPED
-    assert run.termination.figures == {"views": 0.0}
-    assert run.goal is None
+    assert run.episode.termination.reason is TerminationReason.STOPPED
+    assert run.episode.termination.figures == {"views": 0.0}
+    assert run.episode.goal is None
     assert run.update(SECOND) is None
     with pytest.raises(ValueError, match=r"STOPPED.*reset"):
-        run.start(SECOND)
+        commands.start(run, SECOND)
 
 
 def test_stopping_an_ended_episode_keeps_the_first_reason():
     run = ready(termination={"max_views": 1})
     run.update(0)
     take_view(run, SECOND)
-    run.stop()
-    assert run.termination.reason is TerminationReason.MAX_VIEWS
+    commands.stop(run)
+    assert run.episode.termination.reason is TerminationReason.MAX_VIEWS
 
 
 def test_reset_begins_anew_with_the_inputs_that_are_there():
@@ -391,50 +392,50 @@ def test_reset_begins_anew_with_the_inputs_that_are_there():
     run.update(0)
     take_view(run, SECOND)
     assert run.state is State.DONE
-    run.reset()
-    assert run.termination is None
-    assert run.visited == []
-    assert run.elapsed(5 * SECOND) == 0.0
+    run.begin()
+    assert run.episode.termination is None
+    assert run.visited == ()
+    assert run.episode.elapsed(5 * SECOND) == 0.0
     assert run.update(5 * SECOND).round == 1
 
 
 def test_max_duration_counts_from_the_first_decision():
     run = ready(termination={"max_duration": 10.0})
     run.update(100 * SECOND)
-    assert run.elapsed(104 * SECOND) == pytest.approx(4.0)
+    assert run.episode.elapsed(104 * SECOND) == pytest.approx(4.0)
     assert take_view(run, 105 * SECOND) is not None
     assert take_view(run, 111 * SECOND) is None
-    assert run.termination.reason is TerminationReason.MAX_DURATION
+    assert run.episode.termination.reason is TerminationReason.MAX_DURATION
 
 
 def test_a_failure_ends_it_with_its_text_unless_it_has_ended():
     run = ready()
     run.update(0)
-    run.fail("the disk is full")
-    run.stop()
-    assert run.termination.reason is TerminationReason.FAILED
-    assert run.termination.detail == "the disk is full"
+    commands.fail(run, "the disk is full")
+    commands.stop(run)
+    assert run.episode.termination.reason is TerminationReason.FAILED
+    assert run.episode.termination.detail == "the disk is full"
 
 
 def test_no_gain_ends_without_a_goal():
     run = ready(termination={"min_gain": 1e9})
     assert run.update(0) is None
-    assert run.termination.reason is TerminationReason.NO_GAIN
+    assert run.episode.termination.reason is TerminationReason.NO_GAIN
 
 
 def test_a_skipped_view_is_left_out_for_a_while_and_counted():
     run = ready(unreachable_duration=100.0)
     first = run.update(0)
-    assert run.skip(SECOND) == f"skipped the view at {first.decision.view_angle:.6f} rad"
+    assert commands.skip(run, SECOND) == f"skipped the view at {first.decision.view_angle:.6f} rad"
     second = run.update(SECOND)
     assert second.decision.view_angle != first.decision.view_angle
     assert second.round == 1
     assert excluded_numbers(second.decision.excluded)["excluded_unreachable"] == 1
-    assert (run.skipped_views, run.unreached_views, run.visited) == (1, 0, [])
-    run.skip(102 * SECOND)
+    assert (run.episode.skipped_views, run.episode.unreached_views, run.visited) == (1, 0, ())
+    commands.skip(run, 102 * SECOND)
     assert run.update(102 * SECOND).decision.view_angle == first.decision.view_angle
-    run.reset()
-    assert run.skipped_views == 0
+    run.begin()
+    assert run.episode.skipped_views == 0
 
 
 def test_a_view_can_be_skipped_while_its_surface_is_awaited_and_while_paused():
@@ -443,10 +444,10 @@ def test_a_view_can_be_skipped_while_its_surface_is_awaited_and_while_paused():
     feed(run, pose_angle=goal.decision.view_angle, pose_stamp=2 * SECOND)
     run.update(2 * SECOND)
     assert run.state is State.MEASURING
-    run.pause(True, 2 * SECOND)
-    run.skip(2 * SECOND)
+    commands.pause(run, True, 2 * SECOND)
+    commands.skip(run, 2 * SECOND)
     assert run.update(2 * SECOND) is None
-    run.pause(False, 2 * SECOND)
+    commands.pause(run, False, 2 * SECOND)
     assert run.update(2 * SECOND) is not None
     assert run.state is State.MOVING
 
@@ -454,19 +455,20 @@ def test_a_view_can_be_skipped_while_its_surface_is_awaited_and_while_paused():
 def test_without_a_goal_there_is_nothing_to_skip():
     run = session()
     with pytest.raises(ValueError, match="no goal is under way"):
-        run.skip(0)
+        commands.skip(run, 0)
 
 
 def test_where_no_view_is_left_the_reasons_are_counted():
     run = ready(planner={"revisit_radius": 0.1}, unreachable_duration=1000.0)
     assert run.update(0) is not None
     take_view(run, SECOND)
-    while run.goal:
-        run.skip(2 * SECOND)
+    while run.episode.goal:
+        commands.skip(run, 2 * SECOND)
         run.update(2 * SECOND)
-    assert run.termination.reason is TerminationReason.NO_REACHABLE_VIEW
-    assert run.termination.figures == {"excluded_arc": 0.0, "excluded_revisit": 1.0, "excluded_unreachable": 7.0}
-    assert run.termination.detail == (
+    assert run.episode.termination.reason is TerminationReason.NO_REACHABLE_VIEW
+    ended = run.episode.termination
+    assert ended.figures == {"excluded_arc": 0.0, "excluded_revisit": 1.0, "excluded_unreachable": 7.0}
+    assert ended.detail == (
         "no candidate view may be chosen: 1 near a view already taken, 7 near a view not reached, or skipped"
     )
 
@@ -474,16 +476,16 @@ def test_where_no_view_is_left_the_reasons_are_counted():
 def test_goals_that_were_missed_are_named_with_the_numbers_of_the_last_one():
     run = ready(goal_timeout=1.0, goal_retries=0)
     now = 0
-    while run.update(now := now + SECOND) or run.termination is None:
-        if run.goal is not None:
+    while run.update(now := now + SECOND) or run.episode.termination is None:
+        if run.episode.goal is not None:
             stand(run, 0.08, now / SECOND + 0.5)
-    assert run.termination.reason is TerminationReason.NO_REACHABLE_VIEW
-    assert run.termination.detail == (
+    assert run.episode.termination.reason is TerminationReason.NO_REACHABLE_VIEW
+    assert run.episode.termination.detail == (
         "no candidate view may be chosen: 8 near a view not reached, or skipped; 8 goals given up, the last one "
         "not reached: 0.08 m / 0.46° off, tolerance 0.05 m / 1.1°, given up after 0 retries"
     )
-    assert run.termination.figures["miss_distance"] == pytest.approx(0.08, abs=1e-4)
-    assert run.termination.figures["miss_turn"] == pytest.approx(0.008)
+    assert run.episode.termination.figures["miss_distance"] == pytest.approx(0.08, abs=1e-4)
+    assert run.episode.termination.figures["miss_turn"] == pytest.approx(0.008)
 
 
 @pytest.mark.parametrize(
@@ -498,17 +500,18 @@ def test_goals_that_were_missed_are_named_with_the_numbers_of_the_last_one():
     ],
 )  # fmt: skip
 def test_tolerances_that_take_neighbouring_views_for_the_same_are_named(num_views, arrival, words):
-    assert session(num_views=num_views, arrival=arrival).indistinct == words
+    run = session(num_views=num_views, arrival=arrival)
+    assert run.planner.views.indistinct(run.arrival.settings) == words
 
 
 def test_asking_decides_without_sending():
     run = ready(wait_for_start=True)
-    decision = run.ask(0).decide().decision
+    decision = targets.ask(run, 0).decide().decision
     assert abs(decision.view_angle - math.pi) < 0.5
-    assert run.goal is None
-    assert run.visited == []
+    assert run.episode.goal is None
+    assert run.visited == ()
     with pytest.raises(ValueError, match="surface"):
-        session().ask(0)
+        targets.ask(session(), 0)
 
 
 def test_an_awaited_input_is_overdue_after_its_timeout():
@@ -523,21 +526,20 @@ def test_an_awaited_input_is_overdue_after_its_timeout():
 
 def test_travel_is_the_short_way_along_the_circle():
     run = ready()
-    goal = run.update(0)
-    run.inputs.pose = CameraPose.from_polar(goal.decision.view_angle + 0.25 + 2 * math.pi, 10.0)
-    assert run.travel(goal) == pytest.approx(2.5)
-    run.inputs.pose = None
-    assert math.isnan(run.travel(goal))
+    question = run.question(0)
+    answer = question.decide()
+    run.inputs.pose = CameraPose.from_polar(answer.decision.view_angle + 0.25 + 2 * math.pi, 10.0)
+    assert run.answer(question, answer, 0).figures["travel"] == pytest.approx(2.5)
 
 
 def test_time_spent_in_a_pause_does_not_count_for_reaching_a_goal():
     run = ready(goal_timeout=10.0, goal_retries=0)
     goal = run.update(0)
-    run.pause(True, SECOND)
+    commands.pause(run, True, SECOND)
     run.update(60 * SECOND)
-    run.start(60 * SECOND)
+    commands.start(run, 60 * SECOND)
     assert run.update(61 * SECOND) is None
-    assert run.goal is goal
+    assert run.episode.goal is goal
 
 
 def test_the_time_limit_ends_an_episode_that_waits_for_a_surface():
@@ -547,8 +549,8 @@ def test_the_time_limit_ends_an_episode_that_waits_for_a_surface():
     run.update(2 * SECOND)
     assert run.state is State.MEASURING
     run.update(7 * SECOND)
-    assert run.termination.reason is TerminationReason.MAX_DURATION
-    assert run.termination.figures == {"seconds": 6.0}
+    assert run.episode.termination.reason is TerminationReason.MAX_DURATION
+    assert run.episode.termination.figures == {"seconds": 6.0}
 
 
 def test_a_surface_with_scans_of_the_way_alone_does_not_end_a_view():
@@ -575,7 +577,8 @@ def test_a_decision_may_be_made_elsewhere_while_the_session_goes_on():
     goal, same = run.answer(question, question.decide(), 3 * SECOND), at_once.update(0)
     assert (goal.decision.view_angle, goal.decision.utility) == (same.decision.view_angle, same.decision.utility)
     assert goal.decision.feasible.all()
-    assert (goal.stamp, goal.belief, goal.belief_stamp) == (3 * SECOND, question.belief, 0)
+    assert (goal.stamp, goal.belief_stamp) == (3 * SECOND, 0)
+    assert goal.figures["band_width_mean"] == question.belief.width.mean()
     assert run.state is State.MOVING
     assert run.question(4 * SECOND) is None
 
@@ -583,9 +586,9 @@ def test_a_decision_may_be_made_elsewhere_while_the_session_goes_on():
 @pytest.mark.parametrize(
     ("overtake", "state"),
     [
-        (lambda run: run.pause(True, SECOND), State.PAUSED),
-        (lambda run: run.stop(), State.DONE),
-        (lambda run: run.reset(), State.PLANNING),
+        (lambda run: commands.pause(run, True, SECOND), State.PAUSED),
+        (lambda run: commands.stop(run), State.DONE),
+        (lambda run: run.begin(), State.PLANNING),
     ],
     ids=["pause", "stop", "reset"],
 )
@@ -595,15 +598,15 @@ def test_a_decision_that_has_been_overtaken_is_thrown_away(overtake, state):
     answer = question.decide()
     overtake(run)
     assert run.answer(question, answer, 2 * SECOND) is None
-    assert (run.state, run.goal) == (state, None)
+    assert (run.state, run.episode.goal) == (state, None)
 
 
 def test_a_decision_asked_for_before_a_short_pause_still_counts():
     run = ready()
     question = run.question(0)
-    run.pause(True, SECOND)
-    run.pause(False, SECOND)
-    assert run.answer(question, question.decide(), 2 * SECOND) is run.goal
+    commands.pause(run, True, SECOND)
+    commands.pause(run, False, SECOND)
+    assert run.answer(question, question.decide(), 2 * SECOND) is run.episode.goal
     assert run.state is State.MOVING
 
 
@@ -635,19 +638,19 @@ def test_a_camera_that_never_stands_still_does_not_arrive_and_the_goal_is_given_
         run.inputs.pose_stamp = now
         run.update(now)
         assert run.state is not State.MEASURING
-    assert run.unreached_views == 1
+    assert run.episode.unreached_views == 1
 
 
 ASIDE = 0.07  # a view angle between the candidates
 
 
-def waiting_for(run: PlanningSession, seconds: float, *, begin: float, where: float, clock: float = 0.0) -> float:
+def waiting_for(run: PlannerCore, seconds: float, *, begin: float, where: float, clock: float = 0.0) -> float:
     """Poses of one view angle at 2 Hz by a clock that is off by seconds, until the end or for so long."""
     for tick in range(round(2 * seconds)):
         now = begin + 0.5 * tick
         feed(run, pose_angle=where, pose_stamp=round((now + clock) * SECOND))
         run.update(round(now * SECOND))
-        if run.termination:
+        if run.episode.termination:
             return now
     return begin + seconds
 
@@ -657,18 +660,18 @@ def test_a_robot_that_does_not_move_is_named_from_the_first_miss_on_and_ends_the
     feed(run, pose_angle=ASIDE, pose_stamp=0)
     run.update(SECOND)
     waiting_for(run, 10.0, begin=1.0, where=ASIDE)
-    assert run.standstill == ""
+    assert run.arrival.standstill(run.episode) == ""
     for begin, seconds in ((11.0, 2.0), (13.0, 18.0), (31.0, 3.0)):  # a retry, and on the way to the next goal
         waiting_for(run, seconds, begin=begin, where=ASIDE)
-        assert run.standstill == "the pose has not changed since goal 1"
-    assert run.unreached_views == 1
+        assert run.arrival.standstill(run.episode) == "the pose has not changed since goal 1"
+    assert run.episode.unreached_views == 1
     waiting_for(run, 100.0, begin=34.0, where=ASIDE)
-    ended = run.termination
+    ended = run.episode.termination
     assert ended.reason is TerminationReason.FAILED
     assert ended.detail.startswith(
         "the pose has not changed since goal 1: 3 goals in a row were not reached, the last one: not reached: "
     )
-    assert run.unreached_views == 2
+    assert run.episode.unreached_views == 2
 
 
 def test_a_robot_that_has_stopped_in_the_middle_is_named_with_the_goal_it_has_stopped_at():
@@ -677,7 +680,7 @@ def test_a_robot_that_has_stopped_in_the_middle_is_named_with_the_goal_it_has_st
     take_view(run, 2 * SECOND)
     stands = run.visited[0].view_angle
     waiting_for(run, 100.0, begin=3.0, where=stands)
-    assert run.termination.detail.startswith("the pose has not changed since goal 2: 3 goals in a row")
+    assert run.episode.termination.detail.startswith("the pose has not changed since goal 2: 3 goals in a row")
 
 
 @pytest.mark.parametrize(
@@ -691,11 +694,11 @@ def test_a_robot_that_shows_a_sign_of_life_or_none_at_all_is_no_standstill(how, 
         now = (step + 2) * SECOND
         if how != "no poses":
             feed(run, pose_angle=ASIDE + 6e-4 * step * (how == "it moves"), pose_stamp=now)
-        if how == "it says why" and run.goal is not None:
-            run.failed(run.goal.stamp, now)
+        if how == "it says why" and run.episode.goal is not None:
+            commands.failed(run, run.episode.goal.stamp, now)
         run.update(now)
-    assert run.termination.reason is not TerminationReason.FAILED
-    assert run.unreached_views > 3
+    assert run.episode.termination.reason is not TerminationReason.FAILED
+    assert run.episode.unreached_views > 3
 
 
 @pytest.mark.parametrize("back", [30.0, 1000.0])
@@ -703,30 +706,30 @@ def test_a_robot_whose_clock_steps_back_loses_no_view_and_is_told_of_clocks(back
     """The robot stands at its goal: by stamps of before the goal nothing can be said about the view."""
     run = ready(num_views=20, goal_timeout=10.0, goal_retries=1, still_goals=3)
     run.update(2000 * SECOND)
-    goal = run.goal
+    goal = run.episode.goal
     where = goal.decision.view_angle
     waiting_for(run, 5.0, begin=2001.0, where=where, clock=-back)
-    assert run.behind == pytest.approx(back - 5.5, abs=1.0)
+    assert run.arrival.behind(run.episode, run.inputs) == pytest.approx(back - 5.5, abs=1.0)
     waiting_for(run, 15.0, begin=2006.0, where=where, clock=-back)
     words = "s before the goal: their clock has stepped back, or is not that of the planner"
-    assert words in str(run.last_miss)
-    assert run.goal is goal
+    assert words in str(run.episode.last_miss)
+    assert run.episode.goal is goal
     now = waiting_for(run, 100.0, begin=2021.0, where=where, clock=-back)
-    assert (run.unreached_views, run.planner.views.unreachable) == (0, {})
+    assert (run.episode.unreached_views, run.planner.views.unreachable) == (0, {})
     if back == 30.0:  # its clock has caught up with the goal
         assert run.state is State.MEASURING
         return
     assert now < 2065.0
-    assert run.termination.reason is TerminationReason.FAILED
-    assert words in run.termination.detail
-    assert run.termination.detail.startswith("3 goals in a row were not reached")
+    assert run.episode.termination.reason is TerminationReason.FAILED
+    assert words in run.episode.termination.detail
+    assert run.episode.termination.detail.startswith("3 goals in a row were not reached")
 
 
 def test_poses_on_their_way_when_the_goal_was_given_are_of_no_other_clock():
     run = ready()
     run.update(10 * SECOND)
-    assert math.isnan(run.behind)
+    assert math.isnan(run.arrival.behind(run.episode, run.inputs))
     feed(run, pose_angle=0.0, pose_stamp=10 * SECOND - 1)
-    assert run.behind < 1.0
+    assert run.arrival.behind(run.episode, run.inputs) < 1.0
     feed(run, pose_angle=0.0, pose_stamp=11 * SECOND)
-    assert math.isnan(run.behind)
+    assert math.isnan(run.arrival.behind(run.episode, run.inputs))

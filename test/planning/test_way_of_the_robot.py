@@ -8,16 +8,18 @@ import pytest
 from test_session import SECOND, feed, ready, take_view
 
 from nbv_planner.planning.termination import Termination, TerminationReason
-from nbv_planner.session.planning_session import PlanningSession, State
+from nbv_planner.session import commands
+from nbv_planner.session.planner_core import PlannerCore
+from nbv_planner.session.questions import State
 from nbv_planner.world.pose import CameraPose
 
 HOME = {"return_home": True, "home_angle": 2.5}
 
 
-def ended(run: PlanningSession) -> Termination:
+def ended(run: PlannerCore) -> Termination:
     assert run.state is State.DONE
-    assert run.termination is not None
-    return run.termination
+    assert run.episode.termination is not None
+    return run.episode.termination
 
 
 # --- goals that the robot gives up
@@ -26,44 +28,44 @@ def ended(run: PlanningSession) -> Termination:
 def test_a_goal_that_the_robot_gives_up_is_sent_again_at_once_and_then_left_for_another_view():
     run = ready(goal_timeout=1000.0, goal_retries=1)
     goal = run.update(0)
-    assert run.failed(goal.stamp, 1 * SECOND) is goal
+    assert commands.failed(run, goal.stamp, 1 * SECOND) is goal
     assert run.state is State.MOVING
-    assert run.failed(goal.stamp, 2 * SECOND) is None
+    assert commands.failed(run, goal.stamp, 2 * SECOND) is None
     other = run.update(3 * SECOND)
     assert other.decision.view_angle != goal.decision.view_angle
     assert not other.decision.feasible[run.planner.views.nearest(goal.decision.view)]
-    assert run.visited == []
+    assert run.visited == ()
 
 
 def test_a_view_that_was_given_up_may_be_chosen_again_after_a_while():
     run = ready(goal_retries=0, unreachable_duration=100.0)
     goal = run.update(0)
-    run.failed(goal.stamp, 0)
+    commands.failed(run, goal.stamp, 0)
     assert run.update(99 * SECOND).decision.view_angle != goal.decision.view_angle
-    run.failed(run.goal.stamp, 99 * SECOND)
+    commands.failed(run, run.episode.goal.stamp, 99 * SECOND)
     assert run.update(101 * SECOND).decision.view_angle == goal.decision.view_angle
 
 
 def test_what_is_said_of_another_goal_or_after_the_arrival_changes_nothing():
     run = ready(goal_retries=0)
     goal = run.update(5)
-    assert run.failed(4, 6) is None
-    run.interrupted(4, "cancelled")
-    assert (run.goal, run.state) == (goal, State.MOVING)
+    assert commands.failed(run, 4, 6) is None
+    commands.interrupted(run, 4, "cancelled")
+    assert (run.episode.goal, run.state) == (goal, State.MOVING)
     feed(run, pose_angle=goal.decision.view_angle, pose_stamp=7)
     run.update(7)
-    run.failed(goal.stamp, 8)
-    run.interrupted(goal.stamp, "cancelled")
-    assert (run.goal, run.state) == (goal, State.MEASURING)
+    commands.failed(run, goal.stamp, 8)
+    commands.interrupted(run, goal.stamp, "cancelled")
+    assert (run.episode.goal, run.state) == (goal, State.MEASURING)
 
 
 def test_a_goal_that_fails_while_paused_is_sent_again_when_it_goes_on_and_not_before():
     run = ready(goal_retries=0)
     goal = run.update(0)
-    run.pause(True, 1)
-    assert run.failed(goal.stamp, 2) is None
+    commands.pause(run, True, 1)
+    assert commands.failed(run, goal.stamp, 2) is None
     assert run.update(3) is None
-    run.pause(False, 4)
+    commands.pause(run, False, 4)
     assert run.update(5) is goal
     assert run.update(6) is None
 
@@ -75,12 +77,12 @@ def test_a_cancelled_goal_pauses_and_counts_as_no_try():
     run = ready(goal_retries=1, goal_timeout=10.0)
     goal = run.update(0)
     for now in (1 * SECOND, 2 * SECOND, 3 * SECOND):
-        run.interrupted(goal.stamp, "cancelled by somebody else")
+        commands.interrupted(run, goal.stamp, "cancelled by somebody else")
         assert run.state is State.PAUSED
-        assert run.interruption == "cancelled by somebody else"
+        assert run.episode.interruption == "cancelled by somebody else"
         assert run.update(now + 100 * SECOND) is None
-        run.start(now)
-        assert run.interruption == ""
+        commands.start(run, now)
+        assert run.episode.interruption == ""
         assert run.update(now) is goal
     assert run.planner.views.unreachable == {}
     assert run.update(13 * SECOND) is None
@@ -90,9 +92,9 @@ def test_a_cancelled_goal_pauses_and_counts_as_no_try():
 def test_a_camera_that_arrives_although_its_goal_was_cancelled_measures():
     run = ready()
     goal = run.update(1)
-    run.interrupted(goal.stamp, "cancelled")
+    commands.interrupted(run, goal.stamp, "cancelled")
     feed(run, pose_angle=goal.decision.view_angle, pose_stamp=SECOND)
-    run.start(SECOND)
+    commands.start(run, SECOND)
     assert run.update(SECOND) is None
     assert run.state is State.MEASURING
 
@@ -100,7 +102,7 @@ def test_a_camera_that_arrives_although_its_goal_was_cancelled_measures():
 # --- the way home
 
 
-def at_the_end(**settings) -> PlanningSession:
+def at_the_end(**settings) -> PlannerCore:
     run = ready(termination={"max_views": 1}, **{**HOME, **settings})
     run.update(SECOND)
     assert take_view(run, 2 * SECOND) is None
@@ -109,7 +111,7 @@ def at_the_end(**settings) -> PlanningSession:
 
 def test_before_the_end_the_camera_goes_home():
     run = at_the_end()
-    assert (run.state, run.termination, run.goal) == (State.MOVING, None, None)
+    assert (run.state, run.episode.termination, run.episode.goal) == (State.MOVING, None, None)
     home = run.update(3 * SECOND)
     assert home.stamp == 3 * SECOND
     assert home.pose == CameraPose.from_polar(2.5, 10.0)
@@ -136,7 +138,7 @@ def test_a_home_that_is_not_reached_is_tried_again_and_then_reported(says):
     home, now = run.update(3 * SECOND), 3 * SECOND
     for expected in (home, None):
         now += 11 * SECOND
-        found = run.failed(home.stamp, now) if says else run.update(now)
+        found = commands.failed(run, home.stamp, now) if says else run.update(now)
         assert found is expected
     assert ended(run).reason is TerminationReason.MAX_VIEWS
     assert ended(run).detail.endswith("; the home view was not reached")
@@ -145,7 +147,7 @@ def test_a_home_that_is_not_reached_is_tried_again_and_then_reported(says):
 def test_stopped_on_the_way_home_it_ends_there_with_the_reason_it_had():
     run = at_the_end()
     run.update(3 * SECOND)
-    run.stop()
+    commands.stop(run)
     assert ended(run).reason is TerminationReason.MAX_VIEWS
     assert ended(run).detail.endswith("; stopped by the operator during the return to the home view")
     assert run.update(4 * SECOND) is None
@@ -154,17 +156,17 @@ def test_stopped_on_the_way_home_it_ends_there_with_the_reason_it_had():
 def test_the_way_home_can_be_skipped_and_then_nothing_is_left_to_skip():
     run = at_the_end()
     run.update(3 * SECOND)
-    assert run.skip(4 * SECOND) == "skipped the return home"
+    assert commands.skip(run, 4 * SECOND) == "skipped the return home"
     assert ended(run).detail == "1 views taken; the return home was skipped"
-    assert run.skipped_views == 0
+    assert run.episode.skipped_views == 0
     with pytest.raises(ValueError, match="no goal is under way"):
-        run.skip(5 * SECOND)
+        commands.skip(run, 5 * SECOND)
 
 
 def test_an_episode_that_is_stopped_stays_where_it_is():
     run = ready(**HOME)
     run.update(0)
-    run.stop()
+    commands.stop(run)
     assert ended(run).reason is TerminationReason.STOPPED
     assert run.update(SECOND) is None
 
@@ -184,9 +186,9 @@ def test_the_time_limit_does_not_send_it_home_twice():
 def test_paused_on_the_way_home_it_waits_and_goes_on():
     run = at_the_end()
     home = run.update(3 * SECOND)
-    run.interrupted(home.stamp, "cancelled")
+    commands.interrupted(run, home.stamp, "cancelled")
     assert run.state is State.PAUSED
-    run.start(4 * SECOND)
+    commands.start(run, 4 * SECOND)
     assert run.update(4 * SECOND) is home
 
 
@@ -198,6 +200,6 @@ def test_without_return_home_it_ends_where_it_is():
 def test_reset_forgets_the_way_home():
     run = at_the_end()
     run.update(3 * SECOND)
-    run.reset()
-    assert (run.ending, run.target) == (None, None)
+    run.begin()
+    assert (run.episode.ending, run.episode.target) == (None, None)
     assert math.isfinite(run.update(4 * SECOND).decision.view_angle)

@@ -1,0 +1,397 @@
+"""What can happen in an episode of the planner: the state is changed by nothing else, and the journal is their list."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from nbv_planner.errors import NbvPlannerError, StateFileError, reason, shown
+from nbv_planner.planning.motion import MOST_LEGS, Leg
+from nbv_planner.planning.planners.account import Round
+from nbv_planner.planning.termination import Termination
+from nbv_planner.session.journal import from_plain, to_plain
+from nbv_planner.session.state import EpisodeState, Goal, LeftOut, Miss, SurfaceOrigin, Target
+from nbv_planner.star2d.shapes.certificate import CoverageEstimate
+from nbv_planner.world.pose import CameraPose
+from nbv_planner.world.scan import Scan
+from nbv_planner.world.scene import FoundScene
+
+
+class Fact(Protocol):
+    """Something that has happened in an episode."""
+
+    def change(self, state: EpisodeState) -> EpisodeState:
+        """The state after it."""
+
+
+@dataclass(frozen=True)
+class Begun:
+    """A new episode, which knows of the one before only what is not about it."""
+
+    started: bool
+
+    def change(self, state: EpisodeState) -> EpisodeState:
+        """Forget all but legs, scene, origin and listed candidates."""
+        kept = {name: getattr(state, name) for name in ("legs", "found", "origin", "listed")}
+        return EpisodeState(started=self.started, **kept)
+
+
+@dataclass(frozen=True)
+class Listed:
+    """The candidates are these, by name of the parameter that lists them."""
+
+    lists: Mapping[str, tuple[float, ...]]
+
+    def change(self, state: EpisodeState) -> EpisodeState:
+        """Keep the lists."""
+        return replace(state, listed=dict(self.lists))
+
+
+@dataclass(frozen=True)
+class Started:
+    """The episode may begin, or goes on."""
+
+    def change(self, state: EpisodeState) -> EpisodeState:
+        """Let it."""
+        return replace(state, started=True, refusal="")
+
+
+@dataclass(frozen=True)
+class StartWithdrawn:
+    """The checks that follow the first poses forbid the start: `detail` says why."""
+
+    detail: str
+
+    def change(self, state: EpisodeState) -> EpisodeState:
+        """Wait for another start."""
+        return replace(state, started=False, refusal=self.detail)
+
+
+@dataclass(frozen=True)
+class Paused:
+    """Paused or resumed at `now`; by another client of the robot, `detail` says which."""
+
+    paused: bool
+    now: int
+    detail: str = ""
+
+    def change(self, state: EpisodeState) -> EpisodeState:
+        """The time for reaching a target restarts; one that was interrupted is to be sent again."""
+        sent, again = (state.sent, True) if self.detail else (self.now, state.again)
+        return replace(state, paused=self.paused, interruption=self.detail, sent=sent, again=again)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The first question for a view."""
+
+    now: int
+
+    def change(self, state: EpisodeState) -> EpisodeState:
+        """Measure the time from here."""
+        return replace(state, began=self.now)
+
+
+@dataclass(frozen=True, eq=False)
+class Decided:
+    """The next view was chosen, in a round of the regret ledger, if any, after a `leg`, if one was driven."""
+
+    goal: Goal
+    round: Round | None
+    leg: Leg | None
+
+    def change(self, state: EpisodeState) -> EpisodeState:
+        """Send the camera there."""
+        now, played = self.goal.stamp, self.round
+        if played is not None and not 0.0 <= played.taken <= played.best < math.inf:
+            raise ValueError(f"round: taken {played.taken} must be between 0 and best {played.best}")
+        legs = state.legs if self.leg is None else (*state.legs, self.leg)[-MOST_LEGS:]
+        return replace(
+            state, goal=self.goal, legs=legs, rounds=(*state.rounds[: len(state.visited)], self.round),
+            sent=now, tries=0, again=False, arrived=False, away=now - 1,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class SentHome:
+    """The camera was sent to the home view."""
+
+    home: Target
+
+    def change(self, state: EpisodeState) -> EpisodeState:
+        """Wait for its arrival."""
+        return replace(state, home=self.home, sent=self.home.stamp, tries=0, again=False, arrived=False)
+
+
+@dataclass(frozen=True)
+class SentAgain:
+    """The target was sent again, after a `miss` or on resuming; `tries` is how often by now."""
+
+    now: int
+    tries: int
+    miss: Miss | None = None
+
+    def change(self, state: EpisodeState) -> EpisodeState:
+        """Its time begins anew."""
+        miss = self.miss or state.last_miss
+        return replace(state, sent=self.now, tries=self.tries, last_miss=miss, again=False)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The robot gave up its target in a pause: it is sent again on resuming."""
+
+    def change(self, state: EpisodeState) -> EpisodeState:
+        """Keep that in mind."""
+        return replace(state, again=True)
+
+
+@dataclass(frozen=True)
+class Stood:
+    """The camera has arrived at its target or left it; the last pose that was not there is of the time `away`."""
+
+    arrived: bool
+    away: int
+
+    def change(self, state: EpisodeState) -> EpisodeState:
+        """Whether scans count."""
+        return replace(state, arrived=self.arrived, away=self.away)
+
+
+@dataclass(frozen=True)
+class Missed:
+    """The goal was given up, with all that is left out then."""
+
+    miss: Miss
+    left_out: tuple[LeftOut, ...]
+
+    def change(self, state: EpisodeState) -> EpisodeState:
+        """Choose another view."""
+        unreached = state.unreached_views + 1
+        return state.aimless(last_miss=self.miss, left_out=self.left_out, unreached_views=unreached)
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """The goal was skipped on request, with all that is left out then."""
+
+    left_out: tuple[LeftOut, ...]
+
+    def change(self, state: EpisodeState) -> EpisodeState:
+        """Choose another view."""
+        return state.aimless(left_out=self.left_out, skipped_views=state.skipped_views + 1)
+
+
+@dataclass(frozen=True)
+class Barred:
+    """The robot has no path to a view that was chosen: all that is left out then."""
+
+    left_out: tuple[LeftOut, ...]
+
+    def change(self, state: EpisodeState) -> EpisodeState:
+        """Leave it out."""
+        return replace(state, left_out=self.left_out)
+
+
+@dataclass(frozen=True)
+class Withdrawn:
+    """The goal was withdrawn since the camera must not go there any more, as `words` say."""
+
+    words: str
+
+    def change(self, state: EpisodeState) -> EpisodeState:
+        """Choose another view."""
+        return state.aimless(withdrawal=self.words, withdrawn_views=state.withdrawn_views + 1)
+
+
+@dataclass(frozen=True)
+class Approached:
+    """The camera has looked from its goal, and has not met the object yet."""
+
+    def change(self, state: EpisodeState) -> EpisodeState:
+        """Choose another view; this one is none."""
+        return state.aimless(approaches=state.approaches + 1)
+
+
+@dataclass(frozen=True)
+class Counted:
+    """The view of the goal counts, with the surface of the time `stamp`, which has so many `hits`."""
+
+    stamp: int
+    hits: int
+
+    def change(self, state: EpisodeState) -> EpisodeState:
+        """It is taken."""
+        if state.goal is None:
+            raise ValueError("a view counts without a goal")
+        visited = (*state.visited, state.goal.pose)
+        return replace(state, visited=visited).aimless(counted=(*state.counted, self.stamp), hits=self.hits)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The newest view was judged: coverage, whether its checks forbid a success, and what the shapes estimate.
+
+    The `termination`, or the `ending` before the return home, is that of the episode if it ends with this view.
+    """
+
+    coverage: float
+    doubt: bool
+    estimate: CoverageEstimate | None
+    termination: Termination | None
+    ending: Termination | None
+
+    def change(self, state: EpisodeState) -> EpisodeState:
+        """Keep the judgement."""
+        history, doubts = (*state.history, self.coverage), (*state.doubts, self.doubt)
+        return replace(
+            state, history=history, doubts=doubts, estimate=self.estimate, termination=self.termination,
+            ending=self.ending,
+        )
+
+
+@dataclass(frozen=True)
+class Lost:
+    """The mapper has lost the newest `views`: its surface has so many `hits` only."""
+
+    views: int
+    hits: int
+
+    def change(self, state: EpisodeState) -> EpisodeState:
+        """They do not count any more, and may be taken again."""
+        left = len(state.visited) - self.views
+        if left < 0:
+            raise ValueError(f"{self.views} views are lost, of {len(state.visited)}")
+        rounds = (*state.rounds[:left], *state.rounds[len(state.visited) :])
+        return replace(
+            state, visited=state.visited[:left], counted=state.counted[:left], history=state.history[:left],
+            doubts=state.doubts[:left], rounds=rounds, estimate=None, hits=self.hits,
+            lost_views=state.lost_views + self.views,
+        )
+
+
+@dataclass(frozen=True)
+class Returning:
+    """The episode ends once the camera is back at the home view."""
+
+    ending: Termination
+
+    def change(self, state: EpisodeState) -> EpisodeState:
+        """Send the camera home."""
+        return state.aimless(ending=self.ending)
+
+
+@dataclass(frozen=True)
+class Ended:
+    """The episode has ended."""
+
+    termination: Termination
+
+    def change(self, state: EpisodeState) -> EpisodeState:
+        """Nothing follows but another episode."""
+        return state.aimless(termination=self.termination, ending=None, home=None)
+
+
+@dataclass(frozen=True)
+class Found:
+    """The object is thought to be elsewhere."""
+
+    found: FoundScene | None
+
+    def change(self, state: EpisodeState) -> EpisodeState:
+        """No pose is another one for that."""
+        return replace(state, found=self.found)
+
+
+@dataclass(frozen=True)
+class Sourced:
+    """Where the surfaces come from."""
+
+    origin: SurfaceOrigin
+
+    def change(self, state: EpisodeState) -> EpisodeState:
+        """Those of others are refused once the episode has begun."""
+        return replace(state, origin=self.origin)
+
+
+@dataclass(frozen=True, eq=False)
+class Heard:
+    """Scans that counted, each with its pose, for a planner with a map of its own."""
+
+    scans: tuple[tuple[Scan, CameraPose], ...]
+
+    def change(self, state: EpisodeState) -> EpisodeState:
+        """Keep them."""
+        return replace(state, heard=(*state.heard, *self.scans))
+
+
+@dataclass(frozen=True)
+class ClockWentBack:
+    """The clock has jumped back from `before` to `now`."""
+
+    before: int
+    now: int
+
+    def change(self, state: EpisodeState) -> EpisodeState:
+        """All that is timed goes on; the goal has a new stamp, since scans older than it never count."""
+        now, jump = self.now, self.now - self.before
+        later = replace(
+            state, home=None, sent=now, counted=tuple(min(stamp, now) for stamp in state.counted),
+            began=None if state.began is None else state.began + jump,
+            left_out=tuple((pose, until + jump * 1e-9) for pose, until in state.left_out),
+        )
+        if state.goal is None:
+            return later
+        return replace(later, goal=replace(state.goal, stamp=now), arrived=False, away=now - 1)
+
+
+FACTS: Mapping[str, type] = {
+    cls.__name__: cls for cls in (
+        Begun, Listed, Started, StartWithdrawn, Paused, Asked, Decided, SentHome, SentAgain, Kept, Stood, Missed,
+        Skipped, Barred, Withdrawn, Approached, Counted, Judged, Lost, Returning, Ended, Found, Sourced, Heard,
+        ClockWentBack,
+    )
+}  # fmt: skip
+"""All facts by name."""
+
+
+def after(state: EpisodeState, fact: Fact) -> EpisodeState:
+    """The state after a fact."""
+    return fact.change(state)
+
+
+def to_record(fact: Fact, at: int) -> dict[str, Any]:
+    """A fact as a line of the journal holds it, noted `at` that time, nanoseconds."""
+    return {"at": at, "fact": type(fact).__name__, **to_plain(fact)}
+
+
+def from_records(records: Iterable[Any]) -> tuple[EpisodeState, int]:
+    """The state after the facts of a journal, and when the last one was noted, nanoseconds.
+
+    Raises:
+        StateFileError: `content`: these are no facts of an episode; names the first one that is none.
+    """
+    state, at = EpisodeState(), 0
+    for number, record in enumerate(records, start=1):
+        if not isinstance(record, dict) or str(record.get("fact")) not in FACTS:
+            raise StateFileError("content", f"fact {number}: {shown(record)} is none")
+        at = from_plain(int, record.get("at"), f"fact {number}: at")
+        values = {name: value for name, value in record.items() if name not in ("at", "fact")}
+        try:
+            state = after(state, from_plain(FACTS[record["fact"]], values, f"fact {number}: {record['fact']}"))
+            _check_poses(state)
+        except StateFileError:
+            raise
+        except (NbvPlannerError, TypeError, ValueError, OverflowError) as error:
+            words = f"fact {number}: {shown(record)} cannot be ({reason(error)})"
+            raise StateFileError("content", words) from error
+    return state, at
+
+
+def _check_poses(state: EpisodeState) -> None:
+    target = state.target
+    poses = [*state.visited[-1:], *(pose for pose, _ in state.left_out), *([] if target is None else [target.pose])]
+    if not all(math.isfinite(pose.x + pose.y + pose.yaw) for pose in poses):
+        raise ValueError("a pose in it is not finite")

@@ -1,0 +1,217 @@
+"""What goes into a planner's episode and comes out: settings, inputs, and the questions for a worker with answers."""
+
+from __future__ import annotations
+
+import enum
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from nbv_planner.geometry import FloatArray
+from nbv_planner.planning.planners import Decision, Planner
+from nbv_planner.planning.termination import Termination, TerminationMonitor, narrow_fraction
+from nbv_planner.planning.view_space import ExclusionArray
+from nbv_planner.session.state import SurfaceOrigin
+from nbv_planner.settings import Settings, setting
+from nbv_planner.star2d.belief import SurfaceBelief
+from nbv_planner.star2d.shapes.certificate import CoverageEstimate
+from nbv_planner.world.pose import CameraPose, Poses
+
+
+class State(str, enum.Enum):
+    """What the planner is doing."""
+
+    WAITING = "WAITING"
+    PLANNING = "PLANNING"
+    MOVING = "MOVING"
+    MEASURING = "MEASURING"
+    PAUSED = "PAUSED"
+    DONE = "DONE"
+
+
+@dataclass(frozen=True)
+class SessionSettings(Settings):
+    """When the planner starts, how long it waits, how often it retries, and whether it returns home."""
+
+    wait_for_start: bool = setting(True, "Wait for ~/start; else start, and drive, as soon as the inputs have arrived.")
+    goal_timeout: float = setting(60.0, "Time to reach a goal.", unit="s", gt=0.0, read_only=False)
+    goal_retries: int = setting(1, "How often a goal that was not reached is sent again.", ge=0, read_only=False)
+    still_goals: int = setting(
+        5, "FAILED: number of goals in a row not reached within goal_timeout while the pose does not change, or has "
+        "stamps of another clock; 0 switches it off.", ge=0, read_only=False,
+    )
+    unreachable_duration: float = setting(
+        300.0, "Time for which a view that was not reached, and its neighbours, are left out.", unit="s", gt=0.0,
+        read_only=False,
+    )
+    input_timeout: float = setting(
+        5.0, "Time without an awaited input after which the status names it.", unit="s", gt=0.0, read_only=False
+    )
+    goal_subscribers: int = setting(
+        2, "Number of subscribers of goal_pose to wait for before the first goal: mapper and robot.", ge=0,
+        read_only=False,
+    )
+    recorder: str = setting(
+        "", "Node that must listen to scan, camera_pose, surface and goal_pose before the first goal; empty: none.",
+        read_only=False,
+    )
+    learn_speeds: bool = setting(
+        False, "Let tour count with the speeds and the dwell time of the legs that the robot has driven; linear_speed, "
+        "turn_speed and dwell_time count as one leg more.", read_only=False,
+    )
+    return_home: bool = setting(False, "Send the camera to home_angle before the episode ends, unless it is stopped.")
+    home_angle: float = setting(0.0, "View angle of the home view.", unit="rad", ge=-2 * math.pi, le=2 * math.pi)
+
+
+@dataclass
+class Inputs:
+    """Newest inputs received so far; stamps are in nanoseconds, that of the belief is the time of its newest scan."""
+
+    belief: SurfaceBelief | None = None
+    belief_stamp: int = 0
+    pose: CameraPose | None = None  #: in the object frame.
+    pose_stamp: int = 0
+    mapped: bool = True  #: whether the map of the ground is known, if one is awaited.
+    subscribers: int = 0  #: number of subscribers of the goals.
+    hearers: str = "mapper and robot"  #: the expected subscribers, in words.
+    unrecorded: tuple[str, ...] = ()  #: full names of the topics to which the awaited recorder has not subscribed yet.
+    #: newest surface of another origin, with its stamp, its origin and why it was refused; None if one of the
+    #: episode's own has arrived since.
+    refused: tuple[SurfaceBelief, int, SurfaceOrigin, str] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """A decision that is due, with everything it depends on: it may be made in another thread.
+
+    Planner and monitor are copies that later settings do not change. Poses and views are as seen from the centre that
+    is believed. The stamp of the newest scan in the belief and the time `now` are in nanoseconds; where the camera is
+    may not be known; `episode` identifies the episode.
+    """
+
+    planner: Planner
+    monitor: TerminationMonitor
+    belief: SurfaceBelief
+    belief_stamp: int
+    current_view: CameraPose | None
+    visited: tuple[CameraPose, ...]
+    now: int
+    episode: object
+
+    def decide(self) -> Answer:
+        """Make the decision, and judge whether the episode ends instead."""
+        started = time.perf_counter()
+        decision = self.planner.decide(
+            self.belief, current_view=self.current_view, visited=self.visited, now=self.now * 1e-9
+        )
+        milliseconds, ended = 1e3 * (time.perf_counter() - started), None
+        if decision is not None:
+            way = self.planner.views.way([*self.visited, decision.view])
+            ended = self.monitor.only_barred(decision, self.planner) or self.monitor.before_view(
+                decision.utility, self.belief, way
+            )
+        return Answer(decision, milliseconds, ended, self._figures())
+
+    def _figures(self) -> dict[str, float]:
+        estimate = self.monitor.estimate
+        return {
+            "band_width_mean": float(self.belief.width.mean()),
+            "narrow_fraction": narrow_fraction(self.belief, self.monitor.settings.band_tolerance),
+            "coverage_estimate": self.monitor.coverage(self.belief) if estimate is None else estimate.mean,
+        }
+
+    def rank(self, views: Poses) -> Ranking:
+        """Rank any `views` by the planner's objective less the cost of travel, the best that may be chosen first."""
+        planner = self.planner
+        utilities, costs = planner.evaluate(
+            self.belief, views, current_view=self.current_view, visited=self.visited
+        )
+        excluded = planner.views.excluded(self.now * 1e-9, self.visited, planner.settings.revisit_radius, views)
+        order = np.lexsort((costs - utilities, excluded != 0))
+        return Ranking(views.chosen(order), utilities[order], costs[order], excluded[order])
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """Views in the order of their rank, with utility, cost of travel, and why they may not be chosen, shape (V,)."""
+
+    views: Poses
+    utilities: FloatArray
+    costs: FloatArray
+    excluded: ExclusionArray
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """The decision, None if no candidate may be chosen, the `milliseconds` it took, and why the episode ends instead.
+
+    The `figures` describe the surface it was made from.
+    """
+
+    decision: Decision | None
+    milliseconds: float
+    ended: Termination | None = None
+    figures: Mapping[str, float] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class EndQuestion:
+    """Whether the episode ends with the newest view, `elapsed` seconds after its start: may be judged elsewhere, too.
+
+    The monitor is a copy that knows the views judged before; `taken` are all, as seen from the centre.
+    """
+
+    monitor: TerminationMonitor
+    belief: SurfaceBelief
+    elapsed: float
+    taken: tuple[CameraPose, ...]
+    episode: object
+
+    def decide(self) -> Verdict:
+        """Judge it."""
+        monitor = self.monitor
+        ended = monitor.after_view(self.belief, self.elapsed, self.taken)
+        return Verdict(monitor.history[-1], monitor.doubts[-1], monitor.estimate, ended)
+
+
+@dataclass(frozen=True, eq=False)
+class Verdict:
+    """Coverage after a view, whether checks forbid a success, what the shapes estimate, and why the episode ends."""
+
+    coverage: float
+    doubt: bool
+    estimate: CoverageEstimate | None
+    ended: Termination | None
+
+
+class GoalReminder:
+    """Decides when to republish a goal to its subscribers.
+
+    Goals are not latched, since an outdated goal must not move a camera. So a mapper or a camera that has been
+    restarted knows no goal until the planner, which still waits for the view, repeats it. Its stamp stays the same, so
+    that for subscribers that know it, it is no new view.
+    """
+
+    def __init__(self) -> None:
+        self._subscribers = 0
+        self._goal: int | None = None
+        self._sent_at = 0
+
+    def due(self, goal: int | None, subscribers: int, waits_too_long: bool, now: int, period: int) -> bool:
+        """Whether to republish the goal under way, given by its stamp or None; to be called periodically.
+
+        That is when it has a new one of the `subscribers`, or the reaction to it `waits_too_long` and the `period` (as
+        `now` in nanoseconds) since the last repetition to the same subscribers has passed.
+        """
+        joined = subscribers > self._subscribers
+        self._subscribers = subscribers
+        if goal != self._goal:
+            self._goal, self._sent_at = goal, now
+        late = waits_too_long and now - self._sent_at > period
+        if goal is None or not (joined or late):
+            return False
+        self._sent_at = now
+        return True

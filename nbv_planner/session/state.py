@@ -1,0 +1,185 @@
+"""What decides an episode of the planner: one immutable state."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from nbv_planner.mapping.matching import ArrivalSettings
+from nbv_planner.planning.motion import Leg
+from nbv_planner.planning.planners import Decision
+from nbv_planner.planning.planners.account import Round
+from nbv_planner.planning.termination import Termination
+from nbv_planner.star2d.shapes.certificate import CoverageEstimate
+from nbv_planner.star2d.shapes.sampler import PriorSettings
+from nbv_planner.world.pose import CameraPose
+from nbv_planner.world.scan import Scan
+from nbv_planner.world.scene import FoundScene
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """Pose that the camera has been sent to, in the object frame, and the time, nanoseconds, which names the target."""
+
+    pose: CameraPose
+    stamp: int
+
+
+@dataclass(frozen=True, eq=False)
+class Goal(Target):
+    """A view that the camera has been sent to, as number `round`, from 1; why, and how long that decision took.
+
+    The decision is as the planner made it, about the centre believed then. It was made from a surface whose newest scan
+    is of the time `belief_stamp`, nanoseconds; `figures` are what was published with it, by name.
+    """
+
+    decision: Decision
+    round: int
+    planning_milliseconds: float
+    belief_stamp: int
+    figures: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Miss:
+    """By how much the camera missed the target named `stamp` when its time had passed or the robot gave up.
+
+    The distance from the last pose to the target is in metres, the difference of their headings (`turn`) in radians;
+    both are NaN if there is no pose of a time since. It had been sent again `tries` of at most `retries` times before.
+    Poses that were received since and are all of a time before are `behind` the target by so many seconds, else NaN.
+    """
+
+    stamp: int
+    distance: float
+    turn: float
+    arrival: ArrivalSettings
+    tries: int
+    retries: int
+    behind: float = math.nan
+
+    def __str__(self) -> str:
+        """One sentence with all numbers."""
+        again, given_up = f"retry {self.tries + 1} of {self.retries}", f"given up after {self.retries} retries"
+        return f"not reached: {self._offset()}, {again if self.tries < self.retries else given_up}"
+
+    def figures(self) -> dict[str, float]:
+        """The numbers of the last pose by name; none if there is none."""
+        numbers = {"miss_distance": self.distance, "miss_turn": self.turn}
+        return {name: number for name, number in numbers.items() if not math.isnan(number)}
+
+    def _offset(self) -> str:
+        if not math.isnan(self.behind):
+            return behind_words(self.behind)
+        if math.isnan(self.distance):
+            return "no pose since the goal"
+        allowed = self.arrival
+        if self.distance <= allowed.position_tolerance and self.turn <= allowed.heading_tolerance:
+            return f"within the tolerances for less than {allowed.settle_time:g} s (settle_time)"
+        return (
+            f"{_short(self.distance)} m / {_short(math.degrees(self.turn))}° off, "
+            f"tolerance {allowed.position_tolerance:g} m / {_short(math.degrees(allowed.heading_tolerance))}°"
+        )
+
+
+def behind_words(seconds: float) -> str:
+    """Message that poses arrive whose stamps are so many seconds before the goal that was given before them."""
+    return (
+        f"poses come, but stamped {seconds:.0f} s before the goal: their clock has stepped back, or is not that of the "
+        "planner"
+    )
+
+
+def _short(number: float) -> str:
+    """Two significant digits, never with an exponent."""
+    return f"{float(f'{number:.2g}'):g}"
+
+
+@dataclass(frozen=True)
+class SurfaceOrigin:
+    """What the surfaces of an episode have in common, as plain data: frame, number of grid angles, prior, if given."""
+
+    frame: str
+    size: int
+    prior: PriorSettings | None
+
+    def refusal_of(self, other: SurfaceOrigin) -> tuple[str, str]:
+        """Reason for refusing a surface of another origin, and the words for it with both values."""
+        mine, its = dataclasses.asdict(self), dataclasses.asdict(other)
+        reason = "other_prior" if (self.frame, self.size) == (other.frame, other.size) else "other_grid"
+        if self.prior and other.prior and reason == "other_prior":
+            mine, its = mine["prior"], its["prior"]
+        differing = [f"{name} {its[name]} (the episode's: {mine[name]})" for name in mine if mine[name] != its[name]]
+        return reason, f"a surface was refused: it has {', '.join(differing)}"
+
+
+LeftOut = tuple[CameraPose, float]
+"""A candidate that is left out, in the object frame, and until when, seconds."""
+
+
+@dataclass(frozen=True)
+class EpisodeState:
+    """All that decides an episode; poses are in the object frame, stamps in nanoseconds."""
+
+    started: bool = False  #: whether it may begin.
+    paused: bool = False  #: whether it is paused.
+    interruption: str = ""  #: by whom it was paused, in words; empty where by the operator.
+    refusal: str = ""  #: why the last start was withdrawn, in words.
+    began: int | None = None  #: time of the first question for a view.
+    goal: Goal | None = None  #: view that the camera has been sent to.
+    home: Target | None = None  #: home view that it has been sent to.
+    sent: int = 0  #: when the target was sent last, or the episode resumed.
+    tries: int = 0  #: how often the target was sent again.
+    again: bool = False  #: whether the target is to be sent again on resuming.
+    arrived: bool = False  #: whether the camera stands at its target.
+    away: int = 0  #: stamp of the last pose that was not at the target.
+    visited: tuple[CameraPose, ...] = ()  #: the views taken.
+    counted: tuple[int, ...] = ()  #: stamp of the surface with which each of them counted.
+    hits: int = 0  #: measurements in the surface with which the last one counted.
+    history: tuple[float, ...] = ()  #: estimated coverage after each view; the newest one may be due.
+    doubts: tuple[bool, ...] = ()  #: after which of these it would have been a success but for the checks.
+    estimate: CoverageEstimate | None = None  #: coverage by the posterior shapes after the last view, if it is judged.
+    rounds: tuple[Round | None, ...] = ()  #: rounds of the regret ledger: of each view taken, and of the goal.
+    legs: tuple[Leg, ...] = ()  #: legs that the robot has driven undisturbed, in this episode and before it.
+    left_out: tuple[LeftOut, ...] = ()  #: candidates that are left out for a while.
+    heard: tuple[tuple[Scan, CameraPose], ...] = ()  #: scans that counted, for a planner with a map of its own.
+    termination: Termination | None = None  #: why it ended.
+    ending: Termination | None = None  #: why it is about to end, once the camera is home.
+    last_miss: Miss | None = None  #: by how much the last missed target was missed.
+    lost_views: int = 0  #: number of views that had counted and that the mapper has lost.
+    skipped_views: int = 0  #: number of goals that were skipped on request.
+    unreached_views: int = 0  #: number of goals that were given up because they were not reached.
+    withdrawn_views: int = 0  #: number of goals withdrawn because the camera must not go there any more.
+    withdrawal: str = ""  #: which one was withdrawn last, and why.
+    approaches: int = 0  #: number of goals at which an object in an unknown place has not been seen yet.
+    found: FoundScene | None = None  #: where the object was found; None where it is about the origin.
+    origin: SurfaceOrigin | None = None  #: where its surfaces come from; None before the first, or if not given.
+    #: candidates by name of the parameter that lists them, where they are listed.
+    listed: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+
+    @property
+    def target(self) -> Target | None:
+        """Where the camera has been sent to: the goal, or home."""
+        return self.home if self.goal is None else self.goal
+
+    @property
+    def goals(self) -> int:
+        """Number of goals so far."""
+        ended = self.lost_views + self.unreached_views + self.skipped_views + self.withdrawn_views + self.approaches
+        return len(self.visited) + ended + (self.goal is not None)
+
+    @property
+    def unjudged(self) -> bool:
+        """Whether it is still to be judged whether the episode ends with the newest view."""
+        return len(self.history) < len(self.visited)
+
+    def elapsed(self, now: int) -> float:
+        """Seconds since the first question, 0 before it."""
+        return 0.0 if self.began is None else (now - self.began) * 1e-9
+
+    def aimless(self, **changes: Any) -> EpisodeState:
+        """The same without a goal, and with other `changes`."""
+        rounds = self.rounds[: len(self.visited)]
+        return replace(self, **{"goal": None, "arrived": False, "rounds": rounds, **changes})

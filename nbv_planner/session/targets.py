@@ -1,0 +1,229 @@
+"""Where the camera goes: the next view, the target under way until it counts, is missed or withdrawn, and home."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from nbv_planner.planning.motion import learned_pace
+from nbv_planner.planning.planners import PlannerSettings
+from nbv_planner.planning.termination import (
+    MOST_APPROACHES,
+    Termination,
+    TerminationMonitor,
+    TerminationReason,
+    nothing_found,
+)
+from nbv_planner.planning.view_space import excluded_numbers, excluded_words
+from nbv_planner.session import facts
+from nbv_planner.session.questions import Answer, Question, State
+from nbv_planner.session.state import Goal, LeftOut, Miss, Target
+from nbv_planner.star2d.belief import SurfaceBelief
+from nbv_planner.world.pose import CameraPose, Poses
+
+if TYPE_CHECKING:
+    from nbv_planner.session.planner_core import PlannerCore
+
+# Terminations after which the camera stays where it is.
+_AT_ONCE = {TerminationReason.STOPPED, TerminationReason.FAILED}
+
+
+def ask(core: PlannerCore, now: int) -> Question:
+    """Return the question for the next view, in any state.
+
+    Raises:
+        ValueError: there is no belief yet.
+    """
+    inputs = core.inputs
+    if inputs.belief is None:
+        raise ValueError("no surface received yet")
+    current, visited = core.pose, core.visited
+    core.planner.believe(inputs.belief, current)
+    planner = core.planner.snapshot()
+    planner.settings = pace(core) if core.settings.learn_speeds else planner.settings
+    planner.heard = core.episode.heard
+    if planner.account is not None:
+        planner.account.restore(visited, core.episode.rounds[: len(visited)])
+    return Question(
+        planner, informed(core), inputs.belief, inputs.belief_stamp, current, visited, now, core.token
+    )
+
+
+def informed(core: PlannerCore) -> TerminationMonitor:
+    """A copy of the monitor that knows of the views so far."""
+    monitor, episode = copy.copy(core.monitor), core.episode
+    monitor.history, monitor.doubts = list(episode.history), list(episode.doubts)
+    monitor.estimate = episode.estimate
+    return monitor
+
+
+def pace(core: PlannerCore) -> PlannerSettings:
+    """The planner's settings with the speeds of the legs driven so far."""
+    return learned_pace(core.episode.legs, core.planner.settings)
+
+
+def set_out(core: PlannerCore, question: Question, answer: Answer, now: int) -> Goal:
+    """Send the camera to the view that was decided."""
+    decision, planner, views = answer.decision, question.planner, core.planner.views
+    assert decision is not None
+    view, visited = decision.view, core.visited
+    leg = core.drive.driven(views, Poses.of(visited[-1:]), now)
+    core.drive.set_out(views, question.current_view, view, planner.settings)
+    figures, pose = dict(answer.figures or {}), core.pose
+    figures["travel"] = math.nan if pose is None else float(views.drive(pose, Poses.of([view]))[0])
+    if core.drive.leg is not None:
+        figures["predicted_seconds"] = core.drive.leg.predicted
+    number, stamp = len(visited) + 1, question.belief_stamp
+    published = dataclasses.replace(decision, promised=None)  # what was asked for the answer alone
+    goal = Goal(core.placed(view), now, published, number, answer.milliseconds, stamp, figures)
+    played = None if planner.account is None else planner.account.rounds([*visited, view])[-1]
+    core.note(facts.Decided(goal, played, leg))
+    core.arrival.set_out(core.episode, core.inputs.pose)
+    return goal
+
+
+def no_path(core: PlannerCore, question: Question, view: CameraPose, now: int) -> None:
+    """The robot has no path to the view of an answer, which has not been given: leave it out as one not reached."""
+    if core.state is State.PLANNING and question.episode is core.token:
+        core.note(facts.Barred(left_out(core, view, now, missed=True)))
+
+
+def left_out(
+    core: PlannerCore, view: CameraPose, now: int, *, missed: bool, halt: CameraPose | None = None,
+    start: CameraPose | None = None,
+) -> tuple[LeftOut, ...]:
+    """All candidates that are left out once a view, seen from the centre, was `missed`, or skipped."""
+    views, seconds = copy.copy(core.planner.views), now * 1e-9
+    until = seconds + core.settings.unreachable_duration
+    if missed:
+        views.mark_missed(view, start, halt, core.arrival.settings.position_tolerance, seconds, until)
+    else:
+        views.mark_unreachable(view, until)
+    return tuple((core.placed(views.candidates[index]), end) for index, end in views.unreachable.items())
+
+
+def no_view(core: PlannerCore, question: Question) -> Termination:
+    """Explain why no candidate may be chosen."""
+    planner, episode = question.planner, core.episode
+    excluded = planner.views.excluded(question.now * 1e-9, question.visited, planner.settings.revisit_radius)
+    figures = {name: float(number) for name, number in excluded_numbers(excluded).items()}
+    detail = f"no candidate view may be chosen: {excluded_words(excluded)}"
+    if blamed := planner.views.blame():
+        detail += f"; {blamed}"
+    if episode.last_miss is not None:
+        figures |= episode.last_miss.figures()
+        detail += f"; {episode.unreached_views} goals given up, the last one {episode.last_miss}"
+    return Termination(TerminationReason.NO_REACHABLE_VIEW, figures, detail)
+
+
+def withdraw_barred(core: PlannerCore) -> None:
+    """Withdraw the goal that the camera is going to if belief or ground have changed so that it must not go there.
+
+    A camera that has arrived stays for its view.
+    """
+    belief, goal = core.inputs.belief, core.episode.goal
+    if goal is None or core.episode.arrived or belief is None:
+        return
+    views = core.planner.views
+    core.planner.believe(belief, core.pose)
+    judged, core.judged = core.judged, (belief, views.ground)
+    if judged is not None and all(one is other for one, other in zip(judged, core.judged, strict=True)):
+        return
+    (reasons,) = views.off_ground(Poses.of([core.seen(goal.pose)]))
+    if reasons:
+        core.note(facts.Withdrawn(
+            f"withdrew the view at x {goal.pose.x:.4g} m, y {goal.pose.y:.4g} m: it is now "
+            f"{excluded_words(np.array([reasons]))[2:]}"
+        ))
+
+
+def move(core: PlannerCore, now: int) -> Target | None:
+    """Set out for home, or wait for the arrival; send the target again, or give it up, after the timeout."""
+    episode = core.episode
+    if episode.target is None:
+        home = Target(core.placed(core.planner.views.at_angle(core.settings.home_angle)), now)
+        core.note(facts.SentHome(home))
+        return home
+    if episode.arrived:
+        end_home(core, "the camera is back at the home view")
+        return None
+    if episode.again:
+        core.note(facts.SentAgain(now, episode.tries))
+        return episode.target
+    late = (now - episode.sent) * 1e-9 > core.settings.goal_timeout
+    return try_again(core, now) if late else None
+
+
+def try_again(core: PlannerCore, now: int, *, reported: bool = False) -> Target | None:
+    """Send the target again, or give it up after the last retry; `reported`: the robot has said so itself."""
+    episode, retries = core.episode, core.settings.goal_retries
+    miss = core.arrival.miss(episode, core.inputs, retries)
+    if episode.tries < retries:
+        core.note(facts.SentAgain(now, episode.tries + 1, miss))
+        return episode.target
+    if episode.goal is None:
+        core.note(facts.SentAgain(now, episode.tries, miss))
+        end_home(core, "the home view was not reached")
+        return None
+    return _give_up(core, episode.goal, miss, now, reported=reported)
+
+
+def _give_up(core: PlannerCore, goal: Goal, miss: Miss, now: int, *, reported: bool) -> Goal | None:
+    """Leave out a goal that was missed, or send it anew where stamps of another clock tell nothing of its view.
+
+    The episode ends once the camera has shown no sign of being driven for so many goals.
+    """
+    watch = core.arrival
+    other_clock = not reported and not math.isnan(miss.behind)
+    still = watch.rest is not None and not math.isnan(miss.distance)
+    if other_clock or (still and not reported):
+        watch.vain += 1
+        if 0 < core.settings.still_goals <= watch.vain:
+            so_far = f"{watch.vain} goals in a row were not reached, the last one: {miss}"
+            core.note(facts.SentAgain(now, core.episode.tries, miss))
+            detail = so_far if other_clock else f"{watch.standstill(core.episode)}: {so_far}"
+            end(core, Termination(TerminationReason.FAILED, miss.figures(), detail))
+            return None
+    if other_clock:
+        core.note(facts.SentAgain(now, 0, miss))
+        return goal
+    missed = left_out(core, core.seen(goal.pose), now, missed=True, halt=core.pose, start=core.drive.start)
+    core.note(facts.Missed(miss, missed))
+    return None
+
+
+def count_view(core: PlannerCore, belief: SurfaceBelief) -> None:
+    """Count the view of the goal, of which a scan is in the surface."""
+    goal, episode = core.episode.goal, core.episode
+    assert goal is not None
+    if episode.found is not None and not episode.found.views:
+        core.note(facts.Approached())
+        if core.episode.approaches >= MOST_APPROACHES:
+            end(core, nothing_found(core.episode.approaches))
+        return
+    core.drive.arrived(goal.stamp, core.arrival.since, episode.tries)
+    core.note(facts.Counted(core.inputs.belief_stamp, int(belief.hits.sum())))
+    core.arrival.moved()
+
+
+def goes_home(core: PlannerCore, termination: Termination) -> bool:
+    """Whether the camera returns home before an episode ends for this reason."""
+    return core.settings.return_home and termination.reason not in _AT_ONCE
+
+
+def end_home(core: PlannerCore, detail: str) -> None:
+    """End the episode for the reason for which the camera returned home."""
+    ending = core.episode.ending
+    assert ending is not None
+    core.note(facts.Ended(dataclasses.replace(ending, detail=f"{ending.detail}; {detail}")))
+
+
+def end(core: PlannerCore, termination: Termination) -> None:
+    """End the episode, or send the camera home first."""
+    if core.episode.termination is None:
+        home = goes_home(core, termination)
+        core.note(facts.Returning(termination) if home else facts.Ended(termination))
