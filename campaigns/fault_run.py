@@ -67,6 +67,9 @@ from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.node import ros_of_its_own
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.node_processes import NodeProcesses, free_domain_id, isolated_environment
+from nbv_planner.session.facts import from_records
+from nbv_planner.session.journal import Journal
+from nbv_planner.session.state import EpisodeState
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.world.objects import parse_object, surface_points
 from nbv_planner.world.pose import CameraPose
@@ -460,18 +463,28 @@ def _outcome(
 ) -> Outcome:
     shape = parameters["depth_camera"].get("object", DepthCameraParameters().object)
     config = config_from_parameters(parameters, object=shape, protocol="sensor")
-    session, surface = _saved(folder / _SESSION, "planning session"), _saved(folder / _MAP, "surface map")
-    visited = tuple(session.values["visited"]) if session else ()
+    episode, surface = _episode(folder / _SESSION), _saved(folder / _MAP, "surface map")
+    visited = tuple(view.view_angle for view in episode.visited)
     coverage, rmse = _judged(config, visited, relay)
     reason = relay.words.partition(":")[0] if relay.state == "DONE" else NODE_DIED if died else NO_END
     return Outcome(
         case=run.case.name, number=run.number, seed=run.seed,
         reason=reason, detail=died or relay.words, seconds=relay.ended,
         visited=visited, map_views=int(surface.values["views"]) if surface else 0, goals=len(relay.goals),
-        lost_views=int(session.values["lost_views"]) if session else 0, coverage=coverage, rmse=rmse,
+        lost_views=episode.lost_views, coverage=coverage, rmse=rmse,
         digest=relay.digest, starts=relay.starts, recoveries=tuple(recoveries), happened=dict(relay.happened),
         drops=relay.drops,
     )
+
+
+def _episode(path: Path) -> EpisodeState:
+    """The episode in the planner's journal; one that has not begun if there is no file."""
+    try:
+        return from_records(Journal(path, "planning session").read())[0]
+    except StateFileError as error:
+        if error.reason != "missing":
+            raise NbvPlannerError(str(error)) from error
+        return EpisodeState()
 
 
 def _saved(path: Path, kind: str) -> SavedState | None:

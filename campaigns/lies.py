@@ -39,7 +39,7 @@ from nbv_planner.mapping.matching import ArrivalSettings, MatchedScan, MatchingS
 from nbv_planner.planning.planners import Decision
 from nbv_planner.planning.termination import Termination
 from nbv_planner.planning.view_space import CircleViewSpace
-from nbv_planner.session.episode_memory import SurfaceOrigin
+from nbv_planner.session.state import SurfaceOrigin
 from nbv_planner.star2d.belief import Measurements, SurfaceBelief
 from nbv_planner.star2d.robust import mapper_for
 from nbv_planner.star2d.shapes.sampler import PriorSettings

@@ -190,10 +190,6 @@ class TerminationMonitor:
         self.history, self.doubts, self.estimate = earlier.history, earlier.doubts, earlier.estimate
         return self
 
-    def take_back(self, views: int) -> None:
-        """Forget the last `views`, which the map has lost."""
-        self.history, self.doubts, self.estimate = self.history[:-views], self.doubts[:-views], None
-
     def coverage(self, belief: SurfaceBelief) -> float:
         """Estimated coverage of the surface, in [0, 1]; cached for the newest belief, which is evaluated again."""
         known, tolerance, coverage = self._covered

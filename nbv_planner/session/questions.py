@@ -82,6 +82,10 @@ class Inputs:
     #: episode's own has arrived since.
     refused: tuple[SurfaceBelief, int, SurfaceOrigin, str] | None = None
 
+    def unheard(self, wanted: int) -> bool:
+        """Whether one of the `wanted` subscribers of the goals, or the recorder, is missing."""
+        return bool(self.unrecorded) or self.subscribers < wanted
+
 
 @dataclass(frozen=True, eq=False)
 class Question:
@@ -169,6 +173,11 @@ class EndQuestion:
     elapsed: float
     taken: tuple[CameraPose, ...]
     episode: object
+
+    @property
+    def slow(self) -> bool:
+        """Whether posterior shapes are drawn to judge it."""
+        return self.monitor.certificate is not None
 
     def decide(self) -> Verdict:
         """Judge it."""

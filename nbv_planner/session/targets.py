@@ -5,11 +5,10 @@ from __future__ import annotations
 import copy
 import dataclasses
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nbv_planner.planning.motion import learned_pace
+from nbv_planner.planning.motion import TimeSettings, learned_pace
 from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.termination import (
     MOST_APPROACHES,
@@ -20,13 +19,12 @@ from nbv_planner.planning.termination import (
 )
 from nbv_planner.planning.view_space import excluded_numbers, excluded_words
 from nbv_planner.session import facts
+from nbv_planner.session.planner_core import PlannerCore
 from nbv_planner.session.questions import Answer, Question, State
 from nbv_planner.session.state import Goal, LeftOut, Miss, Target
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.world.pose import CameraPose, Poses
-
-if TYPE_CHECKING:
-    from nbv_planner.session.planner_core import PlannerCore
+from nbv_planner.world.scene import centre_of
 
 # Terminations after which the camera stays where it is.
 _AT_ONCE = {TerminationReason.STOPPED, TerminationReason.FAILED}
@@ -77,6 +75,10 @@ def set_out(core: PlannerCore, question: Question, answer: Answer, now: int) -> 
     figures["travel"] = math.nan if pose is None else float(views.drive(pose, Poses.of([view]))[0])
     if core.drive.leg is not None:
         figures["predicted_seconds"] = core.drive.leg.predicted
+    if core.settings.learn_speeds:
+        figures |= {field.name: getattr(planner.settings, field.name) for field in dataclasses.fields(TimeSettings)}
+    if core.episode.found is not None:
+        figures["centre_x"], figures["centre_y"] = centre_of(core.episode.found)
     number, stamp = len(visited) + 1, question.belief_stamp
     published = dataclasses.replace(decision, promised=None)  # what was asked for the answer alone
     goal = Goal(core.placed(view), now, published, number, answer.milliseconds, stamp, figures)

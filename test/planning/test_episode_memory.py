@@ -18,7 +18,7 @@ from test_session import SECOND, band, feed, ready, session, take_view
 
 from nbv_planner.errors import InputRejectedError, StateFileError
 from nbv_planner.planning.termination import TerminationReason
-from nbv_planner.session import commands, targets
+from nbv_planner.session import events, targets
 from nbv_planner.session.facts import Counted, Decided, Heard, Judged, from_records, to_record
 from nbv_planner.session.journal import Journal, to_plain
 from nbv_planner.session.planner_core import PlannerCore
@@ -67,8 +67,8 @@ def test_at_every_moment_of_an_episode_another_process_goes_on_the_same():
                 if step == 3:
                     feed(one, pose_angle=one.episode.goal.decision.view_angle, pose_stamp=now)
                 if step == 4:
-                    one.take_surface(band(wide[number]), now)
-                one.update(now)
+                    events.take_surface(one, band(wide[number]), now)
+                events.update(one, now)
             # A leg that a restart disturbs is none, and when the camera was last elsewhere is judged by newer poses.
             moment = {"legs": (), "away": 0}
             assert same(*(dataclasses.replace(one.episode, **moment) for one in (run, twin)))
@@ -90,20 +90,20 @@ class Robot:
         if what in (0, 1) and goal is not None:
             feed(run, pose_angle=goal.decision.view_angle + 0.3 * what, pose_stamp=self.now)
         elif what == 2:
-            run.take_surface(hit(band(float(self.now // SECOND % 6)), self.now // SECOND), self.now)
+            events.take_surface(run, hit(band(float(self.now // SECOND % 6)), self.now // SECOND), self.now)
         elif what == 3:
             self.now += 6 * SECOND
         elif what in (4, 5):
-            commands.pause(run, what == 4, self.now)
+            events.pause(run, what == 4, self.now)
         elif what == 6 and goal is not None:
-            commands.skip(run, self.now)
+            events.skip(run, self.now)
         elif what == 7 and goal is not None:
-            commands.failed(run, goal.stamp, self.now)
+            events.failed(run, goal.stamp, self.now)
         elif what == 8 and goal is not None:
-            commands.interrupted(run, goal.stamp, "somebody else")
+            events.interrupted(run, goal.stamp, "somebody else")
         elif what == 9:
-            run.take_surface(band(1.0), 0)
-        target = run.update(self.now)
+            events.take_surface(run, band(1.0), 0)
+        target = events.update(run, self.now)
         if target is not None:
             self.published.append((len(run.facts), target.stamp))
 
@@ -125,7 +125,7 @@ def test_a_crash_after_any_fact_loses_nothing_that_was_published_and_takes_no_vi
     assert twin.visited == tuple(dict.fromkeys(twin.visited))
     on = Robot(twin)
     on.now = robot.now
-    commands.pause(twin, False, on.now)
+    events.pause(twin, False, on.now)
     for what in (0, 2, 0, 2, 0, 2):
         on.step(what)
     assert len(set(twin.visited)) == len(twin.visited)
@@ -134,14 +134,14 @@ def test_a_crash_after_any_fact_loses_nothing_that_was_published_and_takes_no_vi
 @pytest.mark.parametrize("what", ["paused", "stopped", "not started", "unreachable", "retried"])
 def test_whatever_state_it_is_in_survives(what):
     run = ready(wait_for_start=what == "not started", goal_timeout=5.0)
-    run.update(SECOND)
+    events.update(run, SECOND)
     if what == "paused":
-        commands.pause(run, True, 2 * SECOND)
+        events.pause(run, True, 2 * SECOND)
     elif what == "stopped":
-        commands.stop(run, "the operator's word")
+        events.stop(run, "the operator's word")
     elif what in ("unreachable", "retried"):
         for second in (7, 14) if what == "unreachable" else (7,):
-            run.update(second * SECOND)
+            events.update(run, second * SECOND)
     twin = another(run, wait_for_start=what == "not started", goal_timeout=5.0)
     assert same(run.episode, twin.episode)
     assert run.state is twin.state is {
@@ -168,17 +168,17 @@ def test_a_planner_that_takes_scans_has_them_after_a_restart(ranges):
 
 def test_the_time_since_the_start_goes_on_over_a_restart():
     run = ready()
-    run.update(SECOND)
+    events.update(run, SECOND)
     assert another(run).episode.elapsed(31 * SECOND) == pytest.approx(30.0)
 
 
 def test_forty_views_are_read_in_less_than_two_seconds(tmp_path):
     run, kept = ready(num_views=60), Journal(tmp_path / "run", "session")
     for number in range(40):
-        run.update((2 * number + 1) * SECOND)
+        events.update(run, (2 * number + 1) * SECOND)
         feed(run, pose_angle=run.episode.goal.decision.view_angle, pose_stamp=(2 * number + 1) * SECOND)
-        run.take_surface(hit(band(0.1 * number), number + 1), (2 * number + 1) * SECOND)
-        run.advance((2 * number + 1) * SECOND)
+        events.take_surface(run, hit(band(0.1 * number), number + 1), (2 * number + 1) * SECOND)
+        events.advance(run, (2 * number + 1) * SECOND)
     kept.begin([to_record(fact, 0) for fact in run.facts])
     started = time.perf_counter()
     episode, _ = from_records(Journal(tmp_path / "run", "session").read())
@@ -238,17 +238,17 @@ MAPPER = SurfaceOrigin("object", 100, PriorSettings())
 )
 def test_surfaces_of_another_mapper_are_refused_from_the_first_question_to_the_reset(other, reason, words):
     run, belief, its = ready(), band(5.0), band(1.0)
-    run.take_surface(its, 0, other)
-    run.take_surface(belief, 0, MAPPER)  # nothing has been decided yet
-    run.update(SECOND)
+    events.take_surface(run, its, 0, other)
+    events.take_surface(run, belief, 0, MAPPER)  # nothing has been decided yet
+    events.update(run, SECOND)
     again = another(run)
     for one in (run, again):
         with pytest.raises(InputRejectedError) as caught:
-            one.take_surface(its, SECOND, other)
+            events.take_surface(one, its, SECOND, other)
         assert caught.value.reason == reason
         assert words in str(caught.value)
         assert (one.inputs.belief, one.episode.origin) == (belief, MAPPER)
-    run.take_surface(belief, SECOND, MAPPER)
+    events.take_surface(run, belief, SECOND, MAPPER)
     assert run.inputs.refused is None
     again.begin()
     assert (again.inputs.belief, again.episode.origin, again.inputs.refused) == (its, other, None)
@@ -262,11 +262,11 @@ def counted(number: int) -> PlannerCore:
     """A session in which views mapped at 2.5, 5.5, 8.5, ... s have counted, each with 10 more hits."""
     run = ready()
     for view in range(1, number + 1):
-        run.update((3 * view - 2) * SECOND)
+        events.update(run, (3 * view - 2) * SECOND)
         feed(run, pose_angle=run.episode.goal.decision.view_angle, pose_stamp=(3 * view - 1) * SECOND)
-        run.update((3 * view - 1) * SECOND)
-        run.take_surface(hit(band(float(view)), 10 * view), mapped_at(view))
-        run.update(3 * view * SECOND)
+        events.update(run, (3 * view - 1) * SECOND)
+        events.take_surface(run, hit(band(float(view)), 10 * view), mapped_at(view))
+        events.update(run, 3 * view * SECOND)
     return run
 
 
@@ -279,33 +279,33 @@ def hit(belief, hits: int):
 def test_a_mapper_that_comes_back_with_less_has_lost_its_views():
     run = counted(3)
     before = run.visited
-    assert run.take_surface(hit(band(9.9), 10), mapped_at(1)) == 2
+    assert events.take_surface(run, hit(band(9.9), 10), mapped_at(1)) == 2
     assert run.visited == before[:1]
     assert run.episode.lost_views == 2
     assert len(run.episode.history) == 1
-    assert run.take_surface(hit(band(9.9), 10), mapped_at(1)) == 0
+    assert events.take_surface(run, hit(band(9.9), 10), mapped_at(1)) == 0
 
 
 def test_a_mapper_that_comes_back_with_nothing_has_lost_them_all():
     run = counted(3)
-    assert run.take_surface(band(9.9), 0) == 3
+    assert events.take_surface(run, band(9.9), 0) == 3
     assert run.visited == ()
 
 
 def test_a_mapper_that_comes_back_with_everything_has_lost_nothing():
     run = counted(3)
-    assert run.take_surface(hit(band(9.9), 30), mapped_at(3)) == 0
+    assert events.take_surface(run, hit(band(9.9), 30), mapped_at(3)) == 0
     assert len(run.visited) == 3
 
 
 def test_a_mapper_that_was_told_to_forget_has_lost_nothing():
     run = counted(3)
-    assert run.take_surface(band(9.9), 10 * SECOND) == 0
+    assert events.take_surface(run, band(9.9), 10 * SECOND) == 0
     assert len(run.visited) == 3
 
 
 def test_a_planner_that_was_started_again_notices_the_loss_too():
-    assert another(counted(3)).take_surface(hit(band(9.9), 20), mapped_at(2)) == 1
+    assert events.take_surface(another(counted(3)), hit(band(9.9), 20), mapped_at(2)) == 1
 
 
 @pytest.mark.parametrize("back", [0, 1])  # the views that the map still has
@@ -313,42 +313,42 @@ def test_a_planner_that_was_started_again_notices_the_loss_too():
 def test_a_map_that_is_lost_between_a_view_and_its_decision_takes_the_leg_to_that_view_with_it(back, paused):
     """The mapper was reset or restarted, or has loaded another map, while the decision was due or made elsewhere."""
     run = counted(1)
-    run.update(4 * SECOND)
+    events.update(run, 4 * SECOND)
     feed(run, pose_angle=run.episode.goal.decision.view_angle, pose_stamp=5 * SECOND)
-    run.update(5 * SECOND)
-    run.take_surface(hit(band(2.0), 20), mapped_at(2))
-    run.advance(6 * SECOND)
-    question = run.question(6 * SECOND)
+    events.update(run, 5 * SECOND)
+    events.take_surface(run, hit(band(2.0), 20), mapped_at(2))
+    events.advance(run, 6 * SECOND)
+    question = events.question(run, 6 * SECOND)
     legs = len(run.episode.legs)
     if paused:
-        commands.pause(run, True, 6 * SECOND)
-    assert run.take_surface(hit(band(9.9), 10 * back), mapped_at(back)) == 2 - back
+        events.pause(run, True, 6 * SECOND)
+    assert events.take_surface(run, hit(band(9.9), 10 * back), mapped_at(back)) == 2 - back
     if paused:
-        commands.pause(run, False, 7 * SECOND)
-    assert run.answer(question, question.decide(), 7 * SECOND) is None  # it was about a map that is no more
-    assert run.update(7 * SECOND).round == back + 1
+        events.pause(run, False, 7 * SECOND)
+    assert events.answer(run, question, question.decide(), 7 * SECOND) is None  # it was about a map that is no more
+    assert events.update(run, 7 * SECOND).round == back + 1
     assert len(run.episode.legs) == legs
     assert run.drive.leg is not None
 
 
 def test_an_episode_that_is_loaded_between_a_view_and_its_decision_has_no_leg_of_the_one_before():
     run = counted(1)
-    run.update(4 * SECOND)
+    events.update(run, 4 * SECOND)
     feed(run, pose_angle=run.episode.goal.decision.view_angle, pose_stamp=5 * SECOND)
-    run.update(5 * SECOND)
-    run.take_surface(hit(band(2.0), 20), mapped_at(2))
-    run.advance(6 * SECOND)
+    events.update(run, 5 * SECOND)
+    events.take_surface(run, hit(band(2.0), 20), mapped_at(2))
+    events.advance(run, 6 * SECOND)
     assert run.drive.leg is not None
     run.resume(from_records(records_of(ready()))[0])
-    assert run.update(7 * SECOND).round == 1
+    assert events.update(run, 7 * SECOND).round == 1
     assert len(run.episode.legs) == 0
 
 
 def test_a_map_that_is_lost_on_the_way_to_the_next_view_leaves_the_leg_to_that_one():
     run = counted(2)
-    run.update(7 * SECOND)
+    events.update(run, 7 * SECOND)
     under_way = run.drive.leg
-    assert run.take_surface(hit(band(9.9), 0), 0) == 2
+    assert events.take_surface(run, hit(band(9.9), 0), 0) == 2
     assert run.drive.leg is under_way is not None
 
 
@@ -375,44 +375,44 @@ def test_what_was_doubted_before_a_restart_or_another_planner_counts(how):
 
 def test_a_doubt_about_a_view_that_is_lost_is_lost_with_it():
     run = doubted(counted(3), True, False, True)
-    run.take_surface(hit(band(9.9), 10), mapped_at(1))
+    events.take_surface(run, hit(band(9.9), 10), mapped_at(1))
     assert run.episode.doubts == (True,)
 
 
 def test_after_the_end_nothing_is_taken_back():
     run = counted(3)
-    commands.stop(run)
-    assert run.take_surface(band(9.9), 0) == 0
+    events.stop(run)
+    assert events.take_surface(run, band(9.9), 0) == 0
     assert len(run.visited) == 3
 
 
 def test_a_clock_that_goes_back_keeps_views_and_time_and_gives_the_goal_anew():
     run = counted(2)
-    run.update(100 * SECOND)
+    events.update(run, 100 * SECOND)
     view, elapsed = run.episode.goal.decision.view_angle, run.episode.elapsed(101 * SECOND)
-    again = run.clock_went_back(101 * SECOND, 20 * SECOND)
+    again = events.clock_went_back(run, 101 * SECOND, 20 * SECOND)
     assert (again.stamp, again.decision.view_angle, again.round) == (20 * SECOND, view, 3)
     assert run.episode.elapsed(20 * SECOND) == elapsed
-    assert run.take_surface(hit(band(2.0), 20), 5 * SECOND) == 0
+    assert events.take_surface(run, hit(band(2.0), 20), 5 * SECOND) == 0
     take_view(run, 21 * SECOND)
-    run.take_surface(hit(band(0.5), 30), 22 * SECOND)
-    run.update(22 * SECOND)
+    events.take_surface(run, hit(band(0.5), 30), 22 * SECOND)
+    events.update(run, 22 * SECOND)
     assert len(run.visited) == 3
 
 
 def test_a_surface_from_before_the_clock_went_back_does_not_count_for_the_goal():
     run = counted(1)
-    run.update(100 * SECOND)
-    run.clock_went_back(101 * SECOND, 20 * SECOND)
+    events.update(run, 100 * SECOND)
+    events.clock_went_back(run, 101 * SECOND, 20 * SECOND)
     feed(run, pose_angle=run.episode.goal.decision.view_angle, pose_stamp=21 * SECOND)
-    run.update(21 * SECOND)
+    events.update(run, 21 * SECOND)
     assert run.state is State.MEASURING
 
 
 def test_views_stay_unreachable_for_as_long_as_they_were_meant_to():
     run = ready(goal_timeout=5.0, goal_retries=0, unreachable_duration=30.0)
-    run.update(SECOND)
-    run.update(7 * SECOND)
+    events.update(run, SECOND)
+    events.update(run, 7 * SECOND)
     (index,) = run.planner.views.unreachable
-    run.clock_went_back(7 * SECOND, 2 * SECOND)
+    events.clock_went_back(run, 7 * SECOND, 2 * SECOND)
     assert run.planner.views.unreachable == {index: pytest.approx(32.0)}

@@ -31,6 +31,7 @@ from nbv_planner.planning.termination import (
     TerminationSettings,
 )
 from nbv_planner.planning.view_space import Exclusion, ViewSpace
+from nbv_planner.session import events
 from nbv_planner.session.planner_core import PlannerCore
 from nbv_planner.session.questions import SessionSettings, State
 from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper
@@ -94,8 +95,8 @@ class Robot:
         """The camera jumps to the goal, unless that is blocked; everybody hears of what it sees there."""
         session = self.session
         session.inputs.pose, session.inputs.pose_stamp = self.pose, self.now
-        session.take_surface(self.mapper.belief(), self.surface)
-        target = session.update(self.now)
+        events.take_surface(session, self.mapper.belief(), self.surface)
+        target = events.update(session, self.now)
         if target is not None:
             self.matcher.set_goal(target.stamp, target.pose)
         self.now += SECOND

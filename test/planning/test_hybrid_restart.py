@@ -16,7 +16,7 @@ from nbv_planner.planning.planners import PlannerSettings, planner_named
 from nbv_planner.planning.planners.account import Account, Round
 from nbv_planner.planning.termination import TerminationMonitor, TerminationSettings
 from nbv_planner.planning.view_space import ViewSpaceSettings
-from nbv_planner.session import targets
+from nbv_planner.session import events, targets
 from nbv_planner.session.facts import from_records
 from nbv_planner.session.planner_core import PlannerCore
 from nbv_planner.session.questions import SessionSettings
@@ -65,8 +65,8 @@ def decide(run: PlannerCore, world: World):
     """The next goal; the camera stands where it may."""
     now = world.now()
     run.inputs.pose, run.inputs.pose_stamp = CameraPose.from_polar(0.0, SCENE.view_distance), now
-    run.take_surface(world.belief(), now)
-    return run.update(now)
+    events.take_surface(run, world.belief(), now)
+    return events.update(run, now)
 
 
 def take(run: PlannerCore, world: World) -> None:
@@ -74,8 +74,8 @@ def take(run: PlannerCore, world: World) -> None:
     goal, now = run.episode.goal, world.now()
     world.take(goal.decision.view_angle)
     run.inputs.pose, run.inputs.pose_stamp = goal.pose, now
-    run.take_surface(world.belief(), now)
-    run.advance(now)
+    events.take_surface(run, world.belief(), now)
+    events.advance(run, now)
     assert run.visited[-1] == goal.decision.view
 
 

@@ -19,7 +19,7 @@ from nbv_planner.planning.motion import MOST_LEGS, Leg, TimeSettings, learned_pa
 from nbv_planner.planning.planners import PlannerSettings, planner_named
 from nbv_planner.planning.termination import TerminationMonitor, TerminationSettings
 from nbv_planner.planning.view_space import ViewSpaceSettings
-from nbv_planner.session import commands, targets
+from nbv_planner.session import events, targets
 from nbv_planner.session.planner_core import PlannerCore
 from nbv_planner.session.questions import SessionSettings
 from nbv_planner.world.ground.zones import GroundSettings
@@ -120,17 +120,17 @@ class Robot:
 
     def take_views(self, count: int) -> None:
         while len(self.run.visited) < count:
-            goal = self.run.episode.goal or self.run.update(self.now)
+            goal = self.run.episode.goal or events.update(self.run, self.now)
             start, began = self.at, self.now
             self.drive.set_out(start, goal.decision.view)
             while self.run.state.value == "MOVING":
                 self.now += SECOND // 20
                 self.at = self.drive.view(self.speed * (self.now - began) * 1e-9)
                 self.run.inputs.pose, self.run.inputs.pose_stamp = self.at, self.now
-                self.run.update(self.now)
+                events.update(self.run, self.now)
             self.see()
             self.now += round(self.dwell * SECOND)
-            self.run.update(self.now)
+            events.update(self.run, self.now)
 
 
 def test_a_session_learns_how_fast_its_camera_drives_and_how_long_a_view_takes():
@@ -157,9 +157,9 @@ def test_what_was_disturbed_is_no_leg_and_legs_are_kept_in_the_saved_state():
     robot = Robot(speed=1.7, dwell=3.0)
     robot.take_views(2)
     assert len(robot.run.episode.legs) == 2
-    commands.pause(robot.run, True, robot.now)
+    events.pause(robot.run, True, robot.now)
     robot.now += 1000 * SECOND
-    commands.pause(robot.run, False, robot.now)
+    events.pause(robot.run, False, robot.now)
     robot.take_views(3)
     assert len(robot.run.episode.legs) == 2
     robot.take_views(4)

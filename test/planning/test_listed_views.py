@@ -22,7 +22,7 @@ from nbv_planner.planning.planners import PlannerSettings, planner_named
 from nbv_planner.planning.planners.planner import PLANNERS
 from nbv_planner.planning.termination import TerminationMonitor, TerminationReason, TerminationSettings
 from nbv_planner.planning.view_space import Exclusion, ViewSpaceSettings, check_view_angles, view_space_for
-from nbv_planner.session import targets
+from nbv_planner.session import events, targets
 from nbv_planner.session.planner_core import PlannerCore
 from nbv_planner.session.questions import SessionSettings
 from nbv_planner.world.pose import Poses
@@ -117,13 +117,13 @@ def test_a_simulation_never_travels_farther_than_it_may(protocol):
 
 def test_a_session_ends_before_the_view_that_is_too_far():
     free, now = ready(), SECOND
-    free.update(0)
+    events.update(free, 0)
     for _ in range(4):
         now += SECOND
         take_view(free, now)
     limit = free.planner.views.way(free.visited) - 1e-6
     run, now = ready(termination={"max_travel": limit}), SECOND
-    run.update(0)
+    events.update(run, 0)
     while run.episode.termination is None:
         now += SECOND
         take_view(run, now)
@@ -149,7 +149,7 @@ def test_the_ranking_is_that_of_the_candidates_at_the_same_angles(objective):
 
 def test_a_ranking_puts_the_best_first_and_what_may_not_be_chosen_last():
     run = ready(planner={"travel_weight": 0.01})
-    run.update(0)
+    events.update(run, 0)
     take_view(run, SECOND)
     taken = run.visited[0].view_angle
     asked = np.array([0.3, taken, 2.2, 4.4])
@@ -183,7 +183,7 @@ def test_ranking_changes_nothing_of_the_episode(planner):
 
     plain, ranked = run(), run()
     for one in (plain, ranked):
-        one.update(0)
+        events.update(one, 0)
     before = ranked.episode, list(ranked.facts)
     targets.ask(ranked, SECOND).rank(on_circle(np.array([0.5, 1.5])))
     assert (ranked.episode, ranked.facts) == before

@@ -23,6 +23,7 @@ from nbv_planner.planning.view_space import (
     excluded_words,
     put_on_ground,
 )
+from nbv_planner.session import events
 from nbv_planner.session.planner_core import PlannerCore
 from nbv_planner.session.questions import SessionSettings, State
 from nbv_planner.world.ground.grid_ground import ground_of
@@ -113,11 +114,11 @@ def test_a_goal_that_the_map_comes_to_bar_is_withdrawn_with_its_reason_and_anoth
     views = space("-60,-60 -59,-60 -59,-59")
     run = session(views)
     feed(run, wide_at(0.0), 0, at(math.pi))
-    first = run.update(0)
+    first = events.update(run, 0)
     assert first.decision.view_angle == 0.0
-    assert run.update(SECOND) is None
+    assert events.update(run, SECOND) is None
     run.planner.views.ground = ground_of(GroundSettings(no_go_polygons=EAST), 10.0)
-    second = run.update(2 * SECOND)
+    second = events.update(run, 2 * SECOND)
     assert second.decision.view_angle != 0.0
     assert run.episode.withdrawn_views == 1
     assert run.episode.withdrawal == "withdrew the view at x 10 m, y 0 m: it is now in a no-go polygon"
@@ -130,12 +131,12 @@ def test_a_goal_that_the_object_may_have_come_to_reach_is_withdrawn_unless_the_c
         run = session(circle(ViewSpaceSettings(num_views=8)))
         run.planner.views.ground = ground_of(GroundSettings(robot_radius=2.5), 10.0)
         feed(run, wide_at(0.0, 7.0), -3, at(math.pi))
-        assert run.update(0).decision.view_angle == 0.0
+        assert events.update(run, 0).decision.view_angle == 0.0
         if arrived:
             run.inputs.pose, run.inputs.pose_stamp = at(0.0), SECOND
-            run.update(SECOND)
+            events.update(run, SECOND)
         feed(run, wide_at(0.0, 7.9), -2)  # without a scan from the goal
-        run.update(2 * SECOND)
+        events.update(run, 2 * SECOND)
         return run
 
     run = under_way(arrived=False)
@@ -148,7 +149,7 @@ def test_a_goal_that_the_object_may_have_come_to_reach_is_withdrawn_unless_the_c
 def test_nowhere_to_go_names_the_zone_to_blame():
     run = session(space("-50,-50 50,-50 50,50 -50,50"))
     feed(run, wide_at(0.0), 0, at(0.0))
-    assert run.update(0) is None
+    assert events.update(run, 0) is None
     assert run.episode.termination.reason is TerminationReason.NO_REACHABLE_VIEW
     assert run.episode.termination.figures["excluded_polygon"] == 8.0
     said = "of 8 candidates 8 in polygon 1; the robot stands at x 10 m, y 0 m, in a no-go polygon"

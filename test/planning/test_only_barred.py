@@ -11,6 +11,7 @@ from nbv_planner.episode.parameters import configure
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.mapping.matching import ArrivalSettings
 from nbv_planner.planning.termination import TerminationMonitor, TerminationReason, TerminationSettings
+from nbv_planner.session import events
 from nbv_planner.session.planner_core import PlannerCore
 from nbv_planner.session.questions import SessionSettings
 
@@ -53,7 +54,7 @@ def test_the_session_of_a_robot_ends_for_the_same_reason():
     taken = tuple(simulation._visited())
     judged = dict.fromkeys(("history", "doubts"), taken)
     session.episode = dataclasses.replace(session.episode, visited=taken, **judged)
-    assert session.update(1) is None
+    assert events.update(session, 1) is None
     assert session.episode.termination is not None
     assert session.episode.termination.reason is TerminationReason.NO_REACHABLE_VIEW
     assert "outside the allowed arcs" in session.episode.termination.detail

@@ -17,6 +17,7 @@ from nbv_planner.mapping.matching import ArrivalSettings
 from nbv_planner.planning.planners import PlannerSettings, planner_named
 from nbv_planner.planning.termination import MOST_APPROACHES, TerminationMonitor, TerminationReason, TerminationSettings
 from nbv_planner.planning.view_space import Exclusion, FoundViewSpace, ViewSpaceSettings
+from nbv_planner.session import events
 from nbv_planner.session.facts import Barred, from_records
 from nbv_planner.session.planner_core import PlannerCore
 from nbv_planner.session.questions import SessionSettings, State
@@ -49,15 +50,15 @@ def in_the_world(run: PlannerCore, pose: CameraPose) -> tuple[float, float, floa
 
 def take(run: PlannerCore, now: int) -> None:
     run.inputs.pose, run.inputs.pose_stamp = run.episode.goal.pose, now
-    run.update(now)
+    events.update(run, now)
     feed(run, belief=band(math.pi), belief_stamp=now)
-    run.update(now + SECOND // 2)
+    events.update(run, now + SECOND // 2)
 
 
 @given(x=st.floats(-3.0, 3.0), y=st.floats(-3.0, 3.0), distance=st.floats(8.5, 14.0))
 def test_views_goal_and_pose_stay_where_they_are_in_the_world(x, y, distance):
     run = session()
-    run.update(SECOND)
+    events.update(run, SECOND)
     take(run, 2 * SECOND)
     before = run.visited, run.episode
     known = [in_the_world(run, pose) for pose in (*run.visited, run.seen(run.episode.goal.pose), run.pose)]
@@ -71,19 +72,19 @@ def test_views_goal_and_pose_stay_where_they_are_in_the_world(x, y, distance):
 
 def test_a_decision_about_the_old_centre_is_not_followed():
     run = session()
-    question = run.question(SECOND)
+    question = events.question(run, SECOND)
     run.refer(dataclasses.replace(FOUND, x=2.0), *deciders(FOUND))
-    assert run.answer(question, question.decide(), SECOND) is None
+    assert events.answer(run, question, question.decide(), SECOND) is None
     assert run.state is State.PLANNING
 
 
 def test_a_decision_is_followed_where_only_more_scans_have_hit():
     """With `integrate: always` every scan on the way is one more."""
     run = session()
-    question = run.question(SECOND)
+    question = events.question(run, SECOND)
     more = dataclasses.replace(FOUND, views=5, arc_start=0.1)
     run.refer(more, *deciders(more))
-    assert run.answer(question, question.decide(), SECOND) is not None
+    assert events.answer(run, question, question.decide(), SECOND) is not None
     assert run.episode.found == more
 
 
@@ -98,12 +99,12 @@ def test_a_view_that_was_not_reached_is_left_out_about_the_new_centre():
 
 def test_an_approach_is_no_view():
     run = session(SEARCHING)
-    run.update(SECOND)
+    events.update(run, SECOND)
     take(run, 2 * SECOND)
     assert (run.episode.approaches, run.visited) == (1, ())
     assert run.episode.goal is not None
     run.refer(FOUND, *deciders(FOUND))
-    run.update(3 * SECOND)
+    events.update(run, 3 * SECOND)
     take(run, 4 * SECOND)
     assert (run.episode.approaches, len(run.visited)) == (1, 1)
 
@@ -111,7 +112,7 @@ def test_an_approach_is_no_view():
 def test_an_endless_approach_ends_with_words():
     run = session(SEARCHING)
     for step in range(1, MOST_APPROACHES + 1):
-        run.update((2 * step - 1) * SECOND)
+        events.update(run, (2 * step - 1) * SECOND)
         take(run, 2 * step * SECOND)
     assert run.episode.termination.reason is TerminationReason.FAILED
     assert "rough_radius" in run.episode.termination.detail
@@ -119,7 +120,7 @@ def test_an_endless_approach_ends_with_words():
 
 def test_views_beside_the_circle_survive_a_restart():
     run = session()
-    run.update(SECOND)
+    events.update(run, SECOND)
     take(run, 2 * SECOND)
     found = dataclasses.replace(FOUND, x=2.3, view_distance=11.0)
     run.refer(found, *deciders(found))

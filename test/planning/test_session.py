@@ -17,7 +17,7 @@ from nbv_planner.mapping.matching import ArrivalSettings, MatchingSettings, Scan
 from nbv_planner.planning.planners import PlannerSettings, planner_named
 from nbv_planner.planning.termination import TerminationMonitor, TerminationReason, TerminationSettings
 from nbv_planner.planning.view_space import ViewSpaceSettings, excluded_numbers
-from nbv_planner.session import commands, targets
+from nbv_planner.session import events, targets
 from nbv_planner.session.planner_core import PlannerCore
 from nbv_planner.session.questions import SessionSettings, State
 from nbv_planner.world.pose import CameraPose
@@ -65,15 +65,15 @@ def take_view(run: PlannerCore, now: int):
     """The camera goes to the present goal and the mapper maps it; gives the next goal."""
     angle = run.episode.goal.decision.view_angle
     feed(run, pose_angle=angle, pose_stamp=now)
-    run.update(now)
+    events.update(run, now)
     feed(run, belief=band(math.pi), belief_stamp=now)
-    return run.update(now)
+    return events.update(run, now)
 
 
 def test_session_waits_for_surface_pose_and_subscribers_by_name():
     run = session()
     assert run.missing() == ["surface", "camera_pose", "goal_pose"]
-    assert run.update(0) is None
+    assert events.update(run, 0) is None
     assert run.state is State.WAITING
     feed(run, belief=band(1.0), belief_stamp=0)
     assert run.missing() == ["camera_pose", "goal_pose"]
@@ -87,7 +87,7 @@ def test_session_waits_for_surface_pose_and_subscribers_by_name():
 def test_after_the_first_view_no_subscriber_of_the_goals_is_waited_for():
     """Neither a recorder that has died nor a robot that the middleware does not list for a while holds it up."""
     run = ready()
-    run.update(SECOND)
+    events.update(run, SECOND)
     run.inputs.subscribers, run.inputs.unrecorded = 0, ("/scan",)
     assert take_view(run, 2 * SECOND) is not None
     assert (run.state, run.missing()) == (State.MOVING, [])
@@ -95,7 +95,7 @@ def test_after_the_first_view_no_subscriber_of_the_goals_is_waited_for():
 
 def test_first_goal_is_the_best_view_on_the_circle_looking_at_the_centre():
     run = ready()
-    goal = run.update(5 * SECOND)
+    goal = events.update(run, 5 * SECOND)
     assert run.state is State.MOVING
     assert (goal.round, goal.stamp) == (1, 5 * SECOND)
     assert abs(goal.decision.view_angle - math.pi) < 0.5
@@ -105,16 +105,16 @@ def test_first_goal_is_the_best_view_on_the_circle_looking_at_the_centre():
 
 def test_a_view_counts_when_the_camera_has_arrived_and_a_newer_surface_has_come():
     run = ready()
-    goal = run.update(1 * SECOND)
-    assert run.update(2 * SECOND) is None
+    goal = events.update(run, 1 * SECOND)
+    assert events.update(run, 2 * SECOND) is None
     feed(run, pose_angle=goal.decision.view_angle, pose_stamp=3 * SECOND)
-    assert run.update(3 * SECOND) is None
+    assert events.update(run, 3 * SECOND) is None
     assert run.state is State.MEASURING
     assert run.visited == ()
     feed(run, belief=band(0.0), belief_stamp=1 * SECOND - 1)  # older than the goal
-    assert run.update(4 * SECOND) is None
+    assert events.update(run, 4 * SECOND) is None
     feed(run, belief=band(0.0), belief_stamp=3 * SECOND)
-    following = run.update(5 * SECOND)
+    following = events.update(run, 5 * SECOND)
     assert run.visited == (goal.decision.view,)
     assert following.round == 2
     assert run.state is State.MOVING
@@ -124,84 +124,84 @@ def test_a_pose_from_before_the_goal_is_no_arrival():
     run = ready()
     angle = targets.ask(run, 0).decide().decision.view_angle
     feed(run, pose_angle=angle, pose_stamp=0)
-    run.update(1 * SECOND)
-    assert run.update(1 * SECOND) is None
+    events.update(run, 1 * SECOND)
+    assert events.update(run, 1 * SECOND) is None
     assert run.state is State.MOVING
 
 
 def stand(run: PlannerCore, ahead: float, now: float) -> State:
     """Where the camera is ahead of its goal along the circle, metres, at a time in seconds; gives the state then."""
     feed(run, pose_angle=run.episode.goal.decision.view_angle + ahead / 10.0, pose_stamp=round(now * SECOND))
-    run.update(round(now * SECOND))
+    events.update(run, round(now * SECOND))
     return run.state
 
 
 def test_an_arrival_is_lost_when_the_camera_leaves_and_regained_when_it_comes_back():
     run = ready(goal_timeout=10.0)
-    run.update(1)
+    events.update(run, 1)
     assert [stand(run, ahead, now) for now, ahead in enumerate((0.0, 0.06, 0.0), 1)] == [
         State.MEASURING, State.MOVING, State.MEASURING,
     ]
     feed(run, belief=band(0.0), belief_stamp=2 * SECOND)  # scanned while the camera was away
-    run.update(4 * SECOND)
+    events.update(run, 4 * SECOND)
     assert run.visited == ()
     feed(run, belief=band(0.0), belief_stamp=3 * SECOND)
-    run.update(5 * SECOND)
+    events.update(run, 5 * SECOND)
     assert len(run.visited) == 1
 
 
 def test_a_scan_taken_at_the_goal_counts_though_its_surface_comes_when_the_camera_is_away_again():
     """As with a localisation that jumps now and then, or a robot that goes on too early."""
     run = ready(goal_timeout=10.0)
-    goal = run.update(1)
+    goal = events.update(run, 1)
     assert [stand(run, ahead, now) for now, ahead in enumerate((0.06, 0.0, 0.06, 0.0, 0.06), 1)] == [
         State.MOVING, State.MEASURING, State.MOVING, State.MEASURING, State.MOVING,
     ]
     for passing in (1 * SECOND, 3 * SECOND):  # scanned on the way there, and after it had left
         feed(run, belief=band(0.0), belief_stamp=passing)
-        run.update(4 * SECOND)
+        events.update(run, 4 * SECOND)
         assert run.visited == ()
     feed(run, belief=band(0.0), belief_stamp=3 * SECOND - 1)
-    following = run.update(4 * SECOND)
+    following = events.update(run, 4 * SECOND)
     assert run.visited == (goal.decision.view,)
     feed(run, belief=band(0.0), belief_stamp=3 * SECOND - 1)  # it counts once
-    assert run.update(5 * SECOND) is None
+    assert events.update(run, 5 * SECOND) is None
     assert run.episode.goal is following
 
 
 @pytest.mark.parametrize("ahead", [3.0, 0.0])  # where the camera is when the pause ends, metres
 def test_a_scan_taken_where_the_camera_was_driven_in_a_pause_does_not_count(ahead):
     run = ready(goal_timeout=10.0)
-    run.update(1)
+    events.update(run, 1)
     assert stand(run, 0.0, 2.0) is State.MEASURING
-    commands.pause(run, True, 2 * SECOND)
+    events.pause(run, True, 2 * SECOND)
     assert [stand(run, 3.0, now) for now in (3.0, 6.0)] == [State.PAUSED, State.PAUSED]
-    commands.pause(run, False, 7 * SECOND)
+    events.pause(run, False, 7 * SECOND)
     feed(run, belief=band(0.0), belief_stamp=5 * SECOND)
     stand(run, ahead, 7.0)
     assert run.visited == ()
     feed(run, belief=band(0.0), belief_stamp=3 * SECOND - 1)  # before it was driven away
-    run.update(8 * SECOND)
+    events.update(run, 8 * SECOND)
     assert len(run.visited) == 1
 
 
 def test_a_camera_that_only_passed_through_its_goal_has_not_stood_there():
     run = ready(goal_timeout=10.0, arrival={"settle_time": 2.0})
-    run.update(1)
+    events.update(run, 1)
     assert [stand(run, ahead, now) for ahead, now in ((0.0, 2.0), (0.06, 3.0))] == [State.MOVING, State.MOVING]
     feed(run, belief=band(0.0), belief_stamp=3 * SECOND - 1)
-    run.update(4 * SECOND)
+    events.update(run, 4 * SECOND)
     assert run.visited == ()
 
 
 def test_a_camera_that_passed_through_its_goal_and_settles_beside_it_is_given_up_with_the_numbers():
     run = ready(goal_timeout=10.0, goal_retries=1)
-    goal = run.update(1)
+    goal = events.update(run, 1)
     assert stand(run, 0.0, 1.0) is State.MEASURING
     assert stand(run, 0.06, 2.0) is State.MOVING
-    assert run.update(11 * SECOND) is goal
+    assert events.update(run, 11 * SECOND) is goal
     assert str(run.episode.last_miss) == "not reached: 0.06 m / 0.34° off, tolerance 0.05 m / 1.1°, retry 1 of 1"
-    assert run.update(22 * SECOND).stamp != goal.stamp
+    assert events.update(run, 22 * SECOND).stamp != goal.stamp
     assert run.episode.last_miss.stamp == goal.stamp
     assert str(run.episode.last_miss).endswith("given up after 1 retries")
     assert run.episode.unreached_views == 1
@@ -209,7 +209,7 @@ def test_a_camera_that_passed_through_its_goal_and_settles_beside_it_is_given_up
 
 def test_a_camera_that_comes_and_goes_times_out():
     run = ready(goal_timeout=10.0, goal_retries=0)
-    goal = run.update(1)
+    goal = events.update(run, 1)
     for step in range(200):
         stand(run, 0.06 * (step % 2), 0.1 * (step + 1))
         if run.episode.goal is not goal:
@@ -220,12 +220,12 @@ def test_a_camera_that_comes_and_goes_times_out():
 
 def test_what_the_robot_says_after_the_arrival_was_lost_counts():
     run = ready(goal_retries=0)
-    goal = run.update(1)
+    goal = events.update(run, 1)
     stand(run, 0.0, 1.0)
-    commands.failed(run, goal.stamp, 1 * SECOND)
+    events.failed(run, goal.stamp, 1 * SECOND)
     assert run.episode.goal is goal
     stand(run, 0.06, 2.0)
-    commands.failed(run, goal.stamp, 2 * SECOND)
+    events.failed(run, goal.stamp, 2 * SECOND)
     assert (run.episode.goal, run.episode.unreached_views) == (None, 1)
 
 
@@ -233,9 +233,9 @@ def left_out(run: PlannerCore, halt: float, *, moved: bool = True) -> float:
     """Half-width of the arc that is left out when the camera halts that far from its goal, degrees."""
     goal = targets.ask(run, 0).decide().decision.view_angle
     feed(run, pose_angle=goal + math.pi if moved else goal + halt, pose_stamp=0)
-    run.update(1)
+    events.update(run, 1)
     feed(run, pose_angle=goal + halt, pose_stamp=2)
-    commands.failed(run, run.episode.goal.stamp, 3)
+    events.failed(run, run.episode.goal.stamp, 3)
     out = run.planner.views.angles[list(run.planner.views.unreachable)]
     return math.degrees(max(abs(math.remainder(angle - goal, 2 * math.pi)) for angle in out))
 
@@ -250,14 +250,14 @@ def test_the_arc_up_to_where_the_camera_came_to_a_halt_is_left_out_with_its_goal
 
 def test_without_a_pose_since_the_goal_the_miss_says_so():
     run = ready(goal_timeout=10.0, goal_retries=0)
-    run.update(SECOND)
-    run.update(12 * SECOND)
+    events.update(run, SECOND)
+    events.update(run, 12 * SECOND)
     assert str(run.episode.last_miss) == "not reached: no pose since the goal, given up after 0 retries"
 
 
 def test_the_camera_has_arrived_once_it_has_stood_there_for_settle_time():
     run = ready(arrival={"settle_time": 1.0}, goal_timeout=10.0, goal_retries=0)
-    run.update(1)
+    events.update(run, 1)
     ways = {1.0: 0.0, 1.9: 0.0, 2.0: 0.06, 2.1: 0.0, 3.0: 0.04, 3.1: 0.0}
     states = [stand(run, ahead, now) for now, ahead in ways.items()]
     assert states == [State.MOVING] * 5 + [State.MEASURING]
@@ -272,7 +272,7 @@ def test_the_camera_has_arrived_once_it_has_stood_there_for_settle_time():
        st.sampled_from([0.0, 0.5]))  # fmt: skip
 def test_no_sequence_of_poses_leaves_it_measuring_with_the_camera_elsewhere(steps, settle):
     run = ready(arrival={"settle_time": settle}, goal_timeout=10.0, unreachable_duration=1.0)
-    run.update(1)
+    events.update(run, 1)
     now = 0.0
     for ahead, later in steps:
         now += later
@@ -291,7 +291,7 @@ def test_a_camera_that_stands_still_in_the_end_is_measured_whatever_it_did_befor
     """Scans and poses ten times a second; the surface comes some steps after the scans that the mapper takes."""
     run = ready(arrival={"settle_time": settle})
     mapper = ScanMatcher(MatchingSettings(scans_per_view=scans), ArrivalSettings(settle_time=settle))
-    goal = run.update(1)
+    goal = events.update(run, 1)
     mapper.set_goal(goal.stamp, goal.pose)
     surfaces: list[int] = []
     for step, ahead in enumerate([*ways, *[0.0] * 20], 1):
@@ -308,20 +308,20 @@ def test_a_camera_that_stands_still_in_the_end_is_measured_whatever_it_did_befor
 
 def test_an_episode_that_ends_while_it_measures_can_be_saved():
     run = ready()
-    run.update(1)
+    events.update(run, 1)
     stand(run, 0.0, 1.0)
-    commands.stop(run)
+    events.stop(run)
     other = restarted(run, session())
     assert other.episode.termination.reason is TerminationReason.STOPPED
 
 
 def test_goal_is_sent_again_and_then_given_up_for_another_view():
     run = ready(goal_timeout=10.0, goal_retries=1, unreachable_duration=100.0)
-    goal = run.update(0)
-    assert run.update(10 * SECOND) is None
-    assert run.update(11 * SECOND) is goal
-    assert run.update(12 * SECOND) is None
-    other = run.update(22 * SECOND)
+    goal = events.update(run, 0)
+    assert events.update(run, 10 * SECOND) is None
+    assert events.update(run, 11 * SECOND) is goal
+    assert events.update(run, 12 * SECOND) is None
+    other = events.update(run, 22 * SECOND)
     assert other.decision.view_angle != goal.decision.view_angle
     assert not other.decision.feasible[run.planner.views.nearest(goal.decision.view)]
     assert other.round == 1
@@ -332,7 +332,7 @@ def test_all_goals_unreachable_ends_with_its_reason():
     run = ready(goal_timeout=1.0, goal_retries=0, unreachable_duration=1e6)
     now = 0
     for _ in range(20):
-        run.update(now)
+        events.update(run, now)
         now += 2 * SECOND
     assert run.state is State.DONE
     assert run.episode.termination.reason is TerminationReason.NO_REACHABLE_VIEW
@@ -340,68 +340,68 @@ def test_all_goals_unreachable_ends_with_its_reason():
 
 def test_an_unreachable_first_candidate_is_not_tried_for_ever():
     run = ready(planner={"first_candidate": 2}, goal_timeout=1.0, goal_retries=0, unreachable_duration=1e6)
-    first = run.update(0)
+    first = events.update(run, 0)
     assert first.decision.view_angle == pytest.approx(math.pi / 2)
-    second = run.update(2 * SECOND)
+    second = events.update(run, 2 * SECOND)
     assert second is None or second.decision.view_angle != pytest.approx(math.pi / 2)
 
 
 def test_with_wait_for_start_nothing_is_sent_before_start():
     run = ready(wait_for_start=True)
-    assert run.update(0) is None
+    assert events.update(run, 0) is None
     assert run.state is State.WAITING
-    commands.start(run, 1 * SECOND)
-    assert run.update(1 * SECOND) is not None
+    events.start(run, 1 * SECOND)
+    assert events.update(run, 1 * SECOND) is not None
 
 
 def test_pause_holds_everything_and_start_goes_on():
     run = ready()
-    goal = run.update(SECOND)
-    commands.pause(run, True, SECOND)
+    goal = events.update(run, SECOND)
+    events.pause(run, True, SECOND)
     feed(run, pose_angle=goal.decision.view_angle, pose_stamp=2 * SECOND)
-    assert run.update(2 * SECOND) is None
+    assert events.update(run, 2 * SECOND) is None
     assert run.state is State.PAUSED
-    commands.start(run, 3 * SECOND)
-    run.update(3 * SECOND)
+    events.start(run, 3 * SECOND)
+    events.update(run, 3 * SECOND)
     assert run.state is State.MEASURING
 
 
 def test_stop_ends_with_its_reason_and_start_then_asks_for_a_reset():
     run = ready()
-    run.update(0)
-    commands.stop(run)
+    events.update(run, 0)
+    events.stop(run)
     assert run.state is State.DONE
     assert run.episode.termination.reason is TerminationReason.STOPPED
     assert run.episode.termination.figures == {"views": 0.0}
     assert run.episode.goal is None
-    assert run.update(SECOND) is None
+    assert events.update(run, SECOND) is None
     with pytest.raises(ValueError, match=r"STOPPED.*reset"):
-        commands.start(run, SECOND)
+        events.start(run, SECOND)
 
 
 def test_stopping_an_ended_episode_keeps_the_first_reason():
     run = ready(termination={"max_views": 1})
-    run.update(0)
+    events.update(run, 0)
     take_view(run, SECOND)
-    commands.stop(run)
+    events.stop(run)
     assert run.episode.termination.reason is TerminationReason.MAX_VIEWS
 
 
 def test_reset_begins_anew_with_the_inputs_that_are_there():
     run = ready(termination={"max_views": 1})
-    run.update(0)
+    events.update(run, 0)
     take_view(run, SECOND)
     assert run.state is State.DONE
     run.begin()
     assert run.episode.termination is None
     assert run.visited == ()
     assert run.episode.elapsed(5 * SECOND) == 0.0
-    assert run.update(5 * SECOND).round == 1
+    assert events.update(run, 5 * SECOND).round == 1
 
 
 def test_max_duration_counts_from_the_first_decision():
     run = ready(termination={"max_duration": 10.0})
-    run.update(100 * SECOND)
+    events.update(run, 100 * SECOND)
     assert run.episode.elapsed(104 * SECOND) == pytest.approx(4.0)
     assert take_view(run, 105 * SECOND) is not None
     assert take_view(run, 111 * SECOND) is None
@@ -410,61 +410,61 @@ def test_max_duration_counts_from_the_first_decision():
 
 def test_a_failure_ends_it_with_its_text_unless_it_has_ended():
     run = ready()
-    run.update(0)
-    commands.fail(run, "the disk is full")
-    commands.stop(run)
+    events.update(run, 0)
+    events.fail(run, "the disk is full")
+    events.stop(run)
     assert run.episode.termination.reason is TerminationReason.FAILED
     assert run.episode.termination.detail == "the disk is full"
 
 
 def test_no_gain_ends_without_a_goal():
     run = ready(termination={"min_gain": 1e9})
-    assert run.update(0) is None
+    assert events.update(run, 0) is None
     assert run.episode.termination.reason is TerminationReason.NO_GAIN
 
 
 def test_a_skipped_view_is_left_out_for_a_while_and_counted():
     run = ready(unreachable_duration=100.0)
-    first = run.update(0)
-    assert commands.skip(run, SECOND) == f"skipped the view at {first.decision.view_angle:.6f} rad"
-    second = run.update(SECOND)
+    first = events.update(run, 0)
+    assert events.skip(run, SECOND) == f"skipped the view at {first.decision.view_angle:.6f} rad"
+    second = events.update(run, SECOND)
     assert second.decision.view_angle != first.decision.view_angle
     assert second.round == 1
     assert excluded_numbers(second.decision.excluded)["excluded_unreachable"] == 1
     assert (run.episode.skipped_views, run.episode.unreached_views, run.visited) == (1, 0, ())
-    commands.skip(run, 102 * SECOND)
-    assert run.update(102 * SECOND).decision.view_angle == first.decision.view_angle
+    events.skip(run, 102 * SECOND)
+    assert events.update(run, 102 * SECOND).decision.view_angle == first.decision.view_angle
     run.begin()
     assert run.episode.skipped_views == 0
 
 
 def test_a_view_can_be_skipped_while_its_surface_is_awaited_and_while_paused():
     run = ready()
-    goal = run.update(SECOND)
+    goal = events.update(run, SECOND)
     feed(run, pose_angle=goal.decision.view_angle, pose_stamp=2 * SECOND)
-    run.update(2 * SECOND)
+    events.update(run, 2 * SECOND)
     assert run.state is State.MEASURING
-    commands.pause(run, True, 2 * SECOND)
-    commands.skip(run, 2 * SECOND)
-    assert run.update(2 * SECOND) is None
-    commands.pause(run, False, 2 * SECOND)
-    assert run.update(2 * SECOND) is not None
+    events.pause(run, True, 2 * SECOND)
+    events.skip(run, 2 * SECOND)
+    assert events.update(run, 2 * SECOND) is None
+    events.pause(run, False, 2 * SECOND)
+    assert events.update(run, 2 * SECOND) is not None
     assert run.state is State.MOVING
 
 
 def test_without_a_goal_there_is_nothing_to_skip():
     run = session()
     with pytest.raises(ValueError, match="no goal is under way"):
-        commands.skip(run, 0)
+        events.skip(run, 0)
 
 
 def test_where_no_view_is_left_the_reasons_are_counted():
     run = ready(planner={"revisit_radius": 0.1}, unreachable_duration=1000.0)
-    assert run.update(0) is not None
+    assert events.update(run, 0) is not None
     take_view(run, SECOND)
     while run.episode.goal:
-        commands.skip(run, 2 * SECOND)
-        run.update(2 * SECOND)
+        events.skip(run, 2 * SECOND)
+        events.update(run, 2 * SECOND)
     assert run.episode.termination.reason is TerminationReason.NO_REACHABLE_VIEW
     ended = run.episode.termination
     assert ended.figures == {"excluded_arc": 0.0, "excluded_revisit": 1.0, "excluded_unreachable": 7.0}
@@ -476,7 +476,7 @@ def test_where_no_view_is_left_the_reasons_are_counted():
 def test_goals_that_were_missed_are_named_with_the_numbers_of_the_last_one():
     run = ready(goal_timeout=1.0, goal_retries=0)
     now = 0
-    while run.update(now := now + SECOND) or run.episode.termination is None:
+    while events.update(run, now := now + SECOND) or run.episode.termination is None:
         if run.episode.goal is not None:
             stand(run, 0.08, now / SECOND + 0.5)
     assert run.episode.termination.reason is TerminationReason.NO_REACHABLE_VIEW
@@ -516,127 +516,127 @@ def test_asking_decides_without_sending():
 
 def test_an_awaited_input_is_overdue_after_its_timeout():
     run = session(input_timeout=5.0)
-    run.update(0)
+    events.update(run, 0)
     assert run.overdue(5 * SECOND) is None
     assert run.overdue(6 * SECOND) == pytest.approx(6.0)
     moving = ready(input_timeout=5.0)
-    moving.update(0)
+    events.update(moving, 0)
     assert moving.overdue(100 * SECOND) is None
 
 
 def test_travel_is_the_short_way_along_the_circle():
     run = ready()
-    question = run.question(0)
+    question = events.question(run, 0)
     answer = question.decide()
     run.inputs.pose = CameraPose.from_polar(answer.decision.view_angle + 0.25 + 2 * math.pi, 10.0)
-    assert run.answer(question, answer, 0).figures["travel"] == pytest.approx(2.5)
+    assert events.answer(run, question, answer, 0).figures["travel"] == pytest.approx(2.5)
 
 
 def test_time_spent_in_a_pause_does_not_count_for_reaching_a_goal():
     run = ready(goal_timeout=10.0, goal_retries=0)
-    goal = run.update(0)
-    commands.pause(run, True, SECOND)
-    run.update(60 * SECOND)
-    commands.start(run, 60 * SECOND)
-    assert run.update(61 * SECOND) is None
+    goal = events.update(run, 0)
+    events.pause(run, True, SECOND)
+    events.update(run, 60 * SECOND)
+    events.start(run, 60 * SECOND)
+    assert events.update(run, 61 * SECOND) is None
     assert run.episode.goal is goal
 
 
 def test_the_time_limit_ends_an_episode_that_waits_for_a_surface():
     run = ready(termination={"max_duration": 5.0})
-    goal = run.update(SECOND)
+    goal = events.update(run, SECOND)
     feed(run, pose_angle=goal.decision.view_angle, pose_stamp=2 * SECOND)
-    run.update(2 * SECOND)
+    events.update(run, 2 * SECOND)
     assert run.state is State.MEASURING
-    run.update(7 * SECOND)
+    events.update(run, 7 * SECOND)
     assert run.episode.termination.reason is TerminationReason.MAX_DURATION
     assert run.episode.termination.figures == {"seconds": 6.0}
 
 
 def test_a_surface_with_scans_of_the_way_alone_does_not_end_a_view():
     run = ready()
-    goal = run.update(1 * SECOND)
+    goal = events.update(run, 1 * SECOND)
     feed(run, pose_angle=goal.decision.view_angle + 0.5, pose_stamp=2 * SECOND)
-    run.update(2 * SECOND)
+    events.update(run, 2 * SECOND)
     feed(run, belief=band(0.0), belief_stamp=2 * SECOND)  # scanned where the camera still was on its way
     feed(run, pose_angle=goal.decision.view_angle, pose_stamp=4 * SECOND)
-    assert run.update(4 * SECOND) is None
+    assert events.update(run, 4 * SECOND) is None
     assert run.state is State.MEASURING
     feed(run, belief=band(0.0), belief_stamp=3 * SECOND)  # there, though the pose of that moment has not been seen
-    assert run.update(5 * SECOND).round == 2
+    assert events.update(run, 5 * SECOND).round == 2
 
 
 def test_a_decision_may_be_made_elsewhere_while_the_session_goes_on():
     run, at_once = ready(), ready()
-    assert run.advance(0) is None
-    question = run.question(0)
+    assert events.advance(run, 0) is None
+    question = events.question(run, 0)
     assert run.state is State.PLANNING
     feed(run, belief=band(0.0), belief_stamp=1, pose_angle=2.0, pose_stamp=1)
     run.planner.settings = dataclasses.replace(run.planner.settings, first_candidate=2)
     run.planner.views.mark_unreachable(at(math.pi), 1e9)
-    goal, same = run.answer(question, question.decide(), 3 * SECOND), at_once.update(0)
+    goal, same = events.answer(run, question, question.decide(), 3 * SECOND), at_once.update(0)
     assert (goal.decision.view_angle, goal.decision.utility) == (same.decision.view_angle, same.decision.utility)
     assert goal.decision.feasible.all()
     assert (goal.stamp, goal.belief_stamp) == (3 * SECOND, 0)
     assert goal.figures["band_width_mean"] == question.belief.width.mean()
     assert run.state is State.MOVING
-    assert run.question(4 * SECOND) is None
+    assert events.question(run, 4 * SECOND) is None
 
 
 @pytest.mark.parametrize(
     ("overtake", "state"),
     [
-        (lambda run: commands.pause(run, True, SECOND), State.PAUSED),
-        (lambda run: commands.stop(run), State.DONE),
+        (lambda run: events.pause(run, True, SECOND), State.PAUSED),
+        (lambda run: events.stop(run), State.DONE),
         (lambda run: run.begin(), State.PLANNING),
     ],
     ids=["pause", "stop", "reset"],
 )
 def test_a_decision_that_has_been_overtaken_is_thrown_away(overtake, state):
     run = ready()
-    question = run.question(0)
+    question = events.question(run, 0)
     answer = question.decide()
     overtake(run)
-    assert run.answer(question, answer, 2 * SECOND) is None
+    assert events.answer(run, question, answer, 2 * SECOND) is None
     assert (run.state, run.episode.goal) == (state, None)
 
 
 def test_a_decision_asked_for_before_a_short_pause_still_counts():
     run = ready()
-    question = run.question(0)
-    commands.pause(run, True, SECOND)
-    commands.pause(run, False, SECOND)
-    assert run.answer(question, question.decide(), 2 * SECOND) is run.episode.goal
+    question = events.question(run, 0)
+    events.pause(run, True, SECOND)
+    events.pause(run, False, SECOND)
+    assert events.answer(run, question, question.decide(), 2 * SECOND) is run.episode.goal
     assert run.state is State.MOVING
 
 
 def test_the_camera_has_arrived_once_it_stands_still():
     """And stays so: the mapper's scans may have been taken in any moment of standing."""
     run = ready(arrival={"max_speed": 0.05, "position_tolerance": 0.2, "heading_tolerance": 0.1})
-    goal = run.update(SECOND)
+    goal = events.update(run, SECOND)
     angle, states = goal.decision.view_angle, []
     for tick in range(12):
         moved = max(0.1 - 0.01 * tick, 0.05) / 10.0  # 0.1 m/s for half a second, through the tolerances
         feed(run, pose_angle=angle + moved, pose_stamp=SECOND + tick * SECOND // 10)
-        run.update(SECOND + tick * SECOND // 10)
+        events.update(run, SECOND + tick * SECOND // 10)
         states.append(run.state)
     arrived = states.index(State.MEASURING)
     assert 6 <= arrived <= 9
     assert set(states[:arrived]) == {State.MOVING}
     feed(run, pose_angle=angle + 0.015, pose_stamp=3 * SECOND)
-    run.update(3 * SECOND)
+    events.update(run, 3 * SECOND)
     assert run.state is State.MEASURING
 
 
 def test_a_camera_that_never_stands_still_does_not_arrive_and_the_goal_is_given_up():
     run = ready(arrival={"max_turn_rate": 0.01, "heading_tolerance": 0.5}, goal_timeout=2.0, goal_retries=0)
-    angle = run.update(SECOND).decision.view_angle
+    angle = events.update(run, SECOND).decision.view_angle
     for tick in range(40):
         now = SECOND + tick * SECOND // 10
         pose = CameraPose.from_polar(angle, 10.0)
         run.inputs.pose = dataclasses.replace(pose, yaw=pose.yaw + 0.005 * tick)
         run.inputs.pose_stamp = now
-        run.update(now)
+        events.update(run, now)
         assert run.state is not State.MEASURING
     assert run.episode.unreached_views == 1
 
@@ -649,7 +649,7 @@ def waiting_for(run: PlannerCore, seconds: float, *, begin: float, where: float,
     for tick in range(round(2 * seconds)):
         now = begin + 0.5 * tick
         feed(run, pose_angle=where, pose_stamp=round((now + clock) * SECOND))
-        run.update(round(now * SECOND))
+        events.update(run, round(now * SECOND))
         if run.episode.termination:
             return now
     return begin + seconds
@@ -658,7 +658,7 @@ def waiting_for(run: PlannerCore, seconds: float, *, begin: float, where: float,
 def test_a_robot_that_does_not_move_is_named_from_the_first_miss_on_and_ends_the_episode():
     run = ready(num_views=20, goal_timeout=10.0, goal_retries=1, still_goals=3)
     feed(run, pose_angle=ASIDE, pose_stamp=0)
-    run.update(SECOND)
+    events.update(run, SECOND)
     waiting_for(run, 10.0, begin=1.0, where=ASIDE)
     assert run.arrival.standstill(run.episode) == ""
     for begin, seconds in ((11.0, 2.0), (13.0, 18.0), (31.0, 3.0)):  # a retry, and on the way to the next goal
@@ -676,7 +676,7 @@ def test_a_robot_that_does_not_move_is_named_from_the_first_miss_on_and_ends_the
 
 def test_a_robot_that_has_stopped_in_the_middle_is_named_with_the_goal_it_has_stopped_at():
     run = ready(num_views=20, goal_timeout=10.0, goal_retries=0, still_goals=3)
-    run.update(SECOND)
+    events.update(run, SECOND)
     take_view(run, 2 * SECOND)
     stands = run.visited[0].view_angle
     waiting_for(run, 100.0, begin=3.0, where=stands)
@@ -689,14 +689,14 @@ def test_a_robot_that_has_stopped_in_the_middle_is_named_with_the_goal_it_has_st
 def test_a_robot_that_shows_a_sign_of_life_or_none_at_all_is_no_standstill(how, still_goals):
     run = ready(num_views=20, goal_timeout=10.0, goal_retries=0, unreachable_duration=1e6, still_goals=still_goals)
     feed(run, pose_angle=ASIDE, pose_stamp=0)
-    run.update(SECOND)
+    events.update(run, SECOND)
     for step in range(400):
         now = (step + 2) * SECOND
         if how != "no poses":
             feed(run, pose_angle=ASIDE + 6e-4 * step * (how == "it moves"), pose_stamp=now)
         if how == "it says why" and run.episode.goal is not None:
-            commands.failed(run, run.episode.goal.stamp, now)
-        run.update(now)
+            events.failed(run, run.episode.goal.stamp, now)
+        events.update(run, now)
     assert run.episode.termination.reason is not TerminationReason.FAILED
     assert run.episode.unreached_views > 3
 
@@ -705,7 +705,7 @@ def test_a_robot_that_shows_a_sign_of_life_or_none_at_all_is_no_standstill(how, 
 def test_a_robot_whose_clock_steps_back_loses_no_view_and_is_told_of_clocks(back):
     """The robot stands at its goal: by stamps of before the goal nothing can be said about the view."""
     run = ready(num_views=20, goal_timeout=10.0, goal_retries=1, still_goals=3)
-    run.update(2000 * SECOND)
+    events.update(run, 2000 * SECOND)
     goal = run.episode.goal
     where = goal.decision.view_angle
     waiting_for(run, 5.0, begin=2001.0, where=where, clock=-back)
@@ -727,7 +727,7 @@ def test_a_robot_whose_clock_steps_back_loses_no_view_and_is_told_of_clocks(back
 
 def test_poses_on_their_way_when_the_goal_was_given_are_of_no_other_clock():
     run = ready()
-    run.update(10 * SECOND)
+    events.update(run, 10 * SECOND)
     assert math.isnan(run.arrival.behind(run.episode, run.inputs))
     feed(run, pose_angle=0.0, pose_stamp=10 * SECOND - 1)
     assert run.arrival.behind(run.episode, run.inputs) < 1.0

@@ -178,7 +178,7 @@ def test_a_list_of_integers_is_taken_where_real_numbers_are_meant(world):
     node = world.start(NbvPlannerNode, cli_args=["--ros-args", "-p", "allowed_arcs:=[0, 3]"])
     assert node.get_parameter("allowed_arcs").type_ is Parameter.Type.DOUBLE_ARRAY
     assert list(node.get_parameter("allowed_arcs").value) == [0.0, 3.0]
-    views = node.session.planner.views
+    views = node.core.planner.views
     assert views.allowed(views.candidates).sum() == 48
 
 
@@ -192,7 +192,7 @@ def test_parameters_come_from_a_file_by_node_name_or_for_all(world, tmp_path):
     arguments = ["--ros-args", "--params-file", str(file)]
     mapper, planner = (world.start(cls, cli_args=arguments) for cls in (SurfaceMapperNode, NbvPlannerNode))
     assert (mapper.scene.view_distance, mapper.get_parameter("length_scale").value) == (11.0, 0.3)
-    assert (planner.scene.view_distance, planner.session.monitor.settings.max_views) == (11.0, 7)
+    assert (planner.scene.view_distance, planner.core.monitor.settings.max_views) == (11.0, 7)
 
 
 SHIPPED = str(shared_file("config/robot.yaml"))
@@ -234,7 +234,7 @@ def test_the_planner_of_a_robot_waits_for_its_start_however_it_was_started(world
     file.write_text("/**: {ros__parameters: {radius_max: 2.0}}\n")
     for arguments in ([], ["--params-file", str(file)], ["--params-file", SHIPPED]):
         planner = world.start(NbvPlannerNode, cli_args=["--ros-args", *arguments], simulated=False)
-        assert (planner.session.started, planner.session.settings.wait_for_start) == (False, True)
+        assert (planner.core.episode.started, planner.core.settings.wait_for_start) == (False, True)
         world.end(planner)
 
 
@@ -298,11 +298,11 @@ def test_a_change_at_run_time_is_applied(world):
     assert answer.successful, answer.reason
     results = world.set_parameters(node, goal_timeout=3.0, travel_weight=0.5, refine=True, band_tolerance=0.4)
     assert all(result.successful for result in results), results
-    assert node.session.monitor.settings.max_views == 7
-    assert node.session.monitor.settings.band_tolerance == 0.4
-    assert node.session.settings.goal_timeout == 3.0
-    assert node.session.planner.settings.travel_weight == 0.5
-    assert node.session.planner.settings.refine is True
+    assert node.core.monitor.settings.max_views == 7
+    assert node.core.monitor.settings.band_tolerance == 0.4
+    assert node.core.settings.goal_timeout == 3.0
+    assert node.core.planner.settings.travel_weight == 0.5
+    assert node.core.planner.settings.refine is True
     assert node.get_parameter("max_views").value == 7
 
 
@@ -324,11 +324,11 @@ def test_a_change_at_run_time_is_applied(world):
 )
 def test_a_change_at_run_time_that_is_not_allowed_is_refused_with_a_reason(world, name, value, reason):
     node = world.start(NbvPlannerNode)
-    before = node.session.monitor.settings, node.session.settings, node.session.planner.settings
+    before = node.core.monitor.settings, node.core.settings, node.core.planner.settings
     (answer,) = world.set_parameters(node, **{name: value})
     assert not answer.successful
     assert reason in answer.reason
-    assert (node.session.monitor.settings, node.session.settings, node.session.planner.settings) == before
+    assert (node.core.monitor.settings, node.core.settings, node.core.planner.settings) == before
 
 
 def test_changes_asked_for_together_are_applied_all_or_none(world):
@@ -337,7 +337,7 @@ def test_changes_asked_for_together_are_applied_all_or_none(world):
     answer = node.set_parameters_atomically(together)
     assert not answer.successful
     assert "goal_timeout: 0.0 is out of range" in answer.reason
-    assert (node.session.monitor.settings.max_views, node.session.settings.goal_timeout) == (40, 60.0)
+    assert (node.core.monitor.settings.max_views, node.core.settings.goal_timeout) == (40, 60.0)
     assert node.get_parameter("max_views").value == 40
 
 

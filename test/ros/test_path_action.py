@@ -100,7 +100,7 @@ def test_views_without_a_path_are_left_out_with_their_number_and_the_next_best_i
     assert len(set(planning.asked)) == 3
     assert world.drops(planning.node) == {"goal.no_path": 2}
     assert len(planning.goals) == 1
-    assert planning.node.session.unreached_views == 0
+    assert planning.node.core.episode.unreached_views == 0
     planning.close()
 
 

@@ -175,7 +175,7 @@ def test_the_planner_takes_its_pose_from_transforms_and_sees_the_arrival(world):
     world.spin_until(lambda: goals, "the first goal")
     goal = pose_from_msg(goals[0])
     tree.stands(world.peer.get_clock().now().nanoseconds, goal)
-    world.spin_until(lambda: planner.session.state.value == "MEASURING", "the arrival")
+    world.spin_until(lambda: planner.core.state.value == "MEASURING", "the arrival")
 
 
 BASED = {"pose_source": "tf", "camera_frame": "laser", "base_frame": "base"}
@@ -195,7 +195,7 @@ def test_the_planner_looks_up_where_the_camera_is_on_its_base_and_sends_that(wor
     found = [planner.get_parameter(name).value for name in ("mount_x", "mount_y", "mount_yaw")]
     assert found == pytest.approx([LASER_ON_BASE.x, LASER_ON_BASE.y, LASER_ON_BASE.yaw])
     tree.stands(world.peer.get_clock().now().nanoseconds, camera)
-    world.spin_until(lambda: planner.session.state.value == "MEASURING", "the arrival")
+    world.spin_until(lambda: planner.core.state.value == "MEASURING", "the arrival")
 
 
 def test_the_planner_waits_for_the_mount_and_says_so(world):

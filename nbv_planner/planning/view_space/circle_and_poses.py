@@ -100,14 +100,6 @@ class CircleViewSpace(ViewSpace):
             f", or num_views < {math.ceil(math.pi * self._view_distance / arrival.position_tolerance)}"
         ))
 
-    def packed(self, views: Poses) -> FloatArray:
-        """The view angles, shape (V,), radians."""
-        return views.view_angle
-
-    def unpacked(self, numbers: FloatArray) -> Poses:
-        """The views at these angles."""
-        return Poses.on_circle(numbers, self._view_distance)
-
     def mark_missed(
         self, goal: CameraPose, set_out: CameraPose | None, halt: CameraPose | None, tolerance: float, now: float,
         until: float,
@@ -186,10 +178,6 @@ class FoundViewSpace(CircleViewSpace):
         free = on_arcs(places, self._settings) & (self.off_ground(places) == 0)
         if free.any():
             self._only(places[int(np.argmin(np.where(free, np.hypot(x - wanted.x, y - wanted.y), np.inf)))])
-
-    # All three numbers of a view are saved: those taken lie beside the circle.
-    packed, unpacked = ViewSpace.packed, ViewSpace.unpacked
-
 
 class FreeViewSpace(ViewSpace):
     """Poses anywhere around the object, which a camera goes around at the distance of `keep_out` from the centre."""

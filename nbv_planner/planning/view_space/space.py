@@ -196,14 +196,6 @@ class ViewSpace(ABC):
         """Message that a pose may count as being at two candidates at once; empty if none does, or none is known."""
         return ""
 
-    def packed(self, views: Poses) -> FloatArray:
-        """Views of this space as numbers to be saved: view angle, distance and turn of each, shape (V, 3)."""
-        return views.polar
-
-    def unpacked(self, numbers: FloatArray) -> Poses:
-        """The views that :meth:`packed` describes; a ValueError if they are none."""
-        return Poses.from_polar(*numbers.reshape(-1, 3).T.copy())
-
     def nearest(self, view: CameraPose) -> int:
         """Index of the candidate nearest to `view`."""
         return int(np.argmin(self.travel(view, self.candidates)))

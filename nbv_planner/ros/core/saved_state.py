@@ -1,4 +1,4 @@
-"""Saves the state of a node in a file: resumed at start, written in a worker thread."""
+"""Keeps the state of a node in a file: resumed at start, written in a worker thread."""
 
 from __future__ import annotations
 
@@ -6,26 +6,31 @@ import contextlib
 import dataclasses
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from rclpy.task import Future
 
 from nbv_planner.episode.parameters import MapFile, SavingSettings, StateFile, fixed_settings
 from nbv_planner.errors import NbvPlannerError, StateFileError, reason
 from nbv_planner.mapping.saved import Arrays, SavedState, read_state, write_state
 from nbv_planner.ros.core.node_parameters import read_settings
+from nbv_planner.ros.core.worker import Worker
+from nbv_planner.session.journal import Journal
 from nbv_planner.system import at_home
 
 if TYPE_CHECKING:
     from nbv_planner.ros.core.node import BaseNode
 
-
+T = TypeVar("T")
 # Suffix of a file that was not resumed: it is kept, and not overwritten by the next save.
 _REFUSED = ".refused"
 
 
-class StateKeeper:
-    """The state file of one node.
+class _Keeper:
+    """The file of one node.
 
     A file that cannot be resumed is renamed (`<file>.refused`) and counted (`dropped.state.<reason>`), and the node
     starts without it: a restarted robot has to continue, and the planner detects the missing views.
@@ -46,16 +51,11 @@ class StateKeeper:
         self._written_at = float("-inf")
         self._saves, self._milliseconds, self._restored = 0, 0.0, False
 
-    def state(self, values: Mapping[str, Any], arrays: Arrays) -> SavedState:
-        """The state of the node as written to the file."""
-        return SavedState(self._kind, values, arrays, self._settings, self._saving.episode)
-
-    def restore(self, apply: Callable[[SavedState], None]) -> None:
-        """At start, `apply` the content of the file, if it exists and is to be resumed."""
+    def _restore(self, load: Callable[[], object]) -> None:
         if self.path is None or not self._saving.restore:
             return
         try:
-            self.load(apply)
+            load()
         except StateFileError as error:
             if error.reason != "missing":
                 with contextlib.suppress(OSError):
@@ -66,33 +66,25 @@ class StateKeeper:
         self._restored = True
         self._node.get_logger().info(f"resumed from {self.path}")
 
-    def load(self, apply: Callable[[SavedState], None], *, any_episode: bool = False) -> None:
-        """`apply` the content of the file.
-
-        Raises:
-            StateFileError: it does not exist or cannot be used; names the file.
-        """
-        path = self._named_path()
-        state = read_state(path, self._kind, self._settings, "" if any_episode else self._saving.episode)
+    def _apply(self, apply: Callable[[T], None], content: T) -> None:
         try:
-            apply(state)
+            apply(content)
         except StateFileError as error:
-            raise StateFileError(error.reason, f"{path}: {error}") from error
+            raise StateFileError(error.reason, f"{self.path}: {error}") from error
         except NbvPlannerError as error:
-            raise StateFileError("content", f"{path}: {error}") from error
+            raise StateFileError("content", f"{self.path}: {error}") from error
         except Exception as error:  # a file must not end the node, or it would end it again at every restart
-            raise StateFileError("content", f"{path}: {type(error).__name__}: {reason(error)}") from error
+            raise StateFileError("content", f"{self.path}: {type(error).__name__}: {reason(error)}") from error
 
-    def write(self, state: SavedState) -> StateFileError | None:
-        """Write the file, in any thread; returns the error, if any, for :meth:`took` in the node's thread."""
-        with self._lock:
-            started = time.monotonic()
-            try:
-                write_state(self._named_path(), state)
-            except StateFileError as error:
-                return error
-            self._written_at = time.monotonic()
-            self._saves, self._milliseconds = self._saves + 1, 1e3 * (self._written_at - started)
+    def _timed(self, write: Callable[[], object]) -> StateFileError | None:
+        """Write; returns the error, if any, for :meth:`took` in the node's thread."""
+        started = time.monotonic()
+        try:
+            write()
+        except StateFileError as error:
+            return error
+        self._written_at = time.monotonic()
+        self._saves, self._milliseconds = self._saves + 1, 1e3 * (self._written_at - started)
         return None
 
     def took(self, error: StateFileError | None) -> None:
@@ -115,3 +107,115 @@ class StateKeeper:
         if self.path is None:
             raise StateFileError("no_file", f"no file is named: start the node with the parameter {self._parameter}")
         return self.path
+
+
+class StateKeeper(_Keeper):
+    """A file that is written as a whole."""
+
+    def state(self, values: Mapping[str, Any], arrays: Arrays) -> SavedState:
+        """The state of the node as written to the file."""
+        return SavedState(self._kind, values, arrays, self._settings, self._saving.episode)
+
+    def restore(self, apply: Callable[[SavedState], None]) -> None:
+        """At start, `apply` the content of the file, if it exists and is to be resumed."""
+        self._restore(partial(self.load, apply))
+
+    def load(self, apply: Callable[[SavedState], None], *, any_episode: bool = False) -> None:
+        """`apply` the content of the file.
+
+        Raises:
+            StateFileError: it does not exist or cannot be used; names the file.
+        """
+        episode = "" if any_episode else self._saving.episode
+        self._apply(apply, read_state(self._named_path(), self._kind, self._settings, episode))
+
+    def write(self, state: SavedState) -> StateFileError | None:
+        """Write the file, in any thread; returns the error, if any, for :meth:`took` in the node's thread."""
+        with self._lock:
+            return self._timed(lambda: write_state(self._named_path(), state))
+
+
+class JournalKeeper(_Keeper):
+    """A journal, to which records are added in a thread of its own; each is on the disk before what follows from it."""
+
+    def __init__(self, node: BaseNode, kind: str, file: type[MapFile | StateFile], *settings: object) -> None:
+        """As of the base class."""
+        super().__init__(node, kind, file, *settings)
+        self._journal = self.path and Journal(self.path, kind, self._settings, self._saving.episode)
+        self._records: list[Any] = []
+        self._written, self._anew = 0, True
+        self._files = Worker(node)
+        self.pending = 0  #: number of writings that the node has not been told of yet.
+
+    def restore(self, apply: Callable[[list[Any]], None]) -> None:
+        """At start, `apply` the records of the file, if it exists and is to be resumed; the next ones go behind."""
+        self._restore(partial(self._load, apply))
+
+    def _load(self, apply: Callable[[list[Any]], None], *, any_episode: bool = False) -> None:
+        self._named_path()
+        assert self._journal
+        records = self._journal.read(any_episode=any_episode)
+        self._apply(apply, records)
+        if self._journal.torn:
+            self._node.drop("state.torn", f"{self.path}: {self._journal.torn} bytes of a torn last line are left out")
+        with self._lock:
+            self._records, self._written, self._anew = list(records), len(records), any_episode
+
+    def load(self, apply: Callable[[list[Any]], None]) -> None:
+        """`apply` the records of the file, whatever episode it is of; the file becomes one of this episode.
+
+        Raises:
+            StateFileError: it does not exist or cannot be used; names the file.
+        """
+        self._load(apply, any_episode=True)
+
+    def note(self, records: Sequence[Any], *, anew: bool = False) -> None:
+        """Let :meth:`write` write `records` behind the others, or `anew` in place of them; in any thread."""
+        if self._journal is None:
+            return
+        with self._lock:
+            self._records, self._anew = [*([] if anew else self._records), *records], self._anew or anew
+
+    def write(self) -> StateFileError | None:
+        """Write what has been noted, in any thread; returns the error, if any, for :meth:`took`.
+
+        After an error the next attempt writes a file anew.
+        """
+        with self._lock:
+            try:
+                self._named_path()
+            except StateFileError as error:
+                return error
+            assert self._journal
+            if self._anew:
+                error = self._timed(partial(self._journal.begin, self._records))
+            else:
+                error = self._timed(partial(self._journal.append, self._records[self._written :]))
+            self._anew = error is not None
+            self._written = len(self._records)
+            return error
+
+    def submit(self, done: Callable[[], None]) -> None:
+        """Write what has been noted in the thread of the files, then call `done` in the node's."""
+        self.pending += 1
+        self._files.submit(self.write, partial(self._finish, done))
+
+    def _finish(self, done: Callable[[], None], error: StateFileError | None) -> None:
+        self.pending -= 1
+        self.took(error)
+        done()
+
+    def flushed(self) -> Future:
+        """Done once all that has been submitted is written."""
+        return self._files.run(lambda: None)
+
+    def save(self) -> Future:
+        """Write a file anew with all records; the result is the error, if any."""
+        self._anew = True
+        return self._files.run(self.write)
+
+    def close(self) -> None:
+        """End the thread; what has been noted is written, if it is to be saved."""
+        self._files.stop()
+        if self.autosave and (self._anew or self._written < len(self._records)) and self._records:
+            self.write()

@@ -20,7 +20,7 @@ from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
 from nbv_planner.report.take_home import MapGrid, Outline
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.node import BaseNode
-from nbv_planner.session.planning_session import State
+from nbv_planner.session.questions import State
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.system import at_home
 from nbv_planner.world.scale import rescaled

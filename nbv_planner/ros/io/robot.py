@@ -1,4 +1,4 @@
-"""The robot: goals as an action, and whether there is a path to them."""
+"""The robot: goals on a topic or as an action, and whether there is a path to them."""
 
 from __future__ import annotations
 
@@ -6,13 +6,18 @@ from collections.abc import Callable
 from typing import Any
 
 from action_msgs.msg import GoalStatus, GoalStatusArray
+from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PoseStamped
 from rclpy.action import ActionClient
 from rclpy.node import Node
 from rclpy.qos import qos_profile_action_status_default
 
 from nbv_planner.ros.core.node import BaseNode
+from nbv_planner.ros.io import conversions
+from nbv_planner.ros.io.status import iteration_values
 from nbv_planner.ros.io.transforms import needed
+from nbv_planner.session.planner_core import PlannerCore
+from nbv_planner.session.state import Goal, Target
 
 ACTION = "navigate_to_pose"
 PATH_ACTION = "compute_path_to_pose"
@@ -175,3 +180,52 @@ class GoalAction:
 
     def _on_statuses(self, msg: GoalStatusArray) -> None:
         self._active = {bytes(goal.goal_info.goal_id.uuid) for goal in msg.status_list if goal.status in _ACTIVE}
+
+
+class GoalOutput:
+    """Publishes the targets of the camera, with the reasons for a view, and sends them to the robot's action server."""
+
+    def __init__(
+        self, node: BaseNode, frame: str, goal: Any, candidates: Any, iteration: Any, robot: GoalAction | None
+    ) -> None:
+        """Take the publishers of the planner's node, whose targets are poses in `frame`, and the action, if any."""
+        self._node, self._frame, self._robot = node, frame, robot
+        self._goal, self._candidates, self._iteration = goal, candidates, iteration
+
+    def subscribers(self) -> int:
+        """Number of those who listen to the goals; the action server is one."""
+        return self._goal.get_subscription_count() + (self._robot is not None and self._robot.ready())
+
+    def message(self, target: Target) -> PoseStamped:
+        """The pose of the camera's carrier at a target."""
+        carrier = self._node.poses.carrier(target.pose)
+        return conversions.pose_to_msg(carrier, self._node.header(self._frame, target.stamp))
+
+    def repeat(self, target: Target) -> None:
+        """Publish a target once more, for those who have not heard it."""
+        self._goal.publish(self.message(target))
+
+    def send(self, target: Target, core: PlannerCore, more: dict[str, object]) -> None:
+        """Publish a target, and of a view the reasons, with `more` values; send it to the robot."""
+        message = self.message(target)
+        self._goal.publish(message)
+        if self._robot is not None:
+            message.header = self._node.header(self._frame)  # old transforms are discarded
+            self._robot.send(target.stamp, message)
+        if isinstance(target, Goal):
+            self._explain(target, core, more)
+
+    def _explain(self, goal: Goal, core: PlannerCore, more: dict[str, object]) -> None:
+        decision, circle, figures = goal.decision, self._node.scene.view_distance, goal.figures
+        header = self._node.header(self._frame, goal.stamp)
+        centre = figures.get("centre_x", 0.0), figures.get("centre_y", 0.0)
+        self._candidates.publish(conversions.candidates_to_msg(decision, header, centre))
+        message = f"view {goal.round} at {decision.view.words(circle)}, decided by {decision.decided_by}"
+        values = iteration_values(core, goal, circle) | more
+        name = f"{self._node.get_name()}: iteration"
+        self._iteration.publish(conversions.status_message(name, DiagnosticStatus.OK, message, values))
+
+    def cancel(self) -> None:
+        """Cancel the robot's goal, where the interface allows it."""
+        if self._robot is not None:
+            self._robot.cancel()

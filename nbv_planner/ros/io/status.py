@@ -26,10 +26,12 @@ from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.inputs import Inputs
 from nbv_planner.ros.core.node import BaseNode
 from nbv_planner.ros.core.node_parameters import plain_value
-from nbv_planner.ros.core.saved_state import StateKeeper
+from nbv_planner.ros.core.saved_state import JournalKeeper
 from nbv_planner.ros.io.conversions import status_message
-from nbv_planner.session.episode_memory import Goal, behind_words
-from nbv_planner.session.planning_session import PlanningSession, Ranking, State
+from nbv_planner.session.planner_core import PlannerCore
+from nbv_planner.session.questions import Ranking, State
+from nbv_planner.session.state import Goal, behind_words
+from nbv_planner.session.targets import pace
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.surface.checks import Level, failed, told
 from nbv_planner.versions import versions
@@ -49,164 +51,163 @@ _LINE_PERIOD = 0.5
 _HINTS = {"surface": " (surface_mapper does once its own inputs are alive)"}
 
 
-def status_words(session: PlanningSession, inputs: Inputs, now: int) -> tuple[bytes, str]:
+def status_words(core: PlannerCore, inputs: Inputs, now: int) -> tuple[bytes, str]:
     """Level and message of the status; a WARN names what is missing, lost or incompatible, and failed checks."""
-    ended = session.termination
+    ended = core.episode.termination
     if ended is not None:
         level, words = _END_LEVELS.get(ended.reason, DiagnosticStatus.OK), f"{ended.reason.value}: {ended.detail}"
-        troubles = _doubts(session) if level == DiagnosticStatus.OK else []
+        troubles = _doubts(core) if level == DiagnosticStatus.OK else []
     else:
-        level, words = _waiting_words(session, inputs, now)
-        troubles = [*_troubles(session, inputs), *_doubts(session)]
+        level, words = _waiting_words(core, inputs, now)
+        troubles = [*_troubles(core, inputs), *_doubts(core)]
     more = [text for text in troubles if text not in words]
     return (DiagnosticStatus.WARN if troubles else level), "; ".join([words, *more])
 
 
-def _waiting_words(session: PlanningSession, inputs: Inputs, now: int) -> tuple[bytes, str]:
-    if session.overdue(now) is not None and session.started:
-        limit = session.settings.input_timeout
-        return DiagnosticStatus.WARN, f"{_awaited(session, inputs)}; nothing for more than {limit:g} s"
-    number = len(session.visited) + 1
+def _waiting_words(core: PlannerCore, inputs: Inputs, now: int) -> tuple[bytes, str]:
+    if core.overdue(now) is not None and core.episode.started:
+        limit = core.settings.input_timeout
+        return DiagnosticStatus.WARN, f"{_awaited(core, inputs)}; nothing for more than {limit:g} s"
+    number = len(core.episode.visited) + 1
     messages = {
         State.PLANNING: "choosing the next view",
-        State.MOVING: f"to view {number}" if session.ending is None else "to the home view",
+        State.MOVING: f"to view {number}" if core.episode.ending is None else "to the home view",
         State.MEASURING: f"at view {number}, waiting for its surface",
-        State.PAUSED: session.interruption or "paused by the operator",
+        State.PAUSED: core.episode.interruption or "paused by the operator",
     }
-    return DiagnosticStatus.OK, messages.get(session.state) or _awaited(session, inputs)
+    return DiagnosticStatus.OK, messages.get(core.state) or _awaited(core, inputs)
 
 
-def _awaited(session: PlanningSession, inputs: Inputs) -> str:
-    if session.state is State.MEASURING:
-        return f"waiting for a surface with a scan of view {len(session.visited) + 1} on {inputs.described('surface')}"
-    if not session.started:
+def _awaited(core: PlannerCore, inputs: Inputs) -> str:
+    if core.state is State.MEASURING:
+        number = len(core.episode.visited) + 1
+        return f"waiting for a surface with a scan of view {number} on {inputs.described('surface')}"
+    if not core.episode.started:
         return "waiting for the service ~/start"
     words = [
-        _too_few(session, inputs) if topic == "goal_pose" else "; ".join(inputs.missing(topic)) + _HINTS.get(topic, "")
-        for topic in session.missing()
+        _too_few(core, inputs) if topic == "goal_pose" else "; ".join(inputs.missing(topic)) + _HINTS.get(topic, "")
+        for topic in core.missing()
     ]
     return "waiting for " + ("; ".join(words) or "poses enough to check before the first goal")
 
 
-def _too_few(session: PlanningSession, inputs: Inputs) -> str:
+def _too_few(core: PlannerCore, inputs: Inputs) -> str:
     """Name missing subscribers of the goals, and a missing recorder."""
-    found, wanted, recorder = session.inputs.subscribers, session.settings.goal_subscribers, session.settings.recorder
-    if session.inputs.unrecorded:
-        return f"the recorder {recorder}: it does not listen to {', '.join(session.inputs.unrecorded)} yet"
-    hearers = session.inputs.hearers + (", and the recorder" if recorder else "")
+    found, wanted, recorder = core.inputs.subscribers, core.settings.goal_subscribers, core.settings.recorder
+    if core.inputs.unrecorded:
+        return f"the recorder {recorder}: it does not listen to {', '.join(core.inputs.unrecorded)} yet"
+    hearers = core.inputs.hearers + (", and the recorder" if recorder else "")
     return "; ".join([
         f"{inputs.described('goal_pose')}: {found} of {wanted} subscribers ({hearers})",
         *inputs.problems("goal_pose"),
     ])
 
 
-def _doubts(session: PlanningSession) -> list[str]:
+def _doubts(core: PlannerCore) -> list[str]:
     """What the failed checks of the newest surface say, and that of the noise where it differs."""
-    checks = () if session.inputs.belief is None else session.inputs.belief.checks
+    checks = () if core.inputs.belief is None else core.inputs.belief.checks
     noise = [check for check in checks if check.name == "noise" and check.level is Level.NOTED]
-    return [told(check, session.planner.settings.noise) for check in (*failed(checks), *noise)]
+    return [told(check, core.planner.settings.noise) for check in (*failed(checks), *noise)]
 
 
-def _troubles(session: PlanningSession, inputs: Inputs) -> list[str]:
+def _troubles(core: PlannerCore, inputs: Inputs) -> list[str]:
     found = [*inputs.clock(), *inputs.problems(inputs.name, *_PARTNERS)]
-    found += filter(None, [session.refusal, session.indistinct, session.standstill])
-    if session.refused is not None:
-        found.append(f"{session.refused[-1]}; ~/reset starts again with it")
-    if session.state is not State.MOVING and (standing := session.planner.views.standing()):
+    arrival, views = core.arrival, core.planner.views
+    found += filter(None, [
+        core.episode.refusal, views.indistinct(arrival.settings), arrival.standstill(core.episode)
+    ])
+    if core.inputs.refused is not None:
+        found.append(f"{core.inputs.refused[-1]}; ~/reset starts again with it")
+    if core.state is not State.MOVING and (standing := views.standing()):
         found.append(standing)
     found += inputs.lost("camera_pose", "map")
     found += inputs.gone("surface") or inputs.lost("mapper") or inputs.partner_troubles()
-    miss, target = session.last_miss, session.target
-    if miss is not None and session.state is State.MOVING and target is not None and target.stamp == miss.stamp:
+    miss, target = core.episode.last_miss, core.episode.target
+    if miss is not None and core.state is State.MOVING and target is not None and target.stamp == miss.stamp:
         found.append(str(miss))
-    elif session.behind > _LATE:
-        found.append(behind_words(session.behind))
-    if session.unheard and (session.target is not None or session.visited):
-        found.append(_too_few(session, inputs))
+    elif (behind := arrival.behind(core.episode, core.inputs)) > _LATE:
+        found.append(behind_words(behind))
+    under_way = core.episode.target is not None or core.episode.visited
+    if under_way and core.inputs.unheard(core.settings.goal_subscribers):
+        found.append(_too_few(core, inputs))
     return found
 
 
-def status_values(session: PlanningSession, now: int) -> dict[str, object]:
+def status_values(core: PlannerCore, now: int) -> dict[str, object]:
     """Values of the status."""
     values: dict[str, object] = {
-        "state": session.state.value, "views": len(session.visited),
-        "coverage_estimate": _coverage(session, session.inputs.belief), "elapsed": session.elapsed(now),
-        "lost_views": session.lost_views, "skipped_views": session.skipped_views,
-        "unreached_views": session.unreached_views, "last_miss": session.last_miss or "", **_certified(session),
+        "state": core.state.value, "views": len(core.episode.visited),
+        "coverage_estimate": _coverage(core, core.inputs.belief), "elapsed": core.episode.elapsed(now),
+        "lost_views": core.episode.lost_views, "skipped_views": core.episode.skipped_views,
+        "unreached_views": core.episode.unreached_views, "last_miss": core.episode.last_miss or "", **_certified(core),
     }
-    if session.termination is None:
+    if core.episode.termination is None:
         return values
-    ended = session.termination
+    ended = core.episode.termination
     # The values of every status come last: a value of the same name (views) must not change their format.
     return {**ended.figures, **values, "reason": ended.reason.value, "detail": ended.detail}
 
 
-def summary(session: PlanningSession, keeper: StateKeeper, now: int) -> str:
+def summary(core: PlannerCore, keeper: JournalKeeper, now: int) -> str:
     """Summary of the episode so far, and where it is saved, in one line."""
-    found = session.monitor.estimate
-    said = f"{_coverage(session, session.inputs.belief):.1%} by the width of the band"
+    found = core.episode.estimate
+    said = f"{_coverage(core, core.inputs.belief):.1%} by the width of the band"
     if found is not None:
         said = f"{found.words} of {found.target.words} by the posterior shapes"
     kept = "its state is not saved: ~/save needs state_file, that of the mapper map_file"
     if keeper.path is not None:
         kept = f"saved to {keeper.path}" if keeper.autosave else f"~/save saves it to {keeper.path}"
-    recorder = session.settings.recorder and f"; recorded by {session.settings.recorder}"
+    recorder = core.settings.recorder and f"; recorded by {core.settings.recorder}"
     return (
-        f"{len(session.visited)} views, coverage {said}, {session.elapsed(now):.1f} s, "
-        f"{session.travelled:.1f} m between the views; {kept}{recorder}"
+        f"{len(core.episode.visited)} views, coverage {said}, {core.episode.elapsed(now):.1f} s, "
+        f"{core.planner.views.way(core.visited):.1f} m between the views; {kept}{recorder}"
     )
 
 
-def _coverage(session: PlanningSession, belief: SurfaceBelief | None) -> float:
+def _coverage(core: PlannerCore, belief: SurfaceBelief | None) -> float:
     """Estimated coverage: by the posterior shapes once they have evaluated a view, else by the width of the band."""
-    found = session.monitor.estimate
+    found = core.episode.estimate
     if found is not None:
         return found.mean
-    return 0.0 if belief is None else session.monitor.coverage(belief)
+    return 0.0 if belief is None else core.monitor.coverage(belief)
 
 
-def _certified(session: PlanningSession) -> dict[str, object]:
-    found = session.monitor.estimate
+def _certified(core: PlannerCore) -> dict[str, object]:
+    found = core.episode.estimate
     if found is None:
         return {}
     figures = {f"coverage_{name}": value for name, value in dataclasses.asdict(found).items()}
     return {**figures, "coverage_target": found.target.name}
 
 
-def iteration_values(session: PlanningSession, goal: Goal, view_distance: float) -> dict[str, object]:
+def iteration_values(core: PlannerCore, goal: Goal, view_distance: float) -> dict[str, object]:
     """Why this view: utility, runner-up, margin, distance, time, and the state of the surface before it."""
     decision = goal.decision
     return {
         "round": goal.round, "decided_by": decision.decided_by, "goal_stamp": goal.stamp,
         "view_angle": decision.view_angle,
         **decision.view.off_circle(view_distance),
-        **({} if session.found is None else {"centre_x": session.found.x, "centre_y": session.found.y}),
         "utility": decision.utility, "score": decision.score, "runner_up": decision.runner_up,
         "margin": decision.margin, "cost": decision.utility - decision.score,
         "candidates": len(decision.candidates), "feasible_candidates": int(decision.feasible.sum()),
         **excluded_numbers(decision.excluded),
-        "travel": session.travel(goal),
         "planning_milliseconds": goal.planning_milliseconds,
-        **({} if session.leg is None else {"predicted_seconds": session.leg.predicted}),
-        **({name: getattr(session.pace, name) for name in PACE} if session.settings.learn_speeds else {}),
-        "surface_stamp": goal.belief_stamp, "band_width_mean": float(goal.belief.width.mean()),
-        "narrow_fraction": narrow_fraction(goal.belief, session.monitor.settings.band_tolerance),
-        "coverage_estimate": _coverage(session, goal.belief),
-        **_certified(session),
+        "surface_stamp": goal.belief_stamp, **goal.figures,
+        **_certified(core),
     }
 
 
-def plotted_values(session: PlanningSession, view_distance: float) -> dict[str, object]:
+def plotted_values(core: PlannerCore, view_distance: float) -> dict[str, object]:
     """Numbers for `/diagnostics`, from which plotting tools read them, besides those of every status."""
-    belief, goal = session.inputs.belief, session.goal
-    values: dict[str, object] = {"travelled": session.travelled}
-    if session.legs:
-        last, pace = session.legs[-1], session.pace
+    belief, goal = core.inputs.belief, core.episode.goal
+    values: dict[str, object] = {"travelled": core.planner.views.way(core.visited)}
+    if core.episode.legs:
+        last, learned = core.episode.legs[-1], pace(core)
         values |= {"leg_predicted": last.predicted, "leg_measured": last.travel + last.dwell}
-        values |= {f"measured_{name}": getattr(pace, name) for name in PACE}
+        values |= {f"measured_{name}": getattr(learned, name) for name in PACE}
     if belief is not None:
         values["band_width_mean"] = float(belief.width.mean())
-        values["narrow_fraction"] = narrow_fraction(belief, session.monitor.settings.band_tolerance)
+        values["narrow_fraction"] = narrow_fraction(belief, core.monitor.settings.band_tolerance)
     if goal is not None:
         values |= {"view_angle": goal.decision.view_angle, "utility": goal.decision.utility}
         values |= goal.decision.view.off_circle(view_distance)
@@ -230,10 +231,9 @@ def ranking_words(name: str, objective: str, found: Ranking | Exception) -> Diag
 class StatusReport:
     """Publishes the status of the planner when it changes, and logs the important states."""
 
-    def __init__(self, node: BaseNode) -> None:
-        """Open the topic, which lasts as long as the node: the planner, with its `session`."""
-        self._node = node
-        self._publisher = node.advertise(DiagnosticStatus, "~/status", qos.latched())
+    def __init__(self, node: BaseNode, publisher: Any) -> None:
+        """Take the node, the planner with its `core`, and its publisher of the status."""
+        self._node, self._publisher = node, publisher
         self._last: tuple[State, str] | None = None
         self._line_at = -math.inf
         self._unreached = self._withdrawn = 0
@@ -242,19 +242,19 @@ class StatusReport:
         """Level and message."""
         node = self._node
         if node.active:
-            return status_words(node.session, node.inputs, node.now_ns())
+            return status_words(node.core, node.inputs, node.now_ns())
         return DiagnosticStatus.WARN if node.failure is None else DiagnosticStatus.ERROR, node.resting()
 
     def values(self) -> dict[str, object]:
         """State and numbers."""
         known: dict[str, object] = {"views": 0, "coverage_estimate": 0.0, "elapsed": 0.0}
-        if self._node.session is not None:
-            known = status_values(self._node.session, self._node.now_ns())
+        if self._node.core is not None:
+            known = status_values(self._node.core, self._node.now_ns())
         return {**known, "state": self._state().value}
 
     def _state(self) -> State:
         if self._node.active:
-            return self._node.session.state
+            return self._node.core.state
         return State.PAUSED if self._node.configured else State.WAITING
 
     def publish(self, on_done: Callable[[], str]) -> None:
@@ -282,14 +282,15 @@ class StatusReport:
 
     def _log_missed_view(self) -> None:
         """Log that a view was not reached, or withdrawn; during a retry the status reports it."""
-        session = self._node.session
-        before, self._unreached = self._unreached, session.unreached_views if session else 0
-        if self._unreached > before and session.last_miss is not None:
-            left_out = f"left out for {session.settings.unreachable_duration:g} s, with those beside it"
-            self._node.get_logger().warning(f"view {len(session.visited) + 1} {session.last_miss}; {left_out}")
-        before, self._withdrawn = self._withdrawn, session.withdrawn_views if session else 0
+        core = self._node.core
+        before, self._unreached = self._unreached, core.episode.unreached_views if core else 0
+        if self._unreached > before and core.episode.last_miss is not None:
+            left_out = f"left out for {core.settings.unreachable_duration:g} s, with those beside it"
+            number = len(core.episode.visited) + 1
+            self._node.get_logger().warning(f"view {number} {core.episode.last_miss}; {left_out}")
+        before, self._withdrawn = self._withdrawn, core.episode.withdrawn_views if core else 0
         if self._withdrawn > before:
-            self._node.get_logger().warning(session.withdrawal)
+            self._node.get_logger().warning(core.episode.withdrawal)
 
 
 class RunInfo:
@@ -351,7 +352,7 @@ class RunInfo:
 
     def near_optimal(self) -> dict[str, object]:
         """T0 of theorem 4.1 with its ε and δ, as far as the mapper's parameters are known and it is proved."""
-        proved = self._node.session.planner.settings.label in PROVED
+        proved = self._node.core.planner.settings.label in PROVED
         if not proved or not self._known.keys() >= {"surface_mapper", "nbv_planner"}:
             return {}
         try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from functools import partial
 from typing import Any
 
 from geometry_msgs.msg import PoseStamped
@@ -18,11 +17,10 @@ from nbv_planner.episode.sensor_messages import check_frame, pose_from_msg, to_n
 from nbv_planner.errors import StateFileError, shown
 from nbv_planner.geometry import angle_difference, wrap_angle
 from nbv_planner.mapping.matching import is_whole
-from nbv_planner.mapping.saved import SavedState
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.node import BaseNode
 from nbv_planner.ros.core.node_parameters import read_settings
-from nbv_planner.ros.core.saved_state import StateKeeper
+from nbv_planner.ros.core.saved_state import JournalKeeper
 from nbv_planner.ros.io import conversions
 from nbv_planner.world.ground.zones import GroundSettings
 from nbv_planner.world.objects import origin_words, parse_object, surface_points
@@ -38,6 +36,8 @@ _COUNTS = ("set_out_at", "view_number", "goal_stamp")
 
 class DepthCamera(BaseNode):
     """Moves to goal poses, casts beams on the true object, publishes scan and pose with the same stamp."""
+
+    _keeper: JournalKeeper | None = None
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__("depth_camera", NODE_SETTINGS["depth_camera"], **kwargs)
@@ -58,7 +58,7 @@ class DepthCamera(BaseNode):
         self._drive = Drive(shape, ground, world, self.scene.view_distance) if self.motion.drive_speed else None
         self._robot_radius, self.collisions = ground.robot_radius, 0
         self._stand_at_start()
-        self._keeper = StateKeeper(self, "simulated camera", StateFile, self.scene)
+        self._keeper = JournalKeeper(self, "simulated camera", StateFile, self.scene)
         self._keeper.restore(self._resume)
         self._scan = self.advertise(LaserScan, "scan", qos.reliable())
         self._pose = self.advertise(PoseStamped, "camera_pose", qos.reliable())
@@ -92,12 +92,12 @@ class DepthCamera(BaseNode):
         """Resume the motion; the inactive time does not count as motion time."""
         self._moved_at = self.now_ns()
 
-    def _resume(self, state: SavedState) -> None:
+    def _resume(self, records: list[Any]) -> None:
         """Stand where the camera would be had the node not ended: a robot keeps moving while its driver restarts.
 
         The numbers of the scans at a view restart, so that the first one has the noise that it would have had.
         """
-        values = state.values
+        values = records[-1] if records and isinstance(records[-1], dict) else {}
         usual = {"angle": None, "view_distance": self.scene.view_distance, "view_turn": 0.0}
         places = [[values.get(f"{name}_{key}", value) for key, value in usual.items()] for name in _VIEWS]
         counts = [values.get(name) for name in _COUNTS]
@@ -121,8 +121,14 @@ class DepthCamera(BaseNode):
                 more = view.off_circle(self.scene.view_distance)
                 values |= {f"{name}_angle": view.view_angle} | {f"{name}_{key}": number for key, number in more.items()}
             counts = (self._set_out_at, self.view_number, self._goal_stamp)
-            state = self._keeper.state({**values, **dict(zip(_COUNTS, counts, strict=True))}, {})
-            self.worker.submit(partial(self._keeper.write, state), self._keeper.took)
+            self._keeper.note([{**values, **dict(zip(_COUNTS, counts, strict=True))}])
+            self._keeper.submit(lambda: None)
+
+    def destroy_node(self) -> None:
+        """Write down what is not yet."""
+        if self._keeper is not None:
+            self._keeper.close()
+        super().destroy_node()
 
     def _stand_at_start(self) -> None:
         """Stand at the initial view, before any goal."""

@@ -270,7 +270,7 @@ def test_plan_once_holds_up_no_other_service(world, gate):
     decision = gate(Planner, "decide")
     planner = world.start(NbvPlannerNode, objective="U", certify=False, num_views=20, wait_for_start=True)
     Inputs(world)
-    world.spin_until(lambda: planner.session.inputs.belief is not None, "the surface")
+    world.spin_until(lambda: planner.core.inputs.belief is not None, "the surface")
     client = world.peer.create_client(Trigger, "nbv_planner/plan_once")
     world.spin_until(client.service_is_ready, "the service")
     asked = client.call_async(Trigger.Request())

@@ -18,11 +18,11 @@ from ros_world import header
 from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import Trigger
 from test_nbv_planner import MEASURED, PRIOR, SMALL, Robot
+from test_saved_state import rewrite
 from views import circle
 
 from nbv_planner.episode.messages import candidates_from_msg, decision_from_values, status_values
 from nbv_planner.episode.sensor_messages import pose_from_msg
-from nbv_planner.mapping.saved import read_state, write_state
 from nbv_planner.planning.planners import PlannerSettings, planner_named
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.io import conversions
@@ -54,7 +54,7 @@ class Asker:
 def test_views_are_ranked_by_the_objective_on_the_present_belief_without_an_episode(world):
     planner = world.start(NbvPlannerNode, **IDLE)
     robot = Robot(world).begin()
-    world.spin_until(lambda: planner.session.inputs.belief, "the surface")
+    world.spin_until(lambda: planner.core.inputs.belief, "the surface")
     angles = [0.1, 1.1, 4.0]
     answer = Asker(world).ask(angles)
     values = status_values(answer)
@@ -65,17 +65,17 @@ def test_views_are_ranked_by_the_objective_on_the_present_belief_without_an_epis
     assert [float(values[f"{place}.view_angle"]) for place in (1, 2, 3)] == [angles[i] for i in order]
     assert [float(values[f"{place}.utility"]) for place in (1, 2, 3)] == pytest.approx(expected[order].tolist())
     assert answer.message.startswith(f"best: {angles[order[0]]:.4f} rad, U ")
-    assert (robot.goals, planner.session.visited, planner.session.started) == ([], [], False)
+    assert (robot.goals, planner.core.visited, planner.core.episode.started) == ([], (), False)
 
 
 def test_ranking_during_an_episode_leaves_it_as_it_is(world):
     planner = world.start(NbvPlannerNode, **ENDLESS)
     robot = Robot(world, drives=False).begin()
     goal = robot.goal(1)
-    before, asker = planner.session.milestone, Asker(world)
+    before, asker = planner.core.episode, Asker(world)
     values = status_values(asker.ask([pose_from_msg(goal).view_angle, 1.0]))
     assert values["1.view_angle"] == repr(pose_from_msg(goal).view_angle)
-    assert planner.session.milestone == before
+    assert planner.core.episode == before
     world.spin_some()
     assert len(robot.goals) == 1
     robot.arrive()
@@ -94,7 +94,7 @@ def test_ranking_during_an_episode_leaves_it_as_it_is(world):
 def test_angles_that_are_none_are_answered_with_the_reason_and_counted(world, angles, words):
     planner = world.start(NbvPlannerNode, **IDLE)
     Robot(world).begin()
-    world.spin_until(lambda: planner.session.inputs.belief, "the surface")
+    world.spin_until(lambda: planner.core.inputs.belief, "the surface")
     answer = Asker(world).ask(angles)
     assert answer.level == DiagnosticStatus.ERROR
     assert words in answer.message
@@ -137,7 +137,7 @@ def test_poses_by_message_are_the_candidates_and_bad_ones_are_dropped_with_the_r
     planner = world.start(NbvPlannerNode, **{**IDLE, "planner": "rollout", "certify": False})
     bad = [pose(3.0, 0.0, 0.0), pose(math.nan, 0.0, 0.0), Pose(orientation=Quaternion(w=0.0))]
     poses_told(world, planner, [pose(*GOOD[0]), *bad, pose(*GOOD[1]), pose(*GOOD[2])])
-    views = planner.session.planner.views.candidates
+    views = planner.core.planner.views.candidates
     assert views.position.ravel() == pytest.approx(np.ravel([place[:2] for place in GOOD]))
     drops = world.drops(planner)
     assert drops["~/view_poses.inside"] == drops["~/view_poses.not_finite"] == drops["~/view_poses.quaternion"] == 1
@@ -160,10 +160,10 @@ def test_poses_by_message_are_the_candidates_and_bad_ones_are_dropped_with_the_r
 )  # fmt: skip
 def test_poses_that_leave_none_change_nothing_and_are_counted(world, poses, frame, reason):
     planner = world.start(NbvPlannerNode, **IDLE)
-    before = planner.session.planner.views
+    before = planner.core.planner.views
     poses_told(world, planner, poses, frame)
     assert world.drops(planner)[f"~/view_poses.{reason}"] == 1
-    assert planner.session.planner.views is before
+    assert planner.core.planner.views is before
 
 
 def test_during_an_episode_poses_are_refused(world):
@@ -173,7 +173,7 @@ def test_during_an_episode_poses_are_refused(world):
     robot.goal(1)
     poses_told(world, planner, [pose(*GOOD[0])])
     assert world.drops(planner)["~/view_poses.refused"] == 1
-    assert len(planner.session.planner.views.candidates) == 20
+    assert len(planner.core.planner.views.candidates) == 20
 
 
 def test_a_restarted_planner_goes_on_with_the_poses_of_its_episode(world, tmp_path):
@@ -187,7 +187,7 @@ def test_a_restarted_planner_goes_on_with_the_poses_of_its_episode(world, tmp_pa
     world.end(planner)
     other = world.start(NbvPlannerNode, **{**IDLE, "planner": "rollout"}, state_file=str(file))
     assert list(other.get_parameter("view_poses").value) == pytest.approx(np.ravel(GOOD))
-    goal = other.session.goal.pose
+    goal = other.core.episode.goal.pose
     assert (goal.x, goal.y) == pytest.approx((first.x, first.y))
 
 
@@ -195,7 +195,7 @@ def test_in_an_annulus_words_and_numbers_name_distance_and_turn(world):
     planner = world.start(NbvPlannerNode, **SMALL_ANNULUS)
     robot = Robot(world, drives=False).begin()
     robot.send_surface(robot.surface(MEASURED, 0))
-    world.spin_until(lambda: planner.session.inputs.belief, "the surface")
+    world.spin_until(lambda: planner.core.inputs.belief, "the surface")
     once = world.call(Trigger, "nbv_planner/plan_once").message
     assert " m, turned by " in once
     world.call(Trigger, "nbv_planner/start")
@@ -219,7 +219,7 @@ def test_an_unknown_scene_is_refused_off_the_circle(world):
         MEASURED, header("object", 0), PriorSettings(), found=FoundScene(1.0, 0.5, 2.0, 6.0, 9.0)
     ))
     world.spin_until(lambda: world.drops(planner).get("surface.scene"), "the refusal")
-    assert planner.session.found is None
+    assert planner.core.episode.found is None
 
 
 # --- the list
@@ -248,7 +248,7 @@ def test_a_list_that_is_none_is_refused_with_the_reason_and_changes_nothing(worl
     (answer,) = world.set_parameters(planner, view_angles=angles)
     assert not answer.successful
     assert words in answer.reason
-    assert planner.session.planner.views.angles.tolist() == LIST
+    assert planner.core.planner.views.angles.tolist() == LIST
     assert list(planner.get_parameter("view_angles").value) == LIST
 
 
@@ -298,7 +298,7 @@ def test_a_restarted_planner_goes_on_with_the_list_of_its_episode(world, tmp_pat
     world.end(planner)
     other = world.start(NbvPlannerNode, **IDLE, state_file=str(file))
     assert list(other.get_parameter("view_angles").value) == LIST
-    assert other.session.planner.views.angles.tolist() == LIST
+    assert other.core.planner.views.angles.tolist() == LIST
     robot = Robot(world)
     robot.send_surface(robot.surface(PRIOR, 0))
     assert sorted(dict.fromkeys(taken(robot, 3))) == LIST
@@ -311,11 +311,12 @@ def test_a_saved_list_that_is_none_is_set_aside_with_its_file(world, tmp_path, d
     planner = world.start(NbvPlannerNode, **IDLE, state_file=str(file), view_angles=LIST)
     world.spin_until(file.exists, "the saved session")
     world.end(planner)
-    state = read_state(file, "planning session")
-    write_state(file, type(state)(**{**vars(state), "values": {**state.values, "view_angles": damage}}))
+    rewrite(file, "planning session", lambda records: [
+        {**record, "lists": {"view_angles": damage}} if record["fact"] == "Listed" else record for record in records
+    ])
     other = world.start(NbvPlannerNode, **IDLE, state_file=str(file), view_angles=LIST)
     assert world.drops(other)["state.content"] == 1
-    assert other.session.planner.views.angles.tolist() == LIST
+    assert other.core.planner.views.angles.tolist() == LIST
 
 
 def test_the_way_may_not_exceed_max_travel(world):
@@ -341,4 +342,4 @@ def test_numbers_for_plots_are_on_diagnostics_as_numbers(world):
     for name in ("views", "coverage_estimate", "elapsed", "travelled", "band_width_mean", "narrow_fraction",
                  "utility", "view_angle", "planning_milliseconds"):
         assert math.isfinite(float(values[name])), name
-    assert float(values["band_width_mean"]) == pytest.approx(float(planner.session.inputs.belief.width.mean()))
+    assert float(values["band_width_mean"]) == pytest.approx(float(planner.core.inputs.belief.width.mean()))

@@ -93,7 +93,7 @@ def test_the_planner_sends_the_carrier_and_sees_the_camera_arrive(world):
     assert looks == pytest.approx(0.0, abs=1e-9)
     assert math.hypot(base.x, base.y) != pytest.approx(10.0, abs=0.01)
     pose(pose_msg(base, now()))
-    world.spin_until(lambda: planner.session.state.value == "MEASURING", "the arrival")
+    world.spin_until(lambda: planner.core.state.value == "MEASURING", "the arrival")
 
 
 @pytest.mark.parametrize("node", [SurfaceMapperNode, NbvPlannerNode])

@@ -15,13 +15,14 @@ from ros_world import PATIENCE, parameter_list
 from std_srvs.srv import Trigger
 from test_nbv_planner import ENDLESS, PRIOR, Robot
 
-from nbv_planner.mapping.saved import read_state
 from nbv_planner.ros.core.node import run_node
 from nbv_planner.ros.core.worker import Worker
 from nbv_planner.ros.node_processes import free_domain_id
 from nbv_planner.ros.nodes import nbv_planner as module
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
-from nbv_planner.session.planning_session import PlanningSession
+from nbv_planner.session import events
+from nbv_planner.session.facts import from_records
+from nbv_planner.session.journal import Journal
 from nbv_planner.system import ending_signals
 
 
@@ -45,8 +46,8 @@ def process(monkeypatch):
 @pytest.mark.parametrize(
     ("owner", "name", "reason", "saved"),
     [
-        (PlanningSession, "advance", "FAILED", True), (NbvPlannerNode, "diagnosis", "FAILED", True),
-        (PlanningSession, "saved", "STOPPED", False), (Worker, "submit", "STOPPED", False),
+        (events, "advance", "FAILED", True), (NbvPlannerNode, "diagnosis", "FAILED", True),
+        (module.NbvPlannerNode, "_note", "STOPPED", False), (Worker, "submit", "STOPPED", False),
         (module, "summary", "STOPPED", True),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -64,16 +65,17 @@ def test_whatever_raises_in_a_callback_ends_the_episode_and_the_process_only_as_
         nodes.append(node)
         monkeypatch.setattr(owner, name, broken)
         if reason == "STOPPED":
-            node.create_timer(0.05, lambda: node.session.stop())
+            node.create_timer(0.05, lambda: events.stop(node.core))
         return node
 
     assert run_node(create, []) == 0
     said = capfd.readouterr().err
     assert "IndexError: index 0 is out of bounds" in said
     assert "Traceback" in said
-    assert nodes[0].session.termination.reason.value == reason
+    assert nodes[0].core.episode.termination.reason.value == reason
     if saved:
-        assert read_state(file, "planning session").values["termination"]["reason"] == reason
+        episode, _ = from_records(Journal(file, "planning session").read())
+        assert episode.termination.reason.value == reason
 
 
 def test_an_error_in_a_service_is_its_answer_and_after_a_reset_the_node_goes_on(world, monkeypatch):
@@ -81,7 +83,7 @@ def test_an_error_in_a_service_is_its_answer_and_after_a_reset_the_node_goes_on(
     robot = Robot(world, drives=False).begin()
     robot.goal(1)
     with monkeypatch.context() as patch:
-        patch.setattr(PlanningSession, "skip", broken)
+        patch.setattr(events, "skip", broken)
         answer = world.call(Trigger, "nbv_planner/skip_view")
     words = "IndexError: index 0 is out of bounds for axis 0"
     assert (answer.success, answer.message) == (False, words)
@@ -89,7 +91,7 @@ def test_an_error_in_a_service_is_its_answer_and_after_a_reset_the_node_goes_on(
     assert (done["reason"], done["detail"]) == ("FAILED", f"an error of the program: {words}; 0 views taken")
     assert world.call(Trigger, "nbv_planner/reset").success
     robot.goal(2)
-    assert planner.session.termination is None
+    assert planner.core.episode.termination is None
 
 
 def test_a_mapper_that_is_reset_between_a_view_and_its_decision_ends_nothing(world):
@@ -97,13 +99,13 @@ def test_a_mapper_that_is_reset_between_a_view_and_its_decision_ends_nothing(wor
     robot = Robot(world, drives=False, belief=lambda views: belief_of(4.0, 6.0, size=200, hits=1)).begin()
     robot.goal(1)
     robot.arrive()
-    world.spin_until(lambda: planner.session.state.value == "MEASURING", "the arrival")
+    world.spin_until(lambda: planner.core.state.value == "MEASURING", "the arrival")
     planner._deciding = True  # as if a decision were under way elsewhere: the window is open
     robot.map()
-    world.spin_until(lambda: planner.session.visited, "the view")
+    world.spin_until(lambda: planner.core.visited, "the view")
     robot.send_surface(robot.surface(PRIOR, 0))
-    world.spin_until(lambda: planner.session.lost_views, "the loss")
+    world.spin_until(lambda: planner.core.episode.lost_views, "the loss")
     planner._deciding = False
     robot.goal(2)
-    assert (planner.session.visited, planner.session.lost_views) == ([], 1)
-    assert planner.session.state.value == "MOVING"
+    assert (planner.core.visited, planner.core.episode.lost_views) == ((), 1)
+    assert planner.core.state.value == "MOVING"

@@ -23,6 +23,7 @@ from nbv_planner.episode.sensor_messages import pose_from_msg
 from nbv_planner.ros.core import node, qos
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
 from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
+from nbv_planner.session import events
 from nbv_planner.surface.checks import Check, Level
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import Scan
@@ -86,7 +87,7 @@ def test_a_warning_that_lasts_from_view_to_view_is_not_a_line_for_each(world, lo
 
 def test_a_failed_episode_is_an_error(world, logged):
     planner = world.start(NbvPlannerNode, **SMALL)
-    planner.session.fail("the decision failed")
+    events.fail(planner.core, "the decision failed")
     planner.advance()
     logged.line("ERROR", "FAILED: the decision failed")
 
@@ -95,7 +96,7 @@ def test_whoever_waits_for_start_does_not_warn(world, logged):
     planner = world.start(NbvPlannerNode, **SMALL, wait_for_start=True, input_timeout=1.0)
     robot = Robot(world).begin()
     world.peer.create_timer(0.05, lambda: robot.send_pose(pose_msg(view_pose(0.0), robot.now())))
-    world.spin_until(lambda: planner.session.overdue(planner.now_ns()), "the time to pass")
+    world.spin_until(lambda: planner.core.overdue(planner.now_ns()), "the time to pass")
     found = world.diagnosis(planner)
     assert (found.level, found.message) == (DiagnosticStatus.OK, "waiting for the service ~/start")
     assert logged.lines("WARN") == []
@@ -305,7 +306,7 @@ def test_a_pose_that_comes_for_the_first_time_is_not_missing(world):
     planner = world.start(NbvPlannerNode, **SMALL, input_timeout=1000.0)
     robot = Robot(world)
     robot.send_pose(pose_msg(view_pose(0.0), robot.now()))
-    world.spin_until(lambda: planner.session.inputs.pose and robot.statuses, "the pose and a status")
+    world.spin_until(lambda: planner.core.inputs.pose and robot.statuses, "the pose and a status")
     world.spin_some(5)
     values = [status_values(status) for status in robot.statuses]
     assert {value["state"] for value in values} == {"WAITING"}

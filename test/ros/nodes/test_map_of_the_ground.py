@@ -87,15 +87,15 @@ def test_a_goal_that_a_new_map_bars_is_withdrawn_and_another_one_is_sent(world):
     scene = Scene(world)
     scene.send(grid())
     first = scene.goal(1)
-    ground = scene.node.session.planner.views.ground
+    ground = scene.node.core.planner.views.ground
     scene.send(grid())  # as a costmap is that is sent every second
     world.spin_some()
-    assert scene.node.session.planner.views.ground is ground
+    assert scene.node.core.planner.views.ground is ground
     scene.send(grid(first))
     x, y = scene.goal(2)
     assert max(abs(x - first[0]), abs(y - first[1])) > 1.0
-    assert scene.node.session.withdrawn_views == 1
-    assert scene.node.session.withdrawal.endswith("it is now not free in the map, or outside of it")
+    assert scene.node.core.episode.withdrawn_views == 1
+    assert scene.node.core.episode.withdrawal.endswith("it is now not free in the map, or outside of it")
 
 
 def bad(**changes) -> OccupancyGrid:
@@ -132,7 +132,7 @@ def test_a_map_that_is_none_is_dropped_with_its_reason_and_the_next_one_counts(w
     scene.goal(1)
     scene.send(bad(**changes))
     world.spin_until(lambda: world.drops(scene.node) == {f"map.{reason}": 2}, "the second drop")
-    assert scene.node.session.withdrawn_views == 0
+    assert scene.node.core.episode.withdrawn_views == 0
 
 
 def stamped(age: float, now: int) -> OccupancyGrid:
@@ -161,7 +161,7 @@ def test_no_further_goal_is_sent_while_the_map_is_not_refreshed(world):
     words = "nothing usable for more than 0.3 s"
     world.spin_until(lambda: words in world.diagnosis(scene.node).message, "the warning")
     assert world.call(Trigger, "nbv_planner/skip_view").success
-    world.spin_until(lambda: scene.node.session.state.value == "WAITING", "waiting")
+    world.spin_until(lambda: scene.node.core.state.value == "WAITING", "waiting")
     world.spin_some()
     assert len(scene.goals) == 1
     scene.send(stamped(0.0, scene.now()))
@@ -196,7 +196,7 @@ def test_a_robot_that_stands_in_an_occupied_cell_is_told_the_way_out_and_sent_on
     scene.send(grid((10.0, 0.0)))
     x, y = scene.goal(1)
     assert max(abs(x - 10.0), abs(y)) > 1.0
-    words = scene.node.session.planner.views.standing()
+    words = scene.node.core.planner.views.standing()
     assert words.startswith("the robot stands at x 10 m, y 0 m, not free in the map")
 
 
@@ -219,6 +219,6 @@ def test_a_map_in_another_frame_waits_for_the_transform_and_is_placed_by_it(worl
     # The map's frame lies at (10, 10) in that of the object and is turned left by a quarter.
     static(TFMessage(transforms=[camera, transform("object", "map", 10.0, 10.0, 0.5 * math.pi)]))
     scene.goal(1)
-    ground = scene.node.session.planner.views.ground
+    ground = scene.node.core.planner.views.ground
     barred = ground.zones([10.0, 13.0], [13.0, 10.0])
     assert (barred[0] != 0, barred[1]) == (True, 0)

@@ -190,9 +190,9 @@ def test_while_waiting_only_what_is_missing_is_named(world):
     world.spin_until(lambda: "/surface" not in statuses[-1].message, "the surface to be heard")
     world.listen(PoseStamped, "goal_pose")
     world.spin_some()
-    assert planner.session.state.value == "WAITING"  # one subscriber is not enough
+    assert planner.core.state.value == "WAITING"  # one subscriber is not enough
     world.listen(PoseStamped, "goal_pose")
-    world.spin_until(lambda: planner.session.state.value == "MOVING", "the first goal")
+    world.spin_until(lambda: planner.core.state.value == "MOVING", "the first goal")
 
 
 def test_the_goal_is_the_best_candidate_on_the_view_circle_and_says_why(world):
@@ -201,7 +201,7 @@ def test_the_goal_is_the_best_candidate_on_the_view_circle_and_says_why(world):
     goal = robot.goal(1)
     (iteration,) = world.spin_until(lambda: robot.iterations, "the reasons")
     (cloud,) = world.spin_until(lambda: robot.candidates, "the candidates")
-    expected = node.session.planner.decide(PRIOR.as_transmitted(), current_view=at(0.0))
+    expected = node.core.planner.decide(PRIOR.as_transmitted(), current_view=at(0.0))
     pose = pose_from_msg(goal)
     assert pose.view_angle == pytest.approx(expected.view_angle, abs=1e-12)
     assert math.hypot(pose.x, pose.y) == pytest.approx(12.0)
@@ -234,7 +234,7 @@ def test_a_surface_from_before_the_goal_does_not_end_a_view(world):
     robot.arrive()
     robot.status("MEASURING")
     robot.send_surface(conversions.belief_to_msg(NARROW, header("object", stamp - 1)))
-    world.spin_until(lambda: planner.session.inputs.belief_stamp == stamp - 1, "the old surface")
+    world.spin_until(lambda: planner.core.inputs.belief_stamp == stamp - 1, "the old surface")
     world.spin_some(5)
     assert robot.states[-1] == "MEASURING"
     robot.send_surface(conversions.belief_to_msg(PRIOR, header("object", stamp)))
@@ -442,7 +442,7 @@ def test_malformed_poses_and_surfaces_are_counted_by_reason_and_change_nothing(w
         send(msg)
         world.spin_until(lambda k=key: planner.drops[k] == expected[k], f"the count of {key}")
     assert world.drops(planner) == expected
-    inputs = planner.session.inputs
+    inputs = planner.core.inputs
     assert (inputs.pose, inputs.belief) == (None, None)
     robot.send_surface(good)
     robot.begin()
@@ -457,7 +457,7 @@ def test_a_surface_without_evidence_is_refused_where_shapes_are_drawn(world):
     robot.prior = None
     robot.send_surface(robot.surface(MEASURED, 1))
     world.spin_until(lambda: planner.drops["surface.evidence"] == 2, "the count")
-    assert planner.session.inputs.belief is None
+    assert planner.core.inputs.belief is None
 
 
 FIXED = {**ENDLESS, "objective": "EMC", "shape_prior": "fixed", "shapes": 8, "shape_grid": 90}
@@ -520,13 +520,13 @@ def test_a_surface_of_another_mapper_is_refused_and_said_until_a_reset(world, re
     robot.prior = prior
     robot.send_surface(robot.surface(other, robot.now()))
     world.spin_until(lambda: planner.drops[f"surface.{reason}"] == 1, "the count")
-    assert len(planner.session.inputs.belief.angle) == 200
+    assert len(planner.core.inputs.belief.angle) == 200
     world.spin_until(lambda: robot.statuses[-1].level == DiagnosticStatus.WARN, "the warning")
     assert [text for text in texts if text not in robot.statuses[-1].message] == []
     assert world.call(Trigger, "nbv_planner/reset").success
     world.spin_until(lambda: len(robot.goals) == 2 and robot.statuses[-1].level == DiagnosticStatus.OK, "a new episode")
-    assert len(planner.session.inputs.belief.angle) == size
-    assert planner.session.origin.prior == prior
+    assert len(planner.core.inputs.belief.angle) == size
+    assert planner.core.episode.origin.prior == prior
     assert world.drops(planner) == {f"surface.{reason}": 1}
 
 
@@ -604,11 +604,11 @@ def test_a_goal_that_comes_to_lie_in_a_no_go_area_is_withdrawn_and_another_is_se
     planner = world.start(NbvPlannerNode, robot_radius=0.1, **ENDLESS)
     robot = Robot(world, drives=False).begin()
     first = robot.goal_angle(1)
-    planner.session.planner.views.ground = ground_of(GroundSettings(no_go_polygons=around(first)), 10.0)
+    planner.core.planner.views.ground = ground_of(GroundSettings(no_go_polygons=around(first)), 10.0)
     robot.goal(2)
     assert abs(robot.goal_angle(2) - first) > 0.05
-    assert planner.session.withdrawn_views == 1
-    assert planner.session.withdrawal.endswith("it is now in a no-go polygon")
+    assert planner.core.episode.withdrawn_views == 1
+    assert planner.core.episode.withdrawal.endswith("it is now in a no-go polygon")
     world.spin_until(lambda: len(robot.iterations) == 2, "the reasons")
     assert int(status_values(robot.iterations[1])["excluded_polygon"]) > 0
     world.end(planner)
@@ -672,7 +672,7 @@ def test_plan_once_says_view_and_utility_without_sending_a_goal(world):
     assert (answer.success, answer.message) == (False, "no surface received yet")
     robot.begin()
     robot.status("WAITING")
-    expected = node.session.planner.decide(PRIOR.as_transmitted(), current_view=at(0.0))
+    expected = node.core.planner.decide(PRIOR.as_transmitted(), current_view=at(0.0))
     world.spin_until(lambda: world.call(Trigger, "nbv_planner/plan_once").success, "the surface to be heard")
     answer = world.call(Trigger, "nbv_planner/plan_once")
     assert answer.message == f"view_angle: {expected.view_angle:.6f} rad, utility: {expected.utility:.6g}"
@@ -698,7 +698,7 @@ def test_late_subscribers_get_status_candidates_and_every_iteration_but_no_goal(
     stamps = [to_nanoseconds(goal.header.stamp) for goal in robot.goals]
     assert [to_nanoseconds(cloud.header.stamp) for cloud in candidates] == stamps
     assert [status_values(msg)["round"] for msg in iterations] == ["1", "2", "3", "4"]
-    assert planner.session.state.value == "DONE"
+    assert planner.core.state.value == "DONE"
 
 
 @pytest.mark.parametrize("cls", [NbvPlannerNode, SurfaceMapperNode])
@@ -750,7 +750,7 @@ def test_views_that_come_fast_are_not_a_line_each(world, monkeypatch):
     from types import SimpleNamespace
 
     from nbv_planner.ros.io import status as status_module
-    from nbv_planner.session.planning_session import State
+    from nbv_planner.session.questions import State
 
     node, now, lines = world.start(NbvPlannerNode), [0.0], []
     monkeypatch.setattr(status_module, "time", SimpleNamespace(monotonic=lambda: now[0]))
@@ -779,9 +779,9 @@ def test_a_goal_is_sent_though_the_centre_moved_while_it_was_saved(world, tmp_pa
     robot, found = Robot(world, drives=False), FoundScene(0.0, 0.0, 2.0, 8.0, 10.0, views=1)
     robot.send_pose(pose_msg(view_pose(0.0), robot.now()))
     robot.send_surface(found_surface(found))
-    world.spin_until(lambda: planner.session.goal, "the goal")
+    world.spin_until(lambda: planner.core.episode.goal, "the goal")
     robot.send_surface(found_surface(dataclasses.replace(found, x=1.0, views=2)))
-    world.spin_until(lambda: planner.session.found.x == 1.0, "the other centre")
+    world.spin_until(lambda: planner.core.episode.found.x == 1.0, "the other centre")
     assert not robot.goals
     saving.set()
     world.spin_until(lambda: robot.goals, "the goal")
@@ -793,10 +793,10 @@ def test_a_length_that_is_changed_in_a_found_scene_stays_in_proportion(world):
     robot, found = Robot(world, drives=False), FoundScene(0.0, 0.0, 1.0, 4.0, 5.0, views=1)
     robot.send_pose(pose_msg(view_pose(0.0), robot.now()))
     robot.send_surface(found_surface(found))
-    world.spin_until(lambda: planner.session.found, "the scene")
-    assert planner.session.monitor.settings.band_tolerance == pytest.approx(0.005)
+    world.spin_until(lambda: planner.core.episode.found, "the scene")
+    assert planner.core.monitor.settings.band_tolerance == pytest.approx(0.005)
     assert planner.set_parameters([rclpy.parameter.Parameter("band_tolerance", value=0.6)])[0].successful
-    assert planner.session.monitor.settings.band_tolerance == pytest.approx(0.3)
+    assert planner.core.monitor.settings.band_tolerance == pytest.approx(0.3)
     robot.send_surface(found_surface(dataclasses.replace(found, x=1.0)))
-    world.spin_until(lambda: planner.session.found.x == 1.0, "the other centre")
-    assert planner.session.monitor.settings.band_tolerance == pytest.approx(0.3)
+    world.spin_until(lambda: planner.core.episode.found.x == 1.0, "the other centre")
+    assert planner.core.monitor.settings.band_tolerance == pytest.approx(0.3)

@@ -38,7 +38,7 @@ def test_a_planner_is_started_paused_skipped_and_reset(world):
     robot.goal(1)
     assert run(world, "pause") == (0, "PAUSED", "")
     assert run(world, "reset") == (0, "episode reset", "")
-    assert not planner.session.started
+    assert not planner.core.episode.started
 
 
 def test_without_a_planner_the_service_and_the_running_nodes_are_named(world):

@@ -52,12 +52,12 @@ def test_start_is_refused_with_the_value_found_and_asked(world, poses, age, word
     assert not answer.success
     assert answer.message.startswith("not started: ")
     assert words in answer.message
-    assert not planner.session.started
+    assert not planner.core.episode.started
     world.spin_some()
     assert robot.goals == []
     assert world.set_parameters(planner, preflight="warn")[0].successful
     assert world.call(Trigger, "nbv_planner/start").success
-    assert planner.session.started
+    assert planner.core.episode.started
 
 
 def test_what_is_only_doubtful_is_logged_and_started(world, capfd):
@@ -112,9 +112,9 @@ def test_a_start_before_the_first_pose_is_checked_once_the_robot_appears(world, 
     if restarted:
         world.end(planner)
         planner = world.start(NbvPlannerNode, **given)
-        assert planner.session.started
+        assert planner.core.episode.started
     robot.send_surface(robot.surface(PRIOR, 0))
-    appears(world, robot, pose, age, lambda: planner.session.refusal)
+    appears(world, robot, pose, age, lambda: planner.core.episode.refusal)
     told = f"waiting for the service ~/start; not started: {words}"
     world.spin_until(lambda: robot.statuses[-1].message.startswith(told), "the status")
     assert robot.statuses[-1].level == DiagnosticStatus.WARN
@@ -124,7 +124,7 @@ def test_a_start_before_the_first_pose_is_checked_once_the_robot_appears(world, 
     assert world.set_parameters(planner, preflight="warn")[0].successful
     assert world.call(Trigger, "nbv_planner/start").success
     robot.goal(1)
-    assert planner.session.refusal == ""
+    assert planner.core.episode.refusal == ""
 
 
 def test_a_start_before_the_first_pose_goes_on_by_itself_where_the_robot_appears_as_it_should(world):
@@ -133,8 +133,8 @@ def test_a_start_before_the_first_pose_goes_on_by_itself_where_the_robot_appears
     assert world.call(Trigger, "nbv_planner/start").success
     robot.send_surface(robot.surface(PRIOR, 0))
     robot.send_pose(pose_msg(POSE, robot.now()))
-    world.spin_until(lambda: planner.session.inputs.pose is not None, "the first pose")
+    world.spin_until(lambda: planner.core.inputs.pose is not None, "the first pose")
     words = "waiting for poses enough to check before the first goal"
     world.spin_until(lambda: robot.statuses[-1].message == words, "the status")
     robot.goal(1)  # a robot that stands may publish its pose but once
-    assert planner.session.state.value == "MOVING"
+    assert planner.core.state.value == "MOVING"

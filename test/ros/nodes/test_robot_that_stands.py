@@ -49,9 +49,9 @@ def test_a_clock_that_steps_back_is_named_at_once_and_no_view_is_given_up(world)
     stands = view_pose(0.07)
     robot.send_pose(pose_msg(stands, robot.now()))
     robot.goal(1)
-    statuses = until_done(world, robot, off=-1000.0, stands=planner.session.goal.pose)
+    statuses = until_done(world, robot, off=-1000.0, stands=planner.core.episode.goal.pose)
     words = "s before the goal: their clock has stepped back, or is not that of the planner"
     assert all(words in status.message for status in statuses if status.level != DiagnosticStatus.OK)
     assert any(words in status.message and "not reached" not in status.message for status in statuses)
-    assert (planner.session.unreached_views, planner.session.planner.views.unreachable) == (0, {})
+    assert (planner.core.episode.unreached_views, planner.core.planner.views.unreachable) == (0, {})
     assert {message.header.stamp.nanosec for message in robot.goals} == {robot.goals[0].header.stamp.nanosec}

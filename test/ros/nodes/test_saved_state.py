@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import threading
 from pathlib import Path
@@ -21,12 +22,14 @@ from test_nbv_planner import ENDLESS, PRIOR, Robot
 from test_surface_mapper import HERE, MS, PLAIN, THERE, Feed, stamp_of, surface_of
 
 from nbv_planner.episode.parameters import fixed_settings
-from nbv_planner.mapping.saved import SavedState, decode, read_state, write_state
+from nbv_planner.mapping.saved import decode, read_state, write_state
 from nbv_planner.ros.core import saved_state
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.nodes.depth_camera import DepthCamera
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
 from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
+from nbv_planner.session.facts import from_records
+from nbv_planner.session.journal import Journal
 from nbv_planner.star2d.shapes.sampler import PriorSettings
 from nbv_planner.world.scene import Scene
 
@@ -215,6 +218,19 @@ def test_a_slow_disk_holds_up_no_message_and_no_service(world, map_file, monkeyp
     assert bytes(feed.surfaces[-1].data) == surface_of((HERE, 0))
 
 
+def episode_in(file):
+    """The episode that the journal of a planner holds."""
+    return from_records(Journal(file, "planning session").read())[0]
+
+
+def rewrite(file, kind: str, change) -> None:
+    """The same journal with its records changed, and checksums that fit."""
+    settings = json.loads(file.read_text().splitlines()[0])["fact"]["settings"]
+    kept = Journal(file, kind, settings)
+    records = kept.read()
+    kept.begin(change(records))
+
+
 def with_hits(views: int):
     belief = wavy_belief(views, size=200)
     return dataclasses.replace(belief, hits=np.full_like(belief.hits, views))
@@ -256,12 +272,12 @@ def test_the_account_of_hybrid_goes_with_the_session(world, session_file):
     robot.arrive()
     robot.map()
     robot.goal(2)
-    account = read_state(session_file, "planning session").values["account"]
-    assert len(account) == 2
-    assert all(0.0 < taken <= best for best, taken in account)
+    rounds = episode_in(session_file).rounds
+    assert len(rounds) == 2
+    assert all(0.0 < played.taken <= played.best for played in rounds)
     world.end(planner)
     again = start_planner(world, session_file, **tight)
-    assert again.session.saved()[0]["account"] == account
+    assert again.core.episode.rounds == rounds
 
 
 def test_a_planner_that_is_started_again_still_knows_which_mapper_its_episode_is_of(world, session_file):
@@ -275,14 +291,14 @@ def test_a_planner_that_is_started_again_still_knows_which_mapper_its_episode_is
     robot.prior = PriorSettings()
     robot.send_surface(robot.surface(with_evidence(PRIOR), robot.now()))
     again = start_planner(world, session_file, **settings)
-    assert again.session.origin.prior == prior
+    assert again.core.episode.origin.prior == prior
     world.spin_until(lambda: again.drops["surface.other_prior"] == 1, "the count")
-    assert again.session.goal is not None
+    assert again.core.episode.goal is not None
 
 
 def test_a_goal_is_on_the_disk_before_anybody_hears_of_it(world, session_file):
     _, robot = two_goals(world, session_file)
-    assert read_state(session_file, "planning session").values["goal"]["stamp"] == stamp_of(robot.goals[1])
+    assert episode_in(session_file).goal.stamp == stamp_of(robot.goals[1])
 
 
 def test_a_planner_that_missed_the_surface_of_its_view_takes_it_from_the_mapper(world, session_file):
@@ -299,13 +315,13 @@ def test_a_planner_that_missed_the_surface_of_its_view_takes_it_from_the_mapper(
 def test_a_pause_and_an_end_survive(world, session_file):
     planner, robot = two_goals(world, session_file)
     assert world.call(SetBool, "nbv_planner/pause", data=True).success
-    world.spin_until(lambda: read_state(session_file, "planning session").values["paused"], "the pause on the disk")
+    assert episode_in(session_file).paused  # before the answer
     world.end(planner)
     planner = start_planner(world, session_file)
     assert robot.status("PAUSED")["views"] == "1"
     assert world.call(Trigger, "nbv_planner/stop").success
     robot.status("DONE")
-    world.spin_until(lambda: read_state(session_file, "planning session").values["termination"], "the end")
+    assert episode_in(session_file).termination
     world.end(planner)
     start_planner(world, session_file)
     assert robot.status("DONE")["reason"] == "STOPPED"
@@ -317,31 +333,31 @@ def test_a_damaged_session_is_set_aside_and_the_planner_begins_anew(world, sessi
     session_file.write_bytes(session_file.read_bytes()[1:])
     planner = start_planner(world, session_file)
     assert world.drops(planner)["state.damaged"] == 1
-    assert planner.session.visited == []
+    assert planner.core.visited == ()
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
-    [("coverage", [10**400]), ("goal", 10**30), ("view_angles", "x"), ("found", {"x": 1}), ("legs", [[1e308] * 99])],
+    "record",
+    [
+        {"fact": "Judged", "coverage": 10**400, "doubt": False, "estimate": None, "termination": None, "ending": None},
+        {"fact": "Listed", "lists": {"view_angles": [1e308, -1.0]}}, {"fact": "Found", "found": {"x": 1}},
+        {"fact": "Listed", "lists": {"view_angles": "x"}}, {"fact": "Counted", "stamp": -1}, {"fact": "Bored"},
+    ],
 )
-def test_a_session_with_values_that_none_has_is_set_aside_and_the_planner_begins_anew(world, session_file, name, value):
+def test_a_session_with_facts_that_none_has_is_set_aside_and_the_planner_begins_anew(world, session_file, record):
     planner, _ = two_goals(world, session_file)
     world.end(planner)
-    state = read_state(session_file, "planning session")
-    changed = {**state.values["goal"], "stamp": value} if name == "goal" else value
-    write_state(session_file, dataclasses.replace(state, values={**state.values, name: changed}))
+    rewrite(session_file, "planning session", lambda records: [*records, {"at": 1, **record}])
     planner = start_planner(world, session_file)
     assert world.drops(planner)["state.content"] == 1
-    assert planner.session.visited == []
+    assert planner.core.visited == ()
     assert session_file.with_name(f"{session_file.name}.refused").exists()
 
 
 def test_a_session_of_another_clock_is_not_gone_on_from(world, session_file):
     planner, _ = two_goals(world, session_file)
-    values = {**read_state(session_file, "planning session").values, "saved_at": 2**62}
     world.end(planner)
-    state = read_state(session_file, "planning session")
-    write_state(session_file, SavedState(state.kind, values, state.arrays, state.settings))
+    rewrite(session_file, "planning session", lambda records: [*records, {**records[-1], "at": 2**62}])
     planner = start_planner(world, session_file)
     assert world.drops(planner)["state.clock"] == 1
 
@@ -350,10 +366,10 @@ def test_the_planner_saves_and_loads_on_request(world, session_file):
     planner, _ = two_goals(world, session_file, autosave=False)
     assert world.call(Trigger, "nbv_planner/save").success
     world.call(Trigger, "nbv_planner/reset")
-    assert planner.session.visited == []
+    assert planner.core.visited == ()
     loaded = world.call(Trigger, "nbv_planner/load")
     assert (loaded.success, loaded.message) == (True, f"1 views loaded from {session_file}")
-    assert len(planner.session.visited) == 1
+    assert len(planner.core.visited) == 1
 
 
 def test_a_subscriber_that_comes_late_is_told_the_goal_under_way(world):
@@ -371,9 +387,9 @@ def test_views_that_the_mapper_has_lost_are_counted_and_may_be_taken_again(world
     robot.goal(4)
     robot.drives = False
     robot.send_surface(conversions.belief_to_msg(with_hits(1), robot.goals[1].header))
-    world.spin_until(lambda: planner.session.lost_views, "the loss")
-    assert world.drops(planner)["view.lost"] == planner.session.lost_views >= 2
-    assert int(robot.status("MOVING")["views"]) + planner.session.lost_views >= 3
+    world.spin_until(lambda: planner.core.episode.lost_views, "the loss")
+    assert world.drops(planner)["view.lost"] == planner.core.episode.lost_views >= 2
+    assert int(robot.status("MOVING")["views"]) + planner.core.episode.lost_views >= 3
 
 
 def test_a_camera_that_is_started_again_stands_at_its_goal_and_counts_on(world, tmp_path):
@@ -383,7 +399,7 @@ def test_a_camera_that_is_started_again_stands_at_its_goal_and_counts_on(world, 
     listener.go(1.0, 5)
     listener.go(2.0, 6)
     noise = [np.array(scan.ranges) for scan, pose in zip(listener.scans, listener.poses, strict=False)]
-    world.spin_until(lambda: camera.worker.pending == 0, "the state on the disk")
+    world.spin_until(lambda: camera._keeper.pending == 0, "the state on the disk")
     world.end(camera)
     camera = world.start(DepthCamera, **CAMERA, state_file=str(file))
     listener = Listener(world)
@@ -402,7 +418,7 @@ STOOD = {"set_out_angle": 1.0, "goal_angle": 1.0, "set_out_at": 5, "view_number"
                                     {**STOOD, "set_out_at": -(10**25)}], ids=["north", "count", "time"])  # fmt: skip
 def test_a_camera_refuses_a_state_that_is_none(world, tmp_path, values):
     file = tmp_path / "camera.npz"
-    write_state(file, SavedState("simulated camera", values, {}, fixed_settings(Scene())))
+    Journal(file, "simulated camera", fixed_settings(Scene())).begin([values])
     camera = world.start(DepthCamera, **CAMERA, state_file=str(file))
     assert world.drops(camera)["state.content"] == 1
     assert camera.view_number == 0

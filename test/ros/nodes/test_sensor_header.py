@@ -162,7 +162,7 @@ def test_the_planner_plans_with_the_sensor_of_the_mapper(world, given, expected)
     send(surface(field_of_view=1.0, range_min=0.3, range_max=12.0))
     world.spin_until(lambda: goals, "the first goal")
     assert values(node) == pytest.approx(expected)
-    assert node.session.planner._scene == node.scene
+    assert node.core.planner._scene == node.scene
     assert [getattr(node.scene, name) for name in NAMES] == pytest.approx(expected)
 
 
@@ -178,7 +178,7 @@ def test_a_surface_without_a_sensor_changes_nothing_and_one_that_is_none_is_drop
     send(wrong)
     world.spin_until(lambda: world.drops(node), "the drop")
     assert world.drops(node) == {"surface.sensor": 1}
-    assert node.session.inputs.belief is None
+    assert node.core.inputs.belief is None
 
 
 @pytest.mark.parametrize(("half", "named"), [(0.44, 0), (0.2, 1)])
