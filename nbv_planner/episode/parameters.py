@@ -41,9 +41,9 @@ from nbv_planner.world.scene import FoundScene, Scene
 from nbv_planner.world.simulated_camera import MotionSettings, SensorSettings, WorldSettings
 
 STATE_FILES = {
-    "depth_camera": ("state_file", "camera.npz"),
+    "depth_camera": ("state_file", "camera.jsonl"),
     "surface_mapper": ("map_file", "map.npz"),
-    "nbv_planner": ("state_file", "session.npz"),
+    "nbv_planner": ("state_file", "session.jsonl"),
 }
 """By node: the parameter that names its file, and the name of the file in a folder for all of them."""
 

@@ -94,7 +94,7 @@ def played(cut=lambda view, moment: False) -> list[tuple]:
 
 def plain(decision) -> tuple:
     """The whole decision; arrays by their bytes."""
-    values = {**vars(decision.candidates), **vars(decision), "candidates": None}.values()
+    values = [*{**vars(decision.candidates), **vars(decision), "candidates": None}.values(), decision.decided_by]
     return tuple(value.tobytes() if isinstance(value, np.ndarray) else value for value in values)
 
 

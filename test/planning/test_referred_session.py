@@ -158,10 +158,3 @@ def test_of_a_list_of_views_the_nearest_to_the_safe_ray_is_the_one():
 def test_arcs_of_the_settings_win_where_no_view_is_left():
     blocked = {"blocked_arcs": (-0.1, 1.6)}
     assert excluded(dataclasses.replace(FOUND, arc_start=0.8, arc_end=0.8), **blocked) == [0, 1, 2]
-
-
-def test_packed_views_hold_all_numbers():
-    space = FoundViewSpace(ViewSpaceSettings(num_views=8), FOUND)
-    views = Poses.of([CameraPose.from_polar(1.0, 9.0, 0.1), CameraPose.from_polar(2.0, 11.0, -0.2)])
-    again = space.unpacked(space.packed(views))
-    assert [again[0], again[1]] == [views[0], views[1]]

@@ -574,7 +574,7 @@ def test_a_decision_may_be_made_elsewhere_while_the_session_goes_on():
     feed(run, belief=band(0.0), belief_stamp=1, pose_angle=2.0, pose_stamp=1)
     run.planner.settings = dataclasses.replace(run.planner.settings, first_candidate=2)
     run.planner.views.mark_unreachable(at(math.pi), 1e9)
-    goal, same = events.answer(run, question, question.decide(), 3 * SECOND), at_once.update(0)
+    goal, same = events.answer(run, question, question.decide(), 3 * SECOND), events.update(at_once, 0)
     assert (goal.decision.view_angle, goal.decision.utility) == (same.decision.view_angle, same.decision.utility)
     assert goal.decision.feasible.all()
     assert (goal.stamp, goal.belief_stamp) == (3 * SECOND, 0)

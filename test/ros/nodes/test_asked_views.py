@@ -177,7 +177,7 @@ def test_during_an_episode_poses_are_refused(world):
 
 
 def test_a_restarted_planner_goes_on_with_the_poses_of_its_episode(world, tmp_path):
-    file = tmp_path / "session.npz"
+    file = tmp_path / "session.jsonl"
     planner = world.start(NbvPlannerNode, **{**IDLE, "planner": "rollout"}, state_file=str(file))
     poses_told(world, planner, [pose(*place) for place in GOOD])
     robot = Robot(world, drives=False).begin()
@@ -289,7 +289,7 @@ def test_during_an_episode_the_list_is_fixed_and_after_it_not(world):
 
 
 def test_a_restarted_planner_goes_on_with_the_list_of_its_episode(world, tmp_path):
-    file = tmp_path / "session.npz"
+    file = tmp_path / "session.jsonl"
     planner = world.start(NbvPlannerNode, **IDLE, state_file=str(file))
     robot = Robot(world, drives=False).begin()
     assert world.set_parameters(planner, view_angles=LIST)[0].successful
@@ -307,7 +307,7 @@ def test_a_restarted_planner_goes_on_with_the_list_of_its_episode(world, tmp_pat
 
 @pytest.mark.parametrize("damage", [[1.0, 1.0], "x", [None], 3])
 def test_a_saved_list_that_is_none_is_set_aside_with_its_file(world, tmp_path, damage):
-    file = tmp_path / "session.npz"
+    file = tmp_path / "session.jsonl"
     planner = world.start(NbvPlannerNode, **IDLE, state_file=str(file), view_angles=LIST)
     world.spin_until(file.exists, "the saved session")
     world.end(planner)

@@ -56,7 +56,7 @@ def test_whatever_raises_in_a_callback_ends_the_episode_and_the_process_only_as_
     process, monkeypatch, tmp_path, capfd, owner, name, reason, saved
 ):
     """Here `exit_when_done` ends it: after the error it still spins, with its timers."""
-    file, nodes = tmp_path / "session.npz", []
+    file, nodes = tmp_path / "session.jsonl", []
     monkeypatch.setattr(module, "_LINGER", 0.2)
 
     def create() -> NbvPlannerNode:

@@ -104,7 +104,7 @@ def appears(world, robot: Robot, pose, age: float, until) -> None:
 )  # fmt: skip
 @pytest.mark.parametrize("restarted", [False, True])
 def test_a_start_before_the_first_pose_is_checked_once_the_robot_appears(world, tmp_path, pose, age, words, restarted):
-    given = {**IDLE, "state_file": str(tmp_path / "session.npz")}
+    given = {**IDLE, "state_file": str(tmp_path / "session.jsonl")}
     planner = world.start(NbvPlannerNode, **given)
     robot = Robot(world, drives=False)
     answer = world.call(Trigger, "nbv_planner/start")

@@ -41,7 +41,7 @@ def map_file(tmp_path):
 
 @pytest.fixture
 def session_file(tmp_path):
-    return tmp_path / "session.npz"
+    return tmp_path / "session.jsonl"
 
 
 def start_mapper(world, file, **parameters) -> SurfaceMapperNode:
@@ -393,7 +393,7 @@ def test_views_that_the_mapper_has_lost_are_counted_and_may_be_taken_again(world
 
 
 def test_a_camera_that_is_started_again_stands_at_its_goal_and_counts_on(world, tmp_path):
-    file = tmp_path / "camera.npz"
+    file = tmp_path / "camera.jsonl"
     camera = world.start(DepthCamera, **CAMERA, state_file=str(file))
     listener = Listener(world)
     listener.go(1.0, 5)
@@ -417,9 +417,9 @@ STOOD = {"set_out_angle": 1.0, "goal_angle": 1.0, "set_out_at": 5, "view_number"
 @pytest.mark.parametrize("values", [{"goal_angle": "north"}, {**STOOD, "view_number": 10**400},
                                     {**STOOD, "set_out_at": -(10**25)}], ids=["north", "count", "time"])  # fmt: skip
 def test_a_camera_refuses_a_state_that_is_none(world, tmp_path, values):
-    file = tmp_path / "camera.npz"
+    file = tmp_path / "camera.jsonl"
     Journal(file, "simulated camera", fixed_settings(Scene())).begin([values])
     camera = world.start(DepthCamera, **CAMERA, state_file=str(file))
     assert world.drops(camera)["state.content"] == 1
     assert camera.view_number == 0
-    assert file.with_name("camera.npz.refused").exists()
+    assert file.with_name("camera.jsonl.refused").exists()
