@@ -62,7 +62,6 @@ from nbv_planner.episode.parameters import (
 )
 from nbv_planner.episode.sensor_messages import pose_from_msg, to_nanoseconds
 from nbv_planner.errors import NbvPlannerError, StateFileError
-from nbv_planner.mapping.saved import SavedState, read_state
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.node import ros_of_its_own
 from nbv_planner.ros.io import conversions
@@ -463,14 +462,14 @@ def _outcome(
 ) -> Outcome:
     shape = parameters["depth_camera"].get("object", DepthCameraParameters().object)
     config = config_from_parameters(parameters, object=shape, protocol="sensor")
-    episode, surface = _episode(folder / _SESSION), _saved(folder / _MAP, "surface map")
+    episode, surface = _episode(folder / _SESSION), _mapped(folder / _MAP)
     visited = tuple(view.view_angle for view in episode.visited)
     coverage, rmse = _judged(config, visited, relay)
     reason = relay.words.partition(":")[0] if relay.state == "DONE" else NODE_DIED if died else NO_END
     return Outcome(
         case=run.case.name, number=run.number, seed=run.seed,
         reason=reason, detail=died or relay.words, seconds=relay.ended,
-        visited=visited, map_views=int(surface.values["views"]) if surface else 0, goals=len(relay.goals),
+        visited=visited, map_views=int(surface["views"]) if surface else 0, goals=len(relay.goals),
         lost_views=episode.lost_views, coverage=coverage, rmse=rmse,
         digest=relay.digest, starts=relay.starts, recoveries=tuple(recoveries), happened=dict(relay.happened),
         drops=relay.drops,
@@ -487,13 +486,15 @@ def _episode(path: Path) -> EpisodeState:
         return EpisodeState()
 
 
-def _saved(path: Path, kind: str) -> SavedState | None:
+def _mapped(path: Path) -> Mapping[str, Any] | None:
+    """What the mapper's journal counts at its end; None if there is no file."""
     try:
-        return read_state(path, kind)
+        *_, last = Journal(path, "surface map").read()
     except StateFileError as error:
         if error.reason != "missing":
             raise NbvPlannerError(str(error)) from error
         return None
+    return last["progress"] if "progress" in last else last["batch"]["progress"]
 
 
 def _judged(config: EpisodeConfig, visited: tuple[float, ...], relay: FaultRelay) -> tuple[float, float | None]:

@@ -16,7 +16,7 @@ from nbv_planner.bags.reader import Bag
 from nbv_planner.episode.parameter_files import load_parameters
 from nbv_planner.errors import BagError, ConfigFileError, ContourError, StateFileError
 from nbv_planner.experiments.sweep_file import load_sweep
-from nbv_planner.mapping.saved import SavedState, read_state, write_state
+from nbv_planner.session.journal import Journal
 from nbv_planner.system import held_signals, open_regular, python_command, read_regular, signals_end_process
 from nbv_planner.world.objects.contour_files import load_contour
 
@@ -166,7 +166,7 @@ def test_the_module_runs_from_the_parent_folder_of_a_checkout_called_like_the_pa
 
 READERS = [
     (load_contour, ContourError), (load_parameters, ConfigFileError), (load_sweep, ConfigFileError),
-    (lambda path: read_state(path, "any"), StateFileError), (lambda path: Bag(path).inventory(), BagError),
+    (lambda path: Journal(path, "any").read(), StateFileError), (lambda path: Bag(path).inventory(), BagError),
 ]  # fmt: skip
 NAMES = ["contour", "parameters", "sweep", "state", "bag"]
 
@@ -201,7 +201,7 @@ def test_files_of_a_bag_that_are_fifos_are_not_waited_for(tmp_path):
 def test_a_state_replaces_nothing_but_a_regular_file(tmp_path, make):
     make(tmp_path / "state")
     with pytest.raises(StateFileError, match=r"cannot write .*state: it is a .*, must be a regular file"):
-        write_state(tmp_path / "state", SavedState("any", {}))
+        Journal(tmp_path / "state", "any").begin()
     assert [path.name for path in tmp_path.iterdir()] == ["state"]
     assert not (tmp_path / "state").is_file()
 

@@ -42,7 +42,7 @@ from nbv_planner.world.simulated_camera import MotionSettings, SensorSettings, W
 
 STATE_FILES = {
     "depth_camera": ("state_file", "camera.jsonl"),
-    "surface_mapper": ("map_file", "map.npz"),
+    "surface_mapper": ("map_file", "map.jsonl"),
     "nbv_planner": ("state_file", "session.jsonl"),
 }
 """By node: the parameter that names its file, and the name of the file in a folder for all of them."""

@@ -222,7 +222,7 @@ class MatchedScan:
     view: int = 0  #: number of goals received before it was returned.
     frame: str = ""  #: frame of the camera.
     #: rate of the pose at that time: x, y (m/s) and heading (rad/s), in the object frame; 0 where it is not known.
-    rate: Sequence[float] = _NO_RATE
+    rate: tuple[float, float, float] = _NO_RATE
     #: which beams met something else than the object, shape (B,); None if none did.
     background: BoolArray | None = None
 
@@ -310,14 +310,11 @@ class ScanMatcher:
         Raises:
             StateFileError: `content`: it is no such state; nothing is changed.
         """
+        check_state(state)
         goal, goals, taken = (state.get(name) for name in ("goal", "goals", "taken"))
-        if not is_whole(goals) or not is_whole(taken) or min(goals, taken) < 0:
-            raise StateFileError("content", f"goals, taken: {shown(goals)}, {shown(taken)} must be integers >= 0")
-        if goal is not None and not _is_goal(goal):
-            raise StateFileError("content", f"goal: {shown(goal)} must be stamp, x, y, yaw")
         self.reset()
         self._goal = None if goal is None else (goal[0], CameraPose(*goal[1:]))
-        self._goals, self._taken = goals, taken
+        self._goals, self._taken = int(goals), int(taken)  # type: ignore[arg-type]
         self._from = 0 if goal is None else goal[0]
 
     def add_scan(self, stamp: int, scan: Scan, frame: str = "") -> list[MatchedScan]:
@@ -408,7 +405,7 @@ class ScanMatcher:
         self._outcomes.append(None)
         return MatchedScan(stamp, scan, pose, frame=frame, rate=self._rate(stamp, pose, frame))
 
-    def _rate(self, stamp: int, pose: CameraPose, frame: str) -> Sequence[float]:
+    def _rate(self, stamp: int, pose: CameraPose, frame: str) -> tuple[float, float, float]:
         """Rate of the pose up to `stamp` (nanoseconds), on average over :data:`SPEED_TIME`; 0 where it is not known."""
         (since, before), *_ = [*self._poses.during(stamp - SPEED_TIME, stamp, frame), (stamp, pose)]
         if not 0 < stamp - since <= SPEED_TIME + round(self._matching.pose_gap * 1e9):
@@ -474,6 +471,19 @@ _LATEST = 2**31 * 10**9
 def is_whole(value: object) -> TypeGuard[int]:
     """Whether a plain value of a saved state is a stamp or a count."""
     return type(value) is int and abs(value) < _LATEST
+
+
+def check_state(state: Mapping[str, Any]) -> None:
+    """Refuse what is no :meth:`ScanMatcher.state`.
+
+    Raises:
+        StateFileError: `content`, with the value and what is allowed.
+    """
+    goal, goals, taken = (state.get(name) for name in ("goal", "goals", "taken"))
+    if not is_whole(goals) or not is_whole(taken) or min(goals, taken) < 0:
+        raise StateFileError("content", f"goals, taken: {shown(goals)}, {shown(taken)} must be integers >= 0")
+    if goal is not None and not _is_goal(goal):
+        raise StateFileError("content", f"goal: {shown(goal)} must be stamp, x, y, yaw")
 
 
 def _is_goal(values: object) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
@@ -15,19 +14,16 @@ from numpy.typing import NDArray
 from scipy.ndimage import label
 from scipy.optimize import minimize
 
-from nbv_planner.errors import InputRejectedError, MeasurementError, SettingError
 from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, IntArray, wrap_angle
 from nbv_planner.gp.learned_prior import LearnedPriorSettings, ModelAverage, to_inverse
-from nbv_planner.gp.posterior import saved_array
 from nbv_planner.mapping.matching import MatchedScan
 from nbv_planner.mapping.scans import MappedScans, ScanMapping
 from nbv_planner.settings import Settings, setting
-from nbv_planner.star2d.belief import Measurements, SurfaceBelief
+from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.star2d.model_checks import ModelChecks
 from nbv_planner.star2d.robust import SurfaceModel
-from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scale import at_found
-from nbv_planner.world.scan import RangeNoise, Scan
+from nbv_planner.world.scan import RangeNoise
 from nbv_planner.world.scene import FoundScene, Scene
 
 
@@ -261,13 +257,20 @@ class Search:
     scene: Scene  #: as declared; its sensor holds, its bounds are those of the default lengths only.
     noise: RangeNoise  #: as declared.
 
-    def after(self, found: FoundScene, scans: Sequence[MatchedScan]) -> tuple[FoundScene, list[BoolArray]]:
-        """The scene after all `scans` so far, with what was `found` before the last, and their background beams."""
+    def after(
+        self, found: FoundScene, scans: Sequence[MatchedScan], known: FoundScene | None = None
+    ) -> tuple[FoundScene, list[BoolArray]]:
+        """The scene after all `scans` so far, with what was `found` before the last, and their background beams.
+
+        Where the scene is `known` from an earlier search of the same scans, it is not searched again.
+        """
         returns = Returns.of(scans, self.scene)
         mine = self._of_object(returns, scans, found)
         background = [np.zeros(len(match.scan.ranges), dtype=bool) for match in scans]
         for number, beams in enumerate(background):
             beams[returns.beam[~mine & (returns.scan == number)]] = True
+        if known is not None:
+            return known, background
         hit = np.flatnonzero(np.bincount(returns.scan[mine], minlength=len(scans)) >= _LEAST_HITS)
         if len(hit) == 0:
             return self._closer(found, scans), background
@@ -353,6 +356,10 @@ def _allowed_arc(seen_from: FloatArray) -> dict[str, float]:
     return {"arc_start": start, "arc_end": start + TWO_PI - float(gap[widest]) + 2.0 * _REACH}
 
 
+# The scene that gives the sensor, scans about the centre, and the newest view before them.
+_Call = tuple[Scene, list[MatchedScan], int]
+
+
 class SearchingMapping:
     """Maps scans about a centre that they tell themselves, in a mapping that is replaced whenever that moves.
 
@@ -378,6 +385,7 @@ class SearchingMapping:
     def reset(self) -> None:
         """Forget all scans."""
         self._scans = list[MatchedScan]()
+        self._calls = list[_Call]()
         #: which beams of each scan so far have met something else than the object, shape (B,) each.
         self.background = list[BoolArray]()
         self._settle(first_guess(self._search.settings, self._search.scene))
@@ -398,29 +406,45 @@ class SearchingMapping:
     def _settle(self, found: FoundScene) -> None:
         """Start an empty mapping for a scene, with the sensor that is known now."""
         self.found = found  #: the scene.
+        self._calls = []
         self._mapping = self._build(found)
         self._mapping.use(at_found(self._search.scene, found))
 
-    def add(self, scans: Sequence[MatchedScan], newest_view: int) -> MappedScans:
-        """Find the scene with these scans, and map them; all others, too, if the scene has changed."""
+    def add(
+        self, scans: Sequence[MatchedScan], newest_view: int, *, last: bool = True, known: FoundScene | None = None
+    ) -> MappedScans:
+        """Find the scene with these scans, and map them; all others, too, if the scene has changed.
+
+        Mapping may be left to the `last` of several calls; the scene may be `known` from a search before.
+        """
         if not scans:
             return self._mapping.add(scans, newest_view)
-        before, known = self.found, len(self._scans)
+        before, number = self.found, len(self._scans)
         self._scans = [*self._scans, *scans]
-        found, background = self._search.after(before, self._scans)
+        found, background = self._search.after(before, self._scans, known)
         kept = all(np.array_equal(old, new) for old, new in zip(self.background, background, strict=False))
         self.background = background
         if not found.views:  # nothing to map yet: without hits they tell nothing within the bounds
             self._settle(found)
-            return MappedScans(0, Measurements.empty(), Counter())
+            return MappedScans.none()
+        new = len({match.view for match in scans if match.view > newest_view})
         if before.views and kept and found.same_as(before):
             self.found = found
-            return self._mapping.add(self._referred(self._scans[known:], background[known:]), newest_view)
-        self._settle(found)
-        met = (np.isfinite(match.scan.ranges) & ~mask for match, mask in zip(self._scans, background, strict=True))
-        first = next(number for number, hits in enumerate(met) if hits.any())
-        mapped = self._mapping.add(self._referred(self._scans[first:], background[first:]), -1)
-        return dataclasses.replace(mapped, views=len({match.view for match in scans if match.view > newest_view}))
+        else:
+            self._settle(found)
+            met = (np.isfinite(match.scan.ranges) & ~mask for match, mask in zip(self._scans, background, strict=True))
+            number, newest_view = next(number for number, hits in enumerate(met) if hits.any()), -1
+        call = self._search.scene, self._referred(self._scans[number:], background[number:]), newest_view
+        self._calls = [*self._calls, call]
+        return dataclasses.replace(self._mapped(), views=new) if last else MappedScans.none(new)
+
+    def _mapped(self) -> MappedScans:
+        """Map all that is waiting; returns what is new in the last call."""
+        calls, self._calls = self._calls, []
+        for number, (scene, scans, newest_view) in enumerate(calls, start=1):
+            self._mapping.use(at_found(scene, self.found))
+            mapped = self._mapping.add(scans, newest_view, last=number == len(calls))
+        return mapped
 
     def _referred(self, scans: Sequence[MatchedScan], background: Sequence[BoolArray]) -> list[MatchedScan]:
         """The scans about the centre, their beams on the background marked."""
@@ -434,50 +458,28 @@ class SearchingMapping:
         """The model's belief, about the centre that was found."""
         return dataclasses.replace(self._mapping.belief(), centre=(self.found.x, self.found.y))
 
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Everything that is held, all scans among it, as arrays by name."""
-        scans = {f"scan_{n}": _packed(match) for n, match in enumerate(self._scans)}
-        rates = np.array([match.rate for match in self._scans]).reshape(-1, 3)
-        return {**self._mapping.state(), "found": np.array(dataclasses.astuple(self.found)), "rates": rates, **scans}
+    @property
+    def scans(self) -> tuple[MatchedScan, ...]:
+        """All scans so far, in the object frame."""
+        return tuple(self._scans)
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Restore the :meth:`state` of another one of the same settings.
+    def state(self) -> dict[str, NDArray[Any]]:
+        """What is held about the present centre, besides the :attr:`scans`, as arrays by name."""
+        return self._mapping.state()
+
+    def restore(
+        self, state: Mapping[str, NDArray[Any]], found: FoundScene, scans: Sequence[MatchedScan]
+    ) -> None:
+        """Restore the :meth:`state` of another one of the same settings, with what it had `found` in its `scans`.
 
         Raises:
-            MeasurementError: it is no such state; nothing is changed.
+            MeasurementError: it is no such state.
         """
-        twin = self.copy()
-        try:
-            twin._settle(FoundScene.of(saved_array(state, "found", len(dataclasses.fields(FoundScene))).tolist()))
-            number = sum(name.startswith("scan_") and name[5:].isdecimal() for name in state)
-            rows = [saved_array(state, f"scan_{n}", None, finite=False, nan=True) for n in range(number)]
-            rates = saved_array({"rates": np.zeros((number, 3)), **state}, "rates", number, 3).tolist()
-            twin._scans = [_unpacked(row, rate) for row, rate in zip(rows, rates, strict=True)]
-        except (SettingError, InputRejectedError, ValueError) as error:
-            raise MeasurementError(f"found: {error}") from error
-        twin._mapping.restore(state)
-        self.background = self._search.after(twin.found, twin._scans)[1] if twin._scans else []
-        self.found, self._scans, self._mapping = twin.found, twin._scans, twin._mapping
+        self._scans = list(scans)
+        self._settle(found)
+        self._mapping.restore(state)
+        self.background = self._search.after(found, self._scans, found)[1] if scans else []
 
 
 ViewMapping = ScanMapping | SearchingMapping
 """Maps scans view by view, of a known scene or of one that is found."""
-# Numbers of a saved scan before its ranges: stamp in two parts, view, pose, header.
-_HEADER = 11
-
-
-def _packed(match: MatchedScan) -> FloatArray:
-    """A scan with its pose as numbers, shape (11 + B,); what is not known of the pose's errors is lost."""
-    scan, pose = match.scan, match.pose
-    seconds, rest = divmod(match.stamp, 10**9)
-    head = (seconds, rest, match.view, pose.x, pose.y, pose.yaw, pose.height)
-    limits = (scan.angle_min, scan.angle_increment, scan.range_min, scan.range_max)
-    return np.concatenate([head, limits, np.asarray(scan.ranges, dtype=float)])
-
-
-def _unpacked(numbers: FloatArray, rate: Sequence[float]) -> MatchedScan:
-    """The scan that :func:`_packed` described, whose pose changed at a `rate`."""
-    seconds, rest, view, x, y, yaw, height, first, step, least, most = numbers[:_HEADER].tolist()
-    scan = Scan(first, step, numbers[_HEADER:], least, most)
-    pose = CameraPose(x, y, yaw, height=height)
-    return MatchedScan(int(seconds) * 10**9 + int(rest), scan, pose, int(view), rate=rate)

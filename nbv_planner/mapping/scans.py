@@ -262,6 +262,11 @@ class MappedScans:
     dropped: Counter[str]  #: number of beams left out, by reason.
     unlike: int = 0  #: number of scans that were not averaged with others from their place for their other beams.
 
+    @classmethod
+    def none(cls, views: int = 0) -> MappedScans:
+        """Nothing that would have been measured in so many new views."""
+        return cls(views, Measurements.empty(), Counter())
+
 
 class ScanMapping:
     """Maps scans: the surface model, and the checks of what it assumes."""
@@ -282,18 +287,21 @@ class ScanMapping:
         self.checks = checks  #: collect what the scans say of its assumptions, and give the noise; they change, too.
         self._scene, self._settings, self._obstacles = scene, settings, obstacles
 
-    def add(self, scans: Sequence[MatchedScan], newest_view: int) -> MappedScans:
+    def add(self, scans: Sequence[MatchedScan], newest_view: int, *, last: bool = True) -> MappedScans:
         """Condition the model on scans in the order in which they were taken, those of a view at once.
 
-        The model holds scans of the views up to number `newest_view`.
+        The model holds scans of the views up to number `newest_view`. What depends on all scans together may be left
+        to the `last` of several calls.
         """
         views, dropped, hits, apart = 0, Counter[str](), list[Measurements](), 0
-        for view, of_view in groupby(scans, key=lambda match: match.view):
-            together = list(of_view)
+        groups = [list(of_view) for _, of_view in groupby(scans, key=lambda match: match.view)]
+        for number, together in enumerate(groups, start=1):
+            view = together[0].view
             found = self._measured(together, new_view=view > newest_view)
             apart += unlike(together, self._settings.noise)
             new = Measurements.together([one.measurements for one in found])
-            self.model.add(new, same_view=view <= newest_view, free=[one.free for one in found])
+            free, final = [one.free for one in found], last and number == len(groups)
+            self.model.add(new, same_view=view <= newest_view, free=free, last=final)
             hits.append(new)
             views += view > newest_view
             for one in found:

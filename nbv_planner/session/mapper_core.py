@@ -7,12 +7,21 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from nbv_planner.errors import SettingError
 from nbv_planner.mapping.matching import MatchedScan, ScanMatcher
 from nbv_planner.mapping.object_search import SearchSettings, ViewMapping, first_guess
-from nbv_planner.mapping.saved import SurfaceMap
 from nbv_planner.mapping.scans import MappedScans, MeasurementSettings
+from nbv_planner.session.surface_map import (
+    COMPACTED,
+    Batch,
+    Progress,
+    SurfaceMap,
+    batch_record,
+    map_record,
+    progress_record,
+)
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scale import SensorHeader, SensorHeaders, at_found, derived_words
@@ -55,6 +64,17 @@ class Update:
     mapped: MappedScans  #: what was new.
     milliseconds: float
 
+    def records(self) -> tuple[list[dict[str, Any]], bool]:
+        """What the journal has to hold of it, and whether that takes the place of all that is in it."""
+        job, known = self.job, self.known
+        if not job.scans:
+            return [progress_record(known.progress)], known.batches == 0
+        through = tuple(job.before.mapper.checks.through)
+        record = batch_record(Batch(job.scene, job.scans, known.progress, known.mapper.found, through))
+        if job.before.batches >= COMPACTED:
+            return [map_record(job.before), record], True
+        return [record], job.before.batches == 0
+
     @property
     def scene(self) -> Scene:
         """The scene about the centre of the belief, with the sensor that it was mapped with."""
@@ -67,6 +87,7 @@ class MapJob:
     """An update that is due, with everything that it depends on: it may be made in another thread."""
 
     before: SurfaceMap  #: what is known before it, and stays so.
+    progress: Progress  #: that of before, with the stamp, goal and headers of now.
     scene: Scene  #: gives the sensor.
     scans: tuple[MatchedScan, ...]  #: those of a view are mapped at once; none to have the present belief.
     episode: object  #: identifies the map; a result for another one is discarded.
@@ -74,14 +95,20 @@ class MapJob:
     def __call__(self) -> Update:
         """Condition a copy of the mapping on the scans."""
         started = time.perf_counter()
-        before, mapper = self.before, self.before.mapper.copy()
+        before, progress = self.before, self.progress
+        if not self.scans and before.belief is not None:
+            known = dataclasses.replace(before, progress=progress)
+            return Update(self, known, before.belief, MappedScans.none(), 0.0)
+        mapper = before.mapper.copy()
         mapper.use(self.scene)
-        mapped = mapper.add(self.scans, before.newest_view)
+        mapped = mapper.add(self.scans, progress.newest_view)
         belief = mapper.belief()
-        known = dataclasses.replace(
-            before, mapper=mapper, views=before.views + mapped.views, scans=before.scans + len(self.scans),
-            newest_view=max((match.view for match in self.scans), default=before.newest_view),
+        progress = dataclasses.replace(
+            progress, views=progress.views + mapped.views, scans=progress.scans + len(self.scans),
+            newest_view=max((match.view for match in self.scans), default=progress.newest_view),
         )
+        batches = 1 if before.batches >= COMPACTED else before.batches + 1
+        known = SurfaceMap(mapper, progress, belief, batches if self.scans else 0)
         return Update(self, known, belief, mapped, 1e3 * (time.perf_counter() - started))
 
     def alike(self, measurement: MeasurementSettings) -> object:
@@ -117,7 +144,7 @@ class MapperCore:
     def _blank(self) -> SurfaceMap:
         mapping = self.setup.build()
         mapping.use(self.scene)
-        return SurfaceMap(mapping, self.matcher.state())
+        return SurfaceMap(mapping, Progress(self.matcher.state()))
 
     def _begin(self, known: SurfaceMap) -> None:
         """Start from what is known; the result of a job that is being made is discarded."""
@@ -140,9 +167,10 @@ class MapperCore:
         Raises:
             StateFileError: what is said of the goal is impossible.
         """
-        self.matcher.restore(known.matching)
+        self.matcher.restore(known.progress.matching)
         self._begin(known)
-        self.headers = dataclasses.replace(self.headers, widest=self.headers.widest.with_other(known.sensor))
+        widest = self.headers.widest.with_other(known.progress.sensor)
+        self.headers = dataclasses.replace(self.headers, widest=widest)
         self._use_headers()
 
     def ask(self) -> None:
@@ -186,7 +214,7 @@ class MapperCore:
         known = self.known
         if self._asked:
             scans: tuple[MatchedScan, ...] = ()
-            stamp, self._asked = known.stamp, False
+            stamp, self._asked = known.progress.stamp, False
         elif self.waiting:
             scans = tuple(self.waiting)
             stamp = max(match.stamp for match in scans)
@@ -194,8 +222,10 @@ class MapperCore:
         else:
             return None
         self._wanted = True
-        before = dataclasses.replace(known, stamp=stamp, matching=self.matcher.state(), sensor=self.headers.widest)
-        return MapJob(before, self.scene, scans, self._episode)
+        progress = dataclasses.replace(
+            known.progress, stamp=stamp, matching=self.matcher.state(), sensor=self.headers.widest
+        )
+        return MapJob(known, progress, self.scene, scans, self._episode)
 
     def take(self, update: Update) -> bool:
         """Take the result of a job, if it is one of this map; whether it is."""

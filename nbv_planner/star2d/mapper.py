@@ -157,7 +157,7 @@ class SurfaceMapper:
         return self._views + 1
 
     def add(
-        self, measurements: Measurements, *, same_view: bool = False, free: Iterable[FreeRays] = ()
+        self, measurements: Measurements, *, same_view: bool = False, free: Iterable[FreeRays] = (), last: bool = True
     ) -> None:
         """Condition on more measurements.
 

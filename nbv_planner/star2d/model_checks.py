@@ -124,7 +124,9 @@ class ModelChecks:
 
     def reset(self) -> None:
         """Forget all views."""
-        self._views, self._through = list[ViewData](), list[float]()
+        self._views = list[ViewData]()
+        #: part of the beams of each view that pass through the inside, as it was judged last.
+        self.through = list[float]()
         self._triples, self._excess = 0, 0.0
         self._last = np.empty(0)
         self._sights = list[tuple[float, float]]()
@@ -133,7 +135,7 @@ class ModelChecks:
     def copy(self) -> ModelChecks:
         """An independent copy."""
         twin = copy(self)
-        twin._views, twin._through, twin._counts = self._views.copy(), self._through.copy(), self._counts.copy()
+        twin._views, twin.through, twin._counts = self._views.copy(), self.through.copy(), self._counts.copy()
         twin._sights = self._sights.copy()
         return twin
 
@@ -243,14 +245,14 @@ class ModelChecks:
 
         Judged anew of new views, of those that stood nearest to the newest one, and of the one with the most.
         """
-        views, known = self._views, len(self._through)
+        views, known = self._views, len(self.through)
         place = np.stack([view.pose[:2] for view in views])
         again = set(np.argsort(np.hypot(*(place - place[-1]).T), kind="stable")[:_NEAREST].tolist())
-        again |= {*range(known, len(views)), *([int(np.argmax(self._through))] if known else [])}
-        self._through += [0.0] * (len(views) - known)
+        again |= {*range(known, len(views)), *([int(np.argmax(self.through))] if known else [])}
+        self.through += [0.0] * (len(views) - known)
         for number, part in zip(again, through_parts([views[number] for number in again], outline), strict=True):
-            self._through[number] = part
-        return max(self._through)
+            self.through[number] = part
+        return max(self.through)
 
     def _results(self, belief: SurfaceBelief) -> list[Check]:
         limits, counts = self.settings, self._counts
@@ -283,7 +285,7 @@ class ModelChecks:
             "check_rates": np.array([view.rate for view in self._views]).reshape(-1, 3),
             **_joined("check_hits", [view.hits for view in self._views], 3),
             **_joined("check_rays", [view.rays for view in self._views], 2),
-            "check_through": np.array(self._through), "check_sights": np.array(self._sights).reshape(-1, 2),
+            "check_through": np.array(self.through), "check_sights": np.array(self._sights).reshape(-1, 2),
             "check_counts": np.array([self._triples, self._excess, *self._counts.values()]), "check_last": self._last,
         }
 
@@ -306,7 +308,7 @@ class ModelChecks:
         ):
             raise MeasurementError(f"checks: poses {poses.shape}, {len(hits)} views, {counts.shape} counters")
         self.reset()
-        self._through, self._sights = through.tolist(), [(field, far) for field, far in sights.tolist()]
+        self.through, self._sights = through.tolist(), [(field, far) for field, far in sights.tolist()]
         self._views = [ViewData(*parts) for parts in zip(poses, hits, rays, rates, strict=True)]
         self._triples, self._excess = int(counts[0]), float(counts[1])
         self._counts = dict(zip(_COUNTERS, counts[2:].tolist(), strict=True))

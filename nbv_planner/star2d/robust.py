@@ -100,9 +100,9 @@ class RobustMapper(SurfaceMapper):
         return np.zeros(0, dtype=bool) if self.last_fit is None else np.asarray(self.last_fit.weight < _DOUBTED)
 
     def add(
-        self, measurements: Measurements, *, same_view: bool = False, free: Iterable[FreeRays] = ()
+        self, measurements: Measurements, *, same_view: bool = False, free: Iterable[FreeRays] = (), last: bool = True
     ) -> None:
-        """Add measurements and fit; see :meth:`SurfaceMapper.add`."""
+        """Add measurements and fit, unless they are not the last and the window holds them; see the base class."""
         self._views += not same_view
         rays = list(free)
         sizes = [one.hits for one in rays]
@@ -112,7 +112,8 @@ class RobustMapper(SurfaceMapper):
         self.beams = self.beams.joined(Beams(measurements, scan, np.full(len(scan), self._views)))
         self._rays = {**self._rays, **dict(enumerate(rays, start=self._scans))}
         self._scans += len(sizes)
-        self._fit()
+        if last or len(self.beams) > self._robust.window:
+            self._fit()
 
     def belief(self) -> SurfaceBelief:
         """Posterior given all measurements so far, inside what is known to be free if the settings require it."""
@@ -218,8 +219,13 @@ class SurfaceModel(Protocol):
     def measurements(self) -> Measurements:
         """What the belief depends on, for display; repeats may be merged."""
 
-    def add(self, measurements: Measurements, *, same_view: bool = False, free: Iterable[FreeRays] = ()) -> None:
-        """Add measurements and free space; one more view, unless they are of the `same_view` as the last."""
+    def add(
+        self, measurements: Measurements, *, same_view: bool = False, free: Iterable[FreeRays] = (), last: bool = True
+    ) -> None:
+        """Add measurements and free space; one more view, unless they are of the `same_view` as the last.
+
+        What depends on all of them together may be left to the `last` of several calls.
+        """
 
     def belief(self) -> SurfaceBelief:
         """Belief given everything so far; it never changes afterwards."""

@@ -160,7 +160,7 @@ def test_nodes_keep_their_state_in_a_folder_and_are_started_again_when_asked_for
     assert folder.is_dir()
     said = {executable: parameters(node) for executable, node in found.items()}
     assert {values["episode"] for values in said.values()} == {"monday"}
-    assert said["surface_mapper"]["map_file"] == str(folder / "map.npz")
+    assert said["surface_mapper"]["map_file"] == str(folder / "map.jsonl")
     assert said["nbv_planner"]["state_file"] == str(folder / "session.jsonl")
     assert said["depth_camera"]["state_file"] == str(folder / "camera.jsonl")
 

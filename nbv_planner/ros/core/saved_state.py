@@ -6,16 +6,15 @@ import contextlib
 import dataclasses
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from rclpy.task import Future
 
 from nbv_planner.episode.parameters import MapFile, SavingSettings, StateFile, fixed_settings
 from nbv_planner.errors import NbvPlannerError, StateFileError, reason
-from nbv_planner.mapping.saved import Arrays, SavedState, read_state, write_state
 from nbv_planner.ros.core.node_parameters import read_settings
 from nbv_planner.ros.core.worker import Worker
 from nbv_planner.session.journal import Journal
@@ -24,13 +23,12 @@ from nbv_planner.system import at_home
 if TYPE_CHECKING:
     from nbv_planner.ros.core.node import BaseNode
 
-T = TypeVar("T")
 # Suffix of a file that was not resumed: it is kept, and not overwritten by the next save.
 _REFUSED = ".refused"
 
 
-class _Keeper:
-    """The file of one node.
+class JournalKeeper:
+    """The journal of one node, to which records are added in another thread; each is on the disk before what follows.
 
     A file that cannot be resumed is renamed (`<file>.refused`) and counted (`dropped.state.<reason>`), and the node
     starts without it: a restarted robot has to continue, and the planner detects the missing views.
@@ -42,14 +40,17 @@ class _Keeper:
         The kind is the content of the file in words, `file` declares the parameter with its path (empty to save
         nothing), and the state depends on the `settings`.
         """
-        self._node, self._kind, self._settings = node, kind, fixed_settings(*settings)
-        self._saving = read_settings(node, SavingSettings)
+        self._node, self._saving = node, read_settings(node, SavingSettings)
         ((self._parameter, path),) = dataclasses.asdict(read_settings(node, file)).items()
         self.path = at_home(path) if path else None  #: the file, or None if nothing is saved.
         self.autosave = self._saving.autosave and self.path is not None  #: whether to save without a request.
         self._lock = threading.Lock()
-        self._written_at = float("-inf")
         self._saves, self._milliseconds, self._restored = 0, 0.0, False
+        self._journal = self.path and Journal(self.path, kind, fixed_settings(*settings), self._saving.episode)
+        self._records: list[Any] = []
+        self._written, self._anew = 0, True
+        self._files = Worker(node)
+        self.pending = 0  #: number of writings that the node has not been told of yet.
 
     def _restore(self, load: Callable[[], object]) -> None:
         if self.path is None or not self._saving.restore:
@@ -66,7 +67,7 @@ class _Keeper:
         self._restored = True
         self._node.get_logger().info(f"resumed from {self.path}")
 
-    def _apply(self, apply: Callable[[T], None], content: T) -> None:
+    def _apply(self, apply: Callable[[list[Any]], None], content: list[Any]) -> None:
         try:
             apply(content)
         except StateFileError as error:
@@ -83,19 +84,13 @@ class _Keeper:
             write()
         except StateFileError as error:
             return error
-        self._written_at = time.monotonic()
-        self._saves, self._milliseconds = self._saves + 1, 1e3 * (self._written_at - started)
+        self._saves, self._milliseconds = self._saves + 1, 1e3 * (time.monotonic() - started)
         return None
 
     def took(self, error: StateFileError | None) -> None:
         """Count and log an error of writing, if any."""
         if error is not None:
             self._node.drop(f"state.{error.reason}", str(error))
-
-    @property
-    def age(self) -> float:
-        """Seconds since the last writing."""
-        return time.monotonic() - self._written_at
 
     def diagnosis(self) -> dict[str, object]:
         """Values for `/diagnostics`; none if nothing is saved."""
@@ -107,45 +102,6 @@ class _Keeper:
         if self.path is None:
             raise StateFileError("no_file", f"no file is named: start the node with the parameter {self._parameter}")
         return self.path
-
-
-class StateKeeper(_Keeper):
-    """A file that is written as a whole."""
-
-    def state(self, values: Mapping[str, Any], arrays: Arrays) -> SavedState:
-        """The state of the node as written to the file."""
-        return SavedState(self._kind, values, arrays, self._settings, self._saving.episode)
-
-    def restore(self, apply: Callable[[SavedState], None]) -> None:
-        """At start, `apply` the content of the file, if it exists and is to be resumed."""
-        self._restore(partial(self.load, apply))
-
-    def load(self, apply: Callable[[SavedState], None], *, any_episode: bool = False) -> None:
-        """`apply` the content of the file.
-
-        Raises:
-            StateFileError: it does not exist or cannot be used; names the file.
-        """
-        episode = "" if any_episode else self._saving.episode
-        self._apply(apply, read_state(self._named_path(), self._kind, self._settings, episode))
-
-    def write(self, state: SavedState) -> StateFileError | None:
-        """Write the file, in any thread; returns the error, if any, for :meth:`took` in the node's thread."""
-        with self._lock:
-            return self._timed(lambda: write_state(self._named_path(), state))
-
-
-class JournalKeeper(_Keeper):
-    """A journal, to which records are added in a thread of its own; each is on the disk before what follows from it."""
-
-    def __init__(self, node: BaseNode, kind: str, file: type[MapFile | StateFile], *settings: object) -> None:
-        """As of the base class."""
-        super().__init__(node, kind, file, *settings)
-        self._journal = self.path and Journal(self.path, kind, self._settings, self._saving.episode)
-        self._records: list[Any] = []
-        self._written, self._anew = 0, True
-        self._files = Worker(node)
-        self.pending = 0  #: number of writings that the node has not been told of yet.
 
     def restore(self, apply: Callable[[list[Any]], None]) -> None:
         """At start, `apply` the records of the file, if it exists and is to be resumed; the next ones go behind."""

@@ -20,54 +20,22 @@ from nbv_planner.episode.parameters import GROUPS, NODE_SETTINGS, EpisodeConfig,
 from nbv_planner.episode.sensor_messages import check_frame, pose_from_msg, scan_from_msg, to_nanoseconds
 from nbv_planner.errors import InputRejectedError, StateFileError
 from nbv_planner.mapping.matching import ArrivalSettings, MatchedScan, MatchingSettings, ScanMatcher
-from nbv_planner.mapping.saved import KIND, SavedState, SurfaceMap, map_from_state
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.node import BaseNode
 from nbv_planner.ros.core.node_parameters import read_settings
-from nbv_planner.ros.core.saved_state import StateKeeper
+from nbv_planner.ros.core.saved_state import JournalKeeper
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.io.markers import MarkerPublisher
 from nbv_planner.ros.io.outline_output import OutlineOutput
 from nbv_planner.ros.io.transforms import TransformPoses
 from nbv_planner.session.mapper_core import MapJob, MapperCore, MapperSetup, Update
+from nbv_planner.session.surface_map import KIND, SurfaceMap, map_from_records
 from nbv_planner.star2d.shapes.sampler import PriorSettings
 from nbv_planner.surface.checks import told
 from nbv_planner.world.ground.grid_ground import ground_of
 from nbv_planner.world.pose import PoseSettings
 from nbv_planner.world.scale import rescaled
 from nbv_planner.world.scene import Scene, check_proportions
-
-# Seconds after which scans without a new view are saved too.
-_SAVE_AGAIN = 1.0
-
-
-class MapSaver:
-    """Saves the newest map; belongs to the worker thread."""
-
-    def __init__(self, keeper: StateKeeper, known: SurfaceMap) -> None:
-        self._keeper, self._newest, self._saved = keeper, known, known
-
-    def take(self, update: Update) -> StateFileError | None:
-        """Save what is known after an update before it is published; scans that are no new view at intervals.
-
-        A restarted mapper never publishes fewer views than before it was killed.
-        """
-        self._newest = update.known
-        keeper, scans = self._keeper, update.job.scans
-        due = keeper.autosave and (update.mapped.views or not scans or keeper.age > _SAVE_AGAIN)
-        return self.save() if due else None
-
-    def save(self) -> StateFileError | None:
-        """Save the newest map."""
-        known = self._newest
-        error = self._keeper.write(self._keeper.state(known.values(), known.arrays()))
-        self._saved = known if error is None else self._saved
-        return error
-
-    def end(self) -> None:
-        """Save what is not saved."""
-        if self._keeper.autosave and self._newest is not self._saved:
-            self.save()
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,11 +47,16 @@ class Result:
     unsaved: StateFileError | None
 
 
-def _made(job: MapJob, saver: MapSaver, frame: str, declared: Scene, prior: PriorSettings) -> Result:
-    """The result of a job, saved, in `frame`; the lengths of the prior are in proportion to the `declared` scene."""
+def _made(job: MapJob, keeper: JournalKeeper, frame: str, declared: Scene, prior: PriorSettings) -> Result:
+    """The result of a job in `frame`, on the disk before it is published: a restarted mapper never has fewer views.
+
+    The lengths of the prior are in proportion to the `declared` scene.
+    """
     update = job()
-    unsaved = saver.take(update)
-    header = Header(stamp=conversions.to_stamp(update.known.stamp), frame_id=frame)
+    records, anew = update.records()
+    keeper.note(records, anew=anew)
+    unsaved = keeper.write() if keeper.autosave else None
+    header = Header(stamp=conversions.to_stamp(update.known.progress.stamp), frame_id=frame)
     prior, found = rescaled(prior, declared, update.scene), update.known.mapper.found
     return Result(update, conversions.belief_to_msg(update.belief, header, prior, job.scene, found), unsaved)
 
@@ -96,6 +69,7 @@ class SurfaceMapperNode(BaseNode):
 
     # Set before the constructor: rclpy 9 destroys a node that refuses its parameters.
     core: MapperCore | None = None
+    _keeper: JournalKeeper | None = None
     outline: OutlineOutput | None = None
 
     def __init__(self, **kwargs: Any) -> None:
@@ -117,7 +91,8 @@ class SurfaceMapperNode(BaseNode):
         self.parameters = read_settings(self, SurfaceMapperParameters)
         self.poses = read_settings(self, PoseSettings)
         check_proportions(config.scene, config.kernel, config.measurement)
-        matching = read_settings(self, MatchingSettings)
+        self._matching = matching = read_settings(self, MatchingSettings)
+        self._arrival = read_settings(self, ArrivalSettings)
         self._transforms = None if self.poses.pose_source != "tf" else TransformPoses(
             self, self.parameters.object_frame, matching.pose_tolerance, matching.pose_gap, self.on_transform
         )
@@ -125,19 +100,19 @@ class SurfaceMapperNode(BaseNode):
             config.scene, config.measurement, config.search, matching.queue_size, frozenset(self._given),
             config.scan_mapping,
         )
-        self.core = MapperCore(setup, ScanMatcher(matching, read_settings(self, ArrivalSettings), self._transforms))
+        self.core = MapperCore(setup, ScanMatcher(matching, self._arrival, self._transforms))
         self._prior = read_settings(self, PriorSettings)
-        self._keeper = StateKeeper(
+        self._keeper = JournalKeeper(
             self, KIND, MapFile, config.scene, config.kernel, config.mapper, config.measurement, config.robust,
             *([config.search] if config.search.unknown else []),
         )
-        self._saver = MapSaver(self._keeper, self.core.known)
+        self._loading = False
         self._shown, self._hits_about = config.scene, (0.0, 0.0)
         self._unpublished: Result | None = None
         self._goal_to_come: PoseStamped | None = None
         self._configured_at = time.monotonic()
         self._interfaces()
-        self._keeper.restore(self._resume)
+        self._keeper.restore(lambda records: self._resume(self._map_of(records)))
 
     def _interfaces(self) -> None:
         """Open the topics."""
@@ -164,13 +139,15 @@ class SurfaceMapperNode(BaseNode):
 
     def forget(self) -> None:
         """Discard the map, and the result of a running update."""
-        self.core = self.outline = None
+        if self._keeper is not None:
+            self._keeper.close()
+        self.core = self.outline = self._keeper = None
 
     def destroy_node(self) -> None:
         """Save unsaved state, and end."""
         self.worker.stop()
-        if self.core is not None:
-            self._saver.end()
+        if self._keeper is not None:
+            self._keeper.close()
         if self.outline is not None:
             self.outline.write_unwritten()
         super().destroy_node()
@@ -180,14 +157,17 @@ class SurfaceMapperNode(BaseNode):
         """The scene as declared, with the sensor that the scans tell where it was not given."""
         return self.core.scene
 
-    def _resume(self, state: SavedState) -> None:
-        """Resume from the saved map; nothing is changed by a state that is none."""
-        known = map_from_state(state, self.core.setup.build())
+    def _map_of(self, records: list[Any]) -> SurfaceMap:
+        """The map that the records of a journal give, in any thread."""
+        return map_from_records(records, self.core.setup.build(), ScanMatcher(self._matching, self._arrival).state())
+
+    def _resume(self, known: SurfaceMap) -> None:
+        """Resume from a map."""
         self.core.resume(known)
-        self._saver = MapSaver(self._keeper, known)
+        self._unpublished = None
         self.markers.reset()
         self.outline.reset()
-        self._hits_about = known.mapper.belief().centre
+        self._hits_about = known.belief.centre
         self.markers.add_hits(known.mapper.model.measurements.moved(*self._hits_about))
         self._say()
 
@@ -253,27 +233,34 @@ class SurfaceMapperNode(BaseNode):
         return "all measurements forgotten"
 
     async def on_save(self) -> str:
-        """Save the map; the file is written in a worker thread."""
-        error = await self.worker.run(self._saver.save)
-        self._update()
+        """Save the map; the file is written in another thread."""
+        error = await self._keeper.save()
         if error is not None:
             raise error
-        return f"{self.core.known.views} views saved to {self._keeper.path}"
+        return f"{self.core.known.progress.views} views saved to {self._keeper.path}"
 
-    def on_load(self) -> str:
+    async def on_load(self) -> str:
         """Replace the map by that of the file and publish it; the result of a running update is discarded."""
-        self._keeper.load(self._resume, any_episode=True)
+        found: list[SurfaceMap] = []
+        self._loading = True
+        try:
+            await self.worker.run(partial(self._keeper.load, lambda records: found.append(self._map_of(records))))
+            self._resume(found[0])
+        finally:
+            self._loading = False
+            self._update()
         self.core.ask()
         self._update()
-        return f"{self.core.known.views} views loaded from {self._keeper.path}"
+        return f"{self.core.known.progress.views} views loaded from {self._keeper.path}"
 
     def _update(self) -> None:
         """Map all waiting scans in one update, unless one is running."""
         self._say()
-        job = None if self.worker.pending or not self.active else self.core.job()
+        idle = self.active and not self.worker.pending and not self._loading
+        job = self.core.job() if idle else None
         if job is not None:
             like = None if self._keeper.autosave else job.alike(self.config.measurement)
-            made = partial(_made, job, self._saver, self.parameters.object_frame, self.config.scene, self._prior)
+            made = partial(_made, job, self._keeper, self.parameters.object_frame, self.config.scene, self._prior)
             self.worker.submit(made, self._take, like=like)
 
     def _take(self, result: Result) -> None:
@@ -294,7 +281,7 @@ class SurfaceMapperNode(BaseNode):
         self._surface.publish(result.surface)
         self.markers.show(belief=update.belief)
         known = update.known
-        self.outline.show(update.belief, known.stamp, update.job.scans, update.scene, known.mapper.background)
+        self.outline.show(update.belief, known.progress.stamp, update.job.scans, update.scene, known.mapper.background)
 
     def _show_hits(self, update: Update) -> None:
         """Show the new hits; all of them where they have been mapped about another centre."""
@@ -332,7 +319,7 @@ class SurfaceMapperNode(BaseNode):
         checks = last.belief.checks if last else ()
         values: dict[str, object] = {
             "measurements": last.known.mapper.model.count if last else 0,
-            "views": core.known.views, "scans": core.known.scans,
+            "views": core.known.progress.views, "scans": core.known.progress.scans,
             "scans_waiting": len(core.waiting), "updates": core.updates,
             "update_milliseconds": last.milliseconds if last else 0.0, "solver": core.known.mapper.model.solver,
             "header_changes": core.headers.changes,

@@ -180,12 +180,12 @@ def test_a_check_is_told_by_the_mapper_when_it_begins_to_fail_and_when_it_is_goo
         feed.goal(1000 * number * MS, HERE)
         feed.scan((1000 * number + 1) * MS, blind)
         feed.pose((1000 * number + 1) * MS, HERE)
-        world.spin_until(lambda n=number: mapper.core.known.views == n, "the view")
+        world.spin_until(lambda n=number: mapper.core.known.progress.views == n, "the view")
     assert world.diagnosis(mapper).level == DiagnosticStatus.WARN
     assert len(logged.lines("WARN", "check the driver")) == 1
     feed.goal(5000 * MS, HERE)
     feed.pair(5001 * MS, HERE)
-    world.spin_until(lambda: mapper.core.known.views == 4, "the view")
+    world.spin_until(lambda: mapper.core.known.progress.views == 4, "the view")
     assert world.diagnosis(mapper).level == DiagnosticStatus.OK
     logged.line("INFO", "no more warnings")
 

@@ -29,7 +29,7 @@ from nbv_planner.geometry import angle_difference
 from nbv_planner.planning.planners import Planner, PlannerSettings, Prior, planner_named
 from nbv_planner.planning.view_space import ViewSpaceSettings
 from nbv_planner.ros.core import qos
-from nbv_planner.ros.core.saved_state import StateKeeper
+from nbv_planner.ros.core.saved_state import JournalKeeper
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.nodes.depth_camera import DepthCamera
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
@@ -768,14 +768,14 @@ def found_surface(found: FoundScene) -> PointCloud2:
 
 
 def test_a_goal_is_sent_though_the_centre_moved_while_it_was_saved(world, tmp_path, monkeypatch):
-    saving, written = threading.Event(), StateKeeper.write
+    saving, written = threading.Event(), JournalKeeper.write
 
-    def slowly(keeper, state):
+    def slowly(keeper):
         saving.wait(30.0)
-        return written(keeper, state)
+        return written(keeper)
 
-    monkeypatch.setattr(StateKeeper, "write", slowly)
-    planner = world.start(NbvPlannerNode, **{**SMALL, "goal_subscribers": 0}, state_file=str(tmp_path / "s.npz"))
+    monkeypatch.setattr(JournalKeeper, "write", slowly)
+    planner = world.start(NbvPlannerNode, **{**SMALL, "goal_subscribers": 0}, state_file=str(tmp_path / "s.jsonl"))
     robot, found = Robot(world, drives=False), FoundScene(0.0, 0.0, 2.0, 8.0, 10.0, views=1)
     robot.send_pose(pose_msg(view_pose(0.0), robot.now()))
     robot.send_surface(found_surface(found))

@@ -191,7 +191,7 @@ def look(feed: Feed, number: int, angle: float) -> None:
 
 
 def test_the_map_of_an_unknown_scene_holds_all_of_the_object_about_its_found_centre(world, tmp_path):
-    folder, file = tmp_path / "out", str(tmp_path / "map.npz")
+    folder, file = tmp_path / "out", str(tmp_path / "map.jsonl")
     parameters = {**FOUND, "outline_folder": str(folder), "map_file": file, "autosave": False, "grid_size": 360}
     mapper, feed = world.start(SurfaceMapperNode, **parameters), Feed(world)
     maps = world.listen(OccupancyGrid, "surface_mapper/map", qos.latched())

@@ -15,28 +15,29 @@ from beliefs import wavy_belief, with_evidence
 pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
 
 from geometry_msgs.msg import PoseStamped
+from ros_world import header
 from std_srvs.srv import SetBool, Trigger
 from test_depth_camera import SMALL as CAMERA
 from test_depth_camera import Listener
 from test_nbv_planner import ENDLESS, PRIOR, Robot
-from test_surface_mapper import HERE, MS, PLAIN, THERE, Feed, stamp_of, surface_of
+from test_surface_mapper import HERE, MS, PLAIN, THERE, Feed, stamp_of, surface_of, view_pose
 
 from nbv_planner.episode.parameters import fixed_settings
-from nbv_planner.mapping.saved import decode, read_state, write_state
-from nbv_planner.ros.core import saved_state
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.nodes.depth_camera import DepthCamera
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
 from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
+from nbv_planner.session import mapper_core
 from nbv_planner.session.facts import from_records
 from nbv_planner.session.journal import Journal
+from nbv_planner.session.surface_map import KIND
 from nbv_planner.star2d.shapes.sampler import PriorSettings
 from nbv_planner.world.scene import Scene
 
 
 @pytest.fixture
 def map_file(tmp_path):
-    return tmp_path / "map.npz"
+    return tmp_path / "map.jsonl"
 
 
 @pytest.fixture
@@ -87,8 +88,8 @@ def test_a_mapper_that_is_started_again_knows_the_same_and_goes_on_the_same(worl
 
 def test_a_view_is_on_the_disk_before_anybody_hears_of_it(world, map_file):
     _, feed = one_view(world, map_file)
-    state = read_state(map_file, "surface map")
-    assert (state.values["views"], state.values["stamp"]) == (1, stamp_of(feed.surfaces[-1]))
+    (batch,) = batches(map_file)
+    assert (batch["progress"]["views"], batch["progress"]["stamp"]) == (1, stamp_of(feed.surfaces[-1]))
 
 
 def test_a_view_that_was_not_mapped_yet_is_mapped_once_its_goal_is_repeated(world, map_file):
@@ -105,40 +106,91 @@ def test_a_view_that_was_not_mapped_yet_is_mapped_once_its_goal_is_repeated(worl
 def test_a_reset_survives_too(world, map_file):
     mapper, feed = one_view(world, map_file)
     assert world.call(Trigger, "surface_mapper/reset").success
-    world.spin_until(lambda: read_state(map_file, "surface map").values["views"] == 0, "the empty map")
+    world.spin_until(lambda: not batches(map_file), "the empty map")
     mapper, feed = again(world, mapper, feed, map_file)
     assert bytes(feed.surfaces[0].data) == surface_of()
 
 
+def batches(path) -> list:
+    """What the journal of a map holds."""
+    return [record["batch"] for record in Journal(path, KIND).read() if "batch" in record]
+
+
 def write_changed(path, **changes):
-    """The same state with some arrays changed, and a checksum that fits."""
-    state = decode(path.read_bytes())
-    changed = {name: change(state.arrays[name]) for name, change in changes.items()}
-    write_state(path, dataclasses.replace(state, arrays={**state.arrays, **changed}))
+    """The same batches with some values changed, and sums that fit, as the journal of the same settings."""
+    header = json.loads(path.read_bytes().splitlines()[0])["fact"]
+    changed = [{"batch": {**batch, **changes}} for batch in batches(path)]
+    Journal(path, KIND, header["settings"], header["episode"]).begin(changed)
+
+
+def to_version_1(path):
+    np.savez(path, header=np.array("{}"))
+    path.with_name(f"{path.name}.npz").replace(path)
 
 
 @pytest.mark.parametrize(
     ("damage", "parameters", "reason"),
     [
-        (lambda path: path.write_bytes(path.read_bytes()[:-10]), {}, "damaged"),
+        (lambda path: path.write_bytes(path.read_bytes().replace(b"angle_min", b"angle_max")), {}, "damaged"),
         (lambda path: path.write_bytes(b""), {}, "damaged"),
-        (lambda path: write_changed(path, forward=lambda blocks: blocks * 1e300), {}, "content"),
-        (lambda path: write_changed(path, forward=lambda blocks: -blocks), {}, "content"),
-        (lambda path: write_changed(path, views=lambda count: count.astype(float)), {}, "content"),
+        (lambda path: write_changed(path, scans=[{"stamp": 3}]), {}, "content"),
+        (lambda path: write_changed(path, through=["much"]), {}, "content"),
+        (lambda path: write_changed(path, progress=5), {}, "content"),
         (lambda path: None, {"kernel_std": 1.6}, "settings"),
         (lambda path: None, {"episode": "another"}, "episode"),
+        (to_version_1, {}, "version"),
     ],
-    ids=["cut off", "empty", "no number", "no covariance", "no count", "another kernel", "another episode"],
+    ids=["changed", "empty", "no scan", "no number", "no counts", "another kernel", "another episode", "version 1"],
 )
-def test_a_file_that_cannot_be_gone_on_from_is_set_aside_and_counted(world, map_file, damage, parameters, reason):
+def test_a_file_that_cannot_be_gone_on_from_is_set_aside_and_counted(
+    world, map_file, capfd, damage, parameters, reason
+):
     mapper, _ = one_view(world, map_file)
     world.end(mapper)
     damage(map_file)
     content = map_file.read_bytes()
     mapper = start_mapper(world, map_file, **parameters)
     assert world.drops(mapper)[f"state.{reason}"] == 1
-    assert map_file.with_name("map.npz.refused").read_bytes() == content
+    assert map_file.with_name(f"{map_file.name}.refused").read_bytes() == content
     assert mapper.core.known.mapper.model.count == 0
+    if reason == "version":
+        assert "end the episode with the release that began it, or move the file away" in capfd.readouterr().err
+
+
+def test_a_line_that_a_kill_has_torn_is_left_out_and_its_view_is_taken_again(world, map_file):
+    mapper, feed = one_view(world, map_file)
+    feed.goal(200 * MS, THERE)
+    feed.pair(210 * MS, THERE, 3)
+    world.spin_until(lambda: stamp_of(feed.surfaces[-1]) == 210 * MS, "the second view")
+    world.end(mapper)
+    map_file.write_bytes(map_file.read_bytes()[:-40])
+    mapper = start_mapper(world, map_file)
+    assert world.drops(mapper) == {"state.torn": 1}
+    feed = Feed(world)
+    feed.goal(200 * MS, THERE)
+    feed.pair(220 * MS, THERE, 4)
+    world.spin_until(lambda: feed.surfaces and stamp_of(feed.surfaces[-1]) == 220 * MS, "the second view")
+    assert bytes(feed.surfaces[-1].data) == surface_of((HERE, 0), (THERE, 4))
+    assert len(batches(map_file)) == 2
+
+
+def test_the_journal_is_compacted_where_scans_are_mapped_on_the_way(world, map_file, monkeypatch):
+    monkeypatch.setattr(mapper_core, "COMPACTED", 3)
+    mapper = start_mapper(world, map_file, integrate="always")
+    feed = Feed(world)
+    for number in range(1, 9):
+        feed.pair(100 * number * MS, view_pose(0.2 * number), number)
+        world.spin_until(
+            lambda n=number: feed.surfaces and stamp_of(feed.surfaces[-1]) == 100 * n * MS, f"surface {number}"
+        )
+    kinds = [list(record) for record in Journal(map_file, KIND).read()]
+    assert kinds[0] == ["map"]
+    assert 2 <= len(kinds) <= 4
+    last = bytes(feed.surfaces[-1].data)
+    world.end(mapper)
+    mapper = start_mapper(world, map_file, integrate="always")
+    again = conversions.belief_to_msg(mapper.core.known.belief, header("object"), PriorSettings(), mapper.scene)
+    assert bytes(again.data) == last
 
 
 def test_restoring_can_be_switched_off(world, map_file):
@@ -157,7 +209,7 @@ def test_save_and_load_are_services_that_say_what_happened(world, map_file, tmp_
     loaded = world.call(Trigger, "surface_mapper/load")
     assert (loaded.success, loaded.message) == (True, f"1 views loaded from {map_file}")
     world.spin_until(lambda: bytes(feed.surfaces[-1].data) == surface_of((HERE, 0)), "the loaded surface")
-    map_file.write_bytes(b"rubbish")
+    map_file.write_bytes(b"rubbish\n")
     refused = world.call(Trigger, "surface_mapper/load")
     assert not refused.success
     assert "checksum" in refused.message
@@ -175,7 +227,7 @@ def test_without_a_file_saving_and_loading_are_refused_with_the_remedy(world):
 
 
 def test_a_file_that_cannot_be_written_is_counted_and_mapping_goes_on(world, tmp_path):
-    mapper, feed = one_view(world, tmp_path / "no folder" / "map.npz")
+    mapper, feed = one_view(world, tmp_path / "no folder" / "map.jsonl")
     assert bytes(feed.surfaces[-1].data) == surface_of((HERE, 0))
     assert world.drops(mapper)["state.not_written"] >= 1
 
@@ -196,14 +248,14 @@ def test_a_node_neither_waits_for_nor_replaces_what_is_no_file(world, tmp_path, 
 
 def test_a_slow_disk_holds_up_no_message_and_no_service(world, map_file, monkeypatch):
     entered, done = threading.Event(), threading.Event()
-    real = saved_state.write_state
+    real = Journal.begin
 
-    def slow(path, state):
+    def slow(*arguments):
         entered.set()
         done.wait()
-        return real(path, state)
+        return real(*arguments)
 
-    monkeypatch.setattr(saved_state, "write_state", slow)
+    monkeypatch.setattr(Journal, "begin", slow)
     mapper = start_mapper(world, map_file)
     feed = Feed(world)
     feed.pair(90 * MS, THERE, 4)

@@ -92,7 +92,7 @@ def test_headers_that_change_from_scan_to_scan_are_said_once(mapper, capfd):
 
 
 def test_a_map_that_is_restored_keeps_what_the_headers_said(world, mapper, tmp_path):
-    file = str(tmp_path / "map.npz")
+    file = str(tmp_path / "map.jsonl")
     node, _ = mapper(scan_msg(0.3, range_max=9.0), map_file=file, autosave=True)
     world.end(node)
     again = world.start(SurfaceMapperNode, grid_size=100, map_file=file)
@@ -110,7 +110,7 @@ def test_returns_beyond_the_range_of_the_first_header_are_mapped(world):
         node.on_pose(pose_msg(pose, stamp))
         node.on_scan(scan_msg(stamp=stamp // MS, range_max=far, ranges=np.full(101, far - 1.0)))
         node.on_pose(pose_msg(pose, stamp + MS))
-        world.spin_until(lambda number=number: node.core.known.views == number + 1, "the view")
+        world.spin_until(lambda number=number: node.core.known.progress.views == number + 1, "the view")
     assert node.drops["beam.too_far"] == 0
     assert node.core.known.mapper.model.count > 0
 
@@ -189,6 +189,6 @@ def test_scans_of_a_view_that_cannot_be_averaged_are_named(world, capfd, half, n
     for stamp, msg in ((10, scan_msg()), (20, scan_msg(half, stamp=20))):
         node.on_pose(pose_msg(pose, stamp * MS))
         node.on_scan(msg)
-    world.spin_until(lambda: node.core.known.views == 1, "the view")
+    world.spin_until(lambda: node.core.known.progress.views == 1, "the view")
     said = "1 scans of a view are not averaged with the others: their beams are elsewhere"
     assert capfd.readouterr().err.count(said) == named

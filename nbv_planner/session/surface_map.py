@@ -1,0 +1,143 @@
+"""The surface map of an episode: the batches of scans that it was made of, as its journal keeps them.
+
+A batch holds the scans that were mapped together and all that the result depends on besides the map before it, so that
+a restarted mapper gets the same map to the last bit. Where scans are mapped on the way, too, they become too many:
+from :data:`COMPACTED` batches on, the map before the newest one takes the place of all batches before that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nbv_planner.errors import StateFileError
+from nbv_planner.mapping.matching import MatchedScan, check_state
+from nbv_planner.mapping.object_search import SearchingMapping, ViewMapping
+from nbv_planner.mapping.scans import ScanMapping
+from nbv_planner.session.journal import from_plain, to_plain
+from nbv_planner.star2d.belief import SurfaceBelief
+from nbv_planner.world.scale import SensorHeader
+from nbv_planner.world.scene import FoundScene, Scene
+
+KIND = "surface map"
+"""What the journal is about."""
+COMPACTED = 100
+"""Batches behind which the journal is compacted: more than views of an episode, few enough for a fast restart."""
+
+
+@dataclass(frozen=True, eq=False)
+class Progress:
+    """What is counted and learned beside the model."""
+
+    #: goals and scans returned, see :meth:`ScanMatcher.state`; every scan returned is in the model.
+    matching: dict[str, Any]
+    stamp: int = 0  #: time of the newest scan in the model, nanoseconds; 0 before the first.
+    newest_view: int = -1  #: number of the newest view of which the model holds a scan; -1 before the first.
+    views: int = 0  #: number of views in the model.
+    scans: int = 0  #: number of scans in the model.
+    sensor: SensorHeader = field(default_factory=SensorHeader)  #: what all headers so far say.
+
+    def __post_init__(self) -> None:
+        check_state(self.matching)
+        if min(self.stamp, self.newest_view + 1, self.views, self.scans) < 0:
+            raise StateFileError("content", f"{self.stamp}, {self.newest_view}, {self.views}, {self.scans}: none < 0")
+
+
+@dataclass(frozen=True, eq=False)
+class SurfaceMap:
+    """What has been mapped up to a moment. Later changes of the mapper do not affect it."""
+
+    mapper: ViewMapping  #: the mapping; must not be added to, but copied.
+    progress: Progress  #: what is counted and learned beside it.
+    belief: SurfaceBelief | None = None  #: that of the mapper, once it has been computed.
+    batches: int = 0  #: those in the journal.
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Scans that were mapped together, with all that their result depends on besides the map before."""
+
+    scene: Scene  #: gave the sensor.
+    scans: tuple[MatchedScan, ...]
+    progress: Progress  #: after them.
+    found: FoundScene | None  #: scene after them, where it was searched.
+    through: tuple[float, ...]  #: what the checks remember of the views before, see :attr:`ModelChecks.through`.
+
+
+@dataclass(frozen=True, eq=False)
+class _Whole:
+    """A map as arrays, and the scans in which its scene was found."""
+
+    progress: Progress
+    arrays: dict[str, NDArray[Any]]
+    found: FoundScene | None
+    scans: tuple[MatchedScan, ...]
+
+
+def batch_record(batch: Batch) -> dict[str, Any]:
+    """A batch as a record of a journal."""
+    return {"batch": to_plain(batch)}
+
+
+def progress_record(progress: Progress) -> dict[str, Any]:
+    """What is known without a new scan as a record of a journal."""
+    return {"progress": to_plain(progress)}
+
+
+def map_record(known: SurfaceMap) -> dict[str, Any]:
+    """A whole map as a record of a journal, in place of its batches."""
+    mapper = known.mapper
+    scans = mapper.scans if isinstance(mapper, SearchingMapping) else ()
+    return {"map": to_plain(_Whole(known.progress, mapper.state(), mapper.found, scans))}
+
+
+def map_from_records(records: Iterable[Mapping[str, Any]], blank: ViewMapping, matching: dict[str, Any]) -> SurfaceMap:
+    """The map that the records of a journal give; fills `blank`, a mapping of the same settings without a scan.
+
+    Only the last batch is judged: the belief, and what depends on all scans together, are computed once. Before the
+    first batch the matcher has the state `matching`.
+
+    Raises:
+        StateFileError: `content`: a record is none, or a value is impossible, or the surface that follows.
+        MeasurementError: an array is impossible.
+    """
+    progress, before, batches = Progress(matching), -1, list[Batch]()
+    for number, record in enumerate(records, start=2):
+        if "map" in record and number == 2:
+            whole = from_plain(_Whole, record["map"], f"line {number}")
+            _restore(blank, whole)
+            progress, before = whole.progress, whole.progress.newest_view
+        elif "batch" in record:
+            batches.append(from_plain(Batch, record["batch"], f"line {number}"))
+            progress = batches[-1].progress
+        elif "progress" in record:
+            progress = from_plain(Progress, record["progress"], f"line {number}")
+        else:
+            raise StateFileError("content", f"line {number}: is no batch of scans")
+    for number, batch in enumerate(batches, start=1):
+        last = number == len(batches)
+        blank.use(batch.scene)
+        if last:
+            blank.checks.through = list(batch.through)
+        if isinstance(blank, SearchingMapping):
+            blank.add(batch.scans, before, last=last, known=batch.found)
+        else:
+            blank.add(batch.scans, before, last=last)
+        before = batch.progress.newest_view
+    belief = blank.belief()
+    if not (np.isfinite(belief.mean).all() and np.isfinite(belief.std).all()):
+        raise StateFileError("content", "its surface is not finite")
+    return SurfaceMap(blank, progress, belief, len(batches))
+
+
+def _restore(blank: ViewMapping, whole: _Whole) -> None:
+    if isinstance(blank, ScanMapping):
+        blank.restore(whole.arrays)
+    elif whole.found is not None:
+        blank.restore(whole.arrays, whole.found, whole.scans)
+    else:
+        raise StateFileError("content", "found: the map is of a known scene")
