@@ -284,7 +284,7 @@ class EpisodeConfig:
         """
         if self.search.unknown:
             known = dataclasses.replace(self, search=SearchSettings(), ground=GroundSettings())
-            search = Search(self.search, self.scene, self.measurement.noise)
+            search = Search(self.search, self.scene, self.measurement.noise, bool(self.ground.ground_map))
             return SearchingMapping(search, partial(known._mapping_at, grid))
         return self._known_mapping(grid, map)
 

@@ -24,7 +24,7 @@ from nbv_planner.star2d.model_checks import ModelChecks
 from nbv_planner.star2d.robust import SurfaceModel
 from nbv_planner.world.scale import at_found
 from nbv_planner.world.scan import RangeNoise
-from nbv_planner.world.scene import FoundScene, Scene
+from nbv_planner.world.scene import AROUND, FoundScene, Scene
 
 
 @dataclass(frozen=True)
@@ -50,13 +50,18 @@ class SearchSettings(Settings):
 
 
 # The object is within this many stated radii of the given point: twice the radius, and an error of 0.6 of it.
-_OUTER = 2.6
-# The camera stays this part beyond what may be the object, on the approach and afterwards.
-_ASIDE, _AROUND = 1.05, 1.25
+_OFF = 0.6
+_OUTER = 2.0 + _OFF
+# The camera stays this part beyond what may be the object, and this part on this side of anything else.
+_ASIDE = 1.05
+# Without a map the circle is at most this many radii wide: nothing tells that more is free.
+_BLIND = 2.5
 # The circle may be this part of the nearest radius farther out than the sensor measures.
 _FARTHER = 0.4
 # Part of the proven free range by which the camera comes closer, and rays on which it does until it gives up.
 _CLOSER, _RAYS = 0.5, 3
+# Looks from one place are this part of the field of view apart; up to so many stated radii it is one place.
+_OVERLAP, _PLACE = 0.9, 0.05
 # Least distance from the given point to which it comes, in stated radii.
 _NEAREST = 0.2
 # Hits that make an object at all; fewer are outliers.
@@ -91,14 +96,14 @@ def first_guess(search: SearchSettings, scene: Scene) -> FoundScene:
     return FoundScene(0.0, 0.0, _INSIDE * outer, outer, view_distance(outer, 0.0, scene))
 
 
-def view_distance(radius: float, near: float, scene: Scene, stood: float = math.inf) -> float:
+def view_distance(radius: float, near: float, scene: Scene, clear: float = math.inf) -> float:
     """Radius of the circle from which to look at what is within a `radius`, metres.
 
     As far as the whole of it is in the field of view, and as in the default scene, but not so far that the sensor
     misses a surface as `near` to the centre as one was seen, unless that is needed to stay outside; nor farther than
-    the camera has `stood`, for what is behind it may be a wall.
+    what is taken to be `clear`.
     """
-    whole = max(_AROUND * radius, min(radius / math.sin(scene.half_field), stood))
+    whole = max(AROUND * radius, min(radius / math.sin(scene.half_field), clear))
     return max(_ASIDE * radius, min(whole, scene.sensor.range_max + _FARTHER * near))
 
 
@@ -256,6 +261,7 @@ class Search:
     settings: SearchSettings
     scene: Scene  #: as declared; its sensor holds, its bounds are those of the default lengths only.
     noise: RangeNoise  #: as declared.
+    mapped: bool = False  #: whether the planner has a map, and bars what is not free.
 
     def after(
         self, found: FoundScene, scans: Sequence[MatchedScan], known: FoundScene | None = None
@@ -276,8 +282,11 @@ class Search:
             return self._closer(found, scans), background
         x, y = returns.x[mine], returns.y[mine]
         fresh = self._around(x, y, self.noise.std(returns.distance[mine]), found, scans)
+        clear = math.inf if self.mapped else _clear(returns, ~mine, fresh)
+        if fresh.view_distance > clear:
+            fresh = dataclasses.replace(fresh, view_distance=clear)
         moved = math.hypot(fresh.x - found.x, fresh.y - found.y) + abs(fresh.radius_max - found.radius_max)
-        if found.views and moved <= _CHANGE * fresh.radius_max:
+        if found.views and moved <= _CHANGE * fresh.radius_max and found.view_distance <= _ASIDE * clear:
             fresh = found
         seen_from = [scans[int(number)].pose.relative_to(fresh.x, fresh.y).view_angle for number in hit]
         return dataclasses.replace(fresh, **_allowed_arc(np.array(seen_from)), views=len(hit)), background
@@ -318,31 +327,62 @@ class Search:
         high = max(_BEYOND_HITS * float(far), _BEYOND_MEAN * mean) if seen < _AROUND_SEEN else _BEYOND * float(far)
         part = min(_INSIDE, self.scene.radius_min / self.scene.radius_max)
         low = min(part * high, max(_INSIDE_HITS * float(near), 0.02 * high))
-        distance = view_distance(high, float(near), self.scene, _farthest(scans, centre_x, centre_y))
+        clear = min(_farthest(scans, centre_x, centre_y), math.inf if self.mapped else _BLIND * high)
+        distance = view_distance(high, float(near), self.scene, clear)
         return FoundScene(centre_x, centre_y, low, high, distance)
 
     def _closer(self, found: FoundScene, scans: Sequence[MatchedScan]) -> FoundScene:
         """Nothing was hit yet: closer on the ray of the last scan, by a part of what it shows to be free.
 
-        A scan of which no beam tells anything, or one that something is too close, shows nothing to be free. The next
-        side is looked at from no farther than the camera has stood.
+        Before that it turns on the spot as long as the centre may lie beside the cone. A scan of which no beam tells
+        anything, or one that something is too close, shows nothing to be free. The next side is looked at from no
+        farther than the camera has stood.
         """
         last, stated, sensor = scans[-1], self.settings.stated(self.scene), self.scene.sensor
-        ranges = np.asarray(last.scan.ranges, dtype=float)
+        x, y = last.pose.x, last.pose.y
+        here = [one for one in scans if math.hypot(one.pose.x - x, one.pose.y - y) < _PLACE * stated]
+        ahead = min(here, key=lambda one: abs(one.pose.turn))
+        ranges = np.asarray(ahead.scan.ranges, dtype=float)
         blind = not (ranges > 0.0).any() or bool(np.isneginf(ranges).any())
-        free = min(float(np.min(ranges, where=ranges > 0.0, initial=np.inf)), sensor.range_max, last.scan.range_max)
-        angle = last.pose.view_angle
-        distance = math.hypot(last.pose.x, last.pose.y) - _CLOSER * free
-        if blind or distance < _NEAREST * stated:  # nothing is known, or past the given point: from another side
+        reach = min(sensor.range_max, ahead.scan.range_max)
+        free = min(float(np.min(ranges, where=ranges > 0.0, initial=np.inf)), reach)
+        angle, away = last.pose.view_angle, math.hypot(x, y)
+        turn = 0.0 if blind or reach < away else self._turn([one.pose.turn for one in here], _OFF * stated / away)
+        distance = away - (0.0 if turn else _CLOSER * free)
+        if blind or (distance < _NEAREST * stated and not turn):  # past the given point: from another side
             angle = angle + TWO_PI / _RAYS
-            distance = min(_farthest(scans, 0.0, 0.0), first_guess(self.settings, self.scene).view_distance)
+            distance = min(_farthest(scans, 0.0, 0.0), _ASIDE * _OUTER * stated)
         high = min(found.radius_max, distance / _ASIDE)
-        return FoundScene(0.0, 0.0, _INSIDE * high, high, distance, angle, angle)
+        return FoundScene(0.0, 0.0, _INSIDE * high, high, distance, angle, angle, turn=turn)
+
+    def _turn(self, looked: Sequence[float], sine: float) -> float:
+        """Where to look next from a place, against the given point; 0 if nothing is left. `looked`: where it has been.
+
+        The centre is at most an angle of this `sine` beside the given point, and the object hides it: a beam towards it
+        hits.
+        """
+        half = min(self.scene.sensor.bearing_max, -self.scene.sensor.bearing_min)
+        step = 2.0 * _OVERLAP * half
+        number = 0 if sine >= 1.0 else max(0, math.ceil((math.asin(sine) - half) / step))
+        turns = (sign * count * step for count in range(1, number + 1) for sign in (1.0, -1.0))
+        return next((turn for turn in turns if min(abs(turn - one) for one in looked) > 0.5 * step), 0.0)
 
 
 def _farthest(scans: Sequence[MatchedScan], x: float, y: float) -> float:
-    """The greatest distance from a point, metres, at which a scan was taken."""
+    """The greatest distance from a point, metres, at which a scan was taken: what is behind may be a wall."""
     return max(math.hypot(match.pose.x - x, match.pose.y - y) for match in scans)
+
+
+def _clear(returns: Returns, beside: BoolArray, found: FoundScene) -> float:
+    """How far from the centre nothing else has been seen, metres, by returns that are `beside` the object, shape (n,).
+
+    What is nearer than the least circle does not count: it cannot be avoided.
+    """
+    part = returns.patches(math.hypot(found.x, found.y) + _ASIDE * found.view_distance, _CELL * found.radius_max)
+    away = np.hypot(returns.x - found.x, returns.y - found.y)
+    least = AROUND * found.radius_max
+    whole = (part > 0) & beside & (np.bincount(part, beside)[part] >= _LEAST_HITS) & (away > _ASIDE * least)
+    return float(np.min(away / _ASIDE, where=whole, initial=np.inf))
 
 
 def _allowed_arc(seen_from: FloatArray) -> dict[str, float]:

@@ -108,12 +108,17 @@ class BeamScene(Scene):
     beams = True
 
 
+AROUND = 1.25
+"""Least circle around an object that is being found, in its greatest radii, unless the sensor demands a closer one."""
+
+
 @dataclass(frozen=True)
 class FoundScene:
     """Where an object of unknown place and size is thought to be, and the circle from which to look at it.
 
     The centre is in the object frame, metres. The arc, counter-clockwise, is the part of the view circle on which views
-    are known to be safe; if it is empty (its ends are equal), that is the one view there.
+    are known to be safe; if it is empty (its ends are equal), that is the one view there. With a `turn` it is where the
+    camera stands.
     """
 
     x: float
@@ -124,6 +129,7 @@ class FoundScene:
     arc_start: float = 0.0  #: radians, as arc_end.
     arc_end: float = 2.0 * math.pi
     views: int = 0  #: number of scans that have hit the object; 0 on the approach.
+    turn: float = 0.0  #: of the one view of an approach, against the direction to the given point, radians.
 
     def __post_init__(self) -> None:
         """Check the values.
@@ -140,8 +146,8 @@ class FoundScene:
     @classmethod
     def of(cls, numbers: Sequence[float]) -> FoundScene:
         """The scene whose fields are these, in their order; a ValueError if there is none."""
-        x, y, low, high, distance, start, end, views = numbers
-        return cls(x, y, low, high, distance, start, end, int(views))
+        x, y, low, high, distance, start, end, views, turn = numbers
+        return cls(x, y, low, high, distance, start, end, int(views), turn)
 
     @property
     def words(self) -> str:

@@ -164,22 +164,67 @@ def room(tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize("degrees", [15, 35])
-@pytest.mark.parametrize("has_map", [True, False])
-def test_in_a_room_the_first_scan_is_taken_where_the_robot_stands_and_no_view_is_behind_a_wall(room, degrees, has_map):
-    """However narrow the cone: from outside of all that may be the object no goal would lie in the room."""
+def in_room(room, has_map: bool, degrees: float, **changes) -> Simulation:
     ground = {"ground_map": str(room / "map.yaml"), "robot_radius": 0.3} if has_map else {}
-    simulation = Simulation(configure(
-        object="ellipse:a=0.9,b=0.7", scene="unknown", rough_radius=1.0, radius_max=1.2, view_distance=3.5,
-        range_max=12.0, noise_std=0.02, field_of_view=math.radians(degrees), object_x=0.3, object_y=-0.2,
-        room_file=str(room / "room.yaml"), initial_view_angle=0.6, planner="greedy", objective="U", certify=False,
-        **ground,
-    ))
+    given = {
+        "object": "ellipse:a=0.9,b=0.7", "scene": "unknown", "rough_radius": 1.0, "radius_max": 1.2, "range_max": 12.0,
+        "noise_std": 0.02, "field_of_view": math.radians(degrees), "object_x": 0.3, "object_y": -0.2,
+        "room_file": str(room / "room.yaml"), "planner": "greedy", "objective": "U", "certify": False,
+    }
+    return Simulation(configure(**{**given, **ground, **changes}))
+
+
+CORNER = {"initial_view_angle": math.pi / 4.0, "view_distance": 6.0}
+
+
+@pytest.mark.parametrize("start", [{"initial_view_angle": 0.6, "view_distance": 3.5}, CORNER], ids=["beside", "corner"])
+@pytest.mark.parametrize("degrees", [12, 15, 35])
+@pytest.mark.parametrize("has_map", [True, False])
+def test_in_a_room_the_first_scan_is_taken_where_the_robot_stands_and_no_view_is_behind_a_wall(
+    room, degrees, has_map, start
+):
+    """However narrow the cone and however far away it stands: goals as far out would lie behind the walls."""
+    simulation = in_room(room, has_map, degrees, **start)
     assert end_of(simulation).reason is TerminationReason.BAND_NARROW
     first = simulation.poses[0]
-    assert (first.view_angle, math.hypot(first.x, first.y)) == pytest.approx((0.6, 3.5))
+    assert (first.view_angle, math.hypot(first.x, first.y)) == pytest.approx(tuple(start.values()))
     assert all(max(abs(pose.x), abs(pose.y)) < HALF for pose in simulation.poses)
     assert simulation.judge.coverage > 0.95
+    assert simulation.judge.views[-1].completeness > 0.99
+
+
+def test_a_narrow_cone_that_misses_the_object_finds_it_by_turning_where_it_stands(room):
+    """It looks past the side: closer on the same ray it would never meet it, and nothing tells of walls elsewhere."""
+    thin = {"object": "ellipse:a=0.9,b=0.2", "object_x": 0.0, "object_y": 0.3, "radius_min": 0.1}
+    simulation = in_room(room, False, 5.0, initial_view_angle=0.0, view_distance=2.0, max_views=2, **thin)
+    simulation.finish()
+    looked = simulation.poses[:3]
+    assert [math.degrees(pose.turn) for pose in looked] == pytest.approx([0.0, 4.5, -4.5])
+    for pose in looked:
+        assert (pose.x, pose.y) == pytest.approx((2.0, 0.0), abs=1e-6)
+    assert len(simulation.approaches) == 2
+    assert simulation.judge.views[0].new_points > 0
+
+
+@pytest.mark.parametrize("degrees", [12, 1])
+def test_a_cone_too_narrow_for_its_views_ends_by_their_number_and_not_behind_a_wall(room, degrees):
+    """From 2.5 radii a view of a degree sees 4 cm of 5 m: what bounds the episode is max_views."""
+    simulation = in_room(room, False, degrees, max_views=12, stall_views=0, **CORNER)
+    assert end_of(simulation).reason is TerminationReason.MAX_VIEWS
+    assert all(max(abs(pose.x), abs(pose.y)) < HALF for pose in simulation.poses)
+
+
+def test_a_view_that_the_map_bars_comes_closer_and_the_others_stay_where_they_are(room):
+    """A circle of 4.8 m about the middle of a room of 10 m, whose walls are 0.3 m off for the robot."""
+    space = FoundViewSpace(ViewSpaceSettings(num_views=8), FoundScene(0.0, 0.0, 0.5, 1.1, 4.8, views=1))
+    put_on_ground(space, GroundSettings(ground_map=str(room / "map.yaml"), robot_radius=0.3))
+    belief = Simulation(EpisodeConfig(planner=PLAIN)).belief
+    space.believe(dataclasses.replace(belief, upper=np.full_like(belief.upper, 1.0)), None, 1.1)
+    distance = space.candidates.distance
+    np.testing.assert_allclose(distance[1::2], 4.8)
+    assert ((distance[::2] > 4.4) & (distance[::2] < 4.7)).all()
+    assert (space.excluded(0.0) == 0).all()
+    np.testing.assert_allclose(space.candidates.view_angle, space.angles)
 
 
 def test_an_approach_that_the_map_bars_is_made_from_the_nearest_free_place(room):

@@ -23,7 +23,7 @@ from nbv_planner.world.objects import parse_object
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scale import at_found, rescaled
 from nbv_planner.world.scan import Scan
-from nbv_planner.world.scene import FoundScene, Scene
+from nbv_planner.world.scene import AROUND, FoundScene, Scene
 from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera, WorldSettings
 
 SCENE = Scene()
@@ -144,6 +144,62 @@ def test_past_the_given_point_the_search_goes_on_from_another_side():
     mapping.add([MatchedScan(1, empty, CameraPose(4.0, 0.0, math.pi), view=1)], 0)
     assert mapping.found.view_distance == 4.0  # no farther than it has stood: what is behind that may be a wall
     assert mapping.found.arc_start == pytest.approx(TWO_PI / 3.0)
+
+
+NARROW = Scene(field_of_view=math.radians(10.0), range_max=12.0)
+
+
+def missed(mapping: SearchingMapping, limit: int = 40) -> list[tuple[float, float]]:
+    """Distance and turn of each look of a camera that begins at 10 m, sees nothing, and goes where it is told to."""
+    pose, found = CameraPose(10.0, 0.0, math.pi), list[tuple[float, float]]()
+    for number in range(1, limit):
+        found.append((pose.distance, pose.turn))
+        mapping.add([MatchedScan(number, Scan(-0.08, 0.02, np.full(9, np.inf), 0.05, 12.0), pose, view=number)], number)
+        now = mapping.found
+        pose = CameraPose.from_polar(now.arc_start, now.view_distance, now.turn)
+    return found
+
+
+def test_a_narrow_cone_turns_on_the_spot_as_far_as_the_centre_may_lie_and_comes_closer_then():
+    """Six metres beside the given point, seen from 10 m: 37 degrees to either side, at steps of nine."""
+    looks_taken = missed(mapped([], 10.0, NARROW))
+    turns = [math.degrees(turn) for _, turn in looks_taken]
+    assert turns[:10] == pytest.approx([0.0, 9.0, -9.0, 18.0, -18.0, 27.0, -27.0, 36.0, -36.0, 0.0])
+    assert [distance for distance, _ in looks_taken[:10]] == pytest.approx([10.0] * 9 + [4.0])  # half of what is free
+
+
+@pytest.mark.parametrize("scene", [
+    dataclasses.replace(NARROW, field_of_view=math.radians(80.0)), dataclasses.replace(NARROW, range_max=9.0),
+], ids=["a wide cone", "too far to see anything"])
+def test_it_does_not_turn_where_that_would_tell_nothing(scene):
+    assert {turn for _, turn in missed(mapped([], 10.0, scene), limit=4)} == {0.0}
+
+
+def walls(number: int, angle: float, distance: float, wall: float) -> MatchedScan:
+    """A disc of 1 m around the origin seen from a place, and walls of a square room behind it."""
+    pose = CameraPose.from_polar(angle, distance)
+    beams = pose.yaw + np.linspace(-0.6, 0.6, 241)
+    ahead, x, y = np.stack([np.cos(beams), np.sin(beams)]), pose.x, pose.y
+    with np.errstate(divide="ignore"):
+        ranges = np.min([np.where(step > 0, (wall - at) / step, (-wall - at) / step)
+                         for step, at in zip(ahead, (x, y), strict=True)], axis=0)
+    middle, off = -(x * ahead[0] + y * ahead[1]), np.abs(x * ahead[1] - y * ahead[0])
+    ranges = np.where(off < 1.0, middle - np.sqrt(np.maximum(1.0 - off**2, 0.0)), ranges)
+    return MatchedScan(number, Scan(-0.6, 0.005, ranges, 0.05, 30.0), pose, view=number)
+
+
+@pytest.mark.parametrize("field", [0.5, 1.2])
+@pytest.mark.parametrize("wall", [1.8, 2.3, 6.0])
+def test_the_circle_stays_on_this_side_of_walls_that_have_been_seen(wall, field):
+    """Nor is it wider than 2.5 radii, however far the camera has stood, as nothing tells that more is free."""
+    scene = Scene(field_of_view=field, range_max=30.0)
+    mapping = mapped([walls(number, angle, 1.5, wall) for number, angle in enumerate(np.arange(8.0), 1)], 0.65, scene)
+    found = mapping.found
+    assert found.radius_max == pytest.approx(1.1, abs=0.03)
+    assert AROUND * found.radius_max <= found.view_distance * 1.0001
+    assert found.view_distance < max(wall, AROUND * found.radius_max)
+    far = mapped([walls(1, 0.8, 5.0, 8.0)], 1.0, Scene(field_of_view=0.3, range_max=30.0)).found
+    assert far.view_distance <= 2.5 * far.radius_max * 1.0001
 
 
 def test_the_object_nearest_to_the_given_point_is_chosen():

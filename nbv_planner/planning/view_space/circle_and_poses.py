@@ -23,12 +23,14 @@ from nbv_planner.planning.view_space.view_settings import (
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.world.ground.zones import around_disc
 from nbv_planner.world.pose import CameraPose, Poses
-from nbv_planner.world.scene import FoundScene, Scene
+from nbv_planner.world.scene import AROUND, FoundScene, Scene
 
 # Nothing farther than this from a view that was not reached is left out for it, radians.
 _WIDEST = math.pi / 6
 # Around the given point, places for an approach: step of the angle, radians, and distances, in those of the scene.
 _PLACES = (math.radians(10.0), 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+# Distances, down to the least circle, at which a place is looked for in each direction.
+_INWARD = 24
 # A camera that stands on the given point itself has a direction to it from here on, in distances of the scene.
 _LEAST_AWAY = 1e-6
 # Decimals of a travel in metres below which two candidates are at one place.
@@ -127,16 +129,20 @@ class FoundViewSpace(CircleViewSpace):
     Outside of the arc that is known to be safe none may be chosen, unless the settings allow no other.
 
     Until a scan has hit the object there is one candidate. The first is where the camera stands, turned to the given
-    point: that takes no room. The next ones are those of the scene, or where the ground bars them the nearest place
-    around the given point that it leaves free.
+    point, and so are those that look beside it: that takes no room. The others are those of the scene, or where the
+    ground bars them the nearest place around the given point that it leaves free.
+
+    Afterwards a candidate that the ground bars comes closer, as far as to the least circle around the object.
     """
 
     def __init__(self, settings: ViewSpaceSettings, found: FoundScene) -> None:
         """Set up the candidates; see :class:`CircleViewSpace`."""
         self._arc: tuple[float, float] = (0.0, TWO_PI)
+        self._least, self._turn, self._here = AROUND * found.radius_max, found.turn, False
         super().__init__(settings, found.view_distance)
         start, end = found.arc_start, found.arc_end
-        self._approaches, self._first, self._here = not found.views, start != end and not found.views, False
+        self._settled, self._stays = False, not found.views and (start != end or found.turn != 0.0)
+        self._approaches = not found.views
         if start == end:
             start = float(self.angles[self.nearest(CameraPose.from_polar(start, found.view_distance))])
             start, end = start - SLACK, start + SLACK
@@ -155,17 +161,33 @@ class FoundViewSpace(CircleViewSpace):
     def believe(self, belief: SurfaceBelief, stands: CameraPose | None, most: float) -> None:
         """Keep off what the object may occupy, and choose the one candidate of the approach; see :class:`ViewSpace`."""
         super().believe(belief, stands, most)
-        if self._first and stands is not None and not self._here:
+        if self._stays and stands is not None and not self._here:
             self._here = True
             distance = max(stands.distance, _LEAST_AWAY * self._view_distance)
-            self._only(CameraPose.from_polar(stands.view_angle, distance))
+            self._take(Poses.of([CameraPose.from_polar(stands.view_angle, distance, self._turn)]))
         elif self._approaches and not self._here and self.ground is not None:
             self._stay_on_ground()
+        elif not self._approaches and not self._settled and self.ground is not None:
+            self._settled = True
+            self._come_in()
 
-    def _only(self, view: CameraPose) -> None:
-        """Have one candidate."""
-        self.candidates, self._allowed = Poses.of([view]), np.ones(1, dtype=bool)
-        self.angles, self._judged = self.candidates.view_angle, None
+    def _take(self, views: Poses) -> None:
+        """Have other candidates; one alone may be chosen."""
+        allowed = self._allowed if len(views) == len(self._allowed) else np.ones(len(views), dtype=bool)
+        self.candidates, self._allowed, self._judged = views, allowed, None
+        self.angles = views.view_angle
+
+    def _come_in(self) -> None:
+        """Let each candidate that the ground bars be at the farthest place nearer to the object that it leaves free."""
+        distance = np.full(len(self.angles), self._view_distance)
+        left = np.flatnonzero(self.off_ground(self.candidates))
+        if not len(left):
+            return
+        for nearer in np.linspace(self._view_distance, self._least, _INWARD)[1:]:
+            free = self.off_ground(Poses.on_circle(self.angles[left], nearer)) == 0
+            distance[left[free]] = nearer
+            left = left[~free]
+        self._take(Poses.from_polar(self.angles, distance, np.zeros(len(distance))))
 
     def _stay_on_ground(self) -> None:
         """Take the nearest place that the ground leaves free if it bars the candidate that may be chosen."""
@@ -177,7 +199,9 @@ class FoundViewSpace(CircleViewSpace):
         (x, y), wanted = places.position.T, self.candidates[best]
         free = on_arcs(places, self._settings) & (self.off_ground(places) == 0)
         if free.any():
-            self._only(places[int(np.argmin(np.where(free, np.hypot(x - wanted.x, y - wanted.y), np.inf)))])
+            nearest = np.argmin(np.where(free, np.hypot(x - wanted.x, y - wanted.y), np.inf))
+            self._take(places.chosen(np.array([nearest])))
+
 
 class FreeViewSpace(ViewSpace):
     """Poses anywhere around the object, which a camera goes around at the distance of `keep_out` from the centre."""
