@@ -27,6 +27,10 @@ _GIVEN = {str: "text", float: "a number with a fraction", int: "an integer", boo
 _KEY = "nbv_planner.setting"
 _OWN = "nbv_planner"
 _GREATEST, _GREATEST_INTEGER = int(np.finfo(float).max), 2**63 - 1
+# Bounds that a setting does not state, by its unit: least positive number (for those that must be > 0), and greatest.
+# They are wider than any use; beyond them squares and ratios of settings are no finite numbers any more.
+_MOST = 1e9
+_BOUNDS = {"m": (1e-12, _MOST), "s": (1e-6, _MOST), "rad": (1e-6, 1e3), "m/m": (1e-9, 1.0)}
 _TYPE_NAMES = {float: "a number", int: "an integer", str: "a string", bool: "true or false", tuple: "a list of numbers"}
 
 
@@ -72,8 +76,15 @@ def setting(
     """Declare a dataclass field with a default, a description and its allowed values.
 
     The bounds are named as in comparisons: `ge`/`gt` is the least value (inclusive/exclusive), `le`/`lt` the
-    greatest. The default's type is the type of the setting. With a `scale` it is the value in the default scene.
+    greatest. Numbers have both: where one is not given, or is `gt=0`, it is that of any use of the unit. The default's
+    type is the type of the setting. With a `scale` it is the value in the default scene.
     """
+    if type(default) in (int, float, tuple):
+        least, most = _BOUNDS.get(unit, (1e-9, _MOST))
+        if gt == 0.0:
+            ge, gt = least, None
+        ge = -most if ge is None and gt is None else ge
+        le = most if le is None and lt is None else le
     meta = Setting(
         description, unit, gt if ge is None else ge, lt if le is None else le, minimum_allowed=gt is None,
         maximum_allowed=lt is None, choices=tuple(choices), read_only=read_only, start_only=start_only, scale=scale,

@@ -222,7 +222,7 @@ nbv_planner: {ros__parameters: {qos_overrides./scan.publisher.depth: 3}}
         ("nbv_planner: {ros__parameters: {objective: X}}", ["nbv_planner", "objective", "'X'", "IOA", "UP"]),
         ("nbv_planner: {ros__parameters: {allowed_arcs: 1}}", ["nbv_planner", "allowed_arcs", "1", "list"]),
         ("nbv_planner: {ros__parameters: {allowed_arcs: [a, 1]}}", ["nbv_planner", "allowed_arcs[0]", "'a'"]),
-        ("nbv_planner: {ros__parameters: {band_tolerance: .inf}}", ["nbv_planner", "band_tolerance", "inf", "> 0"]),
+        ("nbv_planner: {ros__parameters: {band_tolerance: .inf}}", ["nbv_planner", "band_tolerance: inf", ">= 1e-12"]),
         ("nbv_planner: {ros__parameters: {band_tolerance: }}", ["nbv_planner", "band_tolerance", "None", "number"]),
         ("nbv_planner: {ros__parameters: 3}", ["nbv_planner", "ros__parameters"]),
         ("nbv_planner: {ros__parameters: {}, more: {}}", ["nbv_planner", "ros__parameters"]),
@@ -313,11 +313,12 @@ def test_a_wrong_value_is_named_with_its_line(write):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ("radius_max=5e-324", "radius_max: 5e-324 is out of range; must be >= 1e-06 and <= 1e\\+06 m"),
-        ("radius_max=1e300", "radius_max: 1e\\+300 is out of range; must be >= 1e-06"),
+        ("radius_max=5e-324", "radius_max: 5e-324 is out of range; must be >= 1e-05 and <= 1e\\+06 m"),
+        ("radius_max=1e300", "radius_max: 1e\\+300 is out of range; must be >= 1e-05"),
         ("pixel_size=1e-12", "pixel_size: 1e-12 is too fine for radius_max; must be >= 0.0008 m"),
         ("look_every=1e-12", "look_every: 1e-12 m is out of proportion.*; must be 0.005 to inf m"),
-        ("kernel_std=1e-300", "kernel_std: 1e-300 m is out of proportion"),
+        ("kernel_std=1e-300", "kernel_std: 1e-300 is out of range; must be >= 1e-12"),
+        ("kernel_std=1e-6", "kernel_std: 1e-06 m is out of proportion"),
     ],
 )  # fmt: skip
 def test_numbers_that_no_scene_has_are_refused_before_anything_is_built(change, words):
@@ -450,7 +451,7 @@ def test_what_is_written_is_read_back(write):
     odd = {
         "depth_camera": {"object": "file:a b, #1: ü.csv", "noise_std": 1e-7, "camera_frame": "no"},
         "surface_mapper": {"camera_frame": "", "length_scale": 1e-3},
-        "nbv_planner": {"blocked_arcs": (0.1, 0.2, -1e-9, 1e20), "wait_for_start": True, "run_info_nodes": "1.0"},
+        "nbv_planner": {"blocked_arcs": (0.1, 0.2, -1e-9, 1e-20), "wait_for_start": True, "run_info_nodes": "1.0"},
     }
     assert load_parameters(write(dump_parameters(odd))) == odd
 

@@ -7,6 +7,7 @@ radius itself becomes towards its ends. A Gaussian process on the inverse contin
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -18,6 +19,13 @@ from nbv_planner.errors import SettingError
 from nbv_planner.geometry import FloatArray, IntArray
 from nbv_planner.gp.kernels import PeriodicMatern, fourier_coefficients
 from nbv_planner.settings import Settings, setting
+
+# Length scales and deviations of the priors averaged over: some thousand priors with all symmetries.
+_MOST_SCALES = 10
+# Least deviation of the mean of all measurements, in those of the prior.
+_FINEST = 1e-7
+# Least prior probability of a prior that is averaged over.
+_NEVER = 1e-12
 
 
 @dataclass(frozen=True)
@@ -91,8 +99,8 @@ class LearnedPriorSettings(Settings):
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("prior_length_scales", "prior_kernel_stds"):
-            if not getattr(self, name):
-                raise SettingError(f"{name}: must hold at least one number")
+            if not 1 <= len(getattr(self, name)) <= _MOST_SCALES:
+                raise SettingError(f"{name}: has {len(getattr(self, name))} numbers, must be 1 to {_MOST_SCALES}")
         if any(fold != int(fold) for fold in self.prior_symmetries):
             raise SettingError(f"prior_symmetries: {list(self.prior_symmetries)} must be whole numbers")
         for smoothness in self.smoothnesses:
@@ -110,7 +118,7 @@ class LearnedPriorSettings(Settings):
         if not symmetric:
             return [(1, 1.0)]
         each = self.symmetry_probability / len(symmetric)
-        return [(1, 1.0 - self.symmetry_probability), *((fold, each) for fold in symmetric if each > 0.0)]
+        return [(1, 1.0 - self.symmetry_probability), *((fold, each) for fold in symmetric if each > _NEVER)]
 
 
 @dataclass(frozen=True)
@@ -182,8 +190,13 @@ class ModelAverage:
         return [member for group in self._groups for member in group.members]
 
     def given(self, angle: FloatArray, radius: FloatArray, std: FloatArray) -> AveragedPosterior:
-        """Condition every prior on measurements: angle (radians), radius and its positive `std` (metres), (n,) each."""
-        measured = (np.asarray(values, dtype=float).tobytes() for values in (angle, radius - self.mean, std))
+        """Condition every prior on measurements: angle (radians), radius and its positive `std` (metres), (n,) each.
+
+        One of less than 1e-7 √n of a prior's deviation counts as that: double precision holds no more.
+        """
+        finest = _FINEST * math.sqrt(len(std) * max((group.scale**2).sum(axis=1).max() for group in self._groups))
+        parts = (angle, radius - self.mean, np.maximum(std, finest))
+        measured = (np.asarray(values, dtype=float).tobytes() for values in parts)
         return AveragedPosterior(self, _parts_given(self.basis, tuple(self._groups), *measured))
 
 

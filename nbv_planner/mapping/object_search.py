@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.ndimage import label
 from scipy.optimize import minimize
 
+from nbv_planner.errors import SettingError
 from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, IntArray, wrap_angle
 from nbv_planner.gp.learned_prior import LearnedPriorSettings, ModelAverage, to_inverse
 from nbv_planner.mapping.matching import MatchedScan
@@ -49,6 +50,8 @@ class SearchSettings(Settings):
         return self.rough_radius or scene.radius_max
 
 
+# Stated radii, metres: an outer bound is a radius that a scene may have.
+_SMALLEST, _LARGEST = 1e-4, 1e5
 # The object is within this many stated radii of the given point: twice the radius, and an error of 0.6 of it.
 _OFF = 0.6
 _OUTER = 2.0 + _OFF
@@ -91,8 +94,17 @@ _REACH = math.radians(75.0)
 
 
 def first_guess(search: SearchSettings, scene: Scene) -> FoundScene:
-    """Before the first scan: any object within the outer bound, and views outside of it."""
-    outer = _OUTER * search.stated(scene)
+    """Before the first scan: any object within the outer bound, and views outside of it.
+
+    Raises:
+        SettingError: the stated radius is too small or too large for that.
+    """
+    stated = search.stated(scene)
+    if not _SMALLEST <= stated <= _LARGEST:
+        raise SettingError(
+            f"rough_radius: {stated:g} m must be {_SMALLEST:g} to {_LARGEST:g} m (radius_max, if it is not given)"
+        )
+    outer = _OUTER * stated
     return FoundScene(0.0, 0.0, _INSIDE * outer, outer, view_distance(outer, 0.0, scene))
 
 

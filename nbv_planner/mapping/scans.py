@@ -38,7 +38,7 @@ class MeasurementSettings(Settings):
     """How returns become surface measurements."""
 
     noise_std: float = setting(0.2, "Standard deviation of a range measurement, as the mapper assumes it.",
-                               unit="m", ge=1e-6, scale="view_distance")
+                               unit="m", gt=0.0, le=1e6, scale="view_distance")
     noise_std_per_metre: float = setting(0.0, "Part of the standard deviation that grows with range.",
                                          unit="m/m", ge=0.0)
     radius_margin: float = setting(1.0, "How far outside [radius_min, radius_max] a return still counts.",

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from nbv_planner.geometry import FloatArray, IntArray, angle_difference, wrap_angle
-from nbv_planner.settings import Settings, setting
+from nbv_planner.settings import Settings, setting, settings_of
 from nbv_planner.world.ground.zones import along, path_length
 from nbv_planner.world.pose import CameraPose, Poses
 
@@ -110,16 +110,17 @@ def learned_pace(legs: Sequence[Leg], prior: _T) -> _T:
 
     of the travel times :math:`t_i` for lengths :math:`l_i` and turns :math:`ψ_i`, over the speeds :math:`l_i / t_i` and
     :math:`ψ_i / t_i` of the legs and those of the prior: as with a median, less than half of the legs, however long
-    they took, do not lead it astray. A speed that no leg depends on stays that of the prior. The dwell time is the
-    median.
+    they took, do not lead it astray. A speed that no leg depends on stays that of the prior; one that no
+    setting may have counts as none. The dwell time is the median.
     """
     if not legs:
         return prior
     length, turn = (np.array([getattr(leg, name) for leg in legs]) for name in ("length", "turn"))
     took = np.maximum([leg.travel for leg in legs], _LEAST_TRAVEL)
+    limits = {name: meta for name, _, meta in settings_of(TimeSettings)}
     v, w = (
-        np.concatenate([[own], (way / took)[way > 0.0]])
-        for own, way in ((prior.linear_speed, length), (prior.turn_speed, turn))
+        np.array([getattr(prior, name), *filter(limits[name].admits, way / took)])
+        for name, way in (("linear_speed", length), ("turn_speed", turn))
     )
     model = np.maximum(length / v[:, None, None], turn / w[:, None])  # (speeds, rates, legs)
     loss = np.abs(np.log(took / model)).sum(axis=2) + np.abs(np.log(v / v[0]))[:, None] + np.abs(np.log(w / w[0]))

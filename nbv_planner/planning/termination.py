@@ -115,7 +115,7 @@ class TerminationSettings(Settings):
         "not model.", ge=0.0, lt=1.0, read_only=False,
     )
     certificate_shapes: int = setting(
-        200, "COVERED: number of posterior shapes.", ge=20, le=100_000
+        200, "COVERED: number of posterior shapes.", ge=20, le=10_000
     )
     band_tolerance: float = setting(
         0.7, "Width of the confidence band below which an angle counts as reconstructed.", unit="m", gt=0.0,
@@ -364,6 +364,7 @@ def termination_monitor(
     if not settings.certify:
         return TerminationMonitor(settings)
     shapes = dataclasses.replace(planner, shapes=settings.certificate_shapes, edge_probability=0.0)
+    shapes.check_size(1, "certificate_shapes")
     sampler = shape_sampler(shapes, prior, planner.planner_seed + 1)
     calibration = calibration_for(planner.target) if settings.calibrate else None
     certificate = CoverageCertificate(sampler, scene, planner.target_coverage, CoverageTarget.of(planner), calibration)

@@ -63,7 +63,9 @@ class Volumetric(Settings):
     miss: float = setting(OCTOMAP.miss, "volumetric: probability of an unknown cell after a miss.", gt=0.0, lt=0.5,
                           read_only=False)
     least: float = setting(OCTOMAP.least, "volumetric: least probability of a cell.", gt=0.0, lt=0.5, read_only=False)
-    depth: int = setting(5, "volumetric: cells behind a hit that proximity_count values.", ge=1, read_only=False)
+    depth: int = setting(
+        5, "volumetric: cells behind a hit that proximity_count values.", ge=1, le=1000, read_only=False
+    )
 
     def decide(
         self, scans: Sequence[Scan], poses: Sequence[CameraPose], views: Poses, memory: Memory

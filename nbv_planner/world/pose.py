@@ -351,7 +351,7 @@ class TurntableSettings(Settings):
     joint_min: float = setting(-1e6, "Least angle of the joint.", unit="rad", ge=-1e9, le=1e9)
     joint_max: float = setting(1e6, "Greatest angle of the joint.", unit="rad", ge=-1e9, le=1e9)
     camera_x: float = setting(
-        10.0, "Position of the camera in the frame of the table.", unit="m", ge=-1e3, le=1e3, scale="view_distance"
+        10.0, "Position of the camera in the frame of the table.", unit="m", scale="view_distance"
     )
     camera_y: float = setting(0.0, "Position of the camera in the frame of the table.", unit="m", ge=-1e3, le=1e3)
     camera_yaw: float = setting(

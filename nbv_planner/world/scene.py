@@ -13,11 +13,11 @@ from numpy.typing import ArrayLike
 
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import BoolArray, FloatArray, angle_difference, camera_ray
-from nbv_planner.settings import Settings, setting
+from nbv_planner.settings import Settings, setting, settings_of
 from nbv_planner.world.scan import ConeSensor, SensorModel
 
-# Metres, between which any length of a scene lies.
-_LEAST, _MOST = 1e-6, 1e6
+# Metres, between which the greatest radius of an object lies; the circle around it may be ten times as large.
+_LEAST, _MOST = 1e-5, 1e6
 # Least side of a pixel, as a part of the greatest radius: a surface has some ten points for each of its inverse.
 _FINEST = 1e-4
 
@@ -38,28 +38,28 @@ class Scene(Settings):
     radius_min: float = setting(2.0, "Least radius of the object.", unit="m", gt=0.0, scale="radius_max")
     radius_max: float = setting(8.0, "Greatest radius of the object.", unit="m", ge=_LEAST, le=_MOST)
     view_distance: float = setting(
-        10.0, "Radius of the view circle.", unit="m", ge=_LEAST, le=_MOST, scale="radius_max"
+        10.0, "Radius of the view circle.", unit="m", ge=_LEAST, le=10.0 * _MOST, scale="radius_max"
     )
-    field_of_view: float = setting(math.radians(35.0), "Opening angle of the camera.", unit="rad", gt=0.0, lt=math.pi)
+    field_of_view: float = setting(math.radians(35.0), "Opening angle of the camera.", unit="rad", ge=1e-4, lt=math.pi)
     range_min: float = setting(
         0.05, "Least range that the camera measures.", unit="m", ge=0.0, scale="view_distance"
     )
     range_max: float = setting(
         10.0, "Depth of field: greatest range that the camera measures.", unit="m", gt=0.0, scale="view_distance"
     )
-    pixel_size: float = setting(0.1, "Side of a world pixel.", unit="m", gt=0.0, scale="radius_max")
+    pixel_size: float = setting(0.1, "Side of a world pixel.", unit="m", gt=0.0, le=_MOST, scale="radius_max")
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.radius_min >= self.radius_max:
-            raise SettingError(f"radius_min: {self.radius_min} is not below radius_max ({self.radius_max})")
+            raise SettingError(f"radius_min: {self.radius_min} must be < {self.radius_max} (radius_max)")
         if self.view_distance <= self.radius_max:
             raise SettingError(
                 f"view_distance: {self.view_distance} puts the camera inside the object's bound; "
                 f"must be > radius_max ({self.radius_max})"
             )
         if self.range_min >= self.range_max:
-            raise SettingError(f"range_min: {self.range_min} is not below range_max ({self.range_max})")
+            raise SettingError(f"range_min: {self.range_min} must be < {self.range_max} (range_max)")
         if self.pixel_size < _FINEST * self.radius_max:
             least = _FINEST * self.radius_max
             raise SettingError(f"pixel_size: {self.pixel_size} is too fine for radius_max; must be >= {least:g} m")
@@ -140,7 +140,7 @@ class FoundScene:
         """
         numbers = astuple(self)
         inside = _LEAST < self.radius_min < self.radius_max < self.view_distance
-        if not all(abs(number) < _MOST for number in numbers) or not inside or self.views < 0:
+        if not all(abs(number) < 10.0 * _MOST for number in numbers) or not inside or self.views < 0:
             raise SettingError(f"no scene is found with the numbers {numbers}")
 
     @classmethod
@@ -171,11 +171,13 @@ def centre_of(found: FoundScene | None) -> tuple[float, float]:
 # The bounds of a length, rounded to six digits as the message names them, may be given.
 _SLACK = 1e-5
 # Lengths that are 0 or in proportion to the object: factors of the mean radius, or of the span of the radius.
+# Ranges have single precision, so none is measured to less than 6e-8 of itself.
 _PROPORTIONS = {
     "band_tolerance": (0.0, 0.5, "mean radius"), "pixel_size": (0.0, 0.2, "mean radius"),
-    "noise_std": (0.0, 0.5, "mean radius"), "radius_margin": (0.0, 1.0, "mean radius"),
+    "noise_std": (1e-7, 0.5, "mean radius"), "radius_margin": (0.0, 1.0, "mean radius"),
     "completeness_tau": (1e-4, 1.0, "mean radius"), "edge_length": (0.0, 1.0, "mean radius"),
     "look_every": (1e-3, math.inf, "mean radius"), "kernel_std": (0.05, 1.0, "span of the radius"),
+    "prior_kernel_stds": (1e-4, 1e3, "span of the radius"), "prior_mean_std": (1e-4, 1e3, "span of the radius"),
 }
 
 
@@ -188,10 +190,14 @@ def check_proportions(scene: Scene, *settings: object) -> None:
     low, high = scene.radius_min, scene.radius_max
     lengths = {"mean radius": 0.5 * (low + high), "span of the radius": high - low}
     for holder in (scene, *settings):
-        for name, (least, most, of) in _PROPORTIONS.items():
-            value = getattr(holder, name, None)
-            if value and not least * (1.0 - _SLACK) <= value / lengths[of] <= most * (1.0 + _SLACK):
-                raise SettingError(
-                    f"{name}: {value:g} m is out of proportion to radius_min {low:g} m and radius_max {high:g} m; must "
-                    f"be {least * lengths[of]:g} to {most * lengths[of]:g} m, {least:g} to {most:g} of the {of}"
-                )
+        for name, _, meta in settings_of(type(holder)):
+            if name not in _PROPORTIONS:
+                continue
+            least, most, of = _PROPORTIONS[name]
+            for value in np.atleast_1d(getattr(holder, name)):
+                if value and not least * (1.0 - _SLACK) <= value / lengths[of] <= most * (1.0 + _SLACK):
+                    raise SettingError(
+                        f"{name}: {value:g} m is out of proportion to radius_min {low:g} m and radius_max {high:g} m; "
+                        f"must be {least * lengths[of]:g} to {most * lengths[of]:g} m, {least:g} to {most:g} of the "
+                        f"{of}" + (f"; not given, it follows from {meta.scale}" if meta.scale else "")
+                    )

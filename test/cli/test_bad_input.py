@@ -70,7 +70,7 @@ CASES = [
     (["--first-candidate", "-2"], ["first_candidate", "-2", ">= -1"]),
     (["--params-file", "views.yaml", "--first-candidate", "10"], ["first_candidate", "10", "num_views"]),
     (["--params-file", "camera.yaml"], ["view_distance", "8.0", "> radius_max", "8.0"]),
-    (["--params-file", "narrow.yaml"], ["narrow.yaml", "/**", "field_of_view", "0.0", "> 0", "< 3.14159"]),
+    (["--params-file", "narrow.yaml"], ["narrow.yaml", "/**", "field_of_view", "0.0", ">= 0.0001", "< 3.14159"]),
     (["--params-file", "wide.yaml"], ["wide.yaml", "field_of_view", "3.2", "< 3.14159"]),
     (["--params-file", "pi.yaml"], ["pi.yaml", "field_of_view", "< 3.14159"]),
     (["--params-file", "blind.yaml"], ["blind.yaml", "depth_camera", "num_beams", "0", ">= 2"]),

@@ -89,7 +89,7 @@ LINES = {
     "settings:\n  termination:\n    max_duration: 5": ["line 5: settings.termination.max_duration", "max_views"],
     "settings: {thesis_tie_tolerance: 2}": ["line 3: settings: thesis_tie_tolerance: 2.0", "< 1"],
     "settings: {thesis_tie_tolerance: little}": ["line 3: settings: thesis_tie_tolerance", "number"],
-    "settings:\n  scene:\n    radius_min: 9": ["line 4: settings.scene: radius_min: 9.0 is not below radius_max"],
+    "settings:\n  scene:\n    radius_min: 9": ["line 4: settings.scene: radius_min: 9.0 must be < 8.0 (radius_max)"],
     "settings:\n  mapper: {prior_mean: 9}": ["line 3: settings: prior_mean: 9.0", "[2, 8]"],
     "settings: {views: {allowed_arcs: [1.0, 1.001]}}": ["line 2: planners.U", "allowed_arcs", "none"],
 }

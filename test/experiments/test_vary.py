@@ -70,7 +70,7 @@ LINES = {
     "vary: []": ["line 15: vary: must be a list with at least one item"],
     "vary: {pixel_size: [0.1, 0.2], range_max: [9]}": ["line 15: vary", "as many of each"],
     "vary: {pixel_size: [0.1, 0.2], range_max: [9, 10, 11]}": ["line 15: vary", "as many of each"],
-    "vary:\n  - pixel_size: [0.1, -0.2]": ["line 16: vary: pixel_size: -0.2 is out of range; must be > 0"],
+    "vary:\n  - pixel_size: [0.1, -0.2]": ["line 16: vary: pixel_size: -0.2 is out of range; must be >= 1e-12"],
     "vary: {pixel_size: [0.1, tiny]}": ["line 15: vary: pixel_size: 'tiny' is text"],
     "vary: {num_beams: [31, 31.5]}": ["line 15: vary: num_beams: 31.5"],
     "vary: {pixel_size: [0.2, 0.2]}": ["line 15: vary.pixel_size: 0.2 is given twice"],

@@ -99,10 +99,10 @@ def test_scans_of_one_view_count_once_and_an_empty_view_counts():
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        ({"delta": 0.0}, ["delta", "> 0"]),
+        ({"delta": 0.0}, ["delta", ">= 1e-09"]),
         ({"delta": 1.0}, ["delta", "< 1"]),
-        ({"schedule_a": 0.0}, ["schedule_a", "> 0"]),
-        ({"schedule_b": 0.0}, ["schedule_b", "> 0"]),
+        ({"schedule_a": 0.0}, ["schedule_a", ">= 1e-09"]),
+        ({"schedule_b": 0.0}, ["schedule_b", ">= 1e-09"]),
         ({"confidence": "schedule", "schedule_b": 1e-6}, ["schedule_b", "β"]),
         ({"confidence": "wide"}, ["confidence", "'wide'", "fixed", "schedule"]),
     ],

@@ -66,6 +66,11 @@ def test_legs_that_agree_give_their_speed_and_leave_what_they_do_not_depend_on(w
     assert (found.turn_speed, found.dwell_time) == (PRIOR.turn_speed, 7.0)
 
 
+def test_a_speed_that_no_setting_may_have_counts_as_none():
+    legs = [Leg(1e-15, 1e-17, 0.0, 1e9, 2.0), *legs_of([(2.0, 0.1)] * 3, TimeSettings(0.25, 1.0, 2.0))]
+    assert learned_pace(legs, PRIOR) == TimeSettings(0.25, 1.0, 2.0)
+
+
 def test_driving_and_turning_are_told_apart_and_a_third_of_delays_counts_for_nothing():
     ways = [
         (20.0, 0.1), (1.0, 3.0), (12.0, 0.4), (0.5, 2.0), (16.0, 0.2), (2.0, 2.6), (9.0, 0.1), (0.4, 1.0), (30.0, 1.0),

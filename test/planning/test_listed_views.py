@@ -211,7 +211,7 @@ def test_listed_poses_are_the_candidates_in_their_order_whatever_the_view_space(
     ("numbers", "words"),
     [((), "has 0 numbers"), ((1.0, 2.0), "has 2 numbers, must be x, y, yaw"),
      ((9.0, 0.0, 1.0, 9.0, math.nan, 0.0), "nan"), ((9.0, 0.0, 0.0) * 2001, "has 2001 poses, must be 2000 or fewer"),
-     ((2e4, 0.0, 0.0), "view_poses, pose 1: x 20000.0, y 0.0, yaw 0.0 is no pose within 10000 m")],
+     ((2e4, 0.0, 0.0), "view_poses, pose 1: x 20000.0, y 0.0, yaw 0.0 is no pose; must be within 10000 m")],
 )  # fmt: skip
 def test_a_list_of_poses_that_is_none_is_refused_with_the_reason(numbers, words):
     with pytest.raises(SettingError, match=words):

@@ -82,8 +82,8 @@ def test_descriptions_are_seen_from_outside_after_a_value_was_given(world, name)
     answer = world.result(client.describe_parameters(["view_distance"]), "descriptions")
     (found,) = answer.descriptors
     assert found.description == "Radius of the view circle. [m] If not given, in proportion to radius_max."
-    assert found.floating_point_range[0].from_value == 1e-6
-    assert found.additional_constraints == ">= 1e-06 and <= 1e+06; fixed while the node is configured"
+    assert found.floating_point_range[0].from_value == 1e-5
+    assert found.additional_constraints == ">= 1e-05 and <= 1e+07; fixed while the node is configured"
     assert node.scene.view_distance == 12.0
 
 
@@ -115,12 +115,14 @@ def test_qos_overrides_are_applied(world):
         ("depth_camera", {"objective": "IOA"}, ["unknown parameter 'objective'", "known:", "object_frame"]),
         ("nbv_planner", {"a.b": 1}, ["unknown parameter 'a.b'"]),
         ("surface_mapper", {"length_scale": -1.0}, ["length_scale: -1.0 is out of range", ">= 0.001 and <= 100 rad"]),
-        ("depth_camera", {"scan_rate": 0.0}, ["scan_rate: 0.0 is out of range", "> 0 and <= 1000 Hz"]),
+        ("depth_camera", {"scan_rate": 0.0}, ["scan_rate: 0.0 is out of range", ">= 1e-09 and <= 1000 Hz"]),
         ("depth_camera", {"num_beams": 0}, ["num_beams: 0 is out of range", ">= 2"]),
-        ("depth_camera", {"field_of_view": 3.2}, ["field_of_view: 3.2 is out of range", "> 0 and < 3.14159 rad"]),
+        ("depth_camera", {"field_of_view": 3.2}, ["field_of_view: 3.2 is out of range", ">= 0.0001 and < 3.14159 rad"]),
         ("nbv_planner", {"num_views": 0}, ["num_views: 0 is out of range", ">= 1"]),
-        ("nbv_planner", {"goal_timeout": float("inf")}, ["goal_timeout: inf is not a finite number", "> 0 s"]),
-        ("surface_mapper", {"noise_std": float("nan")}, ["noise_std: nan is not a finite number", ">= 1e-06 m"]),
+        ("nbv_planner", {"goal_timeout": float("inf")}, [
+            "goal_timeout: inf is not a finite number", ">= 1e-06 and <= 1e+09 s"
+        ]),
+        ("surface_mapper", {"noise_std": float("nan")}, ["noise_std: nan is not a finite", ">= 1e-12 and <= 1e+06 m"]),
         ("surface_mapper", {"length_scale": "wide"}, ["length_scale: 'wide' is text, expected a number"]),
         ("surface_mapper", {"grid_size": 100.0}, ["grid_size: 100.0 is a number with a fraction, expected an integer"]),
         ("surface_mapper", {"grid_size": True}, ["grid_size: True is true or false, expected an integer"]),
@@ -312,7 +314,7 @@ def test_a_change_at_run_time_is_applied(world):
         ("objective", "UP", "objective: is fixed while the node is configured; clean the node up, set it"),
         ("view_distance", 12.0, "view_distance: is fixed while the node is configured"),
         ("max_views", -1, "max_views"),
-        ("goal_timeout", 0.0, "goal_timeout: 0.0 is out of range; must be > 0 s"),
+        ("goal_timeout", 0.0, "Parameter goal_timeout out of range Min: 1e-06, Max: 1000000000.0, value: 0.0"),
         ("goal_timeout", -1.0, "goal_timeout"),
         ("goal_timeout", float("nan"), "goal_timeout"),
         ("target_fraction", 1.5, "target_fraction"),
@@ -336,7 +338,7 @@ def test_changes_asked_for_together_are_applied_all_or_none(world):
     together = [Parameter("max_views", value=3), Parameter("goal_timeout", value=0.0)]
     answer = node.set_parameters_atomically(together)
     assert not answer.successful
-    assert "goal_timeout: 0.0 is out of range" in answer.reason
+    assert "goal_timeout out of range Min: 1e-06" in answer.reason
     assert (node.core.monitor.settings.max_views, node.core.settings.goal_timeout) == (40, 60.0)
     assert node.get_parameter("max_views").value == 40
 

@@ -176,10 +176,13 @@ def _within_noise(scene: Scene, settings: PlannerSettings, factor: float = 1.0) 
         return scene
     ranges = np.linspace(scene.range_min, scene.range_max, 1001)
     noise = settings.noise.scaled(factor)
-    fixing = scene.sensor.range_std(noise, ranges, np.zeros(len(ranges))) <= settings.seen_std
+    std = scene.sensor.range_std(noise, ranges, np.zeros(len(ranges)))
+    fixing = std <= settings.seen_std
     last = int(np.argmin(fixing)) - 1 if not fixing.all() else len(ranges) - 1
     if last < 1:
-        raise SettingError(f"seen_std: {settings.seen_std:g} m is less than the noise at any range")
+        raise SettingError(
+            f"seen_std: {settings.seen_std:g} m is less than the noise at any range; must be 0, or >= {std[1]:g} m"
+        )
     return dataclasses.replace(scene, range_max=float(ranges[last]))
 
 
@@ -237,9 +240,12 @@ def as_found(scene: Scene, checks: Sequence[Check]) -> Scene:
     """The scene with the sensor that the scans show, where it sees less than declared and that is to be adapted to."""
     lacking = {check.name: check.score for check in checks if check.level is Level.NOTED}
     field, far = (1.0 - lacking.get(name, 0.0) for name in ("field_of_view", "range"))
-    if field == far == 1.0 or field <= 0.0 or far * scene.range_max <= scene.range_min:
+    if field == far == 1.0:
         return scene
-    return dataclasses.replace(scene, field_of_view=field * scene.field_of_view, range_max=far * scene.range_max)
+    try:
+        return dataclasses.replace(scene, field_of_view=field * scene.field_of_view, range_max=far * scene.range_max)
+    except SettingError:  # next to nothing is left
+        return scene
 
 
 class Planner(ABC):
@@ -255,12 +261,14 @@ class Planner(ABC):
         """Put the parts together.
 
         Raises:
-            SettingError: `first_candidate` is not among the candidates, or the objective needs views on the view
-                circle and there are others.
+            SettingError: `first_candidate` is not among the candidates, there are too many of them for the shapes, or
+                the objective needs views on the view circle and there are others.
         """
         number = len(views.candidates)
         if settings.first_candidate >= number:
             raise SettingError(f"first_candidate: {settings.first_candidate} must be < {number} (num_views)")
+        if settings.draws_shapes:
+            settings.check_size(number)
         if settings.seen_std and objective.info.id not in _COUNT_NOISE:
             raise SettingError(f"seen_std: objective {objective.info.id} takes no account of noise; must be 0")
         if objective.info.needs_circle:

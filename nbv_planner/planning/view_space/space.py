@@ -78,7 +78,7 @@ class ViewSpace(ABC):
         self.candidates = candidates
         self._allowed = self.allowed(candidates)
         if not self._allowed.any():
-            raise SettingError("allowed_arcs, blocked_arcs: leave none of the candidate views")
+            raise SettingError("allowed_arcs, blocked_arcs: leave none of the candidate views, must leave one")
         # Replaced as a whole, never changed: a copy of this object keeps what it has.
         self._unreachable_until: Mapping[int, float] = {}
         #: where the camera may go; None where nothing is known of that. Replaced as a whole, too.

@@ -170,7 +170,7 @@ def _pose_of(place: str, row: object) -> CameraPose:
     except (KeyError, TypeError, ValueError) as error:
         raise SettingError(f"{place}: must have the numbers x, y (m), yaw (rad), not {shown(row)}") from error
     if not math.hypot(x, y) <= _FARTHEST or not math.isfinite(yaw):  # false for NaN
-        raise SettingError(f"{place}: x {x}, y {y}, yaw {yaw} is no pose within {_FARTHEST:g} m")
+        raise SettingError(f"{place}: x {x}, y {y}, yaw {yaw} is no pose; must be within {_FARTHEST:g} m")
     return CameraPose(x, y, yaw)
 
 

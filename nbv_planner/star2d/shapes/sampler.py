@@ -30,6 +30,9 @@ from nbv_planner.star2d.mapper import MapperSettings
 from nbv_planner.world.scan import RangeNoise
 from nbv_planner.world.scene import Scene
 
+# Angles of shapes from views that are held at once, at most.
+_MOST_CELLS = 250_000_000
+
 
 @dataclass(frozen=True)
 class ShapeSettings(LearnedPriorSettings):
@@ -89,6 +92,19 @@ class ShapeSettings(LearnedPriorSettings):
     def noise(self) -> RangeNoise:
         """Noise of the ranges."""
         return RangeNoise(self.noise_std, self.noise_std_per_metre)
+
+
+    def check_size(self, views: int, name: str = "shapes") -> None:
+        """Refuse what some gigabytes would not hold: 10 bytes for each angle of each shape and view, or 250 without.
+
+        Raises:
+            SettingError: names what was asked for, the `name` the number of shapes, and what is allowed.
+        """
+        most = _MOST_CELLS // (self.shape_grid * max(views, 25))
+        if self.shapes > most:
+            raise SettingError(
+                f"{name}: {self.shapes} with shape_grid {self.shape_grid} and {views} candidate views must be <= {most}"
+            )
 
 
 @dataclass(frozen=True, eq=False)

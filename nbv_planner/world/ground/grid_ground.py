@@ -116,14 +116,20 @@ def _around(map: OccupancyMap, corners: FloatArray, cells: float) -> BoolArray:
     if first[0] >= last[0] or first[1] >= last[1]:
         return around
     margin = math.ceil(cells) + 2  # beside the map a part of the polygon may bar cells on it
-    x, y = (np.arange(low - margin, high + margin) + 0.5 for low, high in zip(first, last, strict=True))
+    begin, end = np.array([
+        (max(low - margin, min(low, math.floor(at.min()) - 2)), min(high + margin, max(high, math.ceil(at.max()) + 2)))
+        for at, low, high in zip((column, row), first, last, strict=True)
+    ]).T
+    x, y = (np.arange(low, high) + 0.5 for low, high in zip(begin, end, strict=True))
     touched = _filled(x, y, column, row)
     points, _ = on_edges(np.column_stack([column, row]), 0.25)
     i, j = (np.floor(points) - [x[0] - 0.5, y[0] - 0.5]).astype(np.intp).T
     on = (i >= 0) & (i < len(x)) & (j >= 0) & (j < len(y))
     touched[j[on], i[on]] = True
     near = _apart(touched) <= cells
-    around[first[1] : last[1], first[0] : last[0]] = near[margin:-margin, margin:-margin]
+    around[first[1] : last[1], first[0] : last[0]] = near[
+        first[1] - begin[1] : last[1] - begin[1], first[0] - begin[0] : last[0] - begin[0]
+    ]
     return around
 
 

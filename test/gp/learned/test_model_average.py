@@ -120,7 +120,7 @@ def test_one_contrary_measurement_refutes_a_symmetry_without_nan():
 @settings(max_examples=25, deadline=None)
 @given(
     data=st.lists(
-        st.tuples(st.floats(0.0, 6.28), st.floats(0.0, 20.0), st.floats(1e-4, 10.0)), min_size=0, max_size=40
+        st.tuples(st.floats(0.0, 6.28), st.floats(0.0, 20.0), st.floats(1e-12, 10.0)), min_size=0, max_size=40
     )
 )
 def test_whatever_is_measured_weights_and_draws_are_finite(data):
@@ -136,12 +136,13 @@ def test_whatever_is_measured_weights_and_draws_are_finite(data):
 @pytest.mark.parametrize(
     ("changes", "text"),
     [
-        ({"prior_length_scales": ()}, "prior_length_scales: must hold at least one number"),
+        ({"prior_length_scales": ()}, "prior_length_scales: has 0 numbers, must be 1 to 10"),
+        ({"prior_kernel_stds": (1.0,) * 11}, "prior_kernel_stds: has 11 numbers, must be 1 to 10"),
         ({"prior_symmetries": (2.5,)}, "prior_symmetries.*whole numbers"),
         ({"prior_symmetries": (1.0,)}, "prior_symmetries.*>= 2"),
         ({"symmetry_probability": 1.0}, "symmetry_probability.*< 1"),
         ({"prior_smoothness": "3/2,blue"}, "smoothness: 'blue'"),
-        ({"prior_kernel_stds": (0.0,)}, "prior_kernel_stds.*> 0"),
+        ({"prior_kernel_stds": (0.0,)}, "prior_kernel_stds.*>= 1e-12"),
     ],
 )
 def test_families_that_make_no_sense_are_refused(changes, text):

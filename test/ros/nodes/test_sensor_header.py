@@ -130,7 +130,7 @@ def test_what_the_header_does_not_tell_stays_and_is_named(mapper, capfd):
 def test_a_header_that_does_not_fit_what_was_given_is_left_out(mapper, capfd):
     node, _ = mapper(scan_msg(range_min=9.5), range_max=9.0)
     assert values(node) == pytest.approx([Scene().field_of_view, 0.05, 9.0])
-    why = "left out, not given, so as the scans say: range_min: 9.5 is not below range_max (9.0)"
+    why = "left out, not given, so as the scans say: range_min: 9.5 must be < 9.0 (range_max)"
     assert f"{why}\n" in capfd.readouterr().err
 
 
