@@ -206,7 +206,7 @@ def test_record_is_written_as_json_and_table(tmp_path):
         "number": 1, "angle": 0.5, "new_points": 10, "coverage": 0.25, "greedy_gain": 12, "objective_value": 3.5,
         "milliseconds": 1.25, "rmse": 0.5, "max_error": 1.0, "hausdorff": 0.75, "iou": 0.9, "band_coverage": 0.6,
         "travelled": 3.0, "completeness": 0.8, "accuracy": 0.7, "seconds": 8.0, "distance": None, "turn": 0.0,
-        "simple_regret": None,
+        "simple_regret": None, "chamfer": None,
     }  # fmt: skip
     assert found["views"][1]["objective_value"] is None  # JSON knows no NaN
     assert found["views"][1]["rmse"] is None

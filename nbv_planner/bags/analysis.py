@@ -18,7 +18,7 @@ from nbv_planner.episode.judge import EpisodeJudge
 from nbv_planner.episode.log import LoggedView, incomplete
 from nbv_planner.episode.messages import CAMERA_POSE, DIAGNOSTICS, ITERATION, STATUS
 from nbv_planner.episode.parameters import EpisodeConfig
-from nbv_planner.episode.records import EpisodeRecord, Step, t0_metric
+from nbv_planner.episode.records import EpisodeRecord, Metric, Step, ViewColumn, t0_metric
 from nbv_planner.episode.run_info import GroundTruth, RunParameters, ground_truth, parameters_from_msg, usable_config
 from nbv_planner.errors import InputRejectedError, NbvPlannerError
 from nbv_planner.planning.termination import Termination, TerminationReason, coverage_estimate
@@ -209,7 +209,7 @@ def _start(recording: Recording, config: EpisodeConfig) -> CameraPose | None:
     """First view of the camera: that of the simulation, or the first one recorded."""
     log = recording.log
     if log.parameters is not None and "depth_camera" in log.parameters.nodes and recording.episode == 1:
-        return CameraPose.from_polar(config.motion.initial_view_angle, config.scene.view_distance)
+        return config.motion.start(config.scene.view_distance)
     return None if log.first_pose is None else log.camera(log.first_pose)
 
 
@@ -245,32 +245,19 @@ _KINDS = {
     "unknown": "not known",
 }
 _VIEW_COLUMNS = (
-    Column("view", "view"),
-    Column("angle_deg", "angle, °", 2),
-    Column("seconds", "decided after, s", 2),
-    Column("lasted", "until its scan, s", 3),
-    Column("new_points", "new points"),
-    Column("regret", "individual regret, points"),
-    Column("simple_regret", "simple regret, points", 1),
-    Column("coverage", "true coverage", 4),
-    Column("coverage_estimate", "estimated coverage", 4),
-    Column("coverage_lower", "its interval from", 4),
-    Column("coverage_upper", "to", 4),
-    Column("utility", "predicted utility", 4),
-    Column("milliseconds", "decision, ms", 2),
-    Column("rmse", "RMSE, m", 4),
-    Column("max_error", "greatest error, m", 4),
-    Column("hausdorff", "Hausdorff, m", 4),
-    Column("iou", "IoU", 4),
-    Column("band_coverage", "inside the band", 4),
-    Column("travelled", "travelled, m", 2),
-    Column("completeness", "true completeness", 4),
-    Column("accuracy", "accuracy", 4),
-    Column("modelled_seconds", "by the cost model, s", 1),
-    Column("predicted_seconds", "leg predicted, s", 1),
-    Column("leg_seconds", "leg measured, s", 1),
+    Column("view", "view"), Column("angle_deg", "angle (°)", 2), Column("seconds", "decided after (s)", 2),
+    Column("lasted", "until its scan (s)", 3), Column.of(ViewColumn.new_points),
+    Column("regret", "individual regret (points)"), Column.of(ViewColumn.simple_regret), Column.of(ViewColumn.coverage),
+    Column("coverage_estimate", "estimated coverage", 4), Column("coverage_lower", "its interval from", 4),
+    Column("coverage_upper", "to", 4), Column("utility", "predicted utility", 4),
+    *map(Column.of, (
+        ViewColumn.milliseconds, ViewColumn.rmse, ViewColumn.max_error, ViewColumn.hausdorff, ViewColumn.chamfer,
+        ViewColumn.iou, ViewColumn.band_coverage, ViewColumn.travelled, ViewColumn.completeness, ViewColumn.accuracy,
+    )),
+    Column("modelled_seconds", ViewColumn.seconds.heading, 1), Column("predicted_seconds", "leg predicted (s)", 1),
+    Column("leg_seconds", "leg measured (s)", 1),
 )
-_POSE_COLUMNS = (Column("distance", "distance, m", 3), Column("turn_deg", "turn, °", 2))
+_POSE_COLUMNS = Column.of(ViewColumn.distance), Column("turn_deg", "turn (°)", 2)
 
 
 def analysis_tables(analysis: Analysis) -> list[Table]:
@@ -336,27 +323,12 @@ def _summary(analysis: Analysis) -> Table:
         ("length of the recording", f"{recording.inventory.seconds:.3f} s"),
         ("distance travelled as recorded", f"{recording.log.path:.3f} m" if recording.log.first_pose else None),
     ]
-    if analysis.near_optimal_by is not None:
-        rows.append(("T0 of theorem 4.1", str(analysis.near_optimal_by)))
-    if analysis.record is not None:
-        rows += [
-            (_METRICS[name], f"{value:.4f}" if isinstance(value, float) else None if value is None else str(value))
-            for name, value in analysis.record.metrics.items() if name in _METRICS
-        ]
+    metrics = analysis.record.metrics if analysis.record else t0_metric(analysis.near_optimal_by)
+    for metric in Metric:
+        if metric.name in metrics:
+            value = metric.of(metrics)
+            rows.append((metric.heading, None if value is None else Column.of(metric).text(value)))
     return _table("summary", "Summary", rows, Column("figure", "figure"), Column("value", "value"))
-
-
-_METRICS = {
-    "T": "T (views)",
-    "T95": "T95 (views to 95 % of the surface points)",
-    "C95": "C95 (views to 95 % completeness)",
-    "rec": "rec (coverage at the end)",
-    "completeness": "completeness at the end, at τ",
-    "accuracy": "accuracy at the end, at τ",
-    "mean_individual_regret": "mean individual regret, surface points per view",
-    "surface_points": "surface points",
-    "time95": "time to 95 % of the surface points by the cost model, s",
-}
 
 
 def _checks(analysis: Analysis) -> Table:
@@ -405,6 +377,7 @@ def _views(analysis: Analysis) -> Table:
     timed, rows = analysis.config is not None and _is_timed(analysis.config), []
     for index, view in enumerate(analysis.views):
         decision, stamp = view.evidence.decision, view.evidence.belief_stamp
+        angle, distance, turn = decision.view(circle).polar
         values: dict[str, Cell] = {}
         if analysis.judge is not None:
             judged = analysis.judge.views[index]
@@ -418,10 +391,10 @@ def _views(analysis: Analysis) -> Table:
         if index + 1 < len(decided):
             values["leg_seconds"] = (decided[index + 1] - decision.goal_stamp) * 1e-9
         values |= {
-            "view": index + 1, "angle_deg": math.degrees(decision.view_angle), "utility": decision.utility,
-            "seconds": (decision.goal_stamp - decided[0]) * 1e-9, "milliseconds": decision.milliseconds,
-            "coverage_estimate": view.estimate, "predicted_seconds": decision.predicted_seconds,
-            "distance": decision.view(circle).distance, "turn_deg": math.degrees(decision.view_turn),
+            ViewColumn.milliseconds.name: decision.milliseconds, ViewColumn.distance.name: distance,
+            "view": index + 1, "angle_deg": math.degrees(angle), "utility": decision.utility,
+            "seconds": (decision.goal_stamp - decided[0]) * 1e-9, "coverage_estimate": view.estimate,
+            "predicted_seconds": decision.predicted_seconds, "turn_deg": math.degrees(turn),
         }
         rows.append(tuple(values.get(column.name) for column in columns))
     return _table("views", "View by view", rows, *columns, note=note)

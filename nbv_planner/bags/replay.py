@@ -32,9 +32,9 @@ from nbv_planner.episode.messages import (
     prior_from_msg,
     sensor_from_msg,
 )
+from nbv_planner.episode.records import ViewColumn
 from nbv_planner.episode.run_info import RunParameters
 from nbv_planner.errors import BagError, InputRejectedError, SettingError
-from nbv_planner.geometry import angle_difference
 from nbv_planner.mapping.matching import ArrivalSettings, MatchedScan, MatchingSettings, ScanMatcher
 from nbv_planner.planning.planners import Decision, planner_named
 from nbv_planner.planning.view_space import CircleViewSpace, Exclusion, ViewSpace, put_on_ground, view_space_for
@@ -44,7 +44,7 @@ from nbv_planner.settings import from_mapping
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.star2d.shapes.sampler import PriorSettings
 from nbv_planner.world.ground.occupancy_map import OccupancyMap
-from nbv_planner.world.pose import CameraPose, PoseSettings
+from nbv_planner.world.pose import CameraPose, Poses, PoseSettings
 from nbv_planner.world.scan import Scan
 
 # A decision may have been made from a belief some updates older than the newest one.
@@ -233,7 +233,7 @@ def _in_order(events: Iterator[Event]) -> Iterator[Event]:
 
 
 # Recorded angles and utilities read back to the same number; other library versions may round differently.
-_ANGLE_TOLERANCE = 1e-9
+_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -245,11 +245,6 @@ class Choice:
     differs: bool  #: whether that is another view than the recorded one.
     #: surface points that the view would have seen for the first time; None without true object.
     new_points: int | None
-
-    @property
-    def view_angle(self) -> float | None:
-        """Polar angle of the view, radians; None without one."""
-        return None if self.view is None else self.view.view_angle
 
 
 @dataclass(frozen=True)
@@ -379,11 +374,7 @@ class _Run:
 
 def _differ(one: CameraPose, other: CameraPose) -> bool:
     """Whether two views differ by more than rounding."""
-    turns = angle_difference([one.view_angle, one.turn], [other.view_angle, other.turn])
-    return bool(
-        np.abs(turns).max() > _ANGLE_TOLERANCE
-        or abs(one.distance - other.distance) > _ANGLE_TOLERANCE * other.distance
-    )
+    return not Poses.of([one]).repeat(Poses.of([other]), _TOLERANCE).all()
 
 
 _COLUMNS = (
@@ -393,11 +384,11 @@ _COLUMNS = (
     Column("same", "same view"),
     Column("utility_gap", "utility apart", 9),
     Column("belief_gap", "belief apart, m", 9),
-    Column("new_points", "new points, recorded"),
+    Column(ViewColumn.new_points.name, "new points, recorded"),
     Column("replayed_new_points", "new points, replayed"),
 )
 _POSE_COLUMNS = (
-    Column("distance", "recorded, m", 3),
+    Column(ViewColumn.distance.name, "recorded (m)", 3),
     Column("turn_deg", "its turn, °", 2),
     Column("replayed_distance", "replayed, m", 3),
     Column("replayed_turn_deg", "its turn, °", 2),
@@ -415,10 +406,9 @@ def replay_table(decisions: Sequence[ReplayedDecision], *, changed: bool = False
     free = any(one.recorded.view_distance is not None for one in decisions)
     rows = tuple(
         (
-            number, math.degrees(one.recorded.view_angle),
-            None if one.choice.view_angle is None else math.degrees(one.choice.view_angle),
-            "no" if one.choice.differs else "yes", None if changed else one.utility_gap, one.belief_gap, one.new_points,
-            one.choice.new_points, *([*_place(one.view), *_place(one.choice.view)] if free else ()),
+            number, _place(one.view)[0], _place(one.choice.view)[0], "no" if one.choice.differs else "yes",
+            None if changed else one.utility_gap, one.belief_gap, one.new_points, one.choice.new_points,
+            *([*_place(one.view)[1:], *_place(one.choice.view)[1:]] if free else ()),
         )
         for number, one in enumerate(decisions, start=1)
     )
@@ -427,9 +417,12 @@ def replay_table(decisions: Sequence[ReplayedDecision], *, changed: bool = False
     return Table("replay", "Decisions, recorded and replayed", _NOTE + (_TRUTH if known else _NO_TRUTH), columns, rows)
 
 
-def _place(view: CameraPose | None) -> tuple[float | None, float | None]:
-    """Distance and turn (degrees) of a view."""
-    return (None, None) if view is None else (view.distance, math.degrees(view.turn))
+def _place(view: CameraPose | None) -> list[float | None]:
+    """Angle (degrees), distance and turn (degrees) of a view."""
+    if view is None:
+        return [None] * 3
+    angle, distance, turn = view.polar
+    return [math.degrees(angle), distance, math.degrees(turn)]
 
 
 def greatest(values: Sequence[float | None]) -> float | None:

@@ -114,7 +114,7 @@ def _results(
     for count in arguments.candidates:
         circle = view_space_for(ViewSpaceSettings(num_views=count), scene).candidates
         if arguments.time:
-            start, speeds = MotionSettings().initial_view_angle, tuple(arguments.speed)
+            start, speeds = MotionSettings().start(scene.view_distance), tuple(arguments.speed)
             tours = [LeastTimeCase(text, circle, start, speeds, arguments.dwell, limit, poses).run for text in objects]
             found = _computed(tours, arguments.workers)
             tables += least_tables(found, f"time_{count}", "seconds", 1, "sweep")

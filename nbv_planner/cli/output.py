@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from nbv_planner.episode.judge import EpisodeJudge
 from nbv_planner.episode.parameters import EpisodeConfig
-from nbv_planner.episode.records import EpisodeRecord, t0_metric, write_beliefs, write_record
+from nbv_planner.episode.records import EpisodeRecord, Metric, t0_metric, write_beliefs, write_record
 from nbv_planner.errors import NbvPlannerError, cut, reason, remedy
 from nbv_planner.experiments.optimum import optimum_for
 from nbv_planner.files.results_folder import ResultsFolder, write_whole
@@ -93,16 +93,17 @@ def finish(
     belief = judge.steps[-1].belief.seen_from(-x, -y) if judge.steps else None
     outline = written_outline(results, belief, config.scene)
     results.commit()
-    metrics, regret = record.metrics, record.metrics["mean_individual_regret"]
+    metrics, regret = record.metrics, Metric.mean_individual_regret.of(record.metrics)
     say(f"ended: {termination.reason.value}, {termination.detail}")
     say(
-        f"{metrics['T']} views, true coverage {metrics['rec']:.1%} of {metrics['surface_points']} surface points, "
-        f"95 % after {metrics['T95'] or 'N/A'} views, "
-        f"completeness {metrics['completeness']:.1%} at {judge.tau:g} m, 95 % after {metrics['C95'] or 'N/A'} views, "
+        f"{Metric.T.of(metrics)} views, true coverage {Metric.rec.of(metrics):.1%} of {len(judge.points)} surface "
+        f"points, 95 % after {Metric.T95.of(metrics) or 'N/A'} views, "
+        f"completeness {Metric.completeness.of(metrics):.1%} at {judge.tau:g} m, "
+        f"95 % after {Metric.C95.of(metrics) or 'N/A'} views, "
         f"mean individual regret {'N/A' if regret is None else format(regret, '.2f')}"
     )
     if judge.views:
-        time95, last = metrics["time95"], judge.views[-1]
+        time95, last = Metric.time95.of(metrics), judge.views[-1]
         seconds = "; no seconds, for no linear_speed is given"
         if timed:
             reached = "N/A" if time95 is None else format(time95, ".0f")

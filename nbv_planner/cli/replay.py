@@ -16,6 +16,7 @@ from nbv_planner.bags.replay import ReplayedDecision, greatest, replay, replay_t
 from nbv_planner.cli import options
 from nbv_planner.cli.output import ProgressLine
 from nbv_planner.episode.parameter_files import lay_over, set_parameters
+from nbv_planner.episode.records import Metric
 from nbv_planner.episode.run_info import RunParameters, parameters_from_file
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.errors import BagError
@@ -106,5 +107,5 @@ def _print_simulated(analysis: Analysis, parameters: RunParameters) -> None:
     simulation.finish()
     for label, metrics in (("recorded", analysis.record.metrics if analysis.record else {}),
                            ("simulated with the changes", simulation.judge.metrics())):
-        print(f"{label}: {metrics.get('T')} views, coverage {metrics.get('rec'):.1%}, "
-              f"95 % after {metrics.get('T95') or 'N/A'} views")
+        print(f"{label}: {Metric.T.of(metrics)} views, coverage {Metric.rec.of(metrics):.1%}, "
+              f"95 % after {Metric.T95.of(metrics) or 'N/A'} views")

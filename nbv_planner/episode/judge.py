@@ -10,16 +10,22 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.spatial.distance import directed_hausdorff
 
-from nbv_planner.episode.records import EpisodeRecord, Step, ViewRecord, calibration, episode_metrics
+from nbv_planner.episode.records import (
+    EpisodeRecord,
+    Step,
+    ViewRecord,
+    calibration,
+    episode_metrics,
+)
 from nbv_planner.geometry import BoolArray, FloatArray, polar_to_cartesian, wrap_angle
 from nbv_planner.planning.motion import TimeSettings, leg_time
 from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.termination import Termination
 from nbv_planner.planning.view_space import ViewSpace
 from nbv_planner.star2d.belief import SurfaceBelief, once_around
-from nbv_planner.star2d.shapes.completeness import SAMPLES, MeasuredContour, within
+from nbv_planner.star2d.shapes.completeness import SAMPLES, MeasuredContour
+from nbv_planner.surface.point_set import PointSet
 from nbv_planner.versions import versions
 from nbv_planner.world.objects import PolarObject, SurfacePoints
 from nbv_planner.world.objects.true_shapes import angles_around
@@ -32,11 +38,29 @@ _SAMPLES = 1500
 _WALK = 4096
 
 
-@dataclass(frozen=True, eq=False)
-class SampledContour:
-    """A closed contour as points at equal distances along it."""
+@dataclass(frozen=True)
+class PointErrors:
+    """Errors of a measured surface of any form against the true one, both as points.
 
-    points: FloatArray  #: shape (N, 2), metres.
+    The Chamfer distance is the mean of both directions, as Mescheder et al. 2019 (Occupancy Networks) have it.
+    """
+
+    completeness: float  #: part of the true surface within τ of the measured one.
+    accuracy: float  #: part of the measured surface within τ of the true one; NaN if nothing was measured.
+    chamfer: float  #: half the sum of the mean distances from each to the other, metres; NaN likewise.
+
+    @classmethod
+    def of(cls, measured: PointSet, true: PointSet, tau: float) -> PointErrors:
+        """Compare a measured surface with the true one at a resolution of `tau`, metres."""
+        missed, off = true.distance_from(measured), measured.distance_from(true)
+        chamfer = 0.5 * (true.mean(missed) + measured.mean(off))
+        return cls(true.part(missed <= tau), measured.part(off <= tau), chamfer)
+
+
+@dataclass(frozen=True, eq=False)
+class SampledContour(PointSet):
+    """A closed contour as points at equal distances along it; the length of each counts as 1."""
+
     spacing: float  #: distance between neighbours along the contour, metres.
 
     @classmethod
@@ -54,7 +78,8 @@ class SampledContour:
         samples = max(samples, math.ceil(float(way[-1]) / spacing))
         spacing = float(way[-1]) / samples
         at = np.arange(samples) * spacing
-        return cls(np.stack([np.interp(at, way, closed[:, axis]) for axis in (0, 1)], axis=1), spacing)
+        points = np.stack([np.interp(at, way, closed[:, axis]) for axis in (0, 1)], axis=1)
+        return cls(points, np.ones(samples), spacing)
 
     @classmethod
     def of_shape(cls, shape: PolarObject, samples: int = _SAMPLES, spacing: float = math.inf) -> SampledContour:
@@ -68,8 +93,7 @@ def hausdorff_distance(first: SampledContour, second: SampledContour) -> float:
 
     Between samples; that of the sampled curves differs by at most one `spacing` (the larger one).
     """
-    a, b = first.points, second.points
-    return max(float(directed_hausdorff(a, b, seed=0)[0]), float(directed_hausdorff(b, a, seed=0)[0]))
+    return float(max(first.distance_from(second).max(), second.distance_from(first).max()))
 
 
 class SeenFrom:
@@ -115,16 +139,8 @@ class TrueSurfaceComparison:
     """Compares beliefs with one true object; what does not change from one belief to the next is kept."""
 
     def __init__(self, shape: PolarObject) -> None:
-        self._shape = shape
         self._contour = SampledContour.of_shape(shape)
-        self._grid: FloatArray = np.empty(0)
-        self._radius: FloatArray = np.empty(0)
-
-    def radius_on(self, grid: FloatArray) -> FloatArray:
-        """True radius at the angles of a grid, shape (M,), metres."""
-        if not np.array_equal(grid, self._grid):
-            self._grid, self._radius = grid, self._shape.radius(grid)
-        return self._radius
+        self.radius_on = shape.radius  #: true radius at angles, metres.
 
     def error_of(self, belief: SurfaceBelief) -> SurfaceError:
         """Compare a belief with the object."""
@@ -171,9 +187,9 @@ class EpisodeJudge:
         self._visible = self._observe(self.space.candidates)
         #: which surface points have been seen, shape (P,).
         self.seen: BoolArray = np.zeros(len(self.points), dtype=bool)
-        #: the true outline, and which of its points lie within `tau` of the surface measured so far, shape (N,).
+        #: the true outline, and the surface measured so far.
         self.outline = SampledContour.of_shape(self.shape, spacing=self.tau / SAMPLES)
-        self.complete: BoolArray = np.zeros(len(self.outline.points), dtype=bool)
+        self.measured = PointSet(np.empty((0, 2)), np.empty(0))
         self._comparison, self._about = TrueSurfaceComparison(self.shape), (0.0, 0.0)
         self._belief: SurfaceBelief | None = None
         self._last = self.start
@@ -182,6 +198,11 @@ class EpisodeJudge:
     def coverage(self) -> float:
         """Fraction of the surface points seen so far."""
         return float(self.seen.mean())
+
+    @property
+    def complete(self) -> BoolArray:
+        """Which points of the true outline lie within `tau` of the surface measured so far, shape (N,)."""
+        return self.outline.distance_from(self.measured) <= self.tau
 
     def new_points(self, *views: CameraPose) -> BoolArray:
         """Which surface points one of these views would see for the first time, shape (P,)."""
@@ -194,11 +215,12 @@ class EpisodeJudge:
 
     def add_view(
         self, view: CameraPose, objective_value: float, milliseconds: float, belief: SurfaceBelief | None,
-        passed: Sequence[CameraPose] = (),
+        passed: Sequence[CameraPose] = (), measured: PointSet | None = None,
     ) -> ViewRecord:
-        """Judge a view of which less may be known than a step holds; without a belief its errors are NaN.
+        """Judge a view of which less may be known than a step holds; errors of what is not known are NaN.
 
-        What has been seen from views `passed` on the way there counts for it.
+        The `measured` surface is that of the belief, if there is one; a surface without r(φ) is given by its points in
+        place of a belief. What has been seen from views `passed` on the way there counts for it.
         """
         new = self.new_points(*passed, view)
         travelled = self.views[-1].travelled if self.views else 0.0
@@ -206,13 +228,20 @@ class EpisodeJudge:
             travelled += float(self.space.legs(self._last, Poses.of([view]))[0])
         seconds = self.views[-1].seconds if self.views else 0.0
         seconds += float(leg_time(self.space, self._last, Poses.of([view]), self.pace)[0])
+        angle, distance, turn = view.polar
         greedy_gain = int((self._visible & ~self.seen).sum(axis=1).max())
         self.seen = self.seen | new
-        errors = {} if belief is None else {**asdict(self._compared(belief).error_of(belief)), **self._resolved(belief)}
+        errors = dict[str, float]()
+        if belief is not None:
+            errors = asdict(self._compared(belief).error_of(belief))
+            measured = MeasuredContour.of(belief, self.scene.pixel_size, self.tau)
+        if measured is not None:
+            errors |= asdict(PointErrors.of(measured, self.outline, self.tau))
+            self.measured = measured
         record = ViewRecord(
-            number=len(self.views) + 1, angle=view.view_angle, new_points=int(new.sum()), coverage=self.coverage,
+            number=len(self.views) + 1, new_points=int(new.sum()), coverage=self.coverage,
             greedy_gain=max(greedy_gain, int(new.sum())), objective_value=objective_value, milliseconds=milliseconds,
-            travelled=travelled, seconds=seconds, distance=view.distance, turn=view.turn, **errors,
+            travelled=travelled, seconds=seconds, angle=angle, distance=distance, turn=turn, **errors,
         )
         self._belief, self._last = belief, view
         self.views.append(record)
@@ -249,13 +278,6 @@ class EpisodeJudge:
             shape = self.shape if belief.centre == (0.0, 0.0) else SeenFrom(self.shape, *belief.centre)
             self._comparison, self._about = TrueSurfaceComparison(shape), belief.centre
         return self._comparison
-
-    def _resolved(self, belief: SurfaceBelief) -> dict[str, float]:
-        """Completeness and accuracy of a belief at the resolution."""
-        measured = MeasuredContour.of(belief, self.scene.pixel_size, self.tau)
-        self.complete = within(self.outline.points, measured.points, self.tau)
-        accuracy = measured.accuracy(self.outline.points, self.tau)
-        return {"completeness": float(self.complete.mean()), "accuracy": accuracy}
 
     def _observe(self, views: Poses) -> BoolArray:
         return observe(self.points.angle, self.points.radius, views, self.scene)

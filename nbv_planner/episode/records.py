@@ -5,8 +5,10 @@ from __future__ import annotations
 import csv
 import json
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from enum import Enum
+from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -25,40 +27,117 @@ FULL_ENOUGH = 0.95
 """Coverage at which T95 counts an object as reconstructed."""
 
 
+class Quantity(Enum):
+    """A column of the results; the name of a member is its header in CSV files and its key in JSON."""
+
+    def __init__(self, title: str, what: str, unit: str = "", digits: int = 4) -> None:
+        """Give its header for people, what it is, its unit, and its decimals unless it is a count."""
+        self.title, self.what, self.unit, self.digits = title, what, unit, digits
+
+    @property
+    def heading(self) -> str:
+        """Header for people, with the unit."""
+        return f"{self.title} ({self.unit})" if self.unit else self.title
+
+    def of(self, record: object) -> Any:
+        """Its value in a record, or in what a file has of one, values by name; None where there is none."""
+        return record.get(self.name) if isinstance(record, Mapping) else getattr(record, self.name)
+
+    def each(self, records: Iterable[object]) -> list[Any]:
+        """Its value in each of several."""
+        return [self.of(record) for record in records]
+
+
+class ViewColumn(Quantity):
+    """What is known of each view: the fields of a :class:`ViewRecord`, the columns of `views.csv`."""
+
+    number = "view", "number of the view in its episode, from 1"
+    angle = "angle", "polar angle of the camera", "rad"
+    new_points = "new points", "surface points seen for the first time, F(θ_t | θ_1 … θ_{t-1})"
+    coverage = "true coverage", "part of the surface points seen so far"
+    greedy_gain = (
+        "best candidate",
+        "most new points that a candidate view would have seen, F(θ*_t | θ_1 … θ_{t-1})", "points",
+    )
+    objective_value = "predicted utility", "utility that the planner predicted"
+    milliseconds = (
+        "decision",
+        "time of the decision: processor time in a simulation, wall-clock time on a robot", "ms", 2,
+    )
+    rmse = "RMSE", "root of the mean square of μ(φ) - f(φ), mean contour less true radius, over the grid angles", "m"
+    max_error = "greatest error", "greatest |μ(φ) - f(φ)| over the grid angles", "m"
+    hausdorff = "Hausdorff distance", "greatest distance from mean contour or true one to the other", "m"
+    iou = "IoU", "area inside both contours over the area inside either"
+    band_coverage = "inside the band", "part of the grid angles with l(φ) <= f(φ) <= u(φ)"
+    travelled = "travelled", "distance travelled so far, on the view circle along it", "m", 2
+    completeness = "true completeness", "part of the true outline within τ of the surface measured so far"
+    accuracy = "accuracy", "part of the surface measured so far within τ of the true outline"
+    seconds = "time by the cost model", "travel and dwell so far, by linear_speed, turn_speed and dwell_time", "s", 1
+    distance = "distance", "distance of the camera from the centre", "m", 3
+    turn = "turn", "line of sight against the direction to the centre", "rad"
+    simple_regret = (
+        "simple regret",
+        "r(t) against the best sets of views: below 0 where the view adds more than (1 - 1/e) of what one "
+        "more view adds to these; NaN where they are not known", "points", 1,
+    )
+    chamfer = (
+        "Chamfer distance",
+        "half the mean distance of the true outline from the surface measured so far, and half that of the "
+        "surface from the outline, each by length", "m",
+    )
+
+
+class Metric(Quantity):
+    """What is known of an episode: the keys of `metrics` in its record."""
+
+    T = "T", "number of views", "views", 2
+    T95 = "T95", "views to 95 % of the surface points, none if never", "views", 2
+    C95 = "C95", "views to a completeness of 95 %, none if never", "views", 2
+    rec = "coverage at the end", "part of the surface points that have been seen"
+    completeness = "completeness at the end", "part of the true outline within τ of the measured surface"
+    accuracy = "accuracy at the end", "part of the measured surface within τ of the true outline"
+    mean_individual_regret = (
+        "mean individual regret",
+        "new points of the best candidate less those of the view, mean over the views", "points", 2,
+    )
+    surface_points = "surface points", "number of the surface points"
+    time95 = "time to 95 %", "seconds by the cost model to 95 % of the surface points, none if never", "s", 1
+    T0 = "T0", "round of theorem 4.1 by which the views are near-optimal; only where that is proved", "views"
+
+
 def views_to(coverage: Iterable[float], fraction: float = FULL_ENOUGH) -> int | None:
     """Count the views until the coverage (a fraction of the surface points) reaches `fraction`; None if never."""
     return next((number for number, covered in enumerate(coverage, start=1) if covered >= fraction), None)
 
 
-def time_to_95(coverage: Iterable[float], seconds: Iterable[float]) -> float | None:
+def time_to_95(coverage: Iterable[float], seconds: Sequence[float]) -> float | None:
     """Seconds after which the coverage has reached :data:`FULL_ENOUGH`, from both after each view; None if never."""
-    return next((time for covered, time in zip(coverage, seconds, strict=True) if covered >= FULL_ENOUGH), None)
+    return None if (number := views_to(coverage)) is None else seconds[number - 1]
 
 
 def episode_metrics(views: Sequence[ViewRecord], surface_points: int) -> dict[str, float | int | None]:
-    r"""Compute `T`, `T95`, `time95`, `C95`, `rec`, `completeness`, `accuracy` and others, by the keys of the result.
+    r"""Values of :class:`Metric` by name, without `T0`; the mean regret and the accuracy need a view.
 
-    `T95` is the number of views until the coverage reaches 95 %, None if it never does, `C95` that until the
-    completeness does; `time95` are the seconds by the cost model until the coverage does;
-    :math:`\bar r = \frac1T \sum_t (F(θ^*_t|θ_{1:t-1}) - F(θ_t|θ_{1:t-1}))`, None without views.
+    The mean individual regret is :math:`\bar r = \frac1T \sum_t (F(θ^*_t|θ_{1:t-1}) - F(θ_t|θ_{1:t-1}))`.
     """
     regrets = [view.greedy_gain - view.new_points for view in views]
-    return {
-        "T": len(views),
-        "T95": views_to(view.coverage for view in views),
-        "C95": views_to(view.completeness for view in views),
-        "rec": views[-1].coverage if views else 0.0,
-        "completeness": views[-1].completeness if views else 0.0,
-        "accuracy": views[-1].accuracy if views else math.nan,
-        "mean_individual_regret": float(np.mean(regrets)) if regrets else None,
-        "surface_points": surface_points,
-        "time95": time_to_95((view.coverage for view in views), (view.seconds for view in views)),
+    found = {
+        Metric.T: len(views),
+        Metric.T95: views_to(ViewColumn.coverage.each(views)),
+        Metric.C95: views_to(ViewColumn.completeness.each(views)),
+        Metric.rec: views[-1].coverage if views else 0.0,
+        Metric.completeness: views[-1].completeness if views else 0.0,
+        Metric.accuracy: views[-1].accuracy if views else math.nan,
+        Metric.mean_individual_regret: float(np.mean(regrets)) if regrets else None,
+        Metric.surface_points: surface_points,
+        Metric.time95: time_to_95(ViewColumn.coverage.each(views), ViewColumn.seconds.each(views)),
     }
+    return {metric.name: value for metric, value in found.items()}
 
 
 def t0_metric(near_optimal_by: int | None) -> dict[str, float | int | None]:
-    """The metric `T0`, round of theorem 4.1, only where it is known."""
-    return {} if near_optimal_by is None else {"T0": near_optimal_by}
+    """The metric `T0`, only where it is known."""
+    return {} if near_optimal_by is None else {Metric.T0.name: near_optimal_by}
 
 
 NOMINAL_LEVELS = (*(round(0.05 * i, 2) for i in range(1, 20)), 0.99)
@@ -119,35 +198,32 @@ class Step:
 
 @dataclass(frozen=True)
 class ViewRecord:
-    """One view, judged against the true object.
+    """One view, judged against the true object: its fields are what :class:`ViewColumn` says.
 
-    The errors, see :class:`nbv_planner.episode.judge.SurfaceError`, are those of the belief with this view's
-    measurements; NaN where it was not compared.
+    The errors are those of the belief with this view's measurements; NaN where it was not compared, and where the file
+    of an earlier version has none.
     """
 
-    number: int  #: of the view in its episode, from 1.
-    angle: float  #: view angle of the camera, radians.
-    new_points: int  #: surface points seen for the first time, `F(θ_t | θ_1 … θ_{t-1})`.
-    coverage: float  #: fraction of the surface points seen so far.
-    greedy_gain: int  #: most new points that any candidate view would have seen, `F(θ*_t | θ_1 … θ_{t-1})`.
-    objective_value: float  #: utility that the planner predicted.
-    milliseconds: float  #: time of the decision: processor time in a simulation, wall-clock time on a robot.
-    rmse: float = math.nan
-    max_error: float = math.nan
-    hausdorff: float = math.nan
-    iou: float = math.nan
-    band_coverage: float = math.nan
-    travelled: float = math.nan  #: distance travelled so far, on the view circle along it, metres.
-    #: part of the true outline within τ of the surface measured so far, and part of that within τ of the outline.
-    completeness: float = math.nan
-    accuracy: float = math.nan
-    #: time so far by the cost model, :class:`nbv_planner.planning.motion.TimeSettings`: travel and dwell, seconds.
-    seconds: float = math.nan
-    distance: float = math.nan  #: of the camera from the centre, metres.
-    turn: float = 0.0  #: its line of sight against the direction to the centre, radians.
-    #: :math:`r(t)` against the best sets of views, surface points: below 0 where the view adds more than (1 - 1/e) of
-    #: what one more view adds to these; NaN where they are not known.
-    simple_regret: float = math.nan
+    number: int
+    angle: float
+    new_points: int
+    coverage: float
+    greedy_gain: int
+    objective_value: float
+    milliseconds: float
+    rmse: float = nan
+    max_error: float = nan
+    hausdorff: float = nan
+    iou: float = nan
+    band_coverage: float = nan
+    travelled: float = nan
+    completeness: float = nan
+    accuracy: float = nan
+    seconds: float = nan
+    distance: float = nan
+    turn: float = 0.0
+    simple_regret: float = nan
+    chamfer: float = nan
 
     @property
     def pose(self) -> CameraPose:
@@ -164,7 +240,7 @@ class EpisodeRecord:
     seed: int  #: seed of the sensor noise.
     views: tuple[ViewRecord, ...]  #: one record per view.
     termination: Termination  #: why it ended.
-    metrics: dict[str, float | int | None]  #: see :func:`episode_metrics`.
+    metrics: dict[str, float | int | None]  #: values of :class:`Metric` by name.
     #: how often the last belief's intervals hold the true radius, None without a view.
     calibration: Calibration | None = None
     #: of the last belief; empty where nobody checked, as in files of earlier versions.
@@ -193,16 +269,17 @@ def _finite(values: dict[str, Any]) -> dict[str, Any]:
 _MOST = 2**53  # larger than any number in a record, and still exact
 _REAL: tuple[type, ...] = (int, float, type(None))
 _NUMBERS = {one.name: (int,) if one.type == "int" else _REAL for one in fields(ViewRecord)}
-_OF_VIEWS = ("angle", "new_points", "coverage", "greedy_gain")
-_OF_METRICS = ("T", "T95", "rec", "mean_individual_regret")
+_OF_VIEWS = (ViewColumn.angle, ViewColumn.new_points, ViewColumn.coverage, ViewColumn.greedy_gain)
+_OF_METRICS = (Metric.T, Metric.T95, Metric.rec, Metric.mean_individual_regret)
 
 
 def checked_episode(
-    content: dict[str, Any], path: Path, views: Collection[str] = _OF_VIEWS, metrics: Collection[str] = _OF_METRICS
+    content: dict[str, Any], path: Path, views: Collection[ViewColumn] = _OF_VIEWS,
+    metrics: Collection[Metric] = _OF_METRICS,
 ) -> dict[str, Any]:
     """The plain values of an :class:`EpisodeRecord`, read from the file `path`, whose types must be those of one.
 
-    Each view must have the numbers named `views`, and the `metrics` those names, of which T95 may be None.
+    Each view must have the numbers `views`, and the episode the `metrics`, of which T95 may be None.
 
     Raises:
         ResultsError: names what is none, and where.
@@ -211,11 +288,12 @@ def checked_episode(
         found = _of_type(content, "metrics", dict)
         for name, value in found.items():
             _check_number(f"metrics: {cut(name)}", value)
-        if missing := [name for name in metrics if name not in found or (name in ("T", "rec") and found[name] is None)]:
-            raise ValueError(f"metrics have no {missing[0]}")
+        for one in metrics:
+            if one.name not in found or (one in (Metric.T, Metric.rec) and one.of(found) is None):
+                raise ValueError(f"metrics have no {one.name}")
         for number, view in enumerate(_of_type(content, "views", list), start=1):
-            if not isinstance(view, dict) or any(view.get(name) is None for name in views):
-                raise ValueError(f"view {number} is {shown(view)}, must have {', '.join(views)}")
+            if not isinstance(view, dict) or any(one.of(view) is None for one in views):
+                raise ValueError(f"view {number} is {shown(view)}, must have {', '.join(one.name for one in views)}")
             for name in view.keys() & _NUMBERS.keys():
                 _check_number(f"view {number}: {name}", view[name], _NUMBERS[name])
         _of_type(_of_type(content, "config", dict), "object", str)
@@ -243,7 +321,7 @@ def write_record(folder: Path, record: EpisodeRecord) -> None:
     text = json.dumps(record.to_json(), indent=2, allow_nan=False)
     (folder / RECORD_FILE).write_text(text + "\n", encoding="utf-8")
     with (folder / "views.csv").open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, [field.name for field in fields(ViewRecord)])
+        writer = csv.DictWriter(file, ViewColumn.__members__)
         writer.writeheader()
         writer.writerows(asdict(view) for view in record.views)
 

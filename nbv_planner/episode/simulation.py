@@ -87,7 +87,7 @@ class Simulation:
             angles = np.linspace(0.0, TWO_PI, _THESIS_VIEWS)
             views = CircleViewSpace(config.views, scene.view_distance, angles=angles)
         put_on_ground(views, config.ground)
-        self._start = None if thesis else CameraPose.from_polar(config.motion.initial_view_angle, scene.view_distance)
+        self._start = None if thesis else config.motion.start(scene.view_distance)
         settings = thesis_planner_settings(config) if thesis else config.planner
         self.judge = EpisodeJudge(self._points, scene, views, shape, self._start, settings.completeness_tau, settings)
         self._by_points = settings.target == "points"

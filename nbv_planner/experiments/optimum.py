@@ -40,7 +40,7 @@ from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, wrap_angle
 from nbv_planner.report.tables import Cell, Column, Table, table_of
 from nbv_planner.system import at_home
 from nbv_planner.world.objects import SurfacePoints, parse_object, surface_points
-from nbv_planner.world.pose import Poses
+from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import BeamScene, Scene
 from nbv_planner.world.visibility import observe
 
@@ -295,7 +295,7 @@ class LeastTimeCase:
 
     object: str
     circle: Poses
-    start: float  #: view angle, radians.
+    start: CameraPose
     speeds: tuple[float, ...]  #: m/s.
     dwell_time: float  #: seconds at each view.
     time_limit: float  #: seconds for each tour.
@@ -333,7 +333,7 @@ class LeastTimeCase:
 
     def _problem(self, surface: SurfacePoints, views: Poses, scene: Scene) -> tuple[CoverageProblem, FloatArray]:
         """What the views see, and how far each is from the start, radians."""
-        offset = wrap_angle(views.view_angle - self.start)
+        offset = wrap_angle(views.polar[:, 0] - self.start.polar[0])
         return reduced_problem(observe(surface.angle, surface.radius, views, scene), offset), offset
 
     def _tour(

@@ -8,7 +8,7 @@ same object. The objects are a fixed set, not a sample of all objects, so an int
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 from scipy.stats import t as student_t
 
-from nbv_planner.episode.records import Step
+from nbv_planner.episode.records import Metric, Step
 from nbv_planner.errors import SettingError
-from nbv_planner.planning.objectives import OMNISCIENT, TrueSurface, objective_named
+from nbv_planner.planning.objectives import OMNISCIENT, TrueSurface, objective_named, values_of
 from nbv_planner.planning.objectives.expected_coverage import after_views
 from nbv_planner.report.tables import CoverageBand, Landscape, MeanInterval
+from nbv_planner.world.pose import Poses
 from nbv_planner.world.scene import Scene
 
 Cases = Mapping[tuple[Hashable, Hashable], float]
@@ -49,23 +50,17 @@ def mean_interval(cases: Cases) -> MeanInterval:
     Raises:
         SettingError: a value is not finite.
     """
-    by_object: dict[Hashable, dict[Hashable, float]] = defaultdict(dict)
+    if not cases:
+        return MeanInterval(math.nan, math.nan, math.nan, 0)
+    means, values = object_means(cases), Counter(name for name, _ in cases)
+    share: dict[Hashable, float] = defaultdict(float)
     for (name, seed), value in cases.items():
         if not math.isfinite(value):
             raise SettingError(f"value of object {name}, seed {seed}: {value} is not finite; leave the case out")
-        by_object[name][seed] = value
-    if not by_object:
-        return MeanInterval(math.nan, math.nan, math.nan, 0)
-    means = {name: float(np.mean(list(values.values()))) for name, values in by_object.items()}
-    mean = float(np.mean(list(means.values())))
-    seeds = {seed for values in by_object.values() for seed in values}
-    if min(len(values) for values in by_object.values()) < 2 or len(seeds) < FEWEST["seed"]:
+        share[seed] += (value - means[name]) / (values[name] * len(means))
+    mean, count = float(np.mean(list(means.values()))), len(share)
+    if min(values.values()) < 2 or count < FEWEST["seed"]:
         return MeanInterval(mean, math.nan, math.nan, len(cases))
-    share: dict[Hashable, float] = defaultdict(float)
-    for name, values in by_object.items():
-        for seed, value in values.items():
-            share[seed] += (value - means[name]) / (len(values) * len(by_object))
-    count = len(share)
     error = math.sqrt(count / (count - 1) * sum(u**2 for u in share.values()))
     half = _student(count) * error
     return MeanInterval(mean, mean - half, mean + half, len(cases))
@@ -120,7 +115,7 @@ def reconstruction_ranks(episodes: Sequence[Metrics]) -> list[int | None]:
 
     None below 95 %.
     """
-    return _dense(episodes, lambda m: (m["T95"], m["T"], -m["rec"]))
+    return _dense(episodes, Metric.T95, Metric.T)
 
 
 def decision_ranks(episodes: Sequence[Metrics]) -> list[int | None]:
@@ -129,12 +124,15 @@ def decision_ranks(episodes: Sequence[Metrics]) -> list[int | None]:
     The thesis does not say that this ranking leaves out those below 95 % too, but its tables do: the six planners and
     the greedy one would share out 28 ranks on a flower, and in table 7.2 they sum to 26.7.
     """
-    return _dense(episodes, lambda m: (m["mean_individual_regret"], m["T95"], m["T"], -m["rec"]))
+    return _dense(episodes, Metric.mean_individual_regret, Metric.T95, Metric.T)
 
 
-def _dense(episodes: Sequence[Metrics], key: Callable[[Metrics], tuple[float, ...]]) -> list[int | None]:
-    """Equal keys share a rank and the next one follows immediately."""
-    keys = [None if metrics["T95"] is None else key(metrics) for metrics in episodes]
+def _dense(episodes: Sequence[Metrics], *by: Metric) -> list[int | None]:
+    """Equal ones share a rank and the next one follows immediately; last counts the coverage."""
+    keys = [
+        None if Metric.T95.of(metrics) is None else (*(one.of(metrics) for one in by), -Metric.rec.of(metrics))
+        for metrics in episodes
+    ]
     place = {key: rank for rank, key in enumerate(sorted({key for key in keys if key is not None}), start=1)}
     return [None if key is None else place[key] for key in keys]
 
@@ -161,14 +159,12 @@ def objective_landscapes(
     That is 2 to the number of steps, the views of an episode: before the first the belief is flat. `seen` of the truth
     is set to what the earlier views had seen.
     """
-    earlier, candidates = steps[: decision - 1], steps[decision - 1].candidates.view_angle
-    belief = earlier[-1].belief
-    seen = truth.observed(np.array([step.view_angle for step in earlier]), scene)
-    truth.seen = np.asarray(seen.any(axis=0))
-    gain = objective_named(OMNISCIENT, truth).evaluate(belief, scene, candidates)
-    taken = [step.view for step in earlier]
-    named = {name: after_views(objective_named(name, truth), taken) for name in objectives}
-    return [
-        Landscape(name, decision, candidates, objective.evaluate(belief, scene, candidates), gain)
-        for name, objective in named.items()
-    ]
+    earlier, candidates = steps[: decision - 1], steps[decision - 1].candidates
+    taken, belief = [step.view for step in earlier], earlier[-1].belief
+    truth.seen = np.asarray(truth.observed(Poses.of(taken), scene).any(axis=0))
+    gain, *values = (
+        values_of(after_views(objective_named(name, truth), taken), belief, scene, candidates)
+        for name in (OMNISCIENT, *objectives)
+    )
+    angle = candidates.polar[:, 0]
+    return [Landscape(name, decision, angle, value, gain) for name, value in zip(objectives, values, strict=True)]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from nbv_planner.episode.parameters import EpisodeConfig, configure
-from nbv_planner.episode.records import ViewRecord
+from nbv_planner.episode.records import ViewColumn, ViewRecord
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.errors import DependencyError, UnknownNameError, analysis_needed
 from nbv_planner.gp.kernels.kernel_settings import KERNEL_PLUGINS
@@ -45,8 +45,8 @@ class Episode(Simulation):
         """
         with analysis_needed("frame() gives a DataFrame of pandas"):
             import pandas as pd
-        names = [field.name for field in dataclasses.fields(ViewRecord)]
-        return pd.DataFrame(map(dataclasses.asdict, self.views), columns=names).set_index("number")
+        frame = pd.DataFrame(map(dataclasses.asdict, self.views), columns=list(ViewColumn.__members__))
+        return frame.set_index(ViewColumn.number.name)
 
     def plot(self) -> Any:
         """Draw the views taken so far: world, polar view, objective of the decisions, coverage.

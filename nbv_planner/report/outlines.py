@@ -9,6 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from nbv_planner.episode.records import Step
 from nbv_planner.geometry import (
     TWO_PI,
     BoolArray,
@@ -73,6 +74,11 @@ def close_belief(belief: SurfaceBelief, *, most: int | None = None) -> ClosedBel
     # A negative radius would show up on the far side of the centre.
     mean, lower, upper = (np.maximum(v, 0.0)[index][kept] for v in (belief.mean, belief.lower, belief.upper))
     return ClosedBelief(turned[kept], mean, lower, upper, belief.centre)
+
+
+def angles_of(steps: Sequence[Step]) -> FloatArray:
+    """Polar angles of the views of steps, shape (N,), radians in [0, 2π)."""
+    return wrap_angle(Poses.of([step.view for step in steps]).polar[:, 0])
 
 
 # Angles for which the best of more free views is shown, and distinct positions that are shown at most.

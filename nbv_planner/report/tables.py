@@ -11,6 +11,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from nbv_planner.episode.records import Quantity
 from nbv_planner.geometry import FloatArray
 
 
@@ -40,6 +41,11 @@ class Column:
     #: whether it holds means with intervals; in CSV these are three columns, `name`, `name_low` and `name_high`.
     interval: bool = False
     words: Mapping[str, str] = field(default_factory=dict)  #: replacements of some texts for people.
+
+    @classmethod
+    def of(cls, quantity: Quantity, *, interval: bool = False) -> Column:
+        """That of a column of the results."""
+        return cls(quantity.name, quantity.heading, quantity.digits, interval)
 
     @property
     def names(self) -> list[str]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from nbv_planner.episode.judge import EpisodeJudge
+from nbv_planner.episode.judge import EpisodeJudge, PointErrors
 from nbv_planner.episode.parameters import GROUPS, EpisodeConfig, configure
 from nbv_planner.episode.records import FULL_ENOUGH, Step
 from nbv_planner.errors import DependencyError, SettingError, UnknownNameError, analysis_needed, remedy
@@ -26,7 +26,7 @@ from nbv_planner.planning.view_space import view_space_for
 from nbv_planner.settings import refuse_unknown
 from nbv_planner.star2d.belief import Measurements, SurfaceBelief
 from nbv_planner.star2d.robust import mapper_for
-from nbv_planner.star2d.shapes.completeness import MeasuredContour, within
+from nbv_planner.star2d.shapes.completeness import MeasuredContour
 from nbv_planner.world.objects import OBJECT_SETS, parse_object, surface_points
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import check_proportions
@@ -63,7 +63,7 @@ class _Target:
         scene, planner = config.scene, config.planner
         shape = parse_object(config.object, scene)
         points, space = surface_points(shape, scene.pixel_size), view_space_for(config.views, scene)
-        start = CameraPose.from_polar(config.motion.initial_view_angle, scene.view_distance)
+        start = config.motion.start(scene.view_distance)
         judge = EpisodeJudge(points, scene, space, shape, start, planner.completeness_tau, planner)
         camera = SimulatedCamera(shape, scene, config.sensor, config.world)
         return _Target(camera, judge, observe(points.angle, points.radius, space.candidates, scene))
@@ -244,7 +244,7 @@ class CircleEnv(gymnasium.Env[Observation, np.int64]):
             return float(self._seen.mean())
         judge = self._target.judge
         measured = MeasuredContour.of(self.belief, judge.scene.pixel_size, judge.tau)
-        return float(within(judge.outline.points, measured.points, judge.tau).mean())
+        return PointErrors.of(measured, judge.outline, judge.tau).completeness
 
     def _utility(self, belief: SurfaceBelief) -> FloatArray:
         objective = self._objective or OBJECTIVES["U"]()

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from nbv_planner.episode import messages
-from nbv_planner.episode.judge import SampledContour
+from nbv_planner.episode.judge import PointErrors, SampledContour
 from nbv_planner.episode.log import EpisodeLog, LoggedView
 from nbv_planner.episode.messages import PlannerStatus
 from nbv_planner.episode.run_info import RunParameters
@@ -24,7 +24,7 @@ from nbv_planner.mapping.matching import MatchedScan
 from nbv_planner.mapping.scans import scan_to_measurements
 from nbv_planner.settings import from_mapping
 from nbv_planner.star2d.belief import Measurements, SurfaceBelief
-from nbv_planner.star2d.shapes.completeness import POINTS, SAMPLES, CoverageTarget, MeasuredContour, within
+from nbv_planner.star2d.shapes.completeness import POINTS, SAMPLES, CoverageTarget, MeasuredContour
 from nbv_planner.world.ground.occupancy_map import OccupancyMap
 from nbv_planner.world.ground.zones import Ground
 from nbv_planner.world.objects import SurfacePoints
@@ -217,5 +217,5 @@ def true_coverage(view: LiveView) -> Series:
 
 @lru_cache(maxsize=64)
 def _completeness(belief: SurfaceBelief, truth: SurfacePoints, scene: Scene, tau: float) -> float:
-    outline = SampledContour.of_polar(truth.angle, truth.radius, spacing=tau / SAMPLES).points
-    return float(within(outline, MeasuredContour.of(belief, scene.pixel_size, tau).points, tau).mean())
+    outline = SampledContour.of_polar(truth.angle, truth.radius, spacing=tau / SAMPLES)
+    return PointErrors.of(MeasuredContour.of(belief, scene.pixel_size, tau), outline, tau).completeness

@@ -148,6 +148,11 @@ class CameraPose:
             return math.remainder(self.yaw - self.view_angle - math.pi, TWO_PI)
         return self._polar[2]
 
+    @property
+    def polar(self) -> tuple[float, float, float]:
+        """View angle, distance and turn."""
+        return self.view_angle, self.distance, self.turn
+
     def off_circle(self, view_distance: float) -> dict[str, Any]:
         """What besides the angle gives the view, `view_distance` and `view_turn`; nothing on the view circle."""
         if abs(self.distance - view_distance) <= _ON_CIRCLE and abs(self.turn) <= _ON_CIRCLE:
@@ -218,7 +223,7 @@ class Poses:
     @classmethod
     def of(cls, poses: Sequence[CameraPose]) -> Poses:
         """The same poses as arrays."""
-        polar = np.array([(pose.view_angle, pose.distance, pose.turn) for pose in poses], dtype=float).reshape(-1, 3)
+        polar = np.array([pose.polar for pose in poses], dtype=float).reshape(-1, 3)
         position = np.array([(pose.x, pose.y) for pose in poses], dtype=float).reshape(-1, 2)
         return cls(position, _turned(np.array([pose.yaw for pose in poses], dtype=float)), polar)
 
@@ -273,12 +278,13 @@ class Poses:
         off = np.abs(self.distance - view_distance) > _ON_CIRCLE * view_distance
         return not (off | (np.abs(self.turn) > _ON_CIRCLE)).any()
 
-    def repeat(self, taken: Poses) -> BoolArray:
-        """Which are the same as one of those `taken` but for rounding, shape (V,)."""
+    def repeat(self, taken: Poses, tolerance: float = _SAME) -> BoolArray:
+        """Which are the same as one of those `taken` within a tolerance (radians, part of the distance), shape (V,)."""
         turned = np.abs(angle_difference(self.view_angle[:, None], taken.view_angle))
         headed = np.abs(angle_difference(self.turn[:, None], taken.turn))
         nearer = np.abs(self.distance[:, None] - taken.distance)
-        return np.asarray(((turned < _SAME) & (headed < _SAME) & (nearer < _SAME * taken.distance)).any(axis=1))
+        same = (turned < tolerance) & (headed < tolerance) & (nearer < tolerance * taken.distance)
+        return np.asarray(same.any(axis=1))
 
 
 def _turned(yaw: FloatArray) -> FloatArray:

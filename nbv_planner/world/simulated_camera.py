@@ -87,6 +87,10 @@ class MotionSettings(Settings):
     )
     scan_rate: float = setting(10.0, "Scans per second.", unit="Hz", gt=0.0, le=1000.0)
 
+    def start(self, view_distance: float) -> CameraPose:
+        """Where the camera starts on the view circle of this radius, metres."""
+        return CameraPose.from_polar(self.initial_view_angle, view_distance)
+
 
 @dataclass(frozen=True)
 class WorldSettings(Settings):

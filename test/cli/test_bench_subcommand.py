@@ -15,7 +15,14 @@ import nbv_planner
 from nbv_planner.cli.main import main
 from nbv_planner.errors import ConfigFileError, SettingError, UnknownNameError
 from nbv_planner.experiments.summary import bench as subject
-from nbv_planner.experiments.summary.bench import Bench, bench_named, bench_sweep, episode_figures, planner_entry
+from nbv_planner.experiments.summary.bench import (
+    Bench,
+    BenchFigure,
+    bench_named,
+    bench_sweep,
+    episode_figures,
+    planner_entry,
+)
 from nbv_planner.experiments.sweep_file import load_sweep
 from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.world.objects import OBJECT_SETS
@@ -225,17 +232,21 @@ def view(coverage: float, new: int, best: int, at: float) -> dict[str, float]:
     return {"coverage": coverage, "new_points": new, "greedy_gain": best, "travelled": at, "seconds": 10.0 * at}
 
 
+def named(figures):
+    return {figure.name: value for figure, value in figures.items()}
+
+
 def test_figures_of_merit_are_those_of_the_definition():
     views = [view(0.4, 40, 50, 1.0), view(0.9, 50, 50, 3.0), view(0.96, 6, 10, 4.0), view(1.0, 4, 4, 9.0)]
-    found = episode_figures({"views": views, "metrics": {"T95": 3}}, 6)
+    found = named(episode_figures({"views": views, "metrics": {"T95": 3}}, 6))
     assert found == pytest.approx({
         "area": 100.0 * (0.4 + 0.9 + 0.96 + 3 * 1.0) / 6, "regret": (10 + 0 + 4) / 3, "t95": 3.0, "metres": 4.0,
         "seconds": 40.0,
     })  # fmt: skip
-    assert episode_figures({"views": views, "metrics": {"T95": 3}}, 2)["area"] == pytest.approx(65.0)
-    short = episode_figures({"views": views[:2], "metrics": {"T95": None}}, 4)
+    assert episode_figures({"views": views, "metrics": {"T95": 3}}, 2)[BenchFigure.area] == pytest.approx(65.0)
+    short = named(episode_figures({"views": views[:2], "metrics": {"T95": None}}, 4))
     assert short == pytest.approx({"area": 100.0 * (0.4 + 3 * 0.9) / 4, "regret": 5.0})
-    assert episode_figures({"views": [], "metrics": {"T95": None}}, 4) == {"area": 0.0}
+    assert episode_figures({"views": [], "metrics": {"T95": None}}, 4) == {BenchFigure.area: 0.0}
 
 
 def test_the_hash_depends_on_the_shapes_and_not_only_on_their_names(here):

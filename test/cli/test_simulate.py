@@ -30,7 +30,7 @@ TOP = {"checks", "config", "versions", "seed", "views", "termination", "metrics"
 VIEW = [
     "number", "angle", "new_points", "coverage", "greedy_gain", "objective_value", "milliseconds", "rmse", "max_error",
     "hausdorff", "iou", "band_coverage", "travelled", "completeness", "accuracy",
-    "seconds", "distance", "turn", "simple_regret",
+    "seconds", "distance", "turn", "simple_regret", "chamfer",
 ]  # fmt: skip
 SLOW = """\
 /**/surface_mapper: {ros__parameters: {grid_size: 1000}}

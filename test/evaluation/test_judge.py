@@ -115,7 +115,7 @@ def test_record_is_plain_json_with_the_keys_of_the_issue(judge):
         assert set(view) == {
             "number", "angle", "new_points", "coverage", "greedy_gain", "objective_value", "milliseconds",
             "rmse", "max_error", "hausdorff", "iou", "band_coverage", "travelled", "completeness", "accuracy",
-             "seconds", "distance", "turn", "simple_regret",
+             "seconds", "distance", "turn", "simple_regret", "chamfer",
         }  # fmt: skip
     assert content["views"][1]["objective_value"] is None
     assert set(content["metrics"]) == {

@@ -20,9 +20,12 @@ from nbv_planner.planning.view_space import ViewSpaceSettings, path_around, view
 from nbv_planner.world.objects import parse_object, surface_points
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import Scene
+from nbv_planner.world.simulated_camera import MotionSettings
 from nbv_planner.world.visibility import observe
 
 pytestmark = pytest.mark.skipif(not hasattr(scipy.optimize, "milp"), reason="scipy < 1.9 has no integer programming")
+
+START = MotionSettings().start(Scene().view_distance)
 
 
 @pytest.mark.parametrize("text", ["polygon:convex", "square:width=8", "flower:frequency=3,amplitude=2"])
@@ -83,7 +86,7 @@ def test_views_of_the_fewest_are_those_of_the_candidates():
 def test_no_tour_among_the_poses_is_below_the_bound_and_that_of_the_best_ring_is_real():
     text, speed, dwell = "square:width=8", 0.5, 2.0
     poses = view_space_for(ANNULUS, Scene()).candidates
-    costs = LeastTimeCase(text, CIRCLE, 0.0314, (speed,), dwell, 60.0, poses).run().costs
+    costs = LeastTimeCase(text, CIRCLE, START, (speed,), dwell, 60.0, poses).run().costs
     best, least = costs["0.5 m/s, poses"], costs["0.5 m/s, least"]
     assert best.bound < best.cost <= least.cost + 1e-9
     assert least.proved
@@ -107,5 +110,5 @@ def test_no_tour_among_the_poses_is_below_the_bound_and_that_of_the_best_ring_is
 
 def test_objects_that_cannot_be_seen_have_no_tour():
     two = Poses.on_circle([0.0, 1.0], 10.0)
-    costs = LeastTimeCase("square:width=8", two, 0.0314, (0.5,), 2.0, 60.0, two).run().costs
+    costs = LeastTimeCase("square:width=8", two, START, (0.5,), 2.0, 60.0, two).run().costs
     assert set(costs.values()) == {None}

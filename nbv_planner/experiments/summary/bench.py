@@ -20,12 +20,14 @@ import yaml
 
 from nbv_planner.episode.parameter_files import shared_file
 from nbv_planner.episode.parameters import recorded_config
+from nbv_planner.episode.records import Metric, Quantity, ViewColumn
 from nbv_planner.errors import ConfigFileError, SettingError, UnknownNameError, shown
 from nbv_planner.experiments.optimum import DEFAULT_TIME_LIMIT, LeastTimeCase
 from nbv_planner.experiments.optimum_problem import Optimum
 from nbv_planner.experiments.statistics import Cases, coverage_band, object_interval, object_means, paired_difference
 from nbv_planner.experiments.summary.contents import Place, place_of
 from nbv_planner.experiments.summary.sweep_report import Episode, SweepReport
+from nbv_planner.experiments.summary.sweep_tables import EPISODES, NOT_REACHED
 from nbv_planner.experiments.sweep import Sweep
 from nbv_planner.experiments.sweep_file import sweep_of
 from nbv_planner.files.located_yaml import located, read_located
@@ -183,35 +185,44 @@ def bench_sweep(bench: Bench, planners: Sequence[str]) -> Sweep:
     return sweep_of(located(text, name), name, text, together=False)
 
 
+class BenchFigure(Quantity):
+    """Figures of merit of an episode, those to 95 % only where it gets there."""
+
+    t95 = Metric.T95.title, "views to 95 % of the surface", "views", 2
+    relative = "T95 / greed", "that over T95 of the planner that knows the object", "%", 1
+    area = "area under the curve", "mean coverage over the first K views; one that has ended keeps its own", "%", 2
+    metres = "to 95 %", "distance travelled to 95 %", "m", 1
+    seconds = "to 95 %", "time by the cost model to 95 %", "s", 1
+    regret = "regret", "mean individual regret to 95 %, or to the end", "points", 2
+
+
 @dataclass(frozen=True)
 class Row:
-    """One row of the table: figures of merit by name, each by object and seed, where it exists."""
+    """One row of the table: figures of merit, each by object and seed, where it exists."""
 
     label: str
-    figures: Mapping[str, Cases]
+    figures: Mapping[BenchFigure, Cases]
     curves: Mapping[_Trial, Sequence[float]]  #: coverage after each view by object and seed.
     raised: Sequence[str] = ()  #: errors of the cases that ended in one.
 
     @property
     def not_reached(self) -> int:
         """Number of episodes that stay below 95 %."""
-        return len(self.curves) - len(self.figures.get("t95", ()))
+        return len(self.curves) - len(self.figures[BenchFigure.t95])
 
 
-def episode_figures(episode: Episode, views: int) -> dict[str, float]:
-    """Figures of merit of an episode by name, those to 95 % only where it gets there.
-
-    `area` is the mean coverage over the first K = `views` views, per cent, where an episode that has ended keeps its
-    coverage; `t95`, `metres` and `seconds` are views, way and time by the cost model to 95 %; `regret` is the mean
-    individual regret to there, or to the end, surface points per view.
-    """
-    taken, number = episode["views"], episode["metrics"]["T95"]
-    found = {"area": _area([view["coverage"] for view in taken], views)}
+def episode_figures(episode: Episode, views: int) -> dict[BenchFigure, float]:
+    """Figures of merit of an episode, but those relative to others; K is the number of `views`."""
+    taken, number = episode["views"], Metric.T95.of(episode["metrics"])
+    found = {BenchFigure.area: _area(ViewColumn.coverage.each(taken), views)}
     until = taken[:number]
     if until:
-        found["regret"] = float(np.mean([view["greedy_gain"] - view["new_points"] for view in until]))
+        regrets = [ViewColumn.greedy_gain.of(view) - ViewColumn.new_points.of(view) for view in until]
+        found[BenchFigure.regret] = float(np.mean(regrets))
     if number is not None:
-        found |= {"t95": float(number), "metres": until[-1]["travelled"], "seconds": until[-1]["seconds"]}
+        found[BenchFigure.t95] = float(number)
+        found[BenchFigure.metres] = ViewColumn.travelled.of(until[-1])
+        found[BenchFigure.seconds] = ViewColumn.seconds.of(until[-1])
     return found
 
 
@@ -220,34 +231,37 @@ def _area(coverage: Sequence[float], views: int) -> float:
 
 
 _GREED = "omniscient greed"
+_PLANNER = Column("planner", "planner")
 
 
 def bench_rows(report: SweepReport, optima: Mapping[Place, Optimum]) -> list[Row]:
     """Rows of the table: the planners of the sweep in its order, and the optimum if it is known."""
     bench = report.manifest["bench"]
-    figures: dict[str, dict[str, dict[_Trial, float]]] = defaultdict(lambda: defaultdict(dict))
+    figures: dict[str, dict[BenchFigure, dict[_Trial, float]]] = defaultdict(lambda: defaultdict(dict))
     curves: dict[str, dict[_Trial, list[float]]] = defaultdict(dict)
     raised: dict[str, list[str]] = defaultdict(list)
     for episode in report.episodes:
         case = episode["case"]
         trial = case["object"], case["seed"]
-        curves[case["planner"]][trial] = [view["coverage"] for view in episode["views"]]
-        for name, value in episode_figures(episode, bench["views"]).items():
-            figures[case["planner"]][name][trial] = value
+        curves[case["planner"]][trial] = ViewColumn.coverage.each(episode["views"])
+        for figure, value in episode_figures(episode, bench["views"]).items():
+            figures[case["planner"]][figure][trial] = value
     for failure in report.failures:
         raised[failure["case"]["planner"]].append(failure["error"])
     greedy = _of_greed(report)
     for (text, seed), episode in greedy.items() if optima else ():
         trial, best = (text, seed), optima[place_of(episode)]
         most = [best.coverage_by(number) / best.surface_points for number in range(1, bench["views"] + 1)]
-        curves[OPTIMUM][trial], figures[OPTIMUM]["area"][trial] = most, _area(most, bench["views"])
+        curves[OPTIMUM][trial], figures[OPTIMUM][BenchFigure.area][trial] = most, _area(most, bench["views"])
         if best.views_95 is not None:
-            figures[OPTIMUM]["t95"][trial] = float(best.views_95)
+            figures[OPTIMUM][BenchFigure.t95][trial] = float(best.views_95)
     if bench["least_time"] and optima and greedy:
-        figures[OPTIMUM]["seconds"] = _least_seconds(greedy)
-    base = figures[_GREED]["t95"]
+        figures[OPTIMUM][BenchFigure.seconds] = _least_seconds(greedy)
+    base = figures[_GREED][BenchFigure.t95]
     for own in figures.values():
-        own["relative"] = {trial: 100.0 * t95 / base[trial] for trial, t95 in own["t95"].items() if trial in base}
+        own[BenchFigure.relative] = {
+            trial: 100.0 * t95 / base[trial] for trial, t95 in own[BenchFigure.t95].items() if trial in base
+        }
     labels = [*report.sweep["planners"], *([OPTIMUM] if optima else [])]
     return [Row(label, figures[label], curves[label], raised[label]) for label in labels]
 
@@ -264,7 +278,7 @@ def _least_seconds(episodes: Mapping[tuple[str, int], Episode]) -> dict[_Trial, 
     """Least time to 95 % by the cost model of the episodes, by object and seed, without noise; see the optimum."""
     config = recorded_config(next(iter(episodes.values()))["config"])
     circle, pace = view_space_for(config.views, config.scene).candidates, config.planner
-    start, speed = config.motion.initial_view_angle, pace.linear_speed
+    start, speed = config.motion.start(config.scene.view_distance), pace.linear_speed
     least = {
         text: LeastTimeCase(text, circle, start, (speed,), pace.dwell_time, DEFAULT_TIME_LIMIT).run()
         for text in dict.fromkeys(text for text, _ in episodes)
@@ -273,11 +287,6 @@ def _least_seconds(episodes: Mapping[tuple[str, int], Episode]) -> dict[_Trial, 
     return {trial: tour.cost for trial, tour in tours.items() if tour}
 
 
-_COLUMNS = (
-    Column("t95", "T95 (views)", 2, interval=True), Column("relative", "T95 / greed (%)", 1, interval=True),
-    Column("area", "area under the curve (%)", 2, interval=True), Column("metres", "to 95 % (m)", 1, interval=True),
-    Column("seconds", "to 95 % (s)", 1, interval=True), Column("regret", "regret (points)", 2, interval=True),
-)
 _NOTE = (
     "Means over objects of the means over seeds; intervals: 95 %, Student's, over the objects. T95: views to 95 % of "
     "the surface; greed: the planner that knows the object. Views, metres, seconds (cost model) to 95 % leave out the "
@@ -294,33 +303,37 @@ def bench_tables(report: SweepReport, rows: Sequence[Row], optima: Mapping[Place
     objects = f"{len(sweep['objects'])} objects, hash {bench['hash']}"
     note = f"{_NOTE} K = {bench['views']}; {objects}; seeds: {len(sweep['seeds'])}.{known if best else ''}"
     failed = any(row.raised for row in rows)
-    columns = [Column("planner", "planner"), Column("episodes", "episodes"), Column("not_reached", "below 95 %")]
+    columns = [_PLANNER, EPISODES, dataclasses.replace(NOT_REACHED, title="below 95 %")]
     columns += [Column("raised", "raised"), Column("error", "error")] if failed else []
     cells: list[tuple[Cell, ...]] = []
     for row in rows:
         errors = (len(row.raised), row.raised[0] if row.raised else "") if failed else ()
-        means = (object_interval(row.figures.get(column.name, {})) for column in _COLUMNS)
+        means = (object_interval(row.figures[figure]) for figure in BenchFigure)
         cells.append((row.label, len(row.curves), row.not_reached, *errors, *means))
+    columns += [Column.of(figure, interval=True) for figure in BenchFigure]
     title = f"Split {bench['split']}, protocol {bench['protocol']}"
-    return [Table("bench", title, note, (*columns, *_COLUMNS), tuple(cells)), _paired(rows)]
+    return [Table("bench", title, note, tuple(columns), tuple(cells)), _paired(rows)]
 
 
 def _paired(rows: Sequence[Row]) -> Table:
     """Differences of each row to the first one on the same objects and seeds."""
     first, *others = rows
-    shown = [column for column in _COLUMNS if column.name in ("t95", "area", "seconds")]
+    shown = BenchFigure.t95, BenchFigure.area, BenchFigure.seconds
     cells: list[tuple[Cell, ...]] = []
     for row in others:
         pairs = (
-            paired_difference(row.figures.get(c.name, {}), first.figures.get(c.name, {}), interval=object_interval)
-            for c in shown
+            paired_difference(row.figures[figure], first.figures[figure], interval=object_interval)
+            for figure in shown
         )
-        ahead, even, behind = _score(first.figures.get("t95", {}), row.figures.get("t95", {}))
+        ahead, even, behind = _score(*(one.figures[BenchFigure.t95] for one in (first, row)))
         cells.append((row.label, ahead, even, behind, *(one.difference for one in pairs)))
     columns = (
-        Column("planner", "planner"), Column("ahead", f"{first.label} ahead"), Column("even", "even"),
+        _PLANNER, Column("ahead", f"{first.label} ahead"), Column("even", "even"),
         Column("behind", f"{first.label} behind"),
-        *(dataclasses.replace(column, title=f"difference, {column.title}") for column in shown),
+        *(
+            dataclasses.replace(Column.of(figure, interval=True), title=f"difference, {figure.heading}")
+            for figure in shown
+        ),
     )
     note = (
         f"Each row less {first.label}, on the same objects and seeds, where both have a value; intervals as above. "

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from nbv_planner.episode.parameters import recorded_config
+from nbv_planner.episode.records import Metric, ViewColumn
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.errors import ResultsError
 from nbv_planner.experiments.folder import MANIFEST_FILE
@@ -20,7 +21,8 @@ from nbv_planner.experiments.statistics import mean_interval
 from nbv_planner.experiments.summary import sweep_tables
 from nbv_planner.experiments.summary.sensitivity import sensitivity_tables
 from nbv_planner.experiments.summary.sweep_report import Episode, SweepReport, Trial, distinct, trial_of
-from nbv_planner.experiments.summary.thesis_tables import NOT_REACHED, compared_with_thesis, table_7_1, table_7_2
+from nbv_planner.experiments.summary.sweep_tables import EPISODES, NOT_REACHED, PLANNER, T95_OPTIMUM
+from nbv_planner.experiments.summary.thesis_tables import compared_with_thesis, table_7_1, table_7_2
 from nbv_planner.experiments.summary.time_tables import time_table
 from nbv_planner.experiments.sweep import variants
 from nbv_planner.report.page import (
@@ -83,7 +85,8 @@ def optimum_table(episodes: Sequence[Episode], optima: Mapping[Place, Optimum], 
     """Average over the episodes of one protocol, in the order in which planners occur in them."""
     measured: dict[str, dict[tuple[str, int], Optimality]] = defaultdict(dict)
     for episode in (e for e in episodes if e["views"]):
-        case, gap = episode["case"], optimality([v["new_points"] for v in episode["views"]], optima[place_of(episode)])
+        case, new = episode["case"], ViewColumn.new_points.each(episode["views"])
+        gap = optimality(new, optima[place_of(episode)])
         measured[case["planner"]][case["object"], case["seed"]] = gap
 
     def mean(figure: Callable[[Optimality], float | None]) -> Callable[[_Measured], Cell]:
@@ -92,15 +95,15 @@ def optimum_table(episodes: Sequence[Episode], optima: Mapping[Place, Optimum], 
         })  # fmt: skip
 
     columns: list[tuple[Column, Callable[[_Measured], Cell]]] = [
-        (Column("algorithm", "planner"), lambda g: g[0]),
-        (Column("t95_optimum_percent", "T95 / least T95 (%)", 1, interval=True),
+        (PLANNER, lambda g: g[0]),
+        (T95_OPTIMUM,
          mean(lambda o: None if o.views_95_relative is None else 100.0 * o.views_95_relative)),
         (NOT_REACHED, lambda g: sum(gap.views_95_relative is None for gap in g[1].values())),
         (Column("true_regret", "R(T) (points)", 1, interval=True), mean(lambda o: o.regret[-1])),
         (Column("approximation_ratio", "ratio at the end", 4, interval=True),
          mean(lambda o: o.approximation_ratio[-1])),
         (Column("least_ratio", "least ratio", 4, interval=True), mean(lambda o: min(o.approximation_ratio))),
-        (Column("episodes", "episodes"), lambda g: len(g[1])),
+        (EPISODES, lambda g: len(g[1])),
         (Column("proved", "proved"), lambda g: sum(gap.proved for gap in g[1].values())),
     ]  # fmt: skip
     return table_of(name, "Relative to the optimum", _OPTIMUM_NOTE, columns, measured.items())
@@ -110,7 +113,7 @@ def optimum_percent(episodes: Sequence[Episode], optima: Mapping[Place, Optimum]
     """T95 over the least possible one, per cent, by planner and trial; episodes below 95 % are left out."""
     found = {}
     for episode in episodes:
-        least, own = optima[place_of(episode)].views_95, episode["metrics"]["T95"]
+        least, own = optima[place_of(episode)].views_95, Metric.T95.of(episode["metrics"])
         if least is not None and own is not None:
             found[episode["case"]["planner"], trial_of(episode)] = 100.0 * own / least
     return found

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from nbv_planner.episode.parameters import recorded_config
+from nbv_planner.episode.records import Metric, ViewColumn
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.errors import NbvPlannerError, ResultsError
 from nbv_planner.experiments import statistics
@@ -29,8 +30,17 @@ from nbv_planner.experiments.summary.sweep_report import (
     figures,
     trial_of,
 )
-from nbv_planner.experiments.summary.sweep_tables import REGRET, T95, VIEWS_95, Merit, theory_groups, timing_table
-from nbv_planner.experiments.summary.thesis_tables import published_means
+from nbv_planner.experiments.summary.sweep_tables import (
+    PLANNER,
+    PROTOCOL,
+    REGRET,
+    T95,
+    VIEWS_95,
+    Merit,
+    theory_groups,
+    timing_table,
+)
+from nbv_planner.experiments.summary.thesis_tables import PRINTED_REGRET, published_means
 from nbv_planner.experiments.summary.time_tables import races
 from nbv_planner.geometry import FloatArray
 from nbv_planner.planning.objectives import TRUTH_OBJECTIVES, TrueSurface
@@ -58,8 +68,8 @@ def planner_picture(report: SweepReport, protocol: str) -> Picture:
     cases = report.of_protocol(protocol)
     planners = distinct(c.planner for c in cases)
     panels, relative = [], _views_merit(cases) is T95
-    first = (T95, 100.0, "t95_rel_percent") if relative else (VIEWS_95, None, "")
-    for merit, line, published in (first, (REGRET, 0.0, "avg_individual_regret")):
+    first = (T95, 100.0, T95.name) if relative else (VIEWS_95, None, "")
+    for merit, line, published in (first, (REGRET, 0.0, PRINTED_REGRET.name)):
         dots = []
         for planner, _, own in by_planner(cases):
             values = figures(own, merit.of)
@@ -122,7 +132,7 @@ def _pairs(cases: Sequence[ComparedCase], reference: str | None) -> list[tuple[G
 def coverage_picture(report: SweepReport, protocol: str) -> Picture:
     """Coverage over the number of views, one panel per planner."""
     curves = {
-        planner: [[view["coverage"] for view in episode["views"]] for episode in own]
+        planner: [ViewColumn.coverage.each(episode["views"]) for episode in own]
         for planner, own in report.by_planner(protocol).items()
     }
     views = max(len(curve) for own in curves.values() for curve in own)
@@ -159,10 +169,7 @@ def calibration_picture(report: SweepReport, protocol: str) -> Picture | None:
 
 def _mean(rows: Sequence[Sequence[float | None]]) -> FloatArray:
     """Mean over episodes, None left out; NaN where nothing is left."""
-    values = np.array(rows, dtype=float)
-    known = np.isfinite(values)
-    with np.errstate(invalid="ignore"):
-        return np.asarray(np.where(known, values, 0.0).sum(axis=0) / known.sum(axis=0))
+    return np.asarray(np.ma.masked_invalid(np.array(rows, dtype=float)).mean(axis=0).filled(math.nan))
 
 
 _SHORT = {"line_of_sight": "line of sight", "surface_points": "all seen"}
@@ -202,7 +209,7 @@ def rerun(episode: Episode) -> Simulation:
     """
     simulation = Simulation(recorded_config(episode["config"]))
     simulation.finish()
-    recorded = [view["angle"] for view in episode["views"]]
+    recorded = ViewColumn.angle.each(episode["views"])
     found = [view.angle for view in simulation.judge.views]
     if len(found) != len(recorded) or not np.allclose(found, recorded, rtol=0.0, atol=1e-9):
         case = episode["case"]
@@ -232,8 +239,8 @@ def landscape_episode(
     """
     regrets: dict[Trial, list[tuple[float, str]]] = defaultdict(list)
     for c in cases:
-        if c.planner != reference and c.views >= 2 and c.regret is not None:
-            regrets[c.trial].append((c.regret, c.planner))
+        if c.planner != reference and c[Metric.T] >= 2 and (regret := REGRET.of(c)) is not None:
+            regrets[c.trial].append((regret, c.planner))
     if not regrets:
         return None
     hardest = max(regrets, key=lambda trial: float(np.mean([regret for regret, _ in regrets[trial]])))
@@ -251,7 +258,7 @@ def episode_landscapes(episode: Episode, objectives: Sequence[str]) -> list[list
     """
     judge = rerun(episode).judge
     truth = TrueSurface(judge.points.angle, judge.points.radius)
-    last = max(2, int(judge.metrics()["T95"] or len(judge.steps)))
+    last = max(2, int(Metric.T95.of(judge.metrics()) or len(judge.steps)))
     decisions = sorted({2, (last + 2) // 2, last})
     evaluated = statistics.objective_landscapes
     return [evaluated(judge.steps, objectives, number, truth, judge.scene) for number in decisions]
@@ -287,9 +294,9 @@ def _map(episode: Episode) -> ViewMap:
         contour = None
     half = _LONGEST_NAME // 2
     name = text if len(text) <= _LONGEST_NAME else f"{text[:half]}…{text[-half:]}"
-    title = f"{name}\n{metrics['T']} views, {100.0 * metrics['rec']:.1f} %"
-    distances = () if config.views.on_circle else [view["distance"] for view in views]
-    return ViewMap(title, contour, [view["angle"] for view in views], scene.view_distance, distances)
+    title = f"{name}\n{Metric.T.of(metrics)} views, {100.0 * Metric.rec.of(metrics):.1f} %"
+    distances = () if config.views.on_circle else ViewColumn.distance.each(views)
+    return ViewMap(title, contour, ViewColumn.angle.each(views), scene.view_distance, distances)
 
 
 def landscape_picture(report: SweepReport, protocol: str) -> Picture | None:
@@ -353,7 +360,7 @@ def sensitivity_picture(report: SweepReport) -> Picture | None:
         "Views to 95 % relative to the omniscient greedy planner in the same scene (100 %). Bars: 95 % confidence "
         "intervals over the seeds, for these objects. Hollow: some episodes have no ratio and are left out."
     )
-    figure = draw.draw_sensitivity(lines, _QUALITY, planner_styles(planners, None), _REFERENCE)
+    figure = draw.draw_sensitivity(lines, T95.title, planner_styles(planners, None), _REFERENCE)
     return picture("sensitivity", "T95 over what varies", caption, figure)
 
 
@@ -397,7 +404,7 @@ def _parameters(sweep: Mapping[str, Any], label: str) -> dict[str, Any]:
 
 
 _SHORTEST = 1e-3  # ms: the axis is logarithmic
-_QUALITY, _REFERENCE = "T95 / T95* (%)", 100.0
+_REFERENCE = 100.0
 _CAPTION = (
     "Views to 95 % relative to the omniscient greedy planner over the processor time of a decision. Vertical bars: "
     "95 % confidence intervals over the objects. Times are those of the machine that ran the sweep."
@@ -420,7 +427,7 @@ def tradeoff_pictures(report: SweepReport, protocol: str) -> list[Picture]:
     suffix, pictures = report.suffix(protocol), []
     if single:
         styles = planner_styles([point.label for point in single], None)
-        figure = draw.draw_tradeoff(single, _QUALITY, styles, _REFERENCE)
+        figure = draw.draw_tradeoff(single, T95.title, styles, _REFERENCE)
         pictures.append(picture(f"tradeoff{suffix}", "Quality against time", _CAPTION, figure))
     if series:
         lines = {  # points labelled by the value that is varied
@@ -431,7 +438,7 @@ def tradeoff_pictures(report: SweepReport, protocol: str) -> list[Picture]:
             for centre, of in series.items()
         }
         caption = f"{_CAPTION} Along a line one parameter is varied, to the values beside its points."
-        figure = draw.draw_tradeoff_lines(lines, _QUALITY, _REFERENCE)
+        figure = draw.draw_tradeoff_lines(lines, T95.title, _REFERENCE)
         pictures.append(picture(f"tradeoff_varied{suffix}", "Quality against time, one number varied", caption, figure))
     return pictures
 
@@ -441,8 +448,8 @@ def _points(report: SweepReport, protocol: str) -> dict[str, TradeOff]:
     rows: list[dict[str, Any]] = [*timing_table(report.episodes, report.cases).records()]
     points = {}
     for row in rows:
-        label, quality = row["algorithm"], row["t95_rel_percent"]
-        if row["protocol"] == protocol and label != report.reference and row["decisions"] and quality.cases:
+        label, quality = row[PLANNER.name], row[T95.name]
+        if row[PROTOCOL.name] == protocol and label != report.reference and row["decisions"] and quality.cases:
             median, slow = (max(row[name], _SHORTEST) for name in ("median_ms", "p95_ms"))
             points[label] = TradeOff(label, median, slow, quality)
     return points

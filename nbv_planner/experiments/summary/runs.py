@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from nbv_planner.bags.analysis import Analysis
-from nbv_planner.episode.records import checked_episode
+from nbv_planner.episode.records import Metric, ViewColumn, checked_episode
 from nbv_planner.errors import ResultsError
 from nbv_planner.experiments.folder import MANIFEST_FILE, read_episodes
 from nbv_planner.experiments.statistics import Cases, coverage_band, mean_interval, paired_difference
+from nbv_planner.experiments.summary.sweep_tables import EPISODES, PAIRS, UNPAIRED
 from nbv_planner.experiments.sweep import setting_words
 from nbv_planner.files.results_folder import RECORD_FILE, read_json
 from nbv_planner.report.tables import Cell, Column, Table
@@ -79,7 +80,7 @@ def compared_runs(path: str, name: str, analyse_bag: Callable[[str], Analysis]) 
     if (folder / MANIFEST_FILE).is_file():
         return _runs_of_sweep(folder)
     if (folder / RECORD_FILE).is_file():
-        episode = checked_episode(read_json(folder / RECORD_FILE), folder / RECORD_FILE, ("coverage",), ())
+        episode = checked_episode(read_json(folder / RECORD_FILE), folder / RECORD_FILE, (ViewColumn.coverage,), ())
         seed = episode.get("seed")
         case = str(episode["config"].get("object")), seed if isinstance(seed, int) else 0
         return [ComparedRun(name, {case: _of_record(episode)})]
@@ -89,7 +90,7 @@ def compared_runs(path: str, name: str, analyse_bag: Callable[[str], Analysis]) 
         case = (analysis.config.object, analysis.config.sensor.seed)
     if analysis.record is not None:
         return [ComparedRun(name, {case: _of_record(analysis.record.to_json())})]
-    figures = {"T": float(len(analysis.views))}
+    figures = {Metric.T.name: float(len(analysis.views))}
     return [ComparedRun(name, {case: ComparedEpisode(analysis.coverage, False, figures)})]
 
 
@@ -108,30 +109,26 @@ def _runs_of_sweep(folder: Path) -> list[ComparedRun]:
 def _of_record(episode: Mapping[str, Any]) -> ComparedEpisode:
     views, metrics = episode["views"], episode["metrics"]
     figures = {name: float(value) for name, value in metrics.items() if value is not None}
-    for name in ("travelled", "seconds"):
-        if views and views[-1].get(name) is not None:
-            figures[name] = float(views[-1][name])
-    return ComparedEpisode([float(view["coverage"]) for view in views], True, figures)
+    for column in _AT_END if views else ():
+        if (value := column.of(views[-1])) is not None:
+            figures[column.name] = float(value)
+    return ComparedEpisode([float(ViewColumn.coverage.of(view)) for view in views], True, figures)
 
 
-_COLUMNS = (
-    Column("T", "T, views", 2, interval=True),
-    Column("T95", "T95, views", 2, interval=True),
-    Column("C95", "C95, views", 2, interval=True),
-    Column("rec", "coverage at the end", 4, interval=True),
-    Column("completeness", "completeness at the end", 4, interval=True),
-    Column("accuracy", "accuracy at the end", 4, interval=True),
-    Column("mean_individual_regret", "mean individual regret, points", 2, interval=True),
-    Column("travelled", "travelled, m", 2, interval=True),
-    Column("seconds", "time by the cost model, s", 1, interval=True),
-    Column("time95", "that to 95 %, s", 1, interval=True),
+_AT_END = (ViewColumn.chamfer, ViewColumn.travelled, ViewColumn.seconds)
+_COLUMNS = tuple(
+    Column.of(quantity, interval=True)
+    for quantity in (
+        Metric.T, Metric.T95, Metric.C95, Metric.rec, Metric.completeness, Metric.accuracy,
+        Metric.mean_individual_regret, *_AT_END, Metric.time95,
+    )
 )
 _MOST_RUNS = 8
 
 
 def runs_table(runs: Sequence[ComparedRun]) -> Table:
     """Each run separately: means over objects and seeds."""
-    columns = (Column("run", "run"), Column("episodes", "episodes"), Column("coverage", "coverage"), *_COLUMNS)
+    columns = (Column("run", "run"), EPISODES, Column("coverage", "coverage"), *_COLUMNS)
     note = (
         "Means with 95 % confidence intervals over the seeds, from three on. Episodes that never reach 95 % count in "
         "no T95, those that never reach 95 % completeness in no C95."
@@ -145,7 +142,7 @@ def runs_table(runs: Sequence[ComparedRun]) -> Table:
 
 def paired_runs_table(runs: Sequence[ComparedRun]) -> Table:
     """Differences between runs on the same objects and seeds; of many runs each with the first."""
-    columns = (Column("pair", "first − second"), Column("pairs", "pairs"), Column("unpaired", "left out"), *_COLUMNS)
+    columns = (Column("pair", "first − second"), PAIRS, UNPAIRED, *_COLUMNS)
     note = (
         "Mean difference over the same objects and seeds, with 95 % confidence intervals over the seeds; N/A where the "
         "runs have no episode of the same object and seed with that value."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -13,7 +13,7 @@ from scipy.stats import spearmanr
 
 from nbv_planner.experiments.statistics import FEWEST, mean_interval, paired_difference
 from nbv_planner.experiments.summary.sweep_report import ComparedCase, SweepReport, distinct, figures, of_planner
-from nbv_planner.experiments.summary.sweep_tables import T95
+from nbv_planner.experiments.summary.sweep_tables import NOT_REACHED, PROTOCOL, T95, VIEWS_95
 from nbv_planner.experiments.sweep import setting_words, variant_label
 from nbv_planner.report.tables import Cell, Column, MeanInterval, Table
 
@@ -101,16 +101,16 @@ def sensitivity_tables(report: SweepReport) -> list[Table]:
         return []
     planners = distinct(planner for one in found for planner in one.planners)
     columns = (
-        Column("protocol", "protocol"), Column("parameter", "what varies"), Column("value", "value", 4),
+        PROTOCOL, Column("parameter", "what varies"), Column("value", "value", 4),
         Column("reference", f"T95 of {report.reference} (views)", 2),
-        *(Column(f"t95_{planner}", f"{planner}, T95 / T95* (%)", 1, interval=True) for planner in planners),
-        Column("not_reached", "N/A"),
+        *(Column(f"t95_{planner}", f"{planner}, {T95.title}", 1, interval=True) for planner in planners),
+        replace(NOT_REACHED, title="N/A"),
     )
     rows: list[tuple[Cell, ...]] = []
     findings: list[tuple[Cell, ...]] = []
     for one in found:
         for number, (value, cases) in enumerate(one.by_value.items()):
-            views = figures(of_planner(cases, report.reference), lambda c: c.views_95)
+            views = figures(of_planner(cases, report.reference), VIEWS_95.of)
             lacking = {planner: one.missing(planner)[number] for planner in one.planners}
             said = ", ".join(f"{planner} {missing}" for planner, missing in lacking.items() if missing)
             means = (one.means[planner][number] for planner in planners)

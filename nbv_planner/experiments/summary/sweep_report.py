@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from nbv_planner.episode.records import Metric, Quantity
 from nbv_planner.experiments.cases import THEORY_MEASURES
 from nbv_planner.experiments.folder import SweepResults
 from nbv_planner.experiments.statistics import Cases, decision_ranks, mean_interval, reconstruction_ranks
@@ -38,27 +39,19 @@ class ComparedCase:
 
     trial: Trial  #: object, protocol and seed.
     planner: str  #: label of the planner.
-    views: int  #: number of views T.
-    views_95: int | None  #: number of views to 95 % of the surface, None if never reached.
-    coverage: float  #: coverage at the end, 0 to 1.
-    regret: float | None  #: mean individual regret, surface points per view; None without views.
+    metrics: Mapping[str, Any]  #: values of :class:`Metric` by name, as far as its version had them.
+    last: Mapping[str, Any]  #: those of :class:`ViewColumn` at the last view; empty without views.
     t95_percent: float | None  #: T95/T95*, per cent; None where one of both is missing.
     t_percent: float | None  #: T/T*, likewise.
-    views_c95: int | None  #: number of views to 95 % completeness, None if never reached, or not measured.
-    completeness: float | None  #: completeness at the end, 0 to 1; None in results of versions before it.
-    accuracy: float | None  #: accuracy at the end, likewise, and None if nothing was measured.
     c95_percent: float | None  #: C95/C95*, per cent, to the planner that knows the object and has that target.
     #: `#REC` among all planners, see :mod:`nbv_planner.experiments.statistics`; None below 95 %, or where a planner
     #: that has run elsewhere has no episode.
     rank_rec: int | None
     rank_nbv: int | None  #: `#NBV`, likewise.
-    rmse: float | None  #: root mean square error of the surface at the end, metres.
-    hausdorff: float | None  #: Hausdorff distance of the contour at the end, metres.
-    iou: float | None  #: intersection over union of true and reconstructed area at the end.
-    band_coverage: float | None  #: fraction of the angles at which the surface lies in the band at the end.
-    travelled: float | None  #: distance along the view circle, metres.
-    seconds: float | None  #: time by the cost model, seconds; None in results of versions before it.
-    time_95: float | None  #: that until 95 % of the surface, None if never reached, likewise.
+
+    def __getitem__(self, quantity: Quantity) -> Any:
+        """A metric, or a column of the last view; None where it is not known."""
+        return quantity.of(self.metrics if isinstance(quantity, Metric) else self.last)
 
 
 UNIFORM = "uniform"
@@ -112,22 +105,17 @@ def _compared(
     episode: Episode, ranks: Ranks, reference: Mapping[str, Any], complete: Mapping[str, Any]
 ) -> ComparedCase:
     metrics, planner = episode["metrics"], episode["case"]["planner"]
-    rank_rec, rank_nbv = ranks.get((trial_of(episode), planner), (None, None))
-    last = episode["views"][-1] if episode["views"] else {}
     return ComparedCase(
-        trial=trial_of(episode), planner=planner, views=metrics["T"], views_95=metrics["T95"], coverage=metrics["rec"],
-        regret=metrics["mean_individual_regret"], t95_percent=_percent(metrics["T95"], reference.get("T95")),
-        t_percent=_percent(metrics["T"], reference.get("T")), views_c95=metrics.get("C95"),
-        completeness=metrics.get("completeness"), accuracy=metrics.get("accuracy"),
-        c95_percent=_percent(metrics.get("C95"), complete.get("C95")), rank_rec=rank_rec, rank_nbv=rank_nbv,
-        time_95=metrics.get("time95"),
-        **{name: last.get(name) for name in ("rmse", "hausdorff", "iou", "band_coverage", "travelled", "seconds")},
+        trial_of(episode), planner, metrics, episode["views"][-1] if episode["views"] else {},
+        _percent(Metric.T95, metrics, reference), _percent(Metric.T, metrics, reference),
+        _percent(Metric.C95, metrics, complete), *ranks.get((trial_of(episode), planner), (None, None)),
     )
 
 
-def _percent(value: int | None, reference: int | None) -> float | None:
+def _percent(count: Metric, metrics: Mapping[str, Any], reference: Mapping[str, Any]) -> float | None:
     """Ratio in per cent, None if either is missing or the reference took no view."""
-    return 100.0 * value / reference if value is not None and reference else None
+    value, other = count.of(metrics), count.of(reference)
+    return 100.0 * value / other if value is not None and other else None
 
 
 def figures(cases: Sequence[ComparedCase], figure: Figure) -> Cases:
@@ -155,9 +143,16 @@ def in_hindsight(cases: Sequence[ComparedCase]) -> list[ComparedCase]:
     found = []
     for protocol, name in distinct((c.trial.protocol, c.trial.object) for c in cases):
         there = [c for c in cases if (c.trial.protocol, c.trial.object) == (protocol, name)]
-        best = min(by_planner(there), key=lambda group: (group.not_reached, average(group.cases, lambda c: c.views_95)))
+        best = min(by_planner(there), key=lambda g: (g.not_reached, average(g.cases, lambda c: c[Metric.T95])))
         found += [dataclasses.replace(c, planner=HINDSIGHT, rank_rec=None, rank_nbv=None) for c in best.cases]
     return found
+
+
+def reference_hint(cases: Sequence[ComparedCase]) -> list[str]:
+    """What to add where no case can be compared with the omniscient greedy planner."""
+    add = "add greedy_oracle: {objective: OSM, target: points} to the planners of the sweep."
+    none = f"There is no episode of the omniscient greedy planner, so that all relative to it is N/A: {add}"
+    return [none] if all(c.t_percent is None for c in cases) else []
 
 
 class Group(NamedTuple):
@@ -170,13 +165,13 @@ class Group(NamedTuple):
     @property
     def not_reached(self) -> int:
         """Number of cases in which the planner itself stays below 95 %."""
-        return sum(c.views_95 is None for c in self.cases)
+        return sum(c[Metric.T95] is None for c in self.cases)
 
     @property
     def not_complete(self) -> int | None:
         """The same of the completeness; None where it was not measured."""
-        known = [c for c in self.cases if c.completeness is not None]
-        return sum(c.views_c95 is None for c in known) if known else None
+        known = [c for c in self.cases if c[Metric.completeness] is not None]
+        return sum(c[Metric.C95] is None for c in known) if known else None
 
 
 def by_planner(cases: Sequence[ComparedCase]) -> list[Group]:
@@ -222,7 +217,7 @@ class SweepReport:
         reference = _omniscient(self.sweep["planners"], _TARGETS[counted])
         early = [
             e for e in self.episodes
-            if e["metrics"].get(counted) is None and e["termination"]["reason"] in [end.value for end in _OWN_ENDS]
+            if counted.of(e["metrics"]) is None and e["termination"]["reason"] in [end.value for end in _OWN_ENDS]
         ]
         if not early:
             return _target_notes(self.sweep)
@@ -231,7 +226,8 @@ class SweepReport:
         among = f", among them {len(missing)} of {len(own)} of the reference {reference}" if missing else ""
         return [
             f"{len(early)} of {len(self.episodes)} episodes ended ({reasons}) before reaching {words}{among}: they "
-            f"have no {counted} (N/A), and means over the others compare little. {_REMEDY}", *_target_notes(self.sweep),
+            f"have no {counted.name} (N/A), and means over the others compare little. {_REMEDY}",
+            *_target_notes(self.sweep),
         ]
 
     @property
@@ -301,7 +297,7 @@ def sweep_report(results: SweepResults) -> SweepReport:
     )
 
 
-_TARGETS = {"T95": "points", "C95": "completeness"}
+_TARGETS = {Metric.T95: "points", Metric.C95: "completeness"}
 """What the reference of each count has to see."""
 _OWN_ENDS = (*SUCCESSES, TerminationReason.DOUBTFUL, TerminationReason.STALLED)
 """Ends by what the planner believes; the others are limits that are given, or depend on the true object."""
@@ -324,8 +320,8 @@ def comparison_notes(sweep: Mapping[str, Any]) -> list[str]:
         return _target_notes(sweep)
     counted, words = _counted(sweep)
     return [
-        f"episodes of {', '.join(early)} may end ({ends[early[0]]}) before reaching {words}, which {counted} counts; "
-        f"such an episode has no {counted}. {_REMEDY}", *_target_notes(sweep),
+        f"episodes of {', '.join(early)} may end ({ends[early[0]]}) before reaching {words}, which "
+        f"{counted.name} counts; such an episode has no {counted.name}. {_REMEDY}", *_target_notes(sweep),
     ]
 
 
@@ -341,12 +337,12 @@ def _own_ends(settings: Mapping[str, Any], own: Mapping[str, Any]) -> list[str]:
     return [reason.value for reason, is_on in on.items() if is_on]
 
 
-def _counted(sweep: Mapping[str, Any]) -> tuple[str, str]:
+def _counted(sweep: Mapping[str, Any]) -> tuple[Metric, str]:
     """What the episodes of a sweep are long enough for: T95 or C95, and when it is reached, in words."""
     settings = sweep["settings"]
     if settings.get("stop_at_completeness") and not settings.get("stop_at_coverage"):
-        return "C95", "a completeness of 95 %"
-    return "T95", "95 % of the surface points"
+        return Metric.C95, "a completeness of 95 %"
+    return Metric.T95, "95 % of the surface points"
 
 
 def _target_notes(sweep: Mapping[str, Any]) -> list[str]:
@@ -357,8 +353,8 @@ def _target_notes(sweep: Mapping[str, Any]) -> list[str]:
         return []
     own = sweep["planners"][reference].get("target", "points")
     return [] if own == target else [
-        f"{reference} knows the object, but its target is {own}: others may be better in {counted}, of which it is no "
-        f"reference. Write target: {target} for it."
+        f"{reference} knows the object, but its target is {own}: others may be better in {counted.name}, of which it "
+        f"is no reference. Write target: {target} for it."
     ]
 
 

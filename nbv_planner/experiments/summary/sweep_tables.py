@@ -5,13 +5,13 @@ from __future__ import annotations
 import itertools
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import beta, binomtest
 
-from nbv_planner.episode.records import views_to
+from nbv_planner.episode.records import Metric, Quantity, ViewColumn, views_to
 from nbv_planner.experiments.statistics import FEWEST, Cases, mean_interval, object_interval, paired_difference
 from nbv_planner.experiments.summary.sweep_report import (
     ComparedCase,
@@ -23,14 +23,20 @@ from nbv_planner.experiments.summary.sweep_report import (
     by_planner,
     distinct,
     figures,
+    reference_hint,
 )
-from nbv_planner.experiments.summary.thesis_tables import NOT_REACHED, reference_hint
 from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.termination import TerminationReason
 from nbv_planner.report.tables import Cell, Column, MeanInterval, Table, table_of
 from nbv_planner.settings import settings_of
 
 Columns = list[tuple[Column, Callable[[Group], Cell]]]
+PROTOCOL, PLANNER = Column("protocol", "protocol"), Column("algorithm", "planner")
+OBJECT_CLASS, EPISODES = Column("object_class", "objects"), Column("episodes", "episodes")
+NOT_REACHED = Column("not_reached", "N/A: below 95 %")
+NO_C95 = Column("c95_not_reached", "N/A: completeness below 95 %")
+OTHER, PAIRS, UNPAIRED = Column("other", "minus"), Column("pairs", "pairs"), Column("unpaired", "left out")
+T95_OPTIMUM = Column("t95_optimum_percent", "T95 / least T95 (%)", 1, interval=True)
 
 
 class Merit(NamedTuple):
@@ -41,40 +47,53 @@ class Merit(NamedTuple):
     digits: int
     of: Figure
 
+    @classmethod
+    def at_end(cls, quantity: Quantity) -> Merit:
+        """A metric, or a column of the last view."""
+        return cls(quantity.name, quantity.heading, quantity.digits, lambda case: case[quantity])
+
+    @classmethod
+    def percent(cls, part: Metric, title: str) -> Merit:
+        """A metric that is a part, per cent."""
+        return cls(f"{part.name}_percent", f"{title} (%)", 1, lambda c: None if c[part] is None else 100.0 * c[part])
+
     @property
     def column(self) -> Column:
         """Its means with their intervals."""
-        return Column(self.name, self.title, self.digits, interval=True)
+        return replace(self.plain, interval=True)
+
+    @property
+    def plain(self) -> Column:
+        """Its values or means alone."""
+        return Column(self.name, self.title, self.digits)
+
+    @property
+    def difference(self) -> Column:
+        """Differences of its means with their intervals."""
+        return replace(self.column, title=f"difference in {self.title}")
 
     def over(self, interval: Callable[[Cases], MeanInterval]) -> Callable[[Group], MeanInterval]:
         """Its mean in a group, with that `interval`."""
         return lambda group: interval(figures(group.cases, self.of))
 
 
-def _times_100(part: float | None) -> float | None:
-    return None if part is None else 100.0 * part
-
-
 MERITS = (
     Merit("t95_rel_percent", "T95 / T95* (%)", 1, lambda c: c.t95_percent),
-    Merit("regret", "mean individual regret", 2, lambda c: c.regret),
-    Merit("rec_percent", "coverage (%)", 1, lambda c: 100.0 * c.coverage),
+    Merit("regret", "mean individual regret", 2, lambda c: c[Metric.mean_individual_regret]),
+    Merit.percent(Metric.rec, "coverage"),
     Merit("c95_rel_percent", "C95 / C95* (%)", 1, lambda c: c.c95_percent),
-    Merit("completeness_percent", "completeness (%)", 1, lambda c: _times_100(c.completeness)),
-    Merit("accuracy_percent", "accuracy (%)", 1, lambda c: _times_100(c.accuracy)),
-    Merit("rmse", "RMSE (m)", 3, lambda c: c.rmse),
-    Merit("hausdorff", "Hausdorff distance (m)", 3, lambda c: c.hausdorff),
-    Merit("iou", "IoU", 4, lambda c: c.iou),
-    Merit("band_coverage", "in the band (fraction)", 3, lambda c: c.band_coverage),
-    Merit("travelled", "way travelled (m)", 1, lambda c: c.travelled),
-    Merit("seconds", "time (s)", 1, lambda c: c.seconds),
-    Merit("time95", "time to 95 % (s)", 1, lambda c: c.time_95),
+    Merit.percent(Metric.completeness, "completeness"),
+    Merit.percent(Metric.accuracy, "accuracy"),
+    *map(Merit.at_end, (
+        ViewColumn.rmse, ViewColumn.hausdorff, ViewColumn.chamfer, ViewColumn.iou, ViewColumn.band_coverage,
+        ViewColumn.travelled, ViewColumn.seconds, Metric.time95,
+    )),
 )
 """The figures of merit of the comparison."""
 T95, REGRET, COVERAGE, C95, COMPLETENESS = MERITS[:5]
-VIEWS_95 = Merit("t95", "T95 (views)", 2, lambda c: c.views_95)
-_PROTOCOL, _PLANNER = Column("protocol", "protocol"), Column("algorithm", "planner")
-_NO_C95 = Column("c95_not_reached", "N/A: completeness below 95 %")
+VIEWS_95 = Merit("t95", "T95 (views)", 2, lambda c: c[Metric.T95])
+
+
 _NOTE = (
     "Means over objects of the means over seeds, N/A left out. Intervals: 95 %, Student's, over the seeds; the objects "
     "are a fixed set, so an interval says nothing about other objects."
@@ -89,30 +108,33 @@ def _note(text: str, cases: Sequence[ComparedCase], over: str) -> str:
     return " ".join([text, *reference_hint(cases), *([hint] if number < FEWEST[over] else [])])
 
 
+_HEAD: Columns = [
+    (PROTOCOL, lambda g: g.cases[0].trial.protocol), (PLANNER, lambda g: g.planner), (EPISODES, lambda g: len(g.cases)),
+]
+
+
 def summary_table(cases: Sequence[ComparedCase]) -> Table:
     """The figures to begin with, one row per protocol and planner."""
     columns: Columns = [
-        (_PROTOCOL, lambda g: g.cases[0].trial.protocol), (_PLANNER, lambda g: g.planner),
-        (Column("episodes", "episodes"), lambda g: len(g.cases)),
-        *((merit.column, merit.over(mean_interval)) for merit in (VIEWS_95, T95)),
+        *_HEAD, *((merit.column, merit.over(mean_interval)) for merit in (VIEWS_95, T95)),
         (NOT_REACHED, lambda g: g.not_reached),
         *((merit.column, merit.over(mean_interval)) for merit in (REGRET, COVERAGE, COMPLETENESS)),
     ]
-    groups = [group for within in _by_protocol(cases) for group in by_planner(within)]
     note = f"T95: views to 95 % of the surface points, T95*: those of the planner that knows the object. {_NOTE}"
-    return table_of("summary", "Summary", _note(note, cases, "seed"), columns, groups)
+    return table_of("summary", "Summary", _note(note, cases, "seed"), columns, _groups(cases))
 
 
 def planner_table(cases: Sequence[ComparedCase]) -> Table:
     """Mean and interval of each figure of merit, one row per protocol and planner."""
     columns: Columns = [
-        (_PROTOCOL, lambda g: g.cases[0].trial.protocol), (_PLANNER, lambda g: g.planner),
-        (Column("episodes", "episodes"), lambda g: len(g.cases)),
-        (NOT_REACHED, lambda g: g.not_reached), (_NO_C95, lambda g: g.not_complete),
+        *_HEAD, (NOT_REACHED, lambda g: g.not_reached), (NO_C95, lambda g: g.not_complete),
         *((merit.column, merit.over(mean_interval)) for merit in MERITS),
     ]
-    groups = [group for within in _by_protocol(cases) for group in by_planner(within)]
-    return table_of("planners", "Planners", _note(_NOTE, cases, "seed"), columns, groups)
+    return table_of("planners", "Planners", _note(_NOTE, cases, "seed"), columns, _groups(cases))
+
+
+def _groups(cases: Sequence[ComparedCase]) -> list[Group]:
+    return [group for within in _by_protocol(cases) for group in by_planner(within)]
 
 
 def _by_protocol(cases: Sequence[ComparedCase]) -> Iterator[list[ComparedCase]]:
@@ -123,9 +145,8 @@ def _by_protocol(cases: Sequence[ComparedCase]) -> Iterator[list[ComparedCase]]:
 def paired_table(cases: Sequence[ComparedCase]) -> Table:
     """Mean difference of each figure of merit between each two planners on the same objects and seeds."""
     columns = (
-        _PROTOCOL, Column("figure", "figure", words={m.name: m.title for m in MERITS}), _PLANNER,
-        Column("other", "minus"), Column("difference", "mean difference", interval=True), Column("pairs", "pairs"),
-        Column("unpaired", "left out"),
+        PROTOCOL, Column("figure", "figure", words={m.name: m.title for m in MERITS}), PLANNER,
+        OTHER, Column("difference", "mean difference", interval=True), PAIRS, UNPAIRED,
     )
     note = (
         "Differences on the same object and seed, averaged; intervals as in the table of planners, not corrected for "
@@ -155,12 +176,12 @@ def object_table(cases: Sequence[ComparedCase], optimum: OptimumPercent, name: s
     `optimum` is empty if what is relative to it has not been computed.
     """
     columns: Columns = [
-        (_PLANNER, lambda g: g.planner), (Column("object_class", "objects"), lambda g: g.family),
+        (PLANNER, lambda g: g.planner), (OBJECT_CLASS, lambda g: g.family),
         (Column("number", "number"), lambda g: len({c.trial.object for c in g.cases})),
         (NOT_REACHED, lambda g: g.not_reached), (T95.column, T95.over(object_interval)),
-        (Column("t95_optimum_percent", "T95 / least T95 (%)", 1, interval=True),
+        (T95_OPTIMUM,
          lambda g: object_interval(figures(g.cases, lambda c: optimum.get((c.planner, c.trial))))),
-        (REGRET.column, REGRET.over(object_interval)), (_NO_C95, lambda g: g.not_complete),
+        (REGRET.column, REGRET.over(object_interval)), (NO_C95, lambda g: g.not_complete),
         (C95.column, C95.over(object_interval)), (COMPLETENESS.column, COMPLETENESS.over(object_interval)),
     ]  # fmt: skip
     if not optimum:
@@ -176,12 +197,7 @@ def object_table(cases: Sequence[ComparedCase], optimum: OptimumPercent, name: s
 
 def paired_object_table(cases: Sequence[ComparedCase], name: str) -> Table:
     """Mean difference between each two planners on the same objects and seeds, one row per pair."""
-    columns = (
-        _PLANNER, Column("other", "minus"),
-        Column("t95_rel_percent", "difference in T95 / T95* (%)", 1, interval=True), Column("pairs", "pairs"),
-        Column("unpaired", "left out"), Column("regret", "difference in regret", 2, interval=True),
-        Column("c95_rel_percent", "difference in C95 / C95* (%)", 1, interval=True),
-    )
+    columns = (PLANNER, OTHER, T95.difference, PAIRS, UNPAIRED, REGRET.difference, C95.difference)
     note = (
         f"{_OBJECT_NOTE} Not corrected for the number of comparisons. Left out: object and seed for which only one of "
         "the two reaches 95 %."
@@ -202,7 +218,7 @@ _CASE = ("protocol", "planner", "object", "seed")
 
 def failure_table(failures: Sequence[Mapping[str, Any]]) -> Table:
     """One row per case that failed, sorted by case."""
-    columns = (_PROTOCOL, _PLANNER, Column("object", "object"), Column("seed", "seed"), Column("error", "error"))
+    columns = (PROTOCOL, PLANNER, Column("object", "object"), Column("seed", "seed"), Column("error", "error"))
     rows = sorted((*(f["case"][name] for name in _CASE), f["error"]) for f in failures)
     return Table("failures", "Failed cases", "" if rows else "No case has failed.", columns, tuple(rows))
 
@@ -212,11 +228,11 @@ def timing_table(episodes: Sequence[Episode], cases: Sequence[ComparedCase]) -> 
     times: dict[tuple[str, str], list[float]] = {}
     for episode in episodes:
         group = times.setdefault((episode["case"]["protocol"], episode["case"]["planner"]), [])
-        group += [view["milliseconds"] for view in episode["views"]]
+        group += ViewColumn.milliseconds.each(episode["views"])
     columns = (
-        _PROTOCOL, _PLANNER, Column("decisions", "decisions"), Column("median_ms", "median (ms)", 2),
+        PROTOCOL, PLANNER, Column("decisions", "decisions"), Column("median_ms", "median (ms)", 2),
         Column("p95_ms", "95 % below (ms)", 2), Column("max_ms", "longest (ms)", 2), T95.column, NOT_REACHED,
-        C95.column, _NO_C95,
+        C95.column, NO_C95,
     )
     note = (
         "Processor time of a decision on the machine that ran the sweep: the only values that differ from run to "
@@ -272,7 +288,7 @@ _CERTIFICATE_NOTE = (
 def certificate_table(episodes: Sequence[Episode]) -> Table | None:
     """One row per protocol and planner over all objects and over each class; None if no episode ended COVERED."""
     columns = (
-        _PROTOCOL, _PLANNER, Column("object_class", "objects"), Column("episodes", "episodes"),
+        PROTOCOL, PLANNER, OBJECT_CLASS, EPISODES,
         Column("claims", "ended COVERED"), Column("held", "claim held"),
         Column("held_percent", "claim held (%)", 1, interval=True),
         Column("views_late", "views late, where it held", 2, interval=True), Column("most_late", "most views late"),
@@ -284,8 +300,8 @@ def certificate_table(episodes: Sequence[Episode]) -> Table | None:
         for group in ((case["protocol"], case["planner"], family) for family in ("all", case["object_class"])):
             number[group] += 1
             if ended["reason"] == TerminationReason.COVERED.value:
-                claimed = "completeness" if "completeness_tau" in ended else "coverage"
-                reached = views_to((view[claimed] for view in views), ended["target_coverage"])
+                claimed = ViewColumn.completeness if "completeness_tau" in ended else ViewColumn.coverage
+                reached = views_to(claimed.each(views), ended["target_coverage"])
                 late[group].append(None if reached is None else len(views) - reached)
     rows: list[tuple[Cell, ...]] = []
     for certified in distinct(group[:2] for group in late):
@@ -348,7 +364,7 @@ def theory_table(rows: Sequence[Mapping[str, Any]], delta: float) -> Table:
 
     words = {"line_of_sight": "line of sight", "surface_points": "all that is seen"}
     columns: list[tuple[Column, Callable[[TheoryGroup], Cell]]] = [
-        (Column("measured", "measured", words=words), lambda g: g.measurement), (_PLANNER, lambda g: g.planner),
+        (Column("measured", "measured", words=words), lambda g: g.measurement), (PLANNER, lambda g: g.planner),
         (Column("proof", "proof"), lambda g: g.rows[0]["proof"]),
         (Column("confidence", "band"), lambda g: g.rows[0]["confidence"]),
         (Column("runs", "runs"), lambda g: len(g.rows)),
@@ -359,7 +375,7 @@ def theory_table(rows: Sequence[Mapping[str, Any]], delta: float) -> Table:
         (Column("objective_below", "Σ F_u below"), lambda g: g.below("objective_sum")),
         (Column("band_held", "band held"), lambda g: g.held),
         (Column("band_held_low", "band held, at least (%)", 1), lambda g: 100.0 * g.least_held),
-        (Column("rec_percent", "coverage (%)", 1), lambda g: 100.0 * mean("coverage")(g)),
+        (COVERAGE.plain, lambda g: 100.0 * mean("coverage")(g)),
     ]
     note = (
         "Means over the runs. Bound: C1' sqrt(T β_T γ_T) + C2' with γ_T from the spectrum of the kernel. Band held: "

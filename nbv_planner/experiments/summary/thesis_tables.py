@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from importlib import resources
 
+from nbv_planner.episode.records import Metric
 from nbv_planner.experiments.summary.sweep_report import (
     ComparedCase,
     Group,
@@ -15,24 +16,28 @@ from nbv_planner.experiments.summary.sweep_report import (
     by_planner,
     distinct,
     of_planner,
+    reference_hint,
 )
+from nbv_planner.experiments.summary.sweep_tables import COVERAGE, NOT_REACHED, OBJECT_CLASS, PLANNER, REGRET, T95
 from nbv_planner.report.tables import Cell, Column, Table, table_of
 from nbv_planner.world.objects import THESIS_OBJECTS
 
-NOT_REACHED = Column("not_reached", "N/A: below 95 %")
+_RANK_REC, _RANK_NBV = Column("rank_rec", "#REC", 1), Column("rank_nbv", "#NBV", 1)
+_T_RELATIVE = Column("t_rel_percent", "T / T* (%)", 1)
+PRINTED_REGRET = Column("avg_individual_regret", "mean individual regret", 2)
 _CELLS: tuple[tuple[Column, Callable[[Group], Cell]], ...] = (
-    (Column("algorithm", "planner"), lambda g: g.planner),
-    (Column("object_class", "objects"), lambda g: g.family),
-    (Column("rank_rec", "#REC", 1), lambda g: average(g.cases, lambda c: c.rank_rec)),
-    (Column("t95_rel_percent", "T95 / T95* (%)", 1), lambda g: average(g.cases, lambda c: c.t95_percent)),
-    (Column("t_rel_percent", "T / T* (%)", 1), lambda g: average(g.cases, lambda c: c.t_percent)),
-    (Column("rec_percent", "coverage (%)", 1), lambda g: 100.0 * average(g.cases, lambda c: c.coverage)),
-    (Column("rank_nbv", "#NBV", 1), lambda g: average(g.cases, lambda c: c.rank_nbv)),
-    (Column("avg_individual_regret", "mean individual regret", 2), lambda g: average(g.cases, lambda c: c.regret)),
+    (PLANNER, lambda g: g.planner),
+    (OBJECT_CLASS, lambda g: g.family),
+    (_RANK_REC, lambda g: average(g.cases, lambda c: c.rank_rec)),
+    (T95.plain, lambda g: average(g.cases, T95.of)),
+    (_T_RELATIVE, lambda g: average(g.cases, lambda c: c.t_percent)),
+    (COVERAGE.plain, lambda g: 100.0 * average(g.cases, lambda c: c[Metric.rec])),
+    (_RANK_NBV, lambda g: average(g.cases, lambda c: c.rank_nbv)),
+    (PRINTED_REGRET, lambda g: average(g.cases, REGRET.of)),
     (NOT_REACHED, lambda g: g.not_reached),
 )
-TABLE_7_1 = tuple(pair for pair in _CELLS if pair[0].name != "object_class")
-TABLE_7_2 = tuple(pair for pair in _CELLS if pair[0].name not in ("t_rel_percent", "rec_percent"))
+TABLE_7_1 = tuple(pair for pair in _CELLS if pair[0] != OBJECT_CLASS)
+TABLE_7_2 = tuple(pair for pair in _CELLS if pair[0] not in (_T_RELATIVE, COVERAGE.plain))
 
 
 def table_7_1(cases: Sequence[ComparedCase], name: str = "table_7_1") -> Table:
@@ -53,16 +58,9 @@ def _within(cases: Sequence[ComparedCase]) -> str:
     return f" in the {' and '.join(protocols)} protocol" if protocols else ""
 
 
-def reference_hint(cases: Sequence[ComparedCase]) -> list[str]:
-    """What to add where no case can be compared with the omniscient greedy planner."""
-    add = "add greedy_oracle: {objective: OSM, target: points} to the planners of the sweep."
-    none = f"There is no episode of the omniscient greedy planner, so that all relative to it is N/A: {add}"
-    return [none] if all(c.t_percent is None for c in cases) else []
-
-
 def note(cases: Sequence[ComparedCase]) -> str:
     """Name what the averages exclude."""
-    without = sum(c.views_95 is not None and c.t95_percent is None for c in cases)
+    without = sum(c[Metric.T95] is not None and c.t95_percent is None for c in cases)
     trials = defaultdict(set)
     for case in cases:
         trials[case.trial].add(case.planner)
@@ -82,8 +80,7 @@ def note(cases: Sequence[ComparedCase]) -> str:
 PUBLISHED_NOT_REACHED = {"greedy_oracle": 0, "CSW": 0, "IOA": 4, "I": 5, "U": 0, "UP": 0, "CS-U": 0}
 """Objects of 22 on which each planner stayed below 95 % in the published runs; the printed tables leave them out."""
 _COLUMNS = (
-    Column("algorithm", "planner"), Column("object_class", "objects"),
-    Column("figure", "figure", words={column.name: column.title for column, _ in TABLE_7_1}),
+    PLANNER, OBJECT_CLASS, Column("figure", "figure", words={column.name: column.title for column, _ in TABLE_7_1}),
     Column("ours", "ours", 2), Column("published", "published", 2), Column("difference", "difference", 2),
 )
 
@@ -93,8 +90,8 @@ def published_rows(name: str) -> list[dict[str, str | float]]:
     file = resources.files("nbv_planner.experiments") / f"published_{name}.csv"
     rows = []
     for row in csv.DictReader(file.read_text(encoding="utf-8").splitlines()):
-        numbers = {key: text if key in ("algorithm", "object_class") else float(text) for key, text in row.items()}
-        rows.append({"object_class": "all", **numbers})
+        numbers = {key: text if key in (PLANNER.name, OBJECT_CLASS.name) else float(text) for key, text in row.items()}
+        rows.append({OBJECT_CLASS.name: "all", **numbers})
     return rows
 
 
@@ -113,7 +110,7 @@ def compared_with_thesis(cases: Sequence[ComparedCase]) -> Table | None:
     )
     if not ranked:
         note += " Ranks are compared only where exactly the published planners have run."
-    rows = tuple(row for row in _rows(comparable) if ranked or row[2] not in ("rank_rec", "rank_nbv"))
+    rows = tuple(row for row in _rows(comparable) if ranked or row[2] not in (_RANK_REC.name, _RANK_NBV.name))
     return Table("compared_with_thesis", "Compared with the thesis's tables 7.1 and 7.2", note, _COLUMNS, rows)
 
 
@@ -121,8 +118,8 @@ def published_means(cases: Sequence[ComparedCase], figure: str) -> dict[str, flo
     """A value printed in table 7.1 by planner, of those that :func:`compared_with_thesis` compares."""
     table = compared_with_thesis([c for c in cases if c.trial.protocol == "thesis"])
     rows = [] if table is None else table.records()
-    chosen = [row for row in rows if row["figure"] == figure and row["object_class"] == "all"]
-    return {str(row["algorithm"]): float(str(row["published"])) for row in chosen}
+    chosen = [row for row in rows if row["figure"] == figure and row[OBJECT_CLASS.name] == "all"]
+    return {str(row[PLANNER.name]): float(str(row["published"])) for row in chosen}
 
 
 def _comparable(cases: Sequence[ComparedCase]) -> list[ComparedCase]:
@@ -140,11 +137,11 @@ def _comparable(cases: Sequence[ComparedCase]) -> list[ComparedCase]:
 def _rows(cases: Sequence[ComparedCase]) -> Iterator[tuple[Cell, ...]]:
     """Rows by quantity, then class of objects, then planner."""
     printed = {
-        (row["algorithm"], row["object_class"]): row
+        (row[PLANNER.name], row[OBJECT_CLASS.name]): row
         for name in ("table_7_1", "table_7_2") for row in published_rows(name)
     }
     for planner, number in PUBLISHED_NOT_REACHED.items():
-        printed[planner, "all"]["not_reached"] = number
+        printed[planner, "all"][NOT_REACHED.name] = number
     groups = {(g.family, g.planner): g for g in (*by_planner(cases), *by_class(cases))}
     for column, cell in TABLE_7_1[1:]:
         for family in ("all", *THESIS_OBJECTS):

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nbv_planner.episode.records import time_to_95, views_to
+from nbv_planner.episode.records import Metric, ViewColumn, time_to_95, views_to
 from nbv_planner.experiments.statistics import Cases, mean_interval, object_means
 from nbv_planner.experiments.summary.sweep_report import HINDSIGHT, UNIFORM, Episode, SweepReport, distinct
+from nbv_planner.experiments.summary.sweep_tables import EPISODES, PLANNER, VIEWS_95
 from nbv_planner.geometry import angle_difference
 from nbv_planner.planning.motion import TimeSettings, travel_time
 from nbv_planner.report.tables import Cell, Column, Table
@@ -37,9 +38,10 @@ def seconds_by(episode: Episode, pace: TimeSettings) -> list[float]:
     says: the camera turns by the angle that it drives.
     """
     views, circle = episode["views"], episode["config"]["scene"]["view_distance"]
-    lengths = np.diff([view["travelled"] for view in views], prepend=0.0)
+    lengths = np.diff(ViewColumn.travelled.each(views), prepend=0.0)
     turns = [lengths[0] / circle] if views else []
-    turns += [abs(float(angle_difference(after["angle"], before["angle"]))) for before, after in pairwise(views)]
+    angles = ViewColumn.angle.each(views)
+    turns += [abs(float(angle_difference(after, before))) for before, after in pairwise(angles)]
     legs = travel_time(lengths, turns, pace) + pace.dwell_time
     return [float(value) for value in np.cumsum(legs)]
 
@@ -48,7 +50,7 @@ def tally(episodes: Sequence[Episode], pace: TimeSettings) -> Tally:
     """Rate the episodes of one planner and protocol by a cost model."""
     views, seconds, not_reached = dict[Any, float](), dict[Any, float](), 0
     for episode in episodes:
-        case, coverage = episode["case"], [view["coverage"] for view in episode["views"]]
+        case, coverage = episode["case"], ViewColumn.coverage.each(episode["views"])
         number, taken = views_to(coverage), time_to_95(coverage, seconds_by(episode, pace))
         if number is None or taken is None:
             not_reached += 1
@@ -122,9 +124,8 @@ _NOTE = (
 def time_table(report: SweepReport, protocol: str) -> Table | None:
     """One row per cost model and planner; None in a sweep without a tour."""
     columns = (
-        Column("pace", "cost model"), Column("algorithm", "planner"), Column("episodes", "episodes"),
-        Column("time_not_reached", "N/A: below 95 %"), Column("t95", "T95 (views)", 1, interval=True),
-        Column("time95", "time to 95 % (s)", 1, interval=True),
+        Column("pace", "cost model"), PLANNER, EPISODES,
+        Column("time_not_reached", "N/A: below 95 %"), VIEWS_95.column, Column.of(Metric.time95, interval=True),
         Column("time95_rel_percent", "relative (%)", 1, interval=True), Column("worst_percent", "worst object (%)", 1),
         Column("worst", "which"), Column("slower", f"objects > {_SLOWER:g} %"),
     )

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from nbv_planner.episode.records import FULL_ENOUGH, Step, ViewRecord
-from nbv_planner.geometry import TWO_PI, FloatArray, polar_to_cartesian, wrap_angle
+from nbv_planner.geometry import TWO_PI, FloatArray, polar_to_cartesian
 from nbv_planner.report import colors, outlines
 from nbv_planner.report.figures import style
 from nbv_planner.report.figures.style import apply_palette, common_palette, label_views
@@ -219,7 +219,7 @@ def draw_polar(axes: Axes, content: EpisodeContent) -> None:
 
 def _mark_views(axes: Axes, content: EpisodeContent) -> None:
     """Put a triangle per view on the upper edge, pointing down, the last one emphasised."""
-    angle = wrap_angle(np.array([step.view_angle for step in content.shown]))
+    angle = outlines.angles_of(content.shown)
     for part, color, size, label in (
         (angle[:-1], style.CAMERA, 5.0, "earlier views"),
         (angle[-1:], style.LAST, 7.0, "last view"),
@@ -264,7 +264,7 @@ def draw_objective(axes: Axes, content: EpisodeContent) -> None:
 
 def _mark_choices(axes: Axes, steps: Sequence[Step], least: float) -> None:
     """Mark the chosen views at their value of the objective."""
-    angle = wrap_angle(np.array([step.view_angle for step in steps]))
+    angle = outlines.angles_of(steps)
     value = np.maximum([step.objective_value for step in steps], least)
     dots: style.Style = {"linestyle": "none", "marker": "o", "clip_on": False}
     axes.plot(

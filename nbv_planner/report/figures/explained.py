@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Circle
 
+from nbv_planner.episode.records import ViewColumn
 from nbv_planner.geometry import (
     TWO_PI,
     BoolArray,
@@ -34,7 +35,7 @@ _LAYERS, _ALONG = 24, 80
 
 def explanations(scene: Scene, views: Sequence[Mapping[str, Any]], belief: SurfaceBelief, number: int) -> list[Picture]:
     """The three pictures of an episode, given as in its record; `belief` is that on which view `number` was chosen."""
-    angle = float(views[number - 1]["angle"])
+    angle = float(ViewColumn.angle.of(views[number - 1]))
     regret = (
         "Blue: surface points seen. Above it, by the length of a bar: individual regret, what the best candidate would "
         "have added. Green: (1 - 1/e) of the best set of as many views; from the blue line to it R(T), where known."
@@ -57,8 +58,9 @@ def explanations(scene: Scene, views: Sequence[Mapping[str, Any]], belief: Surfa
 
 def draw_regret(views: Sequence[Mapping[str, Any]]) -> Figure:
     """Draw utility and regret over the rounds (figure 4.2)."""
-    new, greedy = (np.array([view[name] for view in views], dtype=float) for name in ("new_points", "greedy_gain"))
-    simple = np.array([view.get("simple_regret") for view in views], dtype=float)  # None becomes NaN
+    shown = ViewColumn.new_points, ViewColumn.greedy_gain, ViewColumn.simple_regret
+    # None becomes NaN.
+    new, greedy, simple = (np.array(column.each(views), dtype=float) for column in shown)
     rounds, seen, near = np.arange(1, len(new) + 1), np.cumsum(new), np.cumsum(simple + new)
     legend = [
         Line2D([], [], color=style.MEAN, marker="o", label="seen, F(θ₁:ₜ)"),

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from nbv_planner.episode.records import FULL_ENOUGH, ViewRecord
+from nbv_planner.episode.records import FULL_ENOUGH, ViewColumn, ViewRecord
 from nbv_planner.report.figures import style
 from nbv_planner.report.figures.style import planner_styles
 from nbv_planner.report.figures.sweep_figures import panel_title, panels, plain
@@ -20,9 +20,9 @@ def draw_accuracy(views: Sequence[ViewRecord]) -> Figure:
     figure, (errors, regrets) = panels(2, 2, width=4.4, height=3.2)
     numbers = np.arange(1, len(views) + 1)
     style.style_axes(errors, "number of views", "error (m)")
-    lines = (("rmse", "RMSE", style.MEAN, "-"), ("hausdorff", "Hausdorff distance", style.LAST, "--"))
-    for name, label, color, dash in lines:
-        values = [getattr(view, name) for view in views]
+    lines = ((ViewColumn.rmse, style.MEAN, "-"), (ViewColumn.hausdorff, style.LAST, "--"))
+    for column, color, dash in lines:
+        values, label = column.each(views), column.title
         errors.plot(numbers, values, color=color, linestyle=dash, linewidth=1.4, marker="o", markersize=3, label=label)
     errors.set_ylim(bottom=0.0)
     errors.legend(fontsize=style.TICK_SIZE, frameon=False)

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.spatial import cKDTree
 
 from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, cartesian_to_polar, polar_to_cartesian
 from nbv_planner.star2d.belief import SurfaceBelief
@@ -30,6 +29,7 @@ from nbv_planner.star2d.shapes.shape_coverage import (
 )
 from nbv_planner.star2d.shapes.shape_visibility import fixed_cells, visible_cells
 from nbv_planner.surface.checks import Check, noise_factor
+from nbv_planner.surface.point_set import PointSet
 from nbv_planner.world.ground.zones import Ground
 from nbv_planner.world.pose import Poses
 from nbv_planner.world.scan import RangeNoise
@@ -48,21 +48,9 @@ _SURE = 0.5
 _NOISELESS = RangeNoise(0.0, 0.0)
 
 
-def within(places: FloatArray, points: FloatArray, tau: float) -> BoolArray:
-    """Which `places`, shape (n, 2), lie within `tau` of one of the `points`, shape (m, 2); metres."""
-    if not len(points) or not len(places):
-        return np.zeros(len(places), dtype=bool)
-    # Beyond the bound a distance is infinite; a bound itself is not within it.
-    distance = cKDTree(points).query(places, distance_upper_bound=np.nextafter(tau, np.inf))[0]
-    return np.asarray(distance <= tau)
-
-
 @dataclass(frozen=True, eq=False)
-class MeasuredContour:
-    """The measured surface as points at small distances along it."""
-
-    points: FloatArray  #: in the object frame, shape (n, 2), metres.
-    length: FloatArray  #: of the contour that each stands for, shape (n,), metres; 0 at the ends of stretches.
+class MeasuredContour(PointSet):
+    """The measured surface as points at small distances along it; those at the ends of stretches have no length."""
 
     @classmethod
     def of(cls, belief: SurfaceBelief, pixel_size: float, tau: float) -> MeasuredContour:
@@ -80,11 +68,6 @@ class MeasuredContour:
             np.concatenate([middles, corners[seen]]),
             np.concatenate([(length / number)[piece], np.zeros(np.count_nonzero(seen))]),
         )
-
-    def accuracy(self, outline: FloatArray, tau: float) -> float:
-        """Part of its length within `tau` of the points of an outline, shape (n, 2), metres; NaN without length."""
-        whole = float(self.length.sum())
-        return float(self.length[within(self.points, outline, tau)].sum()) / whole if whole else math.nan
 
 
 def near_part(shapes: Shapes, belief: SurfaceBelief, scene: Scene, tau: float) -> FloatArray:

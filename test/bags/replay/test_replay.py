@@ -44,7 +44,7 @@ def replayed(path, **changes):
 
 def test_the_same_decisions_come_out(bag_path):
     decisions = replayed(bag_path)
-    assert [one.choice.view_angle for one in decisions] == [step.view_angle for step in SIMULATION.judge.steps]
+    assert [one.choice.view.view_angle for one in decisions] == [step.view_angle for step in SIMULATION.judge.steps]
     assert not any(one.choice.differs for one in decisions)
     assert [one.new_points for one in decisions] == [view.new_points for view in SIMULATION.judge.views]
     assert max(one.utility_gap for one in decisions) < 1e-4  # ranges were recorded in single precision
@@ -176,7 +176,7 @@ def test_a_view_on_either_side_of_the_recorded_one_differs(bag_path, step):
     recorded = np.abs(views - SIMULATION.judge.steps[0].view_angle).argmin()
     chosen = int((recorded + step) % len(views))
     first = replayed(bag_path, nbv_planner={"first_candidate": chosen})[0]
-    assert (first.choice.view_angle, first.choice.differs) == (views[chosen], True)
+    assert (first.choice.view.view_angle, first.choice.differs) == (views[chosen], True)
 
 
 def test_a_decision_that_is_made_again_has_all_the_time_it_needs(tmp_path, monkeypatch):
@@ -197,7 +197,7 @@ def test_another_objective_is_asked_from_the_same_beliefs(bag_path):
     judge = SIMULATION.judge
     fresh = dataclasses.replace(judge, steps=[], views=[])
     for one, step in zip(decisions, judge.steps, strict=True):
-        assert one.choice.new_points == int(fresh.new_points(at(one.choice.view_angle)).sum())
+        assert one.choice.new_points == int(fresh.new_points(at(one.choice.view.view_angle)).sum())
         fresh.add(step)
 
 
@@ -256,7 +256,7 @@ def test_candidates_that_were_left_out_beside_it_are_left_out_of_the_replay_too(
     excluded = np.where(apart < 0.2, Exclusion.UNREACHABLE, 0).astype(np.uint8)
     view.candidates = dataclasses.replace(view.candidates, excluded=excluded)
     decisions = replay(bag, analysis, analysis.recording.log.parameters)
-    assert abs(math.remainder(decisions[1].choice.view_angle - best, 2 * math.pi)) >= 0.2
+    assert abs(math.remainder(decisions[1].choice.view.view_angle - best, 2 * math.pi)) >= 0.2
     assert not decisions[2].choice.differs  # for that decision alone
 
 
@@ -343,10 +343,10 @@ def test_a_list_of_views_is_in_the_bag_and_replay_and_analysis_use_it(tmp_path):
     path = write(tmp_path / "bag", messages(config))
     simulation, _ = finished(config)
     decisions = replayed(path)
-    assert [one.choice.view_angle for one in decisions] == [step.view_angle for step in simulation.judge.steps]
+    assert [one.choice.view.view_angle for one in decisions] == [step.view_angle for step in simulation.judge.steps]
     assert not any(one.choice.differs for one in decisions)
     analysis = analyse(Bag(path))
     assert analysis.config.views.view_angles == listed
     assert analysis.judge.space.candidates.view_angle.tolist() == list(listed)
     other = replayed(path, nbv_planner={"view_angles": [0.05, 3.05]})
-    assert {one.choice.view_angle for one in other} <= {0.05, 3.05, None}
+    assert {one.choice.view.view_angle for one in other} <= {0.05, 3.05, None}

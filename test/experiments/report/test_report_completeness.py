@@ -6,6 +6,7 @@ import dataclasses
 
 from hand_made import compared, episode, results, rows, sweep_of
 
+from nbv_planner.episode.records import Metric
 from nbv_planner.experiments.summary.contents import report_tables
 from nbv_planner.experiments.summary.sweep_report import sweep_report
 from nbv_planner.experiments.summary.sweep_tables import certificate_table
@@ -60,7 +61,8 @@ def test_every_table_that_has_coverage_has_completeness():
 def test_results_of_versions_without_completeness_are_still_read():
     old = [episode(planner, "square:a", protocol="sensor", seed=seed) for planner in (POINTS, "A") for seed in (0, 1)]
     (case, *_) = compared(old)
-    assert {getattr(case, name) for name in ("views_c95", "completeness", "accuracy", "c95_percent")} == {None}
+    assert {case[metric] for metric in (Metric.C95, Metric.completeness, Metric.accuracy)} == {None}
+    assert case.c95_percent is None
     tables = {table.name: table for table in report_tables(sweep_report(results(old, sweep_of(old))))}
     row = rows(tables["objects"])["A"]
     assert row["c95_not_reached"] is None

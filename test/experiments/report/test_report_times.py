@@ -10,6 +10,7 @@ import pytest
 from hand_made import results
 
 from nbv_planner.episode.parameters import EpisodeConfig
+from nbv_planner.episode.records import Metric
 from nbv_planner.experiments.cases import run_episode_case
 from nbv_planner.experiments.statistics import object_means
 from nbv_planner.experiments.summary.pictures import time_picture
@@ -111,7 +112,7 @@ def test_the_best_sweep_in_hindsight_is_a_row_among_the_planners_by_its_views(re
     """On a the coarse one with 3 views, on b the fine one with 3; one sweep alone is no choice."""
     table = {row["algorithm"]: row for row in planner_table([*report.cases, *report.sweeps_in_hindsight]).records()}
     assert list(table) == ["coarse", "fine", "few", "go", HINDSIGHT]
-    assert [(c.trial.object, c.views_95) for c in report.sweeps_in_hindsight] == [*[("a", 3)] * 2, *[("b", 3)] * 2]
+    assert [(c.trial.object, c[Metric.T95]) for c in report.sweeps_in_hindsight] == [*[("a", 3)] * 2, *[("b", 3)] * 2]
     episodes = [episode for episode in EPISODES if episode["case"]["planner"] == "coarse"]
     assert sweep_report(results(episodes, sweep(episodes, {"coarse": PLANNERS["coarse"]}))).sweeps_in_hindsight == []
 
@@ -123,7 +124,7 @@ def test_a_sweep_that_misses_95_percent_is_not_the_best_by_its_views():
     ]
     planners = {name: {"planner": "uniform"} for name in "xy"}
     found = sweep_report(results(episodes, sweep(episodes, planners))).sweeps_in_hindsight
-    assert [(c.planner, c.views_95) for c in found] == [(HINDSIGHT, 2)] * 2
+    assert [(c.planner, c[Metric.T95]) for c in found] == [(HINDSIGHT, 2)] * 2
 
 
 def test_the_picture_has_a_panel_per_cost_model(report):

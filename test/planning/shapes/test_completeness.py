@@ -24,18 +24,23 @@ from nbv_planner.star2d.shapes.completeness import (
     MeasuredContour,
     covered_cells,
     near_part,
-    within,
 )
 from nbv_planner.star2d.shapes.learned_shapes import shape_sampler
 from nbv_planner.star2d.shapes.sampler import Shapes
 from nbv_planner.star2d.shapes.shape_visibility import visible_cells
 from nbv_planner.surface.checks import Check, Level
+from nbv_planner.surface.point_set import PointSet
 from nbv_planner.world.scan import RangeNoise
 from nbv_planner.world.scene import Scene
 
 SCENE = Scene()
 PIXEL = SCENE.pixel_size
 GRID = uniform_grid(360)
+
+
+def within(places, points, tau):
+    """Which places lie within τ of one of the points."""
+    return PointSet(places, np.ones(len(places))).distance_from(PointSet(points, np.ones(len(points)))) <= tau
 
 
 def measured(radius, hits=1, size=1000, half=0.0):
@@ -79,7 +84,7 @@ def test_concentric_circles_agree_from_the_difference_of_their_radii_on():
     for tau, wanted in ((0.29, 0.0), (0.31, 1.0)):
         contour = MeasuredContour.of(belief, PIXEL, tau)
         assert within(outer, contour.points, tau).mean() == wanted
-        assert contour.accuracy(outer, tau) == wanted
+        assert contour.part(within(contour.points, outer, tau)) == wanted
 
 
 def test_what_is_measured_without_error_is_complete_at_any_resolution():
@@ -89,14 +94,14 @@ def test_what_is_measured_without_error_is_complete_at_any_resolution():
     for tau in (0.001, 0.05, 1.0):
         contour = MeasuredContour.of(belief, PIXEL, tau)
         assert within(outline, contour.points, tau).all()
-        assert contour.accuracy(outline, max(tau, 0.05)) == 1.0
+        assert contour.part(within(contour.points, outline, max(tau, 0.05))) == 1.0
 
 
 def test_nothing_is_complete_without_a_measurement():
     contour = MeasuredContour.of(measured(5.0, hits=0), PIXEL, 0.3)
     assert len(contour.points) == 0
     assert not within(on_circle(5.0), contour.points, 0.3).any()
-    assert np.isnan(contour.accuracy(on_circle(5.0), 0.3))
+    assert np.isnan(contour.part(within(contour.points, on_circle(5.0), 0.3)))
 
 
 def test_half_a_circle_is_complete_up_to_the_resolution_beyond_its_ends():
@@ -121,7 +126,8 @@ def test_turning_everything_changes_nothing_and_a_coarser_resolution_never_takes
         for each, radius in ((belief, outline), (turned, np.roll(outline, turn))):
             points = np.stack(polar_to_cartesian(belief.angle, radius), axis=1)
             contour = MeasuredContour.of(each, PIXEL, tau)
-            found.append((within(points, contour.points, tau).mean(), contour.accuracy(points, tau)))
+            accuracy = contour.part(within(contour.points, points, tau))
+            found.append((within(points, contour.points, tau).mean(), accuracy))
         np.testing.assert_allclose(*found, atol=2e-3)
         assert np.isnan(found[0][1]) or (np.array(found[0]) >= np.array(before) - 2e-3).all()
         before = found[0]
