@@ -16,19 +16,23 @@ from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.records import EpisodeRecord, Step, ViewRecord
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import TWO_PI, cartesian_to_polar
-from nbv_planner.mapping.matching import MatchedScan
+from nbv_planner.mapping.matching import ArrivalSettings, MatchedScan
 from nbv_planner.mapping.object_search import SearchingMapping
 from nbv_planner.planning.motion import with_looks
 from nbv_planner.planning.objectives import TrueOutline, TrueSurface
-from nbv_planner.planning.planners import Decision, Planner, PlannerSettings, planner_named
+from nbv_planner.planning.planners import Planner, PlannerSettings, planner_named
 from nbv_planner.planning.termination import (
-    MOST_APPROACHES,
     Termination,
     TerminationReason,
-    nothing_found,
     termination_monitor,
 )
 from nbv_planner.planning.view_space import CircleViewSpace, FoundViewSpace, put_on_ground, view_space_for
+from nbv_planner.session import events
+from nbv_planner.session.facts import Heard
+from nbv_planner.session.loop import views
+from nbv_planner.session.planner_core import PlannerCore
+from nbv_planner.session.questions import Answer, EndQuestion, Question, SessionSettings, Verdict
+from nbv_planner.session.state import Goal
 from nbv_planner.star2d.belief import Measurements, SurfaceBelief
 from nbv_planner.star2d.robust import SurfaceModel
 from nbv_planner.star2d.robust_fit import RobustSettings
@@ -61,8 +65,6 @@ class Simulation:
     shape: PolarObject | None = None  #: the true object; None takes that of the configuration.
     judge: EpisodeJudge = dataclasses.field(init=False)  #: keeps the steps and judges them against the true object.
     mapper: SurfaceModel = dataclasses.field(init=False)  #: the surface model.
-    #: chooses the views; a study may put another one in its place before the run.
-    planner: Planner = dataclasses.field(init=False)
     #: coverage by the posterior shapes after the newest view; None without `certify`.
     estimate: CoverageEstimate | None = dataclasses.field(init=False, default=None)
     #: why it ended, None before; FAILED after an error.
@@ -94,14 +96,13 @@ class Simulation:
         self._truth = TrueSurface(self._points.angle, self._points.radius) if self._by_points else TrueOutline(
             *cartesian_to_polar(*self.judge.outline.points.T), settings.completeness_tau
         )
-        self._prior = config.prior
-        self.planner = planner_named(settings, scene, views, self._truth, self._prior)
-        if thesis and self.planner.takes_scans:
+        planner = planner_named(settings, scene, views, self._truth, config.prior)
+        if thesis and planner.takes_scans:
             raise SettingError(f"planner {settings.planner}: takes scans itself, and the thesis protocol has none")
-        #: what was found of an unknown scene; None where it is known.
-        self.found: FoundScene | None = None
+        monitor = termination_monitor(config.termination, config.planner, scene, config.prior)
+        alone = SessionSettings(wait_for_start=False, goal_subscribers=0)
+        self.core = PlannerCore(planner, monitor, ArrivalSettings(settle_time=0.0), alone)  #: the planner's side.
         self.approaches = list[CameraPose]()  #: poses in the object frame at which scans had not hit anything yet.
-        self._poses = list[CameraPose]()
         if thesis:  # the published runs depend on ties that rounding decides, so they keep the dense solution
             dense = dataclasses.replace(config.mapper, solver="dense")
             config = dataclasses.replace(config, mapper=dense, robust=RobustSettings(robust=False))
@@ -109,8 +110,11 @@ class Simulation:
         self.mapper = self._mapping.model
         self._camera = SimulatedCamera(shape, scene, config.sensor, config.world)
         # All that is known between two views is kept, so that a copy in another process goes on with the next one.
-        self._after: Termination | None = None  # why no view follows the newest one
-        self._elapsed = 0.0
+        self._now, self._began = 0, time.perf_counter_ns()
+        if not thesis:
+            self._refer()
+            self.core.inputs.pose, self._newest = self._start, self.belief
+            events.take_surface(self.core, self._newest, 0)
         self._to_come: Iterator[ViewRecord] = self._run()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -119,6 +123,7 @@ class Simulation:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
+        self._began = time.perf_counter_ns() - self._now
         self._to_come = iter(()) if self.termination else self._run()
 
     def run(self) -> Iterator[ViewRecord]:
@@ -133,6 +138,15 @@ class Simulation:
         for _ in self._to_come:
             pass
         return self.result
+
+    @property
+    def planner(self) -> Planner:
+        """Chooses the views; a study may put another one in its place before the run."""
+        return self.core.planner
+
+    @planner.setter
+    def planner(self, planner: Planner) -> None:
+        self.core.planner = planner
 
     @property
     def views(self) -> Sequence[ViewRecord]:
@@ -168,7 +182,7 @@ class Simulation:
         """Take all views that are left, then say why the episode ended."""
         try:
             if self.views:  # of a copy that was made behind the newest one
-                self.termination = self._covered(self.views[-1]) or self._after
+                self.termination = self._covered(self.views[-1]) or self.core.episode.termination
             if self.termination:
                 return
             for record in self._by_protocol():
@@ -200,7 +214,10 @@ class Simulation:
         noise_std = math.sqrt(self.config.measurement.noise_std**2 + _THESIS_JITTER)
         while not self.judge.seen.all():
             started = time.process_time()
-            decision = self._decide(None)
+            self._truth.seen = self.judge.seen if self._by_points else self.judge.complete
+            belief = self.belief
+            self.planner.believe(belief, None)
+            decision = self.planner.decide(belief, visited=self._visited())
             if decision is None:
                 return _no_reachable_view(self.planner.views.blame())
             milliseconds = 1e3 * (time.process_time() - started)
@@ -215,85 +232,83 @@ class Simulation:
             data = Measurements(self._points.angle[seen], self._points.radius[seen], np.full(count, noise_std))
             free = unseen_beyond(data.angle, data.radius, decision.view, self.config.scene)
             self.mapper.add(data, free=[free])
-            yield self._take(decision, data, self.mapper.belief(), milliseconds)
+            yield self.judge.add(Step(
+                decision.view, decision.utility, decision.candidates, decision.utilities, self.mapper.belief(), data,
+                milliseconds,
+            ))
         return Termination(TerminationReason.COMPLETE, {"coverage": 1.0}, "every surface point has been seen")
 
     def _sensor(self) -> _Views:
         """Cast noisy beams and stop as a robot does, without use of the true object."""
-        config, current = self.config, self._start
-        if self.views:
-            current = self._visited()[-1]
-        else:
-            self._monitor = termination_monitor(config.termination, config.planner, config.scene, self._prior)
-            self._refer()
-        began = time.perf_counter() - self._elapsed
-        while True:
-            started = time.process_time()
-            decision = self._decide(current)
-            if decision is None:
-                return _no_reachable_view(self.planner.views.blame())
-            driven = self.planner.views.way([*self._visited(), decision.view])
-            ended = self._monitor.only_barred(decision, self.planner) or self._monitor.before_view(
-                decision.utility, self.belief, driven
-            )
-            if ended:
-                return ended
-            milliseconds = 1e3 * (time.process_time() - started)
-            way = self._on_the_way(current, decision.view)
-            passed = tuple(self._from_truth(view, self._goal(view)) for view in way)
-            dwelt = [self.look(self._goal(decision.view), number) for number in range(config.matching.scans_per_view)]
-            scans = [self.look(self._goal(view), number) for number, view in enumerate(way, start=len(dwelt))]
-            self.planner.heard += tuple((one.scan, one.pose) for one in (*scans, dwelt[0]))
-            mapped = self._mapping.add([*scans, *dwelt], dwelt[0].view - 1)
-            if self._refer(dwelt[0].pose):
-                if len(self.approaches) >= MOST_APPROACHES:
-                    return nothing_found(len(self.approaches))
-                current = dwelt[0].pose
-                continue
-            belief = self._mapping.belief().as_transmitted()
-            record = self._take(decision, mapped.measurements, belief, milliseconds, passed)
-            self._elapsed = time.perf_counter() - began
-            self._after = self._monitor.after_view(self.belief, self._elapsed, self._visited())
-            self.estimate = self._monitor.estimate
-            yield record
-            if self._after:
-                return self._after
-            current = self._visited()[-1]
+        for goal in views(self.core, self, self._choose):
+            self.core.facts.clear()  # nobody keeps a journal
+            self.estimate = self.core.episode.estimate
+            yield self._take(goal)
+        ended = self.core.episode.termination
+        assert ended is not None
+        return ended
+
+    def _choose(self, question: Question | EndQuestion) -> Answer | Verdict:
+        """Let planner and monitor answer; what counts is the time of this process."""
+        self._truth.seen = self.judge.seen if self._by_points else self.judge.complete
+        started = time.process_time()
+        answer = question.decide()
+        if isinstance(answer, Verdict):
+            return answer
+        return dataclasses.replace(answer, milliseconds=1e3 * (time.process_time() - started))
+
+    def now(self) -> int:
+        """Nanoseconds since the episode began, also in a copy in another process."""
+        self._now = max(self._now + 2, time.perf_counter_ns() - self._began)
+        return self._now
+
+    def scan(self, goal: Goal) -> list[MatchedScan]:
+        """Look at the goal, and on the way there."""
+        core, config = self.core, self.config
+        way = self._on_the_way(core.pose, core.seen(goal.pose))
+        self._passed = tuple(self._from_truth(view, core.placed(view)) for view in way)
+        dwelt = [self.look(goal.pose, number) for number in range(config.matching.scans_per_view)]
+        scans = [self.look(core.placed(view), number) for number, view in enumerate(way, start=len(dwelt))]
+        if self.planner.takes_scans:
+            core.note(Heard(tuple((one.scan, one.pose) for one in (*scans, dwelt[0]))))
+        return [*scans, *dwelt]
+
+    def map(self, scans: Sequence[MatchedScan]) -> SurfaceBelief:
+        """Map scans, and refer the planner to what has been found with them."""
+        self._measured = self._mapping.add(scans, scans[-1].view - 1).measurements
+        self._refer(scans[-1].pose)
+        self._newest = self._mapping.belief().as_transmitted()
+        return self._newest
 
     @property
     def poses(self) -> list[CameraPose]:
         """Where the camera has been in an unknown scene, approaches first, in the object frame."""
-        return [*self.approaches, *self._poses]
+        return [*self.approaches, *(() if self.found is None else self.core.episode.visited)]
 
-    def _goal(self, view: CameraPose) -> CameraPose:
-        """Pose of a view in the object frame."""
-        return view if self.found is None else view.relative_to(-self.found.x, -self.found.y)
+    @property
+    def found(self) -> FoundScene | None:
+        """What was found of an unknown scene; None where it is known."""
+        return self.core.episode.found
 
     def _visited(self) -> list[CameraPose]:
         """Views taken, as seen from where the planner believes the centre."""
-        if self.found is None:
-            return [step.view for step in self.judge.steps]
-        return [pose.relative_to(self.found.x, self.found.y) for pose in self._poses]
+        return [step.view for step in self.judge.steps] if self._start is None else list(self.core.visited)
 
-    def _refer(self, taken: CameraPose | None = None) -> bool:
-        """Refer planner and judge to what the mapping has found, with the last scan; whether that was an approach."""
+    def _refer(self, taken: CameraPose | None = None) -> None:
+        """Refer the planner to what the mapping has found, with the last scan; without a hit that was an approach."""
         if not isinstance(self._mapping, SearchingMapping):
-            return False
+            return
         found = self._mapping.found
-        approach = taken is not None and not found.views
-        if taken is not None:
-            (self.approaches if approach else self._poses).append(taken)
+        if taken is not None and not found.views:
+            self.approaches.append(taken)
         if found != self.found:
-            self.found, here = found, self.config.at(found)
-            self._prior = here.prior
+            here = self.config.at(found)
             views = FoundViewSpace(here.views, found)
             put_on_ground(views, here.ground, centre_of(found))
-            self.planner = planner_named(here.planner, here.scene, views, None, self._prior)
-            self._monitor = termination_monitor(here.termination, here.planner, here.scene, self._prior).after(
-                self._monitor
-            )
+            planner = planner_named(here.planner, here.scene, views, None, here.prior)
+            monitor = termination_monitor(here.termination, here.planner, here.scene, here.prior)
+            self.core.refer(found, planner, monitor)
             self.mapper = self._mapping.model
-        return approach
 
     def _on_the_way(self, start: CameraPose | None, end: CameraPose) -> list[CameraPose]:
         """Views on the leg to a view at which the camera looks, too."""
@@ -310,23 +325,12 @@ class Simulation:
         number = len(self.judge.steps) + len(self.approaches) + 1
         return MatchedScan(number, self._camera.scan(goal, number, scan_number), goal, view=number)
 
-    def _decide(self, current_view: CameraPose | None) -> Decision | None:
-        """Let the planner choose, from the belief in the precision that the protocol passes on."""
-        self._truth.seen = self.judge.seen if self._by_points else self.judge.complete
-        belief = self.belief
-        self.planner.believe(belief, current_view)
-        return self.planner.decide(belief, current_view=current_view, visited=self._visited())
-
-    def _take(
-        self, decision: Decision, data: Measurements, belief: SurfaceBelief, milliseconds: float,
-        passed: tuple[CameraPose, ...] = (),
-    ) -> ViewRecord:
-        """Judge a step, which is as seen from the true centre."""
-        pose = decision.view if self.found is None else self._poses[-1]
-        belief = belief.seen_from(*self.config.world.placed)
+    def _take(self, goal: Goal) -> ViewRecord:
+        """Judge the step of a goal, which is as seen from the true centre."""
+        decision, belief = goal.decision, self._newest.seen_from(*self.config.world.placed)
         return self.judge.add(Step(
-            self._from_truth(decision.view, pose), decision.utility, decision.candidates, decision.utilities, belief,
-            data.moved(*belief.centre), milliseconds, passed,
+            self._from_truth(decision.view, goal.pose), decision.utility, decision.candidates, decision.utilities,
+            belief, self._measured.moved(*belief.centre), goal.planning_milliseconds, self._passed,
         ))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from nbv_planner.errors import NbvPlannerError, StateFileError, reason, shown
@@ -31,11 +31,16 @@ class Begun:
     """A new episode, which knows of the one before only what is not about it."""
 
     started: bool
+    legs: tuple[Leg, ...] = ()
+    found: FoundScene | None = None
+    origin: SurfaceOrigin | None = None
+    listed: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
     def change(self, state: EpisodeState) -> EpisodeState:
-        """Forget all but legs, scene, origin and listed candidates."""
-        kept = {name: getattr(state, name) for name in ("legs", "found", "origin", "listed")}
-        return EpisodeState(started=self.started, **kept)
+        """Forget all else."""
+        return EpisodeState(
+            started=self.started, legs=self.legs, found=self.found, origin=self.origin, listed=self.listed
+        )
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,8 @@ class PlannerCore:
 
     def begin(self) -> None:
         """Begin a new episode; inputs are kept, and a surface that the last one had refused becomes one of them."""
-        self.note(facts.Begun(not self.settings.wait_for_start))
+        known, started = self.episode, not self.settings.wait_for_start
+        self.note(facts.Begun(started, known.legs, known.found, known.origin, known.listed))
         refused, self.inputs.refused = self.inputs.refused, None
         if refused is not None:
             self.inputs.belief, self.inputs.belief_stamp, origin, _ = refused

@@ -32,6 +32,72 @@ class State(str, enum.Enum):
     DONE = "DONE"
 
 
+TRANSITIONS = """
+WAITING | surface | Lost | WAITING
+WAITING | start | Paused, Started | PLANNING
+WAITING | pause | Paused | PAUSED
+WAITING | resume | Paused | WAITING
+WAITING | stop | Ended | DONE
+WAITING | reset | Begun | WAITING, PLANNING
+WAITING | checks failed | StartWithdrawn | WAITING
+WAITING | clock went back | ClockWentBack | WAITING
+WAITING | error | Ended | DONE
+PLANNING | surface | Lost | PLANNING
+PLANNING | answer | Decided, Ended, Judged, Returning | PLANNING, MOVING, DONE
+PLANNING | start | Paused, Started | PLANNING
+PLANNING | pause | Paused | PAUSED
+PLANNING | resume | Paused | PLANNING
+PLANNING | stop | Ended | DONE
+PLANNING | reset | Begun | WAITING, PLANNING
+PLANNING | checks failed | StartWithdrawn | WAITING
+PLANNING | clock went back | ClockWentBack | PLANNING
+PLANNING | error | Ended | DONE
+MOVING | surface | Lost | MOVING
+MOVING | tick | Approached, Counted, Ended, Missed, Returning, SentAgain, SentHome, Stood, Withdrawn | \
+PLANNING, MOVING, MEASURING, DONE
+MOVING | start | Paused, Started | MOVING
+MOVING | pause | Paused | PAUSED
+MOVING | resume | Paused | MOVING
+MOVING | skip | Ended, Skipped | PLANNING, DONE
+MOVING | stop | Ended | DONE
+MOVING | reset | Begun | WAITING, PLANNING
+MOVING | robot gave up | Ended, Missed, SentAgain | PLANNING, MOVING, DONE
+MOVING | robot was taken | Paused | MOVING, PAUSED
+MOVING | clock went back | ClockWentBack | MOVING
+MOVING | error | Ended | DONE
+MEASURING | surface | Lost | MEASURING
+MEASURING | tick | Approached, Counted, Ended, Missed, Returning, SentAgain, Stood | PLANNING, MOVING, MEASURING, DONE
+MEASURING | start | Paused, Started | MEASURING
+MEASURING | pause | Paused | PAUSED
+MEASURING | resume | Paused | MEASURING
+MEASURING | skip | Skipped | PLANNING
+MEASURING | stop | Ended | DONE
+MEASURING | reset | Begun | WAITING, PLANNING
+MEASURING | clock went back | ClockWentBack | MOVING
+MEASURING | error | Ended | DONE
+PAUSED | surface | Lost | PAUSED
+PAUSED | tick | Stood | PAUSED
+PAUSED | start | Paused, Started | WAITING, PLANNING, MOVING, MEASURING
+PAUSED | pause | Paused | PAUSED
+PAUSED | resume | Paused | WAITING, PLANNING, MOVING, MEASURING
+PAUSED | skip | Ended, Skipped | PAUSED, DONE
+PAUSED | stop | Ended | DONE
+PAUSED | reset | Begun | WAITING, PLANNING
+PAUSED | robot gave up | Kept | PAUSED
+PAUSED | robot was taken | Paused | PAUSED
+PAUSED | clock went back | ClockWentBack | PAUSED
+PAUSED | error | Ended | DONE
+DONE | pause | Paused | DONE
+DONE | resume | Paused | DONE
+DONE | reset | Begun | WAITING, PLANNING
+DONE | clock went back | ClockWentBack | DONE
+"""
+"""What may follow an event in a state: facts, and the states that they lead to; all else changes none.
+
+Facts about inputs alone (`Asked`, `Barred`, `Found`, `Heard`, `Listed`, `Sourced`) are left out.
+"""
+
+
 @dataclass(frozen=True)
 class SessionSettings(Settings):
     """When the planner starts, how long it waits, how often it retries, and whether it returns home."""

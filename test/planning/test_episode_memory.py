@@ -19,7 +19,7 @@ from test_session import SECOND, band, feed, ready, session, take_view
 from nbv_planner.errors import InputRejectedError, StateFileError
 from nbv_planner.planning.termination import TerminationReason
 from nbv_planner.session import events, targets
-from nbv_planner.session.facts import Counted, Decided, Heard, Judged, from_records, to_record
+from nbv_planner.session.facts import Begun, Counted, Decided, Heard, Judged, Listed, from_records, to_record
 from nbv_planner.session.journal import Journal, to_plain
 from nbv_planner.session.planner_core import PlannerCore
 from nbv_planner.session.questions import State
@@ -166,6 +166,18 @@ def test_a_planner_that_takes_scans_has_them_after_a_restart(ranges):
         assert pose == its_pose
 
 
+def test_a_new_episode_knows_legs_origin_scene_and_lists_of_the_one_before_from_its_own_facts():
+    run = counted(3)
+    events.take_surface(run, band(1.0), 99 * SECOND, MAPPER)
+    run.note(Listed({"view_angles": (0.1, 0.7)}))
+    known = run.episode
+    run.begin()
+    alone, _ = from_records(records_of(run)[-1:])
+    assert same(alone, run.episode)
+    assert (alone.legs, alone.origin, alone.listed) == (known.legs, MAPPER, {"view_angles": (0.1, 0.7)})
+    assert len(alone.legs) == 2
+
+
 def test_the_time_since_the_start_goes_on_over_a_restart():
     run = ready()
     events.update(run, SECOND)
@@ -187,7 +199,7 @@ def test_forty_views_are_read_in_less_than_two_seconds(tmp_path):
     assert len(episode.visited) == 40
 
 
-GOOD = {"at": 1, "fact": "Begun", "started": True}
+GOOD = to_record(Begun(started=True), 1)
 BAD = {
     "no object": "north", "no fact": {"at": 1}, "an unknown fact": {"at": 1, "fact": "Bored"},
     "a fact that is a list": {"at": 1, "fact": []}, "no time": {"fact": "Asked"},

@@ -1,9 +1,10 @@
-"""Parts of the planner's node: what decides, by its parameters, and views that somebody asks about."""
+"""Parts of the planner's node: what decides, by its parameters, its journal, and answers to the operator."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -13,8 +14,9 @@ from rclpy.parameter import Parameter
 from rclpy.task import Future
 from std_msgs.msg import Float64MultiArray
 
+from nbv_planner.episode.preflight import PosesBeforeStart, Verdict
 from nbv_planner.episode.sensor_messages import check_frame, plane_pose_outside
-from nbv_planner.errors import InputRejectedError, SettingError
+from nbv_planner.errors import InputRejectedError, SettingError, StateFileError
 from nbv_planner.planning.planners import Planner, PlannerSettings, planner_named
 from nbv_planner.planning.termination import TerminationMonitor, TerminationSettings, termination_monitor
 from nbv_planner.planning.view_space import (
@@ -26,8 +28,10 @@ from nbv_planner.planning.view_space import (
 )
 from nbv_planner.ros.core.node import BaseNode, error_words
 from nbv_planner.ros.core.node_parameters import changed_settings, read_settings
-from nbv_planner.session import targets
+from nbv_planner.ros.core.saved_state import JournalKeeper
+from nbv_planner.session import events, facts, targets
 from nbv_planner.session.questions import Ranking
+from nbv_planner.session.state import Target
 from nbv_planner.star2d.shapes.sampler import PriorSettings
 from nbv_planner.world.ground.occupancy_map import OccupancyMap
 from nbv_planner.world.ground.zones import GroundSettings
@@ -95,6 +99,35 @@ class Deciders:
         """Settings with these lists, and no others."""
         return dataclasses.replace(self.views, **{name: tuple(lists.get(name, ())) for name in LISTS})
 
+    def refer(self, found: FoundScene | None) -> None:
+        """Continue about the centre of what was found."""
+        if found != self._node.core.episode.found:
+            self._node.core.refer(found, *self.build(found))
+
+    def use_prior(self) -> None:
+        """Switch to the mapper's prior once a surface message contains it."""
+        origin = self._node.core.episode.origin
+        if origin is not None and origin.prior is not None and origin.prior != self.prior:
+            self.prior = origin.prior
+            self._node.core.use(*self.build(self._node.core.episode.found))
+
+    def use_views(self, views: ViewSpaceSettings) -> None:
+        """Switch to other candidates, if they are others; an error changes nothing."""
+        before, self.views = self.views, views
+        try:
+            if views != before:
+                self._node.core.use(*self.build(self._node.core.episode.found), new_views=True)
+        except SettingError:
+            self.views = before
+            raise
+
+    def use_sensor(self, sensor: Mapping[str, float]) -> None:
+        """Switch to what the mapper knows of the sensor, where it was not given here."""
+        scene = self._node.derive(self.scene, self._node.not_given(sensor), "not given, so as the mapper says")
+        if scene != self.scene:
+            self.scene = scene
+            self._node.core.use(*self.build(self._node.core.episode.found))
+
 
 class AskedViews:
     """Answers what somebody asks about views beside the episode, which does not notice."""
@@ -140,7 +173,7 @@ class AskedViews:
     async def on_plan_once(self) -> str:
         """Return the next view, without going there."""
         node, answered = self._node, Future()
-        node.decide(targets.ask(node.core, node.now_ns()), answered.set_result)
+        node.decisions.decide(targets.ask(node.core, node.now_ns()), answered.set_result)
         answer = await answered
         if isinstance(answer, Exception):
             raise ValueError(f"the decision failed: {error_words(answer)}")
@@ -149,6 +182,163 @@ class AskedViews:
             raise ValueError("no candidate view may be chosen")
         place = decision.view.words(node.scene.view_distance, 6)
         return f"view_angle: {place}, utility: {decision.utility:.6g}"
+
+
+class EpisodeJournal(JournalKeeper):
+    """The journal of the planner's node: what has happened is in it before what follows from it is published."""
+
+    restored = False
+    """Whether a target has been resumed that is still to be sent."""
+
+    def resume(self, records: list[Any]) -> None:
+        """Resume from the journal; nothing is changed by one that is none, or one of another clock."""
+        node, (episode, saved_at) = self._node, facts.from_records(records)
+        deciders, core, now = node.deciders, node.core, node.now_ns()
+        if 0 < now < saved_at:  # 0: no time of a simulation has been received yet
+            raise StateFileError("clock", f"it was saved {(saved_at - now) * 1e-9:.1f} s from now, by another clock")
+        before, found = deciders.views, core.episode.found
+        try:
+            deciders.refer(episode.found)
+            deciders.use_views(deciders.with_lists(episode.listed))
+            core.resume(episode)
+        except Exception:
+            deciders.use_views(before)
+            deciders.refer(found)
+            raise
+        if (views := deciders.views) != before:
+            node.set_parameters([Parameter(name, value=list(getattr(views, name))) for name in LISTS])
+        deciders.use_prior()
+        core.unchecked = core.settings.wait_for_start and episode.started and node.operator.unchecked
+        self.restored = True
+
+    def note_facts(self) -> bool:
+        """Take what has happened out of the core; a new episode begins a new file. Returns whether anything has."""
+        core, now = self._node.core, self._node.now_ns()
+        if (lists := self._node.deciders.lists) != core.episode.listed:
+            core.note(facts.Listed(lists))
+        noted, core.facts[:] = list(core.facts), []
+        begun = [number for number, fact in enumerate(noted) if isinstance(fact, facts.Begun)]
+        self.note([facts.to_record(fact, now) for fact in noted[begun[-1] if begun else 0 :]], anew=bool(begun))
+        return bool(noted)
+
+    def keep(self, target: Target | None, publish: Callable[[Target | None], None]) -> None:
+        """Write down what has happened, then `publish` what follows from it, and a `target`, if any."""
+        due = self.note_facts() or target is not None
+        if self.autosave and due:
+            self.submit(partial(publish, target))
+        elif not self.pending:
+            publish(target)
+
+    def end(self) -> None:
+        """Write what has not been written."""
+        try:
+            self.note_facts()
+        except Exception as error:  # of the program; the node ends all the same
+            self._node.get_logger().error(error_words(error))
+        self.close()
+
+
+class Operator:
+    """Answers the operator's commands; the first goal is only given if the checks of the poses do not forbid it."""
+
+    def __init__(self, node: BaseNode) -> None:
+        """Take the planner's node."""
+        self._node = node
+        self.before = PosesBeforeStart()  #: poses before the first goal.
+
+    def durable(self, command: Callable[..., str]) -> Callable[..., Awaitable[str]]:
+        """The same command, answered once it is in the journal."""
+
+        async def answer(*request: Any) -> str:
+            message, journal = command(*request), self._node.journal
+            if journal is not None and journal.pending:
+                await journal.flushed()
+            return message
+
+        return answer
+
+    def on_start(self) -> str:
+        """Begin, or resume after a pause; a first goal is only given if the checks do not forbid it."""
+        checked = not self.unchecked
+        if not checked and self.before.heard:
+            self._check_start()
+            checked = True
+        message = events.start(self._node.core, self._node.now_ns())
+        self._node.core.unchecked = not checked
+        self._node.advance()
+        return message if checked else f"{message}; the first poses are checked before the first goal"
+
+    @property
+    def unchecked(self) -> bool:
+        """Whether there are checks before the first goal, and that has not been given."""
+        episode = self._node.core.episode
+        return self._node.parameters.preflight != "off" and not episode.visited and episode.goal is None
+
+    def check_late(self) -> None:
+        """Make the checks of a start that came before the poses; the start is withdrawn if they forbid it."""
+        core = self._node.core
+        if not core.unchecked or core.missing() or not self.before.enough(time.monotonic()):
+            return
+        core.unchecked = False
+        try:
+            self._check_start()
+        except ValueError as error:
+            self._node.get_logger().error(str(error))
+            events.withdraw_start(core, str(error))
+
+    def _check_start(self) -> None:
+        """Log what the checks of the poses warn of, and refuse what makes an episode impossible (ValueError)."""
+        core, views = self._node.core, self._node.deciders.views
+        known = core.episode.found is None
+        rows = self.before.rows(self._node.scene, views, core.arrival.settings, core.settings, known=known)
+        for row in rows:
+            if row.verdict is not Verdict.PASS:
+                self._node.get_logger().warning(f"before the start: {row}")
+        failed = [str(row) for row in rows if row.verdict is Verdict.FAIL]
+        if failed and self._node.parameters.preflight == "refuse":
+            raise ValueError(f"not started: {'; '.join(failed)}; preflight: warn starts all the same")
+
+    def on_stop(self) -> str:
+        """End the episode."""
+        events.stop(self._node.core)
+        self._node.advance()
+        return f"{len(self._node.core.episode.visited)} views taken"
+
+    def on_pause(self, pause: bool) -> str:
+        """Pause, or resume; the current goal stays."""
+        events.pause(self._node.core, pause, self._node.now_ns())
+        self._node.advance()
+        return self._node.core.state.value
+
+    def on_skip_view(self) -> str:
+        """Skip the current goal and go to the next best view."""
+        message = events.skip(self._node.core, self._node.now_ns())
+        self._node.get_logger().info(message)
+        self._node.advance()
+        return message
+
+    def on_reset(self) -> str:
+        """Begin a new episode; the surface mapper keeps its measurements until it is reset itself."""
+        self._node.core.begin()
+        self._node.incoming.reset()
+        self._node.deciders.use_prior()
+        self._node.goals.cancel()
+        self._node.advance()
+        return "episode reset"
+
+    async def on_save(self) -> str:
+        """Write the journal anew, in a worker thread."""
+        self._node.journal.note_facts()
+        views, error = len(self._node.core.episode.visited), await self._node.journal.save()
+        if error is not None:
+            raise error
+        return f"{views} views saved to {self._node.journal.path}"
+
+    def on_load(self) -> str:
+        """Resume the episode of the file in place of the current one."""
+        self._node.journal.load(self._node.journal.resume)
+        self._node.advance()
+        return f"{len(self._node.core.episode.visited)} views loaded from {self._node.journal.path}"
 
 
 def caught(compute: Callable[[], T]) -> T | Exception:

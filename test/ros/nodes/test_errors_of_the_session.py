@@ -16,6 +16,7 @@ from std_srvs.srv import Trigger
 from test_nbv_planner import ENDLESS, PRIOR, Robot
 
 from nbv_planner.ros.core.node import run_node
+from nbv_planner.ros.core.planner_parts import EpisodeJournal
 from nbv_planner.ros.core.worker import Worker
 from nbv_planner.ros.node_processes import free_domain_id
 from nbv_planner.ros.nodes import nbv_planner as module
@@ -47,7 +48,7 @@ def process(monkeypatch):
     ("owner", "name", "reason", "saved"),
     [
         (events, "advance", "FAILED", True), (NbvPlannerNode, "diagnosis", "FAILED", True),
-        (module.NbvPlannerNode, "_note", "STOPPED", False), (Worker, "submit", "STOPPED", False),
+        (EpisodeJournal, "note_facts", "STOPPED", False), (Worker, "submit", "STOPPED", False),
         (module, "summary", "STOPPED", True),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -100,12 +101,12 @@ def test_a_mapper_that_is_reset_between_a_view_and_its_decision_ends_nothing(wor
     robot.goal(1)
     robot.arrive()
     world.spin_until(lambda: planner.core.state.value == "MEASURING", "the arrival")
-    planner._deciding = True  # as if a decision were under way elsewhere: the window is open
+    planner.decisions.under_way = True  # as if a decision were under way elsewhere: the window is open
     robot.map()
     world.spin_until(lambda: planner.core.visited, "the view")
     robot.send_surface(robot.surface(PRIOR, 0))
     world.spin_until(lambda: planner.core.episode.lost_views, "the loss")
-    planner._deciding = False
+    planner.decisions.under_way = False
     robot.goal(2)
     assert (planner.core.visited, planner.core.episode.lost_views) == ((), 1)
     assert planner.core.state.value == "MOVING"

@@ -1,0 +1,211 @@
+"""What the planner's node hears, and the decisions that its worker makes."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+import traceback
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from geometry_msgs.msg import PoseStamped, PoseWithCovarianceStamped
+from sensor_msgs.msg import LaserScan, PointCloud2
+
+from nbv_planner.episode.messages import belief_from_msg, found_from_msg, prior_from_msg, sensor_from_msg
+from nbv_planner.episode.sensor_messages import check_frame, pose_from_msg, scan_from_msg, to_nanoseconds
+from nbv_planner.errors import InputRejectedError
+from nbv_planner.mapping.matching import ArrivalSettings, MatchingSettings, ScanMatcher
+from nbv_planner.ros.core.node import BaseNode, error_words
+from nbv_planner.ros.core.planner_parts import caught
+from nbv_planner.ros.io.robot import PATH_ACTION, PathAction
+from nbv_planner.ros.io.transforms import MapTopic, TransformPoses
+from nbv_planner.session import events, facts, targets
+from nbv_planner.session.questions import Answer, EndQuestion, Question, Verdict
+from nbv_planner.session.state import SurfaceOrigin, Target
+from nbv_planner.world.ground.occupancy_map import OccupancyMap
+from nbv_planner.world.pose import CameraPose
+
+# Seconds after a surface for which a planner waits for the scan it was made of, a topic of its own.
+_SCAN_PATIENCE = 1.0
+
+
+class PlannerInputs:
+    """Receives surfaces, poses, scans and maps for the core of the planner's node."""
+
+    def __init__(self, node: BaseNode, transforms: TransformPoses | None, arrival: ArrivalSettings) -> None:
+        """Take the node, and where poses come from, if not from their topic."""
+        self._node, self._transforms = node, transforms
+        self.map: MapTopic | None = None  #: the map of the ground, if one is awaited.
+        # For a planner that takes scans, each of them by itself.
+        self._matcher = ScanMatcher(MatchingSettings(scans_per_view=1), arrival, transforms)
+        self._scan_stamp, self._surface_came = 0, 0.0
+
+    def reset(self) -> None:
+        """Forget the scans."""
+        self._matcher.reset()
+
+    def count_drops(self) -> None:
+        """Count the scans that were dropped."""
+        self._node.count_drops(self._matcher)
+
+    def set_goal(self, target: Target) -> None:
+        """Let scans count at a target, for a planner that takes them."""
+        if self._node.core.planner.takes_scans:
+            self._matcher.set_goal(target.stamp, target.pose)
+            self.hear()
+
+    def on_surface(self, msg: PointCloud2) -> None:
+        """Receive a surface belief."""
+        check_frame(msg.header, self._node.parameters.object_frame)
+        core = self._node.core
+        belief, stamp, sensor = belief_from_msg(msg), to_nanoseconds(msg.header.stamp), sensor_from_msg(msg)
+        origin, found = SurfaceOrigin(msg.header.frame_id, len(belief.angle), prior_from_msg(msg)), found_from_msg(msg)
+        draws_shapes = core.planner.settings.draws_shapes or core.monitor.certificate is not None
+        if draws_shapes and (belief.evidence is None or origin.prior is None):
+            lacking = "evidence" if belief.evidence is None else "prior"
+            raise InputRejectedError("evidence", f"the surface has no {lacking}, which EMC, rollout and certify need")
+        if found is not None and not self._node.deciders.views.on_circle:
+            raise InputRejectedError("scene", "an unknown scene needs view_space: circle, and no view_poses")
+        if found != core.episode.found:
+            if found is None and core.episode.visited:
+                raise InputRejectedError("scene", "the surface is of a mapper that takes the scene for known")
+            if core.episode.origin is not None:  # the prior is in proportion to what was found
+                core.note(facts.Sourced(dataclasses.replace(core.episode.origin, prior=origin.prior)))
+            self._node.deciders.prior = origin.prior or self._node.deciders.prior
+            self._node.deciders.refer(found)
+        self._surface_came = time.monotonic()
+        lost = events.take_surface(core, belief, stamp, origin)
+        self._node.deciders.use_prior()
+        self._node.deciders.use_sensor(sensor)
+        if lost:
+            self._node.drop("view.lost", f"{lost} views that had counted are not in the surface any more", lost)
+        self._node.advance()
+
+    def on_scan(self, msg: LaserScan) -> None:
+        """Receive a scan for a planner with a map of its own; those that count are the ones that a mapper takes."""
+        check_frame(msg.header, self._node.parameters.camera_frame or self._matcher.first_frame)
+        self._scan_stamp = to_nanoseconds(msg.header.stamp)
+        self._matcher.add_scan(self._scan_stamp, scan_from_msg(msg), msg.header.frame_id)
+        self.hear()
+
+    def hear(self) -> None:
+        """Let the core know the scans that count."""
+        self._matcher.match()
+        if heard := tuple((match.scan, match.pose) for match in self._matcher.take()):
+            self._node.core.note(facts.Heard(heard))
+
+    def on_map(self, map: OccupancyMap) -> None:
+        """Keep off what another map of the ground bars."""
+        self._node.deciders.map = map
+        self._node.deciders.put_on_ground(self._node.core.planner.views, self._node.core.episode.found)
+        self._node.ground.publish(map)
+        self._node.advance()
+
+    def on_pose(self, msg: PoseStamped | PoseWithCovarianceStamped) -> None:
+        """Receive a camera pose."""
+        check_frame(msg.header, self._node.parameters.object_frame)
+        self._take_pose(self._node.poses.camera(pose_from_msg(msg)), to_nanoseconds(msg.header.stamp))
+        self._node.advance()
+
+    def _take_pose(self, pose: CameraPose, stamp: int) -> None:
+        """Receive a pose of the camera, made at `stamp` (nanoseconds)."""
+        core = self._node.core
+        core.inputs.pose, core.inputs.pose_stamp = pose, stamp
+        if core.planner.takes_scans:
+            self._matcher.add_pose(stamp, pose)
+            self.hear()
+        if not core.episode.visited and core.episode.goal is None:
+            self._node.operator.before.hear(time.monotonic(), (self._node.now_ns() - stamp) * 1e-9, pose)
+
+    def _look_up_pose(self, transforms: TransformPoses) -> None:
+        """Receive the newest pose known from the transforms; that of a static camera is valid now."""
+        try:
+            poses = transforms.mounted(self._node, self._node.poses, self._node.parameters.camera_frame)
+            found = transforms.latest(self._node.parameters.camera_frame)
+        except InputRejectedError as error:
+            self._node.drop(f"tf.{error.reason}", str(error))
+            return
+        if found is not None and poses is not None:
+            self._node.poses, stamp = poses, found[0] or self._node.now_ns()
+            if stamp != self._node.core.inputs.pose_stamp:
+                self._node.inputs.beat("camera_pose")
+            self._take_pose(found[1], stamp)
+
+    def look(self) -> None:
+        """Who listens to the goals, where the camera is, what is known of the ground."""
+        inputs, recorder = self._node.core.inputs, self._node.core.settings.recorder
+        inputs.subscribers = self._node.goals.subscribers()
+        inputs.unrecorded = () if self._node.core.episode.visited or not recorder else self._node.inputs.unheard_by(
+            recorder, "scan", "camera_pose", "surface", "goal_pose"
+        )
+        if self._transforms is not None:
+            self._look_up_pose(self._transforms)
+        if self.map is not None:
+            self.map.place()
+            inputs.mapped = self.map.usable
+
+    @property
+    def scan_to_come(self) -> bool:
+        """Whether a planner that takes scans still waits for the newest one in the surface."""
+        lacking = self._node.core.planner.takes_scans and self._scan_stamp < self._node.core.inputs.belief_stamp
+        return lacking and time.monotonic() - self._surface_came < _SCAN_PATIENCE
+
+
+class Decisions:
+    """Has the questions of the core decided in the worker thread, one at a time."""
+
+    def __init__(self, node: BaseNode, paths: PathAction | None) -> None:
+        """Take the planner's node, and whom to ask for a path before a goal is sent, if anybody."""
+        self._node, self._paths = node, paths
+        self.under_way = False  #: whether a decision is being made, or a path to its view asked for.
+
+    def ask(self, now: int) -> None:
+        """Have the question decided that is due, if one is and none is under way."""
+        if self.under_way:
+            return
+        question = events.question(self._node.core, now)
+        while isinstance(question, EndQuestion) and not question.slow:
+            events.answer(self._node.core, question, question.decide(), now)
+            question = events.question(self._node.core, now)
+        if question is not None and not (isinstance(question, Question) and self._node.incoming.scan_to_come):
+            self.under_way = True
+            self.decide(question, partial(self._on_answer, question))
+
+    def decide(self, question: Question | EndQuestion, done: Callable[[Any], None]) -> None:
+        """Start a decision; its time depends on the planner and, when it samples shapes, on those."""
+        planner = self._node.core.planner
+        alike = isinstance(question, Question) and not planner.settings.draws_shapes
+        like = (planner, planner.settings) if alike else None
+        self._node.worker.submit(partial(caught, question.decide), done, like=like)
+
+    def _on_answer(self, question: Question | EndQuestion, answer: Answer | Verdict | Exception) -> None:
+        """Receive a decision; an inactive node discards it and decides again later."""
+        self.under_way = False
+        if not self._node.active:
+            return
+        if isinstance(answer, Exception):
+            self._node.get_logger().error("".join(traceback.format_exception(answer)))
+            events.fail(self._node.core, f"the decision failed: {error_words(answer)}")
+        elif self._paths is not None and isinstance(answer, Answer) and answer.decision and not answer.ended:
+            self.under_way = True
+            pose = self._node.goals.message(Target(self._node.core.placed(answer.decision.view), self._node.now_ns()))
+            self._paths.ask(pose, partial(self._on_path, question, answer))
+            return
+        else:
+            self._node.keep(events.answer(self._node.core, question, answer, self._node.now_ns()))
+        self._node.advance()
+
+    def _on_path(self, question: Question, answer: Answer, found: bool) -> None:
+        """Send the goal of a decision to which there is a path; else decide again without it."""
+        self.under_way = False
+        if not self._node.active:
+            return
+        if found:
+            self._node.keep(events.answer(self._node.core, question, answer, self._node.now_ns()))
+        else:
+            view = answer.decision.view
+            targets.no_path(self._node.core, question, view, self._node.now_ns())
+            place = view.words(self._node.scene.view_distance)
+            self._node.drop("goal.no_path", f"{PATH_ACTION} has no path to the view at {place}")
+        self._node.advance()

@@ -1,0 +1,46 @@
+"""The table of states and events is what the core does, and what the reference shows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from driven import seen_in
+
+import nbv_planner
+from nbv_planner.session import facts
+from nbv_planner.session.questions import TRANSITIONS, State
+
+PAGE = Path(nbv_planner.__file__).parent.parent / "docs" / "reference" / "states.md"
+ROWS = [tuple(part.strip() for part in line.split("|")) for line in TRANSITIONS.strip().splitlines()]
+TABLE = {(State(state), event): (set(noted.split(", ")), set(then.split(", "))) for state, event, noted, then in ROWS}
+ABOUT_INPUTS = {"Asked", "Barred", "Found", "Heard", "Listed", "Sourced"}
+
+
+@pytest.fixture(scope="module")
+def seen():
+    return seen_in(150)
+
+
+def test_whatever_happens_is_in_the_table(seen):
+    for (state, event), (noted, then) in seen.items():
+        known, states = TABLE.get((state, event), (set(), {state.value}))
+        assert noted - ABOUT_INPUTS <= known, (state, event)
+        assert {one.value for one in then} <= states | {state.value}, (state, event)
+
+
+def test_whatever_is_in_the_table_happens(seen):
+    assert set(TABLE) - set(seen) == set()
+    noted = set().union(*(known for known, _ in seen.values()))
+    of_the_ground_and_the_search = {"Approached", "Withdrawn"}  # shown by tests of their own
+    assert set().union(*(known for known, _ in TABLE.values())) - noted == of_the_ground_and_the_search
+
+
+def test_all_facts_are_in_the_table_or_about_inputs():
+    assert set().union(*(known for known, _ in TABLE.values())) | ABOUT_INPUTS == set(facts.FACTS)
+
+
+def test_the_reference_shows_the_table():
+    lines = ["| state | event | facts | states after |", "|---|---|---|---|"]
+    lines += [f"| {state} | {event} | {noted} | {then} |" for state, event, noted, then in ROWS]
+    assert "\n".join(lines) in PAGE.read_text(encoding="utf-8")
