@@ -32,6 +32,7 @@ APART = {
     "nbv_planner.experiments.runner": "the only import of joblib",
     "nbv_planner.bags.bag_pictures": "loads matplotlib, which analyze does without",
     "nbv_planner.view.window": "loads matplotlib, which the page does without",
+    "nbv_planner.session.loop": "the loop of an episode, to be read by itself",
     "nbv_planner.report.notebook": "public, the only import of pandas",
 }
 SHORT = 150

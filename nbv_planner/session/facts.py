@@ -38,9 +38,7 @@ class Begun:
 
     def change(self, state: EpisodeState) -> EpisodeState:
         """Forget all else."""
-        return EpisodeState(
-            started=self.started, legs=self.legs, found=self.found, origin=self.origin, listed=self.listed
-        )
+        return EpisodeState(self.started, legs=self.legs, found=self.found, origin=self.origin, listed=self.listed)
 
 
 @dataclass(frozen=True)

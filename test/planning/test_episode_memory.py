@@ -175,7 +175,7 @@ def test_a_new_episode_knows_legs_origin_scene_and_lists_of_the_one_before_from_
     alone, _ = from_records(records_of(run)[-1:])
     assert same(alone, run.episode)
     assert (alone.legs, alone.origin, alone.listed) == (known.legs, MAPPER, {"view_angles": (0.1, 0.7)})
-    assert len(alone.legs) == 2
+    assert len(alone.legs) == 3
 
 
 def test_the_time_since_the_start_goes_on_over_a_restart():
