@@ -19,6 +19,7 @@ from nbv_planner.episode.run_info import RunParameters, parameters_from_msg
 from nbv_planner.errors import InputRejectedError, SettingError
 from nbv_planner.mapping.matching import MatchedScan, MatchingSettings, offset
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
+from nbv_planner.mapping.surface_info import SurfaceInfo, info_from_text
 from nbv_planner.planning.termination import Termination
 from nbv_planner.planning.view_space import ViewSpaceSettings
 from nbv_planner.settings import from_mapping
@@ -45,6 +46,7 @@ READERS: dict[str, Callable[[Any], Any]] = {
     messages.CAMERA_POSE: sensor_messages.pose_from_msg,
     messages.GOAL_POSE: sensor_messages.pose_from_msg,
     messages.SURFACE: messages.belief_from_msg,
+    messages.SURFACE_INFO: lambda msg: info_from_text(msg.data),
     messages.CANDIDATES: messages.candidates_from_msg,
     messages.ITERATION: lambda msg: messages.decision_from_values(messages.status_values(msg)),
     messages.STATUS: messages.status_from_msg,
@@ -165,6 +167,7 @@ class EpisodeLog:
         self.termination: Termination | None = None  #: why the episode ended, None if no status holds it.
         self.status: PlannerStatus | None = None  #: newest status of the planner.
         self.belief: SurfaceBelief | None = None  #: newest surface.
+        self.info: SurfaceInfo | None = None  #: newest of what the mapper has learned; None from older versions.
         self.surface_stamps: list[int] = []  #: stamps of all surfaces, nanoseconds.
         #: goals by stamp (nanoseconds), newest last, as they were sent: of the camera or of what carries it.
         self.goals: dict[int, CameraPose] = {}
@@ -185,9 +188,9 @@ class EpisodeLog:
         self._takes_all, self._on_the_way = False, deque[int](maxlen=_KEPT)
         self._takers: dict[str, Callable[[Any, int], None]] = {
             messages.SCAN: self._scan, messages.CAMERA_POSE: self._pose, messages.GOAL_POSE: self._goal,
-            messages.SURFACE: self._surface, messages.CANDIDATES: self._offer, messages.ITERATION: self._decide,
-            messages.STATUS: self._follow_state, messages.GROUND_TRUTH: self._truth, messages.RUN_INFO: self._configure,
-            messages.DIAGNOSTICS: self._diagnose, messages.GROUND: self._on_map,
+            messages.SURFACE: self._surface, messages.SURFACE_INFO: self._inform, messages.CANDIDATES: self._offer,
+            messages.ITERATION: self._decide, messages.STATUS: self._follow_state, messages.GROUND_TRUTH: self._truth,
+            messages.RUN_INFO: self._configure, messages.DIAGNOSTICS: self._diagnose, messages.GROUND: self._on_map,
         }
 
     @property
@@ -294,6 +297,12 @@ class EpisodeLog:
         self._offer_surface(belief, stamp)
         self._want(stamp)
 
+    def _inform(self, info: SurfaceInfo, _: int) -> None:
+        """Follow what the mapper knows of the sensor."""
+        self.info = info
+        with suppress(SettingError):
+            self.scene = replace(self.scene, **info.sensor)  # type: ignore[arg-type]
+
     def _offer_surface(self, belief: SurfaceBelief, stamp: int) -> None:
         view = self._view_at(stamp)
         if view is None or (view.belief is not None and view.belief_stamp is not None and view.belief_stamp <= stamp):
@@ -397,6 +406,8 @@ class EpisodeLog:
         except SettingError as error:
             raise InputRejectedError("run_info", f"not usable: {error}") from error
         self.scene, self.measurement, self._track, self._mount = scene, measurement, track, mount
+        if self.info is not None:
+            self._inform(self.info, 0)
         for stamp, sent in self._poses:
             track.add(stamp, self.camera(sent))
         for view in self.views:

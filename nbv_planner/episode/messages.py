@@ -421,6 +421,7 @@ SCAN = "scan"
 CAMERA_POSE = "camera_pose"
 GOAL_POSE = "goal_pose"
 SURFACE = "surface"
+SURFACE_INFO = "surface_info"
 CANDIDATES = "nbv_planner/candidates"
 ITERATION = "nbv_planner/iteration"
 STATUS = "nbv_planner/status"
@@ -467,6 +468,7 @@ RECORDED_TOPICS = (
     RecordedTopic(CAMERA_POSE, POSE_STAMPED),
     RecordedTopic(GOAL_POSE, POSE_STAMPED),
     RecordedTopic(SURFACE, POINT_CLOUD, latched=True, depth=100),
+    RecordedTopic(SURFACE_INFO, STRING, latched=True, depth=100),
     RecordedTopic(CANDIDATES, POINT_CLOUD, latched=True, depth=100),
     RecordedTopic(ITERATION, DIAGNOSTIC_STATUS, latched=True, depth=100),
     RecordedTopic(STATUS, DIAGNOSTIC_STATUS, latched=True, depth=100),

@@ -13,6 +13,7 @@ from nbv_planner.errors import SettingError
 from nbv_planner.mapping.matching import MatchedScan, ScanMatcher
 from nbv_planner.mapping.object_search import SearchSettings, ViewMapping, first_guess
 from nbv_planner.mapping.scans import MappedScans, MeasurementSettings
+from nbv_planner.mapping.surface_info import SurfaceInfo
 from nbv_planner.session.surface_map import (
     COMPACTED,
     Batch,
@@ -23,8 +24,9 @@ from nbv_planner.session.surface_map import (
     progress_record,
 )
 from nbv_planner.star2d.belief import SurfaceBelief
+from nbv_planner.star2d.shapes.sampler import PriorSettings
 from nbv_planner.world.pose import CameraPose
-from nbv_planner.world.scale import SensorHeader, SensorHeaders, at_found, derived_words
+from nbv_planner.world.scale import SensorHeader, SensorHeaders, at_found, derived_words, rescaled
 from nbv_planner.world.scan import Scan
 from nbv_planner.world.scene import Scene
 
@@ -38,6 +40,7 @@ class MapperSetup:
     search: SearchSettings
     queue_size: int  #: scans that may wait for an update.
     given: frozenset[str]  #: names of the values that were given, which no header of a scan replaces.
+    prior: PriorSettings  #: of the radius, for the scene as declared.
     build: Callable[[], ViewMapping]  #: gives a mapping without a scan.
 
 
@@ -63,6 +66,14 @@ class Update:
     belief: SurfaceBelief
     mapped: MappedScans  #: what was new.
     milliseconds: float
+
+    def info(self, setup: MapperSetup) -> SurfaceInfo:
+        """What is published with the belief; the lengths of the prior are in proportion to the scene that was found."""
+        mapper, noise = self.known.mapper, setup.measurement.noise
+        return SurfaceInfo(
+            self.known.progress.stamp, rescaled(setup.prior, setup.scene, self.scene),
+            SurfaceInfo.sensor_of(self.job.scene), noise, mapper.checks.noise_factor, mapper.found, self.belief.checks,
+        )
 
     def records(self) -> tuple[list[dict[str, Any]], bool]:
         """What the journal has to hold of it, and whether that takes the place of all that is in it."""

@@ -143,21 +143,22 @@ class RobustMapper(SurfaceMapper):
         blank, size = copy(self), len(self._grid)
         blank.reset()
         SurfaceMapper.restore(blank, state)
-        blank.beams = beams_from(saved_array(state, "beams", 11, None))
-        blank._rays = rays_from(saved_array(state, "rays", 6, None), blank.beams)
-        blank._scans = int(saved_array(state, "scans", dtype=np.integer, least=0))
+        beams = beams_from(saved_array(state, "beams", 11, None))
+        rays = rays_from(saved_array(state, "rays", 6, None), beams)
+        scans = int(saved_array(state, "scans", dtype=np.integer, least=0))
         base = {name.removeprefix("base_"): values for name, values in state.items() if name.startswith("base_")}
-        blank._base = posterior_from_state(blank._base, base)
-        blank._base_evidence = evidence_from_rows(saved_array(base, "evidence", 4, size, finite=False))
-        blank._base_hits = saved_array(base, "hits", size, dtype=np.uint32)
-        blank._base_passed = saved_array(base, "passed", size, finite=False, least=0.0)
-        *columns, weight = saved_array(state, "fit", 6, len(blank.beams))
+        posterior = posterior_from_state(blank._base, base)
+        evidence = evidence_from_rows(saved_array(base, "evidence", 4, size, finite=False))
+        hits = saved_array(base, "hits", size, dtype=np.uint32)
+        passed = saved_array(base, "passed", size, finite=False, least=0.0)
+        *columns, weight = saved_array(state, "fit", 6, len(beams))
         data = Linearised(*columns)
         if (data.std <= 0.0).any() or (weight < 0.0).any():
             raise MeasurementError("fit: a standard deviation is not positive, or a weight negative")
-        if len(blank.beams):
-            blank.last_fit = RobustFit(blank._posterior, blank._trusted, data, weight)
-        self.__dict__.update(blank.__dict__)
+        super().restore(state)
+        self.beams, self._rays, self._scans = beams, rays, scans
+        self._base, self._base_evidence, self._base_hits, self._base_passed = posterior, evidence, hits, passed
+        self.last_fit = RobustFit(self._posterior, self._trusted, data, weight) if len(beams) else None
 
     def _fit(self) -> None:
         """Fit the newest measurements, and move those beyond the window to the base."""

@@ -14,6 +14,7 @@ from nbv_planner.mapping.matching import ArrivalSettings, MatchedScan, MatchingS
 from nbv_planner.session.journal import Journal
 from nbv_planner.session.mapper_core import MapperCore, MapperSetup
 from nbv_planner.session.surface_map import KIND, Batch, Progress, batch_record, map_from_records, map_record
+from nbv_planner.star2d.shapes.sampler import PriorSettings
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.pose import CameraPose, PoseCovariance
 from nbv_planner.world.scene import Scene
@@ -32,7 +33,7 @@ class Mapper:
     def __init__(self, beams: int = 61, **settings):
         config = configure(**{"grid_size": 200, **settings})
         self.setup = MapperSetup(
-            config.scene, config.measurement, config.search, 40, frozenset(), config.scan_mapping
+            config.scene, config.measurement, config.search, 40, frozenset(), PriorSettings(), config.scan_mapping
         )
         self.core = MapperCore(self.setup, ScanMatcher(MatchingSettings(), ArrivalSettings()))
         self.camera = CAMERA if beams == 61 else SimulatedCamera(

@@ -12,7 +12,7 @@ from typing import Any
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PoseStamped, PoseWithCovarianceStamped
 from sensor_msgs.msg import LaserScan, PointCloud2
-from std_msgs.msg import Header
+from std_msgs.msg import Header, String
 from std_srvs.srv import Trigger
 
 from nbv_planner.episode.messages import INPUT_TROUBLE, SENSOR_NAMES
@@ -34,7 +34,6 @@ from nbv_planner.star2d.shapes.sampler import PriorSettings
 from nbv_planner.surface.checks import told
 from nbv_planner.world.ground.grid_ground import ground_of
 from nbv_planner.world.pose import PoseSettings
-from nbv_planner.world.scale import rescaled
 from nbv_planner.world.scene import Scene, check_proportions
 
 
@@ -44,21 +43,20 @@ class Result:
 
     update: Update
     surface: PointCloud2
+    info: String  #: with the stamp of the surface.
     unsaved: StateFileError | None
 
 
-def _made(job: MapJob, keeper: JournalKeeper, frame: str, declared: Scene, prior: PriorSettings) -> Result:
-    """The result of a job in `frame`, on the disk before it is published: a restarted mapper never has fewer views.
-
-    The lengths of the prior are in proportion to the `declared` scene.
-    """
+def _made(job: MapJob, keeper: JournalKeeper, frame: str, setup: MapperSetup) -> Result:
+    """The result of a job in `frame`, on the disk before it is published: a restarted mapper never has fewer views."""
     update = job()
     records, anew = update.records()
     keeper.note(records, anew=anew)
     unsaved = keeper.write() if keeper.autosave else None
     header = Header(stamp=conversions.to_stamp(update.known.progress.stamp), frame_id=frame)
-    prior, found = rescaled(prior, declared, update.scene), update.known.mapper.found
-    return Result(update, conversions.belief_to_msg(update.belief, header, prior, job.scene, found), unsaved)
+    info = update.info(setup)
+    cloud = conversions.belief_to_msg(update.belief, header, info.prior, job.scene, info.scene)
+    return Result(update, cloud, String(data=info.text), unsaved)
 
 
 class SurfaceMapperNode(BaseNode):
@@ -98,10 +96,9 @@ class SurfaceMapperNode(BaseNode):
         )
         setup = MapperSetup(
             config.scene, config.measurement, config.search, matching.queue_size, frozenset(self._given),
-            config.scan_mapping,
+            read_settings(self, PriorSettings), config.scan_mapping,
         )
         self.core = MapperCore(setup, ScanMatcher(matching, self._arrival, self._transforms))
-        self._prior = read_settings(self, PriorSettings)
         self._keeper = JournalKeeper(
             self, KIND, MapFile, config.scene, config.kernel, config.mapper, config.measurement, config.robust,
             *([config.search] if config.search.unknown else []),
@@ -118,6 +115,7 @@ class SurfaceMapperNode(BaseNode):
         """Open the topics."""
         frame = self.parameters.object_frame
         self._surface = self.advertise(PointCloud2, "surface", qos.latched())
+        self._info = self.advertise(String, "surface_info", qos.latched())
         self.listen(LaserScan, "scan", self.on_scan, qos.sensor_data())
         if self._transforms is None:
             self.listen(conversions.POSE_TYPES[self.poses.pose_type], "camera_pose", self.on_pose, qos.reliable())
@@ -260,7 +258,7 @@ class SurfaceMapperNode(BaseNode):
         job = self.core.job() if idle else None
         if job is not None:
             like = None if self._keeper.autosave else job.alike(self.config.measurement)
-            made = partial(_made, job, self._keeper, self.parameters.object_frame, self.config.scene, self._prior)
+            made = partial(_made, job, self._keeper, self.parameters.object_frame, self.core.setup)
             self.worker.submit(made, self._take, like=like)
 
     def _take(self, result: Result) -> None:
@@ -278,6 +276,7 @@ class SurfaceMapperNode(BaseNode):
             return
         result, self._unpublished = self._unpublished, None
         update = result.update
+        self._info.publish(result.info)
         self._surface.publish(result.surface)
         self.markers.show(belief=update.belief)
         known = update.known

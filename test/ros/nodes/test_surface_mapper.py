@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 
+import numpy as np
 import pytest
 
 pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
@@ -12,13 +13,15 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PoseStamped
 from ros_world import as_received, clockwise, header, malformed_poses, malformed_scans, pose_msg, view_pose
 from sensor_msgs.msg import LaserScan, PointCloud2
+from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
-from nbv_planner.episode.messages import belief_from_msg
+from nbv_planner.episode.messages import SENSOR_NAMES, belief_from_msg
 from nbv_planner.episode.sensor_messages import to_nanoseconds
 from nbv_planner.gp.kernels import PeriodicMatern
 from nbv_planner.mapping.matching import MatchedScan
 from nbv_planner.mapping.scans import MeasurementSettings, ScanMapping
+from nbv_planner.mapping.surface_info import info_from_text
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
@@ -109,6 +112,26 @@ def test_prior_is_published_once_a_scan_has_found_its_pose(world):
     feed.goal(40 * MS, HERE)
     feed.pair(50 * MS, HERE)
     assert stamp_of(feed.surface(2)) == 50 * MS  # the prior has come once only
+
+
+def test_what_was_learned_comes_with_the_stamp_of_its_surface(world):
+    mapper = world.start(SurfaceMapperNode, **PLAIN, kernel_std=1.25)
+    feed, infos = Feed(world), world.listen(String, "surface_info", qos.latched(100))
+    feed.goal(40 * MS, HERE)
+    feed.pair(50 * MS, HERE)
+    last = feed.surface(2)
+    world.spin_until(lambda: len(infos) == 2, "what was learned")
+    prior, info = (info_from_text(msg.data) for msg in infos)
+    assert [prior.stamp, info.stamp] == [stamp_of(one) for one in feed.surfaces]
+    known = mapper.core.known.belief.checks
+    assert [(check.name, check.level) for check in info.checks] == [(check.name, check.level) for check in known]
+    np.testing.assert_array_equal([check.score for check in info.checks], [check.score for check in known])
+    assert [check.name for check in info.checks] == [check.name for check in belief_from_msg(last).checks]
+    assert (info.prior.kernel_std, info.noise_factor, info.scene) == (1.25, 1.0, None)
+    assert info.sensor == {name: getattr(mapper.scene, name) for name in SENSOR_NAMES}
+    late = world.listen(String, "surface_info", qos.latched())
+    world.spin_until(lambda: late, "the latched one")
+    assert late[0].data == infos[-1].data
 
 
 def test_a_lidar_mounted_upside_down_gives_the_same_surface(world):

@@ -1,0 +1,100 @@
+"""What a mapper has learned, as published with each surface on the topic `surface_info`: a YAML text."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import yaml
+
+from nbv_planner.errors import InputRejectedError, reason
+from nbv_planner.files.located_yaml import located
+from nbv_planner.settings import from_mapping
+from nbv_planner.star2d.shapes.sampler import PriorSettings
+from nbv_planner.surface.checks import Check, Level, told
+from nbv_planner.world.scan import RangeNoise
+from nbv_planner.world.scene import FoundScene, Scene
+
+VERSION = 2
+_LONGEST = 2**16
+_FOUND = [one.name for one in fields(FoundScene) if one.name != "views"]
+_SENSOR = ("field_of_view", "range_min", "range_max")
+
+
+@dataclass(frozen=True)
+class SurfaceInfo:
+    """What belongs to the surface with the same stamp."""
+
+    stamp: int  #: time of the newest scan in the surface, nanoseconds; 0 before the first.
+    prior: PriorSettings  #: kernel and mean of the prior, about the scene that was found.
+    sensor: dict[str, float]  #: field_of_view (radians), range_min and range_max (metres), as given or as scans say.
+    declared: RangeNoise  #: noise of the ranges as declared.
+    noise_factor: float  #: by which the mapper multiplies it, as the scans show; 1 where they do not.
+    scene: FoundScene | None  #: where the object was to be found: what was found of it.
+    checks: tuple[Check, ...]  #: whether what mapper and planner assume holds.
+
+    @classmethod
+    def sensor_of(cls, scene: Scene) -> dict[str, float]:
+        """The sensor of a scene."""
+        return {name: float(getattr(scene, name)) for name in _SENSOR}
+
+    @property
+    def noise(self) -> RangeNoise:
+        """Noise of the ranges, as the mapper uses it."""
+        return self.declared.scaled(self.noise_factor)
+
+    @property
+    def text(self) -> str:
+        """The YAML text, each check with its words; :func:`info_from_text` reads it."""
+        checks = [
+            {"name": check.name, "score": float(check.score), "limit": float(check.limit), "level": check.level.name,
+             "detail": check.detail, "words": told(check, self.declared)}
+            for check in self.checks
+        ]
+        found = self.scene and {**{n: float(getattr(self.scene, n)) for n in _FOUND}, "views": self.scene.views}
+        content = {
+            "version": VERSION, "surface": "star2d", "stamp": self.stamp, "prior": asdict(self.prior),
+            "sensor": self.sensor, "noise": {**asdict(self.declared), "factor": float(self.noise_factor)},
+            "scene": found, "checks": checks,
+        }
+        return str(yaml.safe_dump(content, sort_keys=False, width=120))
+
+
+def info_from_text(text: str) -> SurfaceInfo:
+    """Read the text of a `surface_info` message.
+
+    Raises:
+        InputRejectedError: reason `surface_info`: it is too long, no YAML, of another version, or a value is none.
+    """
+    try:
+        if len(text) > _LONGEST:
+            raise ValueError(f"{len(text)} characters, more than {_LONGEST}")
+        content = located(text, "surface_info").plain()
+        if content["version"] != VERSION:
+            raise ValueError(f"version is {content['version']!r}, this package reads version {VERSION}")
+        return _info(content)
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
+        raise InputRejectedError("surface_info", f"surface_info cannot be read: {reason(error)}") from error
+
+
+def _info(content: dict[str, Any]) -> SurfaceInfo:
+    scene, noise = content["scene"], dict(content["noise"])
+    sensor = {name: _number(content["sensor"][name], name) for name in _SENSOR}
+    factor = _number(noise.pop("factor"), "factor")
+    return SurfaceInfo(
+        int(content["stamp"]), from_mapping(PriorSettings, content["prior"]), sensor,
+        RangeNoise(**{name: _number(value, name) for name, value in noise.items()}), factor,
+        None if scene is None else FoundScene(views=int(scene["views"]), **{n: float(scene[n]) for n in _FOUND}),
+        tuple(_check(row) for row in content["checks"]),
+    )
+
+
+def _number(value: Any, name: str) -> float:
+    if not 0.0 <= float(value) < math.inf:
+        raise ValueError(f"{name} is {value!r}, must be >= 0")
+    return float(value)
+
+
+def _check(row: dict[str, Any]) -> Check:
+    return Check(row["name"], float(row["score"]), float(row["limit"]), Level[row["level"]], str(row["detail"]))
