@@ -22,6 +22,9 @@ from nbv_planner.world.scan import Scan
 
 # Depths of a column up to this part behind the nearest are of one surface: some standard deviations of a depth camera.
 _ONE_SURFACE = 0.03
+# Step from column to column beyond which, as a part of the depth, it is one of a slanting surface only if a step beside
+# it is half as high: else it leads from one surface to another.
+_EDGE = 0.01
 SCAN_SOURCES = ("laser_scan", "multi_echo", "depth_image", "point_cloud")
 
 
@@ -92,7 +95,7 @@ def scan_of_depth(depth: FloatArray, camera: Pinhole, settings: ScanMakerSetting
     """Scan of a depth image, one beam for each pixel at its centre; limits of the range are not known from it.
 
     Each beam has the nearest surface in the band, between the two columns beside its bearing: of a plane that is exact,
-    and an edge is off by a pixel at most. A column without any is `+inf` or NaN (`empty_is_free`), also NaN if the
+    and an edge is off by half a pixel at most. A column without any is `+inf` or NaN (`empty_is_free`), also NaN if the
     image does not show what is straight ahead, and `-inf` if a pixel of it is closer than the camera measures (`-inf`,
     REP 117).
 
@@ -117,23 +120,27 @@ def scan_of_depth(depth: FloatArray, camera: Pinhole, settings: ScanMakerSetting
     low, high = np.arctan((camera.cx - np.array([columns - 1.0, 0.0])) / camera.fx)
     bearing = low + step * np.arange(int((high - low) / step + 1e-9) + 1)
     place = np.clip(camera.cx - camera.fx * np.tan(bearing), 0.0, columns - 1.0)
-    depth = _between_columns(nearest, place)
-    return Scan(float(low), step, depth * np.hypot(1.0, (camera.cx - place) / camera.fx), 0.0, math.inf)
+    return Scan(float(low), step, _between_columns(nearest, place, camera), 0.0, math.inf)
 
 
-def _between_columns(depth: FloatArray, place: FloatArray) -> FloatArray:
-    """Depth at places between columns, shape (n,), pixels, from that of each column, shape (W,), metres.
+def _between_columns(depth: FloatArray, place: FloatArray, camera: Pinhole) -> FloatArray:
+    """Range at places between columns, shape (n,), pixels, from the depth of each column, shape (W,), metres.
 
-    Of a plane the inverse depth is linear in the column. Columns of different surfaces are not mixed: there the nearest
-    column counts.
+    Of a plane the inverse depth is linear in the column. Columns of different surfaces are not mixed: there the range
+    is that in the nearest column.
     """
     column = np.rint(place).astype(int)
     left = np.minimum(place.astype(int), max(len(depth) - 2, 0))
     one, other = depth[left], depth[np.minimum(left + 1, len(depth) - 1)]
     with np.errstate(invalid="ignore", divide="ignore"):
         mixed = 1.0 / ((1.0 - (place - left)) / one + (place - left) / other)
-        alike = np.abs(one - other) <= _ONE_SURFACE * np.minimum(one, other)
-    return np.asarray(np.where(alike & np.isfinite(mixed), mixed, depth[column]))
+        step = np.abs(np.diff(depth, append=np.nan))
+        step[np.isinf(step)] = np.nan
+        beside = np.fmax(np.roll(step, 1), np.roll(step, -1))
+        alike = (step <= _ONE_SURFACE * depth) & (step <= np.fmax(_EDGE * depth, 2.0 * beside))
+    alike = alike[left] & np.isfinite(mixed)
+    along = np.hypot(1.0, (camera.cx - np.where(alike, place, column)) / camera.fx)
+    return np.asarray(np.where(alike, mixed, depth[column]) * along)
 
 
 def _nearest_surface(depth: FloatArray) -> FloatArray:
