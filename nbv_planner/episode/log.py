@@ -232,7 +232,7 @@ class EpisodeLog:
             for number, (stamp, goal) in enumerate(sorted(self.goals.items()), start=1):
                 view = self.camera(goal)
                 more = view.off_circle(self.scene.view_distance)
-                decision = RecordedDecision(number, stamp, view.view_angle, math.nan, math.nan)
+                decision = RecordedDecision(number, stamp, view.polar[0], math.nan, math.nan)
                 self.add(messages.ITERATION, replace(decision, **more))
 
     def _decide(self, decision: RecordedDecision, _: int) -> None:

@@ -103,13 +103,14 @@ def by_angle(views: Poses, values: FloatArray, feasible: BoolArray) -> tuple[Flo
     Of free views that is the best at each of 120 angles at most, whatever its distance and heading: of those that may
     be chosen, if there are any.
     """
+    angle = views.polar[:, 0]
     if not are_free(views):
-        return views.view_angle, values, feasible
-    bins = np.floor(wrap_angle(views.view_angle) * (_ANGLES / TWO_PI) + 1e-6).astype(int)
+        return angle, values, feasible
+    bins = np.floor(wrap_angle(angle) * (_ANGLES / TWO_PI) + 1e-6).astype(int)
     _, first, which = np.unique(bins, return_index=True, return_inverse=True)
     some = best_of(which, feasible.astype(float)) > 0.0
     best = best_of(which, np.where(feasible | ~some[which], values, -np.inf))
-    return views.view_angle[first], best, some
+    return angle[first], best, some
 
 
 def field_of(views: Poses, values: FloatArray, feasible: BoolArray) -> tuple[FloatArray, FloatArray, BoolArray]:
@@ -160,13 +161,14 @@ def way_outline(start: CameraPose, end: CameraPose, radius: float, ground: Groun
     """
     if ground is not None and len(path := ground.path(*((view.x, view.y) for view in (start, end)))):
         return path
-    turn = float(angle_difference(end.view_angle, start.view_angle))
+    (first, *_), (last, *_) = start.polar, end.polar
+    turn = float(angle_difference(last, first))
     leave, meet = (math.acos(min(radius / max(view.distance, radius), 1.0)) for view in (start, end))
-    ends = [polar_to_cartesian(view.view_angle, max(view.distance, radius)) for view in (start, end)]
+    ends = [polar_to_cartesian(at, max(away, radius)) for at, away, _ in (start.polar, end.polar)]
     arc, side = abs(turn) - leave - meet, math.copysign(1.0, turn)
     between = np.empty((0, 2))
     if arc > 0.0:
-        angles = start.view_angle + side * (leave + np.linspace(0.0, arc, _ARC_POINTS))
+        angles = first + side * (leave + np.linspace(0.0, arc, _ARC_POINTS))
         between = np.column_stack(polar_to_cartesian(angles, radius))
     return np.vstack([ends[0], between, ends[1]])
 

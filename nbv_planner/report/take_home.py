@@ -17,7 +17,6 @@ from nbv_planner.geometry import (
     CircleInterpolation,
     FloatArray,
     IntArray,
-    angle_difference,
     cartesian_to_polar,
     polar_to_cartesian,
 )
@@ -183,12 +182,9 @@ class MapGrid:
 
         The view of the rays is about the centre of the map.
         """
-        eye = polar_to_cartesian(np.array(rays.view_angle), np.array(rays.distance))
-        away = (v - c - e for v, c, e in zip(self.centres, self.centre, eye, strict=True))
-        direction, distance = cartesian_to_polar(*away)
+        bearing, distance = rays.bearing_of(*(v - c for v, c in zip(self.centres, self.centre, strict=True)))
         if not len(rays.bearing):
-            return np.zeros(direction.shape, dtype=bool)
-        bearing = angle_difference(direction, rays.view_angle + math.pi)
+            return np.zeros(distance.shape, dtype=bool)
         order = np.argsort(rays.bearing)
         known, length = rays.bearing[order], rays.length[order]
         nearest = np.searchsorted(0.5 * (known[1:] + known[:-1]), bearing)

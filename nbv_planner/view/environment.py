@@ -225,7 +225,7 @@ class CircleEnv(gymnasium.Env[Observation, np.int64]):
         """One line of the episode (`ansi`), or its picture, shape (height, width, 3) (`rgb_array`)."""
         if self._target is None:
             raise gymnasium.error.ResetNeeded("render: there is no episode yet; reset first")
-        where = f"{math.degrees(self._at.view_angle):.1f}°" if self._at else ""
+        where = f"{math.degrees(self._at.polar[0]):.1f}°" if self._at else ""
         seen = f"{self._new} new points, {self._seen.mean():.1%} seen"
         line = f"{self._object}: view {len(self._taken)} at {where}, {seen}"
         if self.render_mode != "rgb_array":
@@ -251,7 +251,7 @@ class CircleEnv(gymnasium.Env[Observation, np.int64]):
         return values_of(objective, belief, self.config.scene, self.views.candidates)
 
     def _observation(self) -> Observation:
-        belief, angle = self._belief, self._at.view_angle if self._at else 0.0
+        belief, angle = self._belief, self._at.polar[0] if self._at else 0.0
         known = {
             **{name: np.clip(getattr(belief, name), 0.0, self._reach) for name in ("mean", "lower", "upper")},
             "seen": belief.hits > 0,

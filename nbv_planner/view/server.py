@@ -83,7 +83,7 @@ def _decision(view: LiveView) -> Data:
     taken = view.status.views if view.status else 0
     decisions, places = [logged.decision for logged in view.views], _chosen(view)
     views = [
-        [decision.round, _number(float(wrap_angle(place.view_angle))), place.distance]
+        [decision.round, _number(float(wrap_angle(place.polar[0]))), place.distance]
         for decision, place in zip(decisions, places, strict=True)
     ]
     data: Data = {
@@ -91,9 +91,9 @@ def _decision(view: LiveView) -> Data:
         "cameras": [], "free": False,
     }
     if view.views:
-        names = ("round", "view_angle", "utility", "runner_up", "margin", "milliseconds")
+        names = ("round", "utility", "runner_up", "margin", "milliseconds")
         data["chosen"] = {name: _number(getattr(decisions[-1], name)) for name in names}
-        data["chosen"]["place"] = places[-1].words(view.scene.view_distance)
+        data["chosen"] |= {"angle": places[-1].polar[0], "place": places[-1].words(view.scene.view_distance)}
         data["choice"] = view.views[-1].choice
         values = view.views[-1].candidates
         if values is not None:

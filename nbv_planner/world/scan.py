@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from nbv_planner.errors import InputRejectedError
-from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, wrap_angle
+from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, cartesian_to_polar, world_to_camera, wrap_angle
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +27,10 @@ class FreeRays:
     def hits(self) -> int:
         """Number of rays that are those of hits."""
         return int(self.of_hit.sum())
+
+    def bearing_of(self, x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Bearing, as of the rays, and distance from the camera of points about the centre, metres."""
+        return world_to_camera(*cartesian_to_polar(x, y), self.view_angle, self.distance)
 
     @property
     def misses(self) -> FreeRays:

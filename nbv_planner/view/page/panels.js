@@ -98,7 +98,7 @@ export function drawObjective(svg, { decision }) {
   angleTicks(plot);
   plot.yticks(ticks(low, low + 1.08 * span, 4), compact);
   if (!decision.angle.length) return plot.note(decision.views.length ? "its candidates are not known" : "no decision yet");
-  const order = nearest(decision.angle, decision.chosen.view_angle);
+  const order = nearest(decision.angle, decision.chosen.angle);
   decision.angle.forEach((angle, i) => {
     const kind = i === order ? "bar chosen" : decision.feasible[i] ? "bar" : "bar not";
     if (decision.utility[i] !== null) bar(plot, angle, decision.utility[i], decision.angle.length, kind);
