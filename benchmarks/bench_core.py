@@ -18,8 +18,8 @@ import pytest
 
 from benchmarks.core import VISITED, belief_after, fed_mapper, mapper_calls, measured_contour, star_scan
 from nbv_planner.gp.kernels import MATERN_SMOOTHNESS, PeriodicMatern
-from nbv_planner.planning.objectives import OBJECTIVES
 from nbv_planner.planning.view_space import CircleViewSpace, ViewSpaceSettings
+from nbv_planner.thesis import OBJECTIVES
 from nbv_planner.world.ray_casting import cast_beams
 from nbv_planner.world.scene import Scene
 
@@ -47,7 +47,7 @@ def test_mapper_the_obvious_way(benchmark, what):
 @pytest.mark.parametrize("name", OBJECTIVES)
 def test_objective(benchmark, name):
     belief, scene, views = belief_after(VISITED, 1000), Scene(), CircleViewSpace(ViewSpaceSettings(), 10.0).angles
-    values = benchmark(lambda: OBJECTIVES[name]().evaluate(belief, scene, views))
+    values = benchmark(lambda: OBJECTIVES[name].values(belief, scene, views))
     assert np.isfinite(values).all()
 
 

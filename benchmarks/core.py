@@ -27,6 +27,7 @@ from nbv_planner.episode import simulation
 from nbv_planner.episode.judge import EpisodeJudge
 from nbv_planner.episode.parameter_files import shared_file
 from nbv_planner.episode.parameters import EpisodeConfig
+from nbv_planner.episode.wiring import PlannerSettings, planner_named
 from nbv_planner.errors import NbvPlannerError
 from nbv_planner.experiments.sweep_file import load_sweep
 from nbv_planner.geometry import TWO_PI, FloatArray, polar_to_cartesian
@@ -34,21 +35,23 @@ from nbv_planner.gp.dense import dense_log_likelihood, dense_posterior
 from nbv_planner.gp.kernels import MATERN_SMOOTHNESS, PeriodicMatern
 from nbv_planner.mapping.matching import MatchedScan
 from nbv_planner.mapping.scans import ScanMapping
-from nbv_planner.planning.objectives import OBJECTIVES, TRUTH_OBJECTIVES
-from nbv_planner.planning.planners import Planner, PlannerSettings, Prior, planner_named
+from nbv_planner.planning.objectives import TRUTH_OBJECTIVES, Situation
+from nbv_planner.planning.planners import Planner
 from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.planning.view_space import CircleViewSpace, ViewSpaceSettings
 from nbv_planner.star2d.belief import Measurements, SurfaceBelief
 from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper
 from nbv_planner.star2d.robust_fit import RobustSettings
 from nbv_planner.star2d.shapes.learned_shapes import shape_sampler
-from nbv_planner.star2d.shapes.sampler import Shapes
+from nbv_planner.star2d.shapes.sampler import Prior, Shapes
 from nbv_planner.star2d.shapes.shape_coverage import REACH_HIDDEN, REACH_SEEN, measured_parts
+from nbv_planner.star2d.star_surface import star2d
 from nbv_planner.surface.checks import CheckSettings
 from nbv_planner.system import python_command
+from nbv_planner.thesis import OBJECTIVES
 from nbv_planner.world import simulated_camera
 from nbv_planner.world.objects import parse_object, surface_points
-from nbv_planner.world.pose import CameraPose, Poses
+from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.ray_casting import Contour, cast_beams
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import SimulatedCamera
@@ -210,14 +213,14 @@ def belief_after(visited: Sequence[float], grid_size: int) -> SurfaceBelief:
 
 
 def _row(name: str, number: int, belief: SurfaceBelief, rounds: int) -> Row:
-    scene, objective = Scene(), OBJECTIVES[name]()
+    scene, objective = Scene(), OBJECTIVES[name]
     space = CircleViewSpace(ViewSpaceSettings(num_views=number), scene.view_distance)
     taken = [space.at_angle(angle) for angle in VISITED]
     planner = planner_named(PlannerSettings(planner="greedy", objective=name), scene, space)
     sample = np.random.default_rng(0).choice(space.angles, _REFERENCE_VIEWS, replace=False)
     times = median_milliseconds(
         {
-            "evaluate": lambda: objective.evaluate(belief, scene, space.angles),
+            "evaluate": lambda: objective.values(belief, scene, space.angles),
             "decide": lambda: planner.decide(belief, current_view=taken[-1], visited=taken),
             "reference": lambda: [REFERENCE_OBJECTIVES[name](belief, scene, float(view)) for view in sample],
         },
@@ -577,9 +580,9 @@ def obvious_implementation() -> AbstractContextManager[None]:
 
 
 def _one_by_one(reference: Reference) -> Callable[..., FloatArray]:
-    def evaluate(objective: object, belief: SurfaceBelief, scene: Scene, views: Poses | FloatArray) -> FloatArray:
-        angles = Poses.given(views, scene.view_distance).view_angle
-        return np.array([reference(belief, scene, float(angle)) for angle in angles])
+    def evaluate(objective: object, situation: Situation) -> FloatArray:
+        belief, angles = star2d(situation.surface, "the benchmark").belief, situation.views.view_angle
+        return np.array([reference(belief, situation.scene, float(angle)) for angle in angles])
 
     return evaluate
 

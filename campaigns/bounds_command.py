@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
@@ -21,21 +22,18 @@ from nbv_planner.cli.options import comma_separated, whole_number
 from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.records import FULL_ENOUGH
 from nbv_planner.episode.simulation import Simulation
+from nbv_planner.episode.wiring import PlannerSettings
 from nbv_planner.experiments.statistics import object_interval
-from nbv_planner.geometry import TWO_PI, FloatArray
+from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, IntArray
 from nbv_planner.mapping.scans import MeasurementSettings
 from nbv_planner.planning.objectives import ExpectedMarginalCoverage
-from nbv_planner.planning.planners import PlannerSettings, Prior
 from nbv_planner.planning.planners.rollout import RolloutPlanner
 from nbv_planner.planning.termination import TerminationSettings
-from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.star2d.common_errors import AccuracySettings
 from nbv_planner.star2d.robust_fit import RobustSettings
-from nbv_planner.star2d.shapes.completeness import CoverageTarget
-from nbv_planner.star2d.shapes.learned_shapes import shape_sampler
-from nbv_planner.star2d.shapes.sampler import Shapes
-from nbv_planner.star2d.shapes.shape_coverage import ShapeCoverage, seen_part, surface_density
-from nbv_planner.star2d.shapes.shape_visibility import visible_cells
+from nbv_planner.star2d.shapes.sampler import Prior, Shapes
+from nbv_planner.star2d.star_surface import StarHypotheses, StarReader, StarSurface
+from nbv_planner.surface.coverage import POINTS, CoverageTarget
 from nbv_planner.world.ground.zones import Ground
 from nbv_planner.world.pose import Poses
 from nbv_planner.world.scene import Scene
@@ -57,42 +55,56 @@ _MOST = 40
 _PART = 2.0**-6
 
 
-@dataclass(frozen=True)
-class ToldTarget(CoverageTarget):
+@dataclass(frozen=True, eq=False)
+class ToldHypotheses(StarHypotheses):
+    """Hypotheses of which the seen part is `told`, shape (S, M), if it is."""
+
+    told: FloatArray | None = None
+
+    def doubted(self, met: BoolArray) -> FloatArray:
+        """Part of each element that has been seen."""
+        return super().doubted(met) if self.told is None else self.told
+
+
+@dataclass(frozen=True, eq=False)
+class ToldSurface(StarSurface):
     """Counts surface points, with the truth of a running `simulation` in place of the estimates that are `told`."""
 
-    simulation: Simulation | None = None
+    simulation: Simulation
     told: tuple[str, ...] = ()
 
-    def coverage(
-        self, shapes: Shapes, taken: Poses, views: Poses, scene: Scene, belief: SurfaceBelief,
-        ground: Ground | None = None,
-    ) -> ShapeCoverage:
-        """What is to be seen of the shapes, see :class:`nbv_planner.star2d.shapes.completeness.CoverageTarget`."""
-        assert self.simulation is not None
-        judge, size = self.simulation.judge, len(shapes.angle)
-        cell = np.rint(judge.points.angle * (size / TWO_PI)).astype(np.intp) % size
-        number = np.bincount(cell, minlength=size)
+    def _part(self, chosen: FloatArray, size: int) -> FloatArray:
+        """Part of the points of each of M angles, shape (M,); between angles with points where there are none."""
+        there = np.flatnonzero(self._number(size))
+        of_points = np.bincount(self._cell(size), chosen, size)[there] / self._number(size)[there]
+        return np.rint(np.interp(np.arange(size), there, of_points, period=size) / _PART) * _PART
 
-        def part(chosen: FloatArray) -> FloatArray:
-            """Part of the points of each angle, shape (M,); between angles that have points where there are none."""
-            there = np.flatnonzero(number)
-            of_points = np.bincount(cell, chosen, size)[there] / number[there]
-            return np.rint(np.interp(np.arange(size), there, of_points, period=size) / _PART) * _PART
+    def _cell(self, size: int) -> IntArray:
+        return np.rint(self.simulation.judge.points.angle * (size / TWO_PI)).astype(np.intp) % size
 
-        points = surface_density(shapes, scene.pixel_size)
+    def _number(self, size: int) -> IntArray:
+        return np.bincount(self._cell(size), minlength=size)
+
+    def met(self, shapes: Shapes, aim: CoverageTarget) -> StarHypotheses:
+        """Shapes with what of them the evidence has met, or the truth of that."""
+        drawn, size = super().met(shapes, aim), len(shapes.angle)
+        points, told = drawn.size, None
         if "points" in self.told:
-            points = np.broadcast_to(number.astype(float), points.shape)
-        seen = seen_part(shapes, taken, scene, belief)
+            points = np.broadcast_to(self._number(size).astype(float), points.shape)
         if "seen" in self.told:
-            seen = np.broadcast_to(part(judge.seen.astype(float)), points.shape)
-        visible = visible_cells(shapes, views, scene, ground)
-        if "sight" in self.told:
-            candidates = self.simulation.planner.views.candidates  # whose angles are `views`
-            observed = observe(judge.points.angle, judge.points.radius, candidates, scene)
-            sight = np.stack([part(row.astype(float)) for row in observed])
-            visible = np.broadcast_to(sight, visible.shape).copy()
-        return ShapeCoverage.left(points, seen, visible, views.repeat(taken))
+            told = np.broadcast_to(self._part(self.simulation.judge.seen.astype(float), size), points.shape)
+        parts = {one.name: getattr(drawn, one.name) for one in fields(drawn)}
+        return ToldHypotheses(**{**parts, "size": points}, told=told)
+
+    def visible(self, hypotheses: Any, poses: Poses, scene: Scene, ground: Ground | None = None) -> Any:
+        """Which grid angles each pose sees, or the part of the true points of each."""
+        visible = super().visible(hypotheses, poses, scene, ground)
+        if "sight" not in self.told:
+            return visible
+        judge = self.simulation.judge
+        observed = observe(judge.points.angle, judge.points.radius, poses, scene)
+        sight = np.array([self._part(row.astype(float), visible.shape[2]) for row in observed])
+        return np.broadcast_to(sight.reshape(visible.shape[1:]), visible.shape).copy()
 
 
 @dataclass(frozen=True)
@@ -118,10 +130,12 @@ class Case:
         ))
         if told:
             settings, scene = simulation.config.planner, simulation.config.scene
-            target = ToldTarget(simulation=simulation, told=STEPS[self.step])
-            sampler = shape_sampler(settings, Prior(), settings.planner_seed)
-            objective = ExpectedMarginalCoverage(sampler, target)
-            simulation.planner = RolloutPlanner(objective, scene, simulation.planner.views, settings)
+            reader, told = StarReader(scene, Prior(), settings), STEPS[self.step]
+            objective = ExpectedMarginalCoverage(POINTS, settings.shapes, settings.planner_seed)
+            simulation.planner = RolloutPlanner(
+                objective, scene, simulation.planner.views, settings,
+                lambda belief: ToldSurface(belief, reader, simulation, told),
+            )
         simulation.finish()
         return len(simulation.judge.views) + (simulation.judge.coverage < FULL_ENOUGH)
 

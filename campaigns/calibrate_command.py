@@ -28,14 +28,14 @@ from nbv_planner.cli.options import comma_separated, one_of, whole_number
 from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.records import ViewRecord
 from nbv_planner.episode.simulation import Simulation
+from nbv_planner.episode.wiring import termination_monitor
 from nbv_planner.errors import SettingError
 from nbv_planner.experiments.folder import write_json
 from nbv_planner.experiments.sweep import object_class
 from nbv_planner.files.results_folder import write_whole
-from nbv_planner.planning.planners import Prior
-from nbv_planner.planning.termination import termination_monitor
-from nbv_planner.star2d.shapes import calibrated as shipped
+from nbv_planner.star2d.shapes import certificate as shipped
 from nbv_planner.star2d.shapes.certificate import CoverageCertificate
+from nbv_planner.star2d.shapes.sampler import Prior
 from nbv_planner.world.objects import OBJECT_SETS
 from nbv_planner.world.pose import Poses
 

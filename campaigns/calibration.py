@@ -14,7 +14,7 @@ from scipy.sparse import csr_matrix, eye, hstack
 from scipy.stats import beta
 
 from nbv_planner.geometry import BoolArray, FloatArray, IntArray
-from nbv_planner.star2d.shapes.calibrated import CURVES, FEATURES, Calibration, logit
+from nbv_planner.star2d.shapes.certificate import CURVES, FEATURES, Calibration, logit
 
 LEVEL = 0.95
 """Probability of the interval."""

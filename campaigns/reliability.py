@@ -14,7 +14,7 @@ from scipy.stats import binomtest
 from campaigns.calibration import QUANTILES, Rows, fitted, folds
 from nbv_planner.geometry import BoolArray, FloatArray
 from nbv_planner.report.figures import style
-from nbv_planner.star2d.shapes.calibrated import Calibration
+from nbv_planner.star2d.shapes.certificate import Calibration
 
 TARGET, CONFIDENCE = 0.95, 0.95
 """Coverage that is claimed, and the probability from which on it is."""

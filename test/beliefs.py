@@ -7,6 +7,10 @@ import dataclasses
 import numpy as np
 
 from nbv_planner.star2d.belief import CommonErrors, Evidence, SurfaceBelief
+from nbv_planner.star2d.shapes.sampler import Shapes
+from nbv_planner.star2d.star_surface import StarReader
+from nbv_planner.surface.seam import coverage_of
+from nbv_planner.world.scene import Scene
 
 TWO_PI = 2.0 * np.pi
 
@@ -62,3 +66,23 @@ def with_evidence(belief: SurfaceBelief, std: float = 0.05) -> SurfaceBelief:
         belief.angle, belief.angle[hit], belief.mean[hit], np.full(hit.sum(), std)
     )
     return dataclasses.replace(belief, evidence=evidence)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Drawn(StarReader):
+    """Reader whose surfaces always draw the same shapes."""
+
+    shapes: Shapes | None = None
+
+    def sampler(self, count: int, seed: int) -> Drawn:
+        return self
+
+    def draw(self, belief: SurfaceBelief, scene: Scene) -> Shapes:
+        return self.shapes
+
+
+def left_to_see(aim, shapes, taken, views, scene, belief):
+    """What is to be seen of given shapes from `views` once those `taken` have been."""
+    surface = StarReader(scene)(belief)
+    aim = aim.as_found(scene.pixel_size, belief.checks)
+    return coverage_of(surface, surface.met(shapes, aim), aim, taken, views, scene)

@@ -167,15 +167,15 @@ def registry():
 class Second:
     """Takes the second candidate that is left."""
 
-    def decide(self, belief, views, memory):
+    def decide(self, situation):
         return 1
 
 
 class Lost:
     """Does not know where to go after two views."""
 
-    def decide(self, belief, views, memory):
-        return 0 if len(memory.visited) < 2 else 1 // 0
+    def decide(self, situation):
+        return 0 if len(situation.visited) < 2 else 1 // 0
 
 
 @pytest.mark.usefixtures("registry")

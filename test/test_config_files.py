@@ -21,9 +21,9 @@ from nbv_planner.episode.parameter_files import (
     values_for,
 )
 from nbv_planner.episode.parameters import NODE_SETTINGS, EpisodeConfig, config_from_parameters
+from nbv_planner.episode.wiring import PlannerSettings
 from nbv_planner.errors import ConfigFileError, NbvPlannerError
 from nbv_planner.mapping.matching import ArrivalSettings
-from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.planners.planner import ON_SHAPES
 from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.planning.view_space import CircleViewSpace, ViewSpaceSettings

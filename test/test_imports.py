@@ -24,6 +24,7 @@ LAYERS = [
     {"star2d"},
     {"mapping"},
     {"planning"},
+    {"thesis"},
     {"rivals"},
     {"session"},
     {"episode"},

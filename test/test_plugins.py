@@ -24,10 +24,11 @@ from nbv_planner.bags.reader import Bag, decode
 from nbv_planner.cli.main import main
 from nbv_planner.episode.parameters import EpisodeConfig, recorded_config
 from nbv_planner.episode.simulation import Simulation
+from nbv_planner.episode.wiring import PlannerSettings, planner_named
 from nbv_planner.errors import PluginError, SettingError, UnknownNameError
 from nbv_planner.gp.kernels import KERNEL_PLUGINS, KernelSettings
 from nbv_planner.planning.objectives import OBJECTIVE_PLUGINS
-from nbv_planner.planning.planners import PLANNER_PLUGINS, PlannerSettings, planner_named
+from nbv_planner.planning.planners import PLANNER_PLUGINS
 from nbv_planner.planning.view_space import CircleViewSpace, ViewSpaceSettings
 from nbv_planner.settings import extended
 from nbv_planner.star2d.shapes.sampler import PriorSettings
@@ -72,51 +73,52 @@ from nbv_planner.planning.objectives import ObjectiveInfo
 from nbv_planner.settings import Settings, setting
 
 class Middle:
-    def decide(self, belief, views, memory): return views[len(views) // 2]
+    def decide(self, situation): return situation.views[len(situation.views) // 2]
 
 @dataclass(frozen=True)
 class Ranks(Settings):
     towards: float = setting(2.0, "Angle at which to look.", unit="rad", read_only=False)
-    def decide(self, belief, views, memory): return -np.abs(views.view_angle - self.towards)
+    def decide(self, situation): return -np.abs(situation.views.view_angle - self.towards)
 
 class Same:
-    def decide(self, belief, views, memory): return [1.0] * len(views)
+    def decide(self, situation): return [1.0] * len(situation.views)
 
 class Mapless:
-    def decide(self, scans, poses, views):
-        assert len(scans) == len(poses)
-        return min(len(scans), len(views) - 1)
+    takes_scans = True
+    def decide(self, situation):
+        assert len(situation.scans) == len(situation.poses)
+        return min(len(situation.scans), len(situation.views) - 1)
 
 class Fails:
-    def decide(self, belief, views, memory): raise KeyError("no such thing")
+    def decide(self, situation): raise KeyError("no such thing")
 
 class Beyond:
-    def decide(self, belief, views, memory): return len(views)
+    def decide(self, situation): return len(situation.views)
 
 class Nothing:
-    def decide(self, belief, views, memory): return None
+    def decide(self, situation): return None
 
 class Odd:
-    def decide(self, state): return 0
+    def decide(self, belief, views, memory): return 0
 
 def function(belief, views, memory): return 0
 
 @dataclass
 class Undeclared:
     weight: float = 1.0
-    def decide(self, belief, views, memory): return 0
+    def decide(self, situation): return 0
 
 @dataclass(frozen=True)
 class Sweep(Settings):
     views: int = setting(3, "Has the name of a parameter, sweep_views.")
-    def decide(self, belief, views, memory): return 0
+    def decide(self, situation): return 0
 
 class Disc:
     def radius(self, angle): return np.full(np.shape(angle), 5.0)
 
 class Objective:
     info = ObjectiveInfo("OTHER", "other", "nnnnnn", "not attempted")
-    def evaluate(self, belief, scene, views): return views
+    def evaluate(self, situation): return situation.views.view_angle
 
 @dataclass(frozen=True)
 class Cosines(Settings):
@@ -124,7 +126,8 @@ class Cosines(Settings):
     def __call__(self, difference): return self.variance * (1.0 + np.cos(difference)) / 2.0
 '''
 BROKEN = {
-    "lost": "No module named 'absent_module'", "odd": "decide(belief, views, memory) or decide(scans, poses, views)",
+    "lost": "No module named 'absent_module'",
+    "odd": "decide(situation), not decide(belief, views, memory) of version 1: docs/how_to/migrate.md",
     "function": "must be a class, not function", "undeclared": "must be a subclass of nbv_planner.settings.Settings",
     "sweep": "sweep_views: nbv_planner has a parameter of this name",
 }

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import pytest
 
+from nbv_planner.episode.wiring import PlannerSettings
 from nbv_planner.errors import SettingError, UnknownNameError
 from nbv_planner.gp.kernels import KernelSettings
 from nbv_planner.mapping.scans import MeasurementSettings
-from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.planning.view_space import ViewSpaceSettings
 from nbv_planner.settings import check_settings, from_mapping, refuse_unknown, setting, settings_of

@@ -11,15 +11,16 @@ from nbv_planner.settings import Settings, setting
 @dataclass(frozen=True)
 class Farthest(Settings):  # look from where the camera has not been
     travel_weight: float = setting(0.0, "farthest: radians lost per metre of the way.", unit="rad/m", ge=0.0)
-    def decide(self, belief, views, memory):
-        apart = np.abs(angle_difference(views.view_angle[:, None], memory.visited.view_angle))
-        return apart.min(axis=1, initial=np.pi) - self.travel_weight * memory.travel
+    def decide(self, situation):
+        apart = np.abs(angle_difference(situation.views.view_angle[:, None], situation.visited.view_angle))
+        return apart.min(axis=1, initial=np.pi) - self.travel_weight * situation.travel
 
 
 class Width:  # of the band in front of the camera, metres
     info = ObjectiveInfo("WIDTH", "band_width")
-    def evaluate(self, belief, scene, views):
-        return np.interp(views % (2.0 * np.pi), belief.angle, belief.upper - belief.lower)
+    def evaluate(self, situation):
+        angle, lower, upper = situation.surface.band()
+        return np.interp(situation.views.view_angle % (2.0 * np.pi), angle, upper - lower)
 
 
 @dataclass(frozen=True)

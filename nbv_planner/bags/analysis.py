@@ -21,12 +21,12 @@ from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.records import EpisodeRecord, Metric, Step, ViewColumn, t0_metric
 from nbv_planner.episode.run_info import GroundTruth, RunParameters, ground_truth, parameters_from_msg, usable_config
 from nbv_planner.errors import InputRejectedError, NbvPlannerError
-from nbv_planner.planning.termination import Termination, TerminationReason, coverage_estimate
+from nbv_planner.planning.termination import Termination, TerminationReason
 from nbv_planner.planning.view_space import view_space_for
 from nbv_planner.report.tables import Cell, Column, Table
 from nbv_planner.star2d.belief import SurfaceBelief
-from nbv_planner.star2d.shapes.certificate import CoverageEstimate
 from nbv_planner.surface.checks import Check
+from nbv_planner.surface.coverage import CoverageEstimate
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scale import scaled
 
@@ -235,7 +235,7 @@ def _analysed(recording: Recording, config: EpisodeConfig | None, judge: Episode
         if interval is not None:
             estimate = interval.mean
         elif view.belief is not None and config is not None:
-            estimate = coverage_estimate(view.belief, config.termination.band_tolerance)
+            estimate = view.belief.measured(config.termination.band_tolerance)
         yield AnalysedView(view, estimate, interval)
 
 

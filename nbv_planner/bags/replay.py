@@ -34,9 +34,10 @@ from nbv_planner.episode.messages import (
 )
 from nbv_planner.episode.records import ViewColumn
 from nbv_planner.episode.run_info import RunParameters
+from nbv_planner.episode.wiring import planner_named
 from nbv_planner.errors import BagError, InputRejectedError, SettingError
 from nbv_planner.mapping.matching import ArrivalSettings, MatchedScan, MatchingSettings, ScanMatcher
-from nbv_planner.planning.planners import Decision, planner_named
+from nbv_planner.planning.planners import Decision
 from nbv_planner.planning.view_space import CircleViewSpace, Exclusion, ViewSpace, put_on_ground, view_space_for
 from nbv_planner.report.tables import Column, Table
 from nbv_planner.session.questions import SessionSettings

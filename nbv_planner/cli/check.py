@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 
 from nbv_planner.cli.options import add_domain, add_namespace, positive_number, require_ros
-from nbv_planner.episode.preflight import Row, Verdict, rows_of
 from nbv_planner.episode.run_info import RunParameters, parameters_from_file
+from nbv_planner.report.preflight import Row, Verdict, rows_of
 
 EXIT_FAILED = 1
 

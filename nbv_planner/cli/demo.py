@@ -29,7 +29,7 @@ from nbv_planner.errors import SettingError
 from nbv_planner.files.results_folder import ResultsFolder
 from nbv_planner.planning.objectives import TRUTH_OBJECTIVES
 from nbv_planner.planning.termination import Termination, TerminationReason
-from nbv_planner.star2d.shapes.certificate import CoverageEstimate
+from nbv_planner.surface.coverage import CoverageEstimate
 from nbv_planner.system import held_signals
 
 

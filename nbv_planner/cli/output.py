@@ -19,11 +19,11 @@ from nbv_planner.episode.records import EpisodeRecord, Metric, t0_metric, write_
 from nbv_planner.errors import NbvPlannerError, cut, reason, remedy
 from nbv_planner.experiments.optimum import optimum_for
 from nbv_planner.files.results_folder import ResultsFolder, write_whole
-from nbv_planner.planning.termination import Termination, TerminationReason, coverage_estimate
+from nbv_planner.planning.termination import Termination, TerminationReason
 from nbv_planner.report.take_home import Outline
 from nbv_planner.star2d.belief import SurfaceBelief
-from nbv_planner.star2d.shapes.certificate import CoverageEstimate
 from nbv_planner.surface.checks import Level, told
+from nbv_planner.surface.coverage import CoverageEstimate
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.scene import Scene
 
@@ -56,7 +56,7 @@ def print_view(judge: EpisodeJudge, config: EpisodeConfig, estimate: CoverageEst
     """Print the newest view; without an `estimate` of its coverage by posterior shapes, that by the band."""
     view, name = judge.views[-1], config.target.name
     if estimate is None:
-        said = f"{coverage_estimate(judge.steps[-1].belief, config.termination.band_tolerance):.1%}"
+        said = f"{judge.steps[-1].belief.measured(config.termination.band_tolerance):.1%}"
     else:
         said = estimate.words
     free = "" if config.views.on_circle else f"   from {view.distance:.2f} m, turned by {math.degrees(view.turn):.1f}°"

@@ -18,14 +18,14 @@ from nbv_planner.episode.records import (
     calibration,
     episode_metrics,
 )
+from nbv_planner.episode.wiring import PlannerSettings
 from nbv_planner.geometry import BoolArray, FloatArray, polar_to_cartesian, wrap_angle
 from nbv_planner.planning.motion import TimeSettings, leg_time
-from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.termination import Termination
 from nbv_planner.planning.view_space import ViewSpace
 from nbv_planner.star2d.belief import SurfaceBelief, once_around
 from nbv_planner.star2d.shapes.completeness import SAMPLES, MeasuredContour
-from nbv_planner.surface.point_set import PointSet
+from nbv_planner.surface.coverage import PointSet
 from nbv_planner.versions import versions
 from nbv_planner.world.objects import PolarObject, SurfacePoints
 from nbv_planner.world.objects.true_shapes import angles_around

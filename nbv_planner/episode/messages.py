@@ -19,9 +19,9 @@ from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray
 from nbv_planner.planning.termination import Termination, TerminationReason
 from nbv_planner.planning.view_space import ExclusionArray
 from nbv_planner.star2d.belief import COMMON_NUMBERS, CommonErrors, Evidence, SurfaceBelief, common_from_rows
-from nbv_planner.star2d.shapes.certificate import CoverageEstimate
 from nbv_planner.star2d.shapes.sampler import PriorSettings
 from nbv_planner.surface.checks import KINDS, Check, Level
+from nbv_planner.surface.coverage import CoverageEstimate
 from nbv_planner.world.objects import SurfacePoints
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import FoundScene, centre_of

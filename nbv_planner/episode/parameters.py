@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from nbv_planner.episode.wiring import PlannerSettings, planner_named
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import FloatArray
 from nbv_planner.gp.kernels import KernelSettings
 from nbv_planner.mapping.matching import ArrivalSettings, DwellSettings, MatchingSettings
 from nbv_planner.mapping.object_search import Search, SearchingMapping, SearchSettings, ViewMapping
 from nbv_planner.mapping.scans import MeasurementSettings, ScanMapping
-from nbv_planner.planning.planners import Planner, PlannerSettings, Prior, planner_named
-from nbv_planner.planning.planners.guarantee import PROVED, near_optimal_by
+from nbv_planner.planning.planners import Planner
 from nbv_planner.planning.planners.planner import PLANNER_CHOICE, named_choice
 from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.planning.view_space import ViewSpaceSettings, put_on_ground, view_space_for
@@ -27,9 +27,10 @@ from nbv_planner.star2d.mapper import MapperSettings
 from nbv_planner.star2d.model_checks import ModelChecks
 from nbv_planner.star2d.robust import mapper_for
 from nbv_planner.star2d.robust_fit import RobustSettings
-from nbv_planner.star2d.shapes.completeness import CoverageTarget
-from nbv_planner.star2d.shapes.sampler import PriorSettings
+from nbv_planner.star2d.shapes.sampler import Prior, PriorSettings
 from nbv_planner.surface.checks import CheckSettings
+from nbv_planner.surface.coverage import CoverageTarget
+from nbv_planner.thesis.regret import PROVED, near_optimal_by
 from nbv_planner.world.ground.grid_ground import known_obstacles
 from nbv_planner.world.ground.occupancy_map import OccupancyMap
 from nbv_planner.world.ground.zones import GroundSettings
@@ -257,7 +258,7 @@ class EpisodeConfig:
 
     @property
     def near_optimal_by(self) -> int | None:
-        """Round T0 of theorem 4.1, see :func:`~nbv_planner.planning.planners.guarantee.near_optimal_by`.
+        """Round T0 of theorem 4.1, see :func:`~nbv_planner.thesis.regret.near_optimal_by`.
 
         None where nothing is proved: another planner or mapper, or one that may leave out the best view.
         """

@@ -20,10 +20,10 @@ from nbv_planner.episode.parameters import (
     EpisodeConfig,
     config_from_parameters,
 )
+from nbv_planner.episode.wiring import PlannerSettings
 from nbv_planner.errors import InputRejectedError, NbvPlannerError, SettingError, reason, shown
 from nbv_planner.files.located_yaml import located
 from nbv_planner.geometry import TWO_PI
-from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.planners.planner import BLIND, PLANNER_CHOICE, named_choice
 from nbv_planner.settings import from_mapping, settings_of
 from nbv_planner.world.objects import PolarObject, Polygon, SurfacePoints, parse_object, surface_points

@@ -14,18 +14,14 @@ import numpy as np
 from nbv_planner.episode.judge import EpisodeJudge
 from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.records import EpisodeRecord, Step, ViewRecord
+from nbv_planner.episode.wiring import PlannerSettings, planner_named, termination_monitor
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import TWO_PI, cartesian_to_polar
 from nbv_planner.mapping.matching import ArrivalSettings, MatchedScan
 from nbv_planner.mapping.object_search import SearchingMapping
 from nbv_planner.planning.motion import with_looks
-from nbv_planner.planning.objectives import TrueOutline, TrueSurface
-from nbv_planner.planning.planners import Planner, PlannerSettings, planner_named
-from nbv_planner.planning.termination import (
-    Termination,
-    TerminationReason,
-    termination_monitor,
-)
+from nbv_planner.planning.planners import Planner
+from nbv_planner.planning.termination import Termination, TerminationReason
 from nbv_planner.planning.view_space import CircleViewSpace, FoundViewSpace, put_on_ground, view_space_for
 from nbv_planner.session import events
 from nbv_planner.session.facts import Heard
@@ -36,7 +32,8 @@ from nbv_planner.session.state import Goal
 from nbv_planner.star2d.belief import Measurements, SurfaceBelief
 from nbv_planner.star2d.robust import SurfaceModel
 from nbv_planner.star2d.robust_fit import RobustSettings
-from nbv_planner.star2d.shapes.certificate import CoverageEstimate
+from nbv_planner.surface.coverage import CoverageEstimate
+from nbv_planner.thesis import TrueOutline, TrueSurface
 from nbv_planner.world.objects import PolarObject, bisected_surface_points, parse_object, surface_points
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import FoundScene, centre_of, check_proportions

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from nbv_planner.episode.records import FULL_ENOUGH, views_to
 from nbv_planner.errors import ResultsError, reason
 from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, angle_difference
-from nbv_planner.planning.integer_programme import cover_programme
+from nbv_planner.rivals.set_cover import cover_programme
 
 IntArray = NDArray[np.int64]
 

@@ -17,10 +17,12 @@ import numpy as np
 from scipy.stats import t as student_t
 
 from nbv_planner.episode.records import Metric, Step
+from nbv_planner.episode.wiring import objective_named
 from nbv_planner.errors import SettingError
-from nbv_planner.planning.objectives import OMNISCIENT, TrueSurface, objective_named, values_of
-from nbv_planner.planning.objectives.expected_coverage import after_views
+from nbv_planner.planning.objectives import OMNISCIENT, Situation
 from nbv_planner.report.tables import CoverageBand, Landscape, MeanInterval
+from nbv_planner.star2d.star_surface import StarReader
+from nbv_planner.thesis import TrueSurface
 from nbv_planner.world.pose import Poses
 from nbv_planner.world.scene import Scene
 
@@ -160,11 +162,11 @@ def objective_landscapes(
     is set to what the earlier views had seen.
     """
     earlier, candidates = steps[: decision - 1], steps[decision - 1].candidates
-    taken, belief = [step.view for step in earlier], earlier[-1].belief
-    truth.seen = np.asarray(truth.observed(Poses.of(taken), scene).any(axis=0))
-    gain, *values = (
-        values_of(after_views(objective_named(name, truth), taken), belief, scene, candidates)
-        for name in (OMNISCIENT, *objectives)
-    )
-    angle = candidates.polar[:, 0]
-    return [Landscape(name, decision, angle, value, gain) for name, value in zip(objectives, values, strict=True)]
+    taken = Poses.of([step.view for step in earlier])
+    truth.seen = np.asarray(truth.observed(taken, scene).any(axis=0))
+    situation = Situation(StarReader(scene)(earlier[-1].belief), scene, candidates, taken)
+    gain = objective_named(OMNISCIENT, truth).evaluate(situation)
+    return [
+        Landscape(name, decision, candidates.polar[:, 0], objective_named(name, truth).evaluate(situation), gain)
+        for name in objectives
+    ]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from nbv_planner.episode.parameters import EpisodeConfig
-from nbv_planner.planning.planners import PlannerSettings
+from nbv_planner.episode.wiring import PlannerSettings
 from nbv_planner.world.objects.text import NAMED_POLYGONS
 
 EPISODE = "episode"

@@ -10,11 +10,11 @@ from typing import Any, TypeVar
 from nbv_planner.episode.parameter_files import named_file
 from nbv_planner.episode.parameters import GROUPS, PROTOCOLS, EpisodeConfig
 from nbv_planner.episode.simulation import Simulation
+from nbv_planner.episode.wiring import PlannerSettings
 from nbv_planner.errors import UnknownNameError, shown
 from nbv_planner.experiments.cases import MEASURES
 from nbv_planner.experiments.sweep import EPISODE, VARIED_GROUPS, Sweep, Variation, variant_label
 from nbv_planner.files.located_yaml import Located, read_located
-from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.planners.planner import PLANNER_CHOICE, named_choice
 from nbv_planner.settings import Setting, check_value, settings_of
 from nbv_planner.world.objects import OBJECT_SETS, parse_object

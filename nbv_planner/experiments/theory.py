@@ -18,20 +18,22 @@ import numpy as np
 from nbv_planner.episode.judge import EpisodeJudge
 from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.records import Step
+from nbv_planner.episode.wiring import planner_named
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import TWO_PI, FloatArray
 from nbv_planner.gp.confidence import scheduled_beta
 from nbv_planner.gp.kernels import Kernel, PeriodicMatern, fourier_coefficients
-from nbv_planner.planning.planners import Prior, planner_named, proof_of
-from nbv_planner.planning.planners.guarantee import (
+from nbv_planner.planning.planners import proof_of
+from nbv_planner.planning.view_space import view_space_for
+from nbv_planner.star2d.belief import Measurements, SurfaceBelief
+from nbv_planner.star2d.mapper import SurfaceMapper
+from nbv_planner.star2d.shapes.sampler import Prior
+from nbv_planner.thesis.regret import (
     capacity_constants,
     printed_capacity_constants,
     printed_regret_bound,
     regret_bound,
 )
-from nbv_planner.planning.view_space import view_space_for
-from nbv_planner.star2d.belief import Measurements, SurfaceBelief
-from nbv_planner.star2d.mapper import SurfaceMapper
 from nbv_planner.world.objects import PolarObject, parse_object, surface_points
 from nbv_planner.world.visibility import observe
 

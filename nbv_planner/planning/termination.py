@@ -10,55 +10,19 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from nbv_planner.geometry import BoolArray, polar_to_cartesian
-from nbv_planner.planning.planners import Decision, Planner, PlannerSettings, Prior
+from nbv_planner.planning.planners import Decision, Planner
 from nbv_planner.planning.planners.planner import LEAST_PROMISE
 from nbv_planner.planning.view_space import Exclusion, excluded_words
 from nbv_planner.settings import Settings, setting
-from nbv_planner.star2d.belief import SurfaceBelief
-from nbv_planner.star2d.shapes.calibrated import calibration_for
-from nbv_planner.star2d.shapes.certificate import CoverageCertificate, CoverageEstimate
-from nbv_planner.star2d.shapes.completeness import CoverageTarget
-from nbv_planner.star2d.shapes.learned_shapes import shape_sampler
-from nbv_planner.star2d.shapes.shape_coverage import way_to_measurement
 from nbv_planner.surface.checks import failed, forbidding
+from nbv_planner.surface.coverage import CoverageEstimate
+from nbv_planner.surface.seam import Banded, Believed, Certificate
 from nbv_planner.world.pose import CameraPose, Poses
-from nbv_planner.world.scene import Scene
-
-
-def narrow_fraction(belief: SurfaceBelief, tolerance: float) -> float:
-    """Fraction of the grid angles at which measurements made the band narrower than `tolerance` (metres)."""
-    return float(np.mean(_narrow(belief, tolerance)))
-
-
-def coverage_estimate(belief: SurfaceBelief, tolerance: float) -> float:
-    r"""Estimated coverage: the part of the mean contour, by L1 length, that was measured narrower than `tolerance`.
-
-    The surface crosses about :math:`(|Δx| + |Δy|)/h` pixel borders per piece, so the L1 length counts its surface
-    points. It takes a narrow band for a seen surface, which is too optimistic at sharp tips that no view has seen.
-    """
-    x, y = polar_to_cartesian(belief.angle, np.maximum(belief.mean, 0.0))
-    length = np.abs(np.roll(x, -1) - x) + np.abs(np.roll(y, -1) - y)
-    whole = float(length.sum())
-    if whole == 0.0:
-        return 0.0
-    narrow = _narrow(belief, tolerance)
-    return float(length[narrow & np.roll(narrow, -1)].sum()) / whole
-
 
 # Most barred views that are named, and how far apart they are, in distances from the centre.
 _NAMED, _NAMED_APART = 4, 0.5
 # Part of the radius of the object up to which the tolerance of the band may be, to say anything of its shape.
 _OF_RADIUS = 0.5
-
-
-def _narrow(belief: SurfaceBelief, tolerance: float) -> BoolArray:
-    """At which grid angles measurements made the band narrower than `tolerance` (metres), shape (M,).
-
-    Further away from the nearest measurement than the tolerance itself, a surface at 45 degrees to the ray leaves such
-    a band: there it is the prior that is narrow, which is no evidence.
-    """
-    return np.asarray((belief.width < tolerance) & (way_to_measurement(belief) <= tolerance))
 
 
 class TerminationReason(str, enum.Enum):
@@ -159,7 +123,7 @@ def _places(views: Poses) -> str:
     return "; ".join(f"x {v.x:.3g} m, y {v.y:.3g} m ({math.degrees(v.view_angle):.0f}°)" for v in named)
 
 
-def doubtful(success: Termination, belief: SurfaceBelief) -> Termination:
+def doubtful(success: Termination, belief: Believed) -> Termination:
     """Termination in place of a `success` that the checks of `belief` forbid, with their scores."""
     scores = {check.name: check.score for check in failed(belief.checks)}
     words = "; ".join(check.words for check in forbidding(belief.checks))
@@ -172,14 +136,14 @@ def doubtful(success: Termination, belief: SurfaceBelief) -> Termination:
 class TerminationMonitor:
     """Watches an episode and decides when it ends."""
 
-    def __init__(self, settings: TerminationSettings, certificate: CoverageCertificate | None = None) -> None:
+    def __init__(self, settings: TerminationSettings, certificate: Certificate | None = None) -> None:
         self.settings = settings  #: its limits.
         self.certificate = certificate  #: judges the coverage by posterior shapes; None if switched off.
         self.history: list[float] = []  #: estimated coverage after each view so far.
         #: result of the certificate after the last view; None before the first, and without a certificate.
         self.estimate: CoverageEstimate | None = None
         self.doubts: list[bool] = []  #: after which of these the episode would have been a success but for the checks.
-        self._covered: tuple[SurfaceBelief | None, float, float] = (None, 0.0, 0.0)
+        self._covered: tuple[Believed | None, float, float] = (None, 0.0, 0.0)
 
     def reset(self) -> None:
         """Forget the episode so far."""
@@ -190,17 +154,17 @@ class TerminationMonitor:
         self.history, self.doubts, self.estimate = earlier.history, earlier.doubts, earlier.estimate
         return self
 
-    def coverage(self, belief: SurfaceBelief) -> float:
+    def coverage(self, belief: Believed) -> float:
         """Estimated coverage of the surface, in [0, 1]; cached for the newest belief, which is evaluated again."""
         known, tolerance, coverage = self._covered
         if known is not belief or tolerance != self.settings.band_tolerance:
             tolerance = self.settings.band_tolerance
-            coverage = coverage_estimate(belief.by_noise, tolerance)  # views change nothing else
+            coverage = belief.by_noise.measured(tolerance)  # views change nothing else
             self._covered = belief, tolerance, coverage
         return coverage
 
     def after_view(
-        self, belief: SurfaceBelief, elapsed: float, taken: Sequence[CameraPose] = ()
+        self, belief: Believed, elapsed: float, taken: Sequence[CameraPose] = ()
     ) -> Termination | None:
         """Judge the belief after a view; call it once per view.
 
@@ -228,10 +192,12 @@ class TerminationMonitor:
         said = f"estimated {self.estimate.target.name} {self.estimate.words}"
         return dataclasses.replace(ended, detail=f"{ended.detail}; {said}")
 
-    def _band_narrow(self, belief: SurfaceBelief) -> Termination | None:
+    def _band_narrow(self, belief: Believed) -> Termination | None:
         s = self.settings
-        fraction = narrow_fraction(belief, s.band_tolerance)
-        if fraction < s.target_fraction or s.band_tolerance > _OF_RADIUS * float(np.median(belief.mean)):
+        if not isinstance(belief, Banded):
+            return None
+        (_, lower, upper), fraction = belief.band(), belief.narrow_part(s.band_tolerance)
+        if fraction < s.target_fraction or s.band_tolerance > _OF_RADIUS * float(np.median(0.5 * (lower + upper))):
             return None
         withheld = ""
         if self.certificate is not None and self.estimate:
@@ -245,7 +211,7 @@ class TerminationMonitor:
             f"the band is narrower than {s.band_tolerance:g} m on {fraction:.1%} of the circle{withheld}",
         )
 
-    def _covered_enough(self, belief: SurfaceBelief, taken: Sequence[CameraPose]) -> Termination | None:
+    def _covered_enough(self, belief: Believed, taken: Sequence[CameraPose]) -> Termination | None:
         s = self.settings
         if self.certificate is None:
             return None
@@ -260,7 +226,7 @@ class TerminationMonitor:
         if found.tau:
             covered = f"the outline is within {found.tau:g} m of the measured surface"
         held = f" by {found.probability:.1%} of the posterior shapes"
-        if self.certificate.calibration is not None:
+        if self.certificate.calibrated:
             held = (f", as such a claim held in {found.probability:.1%} of the tuning episodes; "
                     f"estimated {found.target.name} {found.words}")
         return Termination(
@@ -271,7 +237,7 @@ class TerminationMonitor:
             f"at least {target:.1%} of {covered}{held}",
         )
 
-    def before_view(self, predicted_gain: float, belief: SurfaceBelief, way: float = 0.0) -> Termination | None:
+    def before_view(self, predicted_gain: float, belief: Believed, way: float = 0.0) -> Termination | None:
         """Judge the best gain of the next view that `belief` predicts, and the `way` through all views with it, m."""
         most = self.settings.max_travel
         if most and way > most:
@@ -347,25 +313,3 @@ def nothing_found(approaches: int) -> Termination:
     """Why an episode ends in which no scan has hit an object."""
     detail = f"{approaches} scans around the given point have not met an object: check it, rough_radius and the sensor"
     return Termination(TerminationReason.FAILED, {"approaches": float(approaches)}, detail)
-
-
-def termination_monitor(
-    settings: TerminationSettings, planner: PlannerSettings, scene: Scene, prior: Prior
-) -> TerminationMonitor:
-    """Build the monitor of an episode.
-
-    Args:
-        settings: limits, and whether coverage is to be certified.
-        planner: target coverage, and which posterior shapes. The certificate draws others than the planner,
-            all of them smooth: with edges that continue it would hold as often, and require more views.
-        scene: geometry.
-        prior: the mapper's.
-    """
-    if not settings.certify:
-        return TerminationMonitor(settings)
-    shapes = dataclasses.replace(planner, shapes=settings.certificate_shapes, edge_probability=0.0)
-    shapes.check_size(1, "certificate_shapes")
-    sampler = shape_sampler(shapes, prior, planner.planner_seed + 1)
-    calibration = calibration_for(planner.target) if settings.calibrate else None
-    certificate = CoverageCertificate(sampler, scene, planner.target_coverage, CoverageTarget.of(planner), calibration)
-    return TerminationMonitor(settings, certificate)

@@ -11,10 +11,10 @@ from nbv_planner.geometry import BoolArray, FloatArray
 from nbv_planner.gp.dense import dense_covariance
 from nbv_planner.planning.planners.plugged import Memory
 from nbv_planner.settings import Settings, setting
-from nbv_planner.star2d.belief import Evidence, SurfaceBelief, uniform_grid
+from nbv_planner.star2d.belief import Evidence, uniform_grid
 from nbv_planner.star2d.shapes.sampler import Shapes, evidence_of
 from nbv_planner.star2d.shapes.shape_visibility import visible_cells
-from nbv_planner.world.pose import Poses
+from nbv_planner.star2d.star_surface import star2d
 
 CRITERIA = ("A", "D", "E")
 """Trace, log det, largest eigenvalue of the posterior covariance."""
@@ -56,15 +56,17 @@ class Design(Settings):
                              read_only=False)
     grid: int = setting(60, "design: number of angles at which the surface is taken.", ge=16, le=2000, read_only=False)
 
-    def decide(self, belief: SurfaceBelief, views: Poses, memory: Memory) -> FloatArray:
+    def decide(self, memory: Memory) -> FloatArray:
         """Reduction of the criterion by each of the views, shape (V,)."""
-        grid, scene = uniform_grid(self.grid), memory.scene
+        surface = star2d(memory.surface, "planner design")
+        belief, kernel = surface.belief, surface.reader.prior.kernel
+        grid, scene, views = uniform_grid(self.grid), memory.scene, surface.about_centre(memory.views)
         merged = Evidence.none(grid).adding(grid, *evidence_of(belief).measured)
         angle, _, std = merged.measured
-        covariance = dense_covariance(memory.prior.kernel, grid, angle, std)
+        covariance = dense_covariance(kernel, grid, angle, std)
         mean = np.clip(belief.interpolate(belief.mean, grid), scene.radius_min, scene.radius_max)
         seen = visible_cells(Shapes(grid, mean[None]), views, scene)[0]
         distance = np.array([scene.view_distance - mean.mean()])
         variance = float(scene.sensor.range_std(memory.settings.noise, distance, np.zeros(1))[0]) ** 2
-        variance = max(variance, _LEAST_NOISE**2 * memory.prior.kernel.variance)
+        variance = max(variance, _LEAST_NOISE**2 * kernel.variance)
         return np.array([reduction(covariance, row, variance, self.criterion) for row in seen])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy.spatial import cKDTree
@@ -12,7 +13,7 @@ from nbv_planner.geometry import FloatArray
 from nbv_planner.planning.planners.plugged import Memory
 from nbv_planner.rivals import farthest_ranks
 from nbv_planner.settings import Settings, setting
-from nbv_planner.world.pose import CameraPose, Poses
+from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import Scan
 
 
@@ -75,17 +76,18 @@ class Frontier(Settings):
     is dropped, as an outlier. Without any left, look where nobody has been.
     """
 
+    takes_scans: ClassVar[bool] = True
+
     radius: float = setting(0.5, "frontier: radius of the disc in which points are counted.", unit="m", gt=0.0,
                             scale="radius_max", read_only=False)
     dense: int = setting(6, "frontier: points in the disc of a dense surface.", ge=1, read_only=False)
     tried: float = setting(2.0, "frontier: distance from a view taken at which a proposal is dropped.", unit="m",
                            ge=0.0, scale="view_distance", read_only=False)
 
-    def decide(
-        self, scans: Sequence[Scan], poses: Sequence[CameraPose], views: Poses, memory: Memory
-    ) -> FloatArray:
+    def decide(self, memory: Memory) -> FloatArray:
         """Ranks of the views, shape (V,): less the way to those that are proposed."""
-        points, cameras = measured_points(scans, poses, memory.scene.view_distance)
+        views, poses = memory.views, memory.poses
+        points, cameras = measured_points(memory.scans, poses, memory.scene.view_distance)
         wanted = proposals(*frontier_points(points, cameras, self.radius, self.dense), memory.scene.view_distance)
         taken = np.array([(pose.x, pose.y) for pose in poses]).reshape(-1, 2)
         if len(wanted):

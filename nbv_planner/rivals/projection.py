@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -12,8 +12,7 @@ from nbv_planner.planning.planners.plugged import Memory
 from nbv_planner.rivals import farthest_ranks
 from nbv_planner.rivals.occupancy import OccupancyGrid
 from nbv_planner.settings import Settings, setting
-from nbv_planner.world.pose import CameraPose, Poses
-from nbv_planner.world.scan import Scan
+from nbv_planner.world.pose import Poses
 from nbv_planner.world.scene import Scene
 
 
@@ -87,15 +86,15 @@ class Projection(Settings):
     has been.
     """
 
+    takes_scans: ClassVar[bool] = True
+
     cells: int = setting(80, "projection: cells across the greatest object.", ge=4, le=1000, read_only=False)
     cluster: float = setting(3.0, "projection: radius of a cluster, in cells.", gt=0.0, read_only=False)
     bearings: int = setting(61, "projection: bearings of a view that are counted.", ge=2, le=10_000, read_only=False)
 
-    def decide(
-        self, scans: Sequence[Scan], poses: Sequence[CameraPose], views: Poses, memory: Memory
-    ) -> FloatArray:
+    def decide(self, memory: Memory) -> FloatArray:
         """Bearings of the frontier in each of the views, shape (V,)."""
-        grid = OccupancyGrid.of(scans, poses, memory.scene, self.cells)
+        grid = OccupancyGrid.of(memory.scans, memory.poses, memory.scene, self.cells)
         occupied, free = grid.occupied, grid.log_odds < 0.0
         border = grid.unknown & grid.beside(occupied) & grid.beside(free)
         points = [grid.centres(cells) for cells in (occupied, border)]
@@ -103,5 +102,5 @@ class Projection(Settings):
         number = known.max(initial=-1) + 1
         ellipses = Ellipses.around(np.concatenate(points), np.append(known, new + number), grid.cell)
         frontier = np.arange(len(ellipses.middle)) >= number
-        score = visible_frontier(ellipses, frontier, views, memory.scene, self.bearings)
-        return score if score.any() else farthest_ranks(views, memory.visited)
+        score = visible_frontier(ellipses, frontier, memory.views, memory.scene, self.bearings)
+        return score if score.any() else farthest_ranks(memory.views, memory.visited)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -11,8 +11,6 @@ from nbv_planner.geometry import FloatArray
 from nbv_planner.planning.planners.plugged import Memory
 from nbv_planner.rivals.occupancy import OCTOMAP, OccupancyGrid, Odds, Rays
 from nbv_planner.settings import Settings, setting
-from nbv_planner.world.pose import CameraPose, Poses
-from nbv_planner.world.scan import Scan
 
 GAINS = ("average_entropy", "occlusion_aware", "unobserved", "rear_side", "proximity_count")
 """Names of the gains."""
@@ -55,6 +53,8 @@ def volumetric_gain(grid: OccupancyGrid, rays: Rays, gain: str, depth: float) ->
 class Volumetric(Settings):
     """Take the view of the greatest volumetric information gain, see :func:`volumetric_gain`."""
 
+    takes_scans: ClassVar[bool] = True
+
     gain: str = setting("proximity_count", "volumetric: information gain of a view.", choices=GAINS, read_only=False)
     cells: int = setting(80, "volumetric: cells across the greatest object.", ge=4, le=1000, read_only=False)
     rays: int = setting(61, "volumetric: rays of a view.", ge=2, le=10_000, read_only=False)
@@ -67,10 +67,10 @@ class Volumetric(Settings):
         5, "volumetric: cells behind a hit that proximity_count values.", ge=1, le=1000, read_only=False
     )
 
-    def decide(
-        self, scans: Sequence[Scan], poses: Sequence[CameraPose], views: Poses, memory: Memory
-    ) -> FloatArray:
+    def decide(self, memory: Memory) -> FloatArray:
         """Gain of each of the views, shape (V,)."""
         depth = self.depth * 2.0 * memory.scene.radius_max / self.cells
-        grid = OccupancyGrid.of(scans, poses, memory.scene, self.cells, depth, Odds(self.hit, self.miss, self.least))
-        return volumetric_gain(grid, grid.trace(views, memory.scene, self.rays), self.gain, depth)
+        grid = OccupancyGrid.of(
+            memory.scans, memory.poses, memory.scene, self.cells, depth, Odds(self.hit, self.miss, self.least)
+        )
+        return volumetric_gain(grid, grid.trace(memory.views, memory.scene, self.rays), self.gain, depth)

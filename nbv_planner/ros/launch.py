@@ -28,15 +28,17 @@ from launch import LaunchContext, LaunchDescription
 from nbv_planner.episode.messages import RECORDED_TOPICS, full_name
 from nbv_planner.episode.parameter_files import Parameters, lay_over, load_parameters, shared_file, values_for
 from nbv_planner.episode.parameters import STATE_FILES
+from nbv_planner.episode.wiring import PlannerSettings
 from nbv_planner.errors import ConfigFileError
 from nbv_planner.files.located_yaml import dumped, read_located
-from nbv_planner.planning.objectives import EXPECTED, OBJECTIVE_PLUGINS, OBJECTIVES, TRUTH_OBJECTIVES
-from nbv_planner.planning.planners import PlannerSettings, planner_names
+from nbv_planner.planning.objectives import EXPECTED, OBJECTIVE_PLUGINS, TRUTH_OBJECTIVES
+from nbv_planner.planning.planners import planner_names
 from nbv_planner.planning.planners.planner import PLANNER_CHOICE, named_choice
 from nbv_planner.planning.view_space import VIEW_SPACES
 from nbv_planner.ros.io.recorder import NAME
 from nbv_planner.session.questions import SessionSettings
 from nbv_planner.system import at_home, python_command
+from nbv_planner.thesis import OBJECTIVES
 from nbv_planner.world.scan_making import SCAN_SOURCES
 
 PLANNING = ("surface_mapper", "nbv_planner")

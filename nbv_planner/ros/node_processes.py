@@ -34,7 +34,7 @@ from nbv_planner.ros.core.node import ros_of_its_own
 from nbv_planner.ros.executables import NODES
 from nbv_planner.ros.io.listener import EpisodeListener
 from nbv_planner.ros.io.recorder import BagRecorder
-from nbv_planner.star2d.shapes.certificate import CoverageEstimate
+from nbv_planner.surface.coverage import CoverageEstimate
 from nbv_planner.system import python_command
 from nbv_planner.world.scene import Scene
 

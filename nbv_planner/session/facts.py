@@ -9,11 +9,11 @@ from typing import Any, Protocol
 
 from nbv_planner.errors import NbvPlannerError, StateFileError, reason, shown
 from nbv_planner.planning.motion import MOST_LEGS, Leg
-from nbv_planner.planning.planners.account import Round
 from nbv_planner.planning.termination import Termination
 from nbv_planner.session.journal import from_plain, to_plain
 from nbv_planner.session.state import EpisodeState, Goal, LeftOut, Miss, SurfaceOrigin, Target
-from nbv_planner.star2d.shapes.certificate import CoverageEstimate
+from nbv_planner.surface.coverage import CoverageEstimate
+from nbv_planner.thesis.regret import Round
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import Scan
 from nbv_planner.world.scene import FoundScene

@@ -12,12 +12,12 @@ import numpy as np
 
 from nbv_planner.geometry import FloatArray
 from nbv_planner.planning.planners import Decision, Planner
-from nbv_planner.planning.termination import Termination, TerminationMonitor, narrow_fraction
+from nbv_planner.planning.termination import Termination, TerminationMonitor
 from nbv_planner.planning.view_space import ExclusionArray
 from nbv_planner.session.state import SurfaceOrigin
 from nbv_planner.settings import Settings, setting
 from nbv_planner.star2d.belief import SurfaceBelief
-from nbv_planner.star2d.shapes.certificate import CoverageEstimate
+from nbv_planner.surface.coverage import CoverageEstimate
 from nbv_planner.world.pose import CameraPose, Poses
 
 
@@ -189,7 +189,7 @@ class Question:
         estimate = self.monitor.estimate
         return {
             "band_width_mean": float(self.belief.width.mean()),
-            "narrow_fraction": narrow_fraction(self.belief, self.monitor.settings.band_tolerance),
+            "narrow_fraction": self.belief.narrow_part(self.monitor.settings.band_tolerance),
             "coverage_estimate": self.monitor.coverage(self.belief) if estimate is None else estimate.mean,
         }
 

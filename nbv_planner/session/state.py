@@ -11,10 +11,10 @@ from typing import Any
 from nbv_planner.mapping.matching import ArrivalSettings
 from nbv_planner.planning.motion import Leg
 from nbv_planner.planning.planners import Decision
-from nbv_planner.planning.planners.account import Round
 from nbv_planner.planning.termination import Termination
-from nbv_planner.star2d.shapes.certificate import CoverageEstimate
 from nbv_planner.star2d.shapes.sampler import PriorSettings
+from nbv_planner.surface.coverage import CoverageEstimate
+from nbv_planner.thesis.regret import Round
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import Scan
 from nbv_planner.world.scene import FoundScene

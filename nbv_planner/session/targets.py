@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from nbv_planner.planning.motion import TimeSettings, learned_pace
-from nbv_planner.planning.planners import PlannerSettings
+from nbv_planner.planning.planners import DecisionSettings
 from nbv_planner.planning.termination import (
     MOST_APPROACHES,
     Termination,
@@ -59,7 +59,7 @@ def informed(core: PlannerCore) -> TerminationMonitor:
     return monitor
 
 
-def pace(core: PlannerCore) -> PlannerSettings:
+def pace(core: PlannerCore) -> DecisionSettings:
     """The planner's settings with the speeds of the legs driven so far."""
     return learned_pace(core.episode.legs, core.planner.settings)
 

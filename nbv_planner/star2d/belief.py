@@ -24,6 +24,7 @@ from nbv_planner.geometry import (
     wrap_angle,
 )
 from nbv_planner.surface.checks import Check
+from nbv_planner.world.ground.zones import Ground
 
 
 @dataclass(frozen=True, eq=False)
@@ -312,6 +313,37 @@ class SurfaceBelief:
         """Width `u − l` of the band, shape (M,), metres."""
         return self.upper - self.lower
 
+    def band(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Polar angle, lower and upper bound, see :class:`~nbv_planner.surface.seam.Banded`."""
+        return self.angle, self.lower, self.upper
+
+    def narrow(self, tolerance: float) -> BoolArray:
+        """At which grid angles measurements made the band narrower than `tolerance` (metres), shape (M,).
+
+        Further away from the nearest measurement than the tolerance itself, a surface at 45 degrees to the ray leaves
+        such a band: there it is the prior that is narrow, which is no evidence.
+        """
+        return np.asarray((self.width < tolerance) & (way_to_measurement(self) <= tolerance))
+
+    def narrow_part(self, tolerance: float) -> float:
+        """Part of the circle that is :meth:`narrow`, see :class:`~nbv_planner.surface.seam.Banded`."""
+        return float(np.mean(self.narrow(tolerance)))
+
+    def measured(self, tolerance: float) -> float:
+        r"""Estimated coverage: the part of the mean contour, by L1 length, that is :meth:`narrow`.
+
+        The surface crosses about :math:`(|Δx| + |Δy|)/h` pixel borders per piece, so the L1 length counts its surface
+        points. It takes a narrow band for a seen surface, which is too optimistic at sharp tips that no view has seen.
+        """
+        x, y = polar_to_cartesian(self.angle, np.maximum(self.mean, 0.0))
+        length = np.abs(np.roll(x, -1) - x) + np.abs(np.roll(y, -1) - y)
+        whole, narrow = float(length.sum()), self.narrow(tolerance)
+        return float(length[narrow & np.roll(narrow, -1)].sum()) / whole if whole else 0.0
+
+    def keep_off(self, ground: Ground, most: float) -> Ground:
+        """The ground with what the object may occupy, see :class:`~nbv_planner.surface.seam.Believed`."""
+        return ground.with_object(self.angle, self.upper, most)
+
     def interpolate(self, values: FloatArray, angle: ArrayLike) -> FloatArray:
         """Linear interpolation of grid `values` at any `angle`, around the circle."""
         return CircleInterpolation.at(self.angle, angle)(values)
@@ -331,6 +363,24 @@ class SurfaceBelief:
         if common is not None:
             common = dataclasses.replace(common, without=common.without.astype(np.float32).astype(float))
         return dataclasses.replace(self, **rounded, evidence=evidence, common=common)
+
+
+def contour_steps(belief: SurfaceBelief) -> FloatArray:
+    """Length of the mean contour from each grid angle to the next, shape (M,), metres."""
+    x, y = polar_to_cartesian(belief.angle, belief.mean)
+    return np.hypot(np.roll(x, -1) - x, np.roll(y, -1) - y)
+
+
+def way_to_measurement(belief: SurfaceBelief) -> FloatArray:
+    """Length of the mean contour from each grid angle to the nearest with a measurement, shape (M,), metres."""
+    hit = belief.hits > 0
+    if not hit.any():
+        return np.full(len(hit), np.inf)
+    steps = contour_steps(belief)
+    at, around = np.cumsum(steps) - steps, steps.sum()
+    places = np.concatenate([at[hit] - around, at[hit], at[hit] + around])
+    after = np.searchsorted(places, at)
+    return np.asarray(np.minimum(at - places[after - 1], places[after] - at))
 
 
 def slope_on_grid(grid: FloatArray, mean: FloatArray) -> FloatArray:

@@ -21,12 +21,12 @@ from nbv_planner.geometry import BoolArray, FloatArray
 from nbv_planner.mapping.matching import MatchedScan
 from nbv_planner.mapping.scans import measured
 from nbv_planner.planning.motion import leg_time
-from nbv_planner.planning.objectives import OBJECTIVES, values_of
 from nbv_planner.planning.view_space import view_space_for
 from nbv_planner.settings import refuse_unknown
 from nbv_planner.star2d.belief import Measurements, SurfaceBelief
 from nbv_planner.star2d.robust import mapper_for
 from nbv_planner.star2d.shapes.completeness import MeasuredContour
+from nbv_planner.thesis import OBJECTIVES
 from nbv_planner.world.objects import OBJECT_SETS, parse_object, surface_points
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import check_proportions
@@ -109,7 +109,7 @@ class CircleEnv(gymnasium.Env[Observation, np.int64]):
             raise SettingError("object: an empty list; must be one object or more")
         self.config = _config({**DEFAULTS, **(settings or {})})
         self.reward, self.target, self.render_mode = reward, target, render_mode
-        self._objective = OBJECTIVES[utility]() if utility else None
+        self._utility_of = utility
         self._reach = self.config.scene.view_distance
         scene, kernel = self.config.scene, self.config.kernel.build()
         self.views = view_space_for(self.config.views, scene)  #: the candidate views.
@@ -247,8 +247,8 @@ class CircleEnv(gymnasium.Env[Observation, np.int64]):
         return PointErrors.of(measured, judge.outline, judge.tau).completeness
 
     def _utility(self, belief: SurfaceBelief) -> FloatArray:
-        objective = self._objective or OBJECTIVES["U"]()
-        return values_of(objective, belief, self.config.scene, self.views.candidates)
+        objective = OBJECTIVES[self._utility_of or "U"]
+        return objective.values(belief, self.config.scene, self.views.candidates.view_angle)
 
     def _observation(self) -> Observation:
         belief, angle = self._belief, self._at.polar[0] if self._at else 0.0
@@ -257,7 +257,7 @@ class CircleEnv(gymnasium.Env[Observation, np.int64]):
             "seen": belief.hits > 0,
             "camera": [math.sin(angle), math.cos(angle)], "views": [self._steps],
         }
-        if self._objective is not None:
+        if self._utility_of:
             known["utility"] = self._utility(self.belief)
         return {name: np.array(values, dtype=np.float32) for name, values in known.items()}
 

@@ -24,7 +24,8 @@ from nbv_planner.mapping.matching import MatchedScan
 from nbv_planner.mapping.scans import scan_to_measurements
 from nbv_planner.settings import from_mapping
 from nbv_planner.star2d.belief import Measurements, SurfaceBelief
-from nbv_planner.star2d.shapes.completeness import POINTS, SAMPLES, CoverageTarget, MeasuredContour
+from nbv_planner.star2d.shapes.completeness import SAMPLES, MeasuredContour
+from nbv_planner.surface.coverage import POINTS, CoverageTarget
 from nbv_planner.world.ground.occupancy_map import OccupancyMap
 from nbv_planner.world.ground.zones import Ground
 from nbv_planner.world.objects import SurfacePoints

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -229,6 +229,9 @@ class Poses:
 
     def __len__(self) -> int:
         return len(self.position)
+
+    def __iter__(self) -> Iterator[CameraPose]:
+        return (self[index] for index in range(len(self)))
 
     def __getitem__(self, index: int) -> CameraPose:
         angle, distance, turn = self.polar[index].tolist()

@@ -19,8 +19,8 @@ from nbv_planner.bags.analysis import analyse, analysis_tables
 from nbv_planner.bags.reader import Bag, decode
 from nbv_planner.episode.parameters import NODE_SETTINGS
 from nbv_planner.episode.run_info import RunParameters
-from nbv_planner.star2d.shapes.certificate import CoverageEstimate
 from nbv_planner.surface.checks import Check, Level
+from nbv_planner.surface.coverage import CoverageEstimate
 
 SIMULATION, TERMINATION = finished()
 

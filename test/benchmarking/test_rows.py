@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from views import all_at, circle
+from views import all_at, circle, views_at
 
 from benchmarks import measure
 from benchmarks.core import (
@@ -17,12 +17,16 @@ from benchmarks.core import (
     shape_rows,
 )
 from benchmarks.reference import expected_gain, mean_views_to_go, unseen_points
-from nbv_planner.planning.objectives import OBJECTIVES, ExpectedMarginalCoverage
-from nbv_planner.planning.planners import PlannerSettings, Prior, planner_named
+from nbv_planner.episode.wiring import PlannerSettings, planner_named
+from nbv_planner.planning.objectives import ExpectedMarginalCoverage, Situation
 from nbv_planner.planning.planners.rollout import views_to_go
 from nbv_planner.planning.view_space import ViewSpaceSettings
 from nbv_planner.star2d.shapes.learned_shapes import shape_sampler
+from nbv_planner.star2d.shapes.sampler import Prior
 from nbv_planner.star2d.shapes.shape_coverage import REACH_HIDDEN, REACH_SEEN, measured_parts
+from nbv_planner.star2d.star_surface import StarReader
+from nbv_planner.surface.coverage import POINTS
+from nbv_planner.thesis import OBJECTIVES
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.ray_casting import Contour, cast_beams
 from nbv_planner.world.scene import Scene
@@ -64,9 +68,8 @@ def test_the_obvious_way_on_shapes_gives_the_same_utilities_and_numbers_of_views
     to_go = mean_views_to_go(shapes, unseen, allowed, settings.first_views, scene, settings.target_coverage)
     assert len(to_go) == 5
     assert decision.view_angle in [allowed[v] for v in to_go if to_go[v] < min(to_go.values()) + 0.01]
-    coverage = ExpectedMarginalCoverage(shape_sampler(settings, Prior())).after(all_at(visited)).coverage(
-        belief, scene, space.angles
-    )
+    question = Situation(StarReader(scene, settings=settings)(belief), scene, space.candidates, views_at(visited))
+    coverage = ExpectedMarginalCoverage(POINTS, settings.shapes).coverage(question)
     first = np.flatnonzero(fresh)[list(to_go)]
     ours = views_to_go(coverage, first, fresh, settings.target_coverage).mean(axis=0)
     np.testing.assert_allclose(ours, list(to_go.values()), atol=0.01)

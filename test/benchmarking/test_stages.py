@@ -9,10 +9,10 @@ from benchmarks import core
 from benchmarks.core import obvious_implementation, replaced, stage_times, thesis_planners, timed_episode
 from nbv_planner.episode import simulation
 from nbv_planner.episode.parameters import EpisodeConfig
-from nbv_planner.planning.objectives import OBJECTIVES
-from nbv_planner.planning.planners import PlannerSettings
+from nbv_planner.episode.wiring import PlannerSettings
 from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.star2d.mapper import MapperSettings
+from nbv_planner.thesis import OBJECTIVES
 from nbv_planner.world.simulated_camera import SensorSettings
 
 

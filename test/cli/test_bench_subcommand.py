@@ -13,6 +13,7 @@ import yaml
 
 import nbv_planner
 from nbv_planner.cli.main import main
+from nbv_planner.episode.wiring import PlannerSettings
 from nbv_planner.errors import ConfigFileError, SettingError, UnknownNameError
 from nbv_planner.experiments.summary import bench as subject
 from nbv_planner.experiments.summary.bench import (
@@ -24,7 +25,6 @@ from nbv_planner.experiments.summary.bench import (
     planner_entry,
 )
 from nbv_planner.experiments.sweep_file import load_sweep
-from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.world.objects import OBJECT_SETS
 
 pytest.importorskip("joblib", minversion="1.3", reason="joblib 1.3 comes with the extra 'analysis'")

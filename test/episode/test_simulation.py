@@ -13,13 +13,13 @@ import pytest
 from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.records import episode_metrics, views_to
 from nbv_planner.episode.simulation import Simulation
+from nbv_planner.episode.wiring import PlannerSettings
 from nbv_planner.errors import ContourError, NbvPlannerError, SettingError, UnknownNameError
 from nbv_planner.mapping.matching import DwellSettings
-from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.termination import TerminationReason, TerminationSettings
 from nbv_planner.planning.view_space import ViewSpaceSettings
 from nbv_planner.star2d.mapper import MapperSettings
-from nbv_planner.star2d.shapes.completeness import POINTS
+from nbv_planner.surface.coverage import POINTS
 from nbv_planner.world.objects import bisected_surface_points, parse_object
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import SensorSettings

@@ -12,10 +12,10 @@ from episodes import end_of
 
 from nbv_planner.episode.parameters import EpisodeConfig, configure
 from nbv_planner.episode.simulation import Simulation
+from nbv_planner.episode.wiring import PlannerSettings
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import TWO_PI
 from nbv_planner.mapping.object_search import SearchSettings
-from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.termination import TerminationReason
 from nbv_planner.planning.view_space import FoundViewSpace, ViewSpaceSettings, put_on_ground
 from nbv_planner.world.ground.zones import GroundSettings

@@ -22,7 +22,7 @@ from nbv_planner.experiments.optimum_problem import (
     reduced_problem,
     shortest_tour,
 )
-from nbv_planner.planning import integer_programme
+from nbv_planner.rivals import set_cover
 from nbv_planner.world.objects import parse_object, surface_points
 from nbv_planner.world.pose import Poses
 from nbv_planner.world.scene import Scene
@@ -180,7 +180,7 @@ def test_95_percent_is_counted_as_in_the_records(points):
 def test_without_time_the_greedy_sets_are_left_and_the_bounds_say_so(monkeypatch):
     visible = seen_from(Poses.on_circle(np.arange(24) * (TURN / 24), SCENE.view_distance))
     nothing = type("Nothing", (), {"x": None, "mip_dual_bound": None})
-    monkeypatch.setattr(integer_programme, "milp_solver", lambda who: lambda *_, **__: nothing)
+    monkeypatch.setattr(set_cover, "milp_solver", lambda who: lambda *_, **__: nothing)
     problem, points, offset = reduced_problem(visible), points_for_95(visible.shape[1]), np.arange(24) * (TURN / 24)
     found = least_views(problem, points, time_limit=1.0)
     assert (list(found.views), found.bound, found.proved) == (greedy_views(problem, points), 0, False)

@@ -17,7 +17,7 @@ from hypothesis.extra.numpy import arrays
 from nbv_planner.errors import DependencyError, ResultsError, SettingError
 from nbv_planner.experiments.optimum import optimum_for, solve_optimum
 from nbv_planner.experiments.optimum_problem import Optimum
-from nbv_planner.planning import integer_programme
+from nbv_planner.rivals import set_cover
 from nbv_planner.world.objects import parse_object, surface_points
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.visibility import observe
@@ -99,7 +99,7 @@ def test_candidates_that_see_nothing_need_no_solver():
 def test_without_time_the_bounds_say_what_is_not_proved(monkeypatch, tmp_path):
     """A solver that finds nothing: what is left is one view after the other, and bounds from fewer views."""
     nothing = SimpleNamespace(x=None, mip_dual_bound=None)
-    monkeypatch.setattr(integer_programme, "milp_solver", lambda who: lambda *_, **__: nothing)
+    monkeypatch.setattr(set_cover, "milp_solver", lambda who: lambda *_, **__: nothing)
     points = coarse_points()
     found = optimum_for(points, COARSE, TEN, cache=tmp_path)
     assert not all(found.proved)
@@ -122,7 +122,7 @@ def needing_a_solver():
 def test_bound_of_the_solver_decides_what_is_proved(monkeypatch, bound, proved):
     """The bound of a whole number is rounded down, but not what rounding may have taken from it."""
     answer = SimpleNamespace(x=None, mip_dual_bound=bound)
-    monkeypatch.setattr(integer_programme, "milp_solver", lambda who: lambda *_, **__: answer)
+    monkeypatch.setattr(set_cover, "milp_solver", lambda who: lambda *_, **__: answer)
     assert solve_optimum(needing_a_solver()).proved[:2] == (True, proved)
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from views import circle
 
 from nbv_planner.episode.judge import EpisodeJudge, PointErrors, SampledContour
-from nbv_planner.surface.point_set import PointSet
+from nbv_planner.surface.coverage import PointSet
 from nbv_planner.world.objects import parse_object, surface_points
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import Scene

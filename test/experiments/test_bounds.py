@@ -2,15 +2,18 @@
 
 import numpy as np
 import pytest
+from beliefs import left_to_see
 
-from campaigns.bounds_command import STEPS, Case, ToldTarget
+from campaigns.bounds_command import STEPS, Case, ToldSurface
 from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.simulation import Simulation
+from nbv_planner.episode.wiring import PlannerSettings
 from nbv_planner.geometry import TWO_PI
-from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.star2d.belief import SurfaceBelief
-from nbv_planner.star2d.shapes.completeness import POINTS
 from nbv_planner.star2d.shapes.sampler import Shapes
+from nbv_planner.star2d.star_surface import StarReader
+from nbv_planner.surface.coverage import POINTS
+from nbv_planner.surface.seam import coverage_of
 from nbv_planner.world.pose import Poses
 from nbv_planner.world.visibility import observe
 
@@ -31,11 +34,17 @@ def drawn(simulation: Simulation) -> Shapes:
     return Shapes(angle, np.stack([np.full(360, radius) for radius in (3.0, 4.0)]))
 
 
+def predicted(simulation: Simulation, told: tuple[str, ...], taken: Poses, views: Poses, belief: SurfaceBelief):
+    scene = simulation.config.scene
+    surface = ToldSurface(belief, StarReader(scene), simulation, told)
+    return coverage_of(surface, surface.met(drawn(simulation), POINTS), POINTS, taken, views, scene)
+
+
 def test_who_is_told_nothing_counts_as_the_rollout_does(halfway):
     simulation, belief, taken = halfway
     scene, views = simulation.config.scene, simulation.planner.views.candidates
-    told = ToldTarget(simulation=simulation).coverage(drawn(simulation), taken, views, scene, belief)
-    plain = POINTS.coverage(drawn(simulation), taken, views, scene, belief)
+    told = predicted(simulation, (), taken, views, belief)
+    plain = left_to_see(POINTS, drawn(simulation), taken, views, scene, belief)
     np.testing.assert_array_equal(told.gains(), plain.gains())
     np.testing.assert_array_equal(told.points, plain.points)
 
@@ -43,8 +52,7 @@ def test_who_is_told_nothing_counts_as_the_rollout_does(halfway):
 def test_who_is_told_all_predicts_the_true_number_of_new_points_whatever_the_shapes(halfway):
     simulation, belief, taken = halfway
     scene, judge, candidates = simulation.config.scene, simulation.judge, simulation.planner.views.candidates
-    told = ToldTarget(simulation=simulation, told=STEPS["all three"])
-    gains = told.coverage(drawn(simulation), taken, candidates, scene, belief).gains()
+    gains = predicted(simulation, STEPS["all three"], taken, candidates, belief).gains()
     new = observe(judge.points.angle, judge.points.radius, candidates, scene) & ~judge.seen
     there = np.abs(gains - new.sum(axis=1)).max(axis=0) < 0.05 * len(judge.points)  # parts of an angle are independent
     assert np.mean(there) > 0.95

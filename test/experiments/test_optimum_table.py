@@ -12,10 +12,10 @@ import scipy.optimize
 
 from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.simulation import Simulation
+from nbv_planner.episode.wiring import PlannerSettings
 from nbv_planner.experiments.optimum import LeastTimeCase, candidate_views, least_views_row, optimum_row, run_optima
 from nbv_planner.experiments.optimum_problem import points_for_95
 from nbv_planner.geometry import angle_difference
-from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.view_space import ViewSpaceSettings, path_around, view_space_for
 from nbv_planner.world.objects import parse_object, surface_points
 from nbv_planner.world.pose import CameraPose, Poses

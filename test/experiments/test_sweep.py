@@ -9,8 +9,8 @@ import re
 import pytest
 
 from nbv_planner.episode.parameters import EpisodeConfig
+from nbv_planner.episode.wiring import PlannerSettings
 from nbv_planner.experiments.sweep import Sweep, case_identities, first_difference, object_class
-from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.world.simulated_camera import SensorSettings
 
 SWEEP = Sweep(

@@ -10,11 +10,11 @@ import sweeps
 
 from benchmarks.slope_tail import slope_tail
 from nbv_planner.episode.records import FULL_ENOUGH
+from nbv_planner.episode.wiring import PlannerSettings
 from nbv_planner.errors import ConfigFileError
 from nbv_planner.experiments.sweep_file import load_sweep
 from nbv_planner.planning.objectives import OBJECTIVE_INFO, OMNISCIENT
 from nbv_planner.planning.planners import PLANNERS as PLANNER_NAMES
-from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.world.objects import OBJECT_SETS
 
 VARIANTS_ONLY = {

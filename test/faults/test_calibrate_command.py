@@ -15,7 +15,7 @@ from campaigns.calibration import Rows, claims_held, fitted, folds, moved_by, qu
 from campaigns.reliability import Estimates, by_shapes, calibrated, held_out, pictured, summarised
 from campaigns.running import objects_of
 from nbv_planner.errors import SettingError
-from nbv_planner.star2d.shapes.calibrated import FEATURES, logit
+from nbv_planner.star2d.shapes.certificate import FEATURES, logit
 
 
 def pinball(design, wanted, quantile, coefficients) -> float:

@@ -22,8 +22,9 @@ from launched import ROOT, described, files_of, nodes, parameters
 
 from nbv_planner.bags.analysis import analyse
 from nbv_planner.bags.reader import Bag, decode
-from nbv_planner.planning.objectives import EXPECTED, OBJECTIVES, TRUTH_OBJECTIVES
+from nbv_planner.planning.objectives import EXPECTED, TRUTH_OBJECTIVES
 from nbv_planner.planning.planners import PLANNERS
+from nbv_planner.thesis import OBJECTIVES
 
 NODES = {
     "simulation": ["depth_camera", "surface_mapper", "nbv_planner"],

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nbv_planner.episode.parameters import EpisodeConfig
+from nbv_planner.episode.wiring import PlannerSettings
 from nbv_planner.geometry import angle_difference, cartesian_to_polar, polar_to_cartesian
 from nbv_planner.mapping.matching import ArrivalSettings, MatchingSettings, ScanMatcher
-from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.star2d.belief import CommonErrors, SurfaceBelief, uniform_grid
 from nbv_planner.star2d.common_errors import AccuracySettings, Crossings, corrected, posterior
 from nbv_planner.star2d.overlap import Outline, ViewData

@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nbv_planner.episode.parameters import EpisodeConfig
+from nbv_planner.episode.wiring import PlannerSettings
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import TWO_PI, polar_to_cartesian
 from nbv_planner.mapping.matching import MatchedScan
 from nbv_planner.mapping.object_search import SearchingMapping, SearchSettings, fitted_circle, view_distance
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
-from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.report.take_home import OCCUPIED, MapGrid, Outline
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.world.objects import parse_object

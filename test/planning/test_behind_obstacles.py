@@ -13,9 +13,9 @@ from views import at, circle
 from nbv_planner.episode.judge import EpisodeJudge
 from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.simulation import Simulation
+from nbv_planner.episode.wiring import PlannerSettings, planner_named
 from nbv_planner.geometry import polar_to_cartesian
 from nbv_planner.planning.motion import TimeSettings, leg_time
-from nbv_planner.planning.planners import PlannerSettings, planner_named
 from nbv_planner.planning.termination import TerminationReason
 from nbv_planner.planning.view_space import ViewSpaceSettings, put_on_ground, view_space_for
 from nbv_planner.star2d.shapes.sampler import Shapes

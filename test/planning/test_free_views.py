@@ -12,19 +12,13 @@ from oracles import signed
 from views import at, circle
 
 from nbv_planner.episode.judge import EpisodeJudge
+from nbv_planner.episode.wiring import PlannerSettings, objective_named, planner_named
 from nbv_planner.errors import SettingError
 from nbv_planner.gp.kernels import PeriodicMatern
 from nbv_planner.mapping.matching import ArrivalSettings, MatchingSettings, ScanMatcher
 from nbv_planner.mapping.scans import MeasurementSettings, ScanMapping
-from nbv_planner.planning.objectives import ObjectiveInfo, objective_named
-from nbv_planner.planning.planners import (
-    GreedyPlanner,
-    PlannerSettings,
-    RandomPlanner,
-    UniformPlanner,
-    planner_named,
-)
-from nbv_planner.planning.planners.simple import TwoPhasePlanner
+from nbv_planner.planning.objectives import ObjectiveInfo
+from nbv_planner.planning.planners import GreedyPlanner, RandomPlanner, UniformPlanner
 from nbv_planner.planning.termination import (
     TerminationMonitor,
     TerminationReason,
@@ -37,6 +31,7 @@ from nbv_planner.session.questions import SessionSettings, State
 from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper
 from nbv_planner.star2d.model_checks import ModelChecks
 from nbv_planner.surface.checks import CheckSettings
+from nbv_planner.thesis import TwoPhasePlanner
 from nbv_planner.world.objects import parse_object, surface_points
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import BeamScene, Scene
@@ -67,10 +62,11 @@ class FreePoses(ViewSpace):
 class WidestAhead:
     """Width of the band nearest to the camera; works from anywhere."""
 
-    info = ObjectiveInfo("WA", "widest_ahead", "nnynnn", "not attempted", needs_circle=False)
+    info = ObjectiveInfo("WA", "widest_ahead", "nnynnn")
 
-    def evaluate(self, belief, scene, views: Poses) -> np.ndarray:
-        return np.interp(views.view_angle, belief.angle, belief.upper - belief.lower)
+    def evaluate(self, situation) -> np.ndarray:
+        angle, lower, upper = situation.surface.band()
+        return np.interp(situation.views.view_angle, angle, upper - lower)
 
 
 class Robot:

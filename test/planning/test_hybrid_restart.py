@@ -9,11 +9,10 @@ import pytest
 from journaled import records_of, restarted
 from views import all_at, at, circle
 
+from nbv_planner.episode.wiring import PlannerSettings, planner_named
 from nbv_planner.errors import StateFileError
 from nbv_planner.gp.kernels import PeriodicMatern
 from nbv_planner.mapping.matching import ArrivalSettings
-from nbv_planner.planning.planners import PlannerSettings, planner_named
-from nbv_planner.planning.planners.account import Account, Round
 from nbv_planner.planning.termination import TerminationMonitor, TerminationSettings
 from nbv_planner.planning.view_space import ViewSpaceSettings
 from nbv_planner.session import events, targets
@@ -22,6 +21,7 @@ from nbv_planner.session.planner_core import PlannerCore
 from nbv_planner.session.questions import SessionSettings
 from nbv_planner.star2d.belief import Measurements, SurfaceBelief
 from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper
+from nbv_planner.thesis.regret import Account, Round
 from nbv_planner.world.objects import bisected_surface_points, parse_object
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import Scene

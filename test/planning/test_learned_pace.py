@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from journaled import restarted
 from views import circle
 
+from nbv_planner.episode.wiring import PlannerSettings, planner_named
 from nbv_planner.mapping.matching import ArrivalSettings
 from nbv_planner.planning.motion import MOST_LEGS, Leg, TimeSettings, learned_pace, travel_time
-from nbv_planner.planning.planners import PlannerSettings, planner_named
 from nbv_planner.planning.termination import TerminationMonitor, TerminationSettings
 from nbv_planner.planning.view_space import ViewSpaceSettings
 from nbv_planner.session import events, targets

@@ -13,12 +13,12 @@ from views import at, circle
 
 from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.simulation import Simulation
+from nbv_planner.episode.wiring import PlannerSettings
 from nbv_planner.errors import SettingError
 from nbv_planner.planning.motion import TimeSettings, looks_between, time_matrix, with_looks
-from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.planners.tour import Ring, seconds_to_sweep, seen_on_legs
 from nbv_planner.planning.view_space import FreeViewSpace, ViewSpaceSettings, put_on_ground
-from nbv_planner.star2d.shapes.shape_coverage import ShapeCoverage
+from nbv_planner.surface.coverage import ShapeCoverage
 from nbv_planner.world.ground.zones import GroundSettings
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import Scene

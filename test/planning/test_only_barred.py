@@ -97,8 +97,8 @@ def test_what_the_mean_contour_plainly_shows_the_shapes_confirm():
             assert len(taken) == record.number
             if decision.promised is None:
                 plain += 1
-                expected = planner.expected.after(taken, planner.views.ground)
-                gains = expected.evaluate(belief, planner._scene, planner.views.candidates)
+                question = planner._situation(belief, planner.views.candidates, None, taken)
+                gains = planner.expected.evaluate(question)
                 assert gains[decision.excluded == 0].max() >= 1.0
     assert plain > 5
 

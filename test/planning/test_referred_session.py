@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from journaled import restarted
 from test_session import ENDLESS, SECOND, band, feed
 
+from nbv_planner.episode.wiring import PlannerSettings, planner_named
 from nbv_planner.errors import StateFileError
 from nbv_planner.mapping.matching import ArrivalSettings
-from nbv_planner.planning.planners import PlannerSettings, planner_named
 from nbv_planner.planning.termination import MOST_APPROACHES, TerminationMonitor, TerminationReason, TerminationSettings
 from nbv_planner.planning.view_space import Exclusion, FoundViewSpace, ViewSpaceSettings
 from nbv_planner.session import events

@@ -15,7 +15,6 @@ from nbv_planner.planning.termination import (
     TerminationMonitor,
     TerminationReason,
     TerminationSettings,
-    coverage_estimate,
 )
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.surface.checks import Check, Level
@@ -63,7 +62,7 @@ def test_band_narrow_at_the_target_fraction():
 def test_coverage_is_that_of_the_belief_asked_about_at_the_tolerance_now():
     watch, half, whole = monitor(band_tolerance=1.0), partly(0.5), partly(1.0)
     for belief in (half, whole, whole, half):
-        assert watch.coverage(belief) == coverage_estimate(belief, 1.0) > 0.0
+        assert watch.coverage(belief) == belief.measured(1.0) > 0.0
     watch.settings = TerminationSettings(**OFF, band_tolerance=0.1)
     assert watch.coverage(half) == 0.0
 

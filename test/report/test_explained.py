@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nbv_planner.geometry import TWO_PI
-from nbv_planner.planning.objectives import objective_named
 from nbv_planner.report.figures.explained import COUNTED, counted, draw_regret
 from nbv_planner.star2d.belief import SurfaceBelief, uniform_grid
+from nbv_planner.thesis import OBJECTIVES
 from nbv_planner.world.scene import Scene
 
 # The layers and, of I and IOA, the samples along a ray are as fine as a picture needs them.
@@ -32,7 +32,7 @@ def wavy(seed: int) -> SurfaceBelief:
 def test_what_is_drawn_adds_up_to_the_value_of_the_objective(seed, view, depth):
     belief, scene = wavy(seed), Scene(range_max=depth)
     for name in COUNTED:
-        value = float(objective_named(name).evaluate(belief, scene, np.array([view]))[0])
+        value = float(OBJECTIVES[name].values(belief, scene, np.array([view]))[0])
         found = counted(name, belief, scene, view)
         areas = 0.5 * np.diff(found.edges**2, axis=0) * belief.step
         drawn = float((found.weight * areas).sum()) / scene.pixel_size**2

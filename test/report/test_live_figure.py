@@ -26,8 +26,8 @@ from nbv_planner.episode.messages import ITERATION, STATUS, SURFACE
 from nbv_planner.errors import DependencyError
 from nbv_planner.planning.termination import Termination, TerminationReason
 from nbv_planner.report.colors import LAST, LEVELS
-from nbv_planner.star2d.shapes.certificate import CoverageEstimate
 from nbv_planner.surface.checks import KINDS, Check, Level
+from nbv_planner.surface.coverage import CoverageEstimate
 from nbv_planner.view.live import LiveEpisode
 from nbv_planner.view.window import draw_live, live_content, open_window
 

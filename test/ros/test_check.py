@@ -14,8 +14,8 @@ from ros_world import bent, header, pose_msg, view_pose
 from sensor_msgs.msg import LaserScan
 
 from nbv_planner.episode.parameter_files import dump_parameters, load_parameters, shared_file
-from nbv_planner.episode.preflight import Verdict, rows_of
 from nbv_planner.episode.run_info import RunParameters
+from nbv_planner.report.preflight import Verdict, rows_of
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.io.listener import SystemListener
 from nbv_planner.ros.node_processes import NodeProcesses, free_domain_id, isolated_environment

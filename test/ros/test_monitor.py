@@ -22,7 +22,7 @@ from nbv_planner.planning.termination import Termination, TerminationReason
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.node_processes import EpisodeMonitor, free_domain_id
-from nbv_planner.star2d.shapes.certificate import CoverageEstimate
+from nbv_planner.surface.coverage import CoverageEstimate
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.pose import Poses
 from nbv_planner.world.scene import Scene

@@ -14,9 +14,9 @@ import pytest
 
 from nbv_planner.episode.parameters import EpisodeConfig, configure
 from nbv_planner.episode.simulation import Simulation
+from nbv_planner.episode.wiring import planner_named
 from nbv_planner.errors import DependencyError, NbvPlannerError
-from nbv_planner.planning.objectives import OBJECTIVES
-from nbv_planner.planning.planners import planner_named
+from nbv_planner.thesis import OBJECTIVES
 from nbv_planner.world.objects import OBJECT_SETS
 
 gymnasium = pytest.importorskip("gymnasium", reason="needs the extra gym")
@@ -141,7 +141,7 @@ def test_an_observation_is_the_belief():
     assert start["views"] == [0.0]
     assert observation["views"] == [6.0]
     assert not start["seen"].any()
-    utility = OBJECTIVES["U"]().evaluate(belief, env.config.scene, env.views.candidates.view_angle)
+    utility = OBJECTIVES["U"].values(belief, env.config.scene, env.views.candidates.view_angle)
     assert np.array_equal(observation["utility"], utility.astype(np.float32))
     assert "contour" not in observation.keys() | info.keys()
 

@@ -18,8 +18,8 @@ from nbv_planner.episode.run_info import RunParameters
 from nbv_planner.planning.termination import Termination, TerminationReason
 from nbv_planner.report.colors import LEVELS, rgb
 from nbv_planner.report.outlines import barred_ground, ground_shades
-from nbv_planner.star2d.shapes.certificate import CoverageEstimate
 from nbv_planner.surface.checks import Check, Level
+from nbv_planner.surface.coverage import CoverageEstimate
 from nbv_planner.view.live import LiveEpisode
 from nbv_planner.view.server import section, serving
 from nbv_planner.world.ground.occupancy_map import load_map

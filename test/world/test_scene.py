@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nbv_planner.episode.wiring import PlannerSettings
 from nbv_planner.errors import NbvPlannerError, SettingError
 from nbv_planner.gp.kernels import KernelSettings
 from nbv_planner.mapping.scans import MeasurementSettings
-from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.world.scene import Scene, check_proportions
 

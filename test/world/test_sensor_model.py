@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from views import circle
 
+from nbv_planner.episode.wiring import PlannerSettings, planner_named
 from nbv_planner.gp.kernels import PeriodicMatern
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
-from nbv_planner.planning.objectives import OBJECTIVES
-from nbv_planner.planning.planners import PlannerSettings, planner_named
 from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper
 from nbv_planner.star2d.shapes.sampler import Shapes
 from nbv_planner.star2d.shapes.shape_visibility import visible_cells
+from nbv_planner.thesis import OBJECTIVES
 from nbv_planner.world.objects import parse_object, surface_points
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scan import ConeSensor, RangeNoise, Scan
@@ -152,7 +152,7 @@ def test_ioa_counts_no_pixel_outside_of_the_field_of_view():
 
     belief = SurfaceMapper(PeriodicMatern(), MapperSettings(grid_size=400)).belief()
     views = np.array([0.3, 2.0])
-    whole = OBJECTIVES["IOA"]().evaluate(belief, Scene(field_of_view=0.6), views)
-    part = OBJECTIVES["IOA"]().evaluate(belief, Narrow(), views)
+    whole = OBJECTIVES["IOA"].values(belief, Scene(field_of_view=0.6), views)
+    part = OBJECTIVES["IOA"].values(belief, Narrow(), views)
     assert (part < 0.7 * whole).all()
     assert (part > 0.4 * whole).all()

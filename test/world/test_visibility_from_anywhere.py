@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nbv_planner.geometry import polar_to_cartesian
-from nbv_planner.planning.objectives.area import Uncertainty
 from nbv_planner.star2d.belief import uniform_grid
 from nbv_planner.star2d.shapes.sampler import Shapes
 from nbv_planner.star2d.shapes.shape_visibility import grades_of_sight, visible_cells
+from nbv_planner.thesis.area import Uncertainty
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import BeamScene, Scene
 from nbv_planner.world.visibility import observe
@@ -139,7 +139,7 @@ def test_nothing_depends_on_the_last_digit_of_a_distance(scene):
     np.testing.assert_array_equal(*(visible_cells(shapes, views, scene) for views in (exact, off)))
     np.testing.assert_array_equal(*(grades_of_sight(shapes, views, scene, 0.2) for views in (exact, off)))
     belief = belief_of(lambda _: shapes.radius[0] - 0.5, lambda _: shapes.radius[0] + 0.5, grid=GRID)
-    np.testing.assert_allclose(*(Uncertainty().evaluate(belief, scene, views) for views in (exact, off)), rtol=1e-9)
+    np.testing.assert_allclose(*(Uncertainty.values(belief, scene, views) for views in (exact, off)), rtol=1e-9)
 
 
 @pytest.mark.parametrize("turn", [-0.7, -0.2, 0.1, 0.4])

@@ -15,6 +15,7 @@ import numpy as np
 from nbv_planner.episode.parameters import recorded_config
 from nbv_planner.episode.records import Metric, ViewColumn
 from nbv_planner.episode.simulation import Simulation
+from nbv_planner.episode.wiring import PlannerSettings
 from nbv_planner.errors import NbvPlannerError, ResultsError
 from nbv_planner.experiments import statistics
 from nbv_planner.experiments.summary.sensitivity import sensitivities
@@ -43,8 +44,7 @@ from nbv_planner.experiments.summary.sweep_tables import (
 from nbv_planner.experiments.summary.thesis_tables import PRINTED_REGRET, published_means
 from nbv_planner.experiments.summary.time_tables import races
 from nbv_planner.geometry import FloatArray
-from nbv_planner.planning.objectives import TRUTH_OBJECTIVES, TrueSurface
-from nbv_planner.planning.planners import PlannerSettings
+from nbv_planner.planning.objectives import TRUTH_OBJECTIVES
 from nbv_planner.report.figures import sweep_figures as draw
 from nbv_planner.report.figures.episode_figure import true_contour
 from nbv_planner.report.figures.style import file_name, picture, planner_styles
@@ -53,6 +53,7 @@ from nbv_planner.report.figures.view_maps import ViewMap, draw_landscapes, draw_
 from nbv_planner.report.page import Picture
 from nbv_planner.report.tables import Landscape, MeanInterval
 from nbv_planner.settings import from_mapping
+from nbv_planner.thesis import TrueSurface
 from nbv_planner.world.objects import parse_object
 
 _INTERVALS = (

@@ -12,6 +12,7 @@ import numpy as np
 from scipy.stats import beta, binomtest
 
 from nbv_planner.episode.records import Metric, Quantity, ViewColumn, views_to
+from nbv_planner.episode.wiring import PlannerSettings
 from nbv_planner.experiments.statistics import FEWEST, Cases, mean_interval, object_interval, paired_difference
 from nbv_planner.experiments.summary.sweep_report import (
     ComparedCase,
@@ -25,7 +26,6 @@ from nbv_planner.experiments.summary.sweep_report import (
     figures,
     reference_hint,
 )
-from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.termination import TerminationReason
 from nbv_planner.report.tables import Cell, Column, MeanInterval, Table, table_of
 from nbv_planner.settings import settings_of

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import inspect
 import math
 import time
 from abc import ABC, abstractmethod
@@ -21,18 +20,16 @@ from nbv_planner.planning.objectives import (
     EXPECTED,
     OBJECTIVE_INFO,
     OBJECTIVE_PLUGINS,
-    OMNISCIENT,
+    ExpectedMarginalCoverage,
     Objective,
-    values_of,
+    Situation,
+    wrong_contract,
 )
-from nbv_planner.planning.objectives.area import Uncertainty
-from nbv_planner.planning.objectives.expected_coverage import ExpectedMarginalCoverage, after_views
-from nbv_planner.planning.planners.account import Account
 from nbv_planner.planning.view_space import ExclusionArray, ViewSpace
 from nbv_planner.settings import Plugins, setting
-from nbv_planner.star2d.belief import SurfaceBelief
-from nbv_planner.star2d.shapes.sampler import ShapeSettings
-from nbv_planner.surface.checks import Check, Level, noise_factor
+from nbv_planner.surface.checks import Check, Level
+from nbv_planner.surface.coverage import TargetSettings
+from nbv_planner.surface.seam import Believed, Reader
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scan import Scan
 from nbv_planner.world.scene import Scene
@@ -48,21 +45,15 @@ RIVALS = {
     "design": "nbv_planner.rivals.design:Design",
     "set_cover": "nbv_planner.rivals.set_cover:SetCover",
 }
-"""Where the planner of each name is: a class with one of the contracts of planners of other packages."""
+"""Where the planner of each name is: a class with the contract of planners of other packages."""
 BLIND = ("uniform", "random")
 """Those that take no account of an objective."""
 PLANNER_CHOICE = ("planner", "objective", "phase_one_objective")
 """Parameters that choose a planner together."""
-CONTRACTS = (("belief", "views", "memory"), ("scans", "poses", "views"), ("scans", "poses", "views", "memory"))
-"""Parameters of `decide` of a planner of another package, see :mod:`nbv_planner.planning.planners.plugged`."""
 
 
 def _no_planner(name: str, cls: Any) -> str:
-    if name in OBJECTIVE_PLUGINS.names:
-        return "an objective has this name, too"
-    given = tuple(inspect.signature(cls().decide).parameters) if hasattr(cls, "decide") else ()
-    contracts = " or ".join(f"decide({', '.join(contract)})" for contract in CONTRACTS)
-    return "" if given in CONTRACTS else f"must have a method {contracts}"
+    return "an objective has this name, too" if name in OBJECTIVE_PLUGINS.names else wrong_contract(cls, "decide")
 
 
 PLANNER_PLUGINS = Plugins("planner", (*PLANNERS, *RIVALS, *OBJECTIVE_INFO), _no_planner, RIVALS)
@@ -70,8 +61,8 @@ PLANNER_PLUGINS = Plugins("planner", (*PLANNERS, *RIVALS, *OBJECTIVE_INFO), _no_
 
 
 @dataclass(frozen=True)
-class PlannerSettings(TimeSettings, ShapeSettings):
-    """Which planner, which objective, and further criteria."""
+class DecisionSettings(TimeSettings, TargetSettings):
+    """Which planner, which objective, and further criteria, whatever the surface."""
 
     plugins: ClassVar = {
         "planner": PLANNER_PLUGINS, "objective": OBJECTIVE_PLUGINS, "phase_one_objective": OBJECTIVE_PLUGINS
@@ -88,6 +79,13 @@ class PlannerSettings(TimeSettings, ShapeSettings):
         12, "Number of equally spaced views in a turn of uniform; later turns fill the gaps.", ge=1, le=100_000
     )
     planner_seed: int = setting(0, "Seed of random, and of the posterior shapes of EMC and rollout.", ge=0, le=2**53)
+    first_views: int = setting(
+        12, "rollout: number of views of largest EMC that are looked ahead from; tour: of largest EMC per second.", ge=1
+    )
+    deadline: float = setting(
+        1.0, "rollout: time for a decision, after which the best answer so far is taken.", unit="s", gt=0.0,
+        read_only=False,
+    )
     hybrid_factor: float = setting(
         2.0, "hybrid: largest ratio of its regret bound to that of U in the long run.", ge=1.0,
         read_only=False,
@@ -160,32 +158,6 @@ are unseen nevertheless, the shapes are smoother than the object, and their diff
 _FARTHEST = 1e9
 
 
-# Objectives whose values are numbers of new surface points.
-_COUNT_NEW = (EXPECTED, OMNISCIENT)
-# Objectives that can leave out what is seen with too much noise.
-_COUNT_NOISE = (EXPECTED, Uncertainty.info.id)
-
-
-def _within_noise(scene: Scene, settings: PlannerSettings, factor: float = 1.0) -> Scene:
-    """The scene with the range up to which a look head-on fixes the surface, with a multiple of the declared noise.
-
-    Raises:
-        SettingError: there is none.
-    """
-    if not settings.seen_std:
-        return scene
-    ranges = np.linspace(scene.range_min, scene.range_max, 1001)
-    noise = settings.noise.scaled(factor)
-    std = scene.sensor.range_std(noise, ranges, np.zeros(len(ranges)))
-    fixing = std <= settings.seen_std
-    last = int(np.argmin(fixing)) - 1 if not fixing.all() else len(ranges) - 1
-    if last < 1:
-        raise SettingError(
-            f"seen_std: {settings.seen_std:g} m is less than the noise at any range; must be 0, or >= {std[1]:g} m"
-        )
-    return dataclasses.replace(scene, range_max=float(ranges[last]))
-
-
 @dataclass(frozen=True, eq=False)
 class Decision:
     """A next best view, and why."""
@@ -220,20 +192,13 @@ class Decision:
 
 
 @dataclass(frozen=True, eq=False)
-class Situation:
-    """What a planner chooses from: belief, scene, views taken so far, and of each candidate, shape (V,), what follows.
+class Options:
+    """What a planner chooses from: the situation, whose views are the candidates, and of each what follows, (V,)."""
 
-    Its score, the value of the objective less the cost of travel; that cost; and whether it may be chosen, as one may.
-    Where the camera is may not be known.
-    """
-
-    belief: SurfaceBelief
-    scene: Scene
-    scores: FloatArray
-    costs: FloatArray
-    feasible: BoolArray
-    visited: Sequence[CameraPose]
-    current_view: CameraPose | None = None
+    situation: Situation
+    scores: FloatArray  #: value of the objective less the cost of travel.
+    costs: FloatArray  #: cost of travel.
+    feasible: BoolArray  #: whether it may be chosen, as one may.
 
 
 def as_found(scene: Scene, checks: Sequence[Check]) -> Scene:
@@ -257,30 +222,28 @@ class Planner(ABC):
     heeds_objective: ClassVar[bool] = True
     """Whether the choice depends on the objective."""
 
-    def __init__(self, objective: Objective, scene: Scene, views: ViewSpace, settings: PlannerSettings) -> None:
-        """Put the parts together.
+    def __init__(
+        self, objective: Objective, scene: Scene, views: ViewSpace, settings: DecisionSettings,
+        reader: Reader = lambda surface: surface,
+    ) -> None:
+        """Put the parts together; the `reader` gives the surface of what is believed, which may be one itself.
 
         Raises:
-            SettingError: `first_candidate` is not among the candidates, there are too many of them for the shapes, or
-                the objective needs views on the view circle and there are others.
+            SettingError: `first_candidate` is not among the candidates, or the objective takes no account of noise.
         """
         number = len(views.candidates)
         if settings.first_candidate >= number:
             raise SettingError(f"first_candidate: {settings.first_candidate} must be < {number} (num_views)")
-        if settings.draws_shapes:
-            settings.check_size(number)
-        if settings.seen_std and objective.info.id not in _COUNT_NOISE:
+        if settings.seen_std and not objective.info.counts_noise:
             raise SettingError(f"seen_std: objective {objective.info.id} takes no account of noise; must be 0")
-        if objective.info.needs_circle:
-            views.check_circle(f"objective {objective.info.id}", scene.view_distance)
-        self._objective = objective
-        self._scene = _within_noise(scene, settings) if objective.info.id == Uncertainty.info.id else scene
+        self._objective, self._scene, self._reader = objective, scene, reader
         self.settings = settings  #: criteria besides the objective.
         self.views = views  #: candidate views.
         #: regret ledger of earlier rounds, None if its decisions do not depend on them.
-        self.account: Account | None = None
+        self.account: Any = None
         #: EMC, whatever the objective: tells whether any view is worth it where some are barred; None: not judged.
         self.expected: ExpectedMarginalCoverage | None = None
+        self.fallback: Objective | None = None  #: decides where EMC promises nothing; None: EMC all the same.
         self.takes_scans = False  #: whether it has a map of its own and depends on what it has `heard`.
         self.heard: tuple[tuple[Scan, CameraPose], ...] = ()  #: scans that counted, and the poses they were taken at.
 
@@ -295,26 +258,16 @@ class Planner(ABC):
         twin.views = copy.copy(self.views)
         return twin
 
-    def believe(self, belief: SurfaceBelief, stands: CameraPose | None) -> None:
+    def believe(self, belief: Believed, stands: CameraPose | None) -> None:
         """Let the ground hold what the object may occupy, and the camera stand somewhere, None if not known."""
         self.views.believe(belief, stands, self._scene.radius_max)
 
-    def _scene_found(self, checks: Sequence[Check]) -> Scene:
-        """The scene with the sensor and the noise that the scans show; the declared noise where no look would fix."""
-        scene, factor = as_found(self._scene, checks), noise_factor(checks)
-        if factor == 1.0 or self._objective.info.id != Uncertainty.info.id:
-            return scene
-        try:
-            return _within_noise(scene, self.settings, factor)
-        except SettingError:
-            return scene
-
     @abstractmethod
-    def _rank(self, situation: Situation) -> FloatArray:
+    def _rank(self, options: Options) -> FloatArray:
         """Return what is maximised over the feasible candidates, shape (V,); -inf leaves a candidate out."""
 
     def decide(
-        self, belief: SurfaceBelief, *, current_view: CameraPose | None = None, visited: Sequence[CameraPose] = (),
+        self, belief: Believed, *, current_view: CameraPose | None = None, visited: Sequence[CameraPose] = (),
         now: float = 0.0,
     ) -> Decision | None:
         """Choose the next best view; None if no candidate is feasible.
@@ -324,61 +277,66 @@ class Planner(ABC):
         None if not known; `visited` are the views taken so far, `now` is the time, seconds, for views that are
         unreachable for a while.
         """
-        s, candidates, belief = self.settings, self.views.candidates, belief.by_noise
+        s, candidates = self.settings, self.views.candidates
         self._until = time.perf_counter() + s.deadline
         excluded = self.views.excluded(now, visited, s.revisit_radius)
         feasible = excluded == 0
         if not feasible.any():
             return None
-        utilities, costs = self.evaluate(belief, candidates, current_view=current_view, visited=visited)
-        scores, scene = utilities - costs, self._scene_found(belief.checks)
-        situation = Situation(belief, scene, scores, costs, feasible, visited, current_view)
-        ranks, decided_by = self._rank(situation), s.label
-        nothing = self._promises_nothing(utilities[feasible])
-        if nothing:
-            bounds = Uncertainty().evaluate(belief, scene, candidates)
-            ranks, decided_by = self._by_bounds(bounds, situation), Uncertainty.info.id
+        situation = self._situation(belief, candidates, current_view, visited)
+        utilities, costs = self._valued(situation)
+        options = Options(situation, utilities - costs, costs, feasible)
+        ranks, decided_by = self._rank(options), s.label
+        other = self.fallback if self.heeds_objective and utilities[feasible].max() < LEAST_PROMISE else None
+        if other is not None:
+            ranks, decided_by = self._by_bounds(other.evaluate(situation), options), other.info.id
         ranks = np.where(feasible, ranks, -np.inf)
         best = self._first_best(ranks)
         told = not visited and s.first_candidate >= 0 and bool(feasible[s.first_candidate])
         if told:
             best, decided_by = s.first_candidate, "first_candidate"
-        runner_up, margin = _runner_up(ranks, scores, best, candidates.view_angle)
-        view, utility, score = candidates[best], float(utilities[best]), float(scores[best])
-        if s.refine and self.refinable and not (nothing or told):
+        runner_up, margin = _runner_up(ranks, options.scores, best, candidates.view_angle)
+        view, utility, score = candidates[best], float(utilities[best]), float(options.scores[best])
+        if s.refine and self.refinable and other is None and not told:
             views = self.views.around(best)
             apart = self.views.apart(views, visited, s.revisit_radius)
             views = views.chosen(self.views.allowed(views) & apart & (self.views.off_ground(views) == 0))
-            view, utility, score = self._refined(situation, views, (view, utility, score))
-        promised = utilities if self._objective.info.id in _COUNT_NEW else self._promised(view, excluded, situation)
+            view, utility, score = self._refined(options, views, (view, utility, score))
+        promised = utilities if self._objective.info.counts_new else self._promised(view, excluded, situation)
         return Decision(
             view, utility, score, runner_up, margin, candidates, utilities, costs, excluded, decided_by, promised
         )
 
     def _promised(self, chosen: CameraPose, excluded: ExclusionArray, situation: Situation) -> FloatArray | None:
         """EMC of all candidates, shape (V,), where some are barred, unless the `chosen` view plainly adds points."""
-        if self.expected is None or situation.belief.evidence is None or not self.views.barred(excluded).any():
+        if self.expected is None or not situation.surface.drawable or not self.views.barred(excluded).any():
             return None
-        expected = self.expected.after(situation.visited, self.views.ground)
-        return expected.unless_plain(situation.belief, situation.scene, chosen, self.views.candidates)
+        return self.expected.unless_plain(situation, chosen)
 
     def evaluate(
-        self, belief: SurfaceBelief, views: Poses, *, current_view: CameraPose | None = None,
+        self, belief: Believed, views: Poses, *, current_view: CameraPose | None = None,
         visited: Sequence[CameraPose] = (),
     ) -> tuple[FloatArray, FloatArray]:
         """Value of the objective at any `views`, and the cost of travel to each, shape (V,); changes nothing."""
-        objective = after_views(self._objective, visited, self.views.ground)
-        scene = self._scene_found(belief.checks)
-        return values_of(objective, belief.by_noise, scene, views), self._costs(views, current_view)
+        return self._valued(self._situation(belief, views, current_view, visited))
 
-    def _promises_nothing(self, utilities: FloatArray) -> bool:
-        """Whether the planner uses EMC and that is next to 0 everywhere; then U decides."""
-        expected = isinstance(self._objective, ExpectedMarginalCoverage)
-        return self.heeds_objective and expected and bool(utilities.max() < LEAST_PROMISE)
+    def _valued(self, situation: Situation) -> tuple[FloatArray, FloatArray]:
+        return self._objective.evaluate(situation), self._costs(situation.views, situation.current_view)
 
-    def _by_bounds(self, bounds: FloatArray, situation: Situation) -> FloatArray:
-        """Ranks by the bounds of U, shape (V,), where EMC promises nothing."""
-        return bounds - situation.costs
+    def _situation(
+        self, belief: Believed, views: Poses, current_view: CameraPose | None, visited: Sequence[CameraPose]
+    ) -> Situation:
+        surface = self._reader(belief.by_noise)
+        scene, taken = as_found(self._scene, surface.checks), Poses.of(self._looked(visited))
+        return Situation(surface, scene, views, taken, self.views.ground, current_view)
+
+    def _looked(self, visited: Sequence[CameraPose]) -> Sequence[CameraPose]:
+        """Where the camera has looked when it has taken these views."""
+        return visited
+
+    def _by_bounds(self, bounds: FloatArray, options: Options) -> FloatArray:
+        """Ranks by the values of the `fallback`, shape (V,), where EMC promises nothing."""
+        return bounds - options.costs
 
     def _costs(self, views: Poses, current_view: CameraPose | None) -> FloatArray:
         """Cost of each view: its own, and λ times the distance there, on the view circle λ·|Δθ|·d_cam."""
@@ -393,14 +351,12 @@ class Planner(ABC):
         return int(np.argmax(ranks >= best - self.settings.tie_tolerance * abs(best)))
 
     def _refined(
-        self, situation: Situation, views: Poses, coarse: tuple[CameraPose, float, float]
+        self, options: Options, views: Poses, coarse: tuple[CameraPose, float, float]
     ) -> tuple[CameraPose, float, float]:
         """View, utility and score of the best of `views`, if better than those of the best candidate, `coarse`."""
         if len(views) == 0:
             return coarse
-        utilities, costs = self.evaluate(
-            situation.belief, views, current_view=situation.current_view, visited=situation.visited
-        )
+        utilities, costs = self._valued(dataclasses.replace(options.situation, views=views))
         scores = utilities - costs
         top = self._first_best(scores)
         fine = views[top], float(utilities[top]), float(scores[top])

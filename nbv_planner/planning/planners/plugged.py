@@ -1,8 +1,8 @@
-"""Rivals and planners of other packages: the contracts for them, and how each decides as a :class:`Planner`."""
+"""Rivals and planners of other packages: the contract for them, and how each decides as a :class:`Planner`."""
 
 from __future__ import annotations
 
-import inspect
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,76 +10,71 @@ import numpy as np
 
 from nbv_planner.errors import PluginError, SettingError
 from nbv_planner.geometry import FloatArray
-from nbv_planner.planning.objectives import Objective
-from nbv_planner.planning.planners.planner import PLANNER_PLUGINS, Planner, PlannerSettings, Situation
-from nbv_planner.planning.view_space import FoundViewSpace, ViewSpace
-from nbv_planner.star2d.shapes.sampler import Prior
+from nbv_planner.planning.objectives import Objective, Situation
+from nbv_planner.planning.planners.planner import PLANNER_PLUGINS, DecisionSettings, Options, Planner
+from nbv_planner.planning.view_space import ViewSpace
+from nbv_planner.surface.seam import Reader
 from nbv_planner.world.pose import CameraPose, Poses
+from nbv_planner.world.scan import Scan
 from nbv_planner.world.scene import Scene
 
 
-@dataclass(frozen=True, eq=False)
-class Memory:
-    """What a planner may know apart from the belief and the V views from which it chooses."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Memory(Situation):
+    """The situation of a planner of another package; its V `views` are those that may be chosen now."""
 
-    scene: Scene  #: radius bounds of the object, view circle, and the sensor, as far as it is known.
-    visited: Poses  #: the views taken so far, first to last.
-    current_view: CameraPose | None  #: where the camera is; None if that is not known.
     travel: FloatArray  #: length of the camera's way to each view, shape (V,), metres; inf without a way, 0 if unknown.
     seed: int  #: `planner_seed`: `numpy.random.default_rng([seed, len(visited)])` makes an episode repeatable.
     candidates: Poses  #: all views of the view space, also those that may not be chosen now.
-    prior: Prior  #: what is assumed about the surface before the first measurement.
-    settings: PlannerSettings  #: noise of the sensor, target, shapes.
+    settings: DecisionSettings  #: noise of the sensor, target, number of hypotheses.
+    scans: Sequence[Scan]  #: one for each view taken, of planners that take them.
+    poses: Sequence[CameraPose]  #: poses that they were taken at, in the object frame.
 
 
 class PluggedPlanner(Planner):
     """Ask a rival or the planner of another package for its choice among the candidates that may be chosen.
 
-    That one has a method `decide` with the parameters of one of
-    :data:`~nbv_planner.planning.planners.planner.CONTRACTS`; docs/extend.md says what they are and what it returns.
-    Only from ranks a runner-up follows. Values that are reported as utilities are those of `objective`.
+    That one has a method `decide(situation)` with a :class:`Memory`; docs/extend.md says what it returns. With a class
+    attribute `takes_scans = True` it has a map of its own and is given the scans. Only from ranks a runner-up follows.
+    Values that are reported as utilities are those of `objective`.
     """
 
     refinable = False
     heeds_objective = False
 
     def __init__(
-        self, objective: Objective, scene: Scene, views: ViewSpace, settings: PlannerSettings, prior: Prior
+        self, objective: Objective, scene: Scene, views: ViewSpace, settings: DecisionSettings, reader: Reader
     ) -> None:
-        super().__init__(objective, scene, views, settings)
-        self._plugin, self._prior = PLANNER_PLUGINS.named(settings.planner), prior
+        super().__init__(objective, scene, views, settings, reader)
+        self._plugin = PLANNER_PLUGINS.named(settings.planner)
         self._chosen_with, self._own = settings, self._plugin.build(settings)
-        self._contract = tuple(inspect.signature(self._own.decide).parameters)
-        self.takes_scans = "scans" in self._contract
-        if self.takes_scans and isinstance(views, FoundViewSpace):
+        self.takes_scans = getattr(self._own, "takes_scans", False)
+        if self.takes_scans and views.follows_object:
             raise SettingError(f"planner {settings.planner}: takes scans itself, for which the scene must be known")
 
-    def _rank(self, situation: Situation) -> FloatArray:
+    def _rank(self, options: Options) -> FloatArray:
         if self._chosen_with is not self.settings:  # a parameter has changed at run time
             self._chosen_with, self._own = self.settings, self._plugin.build(self.settings)
-        may = np.flatnonzero(situation.feasible)
-        views, ranks = self.views.candidates.chosen(may), np.full(len(situation.feasible), -np.inf)
+        may = np.flatnonzero(options.feasible)
+        memory = self._memory(self.views.candidates.chosen(may), options.situation)
+        ranks = np.full(len(options.feasible), -np.inf)
         try:
-            answer = self._own.decide(*self._given(views, situation))
+            answer = self._own.decide(memory)
         except Exception as error:
             said = f"{type(error).__name__}: {' '.join(str(error).split())}"
             raise self._error(said) from error
-        ranks[may] = self._ranks(answer, views)
+        ranks[may] = self._ranks(answer, memory.views)
         return ranks
 
-    def _given(self, views: Poses, situation: Situation) -> tuple[Any, ...]:
-        """Arguments of `decide`."""
+    def _memory(self, views: Poses, situation: Situation) -> Memory:
         stands = situation.current_view
         travel = np.zeros(len(views)) if stands is None else self.views.drive(stands, views)
-        given = {
-            "belief": situation.belief, "views": views,
-            "scans": [scan for scan, _ in self.heard], "poses": [pose for _, pose in self.heard],
-            "memory": Memory(
-                situation.scene, Poses.of(situation.visited), stands, travel, self.settings.planner_seed,
-                self.views.candidates, self._prior, self.settings,
-            ),
-        }
-        return tuple(given[name] for name in self._contract)
+        return Memory(
+            surface=situation.surface, scene=situation.scene, views=views, visited=situation.visited,
+            ground=situation.ground, current_view=stands, travel=travel, seed=self.settings.planner_seed,
+            candidates=self.views.candidates, settings=self.settings,
+            scans=[scan for scan, _ in self.heard], poses=[pose for _, pose in self.heard],
+        )
 
     def _ranks(self, answer: Any, views: Poses) -> FloatArray:
         """Ranks of the views by what `decide` returned, shape (V,)."""

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Iterable
 
 import numpy as np
 
 from nbv_planner.geometry import BoolArray, FloatArray, IntArray
-from nbv_planner.planning.objectives.expected_coverage import ExpectedMarginalCoverage
-from nbv_planner.planning.planners.planner import Planner, Situation
-from nbv_planner.star2d.shapes.shape_coverage import ShapeCoverage
+from nbv_planner.planning.objectives import ExpectedMarginalCoverage
+from nbv_planner.planning.planners.planner import Options, Planner
+from nbv_planner.surface.coverage import ShapeCoverage
 from nbv_planner.world.pose import CameraPose, Poses
 
 # Points below this count as none: they are rounding errors.
@@ -67,21 +68,15 @@ class RolloutPlanner(Planner):
 
     _objective: ExpectedMarginalCoverage
 
-    def _rank(self, situation: Situation) -> FloatArray:
-        candidates = np.flatnonzero(situation.feasible)
-        order = candidates[np.argsort(-situation.scores[candidates], kind="stable")]
+    def _rank(self, options: Options) -> FloatArray:
+        candidates = np.flatnonzero(options.feasible)
+        order = candidates[np.argsort(-options.scores[candidates], kind="stable")]
         first = order[: self.settings.first_views]
-        to_go = self._mean_views(self._coverage(situation), first, situation.feasible)
-        ranks = np.full(len(situation.scores), -np.inf)
+        to_go = self._mean_views(self._objective.coverage(options.situation), first, options.feasible)
+        ranks = np.full(len(options.scores), -np.inf)
         # A stable sort: `first` already falls by score.
         ranks[first[np.argsort(np.round(to_go, _DECIMALS), kind="stable")]] = -np.arange(len(first))
         return ranks
-
-    def _coverage(self, situation: Situation, others: Poses | None = None) -> ShapeCoverage:
-        """What is to be seen from the candidates, and after them from `others`."""
-        views = self.views.candidates if others is None else self.views.candidates.joined(others)
-        expected = self._objective.after(situation.visited, self.views.ground)
-        return expected.coverage(situation.belief, situation.scene, views)
 
     def _mean_views(self, coverage: ShapeCoverage, first: IntArray, allowed: BoolArray) -> FloatArray:
         """Mean over the shapes of :func:`views_to_go`, shape (K,)."""
@@ -100,15 +95,17 @@ class RolloutPlanner(Planner):
         return total / done
 
     def _refined(
-        self, situation: Situation, views: Poses, coarse: tuple[CameraPose, float, float]
+        self, options: Options, views: Poses, coarse: tuple[CameraPose, float, float]
     ) -> tuple[CameraPose, float, float]:
         """View, utility and score of the first of the best candidate, `coarse`, and `views` with the fewest to go."""
         if time.perf_counter() > self._until:
             return coarse
         fine = Poses.of([coarse[0]]).joined(views.chosen(slice(None, None, _OF_VIEWS_AROUND)))
-        coverage = self._coverage(situation, fine)
-        first = len(situation.scores) + np.arange(len(fine))
-        allowed = np.append(situation.feasible, np.zeros(len(fine), dtype=bool))  # candidates alone follow
+        situation = options.situation
+        views = situation.views.joined(fine)
+        coverage = self._objective.coverage(dataclasses.replace(situation, views=views))
+        first = len(options.scores) + np.arange(len(fine))
+        allowed = np.append(options.feasible, np.zeros(len(fine), dtype=bool))  # candidates alone follow
         best = int(np.argmin(np.round(self._mean_views(coverage, first, allowed), _DECIMALS)))
         utility = float(coverage.gains()[:, first[best]].mean(dtype=float))
         cost = float(self._costs(fine, situation.current_view)[best])

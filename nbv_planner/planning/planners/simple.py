@@ -1,41 +1,11 @@
-"""Planners of one objective (greedy, two-phase; thesis ch. 5.3) and of none (uniform, random)."""
+"""Planners of one objective (greedy; thesis ch. 5.3) and of none (uniform, random)."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from nbv_planner.geometry import TWO_PI, FloatArray, angle_difference
-from nbv_planner.planning.objectives import Objective
-from nbv_planner.planning.objectives.expected_coverage import after_views
-from nbv_planner.planning.planners.planner import Planner, PlannerSettings, Situation
-from nbv_planner.planning.view_space import ViewSpace
-from nbv_planner.world.scene import Scene
-
-
-class TwoPhasePlanner(Planner):
-    r"""Maximise an area objective, then a second one inside the maximiser's interval (def. twophase-algorithm).
-
-    .. math:: \arg\max_{θ \in C \cap Φ_S(θ^{(1)})} F^{(2)}(θ) - λ\,c(θ), \quad
-        θ^{(1)} = \arg\max_{θ\in C} F^{(1)}(θ) - λ\,c(θ)
-
-    Both maxima are taken over the feasible candidates, so the second is never empty: it holds :math:`θ^{(1)}`.
-    With `refine` the view may leave the interval by half the distance of two candidates.
-    """
-
-    def __init__(
-        self, phase_one: Objective, objective: Objective, scene: Scene, views: ViewSpace, settings: PlannerSettings
-    ) -> None:
-        super().__init__(objective, scene, views, settings)
-        views.check_circle("planner two_phase", scene.view_distance)
-        self._phase_one = phase_one
-
-    def _rank(self, situation: Situation) -> FloatArray:
-        phase_one = after_views(self._phase_one, situation.visited)
-        angles = self.views.candidates.view_angle
-        areas = phase_one.evaluate(situation.belief, situation.scene, angles) - situation.costs
-        middle = self._first_best(np.where(situation.feasible, areas, -np.inf))
-        near = situation.scene.in_simple_interval(angles, angles[middle])
-        return np.where(near, situation.scores, -np.inf)
+from nbv_planner.planning.planners.planner import Options, Planner
 
 
 class GreedyPlanner(Planner):
@@ -44,8 +14,8 @@ class GreedyPlanner(Planner):
     :math:`c(θ)` is the distance along the view circle; with λ = 0 (the thesis) the objective alone decides.
     """
 
-    def _rank(self, situation: Situation) -> FloatArray:
-        return situation.scores
+    def _rank(self, options: Options) -> FloatArray:
+        return options.scores
 
 
 class UniformPlanner(Planner):
@@ -59,10 +29,10 @@ class UniformPlanner(Planner):
     refinable = False
     heeds_objective = False
 
-    def _rank(self, situation: Situation) -> FloatArray:
-        angles, visited, steps = self.views.candidates.view_angle, situation.visited, self.settings.sweep_views
+    def _rank(self, options: Options) -> FloatArray:
+        angles, visited, steps = self.views.candidates.view_angle, options.situation.visited, self.settings.sweep_views
         turn, place = divmod(len(visited), steps)
-        first = visited[0].view_angle if visited else angles[0]
+        first = visited.view_angle[0] if len(visited) else angles[0]
         return -np.abs(angle_difference(angles, first + (place + _van_der_corput(turn)) * TWO_PI / steps))
 
 
@@ -75,8 +45,8 @@ class RandomPlanner(Planner):
     refinable = False
     heeds_objective = False
 
-    def _rank(self, situation: Situation) -> FloatArray:
-        generator = np.random.default_rng([self.settings.planner_seed, len(situation.visited)])
+    def _rank(self, options: Options) -> FloatArray:
+        generator = np.random.default_rng([self.settings.planner_seed, len(options.situation.visited)])
         return generator.random(len(self.views.candidates))
 
 

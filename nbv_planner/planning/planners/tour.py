@@ -12,11 +12,10 @@ import numpy as np
 
 from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, IntArray, angle_difference, wrap_angle
 from nbv_planner.planning.motion import leg_time, route_time, time_matrix, with_looks
-from nbv_planner.planning.planners.planner import Situation
+from nbv_planner.planning.planners.planner import Options
 from nbv_planner.planning.planners.rollout import RolloutPlanner
-from nbv_planner.star2d.belief import SurfaceBelief
-from nbv_planner.star2d.shapes.shape_coverage import ShapeCoverage
-from nbv_planner.world.pose import CameraPose, Poses
+from nbv_planner.surface.coverage import ShapeCoverage
+from nbv_planner.world.pose import CameraPose
 
 # Points below this count as none: they are rounding errors.
 _ROUNDING = 1e-4
@@ -236,26 +235,21 @@ class TourPlanner(RolloutPlanner):
 
     refinable = False
 
-    def evaluate(
-        self, belief: SurfaceBelief, views: Poses, *, current_view: CameraPose | None = None,
-        visited: Sequence[CameraPose] = (),
-    ) -> tuple[FloatArray, FloatArray]:
-        """Value and cost of `views`, see :meth:`Planner.evaluate`, once the ways between those `visited` were seen."""
-        taken = with_looks(self.views, visited, self.settings.look_every)
-        return super().evaluate(belief, views, current_view=current_view, visited=taken)
+    def _looked(self, visited: Sequence[CameraPose]) -> Sequence[CameraPose]:
+        """The views taken and those on the ways between them."""
+        return with_looks(self.views, visited, self.settings.look_every)
 
-    def _rank(self, situation: Situation) -> FloatArray:
-        taken = with_looks(self.views, situation.visited, self.settings.look_every)
-        situation = dataclasses.replace(situation, visited=taken)
-        views, s, coverage = self.views.candidates, self.settings, self._coverage(situation)
+    def _rank(self, options: Options) -> FloatArray:
+        situation = options.situation
+        views, s, coverage = situation.views, self.settings, self._objective.coverage(situation)
         legs, shown = leg_time(self.views, situation.current_view, views, s), coverage
         sweeps = s.look_every > 0.0 and self.views.ground is None and views.are_on_circle(self.circle)
         if sweeps and situation.current_view is not None:
             on_legs = seen_on_legs(coverage.visible, views.view_angle, situation.current_view.view_angle)
             shown = dataclasses.replace(coverage, visible=on_legs)
-        gains = np.where(situation.feasible, shown.gains().mean(axis=0, dtype=float), -np.inf)
+        gains = np.where(options.feasible, shown.gains().mean(axis=0, dtype=float), -np.inf)
         per_second = gains / np.maximum(legs, _ROUNDING)  # a leg that takes no time counts as a short one
-        first = np.argsort(-per_second, kind="stable")[: min(s.first_views, np.count_nonzero(situation.feasible))]
+        first = np.argsort(-per_second, kind="stable")[: min(s.first_views, np.count_nonzero(options.feasible))]
         passed = np.union1d(first, _best_around(views.view_angle, gains))
         passed = passed[np.argsort(wrap_angle(views.view_angle[passed]), kind="stable")]
         ring = Ring(time_matrix(self.views, views.chosen(passed), s) - s.dwell_time, s.dwell_time)
@@ -273,9 +267,9 @@ class TourPlanner(RolloutPlanner):
         ranks[passed[at]] = -np.round(seconds + legs[passed[at]], _DECIMALS)
         return ranks
 
-    def _by_bounds(self, bounds: FloatArray, situation: Situation) -> FloatArray:
+    def _by_bounds(self, bounds: FloatArray, options: Options) -> FloatArray:
         """The bounds per second."""
-        legs = leg_time(self.views, situation.current_view, self.views.candidates, self.settings)
+        legs = leg_time(self.views, options.situation.current_view, self.views.candidates, self.settings)
         return np.asarray(bounds / np.maximum(legs, _ROUNDING))
 
 

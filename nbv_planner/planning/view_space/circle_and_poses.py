@@ -20,7 +20,7 @@ from nbv_planner.planning.view_space.view_settings import (
     on_arcs,
     poses_from_file,
 )
-from nbv_planner.star2d.belief import SurfaceBelief
+from nbv_planner.surface.seam import Believed
 from nbv_planner.world.ground.zones import around_disc
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import AROUND, FoundScene, Scene
@@ -135,6 +135,8 @@ class FoundViewSpace(CircleViewSpace):
     Afterwards a candidate that the ground bars comes closer, as far as to the least circle around the object.
     """
 
+    follows_object = True
+
     def __init__(self, settings: ViewSpaceSettings, found: FoundScene) -> None:
         """Set up the candidates; see :class:`CircleViewSpace`."""
         self._arc: tuple[float, float] = (0.0, TWO_PI)
@@ -158,7 +160,7 @@ class FoundViewSpace(CircleViewSpace):
         """Why the camera cannot go to any `views` on the ground, shape (V,); where it stands it may turn."""
         return np.zeros(len(views), dtype=np.uint8) if self._here else super().off_ground(views)
 
-    def believe(self, belief: SurfaceBelief, stands: CameraPose | None, most: float) -> None:
+    def believe(self, belief: Believed, stands: CameraPose | None, most: float) -> None:
         """Keep off what the object may occupy, and choose the one candidate of the approach; see :class:`ViewSpace`."""
         super().believe(belief, stands, most)
         if self._stays and stands is not None and not self._here:

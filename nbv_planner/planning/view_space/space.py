@@ -6,6 +6,7 @@ import enum
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ from nbv_planner.errors import SettingError
 from nbv_planner.geometry import BoolArray, FloatArray, angle_difference
 from nbv_planner.mapping.matching import ArrivalSettings
 from nbv_planner.planning.view_space.view_settings import ViewSpaceSettings, on_arcs
-from nbv_planner.star2d.belief import SurfaceBelief
+from nbv_planner.surface.seam import Believed
 from nbv_planner.world.ground.zones import ZONE_WORDS, Ground, OpenGround
 from nbv_planner.world.pose import CameraPose, Poses
 
@@ -68,6 +69,9 @@ class ViewSpace(ABC):
     A space has to say how far it is from one view to another, in :meth:`travel`; all else works on any poses.
     """
 
+    follows_object: ClassVar[bool] = False
+    """Whether the views lie about a centre that is being found."""
+
     def __init__(self, candidates: Poses, settings: ViewSpaceSettings | None = None) -> None:
         """Set up the candidates; only those on the arcs of the settings, if given, are ever allowed.
 
@@ -84,7 +88,7 @@ class ViewSpace(ABC):
         #: where the camera may go; None where nothing is known of that. Replaced as a whole, too.
         self.ground: Ground | None = None
         self._stands: CameraPose | None = None
-        self._believed: tuple[SurfaceBelief, Ground] | None = None
+        self._believed: tuple[Believed, Ground] | None = None
         self._judged: tuple[Ground, CameraPose | None, ExclusionArray] | None = None
 
     @abstractmethod
@@ -126,13 +130,13 @@ class ViewSpace(ABC):
         """
         return sum(float(self._driven(start, Poses.of([end]))[0]) for start, end in pairwise(views))
 
-    def believe(self, belief: SurfaceBelief, stands: CameraPose | None, most: float) -> None:
+    def believe(self, belief: Believed, stands: CameraPose | None, most: float) -> None:
         """Keep off what the object may occupy, `most` metres at most, and go on from where the camera stands."""
         if self.ground is None:
             return
         self._stands, before = stands, self._believed
         if before is None or before[0] is not belief or before[1] is not self.ground:
-            self.ground = self.ground.with_object(belief.angle, belief.upper, most)
+            self.ground = belief.keep_off(self.ground, most)
             self._believed = belief, self.ground
 
     def off_ground(self, views: Poses) -> ExclusionArray:

@@ -23,11 +23,11 @@ from nbv_planner.geometry import (
     polar_to_cartesian,
     world_to_camera,
 )
-from nbv_planner.planning.objectives import objective_named
 from nbv_planner.report.figures import style
 from nbv_planner.report.figures.sweep_figures import panel_title, panels
 from nbv_planner.report.page import Picture
 from nbv_planner.star2d.belief import SurfaceBelief
+from nbv_planner.thesis import OBJECTIVES
 from nbv_planner.world.scene import Scene
 
 _LAYERS, _ALONG = 24, 80
@@ -177,7 +177,7 @@ def draw_counted(belief: SurfaceBelief, scene: Scene, view: float) -> Figure:
             panel.plot(found.offset, bound[order], color=style.CAMERA, linewidth=0.8)
         seen = found.offset[np.abs(found.offset) <= scene.simple_half_width]
         panel.plot(seen, scene.fov_boundary(view + seen, view), color=style.LAST, linestyle="--", linewidth=0.9)
-        value = float(objective_named(name).evaluate(belief, scene, np.array([view]))[0])
+        value = float(OBJECTIVES[name].values(belief, scene, np.array([view]))[0])
         panel_title(panel, f"{name} ({value:.0f})")
         style.style_axes(panel, "φ − θ (rad)" if place >= 4 else "", "radius (m)" if place % 4 == 0 else "")
         panel.set(xlim=(-width, width), ylim=(0.0, top))

@@ -14,11 +14,11 @@ from rclpy.parameter import Parameter
 from rclpy.task import Future
 from std_msgs.msg import Float64MultiArray
 
-from nbv_planner.episode.preflight import PosesBeforeStart, Verdict
 from nbv_planner.episode.sensor_messages import check_frame, plane_pose_outside
+from nbv_planner.episode.wiring import PlannerSettings, planner_named, termination_monitor
 from nbv_planner.errors import InputRejectedError, SettingError, StateFileError
-from nbv_planner.planning.planners import Planner, PlannerSettings, planner_named
-from nbv_planner.planning.termination import TerminationMonitor, TerminationSettings, termination_monitor
+from nbv_planner.planning.planners import Planner
+from nbv_planner.planning.termination import TerminationMonitor, TerminationSettings
 from nbv_planner.planning.view_space import (
     FoundViewSpace,
     ViewSpaceSettings,
@@ -26,6 +26,7 @@ from nbv_planner.planning.view_space import (
     put_on_ground,
     view_space_for,
 )
+from nbv_planner.report.preflight import PosesBeforeStart, Verdict
 from nbv_planner.ros.core.node import BaseNode, error_words
 from nbv_planner.ros.core.node_parameters import changed_settings, read_settings
 from nbv_planner.ros.core.saved_state import JournalKeeper

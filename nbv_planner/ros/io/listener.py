@@ -19,9 +19,9 @@ from std_srvs.srv import SetBool, Trigger
 
 from nbv_planner.episode import messages, sensor_messages
 from nbv_planner.episode.log import READERS, EpisodeLog
-from nbv_planner.episode.preflight import System
 from nbv_planner.episode.run_info import RunParameters, parameters_from_msg
 from nbv_planner.errors import InputRejectedError, NbvPlannerError
+from nbv_planner.report.preflight import System
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.inputs import importable, type_named
 from nbv_planner.ros.core.node import ros_of_its_own

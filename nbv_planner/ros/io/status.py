@@ -19,8 +19,7 @@ from nbv_planner.episode.messages import PACE, RECORDED_TOPICS
 from nbv_planner.episode.parameters import config_from_parameters, packages_named
 from nbv_planner.errors import NbvPlannerError
 from nbv_planner.files.located_yaml import dumped
-from nbv_planner.planning.planners.guarantee import PROVED
-from nbv_planner.planning.termination import TerminationReason, narrow_fraction
+from nbv_planner.planning.termination import TerminationReason
 from nbv_planner.planning.view_space import excluded_numbers, excluded_words
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.inputs import Inputs
@@ -34,6 +33,7 @@ from nbv_planner.session.state import Goal, behind_words
 from nbv_planner.session.targets import pace
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.surface.checks import Level, failed, told
+from nbv_planner.thesis.regret import PROVED
 from nbv_planner.versions import versions
 
 # Topics of mapper and robot: a problem there stops the episode.
@@ -207,7 +207,7 @@ def plotted_values(core: PlannerCore, view_distance: float) -> dict[str, object]
         values |= {f"measured_{name}": getattr(learned, name) for name in PACE}
     if belief is not None:
         values["band_width_mean"] = float(belief.width.mean())
-        values["narrow_fraction"] = narrow_fraction(belief, core.monitor.settings.band_tolerance)
+        values["narrow_fraction"] = belief.narrow_part(core.monitor.settings.band_tolerance)
     if goal is not None:
         values |= {"view_angle": goal.decision.view_angle, "utility": goal.decision.utility}
         values |= goal.decision.view.off_circle(view_distance)

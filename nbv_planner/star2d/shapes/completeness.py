@@ -9,30 +9,20 @@ is the mean contour of the belief between neighbouring measurements that are clo
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, cartesian_to_polar, polar_to_cartesian
 from nbv_planner.star2d.belief import SurfaceBelief
-from nbv_planner.star2d.shapes.sampler import Shapes, ShapeSettings
+from nbv_planner.star2d.shapes.sampler import Shapes
 from nbv_planner.star2d.shapes.shape_coverage import (
     MeasuredSurface,
-    ShapeCoverage,
     rays_beside,
-    seen_part,
     seen_stretches,
     steps_between,
-    surface_density,
-    unseen_fraction,
 )
-from nbv_planner.star2d.shapes.shape_visibility import fixed_cells, visible_cells
-from nbv_planner.surface.checks import Check, noise_factor
-from nbv_planner.surface.point_set import PointSet
-from nbv_planner.world.ground.zones import Ground
-from nbv_planner.world.pose import Poses
-from nbv_planner.world.scan import RangeNoise
+from nbv_planner.surface.coverage import PointSet
 from nbv_planner.world.scene import Scene
 
 SAMPLES = 10
@@ -40,12 +30,9 @@ SAMPLES = 10
 # Steps of the radius per τ in which the rays of posterior shapes are divided, and most of them on a ray.
 _STEPS = 8
 _MOST_STEPS = 4096
-# Part of what a view taken should have covered, without a measurement near it, that is left to be covered.
-_DOUBT = 0.5
 # Part of τ within which a shape must lie for a claim: the object is off the shapes, too, and winds in gaps that these
 # cross smoothly. Chosen on outlines for tuning.
 _SURE = 0.5
-_NOISELESS = RangeNoise(0.0, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,82 +90,9 @@ def covered_cells(visible: BoolArray, shapes: Shapes, tau: float) -> BoolArray:
     return np.unpackbits(found, axis=1, count=visible.shape[1]).astype(bool)
 
 
-@dataclass(frozen=True)
-class CoverageTarget:
-    """What is to be covered: surface points of the `density`, or with `tau` > 0 (metres) the outline within it."""
+def near_parts(shapes: Shapes, belief: SurfaceBelief, scene: Scene, tau: float) -> tuple[FloatArray, FloatArray]:
+    """Part around each grid angle of each shape within τ of the measured surface, and within τ/2, shape (S, M).
 
-    density: str = "crossings"  #: see :func:`nbv_planner.star2d.shapes.shape_coverage.surface_density`.
-    tau: float = 0.0  #: resolution, metres; 0 for surface points.
-    noise: RangeNoise = _NOISELESS  #: of the sensor, as declared.
-    seen_std: float = 0.0  #: greatest standard deviation of a range that fixes the surface, metres; 0: any.
-
-    @classmethod
-    def of(cls, settings: ShapeSettings) -> CoverageTarget:
-        """That of the settings of a planner."""
-        if settings.target == "points":
-            noise = settings.noise if settings.seen_std else _NOISELESS
-            return cls(settings.point_density, 0.0, noise, settings.seen_std)
-        return cls("length", settings.completeness_tau, settings.noise, settings.seen_std)
-
-    def as_found(self, scene: Scene, checks: Sequence[Check]) -> CoverageTarget:
-        """This one with the noise that the mapper has found, where it is larger than declared.
-
-        A resolution of `noise_std` + `pixel_size`, which follows from the noise, grows with it; another one was asked
-        for.
-        """
-        factor = noise_factor(checks)
-        if factor == 1.0:
-            return self
-        follows = math.isclose(self.tau, self.noise.noise_std + scene.pixel_size)
-        tau = self.tau + (factor - 1.0) * self.noise.noise_std if follows else self.tau
-        return replace(self, tau=tau, noise=self.noise.scaled(factor))
-
-    @property
-    def name(self) -> str:
-        """What its part is called."""
-        return "completeness" if self.tau else "coverage"
-
-    @property
-    def words(self) -> str:
-        """What is to be covered, in words."""
-        return f"the outline within {self.tau:g} m of the measured surface" if self.tau else "the surface points"
-
-    def coverage(
-        self, shapes: Shapes, taken: Poses, views: Poses, scene: Scene, belief: SurfaceBelief,
-        ground: Ground | None = None,
-    ) -> ShapeCoverage:
-        """What is to be seen of the shapes from `views` (V,) once those `taken` (T,) have been, past a `ground`.
-
-        Of surface points the part :func:`nbv_planner.star2d.shapes.shape_coverage.seen_part` has been seen. With a
-        resolution it counts the outline's length in pixel sides. Covered is what lies within τ of the measured surface,
-        but not in a gap of it: shapes cross gaps smoothly, and what is hidden there may be long. Of the rest each of
-        the views taken that should have covered it takes half: it is as likely that the shape is wrong. A view will
-        cover what lies within τ of what it sees.
-
-        Raises:
-            SettingError: the belief carries no evidence.
-        """
-        visible, aim = visible_cells(shapes, views, scene, ground), self.as_found(scene, belief.checks)
-        if aim.seen_std:
-            visible &= fixed_cells(shapes, views, scene, aim.noise, aim.seen_std)
-        if aim.tau:
-            near = near_part(shapes, belief, scene, aim.tau)
-            near = np.minimum(near, 1.0 - unseen_fraction(belief, shapes.angle, scene.pixel_size))
-            met = covered_cells(visible_cells(shapes, taken, scene, ground), shapes, aim.tau)
-            seen = 1.0 - (1.0 - near) * _DOUBT ** met.sum(axis=1)
-            visible = covered_cells(visible, shapes, aim.tau)
-        else:
-            seen = seen_part(shapes, taken, scene, belief, ground)
-        points = surface_density(shapes, scene.pixel_size, self.density)
-        return ShapeCoverage.left(points, seen, visible, views.repeat(taken))
-
-    def near(self, shapes: Shapes, belief: SurfaceBelief, scene: Scene) -> tuple[FloatArray, FloatArray]:
-        """Part around each grid angle of each shape within τ of the measured surface, and within τ/2, shape (S, M).
-
-        The latter can be vouched for if the object is like one of the shapes, for it is not exactly like any of them.
-        """
-        return near_part(shapes, belief, scene, self.tau), near_part(shapes, belief, scene, _SURE * self.tau)
-
-
-POINTS = CoverageTarget()
-"""The surface points of the thesis."""
+    The latter can be vouched for if the object is like one of the shapes, for it is not exactly like any of them.
+    """
+    return near_part(shapes, belief, scene, tau), near_part(shapes, belief, scene, _SURE * tau)

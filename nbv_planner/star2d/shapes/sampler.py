@@ -27,7 +27,7 @@ from nbv_planner.gp.posterior import Posterior, posterior_on, trusted
 from nbv_planner.settings import setting
 from nbv_planner.star2d.belief import Evidence, SurfaceBelief, nearest_cell, uniform_grid
 from nbv_planner.star2d.mapper import MapperSettings
-from nbv_planner.world.scan import RangeNoise
+from nbv_planner.surface.coverage import TargetSettings
 from nbv_planner.world.scene import Scene
 
 # Angles of shapes from views that are held at once, at most.
@@ -35,15 +35,14 @@ _MOST_CELLS = 250_000_000
 
 
 @dataclass(frozen=True)
-class ShapeSettings(LearnedPriorSettings):
-    """How posterior shapes are drawn, and how far the rollout looks ahead."""
+class ShapeSettings(LearnedPriorSettings, TargetSettings):
+    """How posterior shapes are drawn."""
 
     shape_prior: str = setting(
         "learned",
         "EMC, rollout: prior of the shapes: fixed (the mapper's), or learned (averaged over kernels and symmetries).",
         choices=("fixed", "learned"),
     )
-    shapes: int = setting(32, "EMC, rollout: number of posterior shapes.", ge=1, le=10_000)
     shape_grid: int = setting(360, "EMC, rollout: number of angles of a posterior shape.", ge=16, le=100_000)
     edge_probability: float = setting(
         0.5, "learned: part of the shapes in which straight edges continue across what was not seen, until they meet.",
@@ -53,45 +52,7 @@ class ShapeSettings(LearnedPriorSettings):
         1.0, "learned: least length of a measured stretch that counts as a straight edge.", unit="m", gt=0.0,
         scale="span",
     )
-    target: str = setting(
-        "completeness", "EMC, rollout, OSM, COVERED: what is to be covered: surface points, or the outline within "
-        "completeness_tau of the measured surface.", choices=("points", "completeness"),
-    )
-    completeness_tau: float = setting(
-        0.3, "Resolution of the completeness; if not given, noise_std + pixel_size.", unit="m", gt=0.0,
-        scale="view_distance",
-    )
-    noise_std: float = setting(
-        0.2, "Standard deviation of a range measurement, as surface_mapper has it: completeness_tau follows from it.",
-        unit="m", ge=0.0, scale="view_distance",
-    )
-    noise_std_per_metre: float = setting(
-        0.0, "Part of that which grows with range, as surface_mapper has it.", unit="m/m", ge=0.0
-    )
-    seen_std: float = setting(
-        0.0, "U, EMC, rollout, tour: greatest standard deviation of a range at which a look fixes the surface; what is "
-        "seen worse does not count as seen by the next view. 0: any.", unit="m", ge=0.0,
-    )
-    point_density: str = setting(
-        "crossings", "target points: what counts as points: crossings of pixel edges, or length of the contour.",
-        choices=("crossings", "length"),
-    )
     free_space: bool = setting(True, "EMC, rollout: let beams that met nothing bound the shapes.")
-    first_views: int = setting(
-        12, "rollout: number of views of largest EMC that are looked ahead from; tour: of largest EMC per second.", ge=1
-    )
-    target_coverage: float = setting(
-        0.95, "rollout, COVERED: part of the target that is to be covered.", gt=0.0, le=1.0
-    )
-    deadline: float = setting(
-        1.0, "rollout: time for a decision, after which the best answer so far is taken.", unit="s", gt=0.0,
-        read_only=False,
-    )
-
-    @property
-    def noise(self) -> RangeNoise:
-        """Noise of the ranges."""
-        return RangeNoise(self.noise_std, self.noise_std_per_metre)
 
 
     def check_size(self, views: int, name: str = "shapes") -> None:

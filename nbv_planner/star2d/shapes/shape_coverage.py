@@ -1,9 +1,9 @@
-"""How many surface points of each shape are still unseen, and how many of them each view would add."""
+"""How many surface points shapes have, and which part of them has been seen."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,22 +16,14 @@ from nbv_planner.geometry import (
     IntArray,
     polar_to_cartesian,
 )
-from nbv_planner.star2d.belief import Evidence, SurfaceBelief
+from nbv_planner.star2d.belief import Evidence, SurfaceBelief, contour_steps
 from nbv_planner.star2d.shapes.sampler import Shapes, evidence_of
-from nbv_planner.star2d.shapes.shape_visibility import visible_cells
-from nbv_planner.world.ground.zones import Ground
-from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import Scene
 
-# Points are counted in parts of this size: sums of whole parts are exact in single precision, in whatever order a
-# linear algebra library adds them, so that decisions do not depend on it.
-_PART = 2.0**-8
 # Steps of the radius in which a ray is divided, per reach.
 _STEPS = 4
 REACH_SEEN, REACH_HIDDEN = 2.5, 0.5
 """Reach of a measurement, see :func:`measured_parts`: where a view sees the surface, and where none would."""
-# Part of what views would have seen without a measurement that is left to be seen.
-_DOUBT = 0.5
 # Parts of the standard deviation and of the spacing of measurements that take the place of a pixel side where they are
 # larger: a reach then grows with them.
 _NOISE, _SPACING = 0.5, 0.4
@@ -41,59 +33,6 @@ _CLOSED_PIXELS, _CLOSED_SPACINGS = 2.0 * math.sqrt(2.0), 2.0
 _SPARSE = 5.0
 # Places in a cell, in cell widths from its middle, at which it is tested whether it has been seen.
 _IN_CELL = (np.arange(4) - 1.5) / 4.0
-
-
-@dataclass(frozen=True, eq=False)
-class ShapeCoverage:
-    """What is to be seen of S shapes from V views."""
-
-    visible: FloatArray  #: 1 where a view sees a grid angle of a shape, else 0; shape (S, V, M), single precision.
-    #: surface points at each grid angle that were not seen so far, shape (S, M), single precision, in whole parts.
-    unseen: FloatArray
-    points: FloatArray  #: all surface points of each shape, shape (S,), in whole parts.
-
-    @classmethod
-    def left(cls, points: FloatArray, seen: FloatArray, visible: BoolArray, repeats: BoolArray) -> ShapeCoverage:
-        """What is left of the `points`, shape (S, M), of which the parts `seen` are; V views see them as `visible`.
-
-        Those that are `repeats`, shape (V,), of views taken add nothing: beams that did not come would not come again.
-        """
-        points = np.rint(points / _PART)
-        unseen = np.rint(points * (1.0 - seen))
-        left = np.flatnonzero(unseen.any(axis=0))  # the rest adds nothing to any view
-        visible = visible[:, :, left]
-        visible[:, repeats] = False
-        return cls(
-            visible.astype(np.float32), (_PART * unseen[:, left]).astype(np.float32), _PART * points.sum(axis=1)
-        )
-
-    def gains(self) -> FloatArray:
-        """Unseen points that each view would see of each shape, shape (S, V)."""
-        return np.asarray(np.matmul(self.visible, self.unseen[:, :, None])[:, :, 0])
-
-    def blocks(self, size: int) -> Iterator[ShapeCoverage]:
-        """The same by `size` shapes at a time."""
-        for begin in range(0, len(self.points), size):
-            part = slice(begin, begin + size)
-            yield ShapeCoverage(self.visible[part], self.unseen[part], self.points[part])
-
-
-def seen_part(
-    shapes: Shapes, taken: Poses, scene: Scene, belief: SurfaceBelief, ground: Ground | None = None
-) -> FloatArray:
-    """Part of the surface around each grid angle of each shape that has been seen, shape (S, M).
-
-    A measurement lies near (:func:`measured_parts`): further away where the views `taken` (T,) would see
-    the shape than where they would not, as noise moves it aside. Beams that did not come have seen nothing, whatever
-    the declared cone, but where a view would have seen the shape without a measurement, it is as likely that the shape
-    is wrong there: half of that counts as seen. No view sees through the obstacles of a `ground`.
-
-    Raises:
-        SettingError: the belief carries no evidence.
-    """
-    visible = visible_cells(shapes, taken, scene, ground).any(axis=1)
-    near, upon = measured_parts(shapes, belief, scene, (REACH_SEEN, REACH_HIDDEN))
-    return np.where(visible, 1.0 - _DOUBT * (1.0 - near), upon)
 
 
 def measured_parts(
@@ -199,21 +138,6 @@ def seen_points(belief: SurfaceBelief, angle: FloatArray, pixel_size: float, den
     return float((seen * surface_density(mean, pixel_size, density)).sum())
 
 
-def hidden_points(
-    belief: SurfaceBelief, angle: FloatArray, taken: Poses, view: CameraPose, scene: Scene,
-    ground: Ground | None = None,
-) -> float:
-    """Surface points of the mean contour, not seen so far, that a `view` would see and none of those `taken` would.
-
-    The sum goes over the uniform grid `angle`, shape (M,), radians, past the obstacles of a `ground`.
-    """
-    radius = np.clip(belief.interpolate(belief.mean, angle), scene.radius_min, scene.radius_max)
-    mean = Shapes(angle, radius[None])
-    visible = visible_cells(mean, Poses.of([view]).joined(taken), scene, ground)[0]
-    new = unseen_fraction(belief, angle, scene.pixel_size) * (visible[0] & ~visible[1:].any(axis=0))
-    return float((new * surface_density(mean, scene.pixel_size)).sum())
-
-
 def unseen_fraction(belief: SurfaceBelief, angle: FloatArray, pixel_size: float) -> FloatArray:
     r"""Part of the cell around each `angle` (uniform, shape (M,)) that has not been seen.
 
@@ -227,12 +151,6 @@ def unseen_fraction(belief: SurfaceBelief, angle: FloatArray, pixel_size: float)
     return np.asarray(CircleInterpolation.at(belief.angle, places)(1.0 - seen).mean(axis=1))
 
 
-def contour_steps(belief: SurfaceBelief) -> FloatArray:
-    """Length of the mean contour from each grid angle to the next, shape (M,), metres."""
-    x, y = polar_to_cartesian(belief.angle, belief.mean)
-    return np.hypot(np.roll(x, -1) - x, np.roll(y, -1) - y)
-
-
 def _ways(belief: SurfaceBelief) -> FloatArray:
     """Length of the mean contour from each grid angle with a measurement to the next such, shape (n,), metres."""
     hit, way = np.flatnonzero(belief.hits > 0), np.concatenate([[0.0], np.cumsum(contour_steps(belief))])
@@ -242,18 +160,6 @@ def _ways(belief: SurfaceBelief) -> FloatArray:
 def _spacing(ways: FloatArray, pixel_size: float) -> float:
     """Median distance of neighbouring measurements, from the `ways` between them, metres."""
     return min(float(np.median(ways)), _SPARSE * pixel_size)
-
-
-def way_to_measurement(belief: SurfaceBelief) -> FloatArray:
-    """Length of the mean contour from each grid angle to the nearest with a measurement, shape (M,), metres."""
-    hit = belief.hits > 0
-    if not hit.any():
-        return np.full(len(hit), np.inf)
-    steps = contour_steps(belief)
-    at, around = np.cumsum(steps) - steps, steps.sum()
-    places = np.concatenate([at[hit] - around, at[hit], at[hit] + around])
-    after = np.searchsorted(places, at)
-    return np.asarray(np.minimum(at - places[after - 1], places[after] - at))
 
 
 def seen_stretches(belief: SurfaceBelief, pixel_size: float) -> BoolArray:

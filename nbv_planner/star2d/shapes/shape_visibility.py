@@ -15,14 +15,11 @@ from nbv_planner.geometry import (
     BoolArray,
     FloatArray,
     IntArray,
-    angle_difference,
-    polar_to_cartesian,
     wrap_angle,
 )
 from nbv_planner.star2d.shapes.sampler import Shapes
 from nbv_planner.world.ground.zones import Ground
 from nbv_planner.world.pose import Poses
-from nbv_planner.world.scan import RangeNoise
 from nbv_planner.world.scene import Scene
 
 # (shape, view, step) entries worked on at a time: such a block stays in the cache.
@@ -75,20 +72,6 @@ def grades_of_sight(shapes: Shapes, views: Poses, scene: Scene, least_sine: floa
     if scene.beams:
         grades *= visible_cells(single, views, scene)
     return np.asarray(grades.max(axis=1, initial=0))
-
-
-def fixed_cells(shapes: Shapes, views: Poses, scene: Scene, noise: RangeNoise, most: float) -> BoolArray:
-    r"""Which grid angle of which shape each view fixes: where :math:`σ(d, γ) \le σ_{most}`, shape (S, V, M).
-
-    σ is that of the scene's sensor at the range d and the angle γ between the beam and the normal of the shape.
-    """
-    x, y = polar_to_cartesian(shapes.angle, shapes.radius)
-    along = [np.roll(values, -1, axis=1) - np.roll(values, 1, axis=1) for values in (x, y)]
-    outward = np.arctan2(-along[0], along[1])[:, None]
-    places, stand = views.places()
-    to_x, to_y = (at[:, None] - values[:, None] for at, values in zip(places.position.T, (x, y), strict=True))
-    incidence = np.abs(angle_difference(np.arctan2(to_y, to_x), outward))
-    return np.asarray(scene.sensor.range_std(noise, np.hypot(to_x, to_y), incidence) <= most)[:, stand]
 
 
 def _bearings(shapes: Shapes, places: Poses) -> FloatArray:

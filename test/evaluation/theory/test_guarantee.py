@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nbv_planner.episode.parameters import EpisodeConfig
+from nbv_planner.episode.wiring import PlannerSettings
 from nbv_planner.gp.confidence import scheduled_beta
 from nbv_planner.gp.kernels import KernelSettings, PeriodicMatern, fourier_coefficients
-from nbv_planner.planning.planners import PlannerSettings
-from nbv_planner.planning.planners.guarantee import near_optimal_by
 from nbv_planner.planning.view_space import ViewSpaceSettings
 from nbv_planner.star2d.mapper import MapperSettings
 from nbv_planner.star2d.robust_fit import RobustSettings
+from nbv_planner.thesis.regret import near_optimal_by
 from nbv_planner.world.ground.zones import GroundSettings
 from nbv_planner.world.scene import Scene
 

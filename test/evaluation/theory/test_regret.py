@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from nbv_planner.experiments.theory import information_gain
 from nbv_planner.gp.dense import dense_posterior
 from nbv_planner.gp.kernels import PeriodicMatern
-from nbv_planner.planning.planners.guarantee import printed_regret_bound, regret_bound
+from nbv_planner.thesis.regret import printed_regret_bound, regret_bound
 from nbv_planner.world.scene import Scene
 
 SCENE = Scene()

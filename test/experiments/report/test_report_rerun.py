@@ -11,6 +11,7 @@ import scipy.optimize
 from hand_made import REFERENCE, compared, episode
 
 from nbv_planner.episode.parameters import EpisodeConfig, recorded_config
+from nbv_planner.episode.wiring import PlannerSettings
 from nbv_planner.errors import ResultsError
 from nbv_planner.experiments.cases import run_case
 from nbv_planner.experiments.summary.contents import optimum_table, place_of, sweep_optima
@@ -21,7 +22,6 @@ from nbv_planner.experiments.summary.pictures import (
     rerun,
 )
 from nbv_planner.experiments.sweep import Sweep
-from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import SensorSettings

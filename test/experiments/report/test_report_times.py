@@ -11,6 +11,7 @@ from hand_made import results
 
 from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.records import Metric
+from nbv_planner.episode.wiring import PlannerSettings
 from nbv_planner.experiments.cases import run_episode_case
 from nbv_planner.experiments.statistics import object_means
 from nbv_planner.experiments.summary.pictures import time_picture
@@ -18,7 +19,6 @@ from nbv_planner.experiments.summary.sweep_report import HINDSIGHT, sweep_report
 from nbv_planner.experiments.summary.sweep_tables import planner_table
 from nbv_planner.experiments.summary.time_tables import hindsight, races, seconds_by, tally, time_table
 from nbv_planner.planning.motion import TimeSettings
-from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.termination import TerminationSettings
 
 CIRCLE = 10.0  # metres

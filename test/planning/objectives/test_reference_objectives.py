@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from benchmarks.reference import REFERENCE_OBJECTIVES
 from nbv_planner.gp.kernels import PeriodicMatern
-from nbv_planner.planning.objectives import OBJECTIVES, area, objective_named, pixels
 from nbv_planner.star2d.belief import Measurements, SurfaceBelief
 from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper
+from nbv_planner.thesis import OBJECTIVES, area, pixels
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.visibility import observe
 
@@ -61,7 +61,7 @@ def on_an_edge(name: str, belief: SurfaceBelief, scene: Scene, view: float) -> b
 
 
 def check(name: str, belief: SurfaceBelief, scene: Scene, views: np.ndarray) -> None:
-    values = objective_named(name).evaluate(belief, scene, views)
+    values = OBJECTIVES[name].values(belief, scene, views)
     assert values.shape == views.shape
     for view, value in zip(views, values, strict=True):
         if on_an_edge(name, belief, scene, float(view)):
@@ -91,24 +91,24 @@ def test_objective_equals_its_plain_implementation(name, data):
 def test_counts_at_views_off_all_symmetries_are_exact(name):
     belief, scene, views = wavy_belief(11, size=500), SCENES[0], np.random.default_rng(5).uniform(0.0, TWO_PI, 40)
     expected = [REFERENCE_OBJECTIVES[name](belief, scene, float(view)) for view in views]
-    np.testing.assert_array_equal(objective_named(name).evaluate(belief, scene, views), expected)
+    np.testing.assert_array_equal(OBJECTIVES[name].values(belief, scene, views), expected)
 
 
 @pytest.mark.parametrize("name", sorted(REFERENCE_OBJECTIVES))
 def test_blocks_of_views_give_the_values_of_one_block(name, monkeypatch):
     """Also where the cones are found anew among the pixels of the band, since too many would have to be kept."""
     belief, scene, views = wavy_belief(12, size=300), SCENES[0], np.random.default_rng(6).uniform(0.0, TWO_PI, 50)
-    together = objective_named(name).evaluate(belief, scene, views)
+    together = OBJECTIVES[name].values(belief, scene, views)
     monkeypatch.setattr(area, "_BLOCK_ENTRIES", 1000)
     monkeypatch.setattr(pixels, "_BLOCK_PAIRS", 2000)
     for kept in (2_000_000, 0):
         monkeypatch.setattr(pixels, "_MOST_KEPT", kept)
-        np.testing.assert_array_equal(objective_named(name).evaluate(belief, scene, views), together)
+        np.testing.assert_array_equal(OBJECTIVES[name].values(belief, scene, views), together)
 
 
 @pytest.mark.parametrize("name", sorted(REFERENCE_OBJECTIVES))
 def test_no_view_at_all_gives_no_value(name):
-    assert objective_named(name).evaluate(wavy_belief(1), SCENES[0], np.empty(0)).shape == (0,)
+    assert OBJECTIVES[name].values(wavy_belief(1), SCENES[0], np.empty(0)).shape == (0,)
 
 
 def test_a_point_on_the_line_of_sight_does_not_end_the_walk():

@@ -13,10 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from views import all_at, at, circle
 
+from nbv_planner.episode.wiring import PlannerSettings, planner_named
 from nbv_planner.errors import SettingError
-from nbv_planner.planning.objectives import objective_named
 from nbv_planner.planning.objectives.objective import ObjectiveInfo
-from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.planners.simple import GreedyPlanner
 from nbv_planner.planning.view_space import ViewSpaceSettings
 from nbv_planner.world.scene import Scene
@@ -33,8 +32,8 @@ class Curve:
     function: object
     info = ObjectiveInfo("X", "curve", "nnnnnn", "none")
 
-    def evaluate(self, belief, scene, views):
-        return np.array([float(self.function(v % TWO_PI)) for v in views])
+    def evaluate(self, situation):
+        return np.array([float(self.function(v % TWO_PI)) for v in situation.views.view_angle])
 
 
 def planner(values=None, *, function=None, num=8, views=None, **settings) -> GreedyPlanner:
@@ -196,5 +195,5 @@ def test_planner_goes_where_the_band_is_wide(name):
         return np.where(np.abs(g - 4.0) < 0.5, 2.0, 0.1)
 
     belief = belief_of(lambda g: 5.0 - half(g), lambda g: 5.0 + half(g))
-    plan = GreedyPlanner(objective_named(name), SCENE, circle(), PlannerSettings(planner="greedy", objective=name))
+    plan = planner_named(PlannerSettings(planner="greedy", objective=name), SCENE, circle())
     assert abs(plan.decide(belief).view_angle - 4.0) < 0.6

@@ -13,15 +13,17 @@ from hypothesis import strategies as st
 from views import all_at, at, circle
 
 from nbv_planner.episode.judge import EpisodeJudge
+from nbv_planner.episode.wiring import PlannerSettings, planner_named
 from nbv_planner.gp.kernels import PeriodicMatern
-from nbv_planner.planning.objectives import ExpectedMarginalCoverage, objective_named
-from nbv_planner.planning.planners import PlannerSettings, Prior, planner_named
-from nbv_planner.planning.planners.account import Account, Round
-from nbv_planner.planning.planners.hybrid import HybridPlanner, measured_points, most_points
+from nbv_planner.planning.objectives import ExpectedMarginalCoverage
 from nbv_planner.planning.planners.rollout import RolloutPlanner
 from nbv_planner.star2d.belief import Measurements
 from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper
-from nbv_planner.star2d.shapes.learned_shapes import shape_sampler
+from nbv_planner.star2d.star_surface import StarReader
+from nbv_planner.surface.coverage import POINTS
+from nbv_planner.thesis import Uncertainty
+from nbv_planner.thesis.hybrid import HybridPlanner, measured_points, most_points
+from nbv_planner.thesis.regret import Account, Round
 from nbv_planner.world.objects import bisected_surface_points, parse_object
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.visibility import observe, unseen_beyond
@@ -32,13 +34,13 @@ NOWHERE = Round(most_points(SCENE), 0.0)
 
 
 class StandsStill(RolloutPlanner):
-    def _rank(self, situation):
-        return -np.abs(np.arange(len(situation.scores)) - 17).astype(float)
+    def _rank(self, options):
+        return -np.abs(np.arange(len(options.scores)) - 17).astype(float)
 
 
 class GoesAnywhere(RolloutPlanner):
-    def _rank(self, situation):
-        return np.random.default_rng([self.settings.planner_seed, len(situation.visited)]).random(100)
+    def _rank(self, options):
+        return np.random.default_rng([self.settings.planner_seed, len(options.situation.visited)]).random(100)
 
 
 class Stubborn(HybridPlanner, StandsStill):
@@ -52,14 +54,14 @@ class Erratic(HybridPlanner, GoesAnywhere):
 class Unbridled(Stubborn):
     """Never held back."""
 
-    def _affords(self, situation, proposed):
+    def _affords(self, options, proposed):
         return True
 
 
 def planner(cls=HybridPlanner, **changes):
     chosen = PlannerSettings(**{**CHEAP, **changes})
-    expected = ExpectedMarginalCoverage(shape_sampler(chosen, Prior(), chosen.planner_seed))
-    return cls(expected, SCENE, circle(), chosen)
+    expected = ExpectedMarginalCoverage(POINTS, chosen.shapes, chosen.planner_seed)
+    return cls(expected, SCENE, circle(), chosen, StarReader(SCENE, settings=chosen))
 
 
 @dataclasses.dataclass
@@ -76,10 +78,10 @@ class Run:
         mapper = SurfaceMapper(PeriodicMatern(), MapperSettings(grid_size=1000))
         self.judge = EpisodeJudge(points, SCENE, self.planner.views, shape)
         self.deciders, self.best, self.taken, self.seen = [], [], [], []
-        visited, belief, bound = [], mapper.belief(), objective_named("U")
+        visited, belief = [], mapper.belief()
         for _ in range(self.rounds):
             decision = self.planner.decide(belief, visited=visited)
-            values = bound.evaluate(belief, SCENE, decision.candidates.view_angle)
+            values = Uncertainty.values(belief, SCENE, decision.candidates.view_angle)
             self.deciders.append(decision.decided_by)
             self.best.append(values.max())
             self.taken.append(values[decision.candidates.view_angle == decision.view_angle][0])
@@ -170,7 +172,7 @@ def test_rounds_that_are_not_known_count_against_it(rounds, known):
 
 
 def test_an_account_forgets_the_oldest_and_may_be_used_by_many_threads(monkeypatch):
-    monkeypatch.setattr("nbv_planner.planning.planners.account._KEPT", 50)
+    monkeypatch.setattr("nbv_planner.thesis.regret._KEPT", 50)
     account = Account()
 
     def enter(start: int) -> None:
@@ -210,7 +212,7 @@ def test_a_planner_that_knows_nothing_of_the_views_taken_falls_back_to_u():
     """After a restart: the bound is kept at the price of views of U."""
     belief = with_evidence(wavy_belief(3, size=200))
     decision = planner().decide(belief, visited=all_at([1.0, 2.0]))
-    bound = objective_named("U").evaluate(belief, SCENE, decision.candidates.view_angle)
+    bound = Uncertainty.values(belief, SCENE, decision.candidates.view_angle)
     assert decision.decided_by == "U"
     assert bound[decision.candidates.view_angle == decision.view_angle] == bound.max()
     rollout = planner(RolloutPlanner).decide(belief, visited=all_at([1.0, 2.0]))

@@ -7,9 +7,9 @@ import pytest
 from beliefs import belief_of, with_evidence
 from views import all_at, circle
 
-from nbv_planner.planning.objectives.area import Uncertainty
-from nbv_planner.planning.planners import PlannerSettings, planner_named
+from nbv_planner.episode.wiring import PlannerSettings, planner_named
 from nbv_planner.planning.view_space import ViewSpaceSettings
+from nbv_planner.thesis.area import Uncertainty
 from nbv_planner.world.scene import Scene
 
 SCENE, VIEWS = Scene(), ViewSpaceSettings(num_views=40)
@@ -28,7 +28,7 @@ def decision(belief, **settings):
 @pytest.mark.parametrize("settings", [{"planner": "rollout"}, {"planner": "greedy", "objective": "EMC"}])
 def test_the_least_certain_view_is_taken_when_emc_promises_nothing(settings):
     found = decision(ALL_SEEN, **settings)
-    bounds = np.where(found.feasible, Uncertainty().evaluate(ALL_SEEN, SCENE, found.candidates.view_angle), -np.inf)
+    bounds = np.where(found.feasible, Uncertainty.values(ALL_SEEN, SCENE, found.candidates.view_angle), -np.inf)
     assert found.decided_by == "U"
     assert found.view_angle == found.candidates[bounds.argmax()].view_angle
     assert found.view_angle == pytest.approx(4.0, abs=0.1)

@@ -14,13 +14,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from views import all_at, at, circle
 
+from nbv_planner.episode.wiring import PlannerSettings, objective_named, planner_named
 from nbv_planner.errors import SettingError
-from nbv_planner.planning.objectives import OBJECTIVES, TrueSurface, objective_named
-from nbv_planner.planning.objectives.expected_coverage import after_views
-from nbv_planner.planning.planners import PLANNERS, Decision, PlannerSettings, planner_named, proof_of
+from nbv_planner.planning.objectives import Situation
+from nbv_planner.planning.planners import PLANNERS, Decision, proof_of
 from nbv_planner.planning.planners.planner import RIVALS
 from nbv_planner.planning.view_space import ViewSpaceSettings
+from nbv_planner.star2d.star_surface import StarReader
 from nbv_planner.surface.checks import Check, Level
+from nbv_planner.thesis import OBJECTIVES, TrueSurface
+from nbv_planner.world.pose import Poses
 from nbv_planner.world.scene import Scene
 
 SCENE = Scene()
@@ -50,8 +53,9 @@ def checked(plan, belief=BELIEF, **question) -> Decision | None:
     assert again.view_angle == decision.view_angle  # asking changes nothing
     np.testing.assert_array_equal(decision.candidates.view_angle, angles)
     np.testing.assert_array_equal(decision.feasible, feasible)
-    objective = after_views(objective_named(s.used_objectives[-1]), question.get("visited", ()))
-    np.testing.assert_array_equal(decision.utilities, objective.evaluate(belief, SCENE, angles))
+    objective, taken = objective_named(s.used_objectives[-1], settings=s), Poses.of(question.get("visited", ()))
+    situation = Situation(StarReader(SCENE, settings=s)(belief), SCENE, Poses.on_circle(angles, 10.0), taken)
+    np.testing.assert_array_equal(decision.utilities, objective.evaluate(situation))
     here = question.get("current_view")
     way = [0.0 if here is None else 10.0 * abs(oracles.signed(a - here.view_angle)) for a in angles]
     np.testing.assert_allclose(decision.costs, s.travel_weight * np.array(way), atol=1e-9)

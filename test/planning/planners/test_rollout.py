@@ -6,13 +6,13 @@ import numpy as np
 import oracles
 import pytest
 from beliefs import wavy_belief, with_evidence
-from views import circle
+from views import circle, views_at
 
-from nbv_planner.planning.objectives import ExpectedMarginalCoverage
-from nbv_planner.planning.planners import PlannerSettings, planner_named
+from nbv_planner.episode.wiring import PlannerSettings, planner_named
+from nbv_planner.planning.objectives import ExpectedMarginalCoverage, Situation
 from nbv_planner.planning.planners.rollout import RolloutPlanner
 from nbv_planner.planning.view_space import ViewSpaceSettings
-from nbv_planner.star2d.shapes.shape_coverage import ShapeCoverage
+from nbv_planner.surface.coverage import ShapeCoverage
 from nbv_planner.world.scene import Scene
 
 SCENE = Scene()
@@ -23,14 +23,14 @@ class Given(ExpectedMarginalCoverage):
     """EMC of sets given by hand: for each shape, the cells that each view sees."""
 
     def __init__(self, sets, weight) -> None:
-        super().__init__(None)
+        super().__init__()
         visible = np.zeros((len(sets), len(sets[0]), weight.shape[1]), dtype=np.float32)
         for shape, views in enumerate(sets):
             for view, cells in enumerate(views):
                 visible[shape, view, cells] = 1.0
         self.given = ShapeCoverage(visible, weight.astype(np.float32), weight.sum(axis=1))
 
-    def coverage(self, belief, scene, views):
+    def coverage(self, situation):
         return self.given
 
 
@@ -65,7 +65,7 @@ def test_it_looks_further_than_greedy():
     sets = [[[1, 2, 3, 4], [0, 1, 2], [3, 4, 5]]]
     objective = Given(sets, np.ones((1, 6)))
     assert rollout(objective, num=3, target_coverage=1.0).decide(BELIEF).view_angle > 0.0
-    assert objective.evaluate(BELIEF, SCENE, np.zeros(3)).argmax() == 0
+    assert objective.evaluate(None).argmax() == 0
 
 
 def test_equal_views_to_go_leave_it_to_the_gain():
@@ -122,8 +122,8 @@ def test_a_refined_view_leaves_the_fewest_views_among_those_around_the_best_cand
     around = coarse.view_angle + np.linspace(-0.5, 0.5, 11) * 2 * np.pi / 24
 
     def to_go(angle):
-        objective = drawn()._objective
-        coverage = objective.coverage(belief, SCENE, np.append(coarse.candidates.view_angle, angle % (2 * np.pi)))
+        views = views_at(np.append(coarse.candidates.view_angle, angle % (2 * np.pi)))
+        coverage = drawn()._objective.coverage(Situation(drawn()._reader(belief), SCENE, views))
         return [
             oracles.greedy_views(
                 [np.flatnonzero(view) for view in visible], unseen, sum(unseen) - 0.05 * points, 24
@@ -133,7 +133,7 @@ def test_a_refined_view_leaves_the_fewest_views_among_those_around_the_best_cand
     mean = [np.mean(to_go(angle)) for angle in (coarse.view_angle, *around)]
     chosen = [coarse.view_angle, *around][int(np.argmin(np.round(mean, 6)))]
     assert abs(oracles.signed(fine.view_angle - chosen)) < 1e-9
-    values = drawn()._objective.evaluate(belief, SCENE, np.array([fine.view_angle]))
+    values, _ = drawn().evaluate(belief, views_at([fine.view_angle]))
     assert fine.utility == pytest.approx(values[0])
 
 

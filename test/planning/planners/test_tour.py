@@ -11,13 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from views import at, circle
 
+from nbv_planner.episode.wiring import PlannerSettings, planner_named
 from nbv_planner.errors import SettingError
 from nbv_planner.planning.motion import TimeSettings, leg_time, time_matrix, travel_time
-from nbv_planner.planning.planners import PlannerSettings, planner_named
+from nbv_planner.planning.objectives import Situation
 from nbv_planner.planning.planners.rollout import views_to_go
 from nbv_planner.planning.planners.tour import Ring, first_seen, seconds_to_go
 from nbv_planner.planning.view_space import ViewSpace, ViewSpaceSettings
-from nbv_planner.star2d.shapes.shape_coverage import ShapeCoverage
+from nbv_planner.surface.coverage import ShapeCoverage
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import Scene
 
@@ -158,7 +159,7 @@ def test_without_travel_times_it_may_go_anywhere_and_takes_no_more_views_than_th
     fast = {"linear_speed": 1e9, "turn_speed": 1e9}
     tour, rollout = planner(**fast), planner(planner="rollout", **fast)
     found, other = (one.decide(BELIEF, current_view=at(1.0)) for one in (tour, rollout))
-    coverage = tour._objective.coverage(BELIEF, SCENE, found.candidates.view_angle)
+    coverage = tour._objective.coverage(Situation(tour._reader(BELIEF), SCENE, found.candidates))
     which = [int(np.argmin(np.abs(one.candidates.view_angle - one.view_angle))) for one in (found, other)]
     ring = Ring(np.zeros((40, 40)), DWELL)
     seconds = seconds_to_go(coverage, ring, np.array(which), 0.95).mean(axis=0)

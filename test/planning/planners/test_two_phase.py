@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from views import at, circle
 
+from nbv_planner.episode.wiring import PlannerSettings, planner_named
 from nbv_planner.planning.objectives.objective import ObjectiveInfo
-from nbv_planner.planning.planners import PlannerSettings, planner_named
-from nbv_planner.planning.planners.simple import TwoPhasePlanner
 from nbv_planner.planning.view_space import ViewSpaceSettings
+from nbv_planner.thesis import TwoPhasePlanner
 from nbv_planner.world.scene import Scene
 
 SCENE = Scene()
@@ -32,7 +32,8 @@ class Values:
     values: list[float]
     info = ObjectiveInfo("X", "values", "nnnnnn", "none")
 
-    def evaluate(self, belief, scene, views):
+    def evaluate(self, situation):
+        views = situation.views.view_angle
         return np.array([float(self.values[round(v / TWO_PI * len(self.values))]) for v in views])
 
 

@@ -15,12 +15,13 @@ import nbv_planner
 from nbv_planner.cli.show import planner_table
 from nbv_planner.episode.parameters import EpisodeConfig, recorded_config
 from nbv_planner.episode.simulation import Simulation
-from nbv_planner.planning.objectives import TrueSurface
-from nbv_planner.planning.planners import PlannerSettings, planner_named, planner_names
+from nbv_planner.episode.wiring import PlannerSettings, planner_named
+from nbv_planner.planning.planners import planner_names
 from nbv_planner.planning.planners.planner import PLANNER_PLUGINS, RIVALS
 from nbv_planner.planning.view_space import ViewSpaceSettings
 from nbv_planner.rivals.volumetric import GAINS
 from nbv_planner.settings import settings_of
+from nbv_planner.thesis import TrueSurface
 from nbv_planner.world.objects import parse_object, surface_points
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import Scan

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import TWO_PI
 from nbv_planner.star2d.belief import uniform_grid
-from nbv_planner.star2d.shapes.calibrated import CURVES, FEATURES, Calibration, calibration_for, evidence, logit
+from nbv_planner.star2d.shapes.certificate import CURVES, FEATURES, Calibration, calibration_for, evidence, logit
 from nbv_planner.star2d.shapes.sampler import Shapes
 from nbv_planner.star2d.shapes.shape_coverage import surface_density
 

@@ -14,23 +14,17 @@ from views import all_at, views_at
 
 from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.simulation import Simulation
+from nbv_planner.episode.wiring import PlannerSettings, termination_monitor
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import TWO_PI
-from nbv_planner.planning.planners import PlannerSettings, Prior
-from nbv_planner.planning.termination import (
-    TerminationMonitor,
-    TerminationReason,
-    TerminationSettings,
-    termination_monitor,
-)
+from nbv_planner.planning.termination import TerminationMonitor, TerminationReason, TerminationSettings
 from nbv_planner.star2d.belief import uniform_grid
-from nbv_planner.star2d.shapes.calibrated import CURVES, Calibration, calibration_for, logit
-from nbv_planner.star2d.shapes.certificate import CoverageCertificate, CoverageEstimate
-from nbv_planner.star2d.shapes.completeness import CoverageTarget
+from nbv_planner.star2d.shapes.certificate import CURVES, Calibration, CoverageCertificate, calibration_for, logit
 from nbv_planner.star2d.shapes.learned_shapes import shape_sampler
-from nbv_planner.star2d.shapes.sampler import Shapes
+from nbv_planner.star2d.shapes.sampler import Prior, Shapes
 from nbv_planner.star2d.shapes.shape_coverage import surface_density
 from nbv_planner.star2d.shapes.shape_visibility import grades_of_sight
+from nbv_planner.surface.coverage import CoverageEstimate, CoverageTarget
 from nbv_planner.world.scene import Scene
 
 SCENE = Scene()

@@ -6,30 +6,29 @@ import dataclasses
 
 import numpy as np
 import pytest
-from beliefs import belief_of, with_evidence
+from beliefs import belief_of, left_to_see, with_evidence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from views import views_at
 
+from nbv_planner.episode.wiring import PlannerSettings
 from nbv_planner.geometry import TWO_PI, polar_to_cartesian
-from nbv_planner.planning.objectives import TrueOutline, TrueSurface
-from nbv_planner.planning.planners import PlannerSettings, Prior
 from nbv_planner.planning.termination import TerminationMonitor, TerminationReason, TerminationSettings
 from nbv_planner.star2d.belief import uniform_grid
 from nbv_planner.star2d.shapes.certificate import CoverageCertificate
 from nbv_planner.star2d.shapes.completeness import (
-    POINTS,
     SAMPLES,
-    CoverageTarget,
     MeasuredContour,
     covered_cells,
     near_part,
+    near_parts,
 )
 from nbv_planner.star2d.shapes.learned_shapes import shape_sampler
-from nbv_planner.star2d.shapes.sampler import Shapes
+from nbv_planner.star2d.shapes.sampler import Prior, Shapes
 from nbv_planner.star2d.shapes.shape_visibility import visible_cells
 from nbv_planner.surface.checks import Check, Level
-from nbv_planner.surface.point_set import PointSet
+from nbv_planner.surface.coverage import POINTS, CoverageTarget, PointSet
+from nbv_planner.thesis import TrueOutline, TrueSurface
 from nbv_planner.world.scan import RangeNoise
 from nbv_planner.world.scene import Scene
 
@@ -202,12 +201,12 @@ def noisy(score, level=Level.NOTED):
 
 def test_the_resolution_follows_the_noise_that_the_mapper_has_found():
     derived = CoverageTarget.of(PlannerSettings(completeness_tau=0.3, noise_std=0.2, seen_std=0.25))
-    found = derived.as_found(SCENE, noisy(2.0))
+    found = derived.as_found(SCENE.pixel_size, noisy(2.0))
     assert (found.tau, found.noise.noise_std, found.seen_std) == pytest.approx((0.5, 0.4, 0.25))
     asked = CoverageTarget.of(PlannerSettings(completeness_tau=0.45, noise_std=0.2))
-    assert asked.as_found(SCENE, noisy(2.0)).tau == 0.45
+    assert asked.as_found(SCENE.pixel_size, noisy(2.0)).tau == 0.45
     for nothing in ((), noisy(2.0, Level.GOOD), noisy(2.0, Level.FAILED), noisy(0.2)):
-        assert derived.as_found(SCENE, nothing) is derived
+        assert derived.as_found(SCENE.pixel_size, nothing) is derived
 
 
 def test_the_certificate_claims_the_resolution_that_the_noise_allows():
@@ -223,7 +222,7 @@ def test_looks_fix_less_where_the_noise_is_larger():
     target = CoverageTarget("length", 0.4, RangeNoise(0.02, 0.02), 0.15)
     quiet = measured(5.0, hits=0)
     seen, worse = (
-        target.coverage(shapes, views_at([]), views, SCENE, one).gains().mean()
+        left_to_see(target, shapes, views_at([]), views, SCENE, one).gains().mean()
         for one in (quiet, dataclasses.replace(quiet, checks=noisy(1.5)))
     )
     assert seen > worse == 0.0
@@ -271,7 +270,7 @@ def test_the_planner_that_knows_the_object_covers_what_is_near_to_what_it_sees()
 def test_drawn_shapes_that_were_measured_all_around_are_complete():
     belief = measured(5.0)
     sampler = shape_sampler(PlannerSettings(shapes=10), Prior(), 0)
-    near, sure = CoverageTarget("length", 0.3).near(sampler.draw(belief, SCENE), belief, SCENE)
+    near, sure = near_parts(sampler.draw(belief, SCENE), belief, SCENE, 0.3)
     assert (sure <= near).all()
     assert sure.mean(axis=1).min() > 0.99
     assert SAMPLES >= 4  # a sample is at most a quarter of the resolution from the next

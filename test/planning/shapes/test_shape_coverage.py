@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
 import oracles
 import pytest
-from beliefs import TWO_PI, belief_of, with_evidence
-from views import all_at, views_at
+from beliefs import TWO_PI, Drawn, belief_of, left_to_see, with_evidence
+from views import views_at
 
 from nbv_planner.gp.kernels import PeriodicMatern
-from nbv_planner.planning.objectives import ExpectedMarginalCoverage
+from nbv_planner.planning.objectives import ExpectedMarginalCoverage, Situation
 from nbv_planner.planning.planners.rollout import views_to_go
 from nbv_planner.star2d.belief import Measurements, uniform_grid
 from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper
-from nbv_planner.star2d.shapes.completeness import POINTS
 from nbv_planner.star2d.shapes.sampler import Shapes
-from nbv_planner.star2d.shapes.shape_coverage import (
-    ShapeCoverage,
-    measured_parts,
-    seen_part,
-    surface_density,
-    unseen_fraction,
-)
+from nbv_planner.star2d.shapes.shape_coverage import measured_parts, surface_density, unseen_fraction
 from nbv_planner.star2d.shapes.shape_visibility import visible_cells
+from nbv_planner.star2d.star_surface import StarReader
+from nbv_planner.surface.coverage import POINTS, ShapeCoverage
 from nbv_planner.world.objects import parse_object, surface_points
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.visibility import observe
@@ -42,21 +38,11 @@ def wavy(count: int, size: int, seed: int = 0) -> Shapes:
 BELIEF = with_evidence(belief_of(4.0, 6.0, size=360))
 
 
-class Fixed:
-    """Sampler that always gives the same shapes."""
-
-    def __init__(self, shapes: Shapes) -> None:
-        self.shapes = shapes
-
-    def draw(self, belief, scene) -> Shapes:
-        return self.shapes
-
-
 @pytest.mark.parametrize("taken", [[], [0.4], [1.0, 3.3]])
 @pytest.mark.parametrize("seed", range(3))
 def test_gains_are_what_the_plain_walk_counts_half_of_it_where_views_left_no_measurements(seed, taken):
     shapes, views = wavy(3, 120, seed), np.array([0.11, 1.3, 2.9, 5.07])
-    gains = POINTS.coverage(shapes, views_at(taken), views_at(views), SCENE, BELIEF).gains()
+    gains = left_to_see(POINTS, shapes, views_at(taken), views_at(views), SCENE, BELIEF).gains()
     for view, value in zip(views, gains.mean(axis=0, dtype=float), strict=True):
         whole, new = (
             oracles.expected_gain(shapes.angle, shapes.radius, before, view, **CAMERA, h=0.1) for before in ([], taken)
@@ -66,7 +52,7 @@ def test_gains_are_what_the_plain_walk_counts_half_of_it_where_views_left_no_mea
 
 
 def test_a_view_that_was_taken_adds_nothing_when_it_is_repeated():
-    gains = POINTS.coverage(wavy(3, 120), views_at([1.3]), views_at([0.11, 1.3, 1.4]), SCENE, BELIEF).gains()
+    gains = left_to_see(POINTS, wavy(3, 120), views_at([1.3]), views_at([0.11, 1.3, 1.4]), SCENE, BELIEF).gains()
     np.testing.assert_array_equal((gains > 0.0).all(axis=0), [True, False, True])
 
 
@@ -80,17 +66,19 @@ def test_emc_is_the_mean_gain_where_no_measurement_lies_near(taken):
     seen = np.stack([grid < 2.5, (grid < 2.5) & sight[1], np.zeros(360, dtype=bool)])
     unseen = np.where(seen, 0.0, surface_density(shapes, SCENE.pixel_size)) * np.where(sight, 0.5, 1.0)
     expected = (visible_cells(shapes, views, SCENE) * unseen[:, None]).sum(axis=2).mean(axis=0)
-    values = ExpectedMarginalCoverage(Fixed(shapes)).after(all_at(taken)).evaluate(belief, SCENE, views)
+    surface = Drawn(SCENE, shapes=shapes)(belief)
+    values = ExpectedMarginalCoverage().evaluate(Situation(surface, SCENE, views, views_at(taken)))
     # A reach of at most 0.25 m goes on at either end of what was measured.
     np.testing.assert_allclose(values, expected, atol=4.0 * 0.25 / SCENE.pixel_size / 3)
 
 
 def test_newest_answer_is_kept_for_the_same_question_alone():
-    objective, views = ExpectedMarginalCoverage(Fixed(wavy(2, 90))), np.array([0.5, 2.0])
-    first = objective.coverage(BELIEF, SCENE, views)
-    assert objective.after([]).coverage(BELIEF, SCENE, views) is first
-    assert objective.after(all_at([1.0])).coverage(BELIEF, SCENE, views) is not first
-    assert objective.coverage(BELIEF, SCENE, views) is not first
+    objective, surface = ExpectedMarginalCoverage(), Drawn(SCENE, shapes=wavy(2, 90))(BELIEF)
+    question = Situation(surface, SCENE, views_at([0.5, 2.0]))
+    first = objective.coverage(question)
+    assert objective.coverage(dataclasses.replace(question, visited=views_at([]))) is first
+    assert objective.coverage(dataclasses.replace(question, visited=views_at([1.0]))) is not first
+    assert objective.coverage(question) is not first
 
 
 @pytest.mark.parametrize("text", ["ellipse:a=5,b=5", "ellipse:a=8,b=2", "flower:frequency=4,amplitude=2", "star"])
@@ -134,7 +122,8 @@ def test_waves_of_a_shape_do_not_hide_what_was_measured():
     belief = with_evidence(belief_of(4.9, 5.1, size=720, hits=lambda angle: (np.abs(angle - 0.9) < 0.8).astype(int)))
     inside, visible = np.abs(grid - 0.9) < 0.75, visible_cells(shapes, view, SCENE)[0, 0]
     assert (inside & ~visible).sum() > 10
-    assert (seen_part(shapes, view, SCENE, belief)[0, inside] == 1.0).all()
+    drawn = StarReader(SCENE)(belief).met(shapes, POINTS)
+    assert (drawn.doubted(visible_cells(shapes, view, SCENE))[0, inside] == 1.0).all()
 
 
 def test_few_beams_close_the_surface_between_them_and_single_ones_do_not():

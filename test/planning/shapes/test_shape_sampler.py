@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from beliefs import wavy_belief
 
+from nbv_planner.episode.wiring import PlannerSettings
 from nbv_planner.errors import SettingError
 from nbv_planner.gp.kernels import PeriodicMatern
 from nbv_planner.star2d.belief import Evidence, Measurements
@@ -88,9 +89,15 @@ def test_no_measurement_gives_shapes_of_the_prior():
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("shapes", 0), ("shapes", -1), ("shape_grid", 15), ("deadline", 0.0), ("deadline", -1.0), ("target_coverage", 0.0),
-     ("target_coverage", 1.01), ("target_coverage", float("nan")), ("first_views", 0), ("point_density", "area")],
+    [("shapes", 0), ("shapes", -1), ("shape_grid", 15), ("target_coverage", 0.0),
+     ("target_coverage", 1.01), ("target_coverage", float("nan")), ("point_density", "area")],
 )
 def test_bad_settings_are_refused(name, value):
     with pytest.raises(SettingError, match=name):
         ShapeSettings(**{name: value})
+
+
+@pytest.mark.parametrize(("name", "value"), [("deadline", 0.0), ("deadline", -1.0), ("first_views", 0)])
+def test_bad_settings_of_a_planner_on_shapes_are_refused(name, value):
+    with pytest.raises(SettingError, match=name):
+        PlannerSettings(**{name: value})

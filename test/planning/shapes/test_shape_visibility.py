@@ -7,13 +7,17 @@ import math
 import numpy as np
 import oracles
 import pytest
+from beliefs import belief_of, with_evidence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from views import views_at
 
 from nbv_planner.star2d.belief import uniform_grid
 from nbv_planner.star2d.shapes.sampler import Shapes
-from nbv_planner.star2d.shapes.shape_visibility import fixed_cells, grades_of_sight, visible_cells
+from nbv_planner.star2d.shapes.shape_visibility import grades_of_sight, visible_cells
+from nbv_planner.star2d.star_surface import StarReader
+from nbv_planner.surface.coverage import POINTS
+from nbv_planner.surface.seam import fixed
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scan import ConeSensor, RangeNoise
 from nbv_planner.world.scene import Scene
@@ -114,13 +118,14 @@ def test_what_a_look_fixes_depends_on_range_and_incidence():
     """Of a circle of 4 m seen from 12 m, ranges grow from 8 m and incidence from 0 with the angle from the view."""
     grid, views = uniform_grid(720), Poses.of([CameraPose.from_polar(0.0, 12.0), CameraPose.from_polar(0.0, 9.0)])
     shapes, noise = Shapes(grid, np.full((1, 720), 4.0)), RangeNoise(0.02, 0.01)
+    drawn = StarReader(Scene())(with_evidence(belief_of(3.0, 5.0))).met(shapes, POINTS)
     offset = np.abs((grid + np.pi) % (2.0 * np.pi) - np.pi)
-    for distance, found in zip((12.0, 9.0), fixed_cells(shapes, views, Scene(), noise, 0.105)[0], strict=True):
+    for distance, found in zip((12.0, 9.0), fixed(drawn, views, Scene().sensor, noise, 0.105)[0], strict=True):
         reach = np.sqrt(distance**2 + 16.0 - 8.0 * distance * np.cos(offset))
         np.testing.assert_array_equal(found, 0.02 + 0.01 * reach <= 0.105)
     steep = Scene()
     steep.__dict__["sensor"] = Oblique(-0.3, 0.3, 0.05, 10.0)
-    oblique = fixed_cells(shapes, views, steep, noise, 0.105)[0]
+    oblique = fixed(drawn, views, steep.sensor, noise, 0.105)[0]
     incidence = np.arccos(np.clip((9.0 * np.cos(offset) - 4.0) / np.sqrt(97.0 - 72.0 * np.cos(offset)), -1.0, 1.0))
     std = (0.02 + 0.01 * np.sqrt(97.0 - 72.0 * np.cos(offset))) / np.maximum(np.cos(incidence), 1e-3)
     sure = np.abs(std - 0.105) > 1e-3

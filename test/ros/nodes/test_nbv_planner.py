@@ -25,8 +25,9 @@ from std_srvs.srv import SetBool, Trigger
 
 from nbv_planner.episode.messages import STATUS_KEYS, belief_from_msg, candidates_from_msg, status_values
 from nbv_planner.episode.sensor_messages import pose_from_msg, to_nanoseconds
+from nbv_planner.episode.wiring import PlannerSettings, planner_named
 from nbv_planner.geometry import angle_difference
-from nbv_planner.planning.planners import Planner, PlannerSettings, Prior, planner_named
+from nbv_planner.planning.planners import Planner
 from nbv_planner.planning.view_space import ViewSpaceSettings
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.saved_state import JournalKeeper
@@ -35,7 +36,7 @@ from nbv_planner.ros.nodes.depth_camera import DepthCamera
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
 from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
 from nbv_planner.star2d.belief import SurfaceBelief
-from nbv_planner.star2d.shapes.sampler import PriorSettings
+from nbv_planner.star2d.shapes.sampler import Prior, PriorSettings
 from nbv_planner.world.ground.grid_ground import ground_of
 from nbv_planner.world.ground.zones import GroundSettings
 from nbv_planner.world.scene import FoundScene, Scene

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nbv_planner.episode import preflight
-from nbv_planner.episode.preflight import System, Verdict, rows_of
 from nbv_planner.episode.run_info import RunParameters
 from nbv_planner.mapping.matching import ArrivalSettings, MatchingSettings
 from nbv_planner.mapping.scans import MeasurementSettings
 from nbv_planner.planning.view_space import CircleViewSpace, ViewSpaceSettings, view_space_for
+from nbv_planner.report import preflight
+from nbv_planner.report.preflight import System, Verdict, rows_of
 from nbv_planner.session.questions import SessionSettings
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.pose import CameraPose

@@ -23,9 +23,9 @@ from nbv_planner.geometry import (
     polar_to_cartesian,
     world_to_camera,
 )
-from nbv_planner.planning.objectives.area import Windows, windows_among
-from nbv_planner.planning.objectives.objective import ObjectiveInfo
+from nbv_planner.planning.objectives import OBJECTIVE_INFO
 from nbv_planner.star2d.belief import SurfaceBelief
+from nbv_planner.thesis.area import BandObjective, Windows, windows_among
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.visibility import bearing_extent, discretise, sightings
 
@@ -247,7 +247,7 @@ def _in_cone(
     return bearing[inside], distance[inside], chosen[inside]
 
 
-class IntersectionOcclusionAware:
+class IntersectionOcclusionAware(BandObjective):
     """IOA: number of world pixels inside the cone, not hidden behind the lower bound, and inside the band.
 
     A pixel is hidden if its bearing lies within the bearings of all points of the discretised lower bound, and its
@@ -255,9 +255,10 @@ class IntersectionOcclusionAware:
     seen its range holds on (thesis eq. objective-ioa).
     """
 
-    info = ObjectiveInfo("IOA", "intersection_occlusion_aware", "ynyyyy", "not attempted")
+    info = OBJECTIVE_INFO["IOA"]
 
-    def evaluate(self, belief: SurfaceBelief, scene: Scene, views: FloatArray) -> FloatArray:
+    @staticmethod
+    def values(belief: SurfaceBelief, scene: Scene, views: FloatArray) -> FloatArray:
         """Value per candidate view, in pixels."""
         values = np.empty(len(views))
         band = pixels_in_band(belief, cone_reach(scene), scene.pixel_size)
@@ -346,15 +347,16 @@ class _Pieces:
         return np.asarray(hidden)
 
 
-class ConfidenceSimpleNumber:
+class ConfidenceSimpleNumber(BandObjective):
     r"""CSN: number of world pixel centres with :math:`φ \in Φ_S(θ)` and :math:`l(φ) \le r \le u(φ)`.
 
     The bounds are interpolated linearly on the grid; the world ends at the view circle.
     """
 
-    info = ObjectiveInfo("CSN", "confidence_simple_number", "ynyynn", "not attempted")
+    info = OBJECTIVE_INFO["CSN"]
 
-    def evaluate(self, belief: SurfaceBelief, scene: Scene, views: FloatArray) -> FloatArray:
+    @staticmethod
+    def values(belief: SurfaceBelief, scene: Scene, views: FloatArray) -> FloatArray:
         """Value per candidate view, in pixels."""
         band = pixels_in_band(belief, scene.view_distance, scene.pixel_size)
         # Two turns on one axis, so that an interval across 0 is one stretch.

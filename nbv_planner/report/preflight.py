@@ -14,11 +14,11 @@ import numpy as np
 from nbv_planner.episode.messages import CAMERA_POSE, GOAL_POSE, SCAN
 from nbv_planner.episode.parameters import NODE_SETTINGS, NbvPlannerParameters, SurfaceMapperParameters, derived
 from nbv_planner.episode.run_info import RunParameters
+from nbv_planner.episode.wiring import PlannerSettings
 from nbv_planner.errors import InputRejectedError
 from nbv_planner.mapping.matching import ArrivalSettings, MatchingSettings
 from nbv_planner.mapping.object_search import SearchSettings
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
-from nbv_planner.planning.planners import PlannerSettings
 from nbv_planner.planning.view_space import CircleViewSpace, ViewSpace, ViewSpaceSettings, view_space_for
 from nbv_planner.session.questions import SessionSettings
 from nbv_planner.settings import from_mapping

@@ -7,35 +7,40 @@ from functools import cached_property
 
 import numpy as np
 from scipy.sparse import csr_matrix
-from scipy.spatial import cKDTree
 
 from nbv_planner.geometry import BoolArray, FloatArray, polar_to_cartesian
-from nbv_planner.planning.objectives.objective import ObjectiveInfo
+from nbv_planner.planning.objectives import OBJECTIVE_INFO, Situation
 from nbv_planner.star2d.belief import SurfaceBelief
+from nbv_planner.surface.seam import neighbours
+from nbv_planner.thesis.area import BandObjective
 from nbv_planner.world.pose import Poses
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.visibility import discretise, observe
 
 
-class ObservedConfidenceLower:
+class ObservedConfidenceLower(BandObjective):
     """OCL: number of points of the lower bound, one per world pixel, that are observed from θ."""
 
-    info = ObjectiveInfo("OCL", "observed_confidence_lower", "nnynyy", "not attempted", needs_circle=False)
+    info = OBJECTIVE_INFO["OCL"]
+    anywhere = True
 
-    def evaluate(self, belief: SurfaceBelief, scene: Scene, views: Poses | FloatArray) -> FloatArray:
+    @staticmethod
+    def values(belief: SurfaceBelief, scene: Scene, views: Poses | FloatArray) -> FloatArray:
         """Value per candidate view, in points."""
         return _observed_points(belief.angle, belief.lower, scene, views)
 
 
-class ObservedConfidenceUpper:
+class ObservedConfidenceUpper(BandObjective):
     """OCU: number of points of the upper bound, one per world pixel, that are observed from θ.
 
     Meant by the thesis as a lower bound of what a view reveals; neither it nor OCL is a bound in every case.
     """
 
-    info = ObjectiveInfo("OCU", "observed_confidence_upper", "nnynyy", "not attempted", needs_circle=False)
+    info = OBJECTIVE_INFO["OCU"]
+    anywhere = True
 
-    def evaluate(self, belief: SurfaceBelief, scene: Scene, views: Poses | FloatArray) -> FloatArray:
+    @staticmethod
+    def values(belief: SurfaceBelief, scene: Scene, views: Poses | FloatArray) -> FloatArray:
         """Value per candidate view, in points."""
         return _observed_points(belief.angle, belief.upper, scene, views)
 
@@ -75,11 +80,7 @@ class TrueOutline(TrueSurface):
     @cached_property
     def _near(self) -> csr_matrix:
         """1 where two points are within `tau`, shape (P, P); most planners never ask."""
-        points = np.stack(polar_to_cartesian(self.angle, self.radius), axis=1)
-        pairs = cKDTree(points).query_pairs(self._tau, output_type="ndarray")
-        itself = np.arange(len(points))
-        rows, columns = (np.concatenate([itself, *pair]) for pair in (pairs.T, pairs.T[::-1]))
-        return csr_matrix((np.ones(len(rows), np.float32), (rows, columns)), shape=2 * (len(points),))
+        return neighbours(np.stack(polar_to_cartesian(self.angle, self.radius), axis=1), self._tau)
 
     def observed(self, views: Poses | FloatArray, scene: Scene) -> BoolArray:
         """Which points each view covers, shape (V, P)."""
@@ -89,24 +90,23 @@ class TrueOutline(TrueSurface):
 class ObservedSurface:
     r"""OS: :math:`|o(θ)|`, surface points that a view sees, known ones included."""
 
-    info = ObjectiveInfo("OS", "observed_surface", "ynynyy", "not attempted", needs_truth=True,
-                         needs_circle=False)
+    info = OBJECTIVE_INFO["OS"]
 
     def __init__(self, truth: TrueSurface) -> None:
         self._truth = truth
 
-    def evaluate(self, belief: SurfaceBelief | None, scene: Scene, views: Poses | FloatArray) -> FloatArray:
+    def evaluate(self, situation: Situation) -> FloatArray:
         """Count surface points per candidate view."""
-        return np.asarray(self._truth.observed(views, scene).sum(axis=1), dtype=float)
+        return np.asarray(self._counted(situation).sum(axis=1), dtype=float)
+
+    def _counted(self, situation: Situation) -> BoolArray:
+        return self._truth.observed(situation.views, situation.scene)
 
 
 class ObservedSurfaceMarginal(ObservedSurface):
     r"""OSM: :math:`|o(θ) \setminus o(θ_{1:t-1})|`, surface points not seen before."""
 
-    info = ObjectiveInfo("OSM", "observed_surface_marginal", "ynyyyy", "greedy with full knowledge", needs_truth=True,
-                         needs_circle=False)
+    info = OBJECTIVE_INFO["OSM"]
 
-    def evaluate(self, belief: SurfaceBelief | None, scene: Scene, views: Poses | FloatArray) -> FloatArray:
-        """Count unseen surface points per candidate view."""
-        new = self._truth.observed(views, scene) & ~self._truth.seen
-        return np.asarray(new.sum(axis=1), dtype=float)
+    def _counted(self, situation: Situation) -> BoolArray:
+        return super()._counted(situation) & ~self._truth.seen

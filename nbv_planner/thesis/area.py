@@ -1,4 +1,4 @@
-"""Objectives that sum an area over a window around each view (I, C, CS, CSP, CSW), and U, UP at its own angle.
+"""Objectives on the band, and those that sum an area over a window around each view (I, C, CS, CSP, CSW; U, UP).
 
 Sums of what does not depend on the view are differences of prefix sums over the grid. The others add up the grid
 angles of each window in blocks of views; always by numpy's own pairwise summation and never as a matrix product,
@@ -9,12 +9,16 @@ All of it depends on camera, grid and views only and is kept between decisions. 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from typing import Any, ClassVar
 
 import numpy as np
 
+from nbv_planner.errors import SettingError
 from nbv_planner.geometry import (
     TWO_PI,
     BoolArray,
@@ -26,14 +30,50 @@ from nbv_planner.geometry import (
     windows_of,
     wrap_angle,
 )
-from nbv_planner.planning.objectives.objective import ObjectiveInfo
+from nbv_planner.planning.objectives import OBJECTIVE_INFO, ObjectiveInfo, Situation
+from nbv_planner.planning.view_space import ViewSpace
 from nbv_planner.star2d.belief import SurfaceBelief
+from nbv_planner.star2d.star_surface import StarReader, star2d
+from nbv_planner.surface.checks import noise_factor
+from nbv_planner.surface.coverage import TargetSettings
+from nbv_planner.surface.seam import Reader
 from nbv_planner.world.pose import Poses
 from nbv_planner.world.scene import Scene
 
 # Entries (view, grid angle) of one block: 1 MB, so that its rows stay in the processor's cache while they are summed.
 # 64 blocks are kept; beyond that, blocks are recomputed at each call, in the same memory.
 _BLOCK_ENTRIES = 1 << 17
+
+
+class BandObjective(ABC):
+    """An objective in closed form on the lower and upper bound of the radius."""
+
+    info: ClassVar[ObjectiveInfo]
+    anywhere: ClassVar[bool] = False
+    """Whether it takes views anywhere, or only those on the view circle."""
+
+    def __init__(self, reader: Reader, views: ViewSpace, scene: Scene, settings: TargetSettings) -> None:
+        """Check what surfaces and views there will be.
+
+        Raises:
+            SettingError: there are others than it takes.
+        """
+        self._user, self._settings = f"objective {self.info.id}", settings
+        if not isinstance(reader, StarReader):
+            raise SettingError(f"{self._user}: needs the radius over the polar angle (star2d)")
+        if not self.anywhere:
+            views.check_circle(self._user, scene.view_distance)
+
+    def evaluate(self, situation: Situation) -> FloatArray:
+        """Value per view, shape (V,)."""
+        surface = star2d(situation.surface, self._user)
+        views = surface.about_centre(situation.views)
+        return self.values(surface.belief, situation.scene, views if self.anywhere else views.view_angle)
+
+    @staticmethod
+    @abstractmethod
+    def values(belief: SurfaceBelief, scene: Scene, views: Any) -> FloatArray:
+        """Value per view, shape (V,), of polar angles on the view circle, radians, or of poses about the centre."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,16 +167,17 @@ def _boundary_block(scene: Scene, grid: bytes, views: bytes) -> BoundaryBlock:
     )
 
 
-class Confidence:
+class Confidence(BandObjective):
     r"""C: :math:`h^{-2}\sum_{φ\inΦ_I(θ)} \tfrac12(u^2 - l^2)\,Δφ` (eq. sum-interval-intersection).
 
     On each side :math:`Φ_I` ends where the lower bound first meets the boundary of the field of view, seen from the
     camera, or at the end of that boundary.
     """
 
-    info = ObjectiveInfo("C", "confidence", "ynyyny", "not attempted")
+    info = OBJECTIVE_INFO["C"]
 
-    def evaluate(self, belief: SurfaceBelief, scene: Scene, views: FloatArray) -> FloatArray:
+    @staticmethod
+    def values(belief: SurfaceBelief, scene: Scene, views: FloatArray) -> FloatArray:
         """Value per candidate view, in pixels."""
         values, area = np.empty(len(views)), prefix_sums(_area(belief, scene))
         for part, block in boundary_blocks(scene, belief.angle, views):
@@ -145,36 +186,36 @@ class Confidence:
         return values
 
 
-class ConfidenceSimple:
+class ConfidenceSimple(BandObjective):
     r"""CS: :math:`h^{-2}\sum_{φ\inΦ_S(θ)} \tfrac12(u^2 - l^2)\,Δφ` (thesis sec. CS)."""
 
-    info = ObjectiveInfo(
-        "CS", "confidence_simple", "yyyynn", "sublinear regret proved",
-        caveat="the sum of the objective exceeds the bound of its lemma, measured (docs/explanation/theory.md)",
-    )
+    info = OBJECTIVE_INFO["CS"]
 
-    def evaluate(self, belief: SurfaceBelief, scene: Scene, views: FloatArray) -> FloatArray:
+    @staticmethod
+    def values(belief: SurfaceBelief, scene: Scene, views: FloatArray) -> FloatArray:
         """Value per candidate view, in pixels."""
         return simple_windows(scene, belief.angle.tobytes(), views.tobytes()).sums(_area(belief, scene))
 
 
-class ConfidenceSimplePolar:
+class ConfidenceSimplePolar(BandObjective):
     r"""CSP: :math:`h^{-2}\sum_{φ\inΦ_S(θ)} (u - l)\,Δφ` (thesis sec. CSP)."""
 
-    info = ObjectiveInfo("CSP", "confidence_simple_polar", "nynynn", "not attempted")
+    info = OBJECTIVE_INFO["CSP"]
 
-    def evaluate(self, belief: SurfaceBelief, scene: Scene, views: FloatArray) -> FloatArray:
+    @staticmethod
+    def values(belief: SurfaceBelief, scene: Scene, views: FloatArray) -> FloatArray:
         """Value per candidate view, in pixels per metre of radius."""
         width = belief.width * belief.step / scene.pixel_size**2
         return simple_windows(scene, belief.angle.tobytes(), views.tobytes()).sums(width)
 
 
-class ConfidenceSimpleWeighted:
+class ConfidenceSimpleWeighted(BandObjective):
     r"""CSW: :math:`h^{-2}\sum_{φ\inΦ_S(θ)} \frac{fov_θ(φ)}{d_{cam}}\,\tfrac12(u^2 - l^2)\,Δφ` (eq. objective-csw)."""
 
-    info = ObjectiveInfo("CSW", "confidence_simple_weighted", "ooyyyn", "not attempted")
+    info = OBJECTIVE_INFO["CSW"]
 
-    def evaluate(self, belief: SurfaceBelief, scene: Scene, views: FloatArray) -> FloatArray:
+    @staticmethod
+    def values(belief: SurfaceBelief, scene: Scene, views: FloatArray) -> FloatArray:
         """Value per candidate view, in (weighted) pixels."""
         values, area = np.empty(len(views)), _area(belief, scene) / scene.view_distance
         for part, block in boundary_blocks(scene, belief.angle, views):
@@ -184,12 +225,13 @@ class ConfidenceSimpleWeighted:
         return values
 
 
-class Intersection:
+class Intersection(BandObjective):
     r"""I: :math:`h^{-2}\sum_{φ\inΦ_S(θ)} \tfrac12\max(\min(u, fov_θ(φ))^2 - l^2, 0)\,Δφ` (eq. objective-i)."""
 
-    info = ObjectiveInfo("I", "intersection", "yoyyyn", "not attempted")
+    info = OBJECTIVE_INFO["I"]
 
-    def evaluate(self, belief: SurfaceBelief, scene: Scene, views: FloatArray) -> FloatArray:
+    @staticmethod
+    def values(belief: SurfaceBelief, scene: Scene, views: FloatArray) -> FloatArray:
         """Value per candidate view, in pixels."""
         values, outer, inner = np.empty(len(views)), belief.upper**2, belief.lower**2
         for part, block in boundary_blocks(scene, belief.angle, views):
@@ -219,16 +261,30 @@ def _up_to_crossings(block: BoundaryBlock, lower: FloatArray) -> tuple[IntArray,
     return block.first + begin, block.first + np.maximum(end, begin)
 
 
-class Uncertainty:
+class Uncertainty(BandObjective):
     r"""U: :math:`h^{-2}\,\tfrac12 |Φ_S| (u(θ)^2 - l(θ)^2)` (thesis eq. objective-u).
 
     Off the view circle :math:`Φ_S` is the interval of polar angles between the ends of the cone's edges, and θ its
     middle; what is proved is about views on the circle.
     """
 
-    info = ObjectiveInfo("U", "uncertainty", "yyyynn", "sublinear regret proved", needs_circle=False)
+    info = OBJECTIVE_INFO["U"]
+    anywhere = True
 
-    def evaluate(self, belief: SurfaceBelief, scene: Scene, views: Poses | FloatArray) -> FloatArray:
+    def __init__(self, reader: Reader, views: ViewSpace, scene: Scene, settings: TargetSettings) -> None:
+        super().__init__(reader, views, scene, settings)
+        within_noise(scene, settings)
+
+    def evaluate(self, situation: Situation) -> FloatArray:
+        """Value per view, shape (V,); a look reaches as far as it fixes the surface, if that is asked for."""
+        scene = situation.scene
+        with suppress(SettingError):  # the declared noise where no look would fix it with that found
+            scene = within_noise(scene, self._settings)
+            scene = within_noise(scene, self._settings, noise_factor(situation.surface.checks))
+        return super().evaluate(replace(situation, scene=scene))
+
+    @staticmethod
+    def values(belief: SurfaceBelief, scene: Scene, views: Poses | FloatArray) -> FloatArray:
         """Value per candidate view, in pixels; angles alone, radians, are those of views on the view circle."""
         views = Poses.given(views, scene.view_distance)
         middle, length = views.view_angle, _interval_length(scene, views.view_angle)
@@ -238,12 +294,33 @@ class Uncertainty:
         return length * (0.5 * (upper**2 - lower**2)) / scene.pixel_size**2
 
 
-class UncertaintyPolar:
+def within_noise(scene: Scene, settings: TargetSettings, factor: float = 1.0) -> Scene:
+    """The scene with the range up to which a look head-on fixes the surface, with a multiple of the declared noise.
+
+    Raises:
+        SettingError: there is none.
+    """
+    if not settings.seen_std:
+        return scene
+    ranges = np.linspace(scene.range_min, scene.range_max, 1001)
+    noise = settings.noise.scaled(factor)
+    std = scene.sensor.range_std(noise, ranges, np.zeros(len(ranges)))
+    fixing = std <= settings.seen_std
+    last = int(np.argmin(fixing)) - 1 if not fixing.all() else len(ranges) - 1
+    if last < 1:
+        raise SettingError(
+            f"seen_std: {settings.seen_std:g} m is less than the noise at any range; must be 0, or >= {std[1]:g} m"
+        )
+    return replace(scene, range_max=float(ranges[last]))
+
+
+class UncertaintyPolar(BandObjective):
     r"""UP: :math:`h^{-2}\,|Φ_S| (u(θ) - l(θ))` (thesis eq. objective-up)."""
 
-    info = ObjectiveInfo("UP", "uncertainty_polar", "nynynn", "not proved")
+    info = OBJECTIVE_INFO["UP"]
 
-    def evaluate(self, belief: SurfaceBelief, scene: Scene, views: FloatArray) -> FloatArray:
+    @staticmethod
+    def values(belief: SurfaceBelief, scene: Scene, views: FloatArray) -> FloatArray:
         """Value per candidate view, in pixels per metre of radius."""
         lower, upper = _bounds(belief, views)
         return _interval_length(scene, views) * (upper - lower) / scene.pixel_size**2

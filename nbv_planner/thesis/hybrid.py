@@ -1,4 +1,4 @@
-"""The hybrid planner: follow the rollout as long as the regret bound of U can be kept."""
+"""Planners of the thesis's kind: two phases (ch. 5.3), and the rollout as long as the regret bound of U can be kept."""
 
 from __future__ import annotations
 
@@ -7,17 +7,47 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from nbv_planner.errors import SettingError
 from nbv_planner.geometry import FloatArray
-from nbv_planner.planning.objectives import ExpectedMarginalCoverage
-from nbv_planner.planning.objectives.area import Uncertainty
-from nbv_planner.planning.planners.account import Account, Round
-from nbv_planner.planning.planners.planner import Decision, PlannerSettings, Situation
+from nbv_planner.planning.objectives import Objective
+from nbv_planner.planning.planners.planner import Decision, DecisionSettings, Options, Planner
 from nbv_planner.planning.planners.rollout import RolloutPlanner
 from nbv_planner.planning.view_space import ViewSpace
 from nbv_planner.star2d.belief import SurfaceBelief, uniform_grid
+from nbv_planner.star2d.shapes.sampler import ShapeSettings
 from nbv_planner.star2d.shapes.shape_coverage import seen_points
+from nbv_planner.star2d.star_surface import StarReader, star2d
+from nbv_planner.surface.seam import Believed, Reader
+from nbv_planner.thesis.area import Uncertainty
+from nbv_planner.thesis.regret import Account, Round
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import Scene
+
+
+class TwoPhasePlanner(Planner):
+    r"""Maximise an area objective, then a second one inside the maximiser's interval (def. twophase-algorithm).
+
+    .. math:: \arg\max_{θ \in C \cap Φ_S(θ^{(1)})} F^{(2)}(θ) - λ\,c(θ), \quad
+        θ^{(1)} = \arg\max_{θ\in C} F^{(1)}(θ) - λ\,c(θ)
+
+    Both maxima are taken over the feasible candidates, so the second is never empty: it holds :math:`θ^{(1)}`.
+    With `refine` the view may leave the interval by half the distance of two candidates.
+    """
+
+    def __init__(
+        self, phase_one: Objective, objective: Objective, scene: Scene, views: ViewSpace, settings: DecisionSettings,
+        reader: Reader = lambda surface: surface,
+    ) -> None:
+        super().__init__(objective, scene, views, settings, reader)
+        views.check_circle("planner two_phase", scene.view_distance)
+        self._phase_one = phase_one
+
+    def _rank(self, options: Options) -> FloatArray:
+        situation, angles = options.situation, options.situation.views.view_angle
+        areas = self._phase_one.evaluate(situation) - options.costs
+        middle = self._first_best(np.where(options.feasible, areas, -np.inf))
+        near = situation.scene.in_simple_interval(angles, angles[middle])
+        return np.where(near, options.scores, -np.inf)
 
 
 class HybridPlanner(RolloutPlanner):
@@ -42,17 +72,19 @@ class HybridPlanner(RolloutPlanner):
     """
 
     refinable = False
-    _bound = Uncertainty()
 
     def __init__(
-        self, objective: ExpectedMarginalCoverage, scene: Scene, views: ViewSpace, settings: PlannerSettings
+        self, objective: Objective, scene: Scene, views: ViewSpace, settings: DecisionSettings, reader: Reader
     ) -> None:
-        super().__init__(objective, scene, views, settings)
+        super().__init__(objective, scene, views, settings, reader)
+        if not isinstance(reader, StarReader):
+            raise SettingError("planner hybrid: needs the radius over the polar angle (star2d)")
+        self._shapes = reader.settings
         views.check_circle("planner hybrid", scene.view_distance)
         self.account: Account = Account()
 
     def decide(
-        self, belief: SurfaceBelief, *, current_view: CameraPose | None = None, visited: Sequence[CameraPose] = (),
+        self, belief: Believed, *, current_view: CameraPose | None = None, visited: Sequence[CameraPose] = (),
         now: float = 0.0,
     ) -> Decision | None:
         """Choose the next best view and record which rule chose it, see :meth:`Planner.decide`."""
@@ -64,24 +96,26 @@ class HybridPlanner(RolloutPlanner):
         forced = decision.decided_by != self.settings.label
         return decision if forced else dataclasses.replace(decision, decided_by=self._decided_by)
 
-    def _rank(self, situation: Situation) -> FloatArray:
-        self._bounds = self._bound.evaluate(situation.belief, situation.scene, self.views.candidates.view_angle)
-        ranks = super()._rank(situation)
-        proposed = self._first_best(np.where(situation.feasible, ranks, -np.inf))
-        follows = self._affords(situation, Round(float(self._bounds.max()), float(self._bounds[proposed])))
-        self._decided_by = "rollout" if follows else self._bound.info.id
-        return ranks if follows else self._bounds - situation.costs
+    def _rank(self, options: Options) -> FloatArray:
+        belief = star2d(options.situation.surface, "planner hybrid").belief
+        self._bounds = Uncertainty.values(belief, options.situation.scene, self.views.candidates.view_angle)
+        ranks = super()._rank(options)
+        proposed = self._first_best(np.where(options.feasible, ranks, -np.inf))
+        follows = self._affords(options, Round(float(self._bounds.max()), float(self._bounds[proposed])))
+        self._decided_by = "rollout" if follows else Uncertainty.info.id
+        return ranks if follows else self._bounds - options.costs
 
-    def _affords(self, situation: Situation, proposed: Round) -> bool:
+    def _affords(self, options: Options, proposed: Round) -> bool:
         """Whether the bound is kept if the round is `proposed`."""
-        s = self.settings
+        s, situation = self.settings, options.situation
         before = self.account.total(situation.visited, Round(most_points(self._scene), 0.0))
-        seen = measured_points(situation.belief, self._scene, s)
+        belief = star2d(situation.surface, "planner hybrid").belief
+        seen = measured_points(belief, self._scene, self._shapes)
         worth = s.hybrid_factor * (before.taken + proposed.taken) + seen / s.hybrid_share
-        return before.best + proposed.best <= worth * (1.0 + s.tie_tolerance)
+        return bool(before.best + proposed.best <= worth * (1.0 + s.tie_tolerance))
 
 
-def measured_points(belief: SurfaceBelief, scene: Scene, settings: PlannerSettings) -> float:
+def measured_points(belief: SurfaceBelief, scene: Scene, settings: ShapeSettings) -> float:
     """Number of surface points seen so far, from the measurements alone, rather too few than too many.
 
     The contour may be counted where it only jumps from what is seen before a gap to what is seen behind. Where surface

@@ -1,0 +1,131 @@
+"""The only place that builds planner and monitor: it knows all members of the surface, and which settings they take."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from nbv_planner.errors import SettingError
+from nbv_planner.planning.objectives import (
+    EXPECTED,
+    OBJECTIVE_PLUGINS,
+    ExpectedMarginalCoverage,
+    Objective,
+)
+from nbv_planner.planning.planners import (
+    DecisionSettings,
+    GreedyPlanner,
+    Planner,
+    PluggedPlanner,
+    RandomPlanner,
+    RolloutPlanner,
+    TourPlanner,
+    UniformPlanner,
+)
+from nbv_planner.planning.termination import TerminationMonitor, TerminationSettings
+from nbv_planner.planning.view_space import CircleViewSpace, ViewSpace, ViewSpaceSettings
+from nbv_planner.star2d.shapes.certificate import CoverageCertificate, calibration_for
+from nbv_planner.star2d.shapes.learned_shapes import shape_sampler
+from nbv_planner.star2d.shapes.sampler import Prior, ShapeSettings
+from nbv_planner.star2d.star_surface import StarReader
+from nbv_planner.surface.coverage import CoverageTarget
+from nbv_planner.surface.seam import Reader
+from nbv_planner.thesis import KNOWING, OBJECTIVES, HybridPlanner, TrueSurface, TwoPhasePlanner, Uncertainty
+from nbv_planner.world.scene import Scene
+
+
+@dataclass(frozen=True)
+class PlannerSettings(DecisionSettings, ShapeSettings):
+    """Which planner, which objective, further criteria, and how posterior shapes are drawn."""
+
+
+_ONE_PHASE: dict[str, type[Planner]] = {"greedy": GreedyPlanner, "uniform": UniformPlanner, "random": RandomPlanner}
+_ON_SHAPES = {"rollout": RolloutPlanner, "tour": TourPlanner, "hybrid": HybridPlanner}
+
+
+def objective_named(
+    name: str, truth: TrueSurface | None = None, *, setting: str = "objective", views: ViewSpace | None = None,
+    scene: Scene | None = None, reader: Reader | None = None, settings: PlannerSettings | None = None,
+) -> Objective:
+    """Build the objective with id `name`.
+
+    `truth` is the true surface, for objectives that need it; an error message names the objective as `setting`. The
+    others are what it will be asked about, by default the view circle of the default scene; one of another package
+    takes its own from the `settings`.
+
+    Raises:
+        UnknownNameError: lists the known ids.
+        SettingError: it needs the true surface and there is none, it takes no such views or surfaces, or that of
+            another package is broken.
+    """
+    settings, scene = settings or PlannerSettings(), scene or Scene()
+    if name == EXPECTED:
+        return ExpectedMarginalCoverage(CoverageTarget.of(settings), settings.shapes, settings.planner_seed)
+    if name in OBJECTIVES:
+        views = views or CircleViewSpace(ViewSpaceSettings(), scene.view_distance)
+        return OBJECTIVES[name](reader or StarReader(scene), views, scene, settings)
+    if name not in KNOWING:
+        return OBJECTIVE_PLUGINS.named(name).build(settings)  # type: ignore[no-any-return]
+    if truth is None:
+        raise SettingError(f"{setting}: {name} needs the true object, which no robot has")
+    return KNOWING[name](truth)
+
+
+def planner_named(
+    settings: PlannerSettings, scene: Scene, views: ViewSpace, truth: TrueSurface | None = None,
+    prior: Prior | None = None,
+) -> Planner:
+    """Build the planner that `settings` describe.
+
+    `truth` is the true surface, for objectives that need it; only a simulation has it. `prior` is that of the posterior
+    shapes, None for the default one.
+
+    Raises:
+        SettingError: an objective needs the true surface and there is none, `first_candidate` is no candidate, or
+            there are too many candidates for the shapes.
+    """
+    if settings.draws_shapes:
+        settings.check_size(len(views.candidates))
+    reader = StarReader(scene, prior or Prior(), settings, centred=True)
+
+    def objective(name: str, setting: str = "objective") -> Objective:
+        return objective_named(
+            name, truth, setting=setting, views=views, scene=scene, reader=reader, settings=settings
+        )
+
+    chosen, expected = settings.used_objectives[-1], objective(EXPECTED)
+    ranked = expected if chosen == EXPECTED else objective(chosen)
+    if settings.planner == "two_phase":
+        phase_one = objective(settings.phase_one_objective, "phase_one_objective")
+        planner: Planner = TwoPhasePlanner(phase_one, ranked, scene, views, settings, reader)
+    else:
+        kinds: dict[str, Callable[..., Planner]] = {**_ONE_PHASE, **_ON_SHAPES}
+        planner = kinds.get(settings.planner, PluggedPlanner)(ranked, scene, views, settings, reader)
+    if chosen == EXPECTED:
+        planner.fallback = Uncertainty(reader, views, scene, dataclasses.replace(settings, seen_std=0.0))
+    planner.expected = expected  # type: ignore[assignment]
+    return planner
+
+
+def termination_monitor(
+    settings: TerminationSettings, planner: PlannerSettings, scene: Scene, prior: Prior
+) -> TerminationMonitor:
+    """Build the monitor of an episode.
+
+    Args:
+        settings: limits, and whether coverage is to be certified.
+        planner: target coverage, and which posterior shapes. The certificate draws others than the planner,
+            all of them smooth: with edges that continue it would hold as often, and require more views.
+        scene: geometry.
+        prior: the mapper's.
+    """
+    if not settings.certify:
+        return TerminationMonitor(settings)
+    shapes = dataclasses.replace(planner, shapes=settings.certificate_shapes, edge_probability=0.0)
+    shapes.check_size(1, "certificate_shapes")
+    sampler = shape_sampler(shapes, prior, planner.planner_seed + 1)
+    calibration = calibration_for(planner.target) if settings.calibrate else None
+    certificate = CoverageCertificate(sampler, scene, planner.target_coverage, CoverageTarget.of(planner), calibration)
+    return TerminationMonitor(settings, certificate)
+

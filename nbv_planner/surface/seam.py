@@ -1,0 +1,179 @@
+"""The seam: what planning, sessions and judges know of a surface, whatever its topology and dimension D, 2 or 3.
+
+A member, such as :mod:`nbv_planner.star2d`, says what a mapper publishes (:class:`Believed`), and reads from it what
+the object may be (:class:`Surface`). Two notions are enough: what a pose makes *visible*, and what evidence has *seen*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from scipy.sparse import csr_matrix
+from scipy.spatial import cKDTree
+
+from nbv_planner.geometry import BoolArray, FloatArray, IntArray
+from nbv_planner.surface.checks import Check
+from nbv_planner.surface.coverage import CoverageEstimate, CoverageTarget, ShapeCoverage
+from nbv_planner.world.ground.zones import Ground
+from nbv_planner.world.pose import Poses
+from nbv_planner.world.scan import FreeRays, RangeNoise, SensorModel
+from nbv_planner.world.scene import Scene
+
+DOUBT = 0.5
+"""Part of what a view taken should have met, without a measurement there, that is left to be seen: as likely as not,
+the hypothesis is wrong."""
+
+
+@dataclass(frozen=True, eq=False)
+class Hits:
+    """Places where beams met the surface, in the object frame, metres."""
+
+    points: FloatArray  #: shape (n, D).
+    sigma: FloatArray  #: standard deviation of the range, shape (n,).
+    origin: FloatArray  #: where the camera stood, shape (n, D).
+    view: IntArray  #: number of the view, shape (n,).
+
+
+@dataclass(frozen=True, eq=False)
+class Hypotheses:
+    """Elements of the surface of S objects that there may be, M each, in the object frame; all as likely."""
+
+    points: FloatArray  #: middle of each element, shape (S, M, D), metres.
+    normals: FloatArray  #: outward unit normal, shape (S, M, D).
+    size: FloatArray  #: points or length or area that each counts for, shape (S, M).
+    seen: FloatArray  #: part of each that evidence has met, shape (S, M).
+
+    def doubted(self, met: BoolArray) -> FloatArray:
+        """Part of each element that counts as seen if T views taken should have `met` it, shape (S, T, M): (S, M).
+
+        Each of them takes half of what it should have met and no measurement shows.
+        """
+        return np.asarray(1.0 - (1.0 - self.seen) * DOUBT ** met.sum(axis=1))
+
+    def reached(self, visible: BoolArray, tau: float) -> BoolArray:
+        """Which elements lie within `tau` (metres) of one that is `visible` to a view, shape (S, V, M)."""
+        near = (neighbours(points, tau) for points in self.points)
+        found = [(one @ seen.T.astype(np.float32)).T > 0.0 for one, seen in zip(near, visible, strict=True)]
+        return np.stack(found)
+
+
+def neighbours(points: FloatArray, tau: float) -> csr_matrix:
+    """1 where two of the points, shape (n, D), are within `tau`, metres, itself included; shape (n, n)."""
+    pairs = cKDTree(points).query_pairs(tau, output_type="ndarray")
+    itself = np.arange(len(points))
+    rows, columns = (np.concatenate([itself, *pair]) for pair in (pairs.T, pairs.T[::-1]))
+    return csr_matrix((np.ones(len(rows), np.float32), (rows, columns)), shape=2 * (len(points),))
+
+
+class Believed(Protocol):
+    """What a mapper has published of a surface."""
+
+    @property
+    def checks(self) -> Sequence[Check]:
+        """Whether what the mapper assumes holds."""
+
+    @property
+    def by_noise(self) -> Believed:
+        """The same as if no error was common to views: what a further view would change."""
+
+    def measured(self, tolerance: float) -> float:
+        """Estimated part of the surface, in [0, 1], that was measured as narrowly as a `tolerance`, metres."""
+
+    def keep_off(self, ground: Ground, most: float) -> Ground:
+        """The ground with what the object may occupy on it, `most` metres from its origin at most."""
+
+
+@runtime_checkable
+class Banded(Protocol):
+    """A belief that bounds the radius over the polar angle, for the closed forms of the thesis and BAND_NARROW."""
+
+    def band(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Polar angle, radians, lower and upper bound of the radius, metres, shape (M,) each."""
+
+    def narrow_part(self, tolerance: float) -> float:
+        """Part of the circle on which measurements made the band narrower than the `tolerance`, metres."""
+
+
+class Surface(Believed, Protocol):
+    """What the object may be, as far as is known. Immutable; poses and points are in the object frame."""
+
+    @property
+    def by_noise(self) -> Surface:
+        """See :class:`Believed`."""
+
+    @property
+    def drawable(self) -> bool:
+        """Whether there is evidence to draw hypotheses from."""
+
+    def adding(self, hits: Hits, free: Iterable[FreeRays] = (), *, same_view: bool = False) -> Surface:
+        """The surface with more measurements and free space, of one view more unless they are of the `same_view`."""
+
+    def hypotheses(self, aim: CoverageTarget, count: int, seed: int) -> Hypotheses:
+        """Draw `count` hypotheses, whose `size` and `seen` are by what is to be covered; the same for the same `seed`.
+
+        Raises:
+            SettingError: there is no evidence.
+        """
+
+    def outline(self) -> tuple[Hypotheses, FloatArray]:
+        """The surface as it is most likely (S = 1), and the standard deviation of each element, shape (M,), metres."""
+
+    def visible(
+        self, hypotheses: Hypotheses, poses: Poses, scene: Scene, ground: Ground | None = None
+    ) -> BoolArray:
+        """Which elements each pose sees, past the obstacles of a `ground`, shape (S, V, M)."""
+
+
+Reader = Callable[[Any], Surface]
+"""Reads the surface from what a mapper of a member has published; the same object for the same."""
+
+
+class Certificate(Protocol):
+    """Judges how much of a surface has been seen."""
+
+    @property
+    def target(self) -> float:
+        """Required coverage, in (0, 1]."""
+
+    @property
+    def calibrated(self) -> bool:
+        """Whether its probability is a part of recorded episodes, in place of a part of hypotheses."""
+
+    def estimate(self, believed: Any, taken: Poses, delta: float, margin: float = 0.0) -> CoverageEstimate:
+        """Estimate the coverage of what a mapper has published, after the views `taken` (T,).
+
+        `delta` is the probability left outside of the interval, `margin` the coverage required beyond the target.
+        """
+
+
+def coverage_of(
+    surface: Surface, drawn: Hypotheses, aim: CoverageTarget, taken: Poses, views: Poses, scene: Scene,
+    ground: Ground | None = None,
+) -> ShapeCoverage:
+    """What is to be seen of hypotheses from `views` (V,) once those `taken` (T,) have been, past a `ground`.
+
+    With a resolution a view covers what lies within it of what it sees, and nothing is fixed by a look whose noise is
+    above `seen_std`. A view that was taken adds nothing when it is repeated.
+    """
+    visible, met = (surface.visible(drawn, poses, scene, ground) for poses in (views, taken))
+    if aim.seen_std:
+        visible &= fixed(drawn, views, scene.sensor, aim.noise, aim.seen_std)
+    if aim.tau:
+        visible, met = (drawn.reached(seen, aim.tau) for seen in (visible, met))
+    return ShapeCoverage.left(drawn.size, drawn.doubted(met), visible, views.repeat(taken))
+
+
+def fixed(drawn: Hypotheses, views: Poses, sensor: SensorModel, noise: RangeNoise, most: float) -> BoolArray:
+    r"""Which element of which hypothesis each view fixes: where :math:`σ(d, γ) \le σ_{most}`, shape (S, V, M).
+
+    σ is that of the sensor at the range d and the angle γ between the beam and the normal.
+    """
+    places, stand = np.unique(views.position, axis=0, return_inverse=True)
+    beams = places[:, None] - drawn.points[:, None]
+    distance = np.linalg.norm(beams, axis=-1)
+    cosine = (beams * drawn.normals[:, None]).sum(axis=-1) / np.maximum(distance, np.finfo(float).tiny)
+    incidence = np.arccos(np.clip(cosine, -1.0, 1.0))
+    return np.asarray(sensor.range_std(noise, distance, incidence) <= most)[:, stand.reshape(-1)]

@@ -1,0 +1,43 @@
+"""What the thesis is about alone: objectives on the band, two phases, regret; they ask for star2d and the circle."""
+
+from __future__ import annotations
+
+from nbv_planner.planning.objectives import BAND_OBJECTIVES
+from nbv_planner.thesis.area import (
+    BandObjective,
+    Confidence,
+    ConfidenceSimple,
+    ConfidenceSimplePolar,
+    ConfidenceSimpleWeighted,
+    Intersection,
+    Uncertainty,
+    UncertaintyPolar,
+)
+from nbv_planner.thesis.hybrid import HybridPlanner, TwoPhasePlanner
+from nbv_planner.thesis.observed import (
+    ObservedConfidenceLower,
+    ObservedConfidenceUpper,
+    ObservedSurface,
+    ObservedSurfaceMarginal,
+    TrueOutline,
+    TrueSurface,
+)
+from nbv_planner.thesis.pixels import ConfidenceSimpleNumber, IntersectionOcclusionAware
+
+_BY_ID: dict[str, type[BandObjective]] = {
+    cls.info.id: cls
+    for cls in (
+        Confidence, ConfidenceSimple, ConfidenceSimpleNumber, ConfidenceSimplePolar, ConfidenceSimpleWeighted,
+        Intersection, IntersectionOcclusionAware, ObservedConfidenceLower, ObservedConfidenceUpper, Uncertainty,
+        UncertaintyPolar,
+    )
+}
+OBJECTIVES = {name: _BY_ID[name] for name in BAND_OBJECTIVES}
+"""Classes of the objectives that depend on the band of the belief alone, by id."""
+KNOWING = {cls.info.id: cls for cls in (ObservedSurface, ObservedSurfaceMarginal)}
+"""Classes of the objectives that know the object, by id."""
+
+__all__ = [
+    "KNOWING", "OBJECTIVES", "BandObjective", "HybridPlanner", "TrueOutline", "TrueSurface", "TwoPhasePlanner",
+    "Uncertainty",
+]
