@@ -48,7 +48,7 @@ def process(monkeypatch):
     ("owner", "name", "reason", "saved"),
     [
         (events, "advance", "FAILED", True), (NbvPlannerNode, "diagnosis", "FAILED", True),
-        (EpisodeJournal, "note_facts", "STOPPED", False), (Worker, "submit", "STOPPED", False),
+        (EpisodeJournal, "note_facts", "FAILED", False), (Worker, "submit", "STOPPED", False),
         (module, "summary", "STOPPED", True),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
