@@ -6,7 +6,7 @@ import importlib.util
 import math
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -68,7 +68,8 @@ class Sources:
 
     Different names show in the graph. Two launches have the same names; so has a restarted node, whose old publisher
     stays in the graph for the lease of the middleware. The sequence numbers of the messages distinguish these: those of
-    one publisher only rise, so they fall once for each new one, and repeatedly where two send.
+    one publisher only rise, so they fall once for each new one, and repeatedly where two send. CycloneDDS has none;
+    there rclpy 10 tells who has sent a message, and only where two send does one return after another.
     """
 
     def __init__(self) -> None:
@@ -76,6 +77,7 @@ class Sources:
         self._ids: set[bytes] = set()
         self._names: list[str] = []
         self._number, self._falls = 0, 0
+        self._senders: list[bytes] = []
 
     def look(self, node: Node, subscription: Any) -> str:
         """Check the graph; name the publishers if there are several sources, else nothing."""
@@ -89,11 +91,16 @@ class Sources:
         self._ids, self._names = ids, sorted({_full_name(info) for info in publishers} - {_UNKNOWN})
         return self.problem(subscription.topic_name)
 
-    def take(self, number: int | None) -> None:
-        """Store the sequence number of a message; None where the middleware does not provide it."""
+    def take(self, info: Mapping[str, Any]) -> None:
+        """Store what rclpy tells about a message: its sequence number or its publisher, where it has them."""
+        number, publisher = info["publication_sequence_number"], info.get("publisher_gid")
         if number is not None:
             self._falls += number <= self._number
             self._number = number
+        elif publisher is not None:
+            sender = bytes(publisher["data"])
+            self._falls += sender in self._senders[:-1]
+            self._senders = [*(one for one in self._senders if one != sender), sender]
 
     def problem(self, topic: str) -> str:
         """Name the publishers of `topic`, if there are several sources."""
@@ -226,8 +233,8 @@ class Inputs:
         if topic in _OF_ONE_SOURCE and not words and not allowed:
             self._sources[topic] = Sources()
 
-    def check_source(self, topic: str, number: int | None) -> None:
-        """Refuse a message of an input that several sources publish; `number` is its sequence number.
+    def check_source(self, topic: str, info: Mapping[str, Any]) -> None:
+        """Refuse a message of an input that several sources publish; `info` is what rclpy tells about it.
 
         Raises:
             InputRejectedError: reason `several_publishers`.
@@ -238,7 +245,7 @@ class Inputs:
         mine = self._endpoint(topic)
         if mine.get_publisher_count() != sources.matched:
             self.look()
-        sources.take(number)
+        sources.take(info)
         if problem := sources.problem(mine.topic_name):
             raise InputRejectedError("several_publishers", problem)
 

@@ -284,7 +284,7 @@ class BaseNode(LifecycleNode):
 
         def handle(msg: Any, info: Any) -> None:
             try:
-                self.inputs.check_source(source, info["publication_sequence_number"])
+                self.inputs.check_source(source, info)
                 callback(msg)
                 self.inputs.beat(source)
             except InputRejectedError as error:
