@@ -103,6 +103,13 @@ def test_planning_cannot_see_the_truth(path):
     assert not [name for name in imported(path) if name.startswith(tuple(f"{PACKAGE}.{module}" for module in truth))]
 
 
+@pytest.mark.parametrize("path", [p for p in MODULES if part_of(p) == "planning"], ids=identity)
+def test_planning_knows_no_member_of_the_surface(path):
+    """Neither star2d nor what of the mapping is polar; the thesis is a floor higher anyway."""
+    members = ("star2d", "thesis", "mapping.scans", "mapping.object_search")
+    assert not [name for name in imported(path) if name.startswith(tuple(f"{PACKAGE}.{room}" for room in members))]
+
+
 @pytest.mark.parametrize("path", MODULES, ids=identity)
 def test_ros_and_drawing_stay_in_their_folders(path):
     others = foreign(path)

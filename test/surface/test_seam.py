@@ -1,0 +1,248 @@
+"""What every member behind the seam must do, and a toy member, a box with a slot, through planner and monitor."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+import pytest
+from beliefs import belief_of, with_evidence
+
+from nbv_planner.planning.objectives import EXPECTED, ExpectedMarginalCoverage, Situation
+from nbv_planner.planning.planners import DecisionSettings, GreedyPlanner, RolloutPlanner, TourPlanner
+from nbv_planner.planning.termination import TerminationMonitor, TerminationReason, TerminationSettings
+from nbv_planner.planning.view_space import CircleViewSpace, ViewSpaceSettings
+from nbv_planner.star2d.star_surface import StarReader
+from nbv_planner.surface.coverage import POINTS, CoverageEstimate, CoverageTarget
+from nbv_planner.surface.seam import Hits, Hypotheses
+from nbv_planner.world.ground.grid_ground import ground_of
+from nbv_planner.world.ground.occupancy_map import OccupancyMap
+from nbv_planner.world.ground.zones import GroundSettings
+from nbv_planner.world.pose import CameraPose, Poses
+from nbv_planner.world.ray_casting import Contour, cast_beams
+from nbv_planner.world.scene import BeamScene
+
+SCENE = BeamScene(range_max=12.0)
+AIM = CoverageTarget("length", 0.3)
+
+
+def boundary(depth: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Middle, outward normal and length of the elements of a box of 6 m by 4 m with a slot of 1 m in its top."""
+    corners = np.array([
+        (-3.0, -2.0), (3.0, -2.0), (3.0, 2.0), (0.5, 2.0), (0.5, 2.0 - depth), (-0.5, 2.0 - depth), (-0.5, 2.0),
+        (-3.0, 2.0),
+    ])
+    points, normals, size = [], [], []
+    for start, end in zip(corners, np.roll(corners, -1, axis=0), strict=True):
+        number = 8
+        part = (np.arange(number) + 0.5)[:, None] / number
+        points.append(start + part * (end - start))
+        along = (end - start) / np.linalg.norm(end - start)
+        normals.append(np.tile([along[1], -along[0]], (number, 1)))
+        size.append(np.full(number, np.linalg.norm(end - start) / number))
+    return np.concatenate(points), np.concatenate(normals), np.concatenate(size)
+
+
+@dataclass(frozen=True, eq=False)
+class Box:
+    """A member: a box whose slot is 1, 2 or 3 m deep; not star-shaped about its centre, and without a radius."""
+
+    hits: np.ndarray = field(default_factory=lambda: np.empty((0, 2)))
+    shift: tuple[float, float] = (0.0, 0.0)
+    turn: float = 0.0
+    checks = ()
+    drawable = True
+
+    @property
+    def by_noise(self) -> Box:
+        return self
+
+    def _placed(self, vectors: np.ndarray, shift=(0.0, 0.0)) -> np.ndarray:
+        cos, sin = math.cos(self.turn), math.sin(self.turn)
+        return vectors @ np.array([[cos, sin], [-sin, cos]]) + np.array(shift)
+
+    @cached_property
+    def elements(self):
+        return [boundary(depth) for depth in (1.0, 2.0, 3.0)]
+
+    def adding(self, hits, free=(), *, same_view=False) -> Box:
+        return replace(self, hits=np.concatenate([self.hits, hits.points]))
+
+    def hypotheses(self, aim, count, seed) -> Hypotheses:
+        points = self._placed(np.stack([one[0] for one in self.elements]), self.shift)
+        apart = np.linalg.norm(points[:, :, None] - self.hits, axis=-1).min(axis=2, initial=np.inf)
+        normals = self._placed(np.stack([one[1] for one in self.elements]))
+        return Hypotheses(points, normals, np.stack([one[2] for one in self.elements]), (apart <= 0.5).astype(float))
+
+    def outline(self):
+        drawn = self.hypotheses(AIM, 3, 0)
+        middle = Hypotheses(*(values[1:2] for values in (drawn.points, drawn.normals, drawn.size, drawn.seen)))
+        return middle, np.full(len(middle.points[0]), 0.1)
+
+    def visible(self, hypotheses, poses, scene, ground=None) -> np.ndarray:
+        found = np.zeros((len(hypotheses.points), len(poses), hypotheses.points.shape[1]), dtype=bool)
+        for shape, (points, normals) in enumerate(zip(hypotheses.points, hypotheses.normals, strict=True)):
+            for view, pose in enumerate(poses):
+                ahead, left = pose.to_camera(*points.T)
+                bearing, distance = np.arctan2(left, ahead), np.hypot(ahead, left)
+                order = np.argsort(bearing)
+                half = 0.5 * hypotheses.size[shape][:, None] * normals[:, ::-1] * [-1.0, 1.0]
+                met = cast_segments(points - half, points + half, pose, bearing[order])
+                seen = np.zeros(len(points), dtype=bool)
+                seen[order] = met >= distance[order] - 1e-6
+                found[shape, view] = seen & scene.in_cone(bearing, distance)
+                if ground is not None:
+                    at = np.array([pose.x]), np.array([pose.y])
+                    around = np.arctan2(points[:, 1], points[:, 0]), np.hypot(*points.T)
+                    found[shape, view] &= ~ground.hidden(*at, *around)[0]
+        return found
+
+    def measured(self, tolerance: float) -> float:
+        mean, _ = self.outline()
+        return float((mean.seen * mean.size).sum() / mean.size.sum())
+
+    def keep_off(self, ground, most):
+        return ground
+
+
+def cast_segments(starts, ends, pose, bearings) -> np.ndarray:
+    """Range of the first of some segments along each bearing, by the ray caster, one segment after the other."""
+    ranges = np.full(len(bearings), np.inf)
+    for start, end in zip(starts, ends, strict=True):
+        segment = Contour(np.array([start[0], end[0]]), np.array([start[1], end[1]]))
+        ranges = np.minimum(ranges, cast_beams(segment, pose, bearings))
+    return ranges
+
+
+class Counted:
+    """Certificate of the toy: the part of its hypotheses that evidence has met."""
+
+    target, calibrated = 0.9, False
+
+    def estimate(self, believed, taken, delta, margin=0.0) -> CoverageEstimate:
+        drawn = believed.hypotheses(AIM, 3, 0)
+        covered = (drawn.size * drawn.seen).sum(axis=1) / drawn.size.sum(axis=1)
+        return CoverageEstimate.by_hypotheses(covered, self.target + margin, delta, AIM.tau)
+
+
+def star(shift=(0.0, 0.0), turn: float = 0.0):
+    """The other member: a wavy outline, moved and turned."""
+    def mean(angle):
+        return 5.0 + np.cos(3.0 * (angle - turn))
+
+    belief = with_evidence(belief_of(lambda a: mean(a) - 0.2, lambda a: mean(a) + 0.2, size=360, hits=1))
+    return StarReader(SCENE)(replace(belief, centre=shift))
+
+
+def drawn_by(surface):
+    """The likeliest surface: the same object however it is moved."""
+    return surface.outline()[0]
+
+
+VIEWS = Poses.from_polar(0.1 + np.arange(8) * 0.7, np.full(8, 10.0), np.linspace(-0.3, 0.3, 8))
+MEMBERS = pytest.mark.parametrize("member", [star, lambda shift=(0.0, 0.0), turn=0.0: Box(shift=shift, turn=turn)],
+                                  ids=["star2d", "box"])
+
+
+def moved(views: Poses, shift, turn: float) -> Poses:
+    return Poses.of([CameraPose(0.0, 0.0, turn).then(view).relative_to(-shift[0], -shift[1]) for view in views])
+
+
+@MEMBERS
+def test_what_is_visible_lies_in_field_and_range(member):
+    surface = member()
+    drawn = drawn_by(surface)
+    visible = surface.visible(drawn, VIEWS, SCENE)
+    assert visible.any(axis=2).all()
+    for pose, seen in zip(VIEWS, visible[0], strict=True):
+        x, y = pose.to_camera(*drawn.points[0][seen].T)
+        assert (np.hypot(x, y) <= SCENE.range_max + 1e-9).all()
+        assert (np.abs(np.arctan2(y, x)) <= 0.5 * SCENE.field_of_view + 1e-6).all()
+
+
+@MEMBERS
+@pytest.mark.parametrize(("shift", "turn"), [((3.0, -2.0), 0.0), ((0.0, 0.0), math.radians(40.0)), ((1.0, 5.0), 2.0)])
+def test_a_rigid_motion_of_scene_and_poses_changes_nothing(member, shift, turn):
+    """Angles of star2d turn by whole steps of its grid."""
+    turn = round(turn / math.radians(1.0)) * math.radians(1.0)
+    plain, other = member(), member(shift, turn)
+    counts = [
+        one.visible(drawn_by(one), views, SCENE).sum(axis=2)
+        for one, views in ((plain, VIEWS), (other, moved(VIEWS, shift, turn)))
+    ]
+    np.testing.assert_allclose(*counts, atol=2)  # an element at an edge of the field or behind a tip
+
+
+@MEMBERS
+def test_an_obstacle_less_hides_nothing(member):
+    """One of two blocks beside the object goes."""
+    surface = member()
+    drawn = drawn_by(surface)
+    none, one, two = (surface.visible(drawn, VIEWS, SCENE, ground) for ground in (None, blocked(1), blocked(2)))
+    assert not (two & ~one).any()
+    assert not (one & ~none).any()
+    assert two.sum() < one.sum() < none.sum()
+
+
+def blocked(number: int):
+    """A hall of 40 m with blocks of 1 m in sight of the views."""
+    cells = np.zeros((400, 400), dtype=np.int8)
+    for view in range(number):
+        x, y = (0.85 * VIEWS.position[view] * 10 + 200).astype(int)
+        cells[y - 5 : y + 5, x - 5 : x + 5] = 100
+    return ground_of(GroundSettings(), 19.0, OccupancyMap(cells, 0.1, -20.0, -20.0))
+
+
+def test_the_walk_equals_the_ray_caster_on_star_shapes():
+    surface = star()
+    drawn = drawn_by(surface)
+    points = drawn.points[0]
+    contour, visible = Contour(*points.T), surface.visible(drawn, VIEWS, SCENE)[0]
+    for pose, seen in zip(VIEWS, visible, strict=True):
+        x, y = pose.to_camera(*points.T)
+        bearing, distance = np.arctan2(y, x), np.hypot(x, y)
+        order = np.argsort(bearing)
+        met = np.empty(len(points))
+        met[order] = cast_beams(contour, pose, bearing[order])
+        expected = (met >= distance - 0.02) & SCENE.in_cone(bearing, distance)
+        assert np.count_nonzero(seen != expected) <= 4, "points beside a tip are as little sure as the tip"
+
+
+@MEMBERS
+def test_a_hit_more_never_lowers_what_is_seen(member):
+    """The hypothesis is the same before and after; hits lie on it."""
+    surface = Box() if member is not star else star()
+    before = surface.hypotheses(POINTS, 3, 0)
+    place, normal = before.points[0, 10], before.normals[0, 10]
+    hit = Hits(place[None], np.array([0.05]), (place + 5.0 * normal)[None], np.zeros(1, dtype=int))
+    after = surface.adding(hit)
+    assert after.measured(1.0) >= surface.measured(1.0) - 1e-9
+    if member is star:
+        assert (after.met(before.shapes, POINTS).seen >= before.seen - 1e-9).all()
+    else:
+        assert (after.hypotheses(POINTS, 3, 0).seen >= before.seen).all()
+
+
+@pytest.mark.parametrize("kind", [GreedyPlanner, RolloutPlanner, TourPlanner])
+def test_a_box_with_a_slot_is_planned_and_ended_without_a_change_elsewhere(kind):
+    space = CircleViewSpace(ViewSpaceSettings(num_views=24), SCENE.view_distance)
+    names = {GreedyPlanner: "greedy", RolloutPlanner: "rollout", TourPlanner: "tour"}
+    settings = DecisionSettings(planner=names[kind], objective=EXPECTED, deadline=60.0)
+    planner = kind(ExpectedMarginalCoverage(AIM, 3, 0), SCENE, space, settings)
+    monitor = TerminationMonitor(TerminationSettings(stall_views=0, max_views=20), Counted())
+    surface, visited, ended = Box(), [], None
+    while ended is None:
+        decision = planner.decide(surface, visited=visited)
+        assert decision is not None
+        visited.append(decision.view)
+        truth = surface.hypotheses(AIM, 3, 0)
+        seen = surface.visible(truth, Poses.of([decision.view]), SCENE)[1, 0]
+        points = truth.points[1][seen]
+        surface = surface.adding(Hits(points, np.full(len(points), 0.01), np.zeros_like(points), np.zeros(len(points))))
+        ended = monitor.after_view(surface, 0.0, visited)
+    assert ended.reason in (TerminationReason.COVERED, TerminationReason.MAX_VIEWS)
+    assert len(visited) < 20
+    value = ExpectedMarginalCoverage(AIM, 3, 0).evaluate(Situation(surface, SCENE, space.candidates, Poses.of(visited)))
+    assert value.max() < 5.0
