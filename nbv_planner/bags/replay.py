@@ -359,7 +359,8 @@ class _Run:
         own, update = self._lane.decide(recorded, self._visited, given_up, self._left_out.get(recorded.goal_stamp, ()))
         choice = Choice(None, None, differs=True, new_points=None)
         if own is not None:
-            choice = Choice(own.view, own.utility, _differ(own.view, view), self._new_points(own.view))
+            same = Poses.of([own.view]).repeat(Poses.of([view]), _TOLERANCE).all()  # but for rounding
+            choice = Choice(own.view, own.utility, not same, self._new_points(own.view))
         known, gap = self._recorded.get(update.stamp), None
         if known is not None and len(known.mean) == len(update.belief.mean):
             gap = float(np.abs(known.mean - update.belief.mean).max())
@@ -371,11 +372,6 @@ class _Run:
 
     def _new_points(self, view: CameraPose) -> int | None:
         return None if self._judge is None else int(self._judge.new_points(view).sum())
-
-
-def _differ(one: CameraPose, other: CameraPose) -> bool:
-    """Whether two views differ by more than rounding."""
-    return not Poses.of([one]).repeat(Poses.of([other]), _TOLERANCE).all()
 
 
 _COLUMNS = (

@@ -85,8 +85,8 @@ def optimum_table(episodes: Sequence[Episode], optima: Mapping[Place, Optimum], 
     """Average over the episodes of one protocol, in the order in which planners occur in them."""
     measured: dict[str, dict[tuple[str, int], Optimality]] = defaultdict(dict)
     for episode in (e for e in episodes if e["views"]):
-        case, new = episode["case"], ViewColumn.new_points.each(episode["views"])
-        gap = optimality(new, optima[place_of(episode)])
+        case = episode["case"]
+        gap = optimality(ViewColumn.new_points.each(episode["views"]), optima[place_of(episode)])
         measured[case["planner"]][case["object"], case["seed"]] = gap
 
     def mean(figure: Callable[[Optimality], float | None]) -> Callable[[_Measured], Cell]:

@@ -22,8 +22,10 @@ def draw_accuracy(views: Sequence[ViewRecord]) -> Figure:
     style.style_axes(errors, "number of views", "error (m)")
     lines = ((ViewColumn.rmse, style.MEAN, "-"), (ViewColumn.hausdorff, style.LAST, "--"))
     for column, color, dash in lines:
-        values, label = column.each(views), column.title
-        errors.plot(numbers, values, color=color, linestyle=dash, linewidth=1.4, marker="o", markersize=3, label=label)
+        errors.plot(
+            numbers, column.each(views), color=color, linestyle=dash, linewidth=1.4, marker="o", markersize=3,
+            label=column.title,
+        )
     errors.set_ylim(bottom=0.0)
     errors.legend(fontsize=style.TICK_SIZE, frameon=False)
     panel_title(errors, "mean contour against the true one")
