@@ -94,9 +94,8 @@ _COUNTS = ("count", "is_exact", "scatter", "log_variance")
 
 def saved_array(
     arrays: Arrays, name: str, *shape: int | None, dtype: Any = np.float64, finite: bool = True, least: float = -np.inf,
-    nan: bool = False,
 ) -> NDArray[Any]:
-    """An array of a saved state, of a `shape` in which None is any length; NaN is only allowed if that is said.
+    """An array of a saved state, of a `shape` in which None is any length; NaN is not allowed.
 
     Raises:
         MeasurementError: it is missing, or has another type or shape, or a value that is not allowed.
@@ -107,7 +106,7 @@ def saved_array(
     fits = len(shape) == values.ndim and all(n in (None, m) for n, m in zip(shape, values.shape, strict=True))
     if not fits or not np.issubdtype(values.dtype, dtype):
         raise MeasurementError(f"{name}: is {values.dtype} {values.shape}, must be {dtype.__name__} {shape}")
-    if not ((values >= least) | (nan & np.isnan(values))).all() or (finite and not np.isfinite(values).all()):
+    if not (values >= least).all() or (finite and not np.isfinite(values).all()):
         raise MeasurementError(f"{name}: holds a value that is not finite, or less than {least:g}")
     return values
 

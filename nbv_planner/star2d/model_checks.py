@@ -290,16 +290,13 @@ class ModelChecks:
         }
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Restore the :meth:`state` of another one; a state without checks starts them anew, one without rates stood.
+        """Restore the :meth:`state` of another one.
 
         Raises:
             MeasurementError: it is no such state; nothing is changed.
         """
-        if "check_poses" not in state:
-            self.reset()
-            return
         poses, counts = saved_array(state, "check_poses", None, 3), state.get("check_counts", np.empty(0))
-        rates = saved_array({"check_rates": np.zeros_like(poses), **state}, "check_rates", len(poses), 3)
+        rates = saved_array(state, "check_rates", len(poses), 3)
         hits, rays = _parted("check_hits", state, 3), _parted("check_rays", state, 2)
         through, sights = state.get("check_through", np.empty(0)), state.get("check_sights", np.empty(0))
         if len({len(poses), len(hits), len(rays)}) > 1 or (

@@ -396,12 +396,6 @@ def test_a_damaged_state_is_refused_and_changes_nothing():
     assert repr(mapping.belief().checks) == repr(before.checks)  # NaN is not equal to itself
 
 
-def test_a_state_without_checks_starts_them_anew():
-    mapping = mapped(World(), ROUND[:3])
-    mapping.restore({name: values for name, values in mapping.state().items() if not name.startswith("check")})
-    assert mapping.belief().checks == ()
-
-
 def test_the_simulated_camera_is_honest():
     """The declared noise is that of the simulated camera, dropouts and all."""
     camera = SimulatedCamera(parse_object("polygon:concave", SCENE), SCENE, SensorSettings(dropout_probability=0.2))
