@@ -52,11 +52,12 @@ class JournalKeeper:
         self._files = Worker(node)
         self.pending = 0  #: number of writings that the node has not been told of yet.
 
-    def _restore(self, load: Callable[[], object]) -> None:
+    def restore(self, apply: Callable[[list[Any]], None]) -> None:
+        """At start, `apply` the records of the file, if it exists and is to be resumed; the next ones go behind."""
         if self.path is None or not self._saving.restore:
             return
         try:
-            load()
+            self._load(apply)
         except StateFileError as error:
             if error.reason != "missing":
                 with contextlib.suppress(OSError):
@@ -66,16 +67,6 @@ class JournalKeeper:
             return
         self._restored = True
         self._node.get_logger().info(f"resumed from {self.path}")
-
-    def _apply(self, apply: Callable[[list[Any]], None], content: list[Any]) -> None:
-        try:
-            apply(content)
-        except StateFileError as error:
-            raise StateFileError(error.reason, f"{self.path}: {error}") from error
-        except NbvPlannerError as error:
-            raise StateFileError("content", f"{self.path}: {error}") from error
-        except Exception as error:  # a file must not end the node, or it would end it again at every restart
-            raise StateFileError("content", f"{self.path}: {type(error).__name__}: {reason(error)}") from error
 
     def _timed(self, write: Callable[[], object]) -> StateFileError | None:
         """Write; returns the error, if any, for :meth:`took` in the node's thread."""
@@ -103,15 +94,18 @@ class JournalKeeper:
             raise StateFileError("no_file", f"no file is named: start the node with the parameter {self._parameter}")
         return self.path
 
-    def restore(self, apply: Callable[[list[Any]], None]) -> None:
-        """At start, `apply` the records of the file, if it exists and is to be resumed; the next ones go behind."""
-        self._restore(partial(self._load, apply))
-
     def _load(self, apply: Callable[[list[Any]], None], *, any_episode: bool = False) -> None:
         self._named_path()
         assert self._journal
         records = self._journal.read(any_episode=any_episode)
-        self._apply(apply, records)
+        try:
+            apply(records)
+        except StateFileError as error:
+            raise StateFileError(error.reason, f"{self.path}: {error}") from error
+        except NbvPlannerError as error:
+            raise StateFileError("content", f"{self.path}: {error}") from error
+        except Exception as error:  # a file must not end the node, or it would end it again at every restart
+            raise StateFileError("content", f"{self.path}: {type(error).__name__}: {reason(error)}") from error
         if self._journal.torn:
             self._node.drop("state.torn", f"{self.path}: {self._journal.torn} bytes of a torn last line are left out")
         with self._lock:
