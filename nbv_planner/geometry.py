@@ -25,6 +25,12 @@ IntArray = NDArray[np.intp]
 TWO_PI = 2.0 * np.pi
 
 
+def repeated(number: IntArray) -> tuple[IntArray, IntArray]:
+    """Each of n things `number` times, one behind the other: which it is, and how many of it came before; (Σ,) each."""
+    which = np.repeat(np.arange(len(number)), number)
+    return which, np.arange(len(which)) - np.repeat(np.cumsum(number) - number, number)
+
+
 def wrap_angle(angle: ArrayLike) -> FloatArray:
     """Wrap `angle` to [0, 2π).
 

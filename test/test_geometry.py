@@ -17,6 +17,7 @@ from nbv_planner.geometry import (
     cartesian_to_polar,
     pixel_index,
     polar_to_cartesian,
+    repeated,
     world_to_camera,
     wrap_angle,
 )
@@ -169,6 +170,13 @@ def test_ray_along_the_line_of_sight_is_never_nan():
 def test_ray_that_does_not_cross_the_half_line_is_infinite():
     assert float(camera_ray(0.3, 0.0, 0.2, 10.0)) == math.inf  # a left ray runs to falling angles
     assert float(camera_ray(-0.3, 0.0, -0.2, 10.0)) == math.inf
+
+
+@given(st.lists(st.integers(0, 4), max_size=6))
+def test_repeated_things_stand_one_behind_the_other_and_are_counted(number):
+    which, nth = repeated(np.array(number, dtype=np.intp))
+    pairs = [(thing, before) for thing, times in enumerate(number) for before in range(times)]
+    assert list(zip(which.tolist(), nth.tolist(), strict=True)) == pairs
 
 
 @given(st.integers(-200, 200), st.integers(-200, 200), st.sampled_from([0.05, 0.1, 0.25, 1.0]))

@@ -16,7 +16,7 @@ from yaml.composer import ComposerError
 from yaml.constructor import ConstructorError
 
 from nbv_planner.errors import ConfigFileError, NbvPlannerError, UnknownNameError, reason, shown
-from nbv_planner.system import LONGEST_TEXT, read_regular
+from nbv_planner.system import read_regular
 
 Scalar = str | int | float | bool | None
 DEEPEST, MOST_VALUES, LONGEST_NUMBER = 50, 10**6, 100
@@ -230,14 +230,14 @@ class Located:
         return numbers
 
 
-def read_located(path: str | Path, most: int = LONGEST_TEXT) -> tuple[str, Located]:
-    """Read a YAML file of at most `most` bytes: its exact text, and its content.
+def read_located(path: str | Path) -> tuple[str, Located]:
+    """Read a YAML file: its exact text, and its content.
 
     Raises:
         ConfigFileError: it cannot be read, or is empty.
     """
     try:
-        text = read_regular(path, most).decode("utf-8")
+        text = read_regular(path).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigFileError(f"cannot read {path}: {reason(error)}") from error
     return text, located(text, str(path))

@@ -42,7 +42,7 @@ import numpy as np
 from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, IntArray, angle_difference, cartesian_to_polar
 from nbv_planner.settings import Settings, setting
 from nbv_planner.star2d.belief import CommonErrors, SurfaceBelief
-from nbv_planner.star2d.overlap import Outline, ViewData
+from nbv_planner.star2d.overlap import Outline, ViewData, thinned
 from nbv_planner.star2d.robust_fit import entered
 
 # Hits that are compared at most, least number of cells, and hits in each of them on average.
@@ -113,10 +113,7 @@ class Crossings:
     @classmethod
     def of(cls, views: Sequence[ViewData], outline: Outline) -> Crossings:
         """Cross the contour with the beams of views, thinned out alike where there are too many."""
-        some = slice(None, None, math.ceil(max(sum(view.hits.shape[1] for view in views), 1) / _HITS))
-        hits = [view.hits[:, some] for view in views]
-        number = np.repeat(np.arange(len(views)), [one.shape[1] for one in hits])
-        x, y, std = np.concatenate(hits, axis=1)
+        number, (x, y, std) = thinned(views, _HITS)
         at_x, at_y, yaw = np.stack([view.pose for view in views])[number].T
         speed_x, speed_y, turning = np.stack([view.rate for view in views])[number].T
         far = np.hypot(x - at_x, y - at_y)

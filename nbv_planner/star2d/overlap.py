@@ -76,6 +76,13 @@ class ViewData:
         )
 
 
+def thinned(views: Sequence[ViewData], most: int) -> tuple[IntArray, FloatArray]:
+    """Number of the view of each hit, shape (n,), and the hits, (3, n), thinned out to `most` or so."""
+    some = slice(None, None, math.ceil(max(sum(view.hits.shape[1] for view in views), 1) / most))
+    hits = [view.hits[:, some] for view in views]
+    return np.repeat(np.arange(len(views)), [one.shape[1] for one in hits]), np.concatenate(hits, axis=1)
+
+
 class Outline:
     """A believed contour as a polyline of steps about as long as the noise, and what is surely inside of it."""
 
@@ -164,10 +171,8 @@ class Residuals:
     @classmethod
     def of(cls, views: Sequence[ViewData], outline: Outline) -> Residuals:
         """Compare the hits of views, thinned out alike where there are too many, with a contour."""
-        some = slice(None, None, math.ceil(max(sum(view.hits.shape[1] for view in views), 1) / _HITS))
-        hits = [view.hits[:, some] for view in views]
-        x, y, std = np.concatenate(hits, axis=1)
-        pose, view = np.stack([one.pose for one in views]), np.repeat(np.arange(len(views)), [h.shape[1] for h in hits])
+        view, (x, y, std) = thinned(views, _HITS)
+        pose = np.stack([one.pose for one in views])
         beam = np.stack([x, y]) - pose[view, :2].T
         beam /= np.maximum(np.hypot(*beam), 1e-12)
         distance, way, x, y, normal = outline.crossing(x, y, beam)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nbv_planner.geometry import TWO_PI, FloatArray, IntArray, angle_difference
+from nbv_planner.geometry import TWO_PI, FloatArray, IntArray, angle_difference, repeated
 from nbv_planner.world.pose import CameraPose
 
 
@@ -47,8 +47,7 @@ def _edges_and_beams(low: FloatArray, high: FloatArray, bearings: FloatArray) ->
     near = np.flatnonzero(np.any([(low <= e) & (high >= b) for b, e in zip(begins, ends, strict=True)], axis=0))
     first = np.searchsorted(turns, low[near], side="left")
     number = np.searchsorted(turns, high[near], side="right") - first
-    which = np.repeat(np.arange(len(near)), number)
-    nth = np.arange(len(which)) - np.repeat(np.cumsum(number) - number, number)
+    which, nth = repeated(number)
     return near[which], (first[which] + nth) % count
 
 

@@ -54,18 +54,15 @@ class Sightings:
     distance: FloatArray
 
 
-def observe(
-    angle: FloatArray, radius: FloatArray, views: ArrayLike | Poses, scene: Scene, *, limit_range: bool = True
-) -> BoolArray:
+def observe(angle: FloatArray, radius: FloatArray, views: ArrayLike | Poses, scene: Scene) -> BoolArray:
     """Which of P contour points are observed from which of V views, `o(θ)`, shape (V, P).
 
     The points have polar angles rising in [0, 2π), radians, and radii, metres. The views lie outside of the contour;
-    angles alone, radians, are those of views on the view circle. Points beyond `range_max` are out of sight with
-    `limit_range` only.
+    angles alone, radians, are those of views on the view circle.
     """
     views = Poses.given(views, scene.view_distance)
     seen = np.zeros((len(views), len(angle)), dtype=bool)
-    found = sightings(angle, radius, views, scene, limit_range=limit_range)
+    found = sightings(angle, radius, views, scene)
     seen[found.view, found.point] = True
     return seen
 
@@ -73,7 +70,7 @@ def observe(
 def sightings(
     angle: FloatArray, radius: FloatArray, views: ArrayLike | Poses, scene: Scene, *, limit_range: bool = True
 ) -> Sightings:
-    """List what :func:`observe` finds, with bearings and ranges."""
+    """List what :func:`observe` finds, with bearings and ranges; without `limit_range` also what is out of range."""
     views = Poses.given(views, scene.view_distance)
     views = Poses.from_polar(wrap_angle(views.view_angle), views.distance, views.turn)
     start = np.searchsorted(angle, views.view_angle)

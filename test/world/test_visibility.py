@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from nbv_planner.world.objects import THESIS_OBJECTS, parse_object, surface_points
 from nbv_planner.world.scene import Scene
-from nbv_planner.world.visibility import bearing_extent, discretise, observe
+from nbv_planner.world.visibility import bearing_extent, discretise, observe, sightings
 
 SCENE = Scene()
 TWO_PI = 2 * math.pi
@@ -27,8 +27,8 @@ def walked(angle, radius, view, scene=SCENE, limit=None) -> set[int]:
     )
 
 
-def seen(angle, radius, view, scene=SCENE, **options) -> set[int]:
-    return set(np.flatnonzero(observe(np.asarray(angle), np.asarray(radius), [view], scene, **options)[0]).tolist())
+def seen(angle, radius, view, scene=SCENE) -> set[int]:
+    return set(np.flatnonzero(observe(np.asarray(angle), np.asarray(radius), [view], scene)[0]).tolist())
 
 
 @pytest.mark.parametrize("text", [text for family in THESIS_OBJECTS.values() for text in family])
@@ -58,7 +58,8 @@ def test_without_the_range_limit_points_beyond_the_greatest_range_count(seed, vi
     angle = np.sort(rng.uniform(0.0, TWO_PI, 80))
     radius = 4.0 + 2.0 * np.cos(3 * angle + 1.0)
     short = dataclasses.replace(SCENE, range_max=5.0)
-    assert seen(angle, radius, view, short, limit_range=False) == walked(angle, radius, view, limit=math.inf)
+    found = sightings(angle, radius, [view], short, limit_range=False)
+    assert set(found.point.tolist()) == walked(angle, radius, view, limit=math.inf)
 
 
 def test_every_point_of_a_circle_inside_the_cone_and_before_its_horizon_is_seen():

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, cartesian_to_polar, polar_to_cartesian
+from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, cartesian_to_polar, polar_to_cartesian, repeated
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.star2d.shapes.sampler import Shapes
 from nbv_planner.star2d.shapes.shape_coverage import (
@@ -48,8 +48,7 @@ class MeasuredContour(PointSet):
         start, way = corners[first], corners[(first + 1) % len(corners)] - corners[first]
         length = np.hypot(*way.T)
         number = np.clip(np.ceil(length * (SAMPLES / tau)), 1.0, _MOST_STEPS).astype(np.intp)
-        piece = np.repeat(np.arange(len(first)), number)
-        place = np.arange(len(piece)) - np.repeat(np.cumsum(number) - number, number)
+        piece, place = repeated(number)
         middles = start[piece] + way[piece] * ((place + 0.5) / number[piece])[:, None]
         return cls(
             np.concatenate([middles, corners[seen]]),

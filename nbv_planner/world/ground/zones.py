@@ -16,7 +16,15 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial import cKDTree
 
 from nbv_planner.errors import SettingError, shown
-from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, angle_difference, cartesian_to_polar, polar_to_cartesian
+from nbv_planner.geometry import (
+    TWO_PI,
+    BoolArray,
+    FloatArray,
+    angle_difference,
+    cartesian_to_polar,
+    polar_to_cartesian,
+    repeated,
+)
 from nbv_planner.settings import Settings, setting
 
 ZoneArray = NDArray[np.uint8]
@@ -102,9 +110,8 @@ def on_edges(corners: FloatArray, spacing: float) -> tuple[FloatArray, float]:
     edge = np.roll(corners, -1, axis=0) - corners
     length = np.hypot(*edge.T)
     number = np.maximum(np.ceil(length / spacing), 1.0).astype(np.intp)
-    which = np.repeat(np.arange(len(number)), number)
-    part = (np.arange(len(which)) - np.repeat(np.cumsum(number) - number, number)) / number[which]
-    return corners[which] + part[:, None] * edge[which], float((length / number).max())
+    which, nth = repeated(number)
+    return corners[which] + (nth / number[which])[:, None] * edge[which], float((length / number).max())
 
 
 class Outline:
