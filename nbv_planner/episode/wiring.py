@@ -40,8 +40,10 @@ class PlannerSettings(DecisionSettings, ShapeSettings):
     """Which planner, which objective, further criteria, and how posterior shapes are drawn."""
 
 
-_ONE_PHASE: dict[str, type[Planner]] = {"greedy": GreedyPlanner, "uniform": UniformPlanner, "random": RandomPlanner}
-_ON_SHAPES = {"rollout": RolloutPlanner, "tour": TourPlanner, "hybrid": HybridPlanner}
+_KINDS: dict[str, Callable[..., Planner]] = {
+    "greedy": GreedyPlanner, "uniform": UniformPlanner, "random": RandomPlanner, "rollout": RolloutPlanner,
+    "tour": TourPlanner, "hybrid": HybridPlanner,
+}
 
 
 def objective_named(
@@ -100,8 +102,7 @@ def planner_named(
         phase_one = objective(settings.phase_one_objective, "phase_one_objective")
         planner: Planner = TwoPhasePlanner(phase_one, ranked, scene, views, settings, reader)
     else:
-        kinds: dict[str, Callable[..., Planner]] = {**_ONE_PHASE, **_ON_SHAPES}
-        planner = kinds.get(settings.planner, PluggedPlanner)(ranked, scene, views, settings, reader)
+        planner = _KINDS.get(settings.planner, PluggedPlanner)(ranked, scene, views, settings, reader)
     if chosen == EXPECTED:
         planner.fallback = Uncertainty(reader, views, scene, dataclasses.replace(settings, seen_std=0.0))
     planner.expected = expected  # type: ignore[assignment]

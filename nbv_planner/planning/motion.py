@@ -162,13 +162,13 @@ def with_looks(space: ViewSpace, views: Sequence[CameraPose], every: float) -> l
     taken = list(views[:1])
     for start, end in pairwise(views):
         looks = looks_between(space, start, end, every)
-        taken += [*(looks[number] for number in range(len(looks))), end]
+        taken += [*looks, end]
     return taken
 
 
 def time_matrix(space: ViewSpace, views: Poses, settings: TimeSettings) -> FloatArray:
     """Time from each of `views` to each of them, see :func:`leg_time`, shape (V, V), seconds."""
-    return np.array([leg_time(space, views[index], views, settings) for index in range(len(views))])
+    return np.array([leg_time(space, view, views, settings) for view in views])
 
 
 def route_time(times: FloatArray, route: IntArray) -> FloatArray:

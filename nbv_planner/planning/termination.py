@@ -116,7 +116,7 @@ class TerminationSettings(Settings):
 def _places(views: Poses) -> str:
     """Where the first of `views` are, in words; of those that are near each other the first one."""
     named: list[CameraPose] = []
-    for view in (views[index] for index in range(len(views))):
+    for view in views:
         apart = (math.hypot(view.x - one.x, view.y - one.y) for one in named)
         if len(named) < _NAMED and all(length > _NAMED_APART * view.distance for length in apart):
             named.append(view)

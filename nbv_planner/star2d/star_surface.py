@@ -206,6 +206,17 @@ class StarReader:
         return self._samplers[count, seed]
 
 
+def star_reader(reader: Any, user: str) -> StarReader:
+    """The reader, if it is of this member.
+
+    Raises:
+        SettingError: it is of another one; names the `user`.
+    """
+    if not isinstance(reader, StarReader):
+        raise SettingError(f"{user}: needs the radius over the polar angle (star2d)")
+    return reader
+
+
 def star2d(surface: Any, user: str) -> StarSurface:
     """The surface, if it is one of this member.
 

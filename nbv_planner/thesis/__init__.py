@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from nbv_planner.planning.objectives import BAND_OBJECTIVES
 from nbv_planner.thesis.area import (
     BandObjective,
     Confidence,
@@ -24,15 +23,14 @@ from nbv_planner.thesis.observed import (
 )
 from nbv_planner.thesis.pixels import ConfidenceSimpleNumber, IntersectionOcclusionAware
 
-_BY_ID: dict[str, type[BandObjective]] = {
+OBJECTIVES: dict[str, type[BandObjective]] = {
     cls.info.id: cls
     for cls in (
-        Confidence, ConfidenceSimple, ConfidenceSimpleNumber, ConfidenceSimplePolar, ConfidenceSimpleWeighted,
-        Intersection, IntersectionOcclusionAware, ObservedConfidenceLower, ObservedConfidenceUpper, Uncertainty,
-        UncertaintyPolar,
+        IntersectionOcclusionAware, Intersection, Confidence, ConfidenceSimple, ConfidenceSimpleNumber,
+        ConfidenceSimplePolar, ConfidenceSimpleWeighted, Uncertainty, UncertaintyPolar, ObservedConfidenceLower,
+        ObservedConfidenceUpper,
     )
 }
-OBJECTIVES = {name: _BY_ID[name] for name in BAND_OBJECTIVES}
 """Classes of the objectives that depend on the band of the belief alone, by id."""
 KNOWING = {cls.info.id: cls for cls in (ObservedSurface, ObservedSurfaceMarginal)}
 """Classes of the objectives that know the object, by id."""

@@ -33,7 +33,7 @@ from nbv_planner.geometry import (
 from nbv_planner.planning.objectives import OBJECTIVE_INFO, ObjectiveInfo, Situation
 from nbv_planner.planning.view_space import ViewSpace
 from nbv_planner.star2d.belief import SurfaceBelief
-from nbv_planner.star2d.star_surface import StarReader, star2d
+from nbv_planner.star2d.star_surface import star2d, star_reader
 from nbv_planner.surface.checks import noise_factor
 from nbv_planner.surface.coverage import TargetSettings
 from nbv_planner.surface.seam import Reader
@@ -59,8 +59,7 @@ class BandObjective(ABC):
             SettingError: there are others than it takes.
         """
         self._user, self._settings = f"objective {self.info.id}", settings
-        if not isinstance(reader, StarReader):
-            raise SettingError(f"{self._user}: needs the radius over the polar angle (star2d)")
+        star_reader(reader, self._user)
         if not self.anywhere:
             views.check_circle(self._user, scene.view_distance)
 

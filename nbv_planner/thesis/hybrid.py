@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from nbv_planner.errors import SettingError
 from nbv_planner.geometry import FloatArray
 from nbv_planner.planning.objectives import Objective
 from nbv_planner.planning.planners.planner import Decision, DecisionSettings, Options, Planner
@@ -16,7 +15,7 @@ from nbv_planner.planning.view_space import ViewSpace
 from nbv_planner.star2d.belief import SurfaceBelief, uniform_grid
 from nbv_planner.star2d.shapes.sampler import ShapeSettings
 from nbv_planner.star2d.shapes.shape_coverage import seen_points
-from nbv_planner.star2d.star_surface import StarReader, star2d
+from nbv_planner.star2d.star_surface import star2d, star_reader
 from nbv_planner.surface.seam import Believed, Reader
 from nbv_planner.thesis.area import Uncertainty
 from nbv_planner.thesis.regret import Account, Round
@@ -77,9 +76,7 @@ class HybridPlanner(RolloutPlanner):
         self, objective: Objective, scene: Scene, views: ViewSpace, settings: DecisionSettings, reader: Reader
     ) -> None:
         super().__init__(objective, scene, views, settings, reader)
-        if not isinstance(reader, StarReader):
-            raise SettingError("planner hybrid: needs the radius over the polar angle (star2d)")
-        self._shapes = reader.settings
+        self._shapes = star_reader(reader, "planner hybrid").settings
         views.check_circle("planner hybrid", scene.view_distance)
         self.account: Account = Account()
 

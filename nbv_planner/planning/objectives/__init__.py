@@ -6,7 +6,6 @@ import inspect
 from typing import Any
 
 from nbv_planner.planning.objectives.objective import (
-    BAND_OBJECTIVES,
     EXPECTED,
     OBJECTIVE_INFO,
     OMNISCIENT,
@@ -18,9 +17,6 @@ from nbv_planner.planning.objectives.objective import (
     Situation,
 )
 from nbv_planner.settings import Plugins
-
-MIGRATION = "docs/how_to/migrate.md has what to change"
-"""Where a plug-in of an earlier version is told to look."""
 
 
 def _no_objective(name: str, cls: Any) -> str:
@@ -34,7 +30,7 @@ def wrong_contract(cls: Any, method: str) -> str:
     given = tuple(inspect.signature(getattr(cls(), method)).parameters) if hasattr(cls, method) else ()
     if len(given) == 1:
         return ""
-    before = f", not {method}({', '.join(given)}) of version 1: {MIGRATION}" if given else ""
+    before = f", not {method}({', '.join(given)}) of version 1: docs/how_to/migrate.md says how" if given else ""
     return f"must have a method {method}(situation){before}"
 
 
@@ -48,7 +44,7 @@ def known_objectives() -> dict[str, ObjectiveInfo]:
 
 
 __all__ = [
-    "BAND_OBJECTIVES", "EXPECTED", "MIGRATION", "OBJECTIVE_INFO", "OBJECTIVE_PLUGINS", "OMNISCIENT", "REQUIREMENTS",
+    "EXPECTED", "OBJECTIVE_INFO", "OBJECTIVE_PLUGINS", "OMNISCIENT", "REQUIREMENTS",
     "TRUTH_OBJECTIVES", "ExpectedMarginalCoverage", "Objective", "ObjectiveInfo", "Situation", "known_objectives",
     "wrong_contract",
 ]

@@ -63,8 +63,6 @@ EXPECTED, OMNISCIENT = "EMC", "OSM"
 """Ids of the objective on hypotheses, and of the greedy reference that knows the object."""
 TRUTH_OBJECTIVES = tuple(info.id for info in _INFO if info.needs_truth)
 """Ids of objectives that know the object; only a simulation can offer them."""
-BAND_OBJECTIVES = tuple(info.id for info in _INFO if not info.needs_truth and info.id != EXPECTED)
-"""Ids of objectives that depend on the band of the belief alone."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -262,7 +262,7 @@ class ViewSpace(ABC):
             views = self.candidates
         else:
             allowed = self.allowed(views)
-            unreachable = unreachable[[self.nearest(views[index]) for index in range(len(views))]]
+            unreachable = unreachable[[self.nearest(view) for view in views]]
         reasons = (
             Exclusion.ARC * ~allowed
             + Exclusion.REVISIT * ~self.apart(views, visited, revisit_radius)
