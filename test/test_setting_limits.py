@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pytest
 
-from nbv_planner.episode.parameters import BESIDE, GROUPS, NODE_SETTINGS, EpisodeConfig, configure
+from nbv_planner.episode.parameters import GROUPS, EpisodeConfig, configure
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.errors import SettingError
-from nbv_planner.settings import Setting, setting, settings_of
+from nbv_planner.settings import Setting, Settings, setting, settings_of
 
 # Two views that take a tenth of a second.
 SMALL = {
@@ -37,7 +37,17 @@ WITH = {
 }
 # Numbers so large that a view takes seconds: the episode is set up, no more.
 SLOW = {"num_beams", "shapes", "shape_grid", "num_views", "annulus_radii", "annulus_angles", "volumetric_rays"}
-CLASSES = dict.fromkeys([EpisodeConfig, *GROUPS.values(), *sum([*NODE_SETTINGS.values(), *BESIDE.values()], ())])
+
+
+def declared(base: type) -> Iterator[type]:
+    """Classes of settings of this package, those of objects, kernels and rivals too."""
+    for cls in base.__subclasses__():
+        if cls.__module__.startswith("nbv_planner.") and "declared" not in vars(cls) and dataclasses.is_dataclass(cls):
+            yield cls
+        yield from declared(cls)
+
+
+CLASSES = [EpisodeConfig, *dict.fromkeys(declared(Settings))]
 
 
 def extremes(default: float, meta: Setting) -> Iterator[float]:

@@ -61,7 +61,7 @@ class Ellipse(_Smooth, Settings):
 class Flower(_Smooth, Settings):
     r"""Flower with `frequency` petals, :math:`m + a\cos(nφ)`."""
 
-    frequency: int = setting(5, "Number of petals.", ge=1)
+    frequency: int = setting(5, "Number of petals.", ge=1, le=1000)
     amplitude: float = setting(1.0, "Deviation from the mean radius.", unit="m", ge=0.0)
     mean: float = setting(5.0, "Mean radius.", unit="m", gt=0.0)
 
