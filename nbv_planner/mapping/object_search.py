@@ -45,6 +45,10 @@ class SearchSettings(Settings):
         """Whether the object is to be found."""
         return self.scene == "unknown"
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_stated(self.rough_radius or _SMALLEST)
+
     def stated(self, scene: Scene) -> float:
         """The radius that was stated, metres."""
         return self.rough_radius or scene.radius_max
@@ -99,13 +103,16 @@ def first_guess(search: SearchSettings, scene: Scene) -> FoundScene:
     Raises:
         SettingError: the stated radius is too small or too large for that.
     """
-    stated = search.stated(scene)
-    if not _SMALLEST <= stated <= _LARGEST:
-        raise SettingError(
-            f"rough_radius: {stated:g} m must be {_SMALLEST:g} to {_LARGEST:g} m (radius_max, if it is not given)"
-        )
-    outer = _OUTER * stated
+    _check_stated(search.stated(scene))
+    outer = _OUTER * search.stated(scene)
     return FoundScene(0.0, 0.0, _INSIDE * outer, outer, view_distance(outer, 0.0, scene))
+
+
+def _check_stated(radius: float) -> None:
+    if not _SMALLEST <= radius <= _LARGEST:
+        raise SettingError(
+            f"rough_radius: {radius:g} m must be {_SMALLEST:g} to {_LARGEST:g} m (radius_max, if it is not given)"
+        )
 
 
 def view_distance(radius: float, near: float, scene: Scene, clear: float = math.inf) -> float:
