@@ -124,7 +124,7 @@ def test_settings_reach_every_group_that_has_them_and_lengths_follow():
         ({"colour": 3}, "unknown parameter 'colour'; known: accuracy, "),
         ({"planer": "rollout"}, "did you mean planner?"),
         ({"autostart": True}, "unknown parameter 'autostart'"),
-        ({"noise_std": -1.0}, "noise_std: -1.0 is out of range; must be >= 0 m"),
+        ({"noise_std": -1.0}, "noise_std: -1.0 is out of range; must be >= 0 and <= 1e+09 m"),
         ({"planner": "best"}, "planner: 'best' is not known; must be one of greedy, "),
         ({"object": "flower:petals=5"}, "unknown parameter 'petals'"),
         ({"object": 5.0}, "object: 5.0 is neither a text nor an object with a method radius(angle)"),
