@@ -120,7 +120,7 @@ def test_two_options_are_enough_for_an_object_of_any_size(text, radius, folder):
         (["--radius-max", "5 deg"], ["radius_max: '5 deg' is not a number of m, cm, mm"]),
         (["--radius-max", "mm"], ["radius_max: 'mm' is not a number"]),
         (["--radius-max", "nan"], ["radius_max: nan is not a finite number"]),
-        (["--radius-max", "-1"], ["radius_max: -1.0 is out of range", ">= 1e-06"]),
+        (["--radius-max", "-1"], ["radius_max: -1.0 is out of range", ">= 1e-05"]),
         (["--radius-max", "1", "--num-views", "2.5"], ["num_views: '2.5' is not a whole number"]),
         (["--radius-max", "1", "--view-distance", "0.5"], ["view_distance: 0.5 puts the camera inside"]),
         (["--radius-max", "1", "--position-tolerance", "0.5", "--heading-tolerance", "30"],
