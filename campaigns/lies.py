@@ -31,16 +31,15 @@ from campaigns.scenarios import Scenario, with_settings
 from campaigns.worlds import Look, TrueWorld
 from nbv_planner.episode.judge import SampledContour
 from nbv_planner.episode.parameters import EpisodeConfig
-from nbv_planner.episode.records import Step, ViewRecord
+from nbv_planner.episode.records import Step
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.errors import InputRejectedError, NbvPlannerError
 from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, IntArray, angle_difference, cartesian_to_polar
 from nbv_planner.mapping.matching import ArrivalSettings, MatchedScan, MatchingSettings, ScanMatcher
-from nbv_planner.planning.planners import Decision
 from nbv_planner.planning.termination import Termination
 from nbv_planner.planning.view_space import CircleViewSpace
 from nbv_planner.session.state import SurfaceOrigin
-from nbv_planner.star2d.belief import Measurements, SurfaceBelief
+from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.star2d.robust import mapper_for
 from nbv_planner.star2d.shapes.sampler import PriorSettings
 from nbv_planner.world.pose import CameraPose
@@ -89,20 +88,19 @@ class FalseSimulation(Simulation):
             raise InputRejectedError("goal", "no scan counts at the goal")
         return taken[0]
 
-    def _take(
-        self, decision: Decision, data: Measurements, belief: SurfaceBelief, milliseconds: float,
-        passed: tuple[CameraPose, ...] = (),
-    ) -> ViewRecord:
+    def map(self, scans: Sequence[MatchedScan]) -> SurfaceBelief:
         """Let the surface of a second mapper come instead at every other view, if there is one.
 
         As in the planner's node, one of another origin is refused.
         """
+        belief = super().map(scans)
         if self._other is not None and len(self.judge.steps) % 2 == 1:
-            self._other.add(data)
+            self._other.add(self._measured)
             own, other = self._origins
             self.refusals = (own.refusal_of(other)[1],) if own != other else ()
             belief = belief if self.refusals else self._other.belief().as_transmitted()
-        return super()._take(decision, data, belief, milliseconds, passed)
+        self._newest = belief
+        return belief
 
 
 def _origin(config: EpisodeConfig) -> SurfaceOrigin:

@@ -30,7 +30,7 @@ _GREATEST, _GREATEST_INTEGER = int(np.finfo(float).max), 2**63 - 1
 # Bounds that a setting does not state, by its unit: least positive number (for those that must be > 0), and greatest.
 # They are wider than any use; beyond them squares and ratios of settings are no finite numbers any more.
 _MOST = 1e9
-_BOUNDS = {"m": (1e-12, _MOST), "s": (1e-6, _MOST), "rad": (1e-9, 1e3), "m/m": (1e-9, 1.0)}
+_BOUNDS = {"m": (1e-12, _MOST), "s": (1e-9, _MOST), "rad": (1e-9, 1e3), "m/m": (1e-9, 1.0)}
 _TYPE_NAMES = {float: "a number", int: "an integer", str: "a string", bool: "true or false", tuple: "a list of numbers"}
 
 

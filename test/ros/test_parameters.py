@@ -120,7 +120,7 @@ def test_qos_overrides_are_applied(world):
         ("depth_camera", {"field_of_view": 3.2}, ["field_of_view: 3.2 is out of range", ">= 0.0001 and < 3.14159 rad"]),
         ("nbv_planner", {"num_views": 0}, ["num_views: 0 is out of range", ">= 1"]),
         ("nbv_planner", {"goal_timeout": float("inf")}, [
-            "goal_timeout: inf is not a finite number", ">= 1e-06 and <= 1e+09 s"
+            "goal_timeout: inf is not a finite number", ">= 1e-09 and <= 1e+09 s"
         ]),
         ("surface_mapper", {"noise_std": float("nan")}, ["noise_std: nan is not a finite", ">= 1e-12 and <= 1e+06 m"]),
         ("surface_mapper", {"length_scale": "wide"}, ["length_scale: 'wide' is text, expected a number"]),
@@ -314,7 +314,7 @@ def test_a_change_at_run_time_is_applied(world):
         ("objective", "UP", "objective: is fixed while the node is configured; clean the node up, set it"),
         ("view_distance", 12.0, "view_distance: is fixed while the node is configured"),
         ("max_views", -1, "max_views"),
-        ("goal_timeout", 0.0, "Parameter goal_timeout out of range Min: 1e-06, Max: 1000000000.0, value: 0.0"),
+        ("goal_timeout", 0.0, "Parameter goal_timeout out of range Min: 1e-09, Max: 1000000000.0, value: 0.0"),
         ("goal_timeout", -1.0, "goal_timeout"),
         ("goal_timeout", float("nan"), "goal_timeout"),
         ("target_fraction", 1.5, "target_fraction"),
@@ -338,7 +338,7 @@ def test_changes_asked_for_together_are_applied_all_or_none(world):
     together = [Parameter("max_views", value=3), Parameter("goal_timeout", value=0.0)]
     answer = node.set_parameters_atomically(together)
     assert not answer.successful
-    assert "goal_timeout out of range Min: 1e-06" in answer.reason
+    assert "goal_timeout out of range Min: 1e-09" in answer.reason
     assert (node.core.monitor.settings.max_views, node.core.settings.goal_timeout) == (40, 60.0)
     assert node.get_parameter("max_views").value == 40
 
