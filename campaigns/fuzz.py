@@ -312,7 +312,7 @@ class Pair:
                 tally.faults.append(f"{self.name}: {name} is not finite")
             if not np.array_equal(value, other[name]):
                 tally.faults.append(f"{self.name}: {name} differs from that of the node that was not attacked")
-        goal = self.attacked.session.goal if self.name == "nbv_planner" else None
+        goal = self.attacked.core.episode.goal if self.name == "nbv_planner" else None
         if goal is not None and not np.isfinite([goal.pose.x, goal.pose.y, goal.pose.yaw, goal.decision.utility]).all():
             tally.faults.append(f"{self.name}: the goal {goal.pose} of utility {goal.decision.utility} is not finite")
 
@@ -322,10 +322,10 @@ def _knowledge(name: str, node: Any) -> dict[str, Any]:
     if name == "depth_camera":
         places = [number for pose in (node.view, node.goal) for number in (pose.view_angle, pose.distance, pose.turn)]
         return {"view": np.array([*places, node.view_number])}
-    belief = node.mapper.belief() if name == "surface_mapper" else node.session.inputs.belief
+    belief = node.core.known.mapper.belief() if name == "surface_mapper" else node.core.inputs.belief
     known = {} if belief is None else {key: getattr(belief, key) for key in ("mean", "std", "lower", "upper", "hits")}
     if name == "nbv_planner":
-        pose = node.session.inputs.pose
+        pose = node.core.inputs.pose
         known["pose"] = np.array([] if pose is None else [pose.x, pose.y, pose.yaw])
     return known
 
@@ -384,7 +384,7 @@ def _give(pairs: dict[str, Pair], good: list[tuple[str, Any]]) -> Any:
             if topic in _TOPICS[node]:
                 pair.both(topic, msg)
     stamp = to_nanoseconds(good[-1][1].header.stamp)
-    belief = pairs["surface_mapper"].reference.mapper.belief()
+    belief = pairs["surface_mapper"].reference.core.known.mapper.belief()
     surface = conversions.belief_to_msg(belief, header("object", stamp), PriorSettings())
     pairs["nbv_planner"].both("surface", surface)
     return surface

@@ -91,7 +91,7 @@ def test_names_in_messages_are_no_paths(world, opened):
         send_surface(conversions.belief_to_msg(wavy_belief(0, size=100), header(frame, number)))
 
     everything("object", 1)
-    world.spin_until(lambda: mapper.matcher.matches and planner.core.inputs.pose, "first messages")
+    world.spin_until(lambda: mapper.core.matcher.matches and planner.core.inputs.pose, "first messages")
     for name in ("surface_mapper/save", "nbv_planner/save"):
         assert not world.call(Trigger, name).success
     opened.paths.clear()

@@ -114,7 +114,7 @@ def test_good_messages_are_sound_and_malformed_ones_are_not():
 
 
 def test_a_cloud_is_sound_only_with_every_number_in_it(pairs):
-    belief = pairs["surface_mapper"].reference.mapper.belief()
+    belief = pairs["surface_mapper"].reference.core.known.mapper.belief()
     cloud = conversions.belief_to_msg(belief, header("object", 5))
     assert is_sound(cloud, "object")
     spoilt = np.frombuffer(bytes(cloud.data), dtype=np.uint8).copy()
