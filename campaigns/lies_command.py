@@ -31,7 +31,9 @@ def add_run_options(parser: argparse.ArgumentParser, seeds: int) -> None:
     parser.add_argument("--planners", nargs="+", type=one_of("planner", tuple(PLANNERS)), default=USUAL_PLANNERS,
                         metavar="NAME", help=f"of {', '.join(PLANNERS)} (default: {' '.join(USUAL_PLANNERS)})")
     parser.add_argument("--seeds", type=whole_number(1), default=seeds, metavar="N",
-                        help="number of seeds, from 0 (default: %(default)s)")
+                        help="number of seeds (default: %(default)s)")
+    parser.add_argument("--first-seed", type=whole_number(0), default=0, metavar="N",
+                        help="the first of them, as of runs that nothing was chosen on (default: %(default)s)")
     parser.add_argument("--plain", action="store_true", help="with the plain mapper (robust: false)")
     parser.add_argument("--out", metavar="DIR", required=True, help="results folder, new or empty unless --resume")
     parser.add_argument("--resume", action="store_true", help="continue: keep finished runs")
@@ -69,7 +71,8 @@ def run_scenarios(scenarios: Sequence[Scenario], arguments: argparse.Namespace) 
     check_back_end(arguments)
     runs = [
         Run(scenario, planner, seed, not arguments.plain)
-        for scenario in scenarios for planner in arguments.planners for seed in range(arguments.seeds)
+        for scenario in scenarios for planner in arguments.planners
+        for seed in range(arguments.first_seed, arguments.first_seed + arguments.seeds)
     ]
     with LiesFolder(arguments.out, runs, resume=arguments.resume) as folder:
         run_all(attempt, folder.unfinished(), arguments, "runs", folder.keep)

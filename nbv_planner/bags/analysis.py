@@ -347,7 +347,8 @@ def _checks(analysis: Analysis) -> Table:
         ],
         Column("check", "check"), Column("score", "score"), Column("limit", "limit"), Column("level", "level"),
         Column("since", "first not good at view"), Column("words", "what it says"),
-        note="In the surface of the last view. No success is claimed while one has FAILED, or overlap is UNTESTED.",
+        note="In the surface of the last view. No success is claimed while one has FAILED, nor, where views can make "
+        "them, while overlap or bias is UNTESTED.",
     )
 
 

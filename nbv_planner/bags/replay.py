@@ -37,7 +37,7 @@ from nbv_planner.episode.run_info import RunParameters
 from nbv_planner.episode.wiring import planner_named
 from nbv_planner.errors import BagError, InputRejectedError, SettingError
 from nbv_planner.mapping.matching import ArrivalSettings, MatchedScan, MatchingSettings, ScanMatcher
-from nbv_planner.planning.planners import Decision
+from nbv_planner.planning.planners import OVERLAP, Decision
 from nbv_planner.planning.view_space import CircleViewSpace, Exclusion, ViewSpace, put_on_ground, view_space_for
 from nbv_planner.report.tables import Column, Table
 from nbv_planner.session.questions import SessionSettings
@@ -174,7 +174,10 @@ class Lane:
             self.planner.settings = dataclasses.replace(self.planner.settings, **pace)
         current = None if self._pose is None else self._pose
         self.planner.believe(update.belief, current)
-        return self.planner.decide(update.belief, current_view=current, visited=visited, now=now), update
+        overlapping = decision.decided_by == OVERLAP
+        return self.planner.decide(
+            update.belief, current_view=current, visited=visited, now=now, overlapping=overlapping
+        ), update
 
     def send(self, decision: RecordedDecision) -> None:
         """Use the recorded goal."""

@@ -20,6 +20,7 @@ from nbv_planner.errors import InputRejectedError, SettingError
 from nbv_planner.mapping.matching import MatchedScan, MatchingSettings, offset
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
 from nbv_planner.mapping.surface_info import SurfaceInfo, info_from_text
+from nbv_planner.planning.planners import OVERLAP
 from nbv_planner.planning.termination import Termination
 from nbv_planner.planning.view_space import ViewSpaceSettings
 from nbv_planner.settings import from_mapping
@@ -63,6 +64,7 @@ _CHOSEN = {
     "rollout": "for the fewest views to go, not for the most points now",
     "U": "by U: the objective promises no more, or hybrid keeps its bound", "uniform": "by equal steps",
     "random": "at random", "first_candidate": "as first_candidate",
+    OVERLAP: "to tell whether what was seen is right",
 }
 
 

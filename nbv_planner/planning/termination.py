@@ -14,13 +14,15 @@ from nbv_planner.planning.planners import Decision, Planner
 from nbv_planner.planning.planners.planner import LEAST_PROMISE
 from nbv_planner.planning.view_space import Exclusion, excluded_words
 from nbv_planner.settings import Settings, setting
-from nbv_planner.surface.checks import failed, forbidding
+from nbv_planner.surface.checks import failed, forbidding, untested
 from nbv_planner.surface.coverage import CoverageEstimate
 from nbv_planner.surface.seam import Banded, Believed, Certificate
 from nbv_planner.world.pose import CameraPose, Poses
 
 # Most barred views that are named, and how far apart they are, in distances from the centre.
 _NAMED, _NAMED_APART = 4, 0.5
+# Angle about the centre, radians, from which on another view sees the same at another incidence.
+_ASIDE = 0.3
 # Part of the radius of the object up to which the tolerance of the band may be, to say anything of its shape.
 _OF_RADIUS = 0.5
 
@@ -90,7 +92,8 @@ class TerminationSettings(Settings):
         gt=0.0, le=1.0, read_only=False,
     )
     doubt_views: int = setting(
-        2, "DOUBTFUL: number of views after which a success that the checks forbid ends the episode all the same.",
+        2, "DOUBTFUL: number of views for which a success waits that the checks forbid, or that a check could "
+        "not test yet.",
         ge=0, read_only=False,
     )
     min_gain: float = setting(
@@ -123,13 +126,17 @@ def _places(views: Poses) -> str:
     return "; ".join(f"x {v.x:.3g} m, y {v.y:.3g} m ({math.degrees(v.view_angle):.0f}°)" for v in named)
 
 
-def doubtful(success: Termination, belief: Believed) -> Termination:
-    """Termination in place of a `success` that the checks of `belief` forbid, with their scores."""
+def vouched(success: Termination, belief: Believed, views: int) -> Termination:
+    """The `success`, after a number of `views`, with what is not tested; DOUBTFUL where the checks forbid it."""
+    forbid = forbidding(belief.checks, views)
+    if not forbid:
+        detail = "; ".join((success.detail, *(check.words for check in untested(belief.checks))))
+        return dataclasses.replace(success, detail=detail)
     scores = {check.name: check.score for check in failed(belief.checks)}
-    words = "; ".join(check.words for check in forbidding(belief.checks))
+    said = "; ".join(check.words for check in forbid)
     return Termination(
         TerminationReason.DOUBTFUL, {**success.figures, **scores},
-        f"{success.reason.value} ({success.detail}) cannot be vouched for: {words}",
+        f"{success.reason.value} ({success.detail}) cannot be vouched for: {said}",
     )
 
 
@@ -143,16 +150,9 @@ class TerminationMonitor:
         #: result of the certificate after the last view; None before the first, and without a certificate.
         self.estimate: CoverageEstimate | None = None
         self.doubts: list[bool] = []  #: after which of these the episode would have been a success but for the checks.
+        #: a success that no check forbids, but which waits for a view that may: it holds if none can be taken.
+        self.withheld: Termination | None = None
         self._covered: tuple[Believed | None, float, float] = (None, 0.0, 0.0)
-
-    def reset(self) -> None:
-        """Forget the episode so far."""
-        self.history, self.doubts, self.estimate = [], [], None
-
-    def after(self, earlier: TerminationMonitor) -> TerminationMonitor:
-        """This one, with what an `earlier` monitor of the same episode knows."""
-        self.history, self.doubts, self.estimate = earlier.history, earlier.doubts, earlier.estimate
-        return self
 
     def coverage(self, belief: Believed) -> float:
         """Estimated coverage of the surface, in [0, 1]; cached for the newest belief, which is evaluated again."""
@@ -163,8 +163,20 @@ class TerminationMonitor:
             self._covered = belief, tolerance, coverage
         return coverage
 
+    @property
+    def in_doubt(self) -> bool:
+        """Whether the next view is to tell whether a success after the newest one is right."""
+        return bool(self.doubts) and self.doubts[-1]
+
+    def _waits(self, belief: Believed, farthest: float) -> bool:
+        """Whether a success waits for a further view, as one may contradict it, or test what is not tested yet."""
+        left = self.settings.doubt_views - sum(self.doubts[:-1])
+        told = farthest >= _ASIDE and any(check.name == "accuracy" for check in untested(belief.checks))
+        self.doubts[-1] |= told or bool(forbidding(belief.checks, len(self.history) + max(left, 0)))
+        return self.in_doubt and left > 0
+
     def after_view(
-        self, belief: Believed, elapsed: float, taken: Sequence[CameraPose] = ()
+        self, belief: Believed, elapsed: float, taken: Sequence[CameraPose] = (), farthest: float = math.pi
     ) -> Termination | None:
         """Judge the belief after a view; call it once per view.
 
@@ -172,18 +184,24 @@ class TerminationMonitor:
             belief: the belief with that view's measurements.
             elapsed: time since the start of the episode, seconds.
             taken: the views taken so far; used by a certificate.
+            farthest: angle about the centre from them to the farthest view that may be chosen, radians.
 
         Returns:
             The termination, or None if the episode continues.
         """
         self.history.append(self.coverage(belief))
         self.doubts.append(False)
+        self.withheld = None
         covered = self._covered_enough(belief, taken)  # estimates the coverage for any termination
         success = covered or self._with_estimate(self._band_narrow(belief))  # where both hold, what says more
-        if success and forbidding(belief.checks):
-            self.doubts[-1] = True
-            success = doubtful(success, belief) if sum(self.doubts) > self.settings.doubt_views else None
-        return success or self._with_estimate(self._stalled() or self._used_up(elapsed))
+        ended = self._with_estimate(self._stalled() or self._used_up(elapsed))
+        if not success:
+            return ended
+        judged = vouched(success, belief, len(self.history))
+        if not self._waits(belief, farthest):
+            return judged
+        self.withheld = judged if judged.reason is success.reason else None
+        return ended and (self.withheld or ended)
 
     def _with_estimate(self, ended: Termination | None) -> Termination | None:
         """The end with what is known of the coverage, where shapes estimate it."""
@@ -241,7 +259,7 @@ class TerminationMonitor:
         """Judge the best gain of the next view that `belief` predicts, and the `way` through all views with it, m."""
         most = self.settings.max_travel
         if most and way > most:
-            return Termination(
+            return self.withheld or Termination(
                 TerminationReason.MAX_TRAVEL, {"travel": way, "max_travel": most},
                 f"with the next view the camera would have travelled {way:.3g} m, more than {most:g} m",
             )
@@ -252,20 +270,20 @@ class TerminationMonitor:
             {"predicted_gain": predicted_gain, "min_gain": self.settings.min_gain},
             f"the best view promises {predicted_gain:g}, less than {self.settings.min_gain:g}",
         )
-        return doubtful(ended, belief) if forbidding(belief.checks) else self._with_estimate(ended)
+        return vouched(ended, belief, len(self.history))
 
     def only_barred(self, decision: Decision, planner: Planner) -> Termination | None:
         """Judge a decision by numbers of points: whether arcs and ground bar all views that would see another one.
 
         They are those of EMC, whatever the objective. Views that are left out for a while, or as not yet known to be
-        safe, are not barred.
+        safe, are not barred. A view that is to tell whether what was seen is right need not see more.
         """
         excluded, gain = decision.excluded, decision.promised
         if gain is None:
             return None
         closed = planner.views.barred(excluded)
         barred, rest = closed & (gain >= LEAST_PROMISE), gain[~closed & (excluded & Exclusion.REVISIT == 0)]
-        if not barred.any() or rest.max() >= LEAST_PROMISE:
+        if self.in_doubt or not barred.any() or rest.max() >= LEAST_PROMISE:
             return None
         number, most = int(barred.sum()), float(gain[barred].max())
         best = np.flatnonzero(barred)[np.argsort(-gain[barred], kind="stable")]
@@ -302,7 +320,8 @@ class TerminationMonitor:
         limit = self.settings.max_duration
         if limit == 0.0 or elapsed < limit:
             return None
-        return Termination(TerminationReason.MAX_DURATION, {"seconds": elapsed}, f"{elapsed:.1f} s passed")
+        passed = f"{elapsed:.1f} s passed"
+        return self.withheld or Termination(TerminationReason.MAX_DURATION, {"seconds": elapsed}, passed)
 
 
 MOST_APPROACHES = 40

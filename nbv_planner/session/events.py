@@ -92,7 +92,7 @@ def advance(core: PlannerCore, now: int) -> Target | None:
     if core.episode.ending is None and not core.episode.unjudged:
         late = core.monitor.out_of_time(core.episode.elapsed(now))
         if late:
-            targets.end(core, late)
+            targets.end(core, core.episode.withheld or late)
             return None
     return target
 
@@ -106,7 +106,9 @@ def question(core: PlannerCore, now: int) -> Question | EndQuestion | None:
     if core.state is not State.PLANNING or belief is None:
         return None
     if core.episode.unjudged:
-        return EndQuestion(targets.informed(core), belief, core.episode.elapsed(now), core.visited, core.token)
+        visited, elapsed = core.visited, core.episode.elapsed(now)
+        farthest = core.planner.views.farthest(visited)
+        return EndQuestion(targets.informed(core), belief, elapsed, visited, farthest, core.token)
     if core.episode.began is None:
         core.note(facts.Asked(now))
     return targets.ask(core, now)
@@ -123,11 +125,11 @@ def answer(core: PlannerCore, question: Question | EndQuestion, found: Answer | 
         if core.episode.unjudged:
             home = found.ended is not None and targets.goes_home(core, found.ended)
             ended, ending = (None, found.ended) if home else (found.ended, None)
-            core.note(facts.Judged(found.coverage, found.doubt, found.estimate, ended, ending))
+            core.note(facts.Judged(found.coverage, found.doubt, found.estimate, ended, ending, found.withheld))
         return None
     assert isinstance(question, Question)
     if found.decision is None or found.ended:
-        targets.end(core, found.ended or targets.no_view(core, question))
+        targets.end(core, found.ended or core.episode.withheld or targets.no_view(core, question))
         return None
     return targets.set_out(core, question, found, now)
 

@@ -237,7 +237,8 @@ class Counted:
 class Judged:
     """The newest view was judged: coverage, whether its checks forbid a success, and what the shapes estimate.
 
-    The `termination`, or the `ending` before the return home, is that of the episode if it ends with this view.
+    The `termination`, or the `ending` before the return home, is that of the episode if it ends with this view; a
+    success that is `withheld` is its end if no other view can be taken.
     """
 
     coverage: float
@@ -245,13 +246,14 @@ class Judged:
     estimate: CoverageEstimate | None
     termination: Termination | None
     ending: Termination | None
+    withheld: Termination | None = None
 
     def change(self, state: EpisodeState) -> EpisodeState:
         """Keep the judgement."""
         history, doubts = (*state.history, self.coverage), (*state.doubts, self.doubt)
         return replace(
             state, history=history, doubts=doubts, estimate=self.estimate, termination=self.termination,
-            ending=self.ending,
+            ending=self.ending, withheld=self.withheld,
         )
 
 
@@ -270,7 +272,7 @@ class Lost:
         rounds = (*state.rounds[:left], *state.rounds[len(state.visited) :])
         return replace(
             state, visited=state.visited[:left], counted=state.counted[:left], history=state.history[:left],
-            doubts=state.doubts[:left], rounds=rounds, estimate=None, hits=self.hits,
+            doubts=state.doubts[:left], rounds=rounds, estimate=None, withheld=None, hits=self.hits,
             lost_views=state.lost_views + self.views,
         )
 

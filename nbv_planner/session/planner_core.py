@@ -241,13 +241,15 @@ class PlannerCore:
 
     def seen(self, pose: CameraPose) -> CameraPose:
         """A pose as seen from the centre that is believed."""
-        x, y = centre_of(self.episode.found)
-        return pose if (x, y) == (0.0, 0.0) else pose.relative_to(x, y)
+        return self._moved(pose, 1.0)
 
     def placed(self, pose: CameraPose) -> CameraPose:
         """The pose in the object frame of one that is seen from the centre."""
+        return self._moved(pose, -1.0)
+
+    def _moved(self, pose: CameraPose, sign: float) -> CameraPose:
         x, y = centre_of(self.episode.found)
-        return pose if (x, y) == (0.0, 0.0) else pose.relative_to(-x, -y)
+        return pose.relative_to(sign * x, sign * y) if x or y else pose
 
     @property
     def pose(self) -> CameraPose | None:

@@ -175,7 +175,8 @@ class Question:
         """Make the decision, and judge whether the episode ends instead."""
         started = time.perf_counter()
         decision = self.planner.decide(
-            self.belief, current_view=self.current_view, visited=self.visited, now=self.now * 1e-9
+            self.belief, current_view=self.current_view, visited=self.visited, now=self.now * 1e-9,
+            overlapping=self.monitor.in_doubt,
         )
         milliseconds, ended = 1e3 * (time.perf_counter() - started), None
         if decision is not None:
@@ -231,13 +232,15 @@ class Answer:
 class EndQuestion:
     """Whether the episode ends with the newest view, `elapsed` seconds after its start: may be judged elsewhere, too.
 
-    The monitor is a copy that knows the views judged before; `taken` are all, as seen from the centre.
+    The monitor is a copy that knows the views judged before; `taken` are all, as seen from the centre, and `farthest`
+    is the angle about it, radians, from them to the farthest view that may be chosen.
     """
 
     monitor: TerminationMonitor
     belief: SurfaceBelief
     elapsed: float
     taken: tuple[CameraPose, ...]
+    farthest: float
     episode: object
 
     @property
@@ -248,18 +251,22 @@ class EndQuestion:
     def decide(self) -> Verdict:
         """Judge it."""
         monitor = self.monitor
-        ended = monitor.after_view(self.belief, self.elapsed, self.taken)
-        return Verdict(monitor.history[-1], monitor.doubts[-1], monitor.estimate, ended)
+        ended = monitor.after_view(self.belief, self.elapsed, self.taken, self.farthest)
+        return Verdict(monitor.history[-1], monitor.in_doubt, monitor.estimate, ended, monitor.withheld)
 
 
 @dataclass(frozen=True, eq=False)
 class Verdict:
-    """Coverage after a view, whether checks forbid a success, what the shapes estimate, and why the episode ends."""
+    """Coverage after a view, whether checks forbid a success, what the shapes estimate, and why the episode ends.
+
+    A success that is `withheld` holds if no view can be taken that could contradict it.
+    """
 
     coverage: float
     doubt: bool
     estimate: CoverageEstimate | None
     ended: Termination | None
+    withheld: Termination | None
 
 
 class GoalReminder:

@@ -141,6 +141,7 @@ class EpisodeState:
     history: tuple[float, ...] = ()  #: estimated coverage after each view; the newest one may be due.
     doubts: tuple[bool, ...] = ()  #: after which of these it would have been a success but for the checks.
     estimate: CoverageEstimate | None = None  #: coverage by the posterior shapes after the last view, if it is judged.
+    withheld: Termination | None = None  #: a success after the last view that waits for one that may contradict it.
     rounds: tuple[Round | None, ...] = ()  #: rounds of the regret ledger: of each view taken, and of the goal.
     legs: tuple[Leg, ...] = ()  #: legs that the robot has driven undisturbed, in this episode and before it.
     left_out: tuple[LeftOut, ...] = ()  #: candidates that are left out for a while.

@@ -55,7 +55,7 @@ def informed(core: PlannerCore) -> TerminationMonitor:
     """A copy of the monitor that knows of the views so far."""
     monitor, episode = copy.copy(core.monitor), core.episode
     monitor.history, monitor.doubts = list(episode.history), list(episode.doubts)
-    monitor.estimate = episode.estimate
+    monitor.estimate, monitor.withheld = episode.estimate, episode.withheld
     return monitor
 
 

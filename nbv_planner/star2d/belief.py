@@ -199,8 +199,13 @@ class Measurements:
         return np.asarray(np.sqrt(std**2 + self.pose_variance(slope)) if self.spread.any() else std)
 
 
-# Standard deviations from which on an error counts as found.
-_FOUND = 3.0
+# Standard deviations from which on each error counts as found.
+_FOUND = np.array([2.5, 3.0, 3.0, 3.0])
+# Which of them is judged by the views alone. Across the beams honest views are off by half a standard deviation on
+# average, so that must stand out against what is declared.
+_ALONE = np.array([True, False, False, False])
+# Part of the prior variance that views take away at least where they tell anything.
+_TOLD = 1e-9
 # Digits after the point that are said at most.
 _MOST_DIGITS = 6
 
@@ -219,22 +224,37 @@ class CommonErrors:
     views: int  #: number of views that it comes from.
 
     @property
+    def alone(self) -> tuple[FloatArray, FloatArray]:
+        r"""Value and standard deviation by the views alone, without the prior, shape (4,) each.
+
+        A prior with the standard deviation p leaves s and the value v of them:
+        :math:`v p^2 / (p^2 - s^2)` and :math:`s p / \sqrt{p^2 - s^2}`, which is large where they tell nothing.
+        """
+        told = np.maximum(1.0 - (self.std / np.maximum(self.prior, 1e-12)) ** 2, _TOLD)
+        return self.value / told, self.std / np.sqrt(told)
+
+    @property
+    def shown(self) -> tuple[FloatArray, FloatArray]:
+        """Value and standard deviation as they are judged, (4,) each: along the beams by the views :attr:`alone`."""
+        value, std = self.alone
+        return np.where(_ALONE, value, self.value), np.where(_ALONE, std, self.std)
+
+    @property
     def found(self) -> BoolArray:
-        """Which of them differ from 0 by more than three standard deviations, shape (4,)."""
-        return np.asarray(np.abs(self.value) > _FOUND * self.std)
+        """Which of them, as :attr:`shown`, differ from 0 by more than 3 standard deviations, the first by 2.5; (4,)."""
+        value, std = self.shown
+        return np.asarray(np.abs(value) > _FOUND * std)
 
     @property
     def words(self) -> str:
         """What was found, in words; empty if nothing was."""
-        units = np.array([1.0, 1.0, 100.0, 1.0])
-        along, left, scale, late = map(_rounded, np.abs(self.value) * units, self.std * units)
-        which = (("short", "long"), ("right", "left"), ("narrow", "wide"), ("early", "late"))
-        sides = [pair[int(value > 0.0)] for pair, value in zip(which, self.value, strict=True)]
-        said = (
-            f"ranges are {along} m {sides[0]}", f"hits lie {left} m to the {sides[1]}",
-            f"bearings are {scale} % {sides[2]}", f"scans are {late} s {sides[3]}",
-        )
-        found = [words for words, there in zip(said, self.found, strict=True) if there]
+        said, found = (
+            ("ranges are", 1.0, "m short", "m long"), ("hits lie", 1.0, "m to the right", "m to the left"),
+            ("bearings are", 100.0, "% narrow", "% wide"), ("scans are", 1.0, "s early", "s late"),
+        ), list[str]()
+        for (what, unit, less, more), value, std, there in zip(said, *self.shown, self.found, strict=True):
+            if there:
+                found.append(f"{what} {_rounded(unit * abs(value), unit * std)} {more if value > 0.0 else less}")
         return f"{' and '.join(found)}, by {self.views} views" if found else ""
 
     @property

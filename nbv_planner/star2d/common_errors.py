@@ -42,11 +42,11 @@ import numpy as np
 from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, IntArray, angle_difference, cartesian_to_polar
 from nbv_planner.settings import Settings, setting
 from nbv_planner.star2d.belief import CommonErrors, SurfaceBelief
-from nbv_planner.star2d.overlap import Outline, ViewData, thinned
+from nbv_planner.star2d.overlap import Outline, ViewData, cells_of, thinned
 from nbv_planner.star2d.robust_fit import entered
 
-# Hits that are compared at most, least number of cells, and hits in each of them on average.
-_HITS, _LEAST_CELLS, _HITS_PER_CELL = 4096, 36, 4
+# Hits that are compared at most.
+_HITS = 4096
 # How far along a beam its crossing is sought, in standard deviations, and in how many steps.
 _REACH, _STEPS = 4.0, 9
 # Cosine between normal and radius from which on a cell tells of common errors, and least one of a shift.
@@ -114,8 +114,8 @@ class Crossings:
     def of(cls, views: Sequence[ViewData], outline: Outline) -> Crossings:
         """Cross the contour with the beams of views, thinned out alike where there are too many."""
         number, (x, y, std) = thinned(views, _HITS)
-        at_x, at_y, yaw = np.stack([view.pose for view in views])[number].T
-        speed_x, speed_y, turning = np.stack([view.rate for view in views])[number].T
+        poses = np.array([(view.pose, view.rate) for view in views])[number]
+        (at_x, at_y, yaw), (speed_x, speed_y, turning) = poses.transpose(1, 2, 0)
         far = np.hypot(x - at_x, y - at_y)
         along_x, along_y = (x - at_x) / far, (y - at_y) / far
         way = std[:, np.newaxis] * np.linspace(-_REACH, _REACH, _STEPS)
@@ -156,20 +156,13 @@ class _Cells:
 
     @classmethod
     def of(cls, crossings: Crossings, outline: Outline) -> _Cells:
-        """Cells as long as the noise, but with enough hits."""
-        length = TWO_PI * float(np.mean(outline.radius))
-        most = min(length / float(np.median(crossings.std)), len(crossings.view) / _HITS_PER_CELL)
-        number = max(round(most), _LEAST_CELLS)
-        return cls((crossings.angle * (number / TWO_PI)).astype(np.intp) % number, number)
-
-    def sums(self, values: FloatArray) -> FloatArray:
-        """Sums over the hits in each cell of the columns of values, (n, p); shape (number, p)."""
-        return np.stack([np.bincount(self.cell, column, minlength=self.number) for column in values.T], axis=-1)
+        """Those of :func:`cells_of`."""
+        return cls(*cells_of(crossings.angle, outline, float(np.median(crossings.std))))
 
     def means(self, values: FloatArray, weight: FloatArray) -> FloatArray:
         """Means over the hits in each cell by their `weight`, (n,); 0 where there is none."""
-        whole = np.bincount(self.cell, weight, minlength=self.number)
-        return np.asarray(self.sums(values * weight[:, np.newaxis]) / np.where(whole > 0.0, whole, 1.0)[:, np.newaxis])
+        whole, *sums = (np.bincount(self.cell, part * weight, minlength=self.number) for part in (1.0, *values.T))
+        return np.asarray((np.stack(sums) / np.where(whole > 0.0, whole, 1.0)).T)
 
     def shared(self, view: IntArray, views: int) -> BoolArray:
         """Which hits are in a cell that several views look into, shape (n,)."""

@@ -29,6 +29,7 @@ import numpy as np
 
 from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, IntArray, cartesian_to_polar, polar_to_cartesian
 from nbv_planner.star2d.belief import Measurements, SurfaceBelief
+from nbv_planner.surface.checks import ALL_AROUND
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import FreeRays
 
@@ -47,8 +48,8 @@ _ENOUGH_CELLS, _MANY_CELLS = 6, 20
 _TRACE = 1e-9
 # Cosines between the normal of the contour and the radius from which on it is steep, and a beam that grazes it.
 _STEEP, _GRAZING = 0.5, 0.4
-# Hits from which on outliers are counted, views from which on they are compared, and a common displacement is sought.
-_ENOUGH_HITS, _ENOUGH_VIEWS, _ALL_AROUND = 30, 3, 6
+# Hits from which on outliers are counted, and views from which on they are compared.
+_ENOUGH_HITS, _ENOUGH_VIEWS = 30, 3
 # Beams in a row that are more than chance.
 IN_A_ROW = 3
 
@@ -193,6 +194,16 @@ class Residuals:
         return float(np.mean(self.lone)) if len(self.distance) >= _ENOUGH_HITS else math.nan
 
 
+def cells_of(angle: FloatArray, outline: Outline, std: float) -> tuple[IntArray, int]:
+    """Cells of the contour that hits at polar angles, shape (n,), fall into, and how many there are.
+
+    They are as long as the noise, metres, but with enough hits.
+    """
+    most = min(TWO_PI * float(np.mean(outline.radius)) / std, len(angle) / _HITS_PER_CELL)
+    number = max(round(most), _LEAST_CELLS)
+    return (angle * (number / TWO_PI)).astype(np.intp) % number, number
+
+
 def displacement_scores(
     residuals: Residuals, outline: Outline, std: float, noise: float = 1.0
 ) -> tuple[float, float]:
@@ -205,8 +216,7 @@ def displacement_scores(
     if views < _ENOUGH_VIEWS:
         return math.nan, math.nan
     radius = float(np.mean(outline.radius))
-    cells = max(round(min(TWO_PI * radius / std, len(residuals.view) / _HITS_PER_CELL)), _LEAST_CELLS)
-    cell = (residuals.angle * (cells / TWO_PI)).astype(np.intp) % cells
+    cell, cells = cells_of(residuals.angle, outline, std)
     kept = ~(residuals.steep | residuals.lone)
     place, lengths = residuals.view * cells + cell, np.array([radius, radius, 1.0])
     sums = _sums(residuals.by * (lengths / noise), residuals.distance / noise, place, kept, views * cells)
@@ -214,7 +224,7 @@ def displacement_scores(
     groups = np.concatenate([np.triu(np.ones((views, views)))[1:], np.eye(views)])
     own, every, number = np.tensordot(groups, sums, 1), sums.sum(axis=0), (sums[..., 0] > 0).sum(axis=0)
     overlap = _scores(own, every, (own[..., 0] > 0) & (own[..., 0] < every[:, 0]), _ENOUGH_CELLS)
-    if views < _ALL_AROUND:
+    if views < ALL_AROUND:
         return _greatest(overlap), math.nan
     every = _of_cameras(sums, residuals.pose[:views] / lengths).sum(axis=0)
     bias = _scores(every[np.newaxis], every, number[np.newaxis] > 1, _MANY_CELLS)

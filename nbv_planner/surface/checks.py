@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -105,8 +106,11 @@ def told(check: Check, declared: RangeNoise) -> str:
     return f"{check.words} ({', '.join(lines)})"
 
 
-# A success needs more than that nothing was found: that the views could have contradicted each other.
-_NEEDED = ("overlap",)
+ALL_AROUND = 6
+"""Number of views from which on a displacement common to all of them is sought."""
+# A success needs more than that nothing was found: that views could have contradicted each other. From how many on it
+# is forbidden without that; an error common to all views stays in the band as declared, however many cannot tell it.
+_NEEDED = {"overlap": 0, "bias": ALL_AROUND, "accuracy": math.inf}
 
 
 def failed(checks: Sequence[Check]) -> tuple[Check, ...]:
@@ -114,10 +118,14 @@ def failed(checks: Sequence[Check]) -> tuple[Check, ...]:
     return tuple(check for check in checks if check.level is Level.FAILED)
 
 
-def forbidding(checks: Sequence[Check]) -> tuple[Check, ...]:
-    """Those that forbid a success: the failed ones, and that of overlapping views where it could not be made."""
-    untested = tuple(check for check in checks if check.level is Level.UNTESTED and check.name in _NEEDED)
-    return failed(checks) + untested
+def untested(checks: Sequence[Check]) -> tuple[Check, ...]:
+    """Those that could have contradicted a success if there were data: of overlap, bias, accuracy."""
+    return tuple(check for check in checks if check.level is Level.UNTESTED and check.name in _NEEDED)
+
+
+def forbidding(checks: Sequence[Check], views: int) -> tuple[Check, ...]:
+    """Those that forbid a success after a number of `views`: the failed ones, and those it should have made."""
+    return (*failed(checks), *(check for check in untested(checks) if views >= _NEEDED[check.name]))
 
 
 def noise_factor(checks: Sequence[Check]) -> float:

@@ -16,7 +16,7 @@ from nbv_planner.star2d.belief import SurfaceBelief, uniform_grid
 from nbv_planner.star2d.shapes.sampler import ShapeSettings
 from nbv_planner.star2d.shapes.shape_coverage import seen_points
 from nbv_planner.star2d.star_surface import star2d, star_reader
-from nbv_planner.surface.seam import Believed, Reader
+from nbv_planner.surface.seam import Reader
 from nbv_planner.thesis.area import Uncertainty
 from nbv_planner.thesis.regret import Account, Round
 from nbv_planner.world.pose import CameraPose
@@ -80,14 +80,8 @@ class HybridPlanner(RolloutPlanner):
         views.check_circle("planner hybrid", scene.view_distance)
         self.account: Account = Account()
 
-    def decide(
-        self, belief: Believed, *, current_view: CameraPose | None = None, visited: Sequence[CameraPose] = (),
-        now: float = 0.0,
-    ) -> Decision | None:
-        """Choose the next best view and record which rule chose it, see :meth:`Planner.decide`."""
-        decision = super().decide(belief, current_view=current_view, visited=visited, now=now)
-        if decision is None:
-            return None
+    def _entered(self, visited: Sequence[CameraPose], decision: Decision) -> Decision:
+        """Enter the round, and record which rule chose."""
         taken = self._bounds[np.flatnonzero(decision.candidates.view_angle == decision.view_angle)[0]]
         self.account.enter(visited, decision.view, Round(float(self._bounds.max()), float(taken)))
         forced = decision.decided_by != self.settings.label

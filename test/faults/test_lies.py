@@ -304,6 +304,28 @@ def short(kind, half="tuning"):
     return dataclasses.replace(scenario, declared={**scenario.declared, **FEW_BEAMS})
 
 
+def test_a_view_between_those_taken_tells_that_a_success_would_be_wrong():
+    """A camera 0.4 m further away than said; without such a view the band holds a fifth of the surface, COVERED."""
+    scenario = next(one for one in SCENARIOS if one.name == "far_camera-tuning-flower:frequency=4,amplitude=1")
+    off = dataclasses.replace(scenario, declared={"termination": {"doubt_views": 0}})
+    wrong, row = (play(Run(one, "rollout", 0)) for one in (off, scenario))
+    assert (wrong.reason, wrong.wrong) == ("COVERED", True)
+    assert wrong.in_band < 0.5
+    assert row.reason == "DOUBTFUL"
+    assert wrong.views < row.views <= wrong.views + 2
+
+
+@pytest.mark.parametrize("shape", ["random:superellipse:0", "random:superellipse:4", "random:bumps:4"])
+def test_an_honest_episode_that_overlaps_too_little_ends_after_two_more_views_at_most(shape):
+    (scenario,) = honest({"random_tuning": (shape,)})
+    at_once = dataclasses.replace(scenario, declared={"checks": {"bias_limit": 0.0, "accuracy_limit": 0.0}})
+    short, row = (play(Run(one, "rollout", 0)) for one in (at_once, scenario))
+    assert short.success
+    assert row.success
+    assert not row.said
+    assert short.views < row.views <= short.views + 2
+
+
 @pytest.mark.parametrize("kind", ["moved", "other_surface"])
 def test_a_run_is_deterministic_and_judged(kind):
     first, second = (play(Run(short(kind), "uniform", 1)) for _ in range(2))
@@ -394,12 +416,12 @@ def test_the_table_counts_and_the_folder_resumes(tmp_path):
 
 def test_the_command_runs_the_kinds_asked_for_and_writes_the_tables(tmp_path, capsys):
     pytest.importorskip("joblib", reason="needs joblib")
-    asked = ["lies", "scale", "--half", "test", "--planners", "U", "--seeds", "1", "--workers", "1", "--out"]
-    assert main([*asked, str(tmp_path / "out")]) == 0
+    asked = ["lies", "scale", "--half", "test", "--planners", "U", "--seeds", "1", "--workers", "1"]
+    assert main([*asked, "--first-seed", "3", "--out", str(tmp_path / "out")]) == 0
     assert "0 of 1 runs are wrong successes" in capsys.readouterr().out
     (line,) = csv.DictReader((tmp_path / "out" / "rows.csv").read_text(encoding="utf-8").splitlines())
-    assert (line["scenario"], line["reason"], line["views"], line["wrong"]) == (
-        "scale-test", "REFUSED", "0", "False",
+    assert (line["scenario"], line["seed"], line["reason"], line["views"], line["wrong"]) == (
+        "scale-test", "3", "REFUSED", "0", "False",
     )  # fmt: skip
     assert main(["lies", "white", "--out", str(tmp_path / "none")]) == 2
     assert "kind: 'white' is not known; must be one of bias, " in capsys.readouterr().err

@@ -16,11 +16,12 @@ from nbv_planner.geometry import polar_to_cartesian
 from nbv_planner.gp.kernels import KernelSettings
 from nbv_planner.mapping.matching import MatchedScan
 from nbv_planner.mapping.scans import MeasurementSettings, ScanMapping
-from nbv_planner.star2d.belief import SurfaceBelief, uniform_grid
+from nbv_planner.star2d.belief import CommonErrors, SurfaceBelief, uniform_grid
+from nbv_planner.star2d.common_errors import AccuracySettings
 from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper
 from nbv_planner.star2d.model_checks import ModelChecks, beyond_bounds, covered_parts, noise_ratio
 from nbv_planner.star2d.overlap import Outline, in_rows
-from nbv_planner.surface.checks import KINDS, Check, CheckSettings, Level, failed, forbidding, told
+from nbv_planner.surface.checks import KINDS, Check, CheckSettings, Level, failed, forbidding, told, untested
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.ray_casting import Contour, cast_beams
@@ -29,6 +30,7 @@ from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera, sampled_contour
 
 SCENE, DECLARED = Scene(), MeasurementSettings()
+STDS = [one.name for one in dataclasses.fields(AccuracySettings) if one.name.endswith("_std")]
 ROUND = [2.0 * math.pi * k / 12 for k in range(12)] + [2.0 * math.pi * (k + 0.5) / 12 for k in range(0, 12, 2)]
 
 
@@ -165,8 +167,10 @@ BESIDE = closed((-1.2, -1.2), (5.0, -1.2), (5.0, 5.0), (-1.2, 5.0))
 LETTER_T = closed((-6, 2), (-1.5, 2), (-1.5, -6), (1.5, -6), (1.5, 2), (6, 2), (6, 5), (-6, 5))
 
 
-def mapped(world: World, views=ROUND, *, robust: bool = False, heights=(0.0,), **limits) -> ScanMapping:
-    checks = ModelChecks(SCENE, DECLARED.noise, CheckSettings(**limits), robust=robust)
+def mapped(
+    world: World, views=ROUND, *, robust: bool = False, heights=(0.0,), accuracy=None, **limits
+) -> ScanMapping:
+    checks = ModelChecks(SCENE, DECLARED.noise, CheckSettings(**limits), accuracy, robust=robust)
     mapping = ScanMapping(SurfaceMapper(KernelSettings().build(), MapperSettings()), SCENE, DECLARED, checks)
     for number, angle in enumerate(views, start=1):
         level = CameraPose.from_polar(angle, SCENE.view_distance)
@@ -180,12 +184,14 @@ def found(world: World, views=ROUND, **limits) -> dict[str, Check]:
     return {check.name: check for check in mapped(world, views, **limits).belief().checks}
 
 
-@pytest.mark.parametrize(
-    "contour", ["polygon:star", "ellipse:a=6,b=4", "flower:frequency=8,amplitude=2", "real:iceland"]
-)
-def test_an_honest_world_passes_all_checks(contour):
+@pytest.mark.parametrize(("contour", "lacking"), [
+    ("polygon:star", []), ("ellipse:a=6,b=4", []), ("flower:frequency=8,amplitude=2", ["accuracy"]),
+    ("real:iceland", []),
+])  # fmt: skip
+def test_an_honest_world_passes_all_checks(contour, lacking):
     checks = found(World(contour))
-    assert [check for check in checks.values() if check.level] == []
+    assert [name for name, check in checks.items() if check.level] == lacking
+    assert all(check.level is Level.UNTESTED for check in checks.values() if check.level)
     assert list(checks) == [kind.name for kind in KINDS]
     assert all(check.words for check in checks.values())
 
@@ -244,10 +250,44 @@ def test_the_checks_use_smaller_noise_down_to_a_part_of_the_declared_one():
 
 def test_what_has_too_little_data_is_not_tested():
     checks = found(World(), ROUND[:3])
-    assert {name for name, check in checks.items() if check.level is Level.UNTESTED} == {"overlap", "bias"}
+    assert {name for name, check in checks.items() if check.level is Level.UNTESTED} == {
+        "overlap", "bias", "accuracy",
+    }  # fmt: skip
     assert checks["overlap"].words == "not tested yet: the views fit together"
-    assert [check.name for check in forbidding(checks.values())] == ["overlap"]
+    assert [check.name for check in forbidding(checks.values(), 5)] == ["overlap"]
+    assert [check.name for check in forbidding(checks.values(), 6)] == ["overlap", "bias"]
+    assert [check.name for check in untested(checks.values())] == ["overlap", "bias", "accuracy"]
     assert not checks["overlap"].level.speaks
+
+
+@pytest.mark.parametrize(("which", "value", "std", "level"), [
+    (0, 0.0, 0.2, Level.GOOD), (0, -0.09, 0.2, Level.GOOD), (0, 0.11, 0.2, Level.UNTESTED),
+    (0, 0.0, 0.31, Level.UNTESTED), (0, 0.0, math.inf, Level.UNTESTED), (0, -0.35, 0.2, Level.UNTESTED),
+    (0, 0.25, 0.04, Level.NOTED), (0, 0.28, 0.04, Level.UNTESTED), (0, 0.35, 0.1, Level.FAILED),
+    (1, 0.1, 0.15, Level.GOOD), (1, 0.2, 0.15, Level.UNTESTED), (1, 0.25, 0.05, Level.FAILED),
+    (1, 0.5, 0.15, Level.UNTESTED),
+    (3, 0.0, math.inf, Level.GOOD),
+])  # fmt: skip
+def test_an_error_common_to_views_is_not_tested_while_one_beyond_the_limit_is_likely(which, value, std, level):
+    """By the views alone; declared are 0.2 m along the beams and 0.1 m beside them, and 1.5 times that is the limit."""
+    prior = np.array([0.2, 0.1, 0.0, 0.02])
+    views = np.where(np.arange(4) == which, [[value], [std]], [[0.0], [0.01]])
+    with np.errstate(divide="ignore"):
+        weight = prior**2 / (prior**2 + views[1] ** 2)  # of the views against the prior
+        left = (prior**-2.0 + views[1] ** -2.0) ** -0.5
+    mapping = mapped(World(), ROUND[:2])
+    belief = mapping.model.belief()
+    without = np.stack([belief.mean, belief.std, belief.lower, belief.upper])
+    common = CommonErrors(without, weight * views[0], left, prior, 9)
+    known = np.isfinite(views[1]) & (prior > 0.0)
+    assert common.alone[1][known] == pytest.approx(views[1][known])
+    assert common.alone[0][known] == pytest.approx(views[0][known])
+    nothing = ~np.isfinite(views[1])
+    assert (common.alone[1][nothing] > 1e4 * prior[nothing]).all()
+    judged = mapping.checks.judge(dataclasses.replace(belief, common=common))
+    checks = {check.name: check for check in judged}
+    assert checks["accuracy"].level is level
+    assert math.isnan(checks["accuracy"].score) == (level is Level.UNTESTED)
 
 
 def test_noise_smaller_than_declared_is_noted_and_nothing_is_adapted_to_it():
@@ -315,6 +355,11 @@ def test_a_camera_off_the_plane_or_of_changing_height_fails(heights, part):
 def test_checks_can_be_switched_off_one_by_one_and_all_together():
     assert "overlap" not in found(World(), ROUND[:3], overlap_limit=0.0)
     assert found(World(), ROUND[:3], checks=False) == {}
+    limits = {"overlap_limit": 0.0, "bias_limit": 0.0, "accuracy_limit": 0.0}
+    assert untested(found(World(), ROUND[:3], **limits).values()) == ()
+    off = found(World(), ROUND[:3], accuracy=AccuracySettings(accuracy=False))
+    nothing = found(World(), ROUND[:3], accuracy=AccuracySettings(**dict.fromkeys(STDS, 0.0)))
+    assert off["accuracy"].level is nothing["accuracy"].level is Level.GOOD
     assert failed(mapped(Mirrored()).belief().checks)
 
 
@@ -388,11 +433,11 @@ def test_the_covered_part_is_that_of_field_and_range():
 def test_a_damaged_state_is_refused_and_changes_nothing():
     mapping = mapped(World(), ROUND[:3])
     before = mapping.belief()
-    for name in ("check_poses", "check_hits", "check_rays_of", "check_rates", "check_counts"):
+    for name in ("check_pose_0", "check_hits_1", "check_rays_2", "check_rate_0", "check_sights", "check_counts"):
         with pytest.raises(MeasurementError, match="check"):
             mapping.restore({**mapping.state(), name: mapping.state()[name][:-1]})
-    with pytest.raises(MeasurementError, match="check_rates: holds a value that is not finite"):
-        mapping.restore({**mapping.state(), "check_rates": np.full((3, 3), math.nan)})
+    with pytest.raises(MeasurementError, match="check_rate_1: holds a value that is not finite"):
+        mapping.restore({**mapping.state(), "check_rate_1": np.full(3, math.nan)})
     assert repr(mapping.belief().checks) == repr(before.checks)  # NaN is not equal to itself
 
 

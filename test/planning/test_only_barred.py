@@ -52,12 +52,22 @@ def test_the_session_of_a_robot_ends_for_the_same_reason():
     session = PlannerCore(simulation.planner, monitor, ArrivalSettings(), settings)
     session.inputs.belief, session.inputs.pose = simulation.belief, simulation.judge.steps[-1].view
     taken = tuple(simulation._visited())
-    judged = dict.fromkeys(("history", "doubts"), taken)
-    session.episode = dataclasses.replace(session.episode, visited=taken, **judged)
+    judged, sure = (0.5,) * len(taken), (False,) * len(taken)
+    session.episode = dataclasses.replace(session.episode, visited=taken, history=judged, doubts=sure)
     assert events.update(session, 1) is None
     assert session.episode.termination is not None
     assert session.episode.termination.reason is TerminationReason.NO_REACHABLE_VIEW
     assert "outside the allowed arcs" in session.episode.termination.detail
+
+
+def test_a_view_that_is_to_tell_whether_what_was_seen_is_right_need_not_see_more():
+    simulation = Simulation(configure(**PLAIN, allowed_arcs=(0.0, 3.3)))
+    simulation.finish()
+    monitor = TerminationMonitor(TerminationSettings(certify=False))
+    decision = simulation.planner.decide(simulation.belief, visited=simulation._visited())
+    assert monitor.only_barred(decision, simulation.planner) is not None
+    monitor.doubts = [True]
+    assert monitor.only_barred(decision, simulation.planner) is None
 
 
 def test_views_at_random_end_as_well_though_some_of_them_are_worth_nothing():

@@ -20,6 +20,7 @@ from nbv_planner.planning.view_space import ViewSpaceSettings, excluded_numbers
 from nbv_planner.session import events, targets
 from nbv_planner.session.planner_core import PlannerCore
 from nbv_planner.session.questions import SessionSettings, State
+from nbv_planner.surface.checks import Check, Level
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import Scan
 from nbv_planner.world.scene import Scene
@@ -733,3 +734,48 @@ def test_poses_on_their_way_when_the_goal_was_given_are_of_no_other_clock():
     assert run.arrival.behind(run.episode, run.inputs) < 1.0
     feed(run, pose_angle=0.0, pose_stamp=11 * SECOND)
     assert math.isnan(run.arrival.behind(run.episode, run.inputs))
+
+
+UNTESTED = Check("accuracy", math.nan, 1.5, Level.UNTESTED)
+
+
+def covered(run: PlannerCore, now: int, *checks: Check):
+    """A view is taken, and all is seen; gives the next goal."""
+    feed(run, pose_angle=run.inputs.pose.view_angle, pose_stamp=now - SECOND // 2)
+    events.update(run, now - SECOND // 2)
+    feed(run, pose_angle=run.episode.goal.decision.view_angle, pose_stamp=now)
+    events.update(run, now)
+    seen = dataclasses.replace(belief_of(5.0, 5.1, size=400, hits=1), checks=checks)
+    feed(run, belief=seen, belief_stamp=now)
+    return events.update(run, now)
+
+
+def test_a_view_that_is_to_tell_whether_what_was_seen_is_right_goes_between_those_taken():
+    run = ready()
+    taken = events.update(run, SECOND).decision.view_angle
+    goal = covered(run, 2 * SECOND, UNTESTED)
+    assert goal.decision.decided_by == "overlap"
+    assert abs(math.remainder(goal.decision.view_angle - taken, 2.0 * math.pi)) > 0.85 * math.pi
+    assert restarted(run, session()).episode.withheld == run.episode.withheld
+    assert run.episode.withheld.reason is TerminationReason.BAND_NARROW
+    assert covered(run, 3 * SECOND, UNTESTED) is run.episode.goal is not None
+    assert covered(run, 4 * SECOND, UNTESTED) is None
+    assert run.episode.termination.reason is TerminationReason.BAND_NARROW
+    assert run.episode.termination.detail.endswith(
+        "not tested yet: the views share no error beyond what is declared"
+    )
+    assert len(run.visited) == 3
+
+
+@pytest.mark.parametrize("how", ["no view", "time", "way"])
+def test_a_success_holds_where_no_view_can_be_taken_that_could_tell_more(how):
+    limits = {"time": {"max_duration": 8.0}, "way": {"max_travel": 1.0}}
+    run = ready(num_views=2, termination=limits.get(how))
+    events.update(run, SECOND)
+    if how == "no view":
+        run.planner.views.unreachable = {0: math.inf, 1: math.inf}
+    goal = covered(run, 2 * SECOND, UNTESTED)
+    if how == "time":
+        assert goal is not None
+        events.update(run, 10 * SECOND)
+    assert run.episode.termination.reason is TerminationReason.BAND_NARROW

@@ -141,16 +141,6 @@ def test_success_is_reported_rather_than_a_limit_reached_by_the_same_view():
     check(watch.after_view(partly(1.0), 5.0), "BAND_NARROW")
 
 
-def test_reset_forgets_the_views_so_far():
-    watch = monitor(max_views=2, stall_views=2)
-    watch.after_view(partly(0.3), 1.0)
-    watch.reset()
-    assert watch.after_view(partly(0.3), 1.0) is None
-    watch.reset()
-    assert watch.after_view(partly(0.3), 1.0) is None
-    check(watch.after_view(partly(0.3), 1.0), "MAX_VIEWS")
-
-
 def test_all_reasons_without_a_certificate_exist():
     names = {reason.name for reason in TerminationReason}
     assert names >= {
@@ -207,8 +197,82 @@ def test_a_success_without_a_test_of_overlaps_waits_for_views_that_overlap():
     assert end.reason.value == "DOUBTFUL"
     assert end.detail.endswith("not tested yet: the views fit together")
     assert all(math.isfinite(figure) for figure in end.figures.values())
-    other = dataclasses.replace(untested, checks=(Check("bias", math.nan, 3.6, Level.UNTESTED),))
-    check(monitor().after_view(other, 1.0), "BAND_NARROW")
+
+
+def lacking(name: str) -> SurfaceBelief:
+    """All of it narrow, but a check has not been made."""
+    return dataclasses.replace(partly(1.0), checks=(Check(name, math.nan, 3.5, Level.UNTESTED),))
+
+
+def after(views: int, **settings) -> TerminationMonitor:
+    """A monitor of an episode that has taken some views."""
+    watch = monitor(**settings)
+    for _ in range(views):
+        assert watch.after_view(partly(0.5), 1.0) is None
+    return watch
+
+
+def test_an_untested_bias_calls_for_views_and_forbids_a_success_that_so_many_could_have_contradicted():
+    watch = after(7, doubt_views=2)
+    assert not watch.in_doubt
+    for _ in range(2):
+        assert watch.after_view(lacking("bias"), 1.0) is None
+        assert watch.in_doubt
+        assert watch.withheld is None
+    end = check(watch.after_view(lacking("bias"), 1.0), "DOUBTFUL")
+    assert end.detail.endswith("not tested yet: no displacement is common to the views")
+    check(after(7, doubt_views=0).after_view(lacking("bias"), 1.0), "DOUBTFUL")
+    watch = after(7, doubt_views=2)
+    assert watch.after_view(lacking("bias"), 1.0) is None
+    check(watch.after_view(partly(1.0), 1.0), "BAND_NARROW")
+    check(after(7).after_view(partly(1.0), 1.0), "BAND_NARROW")  # switched off, it is not among the checks
+
+
+@pytest.mark.parametrize(("views", "more"), [(2, 0), (3, 2), (4, 1)])
+def test_a_small_object_takes_views_for_its_bias_only_where_they_can_make_the_test(views, more):
+    """Six views are needed: with two more, an object seen from four or five comes to them, one from three does not."""
+    watch = after(views, doubt_views=2)
+    for _ in range(more):
+        assert watch.after_view(lacking("bias"), 1.0) is None
+    end = watch.after_view(lacking("bias") if not more else partly(1.0), 1.0)
+    check(end, "BAND_NARROW")
+    assert len(watch.history) == views + more + 1
+
+
+def test_an_untested_accuracy_calls_for_views_and_leaves_what_was_declared_in_the_band():
+    watch = after(9, doubt_views=2)
+    for _ in range(2):
+        assert watch.after_view(lacking("accuracy"), 1.0, farthest=0.5) is None
+        assert watch.in_doubt
+    end = check(watch.after_view(lacking("accuracy"), 1.0, farthest=0.5), "BAND_NARROW")
+    assert end.detail.endswith("not tested yet: the views share no error beyond what is declared")
+    check(after(9, doubt_views=2).after_view(lacking("accuracy"), 1.0, farthest=0.2), "BAND_NARROW")
+    check(after(9, doubt_views=0).after_view(lacking("accuracy"), 1.0), "BAND_NARROW")
+    watch = after(9, doubt_views=2)
+    assert watch.after_view(lacking("accuracy"), 1.0) is None
+    assert watch.after_view(doubted(1.0), 1.0) is None
+    check(watch.after_view(doubted(1.0), 1.0), "DOUBTFUL")
+
+
+def test_a_success_that_waits_for_a_test_holds_where_no_view_can_be_taken():
+    check(after(9, max_views=10).after_view(lacking("accuracy"), 1.0), "BAND_NARROW")
+    check(after(9, max_views=10).after_view(lacking("bias"), 1.0), "MAX_VIEWS")
+    for name, reasons in (("accuracy", ("BAND_NARROW", "BAND_NARROW")), ("bias", ("MAX_TRAVEL", "MAX_DURATION"))):
+        watch = after(9, max_travel=20.0, max_duration=60.0)
+        assert watch.after_view(lacking(name), 1.0) is None
+        check(watch.before_view(1.0, lacking(name), way=21.0), reasons[0])
+        check(watch.out_of_time(60.0), reasons[1])
+    watch = after(9, max_duration=60.0)
+    assert watch.after_view(lacking("accuracy"), 1.0) is None
+    assert watch.after_view(partly(0.5), 2.0) is None
+    check(watch.out_of_time(60.0), "MAX_DURATION")
+
+
+def test_no_gain_calls_for_no_view():
+    check(after(6, min_gain=5.0).before_view(4.0, lacking("bias")), "DOUBTFUL")
+    check(after(5, min_gain=5.0).before_view(4.0, lacking("bias")), "NO_GAIN")
+    end = check(after(6, min_gain=5.0).before_view(4.0, lacking("accuracy")), "NO_GAIN")
+    assert end.detail.endswith("not tested yet: the views share no error beyond what is declared")
 
 
 def test_no_gain_is_doubtful_at_once_and_other_ends_keep_their_reason():

@@ -16,6 +16,7 @@ from nbv_planner.planning.view_space import (
     CircleViewSpace,
     Exclusion,
     ViewSpaceSettings,
+    aside,
     excluded_numbers,
     excluded_words,
 )
@@ -205,3 +206,13 @@ def test_revisited_views_are_those_nearer_than_the_radius_to_any_visited_one(see
     expected = {k for k, apart in enumerate(distance) if radius == 0.0 or apart >= radius}
     close = {k for k, apart in enumerate(distance) if abs(apart - radius) < 1e-9}
     assert (free(views, visited=all_at(visited), revisit_radius=radius) ^ expected) <= close
+
+
+def test_how_far_aside_of_the_views_taken_candidates_are():
+    space = circle(ViewSpaceSettings(num_views=8, blocked_arcs=(2.0, 4.0)))
+    assert aside(space.candidates, []).tolist() == [math.pi] * 8
+    turns = np.arange(8) * math.pi / 4
+    expected = [min(abs(math.remainder(turn - taken, 2 * math.pi)) for taken in (0.0, 0.2)) for turn in turns]
+    assert aside(space.candidates, [at(0.0), at(0.2)]) == pytest.approx(expected)
+    assert space.farthest([at(0.0), at(0.2)]) == pytest.approx(0.5 * math.pi)  # those farther off are barred
+    assert space.farthest([]) == math.pi

@@ -17,7 +17,9 @@ from nbv_planner.gp.kernels.line_kernels import (
     Truncated,
     Warped,
     half_integer_order,
+    scale_setting,
     smoothness_value,
+    std_setting,
 )
 from nbv_planner.gp.kernels.periodic_matern import PeriodicMatern
 from nbv_planner.settings import Plugins, Settings, setting
@@ -49,8 +51,8 @@ class KernelSettings(Settings):
     smoothness: str = setting(
         "3/2", "Smoothness ν of matern: a fraction or a decimal number in (0, 50]; sum takes 1/2, 3/2, 5/2, 7/2, ..."
     )
-    length_scale: float = setting(0.2, "Length scale l of the kernel.", unit="rad", ge=1e-3, le=100.0)
-    kernel_std: float = setting(1.5, "Prior standard deviation σ_f of the radius.", unit="m", gt=0.0, scale="span")
+    length_scale: float = scale_setting()
+    kernel_std: float = std_setting(scale="span")
     periodisation: str = setting(
         "sum", "How the kernel is made periodic: exact infinite sum (matern), warp, approximate sum, truncate, none.",
         choices=PERIODISATIONS,

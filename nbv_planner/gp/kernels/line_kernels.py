@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -187,6 +188,10 @@ def matern_coefficients(order: int) -> list[Fraction]:
     ]
 
 
+scale_setting = partial(setting, 0.2, "Length scale l of the kernel.", unit="rad", ge=1e-3, le=100.0)
+std_setting = partial(setting, 1.5, "Prior standard deviation σ_f of the radius.", unit="m", gt=0.0)
+
+
 class Stationary(Settings):
     """What kernels with a standard deviation have in common."""
 
@@ -202,8 +207,8 @@ class Stationary(Settings):
 class Rbf(Stationary):
     r"""Squared exponential :math:`σ_f^2 \exp(-r^2/2l^2)` (thesis eq. rbf-kernel), not periodic."""
 
-    length_scale: float = setting(0.2, "Length scale l of the kernel.", unit="rad", ge=1e-3, le=100.0)
-    kernel_std: float = setting(1.5, "Prior standard deviation σ_f of the radius.", unit="m", gt=0.0)
+    length_scale: float = scale_setting()
+    kernel_std: float = std_setting()
 
     def __call__(self, difference: ArrayLike) -> FloatArray:
         """Covariance in m² at angle `difference` in radians."""
@@ -221,8 +226,8 @@ class Matern(Stationary):
     """
 
     smoothness: float = setting(1.5, "Smoothness ν of the kernel.", gt=0.0, le=GREATEST_SMOOTHNESS)
-    length_scale: float = setting(0.2, "Length scale l of the kernel.", unit="rad", ge=1e-3, le=100.0)
-    kernel_std: float = setting(1.5, "Prior standard deviation σ_f of the radius.", unit="m", gt=0.0)
+    length_scale: float = scale_setting()
+    kernel_std: float = std_setting()
 
     def __call__(self, difference: ArrayLike) -> FloatArray:
         """Covariance in m² at angle `difference` in radians."""

@@ -12,7 +12,14 @@ from numpy.typing import ArrayLike
 
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import TWO_PI, FloatArray
-from nbv_planner.gp.kernels.line_kernels import Stationary, half_integer_order, matern_coefficients, smoothness_value
+from nbv_planner.gp.kernels.line_kernels import (
+    Stationary,
+    half_integer_order,
+    matern_coefficients,
+    scale_setting,
+    smoothness_value,
+    std_setting,
+)
 from nbv_planner.settings import setting
 
 MATERN_SMOOTHNESS = ("1/2", "3/2", "5/2")
@@ -37,8 +44,8 @@ class PeriodicMatern(Stationary):
     """
 
     smoothness: str = setting("3/2", "Smoothness ν of the Matérn kernel, half an odd integer.")
-    length_scale: float = setting(0.2, "Length scale l of the kernel.", unit="rad", ge=1e-3, le=100.0)
-    kernel_std: float = setting(1.5, "Prior standard deviation σ_f of the radius.", unit="m", gt=0.0, scale="span")
+    length_scale: float = scale_setting()
+    kernel_std: float = std_setting(scale="span")
 
     def __post_init__(self) -> None:
         super().__post_init__()

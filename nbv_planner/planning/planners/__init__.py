@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from nbv_planner.planning.objectives import known_objectives
-from nbv_planner.planning.planners.planner import PLANNER_PLUGINS, PLANNERS, Decision, DecisionSettings, Planner
+from nbv_planner.planning.planners.planner import (
+    OVERLAP,
+    PLANNER_PLUGINS,
+    PLANNERS,
+    Decision,
+    DecisionSettings,
+    Planner,
+)
 from nbv_planner.planning.planners.plugged import Memory, PluggedPlanner
 from nbv_planner.planning.planners.rollout import RolloutPlanner
 from nbv_planner.planning.planners.simple import GreedyPlanner, RandomPlanner, UniformPlanner
@@ -24,6 +31,6 @@ def planner_names() -> tuple[str, ...]:
 
 
 __all__ = [
-    "PLANNERS", "PLANNER_PLUGINS", "Decision", "DecisionSettings", "GreedyPlanner", "Memory", "Planner",
+    "OVERLAP", "PLANNERS", "PLANNER_PLUGINS", "Decision", "DecisionSettings", "GreedyPlanner", "Memory", "Planner",
     "PluggedPlanner", "RandomPlanner", "RolloutPlanner", "TourPlanner", "UniformPlanner", "planner_names", "proof_of",
 ]

@@ -25,7 +25,7 @@ from nbv_planner.planning.objectives import (
     Situation,
     wrong_contract,
 )
-from nbv_planner.planning.view_space import ExclusionArray, ViewSpace
+from nbv_planner.planning.view_space import ExclusionArray, ViewSpace, aside
 from nbv_planner.settings import Plugins, setting
 from nbv_planner.surface.checks import Check, Level
 from nbv_planner.surface.coverage import TargetSettings
@@ -154,6 +154,10 @@ def named_choice(given: Mapping[str, str], planner: str) -> dict[str, str]:
 LEAST_PROMISE = 1.0
 """Surface points. Where no view is expected to add as many, the posterior shapes hold no more information: if points
 are unseen nevertheless, the shapes are smoother than the object, and their differences between views are chance."""
+OVERLAP = "overlap"
+"""Rule of a view that is to tell whether what was seen is right."""
+# Views that are this part as far from those taken as the farthest tell about as much.
+_NEXT_TO_FARTHEST = 0.9
 # Stands for the length of a path that does not exist, metres: costs stay finite.
 _FARTHEST = 1e9
 
@@ -268,14 +272,16 @@ class Planner(ABC):
 
     def decide(
         self, belief: Believed, *, current_view: CameraPose | None = None, visited: Sequence[CameraPose] = (),
-        now: float = 0.0,
+        now: float = 0.0, overlapping: bool = False,
     ) -> Decision | None:
         """Choose the next best view; None if no candidate is feasible.
 
-        Deciding changes nothing: the same inputs give the same decision. Errors common to views do not count: no view
-        makes them less. The cost of travel depends on `current_view`,
-        None if not known; `visited` are the views taken so far, `now` is the time, seconds, for views that are
-        unreachable for a while.
+        One that is to be `overlapping` goes between views taken, where it sees most of what they saw at another
+        incidence: as far, by the angle about the centre, from the nearest of them as any, and of those the best.
+
+        Deciding changes nothing: the same inputs give the same decision. Errors common to views do not count. The cost
+        of travel depends on `current_view`, None if not known; `visited` are the views taken so far, `now` is the time,
+        seconds, for views that are unreachable for a while.
         """
         s, candidates = self.settings, self.views.candidates
         self._until = time.perf_counter() + s.deadline
@@ -286,10 +292,7 @@ class Planner(ABC):
         situation = self._situation(belief, candidates, current_view, visited)
         utilities, costs = self._valued(situation)
         options = Options(situation, utilities - costs, costs, feasible)
-        ranks, decided_by = self._rank(options), s.label
-        other = self.fallback if self.heeds_objective and utilities[feasible].max() < LEAST_PROMISE else None
-        if other is not None:
-            ranks, decided_by = self._by_bounds(other.evaluate(situation), options), other.info.id
+        ranks, decided_by = self._ranked(options, utilities, visited if overlapping else ())
         ranks = np.where(feasible, ranks, -np.inf)
         best = self._first_best(ranks)
         told = not visited and s.first_candidate >= 0 and bool(feasible[s.first_candidate])
@@ -297,15 +300,19 @@ class Planner(ABC):
             best, decided_by = s.first_candidate, "first_candidate"
         runner_up, margin = _runner_up(ranks, options.scores, best, candidates.view_angle)
         view, utility, score = candidates[best], float(utilities[best]), float(options.scores[best])
-        if s.refine and self.refinable and other is None and not told:
+        if s.refine and self.refinable and decided_by == s.label:
             views = self.views.around(best)
             apart = self.views.apart(views, visited, s.revisit_radius)
             views = views.chosen(self.views.allowed(views) & apart & (self.views.off_ground(views) == 0))
             view, utility, score = self._refined(options, views, (view, utility, score))
         promised = utilities if self._objective.info.counts_new else self._promised(view, excluded, situation)
-        return Decision(
+        return self._entered(visited, Decision(
             view, utility, score, runner_up, margin, candidates, utilities, costs, excluded, decided_by, promised
-        )
+        ))
+
+    def _entered(self, visited: Sequence[CameraPose], decision: Decision) -> Decision:
+        """The decision, after the views taken, once it is in the ledger of a planner that has one."""
+        return decision
 
     def _promised(self, chosen: CameraPose, excluded: ExclusionArray, situation: Situation) -> FloatArray | None:
         """EMC of all candidates, shape (V,), where some are barred, unless the `chosen` view plainly adds points."""
@@ -319,6 +326,20 @@ class Planner(ABC):
     ) -> tuple[FloatArray, FloatArray]:
         """Value of the objective at any `views`, and the cost of travel to each, shape (V,); changes nothing."""
         return self._valued(self._situation(belief, views, current_view, visited))
+
+    def _ranked(
+        self, options: Options, utilities: FloatArray, between: Sequence[CameraPose]
+    ) -> tuple[FloatArray, str]:
+        """What is maximised, shape (V,), and by which rule: its own, or that of a view `between` others, if any."""
+        ranks = self._rank(options)
+        if between:
+            far = aside(self.views.candidates, between) * options.feasible
+            return np.where(far >= _NEXT_TO_FARTHEST * far.max(), options.scores, -np.inf), OVERLAP
+        promise = utilities[options.feasible].max()
+        other = self.fallback if self.heeds_objective and promise < LEAST_PROMISE else None
+        if other is not None:
+            return self._by_bounds(other.evaluate(options.situation), options), other.info.id
+        return ranks, self.settings.label
 
     def _valued(self, situation: Situation) -> tuple[FloatArray, FloatArray]:
         return self._objective.evaluate(situation), self._costs(situation.views, situation.current_view)

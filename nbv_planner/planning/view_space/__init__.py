@@ -14,6 +14,7 @@ from nbv_planner.planning.view_space.space import (
     Exclusion,
     ExclusionArray,
     ViewSpace,
+    aside,
     excluded_numbers,
     excluded_words,
 )
@@ -61,6 +62,6 @@ def put_on_ground(
 
 __all__ = [
     "VIEW_SPACES", "CircleViewSpace", "Exclusion", "ExclusionArray", "FoundViewSpace", "FreeViewSpace", "ViewSpace",
-    "ViewSpaceSettings", "check_view_angles", "check_view_poses", "excluded_numbers", "excluded_words", "path_around",
-    "poses_from_file", "put_on_ground", "view_space_for",
+    "ViewSpaceSettings", "aside", "check_view_angles", "check_view_poses", "excluded_numbers", "excluded_words",
+    "path_around", "poses_from_file", "put_on_ground", "view_space_for",
 ]

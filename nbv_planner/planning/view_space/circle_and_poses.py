@@ -11,7 +11,7 @@ from scipy.spatial import cKDTree
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, angle_difference, wrap_angle
 from nbv_planner.mapping.matching import ArrivalSettings
-from nbv_planner.planning.view_space.space import ExclusionArray, ViewSpace
+from nbv_planner.planning.view_space.space import ExclusionArray, ViewSpace, aside
 from nbv_planner.planning.view_space.view_settings import (
     SLACK,
     ViewSpaceSettings,
@@ -67,13 +67,7 @@ class CircleViewSpace(ViewSpace):
 
     def apart(self, views: Poses, visited: Sequence[CameraPose], revisit_radius: float) -> BoolArray:
         """Which of any `views` are at least `revisit_radius` (radians) away from all `visited`, shape (V,)."""
-        taken = np.sort(wrap_angle([view.view_angle for view in visited]))
-        if revisit_radius <= 0.0 or len(taken) == 0:
-            return np.ones(len(views), dtype=bool)
-        around = np.concatenate([taken[-1:] - TWO_PI, taken, taken[:1] + TWO_PI])
-        place = wrap_angle(views.view_angle)
-        after = np.searchsorted(around, place)
-        return np.asarray(np.minimum(around[after] - place, place - around[after - 1]) >= revisit_radius)
+        return np.asarray(aside(views, visited) >= revisit_radius)
 
     def at_angle(self, view_angle: float) -> CameraPose:
         """The view at any angle of the circle."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
@@ -61,6 +62,12 @@ def excluded_words(exclusion: ExclusionArray) -> str:
     """The same numbers in words; reasons that hold against none are left out."""
     numbers = excluded_numbers(exclusion)
     return ", ".join(f"{numbers[name]} {words}" for name, words in _NAMES.values() if numbers.get(name))
+
+
+def aside(views: Poses, visited: Sequence[CameraPose]) -> FloatArray:
+    """Angle about the centre from each of `views` to the nearest one `visited`, shape (V,), radians; π of none."""
+    turns = angle_difference(views.view_angle, Poses.of(visited).view_angle[:, np.newaxis])
+    return np.asarray(np.abs(turns).min(axis=0, initial=math.pi))
 
 
 class ViewSpace(ABC):
@@ -183,6 +190,10 @@ class ViewSpace(ABC):
         for taken in visited if revisit_radius > 0.0 else ():
             far &= self.travel(taken, views) >= revisit_radius * views.distance
         return far
+
+    def farthest(self, visited: Sequence[CameraPose]) -> float:
+        """Angle about the centre from the views taken to the farthest that arcs and ground allow, radians; 0: none."""
+        return float((aside(self.candidates, visited) * ~self.barred(self.off_ground(self.candidates))).max())
 
     def at_angle(self, view_angle: float) -> CameraPose:
         """The view that a polar angle alone stands for, as `home_angle` does: here the candidate nearest to it.

@@ -233,3 +233,25 @@ def test_a_look_fixes_what_the_noise_allows_that_the_scans_show():
     assert (utilities < adapted.decide(BELIEF).utilities).any()
     huge = found(Level.NOTED, noise=50.0)  # no look would fix anything
     np.testing.assert_array_equal(adapted.decide(huge).utilities, adapted.decide(BELIEF).utilities)
+
+
+@EVERY
+def test_an_overlapping_view_goes_between_views_taken(name):
+    """Its angle is as far from the nearest of them as any, whatever the planner; without views it is no other."""
+    taken = all_at([0.0, 1.0, 2.6, 3.5, 5.4])  # the widest gap, of 1.9 rad, has its middle at 4.45
+    decision = planner(name).decide(BELIEF, visited=taken, overlapping=True)
+    assert decision.decided_by == "overlap"
+    assert abs(decision.view_angle - 4.45) < 0.3  # of candidates 0.26 apart
+    barred = planner(name, arcs={"blocked_arcs": (3.5, 5.4)}).decide(BELIEF, visited=taken, overlapping=True)
+    assert abs(barred.view_angle - 1.8) < 0.3
+    first = [planner(name).decide(BELIEF, overlapping=overlapping) for overlapping in (True, False)]
+    assert first[0].view_angle == first[1].view_angle
+    assert first[0].decided_by == first[1].decided_by != "overlap"
+
+
+def test_of_overlapping_views_as_far_off_the_best_is_taken():
+    taken = all_at([0.0, 0.5 * TWO_PI])
+    decision = planner("greedy", num=40, objective="U").decide(BELIEF, visited=taken, overlapping=True)
+    off = np.abs(np.sin(decision.candidates.view_angle))
+    assert decision.utility == decision.utilities[np.abs(np.arcsin(off)) >= 0.9 * 0.25 * TWO_PI].max()
+    assert decision.utility != decision.utilities.max()
