@@ -63,17 +63,16 @@ class Analysis:
     @property
     def coverage(self) -> list[float]:
         """Coverage after each view, of the kind that is known; NaN where not even that is."""
-        if self.judge is not None:
-            return [view.coverage for view in self.judge.views]
-        return [view.estimate for view in self.views]
+        true = None if self.judge is None else [view.coverage for view in self.judge.views]
+        return [view.estimate for view in self.views] if true is None else true
 
     @property
     def termination(self) -> Termination:
         """Why the episode ended; STOPPED if the recording ends before it, as with Ctrl-C."""
         views = len(self.views)
         detail = f"interrupted after {views} views: the recording ends before the planner does"
-        known = self.recording.log.termination
-        return known or Termination(TerminationReason.STOPPED, {"views": float(views)}, detail)
+        stopped = Termination(TerminationReason.STOPPED, {"views": float(views)}, detail)
+        return self.recording.log.termination or stopped
 
     @cached_property
     def record(self) -> EpisodeRecord | None:

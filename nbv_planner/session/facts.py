@@ -172,8 +172,8 @@ class Missed:
 
     def change(self, state: EpisodeState) -> EpisodeState:
         """Choose another view."""
-        unreached = state.unreached_views + 1
-        return state.aimless(last_miss=self.miss, left_out=self.left_out, unreached_views=unreached)
+        given_up = state.aimless(unreached_views=state.unreached_views + 1)
+        return replace(given_up, last_miss=self.miss, left_out=self.left_out)
 
 
 @dataclass(frozen=True)
@@ -250,11 +250,9 @@ class Judged:
 
     def change(self, state: EpisodeState) -> EpisodeState:
         """Keep the judgement."""
-        history, doubts = (*state.history, self.coverage), (*state.doubts, self.doubt)
-        return replace(
-            state, history=history, doubts=doubts, estimate=self.estimate, termination=self.termination,
-            ending=self.ending, withheld=self.withheld,
-        )
+        judged = replace(state, history=(*state.history, self.coverage), doubts=(*state.doubts, self.doubt))
+        ended = replace(judged, termination=self.termination, ending=self.ending, withheld=self.withheld)
+        return replace(ended, estimate=self.estimate)
 
 
 @dataclass(frozen=True)

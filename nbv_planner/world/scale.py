@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from nbv_planner.geometry import TWO_PI
 from nbv_planner.settings import Setting, settings_of
 from nbv_planner.world.scan import Scan
-from nbv_planner.world.scene import FoundScene, Scene
+from nbv_planner.world.scene import LEAST_FIELD, FoundScene, Scene
 
 T = TypeVar("T")
 _ROOT = "radius_max"
@@ -85,7 +85,7 @@ class SensorHeader:
         """What the header of one scan says: a range of 0 or `+inf` tells nothing."""
         laid_out = scan.field_ahead == TWO_PI and (scan.range_min, scan.range_max) == (0.0, math.inf)
         far = 0.0 if scan.range_max == math.inf else scan.range_max
-        return cls(0.0 if laid_out else scan.field_ahead, scan.range_min, far)
+        return cls(0.0 if laid_out or scan.field_ahead < LEAST_FIELD else scan.field_ahead, scan.range_min, far)
 
     def with_other(self, other: SensorHeader) -> SensorHeader:
         """Of each number the one that sees more."""

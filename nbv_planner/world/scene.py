@@ -18,6 +18,8 @@ from nbv_planner.world.scan import ConeSensor, SensorModel
 
 # Metres, between which the greatest radius of an object lies; the circle around it may be ten times as large.
 _LEAST, _MOST = 1e-5, 1e6
+LEAST_FIELD = 1e-4
+"""Least opening angle of a camera, radians: a header that says less says nothing."""
 # Least side of a pixel, as a part of the greatest radius: a surface has some ten points for each of its inverse.
 _FINEST = 1e-4
 
@@ -40,7 +42,8 @@ class Scene(Settings):
     view_distance: float = setting(
         10.0, "Radius of the view circle.", unit="m", ge=_LEAST, le=10.0 * _MOST, scale="radius_max"
     )
-    field_of_view: float = setting(math.radians(35.0), "Opening angle of the camera.", unit="rad", ge=1e-4, lt=math.pi)
+    field_of_view: float = setting(math.radians(35.0), "Opening angle of the camera.", unit="rad", ge=LEAST_FIELD,
+                                   lt=math.pi)
     range_min: float = setting(
         0.05, "Least range that the camera measures.", unit="m", ge=0.0, scale="view_distance"
     )
