@@ -43,7 +43,9 @@ def ended(headers_read: int) -> tuple[Termination | None, float]:
         assert not [check for check in belief.checks if check.name in ("field_of_view", "range") and check.level]
         end = monitor.after_view(belief, 0.0, visited)
         planner.believe(belief, current)
-        current = planner.decide(belief, current_view=current, visited=visited).view
+        current = planner.decide(
+            belief, current_view=current, visited=visited, overlapping=monitor.in_doubt
+        ).view
     return end, seen.range_max
 
 

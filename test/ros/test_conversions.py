@@ -296,7 +296,8 @@ def test_common_errors_arrive_with_the_belief_without_them(seed, size):
     for name in ("mean", "std", "lower", "upper"):
         np.testing.assert_array_equal(getattr(back.by_noise, name), getattr(belief.as_transmitted().by_noise, name))
     np.testing.assert_array_equal(back.common.numbers, belief.common.numbers)
-    assert back.checks[0].words.startswith("ranges are 0.30 ± 0.05 m long, by 9 views: 1.5 times what is declared")
+    # 0.30 with the prior of 0.2 in it; by the views alone 0.30 / (1 - (0.05 / 0.2)²).
+    assert back.checks[0].words.startswith("ranges are 0.32 ± 0.05 m long, by 9 views: 1.5 times what is declared")
 
 
 @pytest.mark.parametrize(("row", "value"), [(0, NAN), (4, -0.1), (8, INF), (12, -1.0)])
