@@ -35,6 +35,8 @@ from nbv_planner.world.scene import Scene
 # A chord of the sampled contour then departs from a circle of radius 10 m by less than 3e-6 m.
 _CONTOUR_STEPS = 4096
 _OTHER_STEPS = 256
+# Lines across a beam that has a width.
+_LINES = 9
 # Poses of which the exact ranges are kept, 2 kB each: many episodes look from the same ones.
 _KEPT = 1024
 
@@ -52,6 +54,10 @@ class SensorSettings(Settings):
     dropout_probability: float = setting(0.0, "Probability that a beam gives no valid range (NaN).", ge=0.0, le=1.0)
     outlier_probability: float = setting(
         0.0, "Probability that a return is replaced by a uniformly random range.", ge=0.0, le=1.0
+    )
+    beam_width: float = setting(
+        0.0, "Opening angle of a beam, whose range is that of the nearest surface in it; 0: a line.", unit="rad", ge=0.0,
+        le=0.5,
     )
     pose_bias_x: float = setting(
         0.0, "Distance of the true sensor ahead of its reported pose, along the line of sight.", unit="m"
@@ -235,8 +241,10 @@ class SimulatedCamera:
 
     def exact_ranges(self, pose: CameraPose) -> FloatArray:
         """Range of each beam without noise and limits, `inf` where it meets nothing, shape (B,), metres."""
-        true = self._true(pose)
-        return np.asarray(np.min([cast_beams(contour, true, self.bearings) for contour in self._contours], axis=0))
+        true, width = self._true(pose), self._settings.beam_width
+        lines = width * np.linspace(-0.5, 0.5, _LINES) if width else (0.0,)
+        cast = [cast_beams(contour, true, self.bearings + aside) for contour in self._contours for aside in lines]
+        return np.asarray(np.min(cast, axis=0))
 
     def normals(self, rng: np.random.Generator) -> FloatArray:
         """Draw the noise of each beam in standard deviations, shape (B,)."""

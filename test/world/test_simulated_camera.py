@@ -45,6 +45,17 @@ def test_noise_free_ranges_of_a_circle_are_those_of_the_quadratic_formula():
     np.testing.assert_allclose(scan.ranges, exact_circle_ranges(scan.bearings), atol=1e-5)
 
 
+def test_a_beam_with_a_width_has_the_range_of_the_nearest_surface_in_it():
+    width, scene = 0.03, Scene(field_of_view=math.radians(70))
+    scan = camera(scene=scene, noise_std=0.0, num_beams=101, beam_width=width).scan(FRONT, 0)
+    aside = np.abs(scan.bearings)
+    beside = aside >= width / 2
+    nearest = exact_circle_ranges(aside - width / 2)
+    np.testing.assert_allclose(scan.ranges[beside], nearest[beside], atol=1e-4)  # chords, met at a grazing angle
+    np.testing.assert_allclose(scan.ranges[~beside], 5.0, atol=1e-4)
+    assert np.isinf(nearest).any() and np.isfinite(nearest).any(), "beams on the circle and beside it"
+
+
 @pytest.mark.parametrize("text", ALL_OBJECTS)
 def test_noise_free_returns_lie_on_the_object_and_nothing_lies_before_them(text):
     shape = parse_object(text, SCENE)
