@@ -56,8 +56,8 @@ class SensorSettings(Settings):
         0.0, "Probability that a return is replaced by a uniformly random range.", ge=0.0, le=1.0
     )
     beam_width: float = setting(
-        0.0, "Opening angle of a beam, whose range is that of the nearest surface in it; 0: a line.", unit="rad", ge=0.0,
-        le=0.5,
+        0.0, "Opening angle of a beam, whose range is that of the nearest surface in it; 0: a line.", unit="rad",
+        ge=0.0, le=0.5,
     )
     pose_bias_x: float = setting(
         0.0, "Distance of the true sensor ahead of its reported pose, along the line of sight.", unit="m"
