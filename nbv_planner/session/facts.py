@@ -99,11 +99,15 @@ class Asked:
 
 @dataclass(frozen=True, eq=False)
 class Decided:
-    """The next view was chosen, in a round of the regret ledger, if any, after a `leg`, if one was driven."""
+    """The next view was chosen, in a round of the regret ledger, if any, after a `leg`, if one was driven.
+
+    With a `reach` its goal is moved to where a camera stands that never quite arrives, up to so far away.
+    """
 
     goal: Goal
     round: Round | None
     leg: Leg | None
+    reach: tuple[float, float] | None = None
 
     def change(self, state: EpisodeState) -> EpisodeState:
         """Send the camera there."""
@@ -111,6 +115,7 @@ class Decided:
         if played is not None and not 0.0 <= played.taken <= played.best < math.inf:
             raise ValueError(f"round: taken {played.taken} must be between 0 and best {played.best}")
         legs = state.legs if self.leg is None else (*state.legs, self.leg)[-MOST_LEGS:]
+        state = state if self.reach is None else replace(state, reach=self.reach, near=())
         return replace(
             state, goal=self.goal, legs=legs, rounds=(*state.rounds[: len(state.visited)], self.round),
             sent=now, tries=0, again=False, arrived=False, away=now - 1,
@@ -138,8 +143,7 @@ class SentAgain:
 
     def change(self, state: EpisodeState) -> EpisodeState:
         """Its time begins anew."""
-        miss = self.miss or state.last_miss
-        return replace(state, sent=self.now, tries=self.tries, last_miss=miss, again=False)
+        return replace(state.missed(self.miss), sent=self.now, tries=self.tries, again=False)
 
 
 @dataclass(frozen=True)
@@ -172,8 +176,8 @@ class Missed:
 
     def change(self, state: EpisodeState) -> EpisodeState:
         """Choose another view."""
-        given_up = state.aimless(unreached_views=state.unreached_views + 1)
-        return replace(given_up, last_miss=self.miss, left_out=self.left_out)
+        given_up = state.missed(self.miss).aimless(unreached_views=state.unreached_views + 1)
+        return replace(given_up, left_out=self.left_out)
 
 
 @dataclass(frozen=True)
@@ -229,8 +233,8 @@ class Counted:
         """It is taken."""
         if state.goal is None:
             raise ValueError("a view counts without a goal")
-        visited = (*state.visited, state.goal.pose)
-        return replace(state, visited=visited).aimless(counted=(*state.counted, self.stamp), hits=self.hits)
+        known = replace(state, visited=(*state.visited, state.goal.pose))
+        return known.aimless(counted=(*state.counted, self.stamp), hits=self.hits, near=())
 
 
 @dataclass(frozen=True)
@@ -360,11 +364,6 @@ FACTS: Mapping[str, type] = {
 """All facts by name."""
 
 
-def after(state: EpisodeState, fact: Fact) -> EpisodeState:
-    """The state after a fact."""
-    return fact.change(state)
-
-
 def to_record(fact: Fact, at: int) -> dict[str, Any]:
     """A fact as a line of the journal holds it, noted `at` that time, nanoseconds."""
     return {"at": at, "fact": type(fact).__name__, **to_plain(fact)}
@@ -383,7 +382,8 @@ def from_records(records: Iterable[Any]) -> tuple[EpisodeState, int]:
         at = from_plain(int, record.get("at"), f"fact {number}: at")
         values = {name: value for name, value in record.items() if name not in ("at", "fact")}
         try:
-            state = after(state, from_plain(FACTS[record["fact"]], values, f"fact {number}: {record['fact']}"))
+            fact = from_plain(FACTS[record["fact"]], values, f"fact {number}: {record['fact']}")
+            state = fact.change(state)
             _check_poses(state)
         except StateFileError:
             raise

@@ -20,6 +20,9 @@ from nbv_planner.world.ground.zones import Ground
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import FoundScene, centre_of
 
+# Seconds beyond settle_time for which a robot that never quite arrives must have been near its goal.
+_REST = 2.0
+
 
 @dataclass(frozen=True)
 class Rest:
@@ -39,6 +42,8 @@ class Arrival:
         self.vain = 0  #: number of goals given up in a row without any sign of the camera.
         self.rest: Rest | None = None  #: since when the pose has not changed; None if it has since the last goal.
         self._away = 0
+        self._seen, self._apart = 0, math.nan
+        self._near_since: int | None = None
         self._track = PoseTrack(REMEMBERED, 0, 0)
         # Times, both excluded, between which the camera stood at its goal before it was away again.
         self._stood: list[tuple[int, int]] = []
@@ -47,6 +52,7 @@ class Arrival:
     def aim(self, episode: EpisodeState, pose_stamp: int) -> None:
         """Watch for the present target, if any, from here on."""
         self.since, self._stood, self._away, self._pose_before = None, [], episode.away, pose_stamp
+        self._near_since = None
 
     def set_out(self, episode: EpisodeState, pose: CameraPose | None) -> None:
         """Take note of where the camera stands when it is sent to a goal, unless it has not moved since another one."""
@@ -62,6 +68,7 @@ class Arrival:
         target, pose, stamp = episode.target, inputs.pose, inputs.pose_stamp
         if pose is None:
             return None
+        self._watch_near(episode, pose, stamp)
         if self.settings.must_stand:
             self._track.add(stamp, pose)
         if self.rest is not None and not self.settings.reached(pose, self.rest.pose):
@@ -106,8 +113,31 @@ class Arrival:
         target = episode.target
         assert target is not None
         pose = inputs.pose if inputs.pose_stamp >= target.stamp else None
-        off = (math.nan, math.nan) if pose is None else offset(pose, target.pose)
-        return Miss(target.stamp, *off, self.settings, episode.tries, retries, self.behind(episode, inputs))
+        behind, goal = self.behind(episode, inputs), target.pose
+        if pose is None:
+            return Miss(target.stamp, math.nan, math.nan, self.settings, episode.tries, retries, behind)
+        x, y, cos, sin = pose.x - goal.x, pose.y - goal.y, math.cos(goal.yaw), math.sin(goal.yaw)
+        return Miss(
+            target.stamp, *offset(pose, goal), self.settings, episode.tries, retries, behind,
+            cos * x + sin * y, cos * y - sin * x, goal.yaw, self._apart,
+        )
+
+    def rests(self, episode: EpisodeState, pose_stamp: int) -> bool:
+        """Whether the camera has been as near to its goal as this robot gets for as long as it must stand there."""
+        if episode.reach is None or self._near_since is None:
+            return False
+        return (pose_stamp - self._near_since) * 1e-9 >= self.settings.settle_time + _REST
+
+    def _watch_near(self, episode: EpisodeState, pose: CameraPose, stamp: int) -> None:
+        """Note since when the camera has been as near to its goal as this robot gets, and how often its poses come."""
+        if stamp > self._seen > 0:
+            self._apart = (stamp - self._seen) * 1e-9
+        self._seen = stamp
+        if episode.goal is None or episode.reach is None:
+            self._near_since = None
+            return
+        near = all(one <= most for one, most in zip(offset(pose, episode.goal.pose), episode.reach, strict=True))
+        self._near_since = (self._near_since or stamp) if near and stamp >= episode.goal.stamp else None
 
     def standstill(self, episode: EpisodeState) -> str:
         """Since which goal the pose has not changed, in words; empty unless a goal was missed since."""
@@ -211,7 +241,7 @@ class PlannerCore:
 
     def note(self, fact: facts.Fact) -> None:
         """Let a fact change the episode."""
-        before, self.episode = self.episode, facts.after(self.episode, fact)
+        before, self.episode = self.episode, fact.change(self.episode)
         self.facts.append(fact)
         if self.episode.target is not before.target:
             self.arrival.aim(self.episode, self.inputs.pose_stamp)

@@ -53,7 +53,7 @@ PLANNING | checks failed | StartWithdrawn | WAITING
 PLANNING | clock went back | ClockWentBack | PLANNING
 PLANNING | error | Ended | DONE
 MOVING | surface | Lost | MOVING
-MOVING | tick | Approached, Counted, Ended, Missed, Returning, SentAgain, SentHome, Stood, Withdrawn | \
+MOVING | tick | Approached, Counted, Decided, Ended, Missed, Returning, SentAgain, SentHome, Stood, Withdrawn | \
 PLANNING, MOVING, MEASURING, DONE
 MOVING | start | Paused, Started | MOVING
 MOVING | pause | Paused | PAUSED
@@ -61,7 +61,7 @@ MOVING | resume | Paused | MOVING
 MOVING | skip | Ended, Skipped | PLANNING, DONE
 MOVING | stop | Ended | DONE
 MOVING | reset | Begun | WAITING, PLANNING
-MOVING | robot gave up | Ended, Missed, SentAgain | PLANNING, MOVING, DONE
+MOVING | robot gave up | Decided, Ended, Missed, Returning, SentAgain | PLANNING, MOVING, DONE
 MOVING | robot was taken | Paused | MOVING, PAUSED
 MOVING | clock went back | ClockWentBack | MOVING
 MOVING | error | Ended | DONE
@@ -108,6 +108,11 @@ class SessionSettings(Settings):
     still_goals: int = setting(
         5, "FAILED: number of goals in a row not reached within goal_timeout while the pose does not change, or has "
         "stamps of another clock; 0 switches it off.", ge=0, read_only=False,
+    )
+    near_miss: str = setting(
+        "end", "What follows after three goals in a row missed by about the same small amount, up to four times the "
+        "tolerances, besides a message with the remedy: say (nothing), take (goals are moved to where the robot "
+        "stops), end (NO_REACHABLE_VIEW).", choices=("say", "take", "end"), read_only=False,
     )
     unreachable_duration: float = setting(
         300.0, "Time for which a view that was not reached, and its neighbours, are left out.", unit="s", gt=0.0,

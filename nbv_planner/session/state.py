@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from nbv_planner.mapping.matching import ArrivalSettings
+from nbv_planner.mapping.matching import SPEED_TIME, ArrivalSettings
 from nbv_planner.planning.motion import Leg
 from nbv_planner.planning.planners import Decision
 from nbv_planner.planning.termination import Termination
@@ -18,6 +18,14 @@ from nbv_planner.thesis.regret import Round
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import Scan
 from nbv_planner.world.scene import FoundScene
+
+NEAR = 4.0
+"""Tolerances within which a miss is a near one."""
+ROW = 3
+"""Near misses in a row, by about the same amount and not of one goal alone, that are no accident."""
+_KEPT = 10
+# Difference of two headings, radians, from which on an offset in the frame of the camera tells of its mount.
+_TURNED = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +58,8 @@ class Miss:
     The distance from the last pose to the target is in metres, the difference of their headings (`turn`) in radians;
     both are NaN if there is no pose of a time since. It had been sent again `tries` of at most `retries` times before.
     Poses that were received since and are all of a time before are `behind` the target by so many seconds, else NaN.
+    Seen from the target the last pose is so far `ahead`, along its line of sight, and to the `left`, metres; the two
+    newest poses are so many seconds `apart`. `heading` is that of the target, radians.
     """
 
     stamp: int
@@ -59,6 +69,31 @@ class Miss:
     tries: int
     retries: int
     behind: float = math.nan
+    ahead: float = math.nan
+    left: float = math.nan
+    heading: float = math.nan
+    apart: float = math.nan
+
+    @property
+    def within(self) -> bool:
+        """Whether the last pose was within the tolerances."""
+        return self.distance <= self.arrival.position_tolerance and self.turn <= self.arrival.heading_tolerance
+
+    @property
+    def near(self) -> bool:
+        """Whether it was within a few times the tolerances."""
+        allowed = self.arrival
+        near = self.distance <= NEAR * allowed.position_tolerance and self.turn <= NEAR * allowed.heading_tolerance
+        return near and math.isnan(self.behind)
+
+    def like(self, other: Miss) -> bool:
+        """Whether the camera was off by about as much as another time: to half a tolerance."""
+        allowed = self.arrival
+        return (
+            self.within == other.within
+            and abs(self.distance - other.distance) <= 0.5 * allowed.position_tolerance
+            and abs(self.turn - other.turn) <= 0.5 * allowed.heading_tolerance
+        )
 
     def __str__(self) -> str:
         """One sentence with all numbers."""
@@ -76,12 +111,17 @@ class Miss:
         if math.isnan(self.distance):
             return "no pose since the goal"
         allowed = self.arrival
-        if self.distance <= allowed.position_tolerance and self.turn <= allowed.heading_tolerance:
+        if self.within:
             return f"within the tolerances for less than {allowed.settle_time:g} s (settle_time)"
         return (
-            f"{_short(self.distance)} m / {_short(math.degrees(self.turn))}° off, "
+            f"{self.off} off, "
             f"tolerance {allowed.position_tolerance:g} m / {_short(math.degrees(allowed.heading_tolerance))}°"
         )
+
+    @property
+    def off(self) -> str:
+        """Distance and difference of the headings in words."""
+        return f"{_short(self.distance)} m / {_short(math.degrees(self.turn))}°"
 
 
 def behind_words(seconds: float) -> str:
@@ -95,6 +135,77 @@ def behind_words(seconds: float) -> str:
 def _short(number: float) -> str:
     """Two significant digits, never with an exponent."""
     return f"{float(f'{number:.2g}'):g}"
+
+
+def in_a_row(misses: tuple[Miss, ...]) -> tuple[Miss, ...]:
+    """The newest of `misses` if they are near ones and alike, ten at most."""
+    *before, last = misses
+    if not last.near:
+        return ()
+    alike = [miss for miss in before if miss.like(last)]
+    return (*(alike if len(alike) == len(before) else ()), last)[-_KEPT:]
+
+
+def reach_of(misses: tuple[Miss, ...]) -> tuple[float, float]:
+    """Tolerances that would have accepted all `misses`: metres, radians; no less than those there are."""
+    allowed = misses[-1].arrival
+    off = max(miss.distance for miss in misses), max(miss.turn for miss in misses)
+    tolerances = allowed.position_tolerance, allowed.heading_tolerance
+    reach = (known if one <= known else _above(1.25 * one) for one, known in zip(off, tolerances, strict=True))
+    return next(reach), next(reach)
+
+
+def remedy(misses: tuple[Miss, ...]) -> str:
+    """What would help against :data:`ROW` near misses in a row, in words; empty before there are as many."""
+    if len(misses) < ROW or len({miss.stamp for miss in misses}) < 2:
+        return ""
+    last, (distance, turn) = misses[-1], reach_of(misses)
+    said = f"goals were missed {len(misses)} times in a row by about the same"
+    if last.within:
+        return f"{said}: the camera is there, but {_unsettled(last)}"
+    named = {"position_tolerance": (last.distance, distance), "heading_tolerance": (last.turn, turn)}
+    raised = [f"{name}: {new:g}" for name, (off, new) in named.items() if off > getattr(last.arrival, name)]
+    return (
+        f"{said}, {last.off}: {', '.join(raised)}, of planner and mapper, would accept what this robot reaches"
+        f"{_mounted(misses)}"
+    )
+
+
+def reach_words(reach: tuple[float, float] | None) -> str:
+    """That goals are moved to a robot that never quite arrives; empty if they are not."""
+    if reach is None:
+        return ""
+    return f"goals are moved to where the robot stops, up to {reach[0]:g} m / {_short(math.degrees(reach[1]))}° off"
+
+
+def _unsettled(miss: Miss) -> str:
+    settings = miss.arrival
+    if miss.apart > max(SPEED_TIME * 1e-9, settings.settle_time):
+        return (
+            f"its poses come {_short(miss.apart)} s apart, too rarely to see it stand: have them sent more often, or "
+            f"raise settle_time ({settings.settle_time:g} s) to that, or set max_speed and max_turn_rate to 0"
+        )
+    return f"not for settle_time ({settings.settle_time:g} s), or not at rest (max_speed, max_turn_rate)"
+
+
+def _mounted(misses: tuple[Miss, ...]) -> str:
+    """That the camera is off by the same vector of its own frame at different headings, as with a wrong mount."""
+    last = misses[-1]
+    turned = any(math.cos(miss.heading - last.heading) < math.cos(_TURNED) for miss in misses)
+    apart = max(math.hypot(miss.ahead - last.ahead, miss.left - last.left) for miss in misses)
+    if not turned or apart > 0.3 * last.distance or last.distance <= last.arrival.position_tolerance:
+        return ""
+    ahead, left = (_short(one if abs(one) > 0.05 * last.distance else 0.0) for one in (last.ahead, last.left))
+    return (
+        f"; in its own frame the camera is always {ahead} m ahead and {left} m to the left: check mount_x, mount_y, "
+        "mount_yaw"
+    )
+
+
+def _above(number: float) -> float:
+    """The least number of one significant digit that is no less."""
+    unit = 10.0 ** math.floor(math.log10(number))
+    return float(f"{math.ceil(number / unit - 1e-9) * unit:.1g}")
 
 
 @dataclass(frozen=True)
@@ -149,6 +260,8 @@ class EpisodeState:
     termination: Termination | None = None  #: why it ended.
     ending: Termination | None = None  #: why it is about to end, once the camera is home.
     last_miss: Miss | None = None  #: by how much the last missed target was missed.
+    near: tuple[Miss, ...] = ()  #: near misses in a row by about the same amount since the last view counted.
+    reach: tuple[float, float] | None = None  #: offset, metres and radians, up to which a goal is moved to the camera.
     lost_views: int = 0  #: number of views that had counted and that the mapper has lost.
     skipped_views: int = 0  #: number of goals that were skipped on request.
     unreached_views: int = 0  #: number of goals that were given up because they were not reached.
@@ -175,6 +288,17 @@ class EpisodeState:
     def unjudged(self) -> bool:
         """Whether it is still to be judged whether the episode ends with the newest view."""
         return len(self.history) < len(self.visited)
+
+    @property
+    def remedy(self) -> str:
+        """What would help a robot that never quite arrives; empty if it does."""
+        return remedy(self.near)
+
+    def missed(self, miss: Miss | None) -> EpisodeState:
+        """The same after a miss, if it is one."""
+        if miss is None:
+            return self
+        return replace(self, last_miss=miss, near=in_a_row((*self.near, miss)))
 
     def elapsed(self, now: int) -> float:
         """Seconds since the first question, 0 before it."""

@@ -21,7 +21,7 @@ from nbv_planner.planning.view_space import excluded_numbers, excluded_words
 from nbv_planner.session import facts
 from nbv_planner.session.planner_core import PlannerCore
 from nbv_planner.session.questions import Answer, Question, State
-from nbv_planner.session.state import Goal, LeftOut, Miss, Target
+from nbv_planner.session.state import Goal, LeftOut, Miss, Target, in_a_row, reach_of, remedy
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import centre_of
@@ -156,6 +156,9 @@ def move(core: PlannerCore, now: int) -> Target | None:
     if episode.again:
         core.note(facts.SentAgain(now, episode.tries))
         return episode.target
+    if core.arrival.rests(episode, core.inputs.pose_stamp):
+        assert episode.reach is not None
+        return _move_goal(core, now, episode.reach)
     late = (now - episode.sent) * 1e-9 > core.settings.goal_timeout
     return try_again(core, now) if late else None
 
@@ -164,14 +167,43 @@ def try_again(core: PlannerCore, now: int, *, reported: bool = False) -> Target 
     """Send the target again, or give it up after the last retry; `reported`: the robot has said so itself."""
     episode, retries = core.episode, core.settings.goal_retries
     miss = core.arrival.miss(episode, core.inputs, retries)
-    if episode.tries < retries:
+    again = episode.tries < retries
+    if again:
         core.note(facts.SentAgain(now, episode.tries + 1, miss))
+    if episode.goal is not None and _never_arrives(core, miss, in_a_row((*episode.near, miss)), now):
+        return core.episode.goal
+    if again:
         return episode.target
     if episode.goal is None:
         core.note(facts.SentAgain(now, episode.tries, miss))
         end_home(core, "the home view was not reached")
         return None
     return _give_up(core, episode.goal, miss, now, reported=reported)
+
+
+def _never_arrives(core: PlannerCore, miss: Miss, near: tuple[Miss, ...], now: int) -> bool:
+    """End the episode, or move its goal, after so many misses by about the same; whether that was done."""
+    said, what = remedy(near), core.settings.near_miss
+    if not said or what == "say" or (what == "take" and miss.within):
+        return False
+    if what == "take":
+        _move_goal(core, now, reach_of(near))
+        return True
+    distance, turn = reach_of(near)
+    figures = {**miss.figures(), "position_reach": distance, "heading_reach": turn}
+    end(core, Termination(TerminationReason.NO_REACHABLE_VIEW, figures, f"{said}; the last one {miss}"))
+    return True
+
+
+def _move_goal(core: PlannerCore, now: int, reach: tuple[float, float]) -> Goal | None:
+    """Move the goal to where the camera stands: it arrives, and its scans count."""
+    goal, pose, episode = core.episode.goal, core.inputs.pose, core.episode
+    assert goal is not None
+    assert pose is not None
+    core.drive.disturb()
+    moved = dataclasses.replace(goal, pose=pose, stamp=now)
+    core.note(facts.Decided(moved, episode.rounds[len(episode.visited)], None, reach))
+    return core.episode.goal
 
 
 def _give_up(core: PlannerCore, goal: Goal, miss: Miss, now: int, *, reported: bool) -> Goal | None:

@@ -475,7 +475,7 @@ def test_where_no_view_is_left_the_reasons_are_counted():
 
 
 def test_goals_that_were_missed_are_named_with_the_numbers_of_the_last_one():
-    run = ready(goal_timeout=1.0, goal_retries=0)
+    run = ready(goal_timeout=1.0, goal_retries=0, near_miss="say")
     now = 0
     while events.update(run, now := now + SECOND) or run.episode.termination is None:
         if run.episode.goal is not None:

@@ -105,8 +105,28 @@ def test_no_reachable_view_is_the_end_with_a_robot_that(episode, name, back_end)
     script, words = MISSED[name]
     run = episode(
         {**script, "action": back_end != "topic"}, {"settle_time": 0.0, "scans_per_view": 20},
-        settle_time=0.0, goal_backend=back_end, num_views=4, goal_timeout=0.5,
+        settle_time=0.0, goal_backend=back_end, num_views=4, goal_timeout=0.5, near_miss="say",
     )
     assert (run.end["reason"], run.end["views"], run.end["unreached_views"]) == ("NO_REACHABLE_VIEW", "0", "4")
     assert run.end["detail"].startswith("no candidate view may be chosen: 4 near a view not reached, or skipped; 4 ")
     assert re.search(words + ", given up after 1 retries$", run.end["detail"])
+
+
+NEARLY = {
+    "settles 6 cm off": ({"off": 0.06}, r"position_tolerance: 0\.08, of planner and mapper, would accept"),
+    "settles 2 degrees off": ({"turn": 0.035}, r"heading_tolerance: 0\.05, of planner and mapper, would accept"),
+}
+
+
+@pytest.mark.parametrize("name", NEARLY)
+def test_after_three_misses_by_about_the_same_the_end_says_what_would_help_a_robot_that(episode, name):
+    script, words = NEARLY[name]
+    run = episode({**script}, settle_time=0.3, goal_timeout=1.5)
+    assert (run.end["reason"], run.end["views"], run.end["unreached_views"]) == ("NO_REACHABLE_VIEW", "0", "1")
+    assert re.search(f"goals were missed 3 times in a row by about the same, .*: {words}", run.end["detail"])
+
+
+def test_the_object_is_seen_by_a_robot_whose_goals_are_moved_to_where_it_stops(episode):
+    run = episode({"off": 0.06}, {"settle_time": 0.3}, settle_time=0.3, goal_timeout=3.0, near_miss="take")
+    assert_seen(run)
+    assert int(run.end["unreached_views"]) <= 1

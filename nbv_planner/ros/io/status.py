@@ -29,7 +29,7 @@ from nbv_planner.ros.core.saved_state import JournalKeeper
 from nbv_planner.ros.io.conversions import status_message
 from nbv_planner.session.planner_core import PlannerCore
 from nbv_planner.session.questions import Ranking, State
-from nbv_planner.session.state import Goal, behind_words
+from nbv_planner.session.state import Goal, behind_words, reach_words
 from nbv_planner.session.targets import pace
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.surface.checks import Level, failed, told
@@ -114,7 +114,8 @@ def _troubles(core: PlannerCore, inputs: Inputs) -> list[str]:
     found = [*inputs.clock(), *inputs.problems(inputs.name, *_PARTNERS)]
     arrival, views = core.arrival, core.planner.views
     found += filter(None, [
-        core.episode.refusal, views.indistinct(arrival.settings), arrival.standstill(core.episode)
+        core.episode.refusal, views.indistinct(arrival.settings), arrival.standstill(core.episode),
+        core.episode.remedy, reach_words(core.episode.reach),
     ])
     if core.inputs.refused is not None:
         found.append(f"{core.inputs.refused[-1]}; ~/reset starts again with it")
@@ -237,6 +238,7 @@ class StatusReport:
         self._last: tuple[State, str] | None = None
         self._line_at = -math.inf
         self._unreached = self._withdrawn = 0
+        self._remedy = ""
 
     def words(self) -> tuple[bytes, str]:
         """Level and message."""
@@ -288,6 +290,9 @@ class StatusReport:
             left_out = f"left out for {core.settings.unreachable_duration:g} s, with those beside it"
             number = len(core.episode.visited) + 1
             self._node.get_logger().warning(f"view {number} {core.episode.last_miss}; {left_out}")
+        before, self._remedy = self._remedy, core.episode.remedy if core else ""
+        if self._remedy and not before and core.episode.termination is None:
+            self._node.get_logger().warning(self._remedy)
         before, self._withdrawn = self._withdrawn, core.episode.withdrawn_views if core else 0
         if self._withdrawn > before:
             self._node.get_logger().warning(core.episode.withdrawal)
