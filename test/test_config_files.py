@@ -45,7 +45,10 @@ DELIBERATE = {
         "nbv_planner": {"wait_for_start": False, "settle_time": 0.0},
     },
     "robot.yaml": {
-        "nbv_planner": {"max_duration": 1800.0, "run_info_nodes": "surface_mapper", "target_fraction": 1.0},
+        "nbv_planner": {
+            "max_duration": 1800.0, "run_info_nodes": "surface_mapper", "target_fraction": 1.0,
+            "planner": "tour", "learn_speeds": True,  # a robot that drives pays seconds
+        },
     },
 }
 
@@ -490,3 +493,10 @@ def test_every_sweep_names_the_target_of_planners_that_have_one(path):
     for label, planner in yaml.safe_load(path.read_text(encoding="utf-8"))["planners"].items():
         has_one = planner.get("planner") in ON_SHAPES or planner.get("objective") in ("EMC", "OS", "OSM")
         assert not has_one or planner.get("target") in ("points", "completeness"), label
+
+
+@pytest.mark.parametrize(("name", "planner"), {
+    "robot.yaml": "tour", "nav2.yaml": "tour", "turntable.yaml": "rollout", "simulator.yaml": "rollout",
+}.items())
+def test_robots_that_drive_count_seconds_and_those_that_look_dearly_views(name, planner):
+    assert load_parameters(CONFIG / name)["nbv_planner"]["planner"] == planner

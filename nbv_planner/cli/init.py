@@ -87,6 +87,7 @@ QUESTIONS = (
     Question("camera_frame", "frame of the camera in TF, for pose_source tf", kinds=("robot", "nav2")),
     Question("base_frame", "frame of what drives to goals, if the mount is to be looked up in TF", kinds=("robot",)),
     Question("scan_source", "what the sensor sends: laser_scan, multi_echo, depth_image or point_cloud", kinds=_MOVING),
+    Question("linear_speed", "how fast the robot drives, m/s", kinds=("robot", "nav2"), usual=(0.01, 5.0)),
 )
 """All questions, in order."""
 # Units that an answer may have, by that of the parameter.

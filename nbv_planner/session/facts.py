@@ -115,10 +115,10 @@ class Decided:
         if played is not None and not 0.0 <= played.taken <= played.best < math.inf:
             raise ValueError(f"round: taken {played.taken} must be between 0 and best {played.best}")
         legs = state.legs if self.leg is None else (*state.legs, self.leg)[-MOST_LEGS:]
-        state = state if self.reach is None else replace(state, reach=self.reach, near=())
+        near, reach, moves = ((), self.reach, state.moves + 1) if self.reach else (state.near, state.reach, 0)
         return replace(
             state, goal=self.goal, legs=legs, rounds=(*state.rounds[: len(state.visited)], self.round),
-            sent=now, tries=0, again=False, arrived=False, away=now - 1,
+            sent=now, tries=0, again=False, arrived=False, away=now - 1, near=near, reach=reach, moves=moves,
         )
 
 

@@ -257,6 +257,7 @@ class EpisodeState:
     legs: tuple[Leg, ...] = ()  #: legs that the robot has driven undisturbed, in this episode and before it.
     left_out: tuple[LeftOut, ...] = ()  #: candidates that are left out for a while.
     heard: tuple[tuple[Scan, CameraPose], ...] = ()  #: scans that counted, for a planner with a map of its own.
+    moves: int = 0  #: number of times that the goal has been moved there.
     termination: Termination | None = None  #: why it ended.
     ending: Termination | None = None  #: why it is about to end, once the camera is home.
     last_miss: Miss | None = None  #: by how much the last missed target was missed.

@@ -21,11 +21,13 @@ from nbv_planner.planning.view_space import excluded_numbers, excluded_words
 from nbv_planner.session import facts
 from nbv_planner.session.planner_core import PlannerCore
 from nbv_planner.session.questions import Answer, Question, State
-from nbv_planner.session.state import Goal, LeftOut, Miss, Target, in_a_row, reach_of, remedy
+from nbv_planner.session.state import Goal, LeftOut, Miss, Target, in_a_row, reach_of, reach_words, remedy
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import centre_of
 
+# Times that a goal is moved to a robot that never quite arrives, before it must stay there.
+_MOST_MOVES = 2
 # Terminations after which the camera stays where it is.
 _AT_ONCE = {TerminationReason.STOPPED, TerminationReason.FAILED}
 
@@ -196,10 +198,14 @@ def _never_arrives(core: PlannerCore, miss: Miss, near: tuple[Miss, ...], now: i
 
 
 def _move_goal(core: PlannerCore, now: int, reach: tuple[float, float]) -> Goal | None:
-    """Move the goal to where the camera stands: it arrives, and its scans count."""
+    """Move the goal to where the camera stands: it arrives, and its scans count; end if it leaves that again, too."""
     goal, pose, episode = core.episode.goal, core.inputs.pose, core.episode
     assert goal is not None
     assert pose is not None
+    if episode.moves >= _MOST_MOVES:
+        words = f"{reach_words(reach)}, and the robot leaves them again: raise position_tolerance, heading_tolerance"
+        end(core, Termination(TerminationReason.NO_REACHABLE_VIEW, {}, words))
+        return None
     core.drive.disturb()
     moved = dataclasses.replace(goal, pose=pose, stamp=now)
     core.note(facts.Decided(moved, episode.rounds[len(episode.visited)], None, reach))

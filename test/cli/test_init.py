@@ -188,7 +188,7 @@ def test_on_a_terminal_it_asks_and_asks_again(folder):
 
 def test_answers_that_do_not_fit_together_are_asked_for_again_and_the_others_are_kept(folder):
     """The camera inside the object, said after the last question; then its distance alone is asked for."""
-    first = ["2", "", "1.5", "", "", "0.02", *[""] * 7]
+    first = ["2", "", "1.5", "", "", "0.02", *[""] * 8]
     said = on_a_terminal(folder, [*first, "", "6"], "--for", "robot")  # radius_max is kept
     assert "view_distance: 1.5 puts the camera inside the object's bound" in said
     assert said.count("greatest distance of the object's surface") == said.count("distance of the camera") == 2

@@ -47,6 +47,7 @@ class Script:
     overshoot: float = 0.0  # first goes that far past the goal, then back
     off: float = 0.0  # passes through the goal and comes to rest that far past it
     turn: float = 0.0  # passes through the goal's heading and comes to rest with that error, radians
+    lazy: float = 0.0  # does not set out for a goal that is nearer than that, metres
     drift: float = 0.0  # metres per second at rest
     ignores: int = 0  # does not set out for every so manieth goal, however often it is sent
     action: bool = False  # serves the action, too, and aborts the goals that it ignores
@@ -94,6 +95,8 @@ class ScriptedRobot(Node):
         _, start, turn = self.stands(now)
         out = now + script.late
         way = float(angle_difference(goal.view_angle, start))
+        if abs(way) * SCENE.view_distance < script.lazy:
+            return
         there = out + abs(way) / SPEED
         end, past, rest = start + way, script.overshoot / SCENE.view_distance, script.off / SCENE.view_distance
         points = [(now, start, turn), (out, start, turn), (there, end, 0.0), (there + PASSING, end, 0.0)]

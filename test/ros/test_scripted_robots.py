@@ -127,6 +127,7 @@ def test_after_three_misses_by_about_the_same_the_end_says_what_would_help_a_rob
 
 
 def test_the_object_is_seen_by_a_robot_whose_goals_are_moved_to_where_it_stops(episode):
-    run = episode({"off": 0.06}, {"settle_time": 0.3}, settle_time=0.3, goal_timeout=3.0, near_miss="take")
+    script, settling = {"off": 0.06, "lazy": 0.08}, {"settle_time": 0.3}
+    run = episode(script, settling, **settling, goal_timeout=3.0, near_miss="take")
     assert_seen(run)
     assert int(run.end["unreached_views"]) <= 1

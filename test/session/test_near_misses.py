@@ -94,6 +94,13 @@ def test_goals_are_moved_to_where_the_robot_stops_and_later_ones_without_waiting
     assert [(pose.x, pose.y) for pose in again.episode.visited] == [(pose.x, pose.y) for pose in run.episode.visited]
 
 
+def test_a_robot_that_leaves_its_moved_goals_again_ends_the_episode():
+    run = ready(near_miss="take")
+    assert drive(run, 3600, SHORT["position"][0]) < 300.0
+    assert run.episode.termination.reason is TerminationReason.NO_REACHABLE_VIEW
+    assert "up to 0.08 m / 1.1° off, and the robot leaves them again" in run.episode.termination.detail
+
+
 def test_an_offset_that_is_the_same_in_the_frame_of_the_camera_tells_of_its_mount():
     run = ready()
     drive(run, 3600, lambda pose: pose_off(pose, 0.02, 0.06))
