@@ -19,13 +19,13 @@ from nbv_planner.errors import remedy
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "nbv_planner"
-# What unpacks bags is not known to rosdep. nav2_msgs: goals as an action, where Nav2 is installed.
+# What writes and unpacks bags is not known to rosdep but by pip; where ROS is, `ros2 bag` writes them. nav2_msgs: goals as an action, where Nav2 is installed.
 # pandas: in notebooks.
-OPTIONAL = {"backports", "compression", "distributed", "gymnasium", "lz4", "nav2_msgs", "pandas"}
+OPTIONAL = {"backports", "compression", "distributed", "gymnasium", "lz4", "nav2_msgs", "pandas", "rosbags"}
 NO_WHEELS = {"launch", "launch_ros", "tf2_msgs"}  # only on machines with ROS
 ROSDEP = {
     "numpy": "python3-numpy", "scipy": "python3-scipy", "yaml": "python3-yaml", "matplotlib": "python3-matplotlib",
-    "PIL": "python3-pil", "joblib": "python3-joblib", "rosbags": "python3-rosbags-pip", "tf2_ros": "tf2_ros_py",
+    "PIL": "python3-pil", "joblib": "python3-joblib", "tf2_ros": "tf2_ros_py",
 }  # fmt: skip
 
 

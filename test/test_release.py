@@ -50,14 +50,15 @@ def test_citation_has_this_version_and_what_its_schema_asks_for():
     assert thesis["title"] in readme
 
 
-def test_bloom_is_asked_for_nothing_that_pip_installs_and_everybody_else_is():
+def test_a_released_package_asks_for_nothing_that_pip_installs_and_lacks_nothing_that_a_checkout_has():
     package = parse_package(str(ROOT / "package.xml"))
-    names = {}
-    for who, context in (("bloom", BLOOM), ("colcon", {**BLOOM, "PATH": "/usr/bin"})):
+    names = []
+    for context in (BLOOM, {**BLOOM, "PATH": "/usr/bin"}):
         package.evaluate_conditions(context)
-        names[who] = {one.name for one in package.exec_depends if one.evaluated_condition}
-    assert not [name for name in names["bloom"] if name.endswith("-pip")]
-    assert names["colcon"] - names["bloom"] == {"python3-rosbags-pip"}
+        names.append({one.name for one in package.exec_depends if one.evaluated_condition})
+    released, checkout = names
+    assert released == checkout >= {"rosbag2", "rosbag2_storage_mcap", "rclpy"}
+    assert not [name for name in released if name.endswith("-pip")]
     assert package.authors
 
 

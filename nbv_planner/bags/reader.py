@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +30,7 @@ from nbv_planner.bags.storage import (
     unpack_whole,
 )
 from nbv_planner.episode.messages import RUN_INFO
-from nbv_planner.errors import BagError, InputRejectedError, analysis_needed, reason
+from nbv_planner.errors import BagError, DependencyError, InputRejectedError, analysis_needed, reason
 from nbv_planner.system import found_below, open_regular, read_regular
 
 METADATA_FILE = "metadata.yaml"
@@ -233,6 +235,22 @@ def typestore() -> Any:
     return get_typestore(Stores.ROS2_JAZZY)
 
 
+@lru_cache(maxsize=64)
+def _installed(kind: str) -> type | None:
+    """The message class of the sourced ROS installation, None if it has none; `kind` is as sensor_msgs/msg/Image."""
+    package, _, name = kind.partition("/msg/")
+    try:
+        return getattr(import_module(f"{package}.msg"), name, None)
+    except ImportError:
+        return None
+
+
+@lru_cache(maxsize=1)
+def _without_rosbags() -> bool:
+    """Whether messages are read by the classes of ROS, as on a robot where nothing comes from pip."""
+    return find_spec("rosbags") is None and find_spec("rclpy") is not None
+
+
 def definition_problem(topic: Topic) -> str | None:
     """Why messages of a topic cannot be read: the bag has another definition of their type; else None."""
     own = type_hash(topic.type)
@@ -243,11 +261,13 @@ def definition_problem(topic: Topic) -> str | None:
 
 def knows_type(kind: str) -> bool:
     """Whether the definition of a message type is known."""
-    return kind in typestore().fielddefs
+    return _installed(kind) is not None if _without_rosbags() else kind in typestore().fielddefs
 
 
 def type_hash(kind: str) -> str:
     """Hash of the definition of a message type (REP 2011), empty if it is not known."""
+    if _without_rosbags():
+        return ""
     return str(typestore().hash_rihs01(kind)) if knows_type(kind) else ""
 
 
@@ -256,10 +276,14 @@ def decode(message: RawMessage) -> Any:
 
     Raises:
         InputRejectedError: reason `cdr`: its bytes are no message of its type.
-        DependencyError: rosbags is not installed.
+        DependencyError: neither rosbags nor ROS is installed.
     """
-    store = typestore()
     try:
-        return store.deserialize_cdr(message.data, message.topic.type)
+        if _without_rosbags():
+            kind = _installed(message.topic.type)
+            return import_module("rclpy.serialization").deserialize_message(message.data, kind)
+        return typestore().deserialize_cdr(message.data, message.topic.type)
+    except DependencyError:
+        raise
     except Exception as error:  # any error caused by damaged bytes only refuses the message
         raise InputRejectedError("cdr", f"{message.topic.name}: no {message.topic.type}: {error}") from error

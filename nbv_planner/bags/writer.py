@@ -37,7 +37,7 @@ class BagWriter(AbstractContextManager["BagWriter"]):
             BagError: the folder exists or cannot be written.
             DependencyError: rosbags is not installed.
         """
-        with analysis_needed("recording needs rosbags"):
+        with analysis_needed("recording needs rosbags, or do it by ros2 bag record"):
             from rosbags.rosbag2 import StoragePlugin, Writer, WriterError
         self.path, self._storage = Path(path), storage
         self._connections: dict[str, Any] = {}

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
+from pathlib import Path
+
 import pytest
+import yaml
 from beliefs import wavy_belief
 
 pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
@@ -15,6 +20,7 @@ from ros_world import header, pose_msg, view_pose
 from sensor_msgs.msg import LaserScan, PointCloud2
 from std_srvs.srv import Trigger
 
+import nbv_planner
 from nbv_planner.episode.messages import belief_from_msg, status_values
 from nbv_planner.episode.sensor_messages import pose_from_msg, to_nanoseconds
 from nbv_planner.errors import NbvPlannerError
@@ -353,3 +359,65 @@ def test_a_planner_forgets_its_episode_when_cleaned_up(world):
     again.begin()
     again.goal(1)
     assert status_values(again.status("MOVING", "to view 1"))["views"] == "0"
+
+
+class LifecycleManager:
+    """Makes the calls of nav2_lifecycle_manager in its order, without bonds (`bond_timeout: 0.0`)."""
+
+    EXPECTED = {
+        Transition.TRANSITION_CONFIGURE: "inactive", Transition.TRANSITION_ACTIVATE: "active",
+        Transition.TRANSITION_DEACTIVATE: "inactive", Transition.TRANSITION_CLEANUP: "unconfigured",
+        Transition.TRANSITION_UNCONFIGURED_SHUTDOWN: "finalized",
+    }
+
+    def __init__(self, operators: list[Operator]) -> None:
+        self.operators = operators
+
+    def change(self, *transitions: int) -> None:
+        """Each transition for all nodes: up in their order, down in the other one; each must reach its state."""
+        up = {Transition.TRANSITION_CONFIGURE, Transition.TRANSITION_ACTIVATE}
+        for transition in transitions:
+            for operator in self.operators if transition in up else reversed(self.operators):
+                assert operator.asks(transition)
+                assert operator.state == self.EXPECTED[transition]
+
+    def startup(self) -> None:
+        self.change(Transition.TRANSITION_CONFIGURE, Transition.TRANSITION_ACTIVATE)
+
+    def pause(self) -> None:
+        self.change(Transition.TRANSITION_DEACTIVATE)
+
+    def resume(self) -> None:
+        self.change(Transition.TRANSITION_ACTIVATE)
+
+    def reset(self) -> None:
+        self.change(Transition.TRANSITION_DEACTIVATE, Transition.TRANSITION_CLEANUP)
+
+    def shutdown(self) -> None:
+        self.reset()
+        self.change(Transition.TRANSITION_UNCONFIGURED_SHUTDOWN)
+
+
+def recipe() -> dict[str, dict]:
+    """The parameter file that the page gives for the manager."""
+    page = (Path(nbv_planner.__file__).parents[1] / "docs" / "how_to" / "integration.md").read_text(encoding="utf-8")
+    (text,) = re.findall(r"^  ```yaml\n(  # lifecycle.yaml\n.*?)^  ```", page, re.MULTILINE | re.DOTALL)
+    return yaml.safe_load(textwrap.dedent(text))
+
+
+def test_the_manager_of_nav2_leads_the_nodes_of_its_recipe_through_all_its_commands(world):
+    given = recipe()
+    manager = given["lifecycle_manager_nbv"]["ros__parameters"]
+    assert manager["bond_timeout"] == 0.0
+    assert given["/**"]["ros__parameters"] == {"autostart": False}
+    nodes = [world.start(NODES[name], **(SMALL if name == "nbv_planner" else {}), autostart=False)
+             for name in manager["node_names"]]  # fmt: skip
+    leads = LifecycleManager([Operator(world, node) for node in nodes])
+    leads.startup()
+    leads.pause()
+    assert world.diagnosis(nodes[-1]).message == "inactive: waiting for the transition activate of the life cycle"
+    leads.resume()
+    leads.reset()
+    leads.startup()
+    leads.shutdown()
+    assert all(world.diagnosis(node).message == "finalized: it can only be ended" for node in nodes)
