@@ -19,7 +19,8 @@ from nbv_planner.errors import remedy
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "nbv_planner"
-# What writes and unpacks bags is not known to rosdep but by pip; where ROS is, `ros2 bag` writes them. nav2_msgs: goals as an action, where Nav2 is installed.
+# What writes and unpacks bags is not known to rosdep but by pip; where ROS is, `ros2 bag` writes them.
+# nav2_msgs: goals as an action, where Nav2 is installed.
 # pandas: in notebooks.
 OPTIONAL = {"backports", "compression", "distributed", "gymnasium", "lz4", "nav2_msgs", "pandas", "rosbags"}
 NO_WHEELS = {"launch", "launch_ros", "tf2_msgs"}  # only on machines with ROS
