@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import array
-import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus
@@ -20,6 +22,8 @@ from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
 from nbv_planner.report.take_home import MapGrid, Outline
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.node import BaseNode
+from nbv_planner.ros.core.worker import Worker
+from nbv_planner.ros.io.conversions import to_stamp
 from nbv_planner.session.questions import State
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.system import at_home
@@ -56,6 +60,52 @@ def map_to_msg(cells: NDArray[np.int8], grid: MapGrid, header: Header) -> Occupa
 _PERIOD, _SCANS, _SCANS_ANEW = 1.0, 20, 100
 
 
+@dataclass(frozen=True, eq=False)
+class _Work:
+    """Scans whose free space is to be added to a map, and what the map is of: it may be done in another thread."""
+
+    episode: object  #: identifies the map.
+    turn: int  #: how many works of it were taken before.
+    belief: SurfaceBelief
+    stamp: int
+    frame: str
+    grid: MapGrid
+    swept: BoolArray  #: cells that are known to be free.
+    scans: tuple[MatchedScan, ...]
+    measurement: MeasurementSettings
+    most: int  #: scans that are added; of more every second one, ...
+
+    def done(self, names: Sequence[str] = (), folder: Path | None = None) -> _Done:
+        """The messages of the topics `names`, with the free space of the scans, and the files in a `folder`."""
+        swept, grid = self.swept.copy(), self.grid
+        for match in self.scans[:: 1 + len(self.scans) // self.most]:
+            pose = match.pose.relative_to(*grid.centre)
+            found = scan_to_measurements(match.scan, pose, grid.scene, self.measurement, background=match.background)
+            swept |= grid.swept(found.free, match.scan.angle_increment)
+        outline, cells = Outline.of(self.belief, grid.scene, self.frame), grid.occupancy(self.belief, swept)
+        if folder is None:
+            header = Header(stamp=to_stamp(self.stamp), frame_id=self.frame)
+            made = {"outline": partial(outline_to_msg, outline), "map": partial(map_to_msg, cells, grid)}
+            return _Done(self, swept, {name: made[name](header=header) for name in names})
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            files = [*outline.write(folder), *grid.write(folder, cells)]
+        except OSError as error:
+            return _Done(self, swept, error=f"the outline is not written to {folder}: {reason(error)}")
+        return _Done(self, swept, words=f"the outline is in {', '.join(map(str, files))}: {outline.words}")
+
+
+@dataclass(frozen=True, eq=False)
+class _Done:
+    """Result of a work: its map, the messages, and what to log."""
+
+    work: _Work
+    swept: BoolArray
+    messages: Mapping[str, PolygonStamped | OccupancyGrid] = field(default_factory=dict)
+    words: str = ""
+    error: str = ""
+
+
 class OutlineOutput:
     """Publishes outline and map while there are subscribers, and writes the files.
 
@@ -79,6 +129,7 @@ class OutlineOutput:
         else:
             self._publishers["map"] = node.advertise(OccupancyGrid, "~/map", qos.latched())
         self._done = False
+        self._files = Worker(node)
         if self.folder is not None:
             node.listen(DiagnosticStatus, STATUS, self._on_status, qos.latched())
         self.reset()
@@ -91,11 +142,12 @@ class OutlineOutput:
         self._stamp = 0
         self._scans: list[MatchedScan] = []
         self._begin(self._grid)
+        self._again = False
         self._sent: dict[str, tuple[object, int]] = {}
 
     def _begin(self, grid: MapGrid) -> None:
-        """Start a map of which no cell has been swept."""
-        self._grid, self._next = grid, 0
+        """Start a map of which no cell has been swept; what is being added to another one is discarded."""
+        self._grid, self._next, self._episode, self._turn = grid, 0, object(), 0
         self._swept = np.zeros((grid.size, grid.size), dtype=bool)
 
     def show(
@@ -118,7 +170,7 @@ class OutlineOutput:
         if background is not None:
             masks = background[len(background) - len(self._scans) :]
             self._scans = [
-                dataclasses.replace(match, background=mask) for match, mask in zip(self._scans, masks, strict=True)
+                replace(match, background=mask) for match, mask in zip(self._scans, masks, strict=True)
             ]
         self._again = background is not None
         pairs = zip(before, self._scans, strict=False)
@@ -127,52 +179,81 @@ class OutlineOutput:
 
     def publish(self) -> None:
         """Publish what is new to each topic's subscribers, or to new ones; an inactive node publishes nothing."""
-        if self._belief is None or not self._node.active:
+        if self._belief is None or not self._node.active or self._files.pending:
             return
-        self._sweep()
+        due = []
         for name, publisher in self._publishers.items():
             listeners, (known, before) = publisher.get_subscription_count(), self._sent.get(name, (None, 0))
             if listeners > before or (listeners and known is not self._belief):
-                publisher.publish(self._message(name))
+                due.append(name)
                 known = self._belief
             self._sent[name] = known, listeners
+        if due or len(self._scans) > self._next:
+            self._files.submit(partial(self._work().done, due), self._publish)
 
-    def _message(self, name: str) -> PolygonStamped | OccupancyGrid:
-        header = self._node.header(self._frame, self._stamp)
-        if name == "outline":
-            return outline_to_msg(Outline.of(self._belief, self._grid.scene, self._frame), header)
-        return map_to_msg(self._grid.occupancy(self._belief, self._swept), self._grid, header)
+    def _publish(self, done: _Done) -> None:
+        if self._take(done) and self._node.active:
+            for name, message in done.messages.items():
+                self._publishers[name].publish(message)
 
-    def _sweep(self) -> None:
-        """Add the free space of the scans that have come since the last time; of many, that of every second, ..."""
-        scene, new = self._grid.scene, self._scans[self._next :]
-        measurement = rescaled(self._measurement, self._scene, scene)
-        for match in new[:: 1 + len(new) // (_SCANS_ANEW if self._again else _SCANS)]:
-            pose = match.pose.relative_to(*self._grid.centre)
-            found = scan_to_measurements(match.scan, pose, scene, measurement, background=match.background)
-            self._swept |= self._grid.swept(found.free, match.scan.angle_increment)
+    def _work(self) -> _Work:
+        """What is new since the last time, with what the map is of."""
+        assert self._belief is not None
+        measurement = rescaled(self._measurement, self._scene, self._grid.scene)
+        return _Work(
+            self._episode, self._turn, self._belief, self._stamp, self._frame, self._grid, self._swept,
+            tuple(self._scans[self._next :]), measurement, _SCANS_ANEW if self._again else _SCANS,
+        )
+
+    def _take(self, done: _Done) -> bool:
+        """Take the free space that has been added, if it is that of this map and new; whether it is of this map."""
+        work = done.work
+        if work.episode is not self._episode or work.turn != self._turn:
+            return work.episode is self._episode
+        self._turn += 1
+        self._swept, self._next = done.swept, self._next + len(work.scans)
         if not self._again:
-            self._scans = []
-        self._next = len(self._scans)
+            self._scans, self._next = self._scans[self._next :], 0
+        return True
 
     def _on_status(self, msg: DiagnosticStatus) -> None:
         """Write the files once each time that an episode ends."""
         before, self._done = self._done, status_from_msg(msg).state == State.DONE.value
-        if self._done and not before:
-            self.write_unwritten()
+        if self._done and not before and self._unwritten:
+            self._files.submit(partial(self._work().done, folder=self.folder), self._log)
 
-    def write_unwritten(self) -> None:
-        """Write the files if there is a measured surface that they do not hold, and log which."""
+    @property
+    def _unwritten(self) -> bool:
+        """Whether there is a measured surface that the files do not hold."""
         belief = self._belief
-        if self.folder is None or belief is None or belief is self._written or not belief.hits.any():
-            return
-        try:
-            self._node.get_logger().info(self.write())
-        except ValueError as error:
-            self._node.get_logger().error(str(error))
+        return self.folder is not None and belief is not None and belief is not self._written and belief.hits.any()
 
-    def write(self) -> str:
-        """Write the files; returns their paths, and how good the outline is.
+    def _log(self, done: _Done) -> None:
+        if done.error:
+            self._node.get_logger().error(done.error)
+        else:
+            self._node.get_logger().info(self._note(done))
+
+    def _note(self, done: _Done) -> str:
+        """Note what has been written; returns the words for it.
+
+        Raises:
+            ValueError: it has not.
+        """
+        self._take(done)
+        if done.error:
+            raise ValueError(done.error)
+        self._written = done.work.belief
+        return done.words
+
+    def end(self) -> None:
+        """Write the files if they do not hold the surface, and log which; the thread ends."""
+        self._files.stop()
+        if self._unwritten:
+            self._log(self._work().done(folder=self.folder))
+
+    async def write(self) -> str:
+        """Write the files in another thread; returns their paths, and how good the outline is.
 
         Raises:
             ValueError: no folder is named, there is no surface yet, or the folder cannot be written.
@@ -181,13 +262,4 @@ class OutlineOutput:
             raise ValueError("no folder is named: start the node with the parameter outline_folder")
         if self._belief is None:
             raise ValueError("no surface yet: no scan has been mapped")
-        self._sweep()
-        outline = Outline.of(self._belief, self._grid.scene, self._frame)
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            files = outline.write(self.folder)
-            files += self._grid.write(self.folder, self._grid.occupancy(self._belief, self._swept))
-        except OSError as error:
-            raise ValueError(f"the outline is not written to {self.folder}: {reason(error)}") from error
-        self._written = self._belief
-        return f"the outline is in {', '.join(map(str, files))}: {outline.words}"
+        return self._note(await self._files.run(partial(self._work().done, folder=self.folder)))

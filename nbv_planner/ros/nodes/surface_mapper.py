@@ -147,7 +147,7 @@ class SurfaceMapperNode(BaseNode):
         if self._keeper is not None:
             self._keeper.close()
         if self.outline is not None:
-            self.outline.write_unwritten()
+            self.outline.end()
         super().destroy_node()
 
     @property

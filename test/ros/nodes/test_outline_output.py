@@ -101,14 +101,14 @@ def test_without_nav_msgs_the_mapper_works_and_says_so(world, monkeypatch, tmp_p
 
 
 def test_when_the_planner_is_done_the_files_are_written_and_named(world, tmp_path, capfd):
-    _, feed = mapped(world, outline_folder=str(tmp_path / "new" / "here"))
+    mapper, feed = mapped(world, outline_folder=str(tmp_path / "new" / "here"))
     send = world.speaker(DiagnosticStatus, "nbv_planner/status", qos.latched())
     send(status("MOVING"))
     world.spin_some()
     assert not (tmp_path / "new").exists()
     send(status("DONE"))
     folder = tmp_path / "new" / "here"
-    world.spin_until(lambda: (folder / "map.yaml").exists(), "the files")
+    world.spin_until(lambda: not mapper.outline._unwritten, "the files")
     said = capfd.readouterr().err
     for name in FILES:
         assert str(folder / name) in said
