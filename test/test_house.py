@@ -31,7 +31,6 @@ APART = {
     "nbv_planner.ros.executables": "loads ROS late, so it is loaded before everything else",
     "nbv_planner.experiments.runner": "the only import of joblib",
     "nbv_planner.bags.bag_pictures": "loads matplotlib, which analyze does without",
-    "nbv_planner.view.window": "loads matplotlib, which the page does without",
     "nbv_planner.session.loop": "the loop of an episode, to be read by itself",
     "nbv_planner.report.notebook": "public, the only import of pandas",
 }

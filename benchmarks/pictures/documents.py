@@ -3,8 +3,7 @@
 demo.png, .gif the figure and the animation of a demo episode
 annulus.png    the same episode with free views
 bag/*.png      the figures of the analysis of its bag, and of its comparison with another objective
-live.png       the page of `nbv-planner view --web` in a browser (needs Chromium), while real nodes run
-window.png     the figure of `nbv-planner view` at the same moment
+live.png       the page of `nbv-planner view` in a browser (needs Chromium), while real nodes run
 sweep/*.png    the figures of the report of a small sweep (pictures.yaml), and of ten cases of the sweep theory
 explained/*.png  those of `nbv-planner explain`, for the star by CSW
 bench_*.png    the figures of the measurements in bench.json, which are not repeated here
@@ -20,19 +19,16 @@ from pathlib import Path
 
 import chromium  # in test/view, which make adds to the path: the browser driver of the tests
 import yaml
-from matplotlib.figure import Figure
 
 from benchmarks.bench import draw_pictures as draw_bench
 from benchmarks.bench import read_record
 from nbv_planner.cli.main import main as nbv_planner
 from nbv_planner.episode.parameter_files import dump_parameters, shared_file
-from nbv_planner.report.figures.episode_figure import SIZE
 from nbv_planner.report.figures.style import png_bytes
 from nbv_planner.ros.io.listener import listening
 from nbv_planner.ros.node_processes import NodeProcesses, free_domain_id, isolated_environment
 from nbv_planner.view.live import LiveEpisode
 from nbv_planner.view.server import serving
-from nbv_planner.view.window import draw_live
 
 ROOT = Path(__file__).resolve().parents[2]
 IMAGES = ROOT / "docs" / "images"
@@ -59,7 +55,7 @@ def demo_pictures(scratch: Path) -> None:
 
 
 def live_pictures(scratch: Path) -> None:
-    """The page and the window of a running episode."""
+    """The page of a running episode."""
     parameters = scratch / "slow.yaml"
     parameters.write_text(dump_parameters(SLOW), encoding="utf-8")
     domain, live = free_domain_id(), LiveEpisode()
@@ -74,9 +70,6 @@ def live_pictures(scratch: Path) -> None:
         wait_until(lambda: (status := live.view().status) is not None and status.views >= VIEWS)
         time.sleep(1.0)  # on the way to the next view
         (IMAGES / "live.png").write_bytes(page.screenshot())
-        figure = Figure(figsize=SIZE)
-        draw_live(figure, live.view())
-        (IMAGES / "window.png").write_bytes(png_bytes(figure))
 
 
 def sweep_pictures(scratch: Path) -> None:

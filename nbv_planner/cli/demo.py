@@ -108,7 +108,7 @@ def _run_nodes(
         parameters[node][name] = str((state / saved).resolve())
     printer = _Printer(config, judge, came)
     domain = free_domain_id() if arguments.domain is None else arguments.domain
-    watched = viewer(arguments.view, domain, came) if arguments.view else nullcontext("")
+    watched = viewer(domain, came) if arguments.view else nullcontext("")
     with watched as audience:
         parameters["nbv_planner"].update({"recorder": audience} if audience else {})
         file.write_text(dump_parameters(parameters), encoding="utf-8")

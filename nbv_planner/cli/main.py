@@ -43,7 +43,7 @@ SUBCOMMANDS = {
         ("operate", "pause", "hold it; start resumes"),
         ("operate", "skip", "give up the view that the robot is on its way to"),
         ("operate", "reset", "begin a new episode; --map: without what the mapper has measured"),
-        ("look", "view", "watch running nodes in a window, or with --web in a browser"),
+        ("look", "view", "watch running nodes in a browser"),
         ("look", "analyze", "tables, pictures and one page from a bag"),
         ("look", "explain", "draw what each objective counts, regret and field of view for an episode"),
         ("look", "show", "list the objectives, the planners, or the parameters of the nodes"),

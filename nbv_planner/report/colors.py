@@ -15,8 +15,6 @@ LAST = "#D55E00"
 TARGET = "#009E73"
 CAMERA = "#555555"
 FAINT = "#BBBBBB"
-LEVELS = (TARGET, HIT, LAST, CAMERA)
-"""By :class:`nbv_planner.surface.checks.Level`."""
 # Nodes of the map cividis (Nuñez, Anderton and Renslow 2018), made to be read alike with and without colour blindness;
 # its lightness rises throughout, so it also survives grey print.
 _CIVIDIS = ("#00224E", "#35456C", "#666970", "#948E77", "#C8B866", "#FEE838")

@@ -1,1 +1,1 @@
-"""Running episodes from outside: the live log with its window and page, and the environment of an agent that learns."""
+"""Running episodes from outside: the live log with its page, and the environment of an agent that learns."""

@@ -1,4 +1,4 @@
-"""A running episode: snapshots of its log for a page or a window, and what they show."""
+"""A running episode: snapshots of its log for a page, and what they show."""
 
 from __future__ import annotations
 

@@ -79,15 +79,6 @@ def test_a_demo_waits_for_its_page_and_the_page_shows_its_end(tmp_path):
 
 
 @needs_ros
-def test_a_demo_without_a_display_for_its_window_says_so(tmp_path):
-    nowhere = {"DISPLAY": "", "WAYLAND_DISPLAY": "", "MPLBACKEND": ""}
-    demo = command.start(["demo", "--view", "window", "--out", "out"], tmp_path, **nowhere)
-    said = demo.communicate(timeout=120)[0]
-    assert demo.returncode == 2
-    assert "error: nothing to watch with: no window" in said
-
-
-@needs_ros
 def test_port_that_is_taken_is_refused(start):
     import socket
 
@@ -98,18 +89,6 @@ def test_port_that_is_taken_is_refused(start):
         said, _ = process.communicate(timeout=180)
     assert process.returncode == 2, said
     assert "cannot serve on 127.0.0.1" in said
-
-
-@needs_ros
-def test_without_a_display_the_window_is_refused(start, monkeypatch):
-    pytest.importorskip("matplotlib", reason="the window needs the extra [analysis]")
-    monkeypatch.delenv("DISPLAY", raising=False)
-    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
-    monkeypatch.setenv("MPLBACKEND", "Agg")
-    process = start()
-    said, _ = process.communicate(timeout=180)
-    assert process.returncode == 2, said
-    assert "--web" in said
 
 
 @needs_ros

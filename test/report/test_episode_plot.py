@@ -20,7 +20,7 @@ from PIL import Image
 from nbv_planner.episode.parameters import config_from_parameters
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.geometry import TWO_PI
-from nbv_planner.report.colors import LEVELS, rgb
+from nbv_planner.report.colors import LAST, rgb
 from nbv_planner.report.figures.episode_figure import (
     draw_figure,
     episode_frames,
@@ -148,7 +148,7 @@ def test_frames_of_an_animation_show_the_doubts_of_their_view(three_views, tmp_p
                 drawn, shown = pixels(draw_figure(frame)).astype(int), np.asarray(image.convert("RGB")).astype(int)
                 assert np.abs(shown - drawn).max() <= 20  # 255 colours for thousands of blends
                 for counts, colors in ((red, shown), (drawn_red, drawn)):
-                    away = colors - 255 * np.array(rgb(LEVELS[Level.FAILED]))
+                    away = colors - 255 * np.array(rgb(LAST))
                     counts.append(int((np.abs(away).max(axis=2) < 40).sum()))
     assert red[3] < red[0] + 50
     assert red[4] > red[1] + 200

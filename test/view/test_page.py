@@ -16,13 +16,15 @@ from live_story import SECOND, candidates, decision, judged_episode, status, tol
 from nbv_planner.episode.messages import CANDIDATES, GROUND, ITERATION, RUN_INFO, STATUS, SURFACE
 from nbv_planner.episode.run_info import RunParameters
 from nbv_planner.planning.termination import Termination, TerminationReason
-from nbv_planner.report.colors import LEVELS, rgb
+from nbv_planner.report.colors import CAMERA, HIT, LAST, TARGET, rgb
 from nbv_planner.report.outlines import barred_ground, ground_shades
 from nbv_planner.surface.checks import Check, Level
 from nbv_planner.surface.coverage import CoverageEstimate
 from nbv_planner.view.live import LiveEpisode
 from nbv_planner.view.server import section, serving
 from nbv_planner.world.ground.occupancy_map import load_map
+
+LEVELS = (TARGET, HIT, LAST, CAMERA)  # by Level
 
 PANELS = ("world", "polar", "objective", "coverage")
 # "live", or "nothing received for 4 s" where the browser has taken that long to open the page.

@@ -50,13 +50,10 @@ class EpisodeContent:
     shape: PolarObject | None  #: the true object, None if it is not known.
     ground: Ground | None  #: where the robot may drive, drawn if anything besides the object bars it.
     progress: str  #: progress of the episode, in words.
-    choice: str = "last decision and its view; grey: earlier ones"  #: what stands above the objective.
     #: fraction of the true surface points seen after each view drawn; None if it is not known.
     true_coverage: Sequence[float] | None = None
     #: fraction of the true outline near the measured surface after each view drawn; empty if it is not known.
     completeness: Sequence[float] = ()
-    #: number of views and estimated coverage; empty where that is not shown.
-    estimated_coverage: Sequence[tuple[int, float]] = ()
 
     @property
     def free(self) -> bool:
@@ -259,7 +256,8 @@ def draw_objective(axes: Axes, content: EpisodeContent) -> None:
         axes.plot(*_curve(step, limits[0]), color=style.FAINT, alpha=alpha, linewidth=0.8, zorder=2)
     axes.plot(*_curve(last, limits[0]), color=style.LAST, linewidth=1.4, zorder=4, label="last decision")
     _mark_choices(axes, content.shown, limits[0])
-    axes.set_title(content.choice, loc="right", fontsize=style.TICK_SIZE, color=style.CAMERA, pad=4)
+    said = "last decision and its view; grey: earlier ones"
+    axes.set_title(said, loc="right", fontsize=style.TICK_SIZE, color=style.CAMERA, pad=4)
 
 
 def _mark_choices(axes: Axes, steps: Sequence[Step], least: float) -> None:
@@ -300,11 +298,11 @@ def _value_limits(steps: Sequence[Step]) -> tuple[float, float] | None:
 
 def draw_coverage(axes: Axes, content: EpisodeContent) -> None:
     """Draw the coverage as steps, and the line at which an object counts as reconstructed."""
-    estimate, known = content.estimated_coverage, content.true_coverage
-    style.style_axes(axes, "number of views", "coverage (%)" if estimate else "true coverage (%)")
+    known = content.true_coverage
+    style.style_axes(axes, "number of views", "true coverage (%)")
     axes.set(xlim=(0.0, max(1.0, 1.02 * len(content.steps))), ylim=(0.0, 104.0), yticks=(0, 25, 50, 75, 100))
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=10))
-    if known is None and not estimate:
+    if known is None:
         style.note(axes, "no true object to compare with")
         return
     axes.axhline(100.0 * FULL_ENOUGH, color=style.TARGET, linewidth=1.0, linestyle="--", zorder=2, label="target")
@@ -312,18 +310,12 @@ def draw_coverage(axes: Axes, content: EpisodeContent) -> None:
         f"{FULL_ENOUGH:.0%}", (0.0, 100.0 * FULL_ENOUGH), xytext=(4, -2), textcoords="offset points", va="top",
         fontsize=style.TICK_SIZE, color=style.TARGET,
     )
-    names = []
-    if known is not None:
-        _draw_steps(axes, [(0, 0.0), *enumerate(known, start=1)], "coverage", color=style.TRUTH)
-        names += ["solid: true"] if estimate else ["solid: surface points seen"] if content.completeness else []
+    _draw_steps(axes, [(0, 0.0), *enumerate(known, start=1)], "coverage", color=style.TRUTH)
     if content.completeness:
         outline = [(0, 0.0), *enumerate(content.completeness, start=1)]
         _draw_steps(axes, outline, "completeness", color=style.TRUTH, linestyle=":")
-        names.append("dotted: outline measured (completeness)")
-    if estimate:
-        _draw_steps(axes, estimate, "estimate", color=style.MEAN, linestyle="--")
-        names.append("dashed: the planner's estimate")
-    axes.set_title(", ".join(names), loc="right", fontsize=style.TICK_SIZE, color=style.CAMERA, pad=4)
+        names = "solid: surface points seen, dotted: outline measured (completeness)"
+        axes.set_title(names, loc="right", fontsize=style.TICK_SIZE, color=style.CAMERA, pad=4)
 
 
 def _draw_steps(axes: Axes, points: Sequence[tuple[int, float]], label: str, **line: Any) -> None:
@@ -348,17 +340,9 @@ def draw_figure(content: EpisodeContent) -> Figure:
     """
     figure = Figure(figsize=SIZE)
     FigureCanvasAgg(figure)
-    draw_panels(figure, content)
-    return figure
-
-
-def draw_panels(figure: Figure, content: EpisodeContent, bottom: float = 0.0) -> None:
-    """Draw all panels into an empty figure, above `bottom` (part of its height); the first axes are the world view."""
     # Fixed positions instead of a layout engine: faster, and the frames of an animation do not jump.
-    world = figure.add_axes((0.05, 0.135 + bottom, 0.50, 0.785 - bottom))
-    draw_world(world, content)
-    gap = 0.42 / (1.0 - bottom / 0.656)  # in parts of the mean height of the panels: always the same
-    right = figure.add_gridspec(3, 1, left=0.632, right=0.985, bottom=0.065 + bottom, top=0.905, hspace=gap,
+    draw_world(figure.add_axes((0.05, 0.135, 0.50, 0.785)), content)
+    right = figure.add_gridspec(3, 1, left=0.632, right=0.985, bottom=0.065, top=0.905, hspace=0.42,
                                 height_ratios=(1.35, 1.0, 0.75))
     for row, draw in enumerate((draw_polar, draw_objective, draw_coverage)):
         axes = figure.add_subplot(right[row])
@@ -366,10 +350,11 @@ def draw_panels(figure: Figure, content: EpisodeContent, bottom: float = 0.0) ->
         axes.yaxis.set_label_coords(_YLABEL_X, 0.5)
     title = textwrap.fill(content.title, _TITLE_WIDTH, max_lines=2, placeholder=" …").replace("$", r"\$")
     figure.suptitle(title, x=0.012, y=0.985, ha="left", va="top", fontsize=style.TITLE_SIZE)
-    _draw_legend(figure, content, bottom)
+    _draw_legend(figure, content)
+    return figure
 
 
-def _draw_legend(figure: Figure, content: EpisodeContent, bottom: float) -> None:
+def _draw_legend(figure: Figure, content: EpisodeContent) -> None:
     """Put one legend for all panels below the world view, where no data lies."""
     dots: style.Style = {"markersize": 4.0}
     cameras: style.Style = {"linestyle": "none", "marker": "v", "markeredgewidth": 0}
@@ -386,7 +371,7 @@ def _draw_legend(figure: Figure, content: EpisodeContent, bottom: float) -> None
     if content.shape is None:
         handles = handles[1:]
     figure.legend(
-        handles=handles, loc="lower center", bbox_to_anchor=(0.30, bottom), ncol=4, fontsize=style.TICK_SIZE,
+        handles=handles, loc="lower center", bbox_to_anchor=(0.30, 0.0), ncol=4, fontsize=style.TICK_SIZE,
         frameon=False, columnspacing=1.6, handlelength=1.8,
     )
 

@@ -22,11 +22,11 @@ from PIL import Image
 from scipy.spatial import cKDTree
 
 from nbv_planner.geometry import TWO_PI, FloatArray
-from nbv_planner.report.colors import BAND, CAMERA, FAINT, HIT, LAST, LEVELS, MEAN, TARGET, TRUTH
+from nbv_planner.report.colors import BAND, CAMERA, FAINT, HIT, LAST, MEAN, TARGET, TRUTH
 from nbv_planner.report.page import Picture
 from nbv_planner.world.pose import CameraPose, Poses
 
-__all__ = ["BAND", "CAMERA", "FAINT", "HIT", "LAST", "LEVELS", "MEAN", "TARGET", "TRUTH"]  # the others are made here
+__all__ = ["BAND", "CAMERA", "FAINT", "HIT", "LAST", "MEAN", "TARGET", "TRUTH"]  # the others are made here
 BAND_ALPHA = 0.3
 TITLE_SIZE = 11.0
 LABEL_SIZE = 9.0
