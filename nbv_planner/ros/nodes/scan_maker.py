@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from sensor_msgs.msg import CameraInfo, Image, LaserScan, MultiEchoLaserScan, PointCloud2
@@ -16,6 +18,9 @@ from nbv_planner.ros.core.node_parameters import read_settings
 from nbv_planner.ros.io import conversions
 from nbv_planner.world.scan import Scan
 from nbv_planner.world.scan_making import ScanMakerSettings, scan_of_depth, scan_of_points
+
+# Messages that may wait for their conversion, that under way included.
+_WAITING = 2
 
 
 class ScanMakerNode(BaseNode):
@@ -49,12 +54,11 @@ class ScanMakerNode(BaseNode):
 
     def on_echoes(self, msg: MultiEchoLaserScan) -> None:
         """Publish the first return of each beam."""
-        self._publish(msg.header, scan_from_msg(msg))
+        self._make("echoes", msg.header, partial(scan_from_msg, msg))
 
     def on_points(self, msg: PointCloud2) -> None:
         """Publish the nearest point of the band at each bearing."""
-        optical = self.settings.optical(msg.header.frame_id)
-        self._publish(msg.header, scan_of_points(points_from_msg(msg), self.settings, optical=optical))
+        self._make("points", msg.header, partial(_scan_of_cloud, msg, self.settings))
 
     def on_camera(self, msg: CameraInfo) -> None:
         """Receive focal lengths and principal point."""
@@ -64,11 +68,25 @@ class ScanMakerNode(BaseNode):
         """Publish the nearest surface of the band at each bearing."""
         if self._camera is None:
             raise InputRejectedError("no_camera_info", "no camera_info received yet")
-        camera = pinhole_from_msg(self._camera, msg)
-        self._publish(msg.header, scan_of_depth(depth_from_msg(msg), camera, self.settings))
+        self._make("image", msg.header, partial(_scan_of_image, msg, self._camera, self.settings))
 
-    def _publish(self, header: Header, scan: Scan) -> None:
-        if self.active:
+    def _make(self, topic: str, header: Header, make: Callable[[], Scan]) -> None:
+        """Make a scan in the worker and publish it; what comes faster than that is left out."""
+        if self.worker.pending >= _WAITING:
+            raise InputRejectedError("busy", f"{_WAITING} messages before it are still being converted")
+
+        def made() -> Scan | InputRejectedError:
+            try:
+                return make()
+            except InputRejectedError as error:
+                return error
+
+        self.worker.submit(made, partial(self._publish, topic, header), like=topic)
+
+    def _publish(self, topic: str, header: Header, scan: Scan | InputRejectedError) -> None:
+        if isinstance(scan, InputRejectedError):
+            self.drop(f"{topic}.{scan.reason}", str(scan))
+        elif self.active:
             header.frame_id = self.settings.frame(header.frame_id)
             self._scan.publish(conversions.scan_to_msg(scan, header))
 
@@ -77,3 +95,11 @@ class ScanMakerNode(BaseNode):
         level, message, values = super().diagnosis()
         missing = self.inputs.missing(*self._topics)
         return level, "waiting for " + "; ".join(missing) if missing else message, values
+
+
+def _scan_of_cloud(msg: PointCloud2, settings: ScanMakerSettings) -> Scan:
+    return scan_of_points(points_from_msg(msg), settings, optical=settings.optical(msg.header.frame_id))
+
+
+def _scan_of_image(msg: Image, camera: CameraInfo, settings: ScanMakerSettings) -> Scan:
+    return scan_of_depth(depth_from_msg(msg), pinhole_from_msg(camera, msg), settings)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 import math
+import threading
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from sensor_msgs.msg import CameraInfo, Image, LaserEcho, LaserScan, MultiEchoLa
 
 from nbv_planner.episode.sensor_messages import scan_from_msg, to_nanoseconds
 from nbv_planner.errors import SettingError
+from nbv_planner.ros.nodes import scan_maker
 from nbv_planner.ros.nodes.scan_maker import ScanMakerNode
 
 INFO = CameraInfo(width=8, height=4, k=[10.0, 0.0, 3.5, 0.0, 10.0, 1.5, 0.0, 0.0, 1.0])
@@ -120,3 +122,26 @@ def test_an_inactive_node_makes_no_scans(world, maker):
     assert node.trigger_activate() == TransitionCallbackReturn.SUCCESS
     send(echoes)
     world.spin_until(lambda: scans, "the scan")
+
+
+def test_a_conversion_that_takes_long_keeps_no_callback_and_what_comes_meanwhile_is_counted(world, maker, monkeypatch):
+    node, scans = maker("depth_image", band_above=0.5, band_below=0.5)
+    begun, go, convert = threading.Event(), threading.Event(), scan_maker.scan_of_depth
+
+    def slow(*arguments):
+        begun.set()
+        assert go.wait(60.0)
+        return convert(*arguments)
+
+    monkeypatch.setattr(scan_maker, "scan_of_depth", slow)
+    send, info = world.speaker(Image, "image"), world.speaker(CameraInfo, "camera_info")
+    info(INFO)
+    world.spin_until(lambda: node._camera is not None, "the camera")
+    node.on_image(IMAGE)  # returns at once
+    assert begun.wait(60.0)
+    node.on_image(IMAGE)
+    assert not scans
+    send(IMAGE)
+    world.spin_until(lambda: world.drops(node) == {"image.busy": 1}, "the third image to be left out")
+    go.set()
+    world.spin_until(lambda: len(scans) == 2, "the scans of the others")
