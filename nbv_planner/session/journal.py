@@ -38,6 +38,10 @@ _DIGEST = 8  # bytes
 _LINE = b'{"sum": "%s", "fact": %s}\n'
 _BEFORE, _BETWEEN = len(b'{"sum": "'), len(b'", "fact": ')
 _VERSION_1 = b"PK"  # an NPZ archive
+_OLD_WORDS = (
+    f"it has version 1, this package reads version {VERSION}: end the episode with the release that began it, or move "
+    "the file away to begin anew"
+)
 Settings = Mapping[str, Mapping[str, Any]]
 
 
@@ -74,6 +78,8 @@ class Journal:
             header, facts, size, total = _parsed(content)
             self._check(header, any_episode)
         except FileNotFoundError as error:
+            if (old := self.path.with_suffix(".npz")).is_file():  # its name in version 1
+                raise StateFileError("version", f"{old}: {_OLD_WORDS}") from error
             raise StateFileError("missing", f"{self.path} does not exist") from error
         except OSError as error:
             raise StateFileError("unreadable", f"cannot read {self.path}: {error.strerror or error}") from error
@@ -198,10 +204,7 @@ def _sync_folder(folder: Path) -> None:
 def _parsed(content: bytes) -> tuple[dict[str, Any], list[Any], int, bytes]:
     """Header, facts, number of bytes of whole lines, and the sum behind the last one."""
     if content.startswith(_VERSION_1):
-        raise StateFileError(
-            "version", f"it has version 1, this package reads version {VERSION}: end the episode with the release that "
-            "began it, or move the file away to begin anew",
-        )
+        raise StateFileError("version", _OLD_WORDS)
     *lines, _ = content.split(b"\n")
     total, facts = b"", []
     for number, line in enumerate(lines, start=1):

@@ -298,3 +298,10 @@ def test_a_value_that_cannot_be_is_refused_with_its_place(changes):
     with pytest.raises(StateFileError, match=f"fact(\\.{next(iter(changes))})?") as caught:
         from_plain(Everything, {**to_plain(thing()), **changes})
     assert caught.value.reason == "content"
+
+
+def test_a_file_of_version_1_that_had_another_name_is_not_passed_over_in_silence(tmp_path):
+    (tmp_path / "session.npz").write_bytes(b"PK")
+    with pytest.raises(StateFileError, match=r"session.npz: it has version 1, .* move the file away") as caught:
+        Journal(tmp_path / "session.jsonl", "planning session", {}, "").read()
+    assert caught.value.reason == "version"

@@ -338,6 +338,7 @@ class Operator:
     def on_load(self) -> str:
         """Resume the episode of the file in place of the current one."""
         self._node.journal.load(self._node.journal.resume)
+        self._node.journal.loaded()
         self._node.advance()
         return f"{len(self._node.core.episode.visited)} views loaded from {self._node.journal.path}"
 

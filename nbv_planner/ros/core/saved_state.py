@@ -66,6 +66,7 @@ class JournalKeeper:
                 self._node.drop(f"state.{error.reason}", f"starts without the saved state: {error}")
             return
         self._restored = True
+        self.loaded()
         self._node.get_logger().info(f"resumed from {self.path}")
 
     def _timed(self, write: Callable[[], object]) -> StateFileError | None:
@@ -106,18 +107,23 @@ class JournalKeeper:
             raise StateFileError("content", f"{self.path}: {error}") from error
         except Exception as error:  # a file must not end the node, or it would end it again at every restart
             raise StateFileError("content", f"{self.path}: {type(error).__name__}: {reason(error)}") from error
-        if self._journal.torn:
-            self._node.drop("state.torn", f"{self.path}: {self._journal.torn} bytes of a torn last line are left out")
         with self._lock:
             self._records, self._written, self._anew = list(records), len(records), any_episode
 
     def load(self, apply: Callable[[list[Any]], None]) -> None:
-        """`apply` the records of the file, whatever episode it is of; the file becomes one of this episode.
+        """`apply` the records of the file, whatever episode it is of, in any thread; call :meth:`loaded` then.
+
+        The file becomes one of this episode.
 
         Raises:
             StateFileError: it does not exist or cannot be used; names the file.
         """
         self._load(apply, any_episode=True)
+
+    def loaded(self) -> None:
+        """Count a torn line of the file that has been read."""
+        if self._journal and self._journal.torn:
+            self._node.drop("state.torn", f"{self.path}: {self._journal.torn} bytes of a torn last line are left out")
 
     def note(self, records: Sequence[Any], *, anew: bool = False) -> None:
         """Let :meth:`write` write `records` behind the others, or `anew` in place of them; in any thread."""

@@ -243,6 +243,7 @@ class SurfaceMapperNode(BaseNode):
         self._loading = True
         try:
             await self.worker.run(partial(self._keeper.load, lambda records: found.append(self._map_of(records))))
+            self._keeper.loaded()
             self._resume(found[0])
         finally:
             self._loading = False
