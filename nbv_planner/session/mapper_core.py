@@ -15,7 +15,6 @@ from nbv_planner.mapping.object_search import SearchSettings, ViewMapping, first
 from nbv_planner.mapping.scans import MappedScans, MeasurementSettings
 from nbv_planner.mapping.surface_info import SurfaceInfo
 from nbv_planner.session.surface_map import (
-    COMPACTED,
     Batch,
     Progress,
     SurfaceMap,
@@ -82,7 +81,7 @@ class Update:
             return [progress_record(known.progress)], known.batches == 0
         through = tuple(job.before.mapper.checks.through)
         record = batch_record(Batch(job.scene, job.scans, known.progress, known.mapper.found, through))
-        if job.before.batches >= COMPACTED:
+        if job.before.long:
             return [map_record(job.before), record], True
         return [record], job.before.batches == 0
 
@@ -118,7 +117,7 @@ class MapJob:
             progress, views=progress.views + mapped.views, scans=progress.scans + len(self.scans),
             newest_view=max((match.view for match in self.scans), default=progress.newest_view),
         )
-        batches = 1 if before.batches >= COMPACTED else before.batches + 1
+        batches = 1 if before.long else before.batches + 1
         known = SurfaceMap(mapper, progress, belief, batches if self.scans else 0)
         return Update(self, known, belief, mapped, 1e3 * (time.perf_counter() - started))
 

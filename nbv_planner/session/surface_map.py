@@ -1,8 +1,9 @@
 """The surface map of an episode: the batches of scans that it was made of, as its journal keeps them.
 
 A batch holds the scans that were mapped together and all that the result depends on besides the map before it, so that
-a restarted mapper gets the same map to the last bit. Where scans are mapped on the way, too, they become too many:
-from :data:`COMPACTED` batches on, the map before the newest one takes the place of all batches before that.
+a restarted mapper gets the same map to the last bit. Where scans are mapped on the way, too, they become too many, and
+where the window of the robust fit has let go of some, each takes a fit: then the map before the newest batch takes the
+place of all batches before that, see :attr:`SurfaceMap.long`.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ KIND = "surface map"
 """What the journal is about."""
 COMPACTED = 100
 """Batches behind which the journal is compacted: more than views of an episode, few enough for a fast restart."""
+COMPACTED_FITS = 8
+"""The same where each batch takes a fit, of some 0.2 s."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +58,11 @@ class SurfaceMap:
     progress: Progress  #: what is counted and learned beside it.
     belief: SurfaceBelief | None = None  #: that of the mapper, once it has been computed.
     batches: int = 0  #: those in the journal.
+
+    @property
+    def long(self) -> bool:
+        """Whether a restart would map so many batches that the journal is to hold the map instead."""
+        return self.batches >= (COMPACTED if self.mapper.model.refits_all else COMPACTED_FITS)
 
 
 @dataclass(frozen=True, eq=False)

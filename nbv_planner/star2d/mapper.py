@@ -180,6 +180,11 @@ class SurfaceMapper:
             self._evidence = self._evidence.bounded(rays.bound(self._grid))
         self._views += not same_view
 
+    @property
+    def refits_all(self) -> bool:
+        """Whether a belief depends on the measurements alone: always."""
+        return True
+
     def stays_fast(self, information: float) -> bool:
         """Whether an update takes linear time that adds at most `information`, the sum of 1/σ² (1/m²)."""
         return stays_fast(self._posterior, information)

@@ -95,6 +95,11 @@ class RobustMapper(SurfaceMapper):
         self.last_fit: RobustFit | None = None
 
     @property
+    def refits_all(self) -> bool:
+        """Whether the window has let go of none."""
+        return not self._base_hits.any()
+
+    @property
     def doubted(self) -> BoolArray:
         """Which of :attr:`beams` count as outliers now, shape (n,)."""
         return np.zeros(0, dtype=bool) if self.last_fit is None else np.asarray(self.last_fit.weight < _DOUBTED)
@@ -219,6 +224,10 @@ class SurfaceModel(Protocol):
     @property
     def measurements(self) -> Measurements:
         """What the belief depends on, for display; repeats may be merged."""
+
+    @property
+    def refits_all(self) -> bool:
+        """Whether an update depends on the measurements alone, and on no fit before it."""
 
     def add(
         self, measurements: Measurements, *, same_view: bool = False, free: Iterable[FreeRays] = (), last: bool = True

@@ -27,7 +27,7 @@ from nbv_planner.ros.io import conversions
 from nbv_planner.ros.nodes.depth_camera import DepthCamera
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
 from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
-from nbv_planner.session import mapper_core
+from nbv_planner.session import surface_map
 from nbv_planner.session.facts import from_records
 from nbv_planner.session.journal import Journal
 from nbv_planner.session.surface_map import KIND
@@ -175,7 +175,7 @@ def test_a_line_that_a_kill_has_torn_is_left_out_and_its_view_is_taken_again(wor
 
 
 def test_the_journal_is_compacted_where_scans_are_mapped_on_the_way(world, map_file, monkeypatch):
-    monkeypatch.setattr(mapper_core, "COMPACTED", 3)
+    monkeypatch.setattr(surface_map, "COMPACTED", 3)
     mapper = start_mapper(world, map_file, integrate="always")
     feed = Feed(world)
     for number in range(1, 9):
