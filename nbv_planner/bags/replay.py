@@ -38,7 +38,7 @@ from nbv_planner.episode.wiring import planner_named
 from nbv_planner.errors import BagError, InputRejectedError, SettingError
 from nbv_planner.mapping.matching import ArrivalSettings, MatchedScan, MatchingSettings, ScanMatcher
 from nbv_planner.planning.planners import OVERLAP, Decision
-from nbv_planner.planning.view_space import CircleViewSpace, Exclusion, ViewSpace, put_on_ground, view_space_for
+from nbv_planner.planning.view_space import Exclusion, ViewSpace, put_on_ground, view_space_for
 from nbv_planner.report.tables import Column, Table
 from nbv_planner.session.questions import SessionSettings
 from nbv_planner.settings import from_mapping
@@ -335,7 +335,7 @@ def _unreachable(view: LoggedView, space: ViewSpace, circle: float) -> Sequence[
     if view.candidates is None or view.candidates.excluded is None:
         return ()
     left_out = np.flatnonzero((view.candidates.excluded & Exclusion.UNREACHABLE) != 0)
-    if isinstance(space, CircleViewSpace):  # the candidates may be others than the recorded ones
+    if space.on_circle:  # the candidates may be others than the recorded ones
         return [space.at_angle(angle) for angle in view.candidates.angle[left_out].tolist()]
     known = view.candidates.views(circle, view.decision.centre)
     return [known[int(index)] for index in left_out]

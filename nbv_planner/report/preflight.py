@@ -19,7 +19,7 @@ from nbv_planner.errors import InputRejectedError
 from nbv_planner.mapping.matching import ArrivalSettings, MatchingSettings
 from nbv_planner.mapping.object_search import SearchSettings
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
-from nbv_planner.planning.view_space import CircleViewSpace, ViewSpace, ViewSpaceSettings, view_space_for
+from nbv_planner.planning.view_space import ViewSpace, ViewSpaceSettings, view_space_for
 from nbv_planner.session.questions import SessionSettings
 from nbv_planner.settings import from_mapping
 from nbv_planner.world.pose import CameraPose, PoseSettings
@@ -114,7 +114,7 @@ def age_row(topic: str, ages: Sequence[float], session: SessionSettings) -> Row:
 def spacing_row(views: ViewSpace, arrival: ArrivalSettings) -> Row:
     """Tolerances of the arrival against half of what lies between neighbouring candidate views."""
     problem, asked = views.indistinct(arrival), "less than"
-    if isinstance(views, CircleViewSpace):
+    if not math.isnan(views.spacing):
         half, distance = 0.5 * views.spacing, float(np.median(views.candidates.distance))
         asked = f"less than {distance * math.sin(half):.3g} m or {half:.3g} rad,"
     return Row(

@@ -46,8 +46,8 @@ def ask(core: PlannerCore, now: int) -> Question:
     planner = core.planner.snapshot()
     planner.settings = pace(core) if core.settings.learn_speeds else planner.settings
     planner.heard = core.episode.heard
-    if planner.account is not None:
-        planner.account.restore(visited, core.episode.rounds[: len(visited)])
+    if planner.ledger is not None:
+        planner.ledger.restore(visited, core.episode.rounds[: len(visited)])
     return Question(
         planner, informed(core), inputs.belief, inputs.belief_stamp, current, visited, now, core.token
     )
@@ -84,7 +84,7 @@ def set_out(core: PlannerCore, question: Question, answer: Answer, now: int) -> 
     number, stamp = len(visited) + 1, question.belief_stamp
     published = dataclasses.replace(decision, promised=None)  # what was asked for the answer alone
     goal = Goal(core.placed(view), now, published, number, answer.milliseconds, stamp, figures)
-    played = None if planner.account is None else planner.account.rounds([*visited, view])[-1]
+    played = None if planner.ledger is None else planner.ledger.rounds([*visited, view])[-1]
     core.note(facts.Decided(goal, played, leg))
     core.arrival.set_out(core.episode, core.inputs.pose)
     return goal

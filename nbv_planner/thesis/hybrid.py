@@ -18,7 +18,7 @@ from nbv_planner.star2d.shapes.shape_coverage import seen_points
 from nbv_planner.star2d.star_surface import star2d, star_reader
 from nbv_planner.surface.seam import Reader
 from nbv_planner.thesis.area import Uncertainty
-from nbv_planner.thesis.regret import Account, Round
+from nbv_planner.thesis.regret import RegretLedger, Round
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import Scene
 
@@ -78,12 +78,12 @@ class HybridPlanner(RolloutPlanner):
         super().__init__(objective, scene, views, settings, reader)
         self._shapes = star_reader(reader, "planner hybrid").settings
         views.check_circle("planner hybrid", scene.view_distance)
-        self.account: Account = Account()
+        self.ledger = self._ledger = RegretLedger()
 
     def _entered(self, visited: Sequence[CameraPose], decision: Decision) -> Decision:
         """Enter the round, and record which rule chose."""
         taken = self._bounds[np.flatnonzero(decision.candidates.view_angle == decision.view_angle)[0]]
-        self.account.enter(visited, decision.view, Round(float(self._bounds.max()), float(taken)))
+        self._ledger.enter(visited, decision.view, Round(float(self._bounds.max()), float(taken)))
         forced = decision.decided_by != self.settings.label
         return decision if forced else dataclasses.replace(decision, decided_by=self._decided_by)
 
@@ -99,7 +99,7 @@ class HybridPlanner(RolloutPlanner):
     def _affords(self, options: Options, proposed: Round) -> bool:
         """Whether the bound is kept if the round is `proposed`."""
         s, situation = self.settings, options.situation
-        before = self.account.total(situation.visited, Round(most_points(self._scene), 0.0))
+        before = self._ledger.total(situation.visited, Round(most_points(self._scene), 0.0))
         belief = star2d(situation.surface, "planner hybrid").belief
         seen = measured_points(belief, self._scene, self._shapes)
         worth = s.hybrid_factor * (before.taken + proposed.taken) + seen / s.hybrid_share

@@ -179,7 +179,7 @@ class Round:
     taken: float
 
 
-class Account:
+class RegretLedger:
     """Rounds by the views that led to them, so that a query for a decision changes nothing.
 
     A round is looked up by all views up to and with its own, so a view that was proposed and not taken, or belongs

@@ -21,7 +21,7 @@ from nbv_planner.session.planner_core import PlannerCore
 from nbv_planner.session.questions import SessionSettings
 from nbv_planner.star2d.belief import Measurements, SurfaceBelief
 from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper
-from nbv_planner.thesis.regret import Account, Round
+from nbv_planner.thesis.regret import RegretLedger, Round
 from nbv_planner.world.objects import bisected_surface_points, parse_object
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import Scene
@@ -137,9 +137,9 @@ def test_the_state_holds_a_round_for_each_view_and_for_the_goal_under_way():
     assert all(0.0 < played.taken <= played.best for played in run.episode.rounds)
     other = restarted(run, session())
     assert other.episode.rounds == run.episode.rounds
-    other.planner.account.enter([], at(1.0), Round(5.0, 5.0))
+    other.planner.ledger.enter([], at(1.0), Round(5.0, 5.0))
     other.inputs = run.inputs
-    assert targets.ask(other, 99).planner.account.rounds(other.visited) == list(run.episode.rounds[:2])
+    assert targets.ask(other, 99).planner.ledger.rounds(other.visited) == list(run.episode.rounds[:2])
 
 
 BAD = {
@@ -165,7 +165,7 @@ def test_a_planner_without_an_account_has_no_rounds():
 
 
 def test_restored_rounds_stand_beside_those_of_other_episodes():
-    account = Account()
+    account = RegretLedger()
     account.enter([], at(1.0), Round(2.0, 1.0))
     account.restore(all_at([3.0, 4.0]), [Round(5.0, 4.0), None])
     assert account.rounds(all_at([1.0])) == [Round(2.0, 1.0)]

@@ -12,6 +12,7 @@ from nbv_planner.planning.objectives.objective import (
     REQUIREMENTS,
     TRUTH_OBJECTIVES,
     ExpectedMarginalCoverage,
+    Ledger,
     Objective,
     ObjectiveInfo,
     Situation,
@@ -45,6 +46,7 @@ def known_objectives() -> dict[str, ObjectiveInfo]:
 
 __all__ = [
     "EXPECTED", "OBJECTIVE_INFO", "OBJECTIVE_PLUGINS", "OMNISCIENT", "REQUIREMENTS",
-    "TRUTH_OBJECTIVES", "ExpectedMarginalCoverage", "Objective", "ObjectiveInfo", "Situation", "known_objectives",
+    "TRUTH_OBJECTIVES", "ExpectedMarginalCoverage", "Ledger", "Objective", "ObjectiveInfo", "Situation",
+    "known_objectives",
     "wrong_contract",
 ]

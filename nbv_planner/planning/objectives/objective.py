@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -91,6 +92,16 @@ class Objective(Protocol):
 # Points of the likeliest surface that a view adds without a look at hypotheses: where it was 2, EMC was 3 at least in
 # 153 of 153 decisions (five planners, four objects).
 _PLAIN = 4.0
+
+
+class Ledger(Protocol):
+    """What a planner keeps of its rounds, so that a copy of it, or one in another process, goes on the same."""
+
+    def rounds(self, views: Iterable[CameraPose]) -> list[Any]:
+        """What is kept of the round of each of these views, None of one whose decision kept nothing."""
+
+    def restore(self, views: Iterable[CameraPose], rounds: Sequence[Any]) -> None:
+        """Go on after these views and :meth:`rounds`."""
 
 
 class ExpectedMarginalCoverage:

@@ -21,6 +21,7 @@ from nbv_planner.planning.objectives import (
     OBJECTIVE_INFO,
     OBJECTIVE_PLUGINS,
     ExpectedMarginalCoverage,
+    Ledger,
     Objective,
     Situation,
     wrong_contract,
@@ -244,7 +245,7 @@ class Planner(ABC):
         self.settings = settings  #: criteria besides the objective.
         self.views = views  #: candidate views.
         #: regret ledger of earlier rounds, None if its decisions do not depend on them.
-        self.account: Any = None
+        self.ledger: Ledger | None = None
         #: EMC, whatever the objective: tells whether any view is worth it where some are barred; None: not judged.
         self.expected: ExpectedMarginalCoverage | None = None
         self.fallback: Objective | None = None  #: decides where EMC promises nothing; None: EMC all the same.

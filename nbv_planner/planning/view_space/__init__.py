@@ -55,7 +55,7 @@ def put_on_ground(
     Raises:
         ConfigFileError: the map cannot be read.
     """
-    if map is not None or settings.given or not isinstance(views, CircleViewSpace):
+    if map is not None or settings.given or not views.on_circle:
         reach = float(views.candidates.distance.max()) + math.hypot(*centre)
         views.ground = ground_of(settings, reach, map).seen_from(*centre)
 

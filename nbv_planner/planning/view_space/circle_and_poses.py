@@ -40,6 +40,8 @@ _DIGITS = 6
 class CircleViewSpace(ViewSpace):
     """Views on the view circle that look at its centre, each given by its angle."""
 
+    on_circle = True
+
     def __init__(self, settings: ViewSpaceSettings, view_distance: float, *, angles: FloatArray | None = None) -> None:
         """Set up the candidates on a view circle of radius `view_distance`, metres.
 

@@ -79,6 +79,9 @@ class ViewSpace(ABC):
     follows_object: ClassVar[bool] = False
     """Whether the views lie about a centre that is being found."""
 
+    on_circle: ClassVar[bool] = False
+    """Whether all views look at the centre from one circle about it, so that an angle names one."""
+
     def __init__(self, candidates: Poses, settings: ViewSpaceSettings | None = None) -> None:
         """Set up the candidates; only those on the arcs of the settings, if given, are ever allowed.
 
@@ -97,6 +100,11 @@ class ViewSpace(ABC):
         self._stands: CameraPose | None = None
         self._believed: tuple[Believed, Ground] | None = None
         self._judged: tuple[Ground, CameraPose | None, ExclusionArray] | None = None
+
+    @property
+    def spacing(self) -> float:
+        """Angle between neighbouring candidates, radians; NaN where there is none for all."""
+        return math.nan
 
     @abstractmethod
     def travel(self, start: CameraPose, ends: Poses) -> FloatArray:

@@ -23,7 +23,7 @@ from nbv_planner.star2d.star_surface import StarReader
 from nbv_planner.surface.coverage import POINTS
 from nbv_planner.thesis import Uncertainty
 from nbv_planner.thesis.hybrid import HybridPlanner, measured_points, most_points
-from nbv_planner.thesis.regret import Account, Round
+from nbv_planner.thesis.regret import RegretLedger, Round
 from nbv_planner.world.objects import bisected_surface_points, parse_object
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.visibility import observe, unseen_beyond
@@ -160,7 +160,7 @@ def test_the_account_is_kept_whoever_leads(seed, shape, family, factor, share):
     known=st.lists(st.booleans(), min_size=12, max_size=12),
 )
 def test_rounds_that_are_not_known_count_against_it(rounds, known):
-    account, views = Account(), all_at(view for view, _, _ in rounds)
+    account, views = RegretLedger(), all_at(view for view, _, _ in rounds)
     for t, (_, best, taken) in enumerate(rounds):
         if known[t]:
             account.enter(views[:t], views[t], Round(best, taken))
@@ -173,7 +173,7 @@ def test_rounds_that_are_not_known_count_against_it(rounds, known):
 
 def test_an_account_forgets_the_oldest_and_may_be_used_by_many_threads(monkeypatch):
     monkeypatch.setattr("nbv_planner.thesis.regret._KEPT", 50)
-    account = Account()
+    account = RegretLedger()
 
     def enter(start: int) -> None:
         for number in range(start, start + 200):
