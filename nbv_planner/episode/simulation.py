@@ -3,53 +3,39 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import time
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
 
 from nbv_planner.episode.judge import EpisodeJudge
 from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.records import EpisodeRecord, Step, ViewRecord
 from nbv_planner.episode.wiring import PlannerSettings, planner_named, termination_monitor
 from nbv_planner.errors import SettingError
-from nbv_planner.geometry import TWO_PI, cartesian_to_polar
+from nbv_planner.geometry import cartesian_to_polar
 from nbv_planner.mapping.matching import ArrivalSettings, MatchedScan
 from nbv_planner.mapping.object_search import SearchingMapping
 from nbv_planner.planning.motion import with_looks
 from nbv_planner.planning.planners import Planner
 from nbv_planner.planning.termination import Termination, TerminationReason
-from nbv_planner.planning.view_space import CircleViewSpace, FoundViewSpace, put_on_ground, view_space_for
+from nbv_planner.planning.view_space import FoundViewSpace, put_on_ground, view_space_for
 from nbv_planner.session import events
 from nbv_planner.session.facts import Heard
 from nbv_planner.session.loop import views
 from nbv_planner.session.planner_core import PlannerCore
 from nbv_planner.session.questions import Answer, EndQuestion, Question, SessionSettings, Verdict
 from nbv_planner.session.state import Goal
-from nbv_planner.star2d.belief import Measurements, SurfaceBelief
+from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.star2d.robust import SurfaceModel
 from nbv_planner.star2d.robust_fit import RobustSettings
 from nbv_planner.surface.coverage import CoverageEstimate
-from nbv_planner.thesis import TrueOutline, TrueSurface
+from nbv_planner.thesis import TrueOutline, TrueSurface, protocol
 from nbv_planner.world.objects import PolarObject, bisected_surface_points, parse_object, surface_points
-from nbv_planner.world.pose import CameraPose, Poses
+from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import FoundScene, centre_of, check_proportions
-from nbv_planner.world.simulated_camera import SimulatedCamera, WorldSettings
-from nbv_planner.world.visibility import observe, unseen_beyond
+from nbv_planner.world.simulated_camera import SimulatedCamera
 
-PUBLISHED_FIRST_CANDIDATE = {"CSW": 0, "IOA": 47, "I": 1, "U": 15, "UP": 15, "CS-U": 26, "CSN-U": 26}
-"""First views of the thesis's published runs by label: its flat prior makes rounding decide them.
-
-They are indices among the 100 candidates of these runs. Its CS-U counts the pixels of phase 1 (CSN-U); the closed
-form starts at the same view to be comparable.
-"""
-_THESIS_VIEWS = 100
-_THESIS_GRID = 1000
-# Variance, m², that the published runs had added to that of each measurement.
-_THESIS_JITTER = 1e-8
 _NOT_ENDED = Termination(TerminationReason.STOPPED, {}, "not ended yet: more views may be taken")
 _Views = Generator[ViewRecord, None, Termination]
 
@@ -76,15 +62,14 @@ class Simulation:
         config, scene = self.config, self.config.scene
         thesis = config.protocol == "thesis"
         if thesis:
-            _check_thesis(config)
+            protocol.check(
+                config.ground, config.world, config.matching.scans_per_view, unknown=config.search.unknown
+            )
         else:
             check_proportions(scene, config.kernel, config.measurement, config.planner, config.termination)
         shape = parse_object(self.shape or config.object, scene)
         self._points = (bisected_surface_points if thesis else surface_points)(shape, scene.pixel_size)
-        views = view_space_for(config.views, scene)
-        if thesis and _published_views(config):
-            angles = np.linspace(0.0, TWO_PI, _THESIS_VIEWS)
-            views = CircleViewSpace(config.views, scene.view_distance, angles=angles)
+        views = (protocol.candidates if thesis else view_space_for)(config.views, scene)
         put_on_ground(views, config.ground)
         self._start = None if thesis else config.motion.start(scene.view_distance)
         settings = thesis_planner_settings(config) if thesis else config.planner
@@ -103,7 +88,7 @@ class Simulation:
         if thesis:  # the published runs depend on ties that rounding decides, so they keep the dense solution
             dense = dataclasses.replace(config.mapper, solver="dense")
             config = dataclasses.replace(config, mapper=dense, robust=RobustSettings(robust=False))
-        self._mapping = config.scan_mapping(np.linspace(0.0, TWO_PI, _THESIS_GRID) if thesis else None)
+        self._mapping = config.scan_mapping(protocol.grid() if thesis else None)
         self.mapper = self._mapping.model
         self._camera = SimulatedCamera(shape, scene, config.sensor, config.world)
         # All that is known between two views is kept, so that a copy in another process goes on with the next one.
@@ -208,32 +193,26 @@ class Simulation:
 
     def _thesis(self) -> _Views:
         """Observe the surface points themselves, without noise, until nothing new is seen."""
-        noise_std = math.sqrt(self.config.measurement.noise_std**2 + _THESIS_JITTER)
-        while not self.judge.seen.all():
-            started = time.process_time()
-            self._truth.seen = self.judge.seen if self._by_points else self.judge.complete
-            belief = self.belief
-            self.planner.believe(belief, None)
-            decision = self.planner.decide(belief, visited=self._visited())
-            if decision is None:
-                return _no_reachable_view(self.planner.views.blame())
-            milliseconds = 1e3 * (time.process_time() - started)
-            if not self.judge.new_points(decision.view).any():
-                return Termination(
-                    TerminationReason.NO_NEW_POINTS, {"coverage": self.judge.coverage},
-                    "the next view would see no new surface point",
-                )
-            views = Poses.of([decision.view])
-            seen = observe(self._points.angle, self._points.radius, views, self.config.scene)[0]
-            count = int(seen.sum())
-            data = Measurements(self._points.angle[seen], self._points.radius[seen], np.full(count, noise_std))
-            free = unseen_beyond(data.angle, data.radius, decision.view, self.config.scene)
-            self.mapper.add(data, free=[free])
+        config = self.config
+        taken = protocol.observations(
+            self.planner, self.mapper, self._points, config.scene, config.measurement.noise_std, self.judge,
+            self._visited,
+        )
+        while True:
+            self._inform()
+            try:
+                one = next(taken)
+            except StopIteration as ended:
+                return ended.value  # type: ignore[no-any-return]
+            decision = one.decision
             yield self.judge.add(Step(
-                decision.view, decision.utility, decision.candidates, decision.utilities, self.mapper.belief(), data,
-                milliseconds,
+                decision.view, decision.utility, decision.candidates, decision.utilities, one.belief, one.data,
+                one.milliseconds,
             ))
-        return Termination(TerminationReason.COMPLETE, {"coverage": 1.0}, "every surface point has been seen")
+
+    def _inform(self) -> None:
+        """Tell an objective that knows the object what of it has been seen."""
+        self._truth.seen = self.judge.seen if self._by_points else self.judge.complete
 
     def _sensor(self) -> _Views:
         """Cast noisy beams and stop as a robot does, without use of the true object."""
@@ -247,7 +226,7 @@ class Simulation:
 
     def _choose(self, question: Question | EndQuestion) -> Answer | Verdict:
         """Let planner and monitor answer; what counts is the time of this process."""
-        self._truth.seen = self.judge.seen if self._by_points else self.judge.complete
+        self._inform()
         started = time.process_time()
         answer = question.decide()
         if isinstance(answer, Verdict):
@@ -331,38 +310,9 @@ class Simulation:
         ))
 
 
-def _check_thesis(config: EpisodeConfig) -> None:
-    """Refuse what the thesis protocol has not."""
-    if config.ground.given:
-        raise SettingError("ground_map, no_go_polygons, robot_radius: the thesis protocol has no robot")
-    if config.planner.look_every:
-        raise SettingError("look_every: the thesis protocol looks at its views only")
-    if config.matching.scans_per_view > 1:
-        raise SettingError("scans_per_view: the thesis protocol observes the surface points, not scans; must be 1")
-    if config.search.unknown or config.world != WorldSettings():
-        raise SettingError("scene, object_x, object_y, other_radius: the thesis protocol knows the scene")
-
-
 def thesis_planner_settings(config: EpisodeConfig) -> PlannerSettings:
-    """Return settings as in the thesis: points, no cost of travel, revisits allowed, published first view unless set.
-
-    With another number of candidates than the published one the planner chooses its first view itself.
-    """
-    settings = config.planner
-    first = settings.first_candidate
-    if first < 0 and _published_views(config):
-        first = PUBLISHED_FIRST_CANDIDATE.get(settings.label, -1)
-    return dataclasses.replace(
-        settings, target="points", first_candidate=first, tie_tolerance=config.thesis_tie_tolerance, travel_weight=0.0,
-        revisit_radius=0.0, refine=settings.refine and settings.draws_shapes,
+    """The planner's settings of an episode in the thesis protocol."""
+    planner = config.planner
+    return protocol.planner_settings(
+        planner, config.views, config.thesis_tie_tolerance, draws_shapes=planner.draws_shapes
     )
-
-
-def _published_views(config: EpisodeConfig) -> bool:
-    """Whether the candidates are as many as those of the published runs, which hold 0 and 2π."""
-    return config.views.on_circle and config.views.num_views == _THESIS_VIEWS and not config.views.listed
-
-
-def _no_reachable_view(blamed: str) -> Termination:
-    detail = "no candidate view may be chosen" + (f": {blamed}" if blamed else "")
-    return Termination(TerminationReason.NO_REACHABLE_VIEW, {}, detail)
