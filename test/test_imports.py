@@ -110,6 +110,11 @@ def test_planning_knows_no_member_of_the_surface(path):
     assert not [name for name in imported(path) if name.startswith(tuple(f"{PACKAGE}.{room}" for room in members))]
 
 
+@pytest.mark.parametrize("name", ["events", "loop", "planner_core", "questions", "targets"])
+def test_an_episode_of_the_planner_knows_no_member_of_the_surface(name):
+    assert not [one for one in imported(ROOT / "session" / f"{name}.py") if one.startswith(f"{PACKAGE}.star2d")]
+
+
 @pytest.mark.parametrize("path", MODULES, ids=identity)
 def test_ros_and_drawing_stay_in_their_folders(path):
     others = foreign(path)

@@ -11,10 +11,10 @@ from nbv_planner.session import facts, targets
 from nbv_planner.session.planner_core import PlannerCore
 from nbv_planner.session.questions import Answer, EndQuestion, Question, State, Verdict
 from nbv_planner.session.state import Goal, SurfaceOrigin, Target
-from nbv_planner.star2d.belief import SurfaceBelief
+from nbv_planner.surface.seam import Believed
 
 
-def take_surface(core: PlannerCore, belief: SurfaceBelief, stamp: int, origin: SurfaceOrigin | None = None) -> int:
+def take_surface(core: PlannerCore, belief: Believed, stamp: int, origin: SurfaceOrigin | None = None) -> int:
     """Process a belief whose newest scan is from `stamp` (nanoseconds); returns the number of views that are lost.
 
     A belief that is older than those of views that have counted, and depends on fewer measurements, comes from a
@@ -33,7 +33,7 @@ def take_surface(core: PlannerCore, belief: SurfaceBelief, stamp: int, origin: S
         if origin != episode.origin:
             core.note(facts.Sourced(origin))
     core.inputs.belief, core.inputs.belief_stamp = belief, stamp
-    hits = int(belief.hits.sum())
+    hits = belief.count
     lost = sum(counted > stamp for counted in episode.counted)
     if episode.termination is not None or hits >= episode.hits or not lost:
         return 0

@@ -10,7 +10,7 @@ from nbv_planner.session import events
 from nbv_planner.session.planner_core import PlannerCore
 from nbv_planner.session.questions import Answer, EndQuestion, Question, Verdict
 from nbv_planner.session.state import Goal
-from nbv_planner.star2d.belief import SurfaceBelief
+from nbv_planner.surface.seam import Believed
 
 
 class World(Protocol):
@@ -22,7 +22,7 @@ class World(Protocol):
     def scan(self, goal: Goal) -> Sequence[MatchedScan]:
         """Go to a goal and look there, and on the way; each scan with its pose in the object frame."""
 
-    def map(self, scans: Sequence[MatchedScan]) -> SurfaceBelief:
+    def map(self, scans: Sequence[MatchedScan]) -> Believed:
         """The belief with these scans, too."""
 
 

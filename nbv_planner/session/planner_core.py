@@ -15,7 +15,7 @@ from nbv_planner.session import facts
 from nbv_planner.session.facts import Stood
 from nbv_planner.session.questions import Inputs, SessionSettings, State
 from nbv_planner.session.state import EpisodeState, Miss
-from nbv_planner.star2d.belief import SurfaceBelief
+from nbv_planner.surface.seam import Believed
 from nbv_planner.world.ground.zones import Ground
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import FoundScene, centre_of
@@ -213,7 +213,7 @@ class PlannerCore:
         self.arrival = Arrival(arrival)  #: watches the camera.
         self.drive = LegWatch()  #: measures its legs.
         self.unchecked = False  #: whether the start came before the poses by which it is to be checked.
-        self.judged: tuple[SurfaceBelief, Ground | None] | None = None  #: by what the goal has been judged.
+        self.judged: tuple[Believed, Ground | None] | None = None  #: by what the goal has been judged.
         self.token = object()  #: names what questions are about.
         self.waiting_since: int | None = None
         self.begin()

@@ -16,8 +16,8 @@ from nbv_planner.planning.termination import Termination, TerminationMonitor
 from nbv_planner.planning.view_space import ExclusionArray
 from nbv_planner.session.state import SurfaceOrigin
 from nbv_planner.settings import Settings, setting
-from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.surface.coverage import CoverageEstimate
+from nbv_planner.surface.seam import Banded, Believed
 from nbv_planner.world.pose import CameraPose, Poses
 
 
@@ -141,7 +141,7 @@ class SessionSettings(Settings):
 class Inputs:
     """Newest inputs received so far; stamps are in nanoseconds, that of the belief is the time of its newest scan."""
 
-    belief: SurfaceBelief | None = None
+    belief: Believed | None = None
     belief_stamp: int = 0
     pose: CameraPose | None = None  #: in the object frame.
     pose_stamp: int = 0
@@ -151,7 +151,7 @@ class Inputs:
     unrecorded: tuple[str, ...] = ()  #: full names of the topics to which the awaited recorder has not subscribed yet.
     #: newest surface of another origin, with its stamp, its origin and why it was refused; None if one of the
     #: episode's own has arrived since.
-    refused: tuple[SurfaceBelief, int, SurfaceOrigin, str] | None = None
+    refused: tuple[Believed, int, SurfaceOrigin, str] | None = None
 
     def unheard(self, wanted: int) -> bool:
         """Whether one of the `wanted` subscribers of the goals, or the recorder, is missing."""
@@ -169,7 +169,7 @@ class Question:
 
     planner: Planner
     monitor: TerminationMonitor
-    belief: SurfaceBelief
+    belief: Believed
     belief_stamp: int
     current_view: CameraPose | None
     visited: tuple[CameraPose, ...]
@@ -194,10 +194,16 @@ class Question:
     def _figures(self) -> dict[str, float]:
         estimate = self.monitor.estimate
         return {
-            "band_width_mean": float(self.belief.width.mean()),
-            "narrow_fraction": self.belief.narrow_part(self.monitor.settings.band_tolerance),
+            **self._band_figures(),
             "coverage_estimate": self.monitor.coverage(self.belief) if estimate is None else estimate.mean,
         }
+
+    def _band_figures(self) -> dict[str, float]:
+        if not isinstance(self.belief, Banded):
+            return {}
+        _, lower, upper = self.belief.band()
+        narrow = self.belief.narrow_part(self.monitor.settings.band_tolerance)
+        return {"band_width_mean": float((upper - lower).mean()), "narrow_fraction": narrow}
 
     def rank(self, views: Poses) -> Ranking:
         """Rank any `views` by the planner's objective less the cost of travel, the best that may be chosen first."""
@@ -242,7 +248,7 @@ class EndQuestion:
     """
 
     monitor: TerminationMonitor
-    belief: SurfaceBelief
+    belief: Believed
     elapsed: float
     taken: tuple[CameraPose, ...]
     farthest: float

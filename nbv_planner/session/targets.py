@@ -22,7 +22,7 @@ from nbv_planner.session import facts
 from nbv_planner.session.planner_core import PlannerCore
 from nbv_planner.session.questions import Answer, Question, State
 from nbv_planner.session.state import Goal, LeftOut, Miss, Target, in_a_row, reach_of, reach_words, remedy
-from nbv_planner.star2d.belief import SurfaceBelief
+from nbv_planner.surface.seam import Believed
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import centre_of
 
@@ -236,7 +236,7 @@ def _give_up(core: PlannerCore, goal: Goal, miss: Miss, now: int, *, reported: b
     return None
 
 
-def count_view(core: PlannerCore, belief: SurfaceBelief) -> None:
+def count_view(core: PlannerCore, belief: Believed) -> None:
     """Count the view of the goal, of which a scan is in the surface."""
     goal, episode = core.episode.goal, core.episode
     assert goal is not None
@@ -246,7 +246,7 @@ def count_view(core: PlannerCore, belief: SurfaceBelief) -> None:
             end(core, nothing_found(core.episode.approaches))
         return
     core.drive.arrived(goal.stamp, core.arrival.since, episode.tries)
-    core.note(facts.Counted(core.inputs.belief_stamp, int(belief.hits.sum())))
+    core.note(facts.Counted(core.inputs.belief_stamp, belief.count))
     core.arrival.moved()
 
 

@@ -333,6 +333,11 @@ class SurfaceBelief:
         """Width `u − l` of the band, shape (M,), metres."""
         return self.upper - self.lower
 
+    @property
+    def count(self) -> int:
+        """Number of measurements that it depends on."""
+        return int(self.hits.sum())
+
     def band(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Polar angle, lower and upper bound, see :class:`~nbv_planner.surface.seam.Banded`."""
         return self.angle, self.lower, self.upper

@@ -75,6 +75,11 @@ class StarSurface:
         return self if self.belief.common is None else StarSurface(self.belief.by_noise, self.reader)
 
     @property
+    def count(self) -> int:
+        """Number of measurements of the belief."""
+        return self.belief.count
+
+    @property
     def drawable(self) -> bool:
         """Whether the belief carries its evidence."""
         return self.belief.evidence is not None

@@ -79,6 +79,10 @@ class Believed(Protocol):
     def by_noise(self) -> Believed:
         """The same as if no error was common to views: what a further view would change."""
 
+    @property
+    def count(self) -> int:
+        """Number of measurements that it depends on: fewer than before where a mapper has lost some."""
+
     def measured(self, tolerance: float) -> float:
         """Estimated part of the surface, in [0, 1], that was measured as narrowly as a `tolerance`, metres."""
 

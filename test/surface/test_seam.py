@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -10,10 +11,15 @@ import numpy as np
 import pytest
 from beliefs import belief_of, with_evidence
 
+from nbv_planner.mapping.matching import ArrivalSettings
 from nbv_planner.planning.objectives import EXPECTED, ExpectedMarginalCoverage, Situation
 from nbv_planner.planning.planners import DecisionSettings, GreedyPlanner, RolloutPlanner, TourPlanner
 from nbv_planner.planning.termination import TerminationMonitor, TerminationReason, TerminationSettings
 from nbv_planner.planning.view_space import CircleViewSpace, ViewSpaceSettings
+from nbv_planner.session import events, facts
+from nbv_planner.session.loop import views
+from nbv_planner.session.planner_core import PlannerCore
+from nbv_planner.session.questions import SessionSettings
 from nbv_planner.star2d.star_surface import StarReader
 from nbv_planner.surface.coverage import POINTS, CoverageEstimate, CoverageTarget
 from nbv_planner.surface.seam import Hits, Hypotheses
@@ -54,6 +60,10 @@ class Box:
     turn: float = 0.0
     checks = ()
     drawable = True
+
+    @property
+    def count(self) -> int:
+        return len(self.hits)
 
     @property
     def by_noise(self) -> Box:
@@ -246,3 +256,46 @@ def test_a_box_with_a_slot_is_planned_and_ended_without_a_change_elsewhere(kind)
     assert len(visited) < 20
     value = ExpectedMarginalCoverage(AIM, 3, 0).evaluate(Situation(surface, SCENE, space.candidates, Poses.of(visited)))
     assert value.max() < 5.0
+
+
+@dataclass
+class World:
+    """A camera that is at its goal at once, and a mapper of what it meets of the box whose slot is 2 m deep."""
+
+    surface: Box = field(default_factory=Box)
+    time: int = 0
+
+    def now(self) -> int:
+        self.time += 10**9
+        return self.time
+
+    def scan(self, goal):
+        return [goal.pose]
+
+    def map(self, scans) -> Box:
+        drawn = self.surface.hypotheses(AIM, 3, 0)
+        seen = self.surface.visible(drawn, Poses.of(scans), SCENE)[1, 0]
+        points = drawn.points[1][seen]
+        number = np.zeros(len(points))
+        self.surface = self.surface.adding(Hits(points, number + 0.01, np.zeros_like(points), number))
+        return self.surface
+
+
+def test_a_box_with_a_slot_goes_through_the_loop_of_an_episode_and_its_journal():
+    space = CircleViewSpace(ViewSpaceSettings(num_views=24), SCENE.view_distance)
+    settings = DecisionSettings(planner="rollout", objective=EXPECTED, deadline=60.0)
+    planner = RolloutPlanner(ExpectedMarginalCoverage(AIM, 3, 0), SCENE, space, settings)
+    monitor = TerminationMonitor(TerminationSettings(stall_views=0, max_views=20), Counted())
+    alone = SessionSettings(wait_for_start=False, goal_subscribers=0)
+    core, world = PlannerCore(planner, monitor, ArrivalSettings(settle_time=0.0), alone), World()
+    core.inputs.pose = CameraPose.from_polar(0.0, 10.0)
+    events.take_surface(core, world.surface, 0)
+    taken = [goal.pose for goal in views(core, world)]
+    ended = core.episode.termination
+    assert ended.reason is TerminationReason.COVERED
+    assert list(core.episode.visited) == taken
+    assert 2 <= len(taken) < 20
+    assert core.episode.estimate.mean >= 0.9
+    again, _ = facts.from_records(json.loads(json.dumps([facts.to_record(fact, 0) for fact in core.facts])))
+    assert again.termination.reason is ended.reason
+    assert [(pose.x, pose.y) for pose in again.visited] == [(pose.x, pose.y) for pose in taken]
