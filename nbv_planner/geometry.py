@@ -58,7 +58,7 @@ def cartesian_to_polar(x: ArrayLike, y: ArrayLike) -> tuple[FloatArray, FloatArr
 
 
 def world_to_camera(
-    angle: ArrayLike, radius: ArrayLike, view_angle: ArrayLike, view_distance: ArrayLike
+    angle: ArrayLike, radius: ArrayLike, camera_angle: ArrayLike, camera_distance: ArrayLike
 ) -> tuple[FloatArray, FloatArray]:
     r"""Bearing, against the direction to the centre, and range of a world point seen from a view (appendix B.1.2).
 
@@ -66,29 +66,10 @@ def world_to_camera(
         x_c = d_{cam} - r\cos(\theta-\varphi), \quad y_c = r\sin(\theta-\varphi), \quad
         \alpha = \operatorname{atan2}(y_c, x_c), \quad d = \operatorname{hypot}(x_c, y_c)
     """
-    offset = np.asarray(view_angle, dtype=float) - np.asarray(angle, dtype=float)
-    x_c = np.asarray(view_distance) - np.asarray(radius) * np.cos(offset)
+    offset = np.asarray(camera_angle, dtype=float) - np.asarray(angle, dtype=float)
+    x_c = np.asarray(camera_distance) - np.asarray(radius) * np.cos(offset)
     y_c = np.asarray(radius) * np.sin(offset)
     return np.arctan2(y_c, x_c), np.hypot(x_c, y_c)
-
-
-def camera_ray(angle: ArrayLike, view_angle: ArrayLike, bearing: ArrayLike, view_distance: float) -> FloatArray:
-    r"""Radius at polar `angle` of the ray cast at `bearing` from the view circle (appendix B.1.1, corrected).
-
-    .. math:: r(\varphi) = d_{cam}\, \frac{\sin\alpha}{\sin(\alpha + \theta - \varphi)}
-
-    At :math:`\varphi = \theta` it is :math:`d_{cam}`, also for :math:`\alpha \to 0`. Where the line does not cross
-    the half-line at `angle` the result is infinite.
-    """
-    offset = angle_difference(view_angle, angle)
-    alpha = np.asarray(bearing, dtype=float)
-    numerator, denominator = np.broadcast_arrays(np.sin(alpha), np.sin(alpha + offset))
-    on_axis = np.broadcast_to(np.abs(offset) <= 1e-12, numerator.shape)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        radius = view_distance * numerator / denominator
-    # The line has two half-lines; a non-positive ratio (or 0/0) belongs to the one behind the origin.
-    radius = np.where((radius > 0) & np.isfinite(radius), radius, np.inf)
-    return np.where(on_axis, view_distance, radius)
 
 
 def pixel_index(x: ArrayLike, y: ArrayLike, pixel_size: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

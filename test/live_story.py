@@ -74,7 +74,7 @@ def told(live: LiveEpisode, judge, order: random.Random | None = None) -> LiveEp
     for number, step in enumerate(judge.steps, start=1):
         stamp, pose, more = number * SECOND, step.view, step.view.off_circle(SCENE.view_distance)
         said = [
-            (ITERATION, decision(number, view_angle=step.view_angle, utility=step.objective_value, **more)),
+            (ITERATION, decision(number, view_angle=step.view.view_angle, utility=step.objective_value, **more)),
             (CANDIDATES, free_candidates(step.candidates, step.utilities), stamp),
             (GOAL_POSE, pose, stamp),
             (CAMERA_POSE, pose, stamp + 5),

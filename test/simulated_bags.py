@@ -262,7 +262,7 @@ class Timeline:
         """What the planner says when it has decided."""
         yield self._said(now, "PLANNING", number - 1)
         values: dict[str, object] = {
-            "round": number, "goal_stamp": now, "view_angle": step.view_angle, "utility": step.objective_value,
+            "round": number, "goal_stamp": now, "view_angle": step.view.view_angle, "utility": step.objective_value,
             "planning_milliseconds": step.milliseconds, "surface_stamp": self._surface_stamp,
             **step.view.off_circle(self._config.scene.view_distance),
         }

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from nbv_planner.geometry import (
     TWO_PI,
     angle_difference,
-    camera_ray,
     cartesian_to_polar,
     pixel_index,
     polar_to_cartesian,
@@ -21,6 +20,7 @@ from nbv_planner.geometry import (
     world_to_camera,
     wrap_angle,
 )
+from nbv_planner.thesis.area import camera_ray
 
 any_angle = st.floats(-50.0, 50.0)
 circle_angle = st.floats(0.0, TWO_PI, exclude_max=True)

@@ -110,3 +110,9 @@ def test_help_loads_little():
     loaded = json.loads(done.stdout.rpartition("LOADED ")[2])
     assert not [name for name in loaded if name.partition(".")[0] in ("scipy", "matplotlib", "rclpy")]
     assert len([name for name in loaded if name.startswith(ROOT.name)]) < 40
+
+
+def test_the_polar_angle_of_a_view_stands_where_the_circle_or_the_radius_is_meant():
+    """A view is a pose; its polar angle is asked for by the view circle, the thesis, star2d and what is published."""
+    named = {name for name, path in MODULES.items() if "view_angle" in path.read_text(encoding="utf-8")}
+    assert len(named) <= 20, sorted(named)

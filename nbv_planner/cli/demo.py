@@ -12,14 +12,13 @@ from nbv_planner.cli.options import (
     episode_config,
     episode_folder,
     is_timed,
-    one_of,
     parameters_from,
     positive_number,
     require_ros,
     say_derived,
 )
 from nbv_planner.cli.output import EXIT_CODES, finish, print_header, print_view, say, stopped
-from nbv_planner.cli.view import VIEWS, viewer
+from nbv_planner.cli.view import viewer
 from nbv_planner.episode.judge import EpisodeJudge
 from nbv_planner.episode.parameter_files import Parameters, dump_parameters
 from nbv_planner.episode.parameters import STATE_FILES, EpisodeConfig
@@ -37,8 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add_episode_options(parser)
     parser.add_argument("--record", action="store_true", help="record a bag into the results folder")
-    parser.add_argument("--view", nargs="?", const="page", type=one_of("view", VIEWS), metavar="|".join(VIEWS),
-                        help="watch it in a browser, or in a window; begins when that is open")
+    parser.add_argument("--view", action="store_true", help="watch it in a browser; begins when that is open")
     parser.add_argument("--speed", type=positive_number, metavar="X",
                         help="speed of the camera along its circle, rad/s (default: at once; 1 with --view)")
     add_domain(parser, "a free one")

@@ -16,8 +16,6 @@ from nbv_planner.errors import NbvPlannerError
 from nbv_planner.system import python_command
 from nbv_planner.view.live import LiveEpisode
 
-VIEWS = ("page",)
-"""How an episode can be watched."""
 # Seconds after the end in which the page hears of it, too, also on a busy machine.
 _LAST_NEWS = 3.0
 _OPENED = "open: the episode can begin"

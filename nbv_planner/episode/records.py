@@ -190,11 +190,6 @@ class Step:
     milliseconds: float  #: time that the decision took.
     passed: tuple[CameraPose, ...] = ()  #: views taken on the way there, without a stop.
 
-    @property
-    def view_angle(self) -> float:
-        """Polar angle of the view, radians."""
-        return self.view.view_angle
-
 
 @dataclass(frozen=True)
 class ViewRecord:
@@ -341,7 +336,7 @@ def write_beliefs(folder: Path, steps: Sequence[Step]) -> None:
     views = steps[-1].candidates
     among_others = np.full(len(views), np.nan)
     np.savez_compressed(
-        folder / "beliefs.npz", angle=steps[0].belief.angle, candidates=views.view_angle,
+        folder / "beliefs.npz", angle=steps[0].belief.angle, candidates=views.polar[:, 0],
         candidate_distance=views.distance, candidate_turn=views.turn,
         utilities=np.stack([one if len(one := step.utilities) == len(views) else among_others for step in steps]),
         measured_angle=np.concatenate([step.measurements.angle for step in steps]),

@@ -77,7 +77,7 @@ def run_theory_case(config: EpisodeConfig, measurement: str = "line_of_sight") -
     if config.termination.max_views < 1:
         raise SettingError("max_views: must be >= 1, it is the number of rounds T")
     judge, beliefs = _played(config, kernel, measurement)
-    planner, view_angles = config.planner, np.array([step.view_angle for step in judge.steps])
+    planner, view_angles = config.planner, np.array([step.view.view_angle for step in judge.steps])
     return {
         "planner": planner.label, "object": config.object, "seed": config.sensor.seed, "measurement": measurement,
         "confidence": config.mapper.confidence, "rounds": config.termination.max_views, "proof": proof_of(planner),
@@ -129,7 +129,9 @@ def _measured(judge: EpisodeJudge, beliefs: Sequence[SurfaceBelief], shape: Pola
         "objective_sum": float(sum(step.objective_value for step in judge.steps)),
         "coverage": judge.coverage,
         "covers_greedy": float(np.mean([view.greedy_gain <= view.objective_value for view in judge.views])),
-        "greatest_mean": max(float(belief.interpolate(belief.mean, step.view_angle)) for belief, step in decided_on),
+        "greatest_mean": max(
+            float(belief.interpolate(belief.mean, step.view.view_angle)) for belief, step in decided_on
+        ),
         "band_holds": all(held),
         "band_rounds": float(np.mean(held)),
     }

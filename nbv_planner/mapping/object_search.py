@@ -307,8 +307,9 @@ class Search:
         moved = math.hypot(fresh.x - found.x, fresh.y - found.y) + abs(fresh.radius_max - found.radius_max)
         if found.views and moved <= _CHANGE * fresh.radius_max and found.view_distance <= _ASIDE * clear:
             fresh = found
-        seen_from = [scans[int(number)].pose.relative_to(fresh.x, fresh.y).view_angle for number in hit]
-        return dataclasses.replace(fresh, **_allowed_arc(np.array(seen_from)), views=len(hit)), background
+        places = np.array([(scans[int(number)].pose.x, scans[int(number)].pose.y) for number in hit])
+        seen_from = np.arctan2(places[:, 1] - fresh.y, places[:, 0] - fresh.x)
+        return dataclasses.replace(fresh, **_allowed_arc(seen_from), views=len(hit)), background
 
     def _of_object(self, returns: Returns, scans: Sequence[MatchedScan], found: FoundScene) -> BoolArray:
         """Which returns are of the object, shape (n,): the patch nearest to the given point, and those that go with it.
@@ -365,7 +366,7 @@ class Search:
         blind = not (ranges > 0.0).any() or bool(np.isneginf(ranges).any())
         reach = min(sensor.range_max, ahead.scan.range_max)
         free = min(float(np.min(ranges, where=ranges > 0.0, initial=np.inf)), reach)
-        angle, away = last.pose.view_angle, math.hypot(x, y)
+        angle, away = float(wrap_angle(math.atan2(y, x))), math.hypot(x, y)
         turn = 0.0 if blind or reach < away else self._turn([one.pose.turn for one in here], _OFF * stated / away)
         distance = away - (0.0 if turn else _CLOSER * free)
         if blind or (distance < _NEAREST * stated and not turn):  # past the given point: from another side

@@ -66,7 +66,7 @@ def travel_time(lengths: ArrayLike, turns: ArrayLike, settings: TimeSettings) ->
 
 def turns_to(start: CameraPose, ends: Poses) -> FloatArray:
     """By how much the heading turns from a view to each of others, shape (V,), radians, not negative."""
-    return np.abs(angle_difference(ends.view_angle + ends.turn, start.view_angle + start.turn))
+    return np.abs(angle_difference(ends.polar[:, 0] + ends.turn, start.polar[0] + start.turn))
 
 
 def leg_time(space: ViewSpace, start: CameraPose | None, ends: Poses, settings: TimeSettings) -> FloatArray:
@@ -146,11 +146,11 @@ def looks_between(space: ViewSpace, start: CameraPose, end: CameraPose, every: f
         length = path_length(path)
     way = every * np.arange(1, math.ceil(length / every - _ROUNDING))
     part = way / length if length else way
-    turn = start.turn + part * (end.turn - start.turn)
     if space.ground is None:
-        around = float(angle_difference(end.view_angle, start.view_angle))
-        distance = start.distance + part * (end.distance - start.distance)
-        return Poses.from_polar(start.view_angle + part * around, distance, turn)
+        first, last = np.array(start.polar), np.array(end.polar)
+        whole = np.array([angle_difference(last[0], first[0]), *(last - first)[1:]])
+        return Poses.from_polar(*(first[:, None] + part * whole[:, None]))
+    turn = start.turn + part * (end.turn - start.turn)
     x, y = np.array([along(path, distance) for distance in way]).reshape(-1, 2).T
     return Poses.from_polar(wrap_angle(np.arctan2(y, x)), np.hypot(x, y), turn)
 

@@ -123,7 +123,7 @@ def _places(views: Poses) -> str:
         apart = (math.hypot(view.x - one.x, view.y - one.y) for one in named)
         if len(named) < _NAMED and all(length > _NAMED_APART * view.distance for length in apart):
             named.append(view)
-    return "; ".join(f"x {v.x:.3g} m, y {v.y:.3g} m ({math.degrees(v.view_angle):.0f}°)" for v in named)
+    return "; ".join(f"x {v.x:.3g} m, y {v.y:.3g} m ({math.degrees(math.atan2(v.y, v.x)) % 360.0:.0f}°)" for v in named)
 
 
 def vouched(success: Termination, belief: Believed, views: int) -> Termination:

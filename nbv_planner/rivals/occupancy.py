@@ -118,7 +118,7 @@ class OccupancyGrid:
         nearest = max(sensor.range_min, float(views.distance.min()) - math.sqrt(2.0) * self.half)
         furthest = min(sensor.range_max, float(views.distance.max()) + math.sqrt(2.0) * self.half)
         along = np.arange(nearest, max(furthest, nearest + self.cell), self.cell / _STEPS)
-        heading = (views.view_angle + math.pi + views.turn)[:, None, None] + bearing[:, None]
+        heading = views.heading[:, None, None] + bearing[:, None]
         cell = self.index(
             x[:, None, None] + np.cos(heading) * along, y[:, None, None] + np.sin(heading) * along
         )

@@ -49,7 +49,7 @@ class Ellipses:
         for sign in (1.0, -1.0):
             touch = apart + np.einsum("kij,vkj->vki", self.shape, (at + sign * aside) / square)
             sides.append(angle_difference(np.arctan2(touch[..., 1], touch[..., 0]), heading))
-        bearing = angle_difference(heading, (views.view_angle + np.pi + views.turn)[:, None])
+        bearing = angle_difference(heading, views.heading[:, None])
         extent = np.where(square[..., 0] > 1.0, np.sort(sides, axis=0), [[[-np.pi]], [[np.pi]]])
         return bearing, extent, distance
 

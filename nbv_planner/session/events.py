@@ -160,8 +160,9 @@ def pause(core: PlannerCore, paused: bool, now: int) -> None:
     core.note(facts.Paused(paused, now))
 
 
-def stop(core: PlannerCore, detail: str = "stopped by the operator") -> None:
+def stop(core: PlannerCore) -> None:
     """End the episode for the reason STOPPED, unless it has ended already; during the return home, where it is."""
+    detail = "stopped by the operator"
     if core.episode.ending is not None:
         targets.end_home(core, f"{detail} during the return to the home view")
     targets.end(core, Termination(TerminationReason.STOPPED, {"views": float(len(core.episode.visited))}, detail))

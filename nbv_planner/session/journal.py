@@ -112,11 +112,10 @@ class Journal:
                 raise self._not_written(error) from error
             self._sum, self._size, self._waiting, self._torn = total, len(lines), [], False
 
-    def append(self, facts: Sequence[Any], *, sync: bool = True) -> None:
+    def append(self, facts: Sequence[Any]) -> None:
         """Write `facts` behind the others; the first ones of a journal that was not read begin a file.
 
-        Those that cannot be written are kept, and written before the next ones. Without `sync` they survive the
-        process, but not the machine.
+        Those that cannot be written are kept, and written before the next ones.
 
         Raises:
             StateFileError: `not_written`, with why.
@@ -132,7 +131,7 @@ class Journal:
                 with self.path.open("r+b") as file:
                     self._go_to_end(file)
                     self._torn = True
-                    _flushed(file, lines, sync=sync)
+                    _flushed(file, lines)
             except OSError as error:
                 raise self._not_written(error) from error
             self._sum, self._size, self._waiting, self._torn = total, self._size + len(lines), [], False
@@ -185,11 +184,10 @@ def _chained(total: bytes, texts: Iterable[bytes]) -> tuple[bytes, bytes]:
     return total, b"".join(lines)
 
 
-def _flushed(file: BinaryIO, lines: bytes, *, sync: bool = True) -> None:
+def _flushed(file: BinaryIO, lines: bytes) -> None:
     file.write(lines)
     file.flush()
-    if sync:
-        os.fsync(file.fileno())
+    os.fsync(file.fileno())
 
 
 def _sync_folder(folder: Path) -> None:

@@ -142,17 +142,14 @@ def in_a_row(misses: tuple[Miss, ...]) -> tuple[Miss, ...]:
     *before, last = misses
     if not last.near:
         return ()
-    alike = [miss for miss in before if miss.like(last)]
-    return (*(alike if len(alike) == len(before) else ()), last)[-_KEPT:]
+    return misses[-_KEPT:] if all(miss.like(last) for miss in before) else (last,)
 
 
 def reach_of(misses: tuple[Miss, ...]) -> tuple[float, float]:
     """Tolerances that would have accepted all `misses`: metres, radians; no less than those there are."""
     allowed = misses[-1].arrival
-    off = max(miss.distance for miss in misses), max(miss.turn for miss in misses)
-    tolerances = allowed.position_tolerance, allowed.heading_tolerance
-    reach = (known if one <= known else _above(1.25 * one) for one, known in zip(off, tolerances, strict=True))
-    return next(reach), next(reach)
+    distance, turn = max(miss.distance for miss in misses), max(miss.turn for miss in misses)
+    return _accepting(distance, allowed.position_tolerance), _accepting(turn, allowed.heading_tolerance)
 
 
 def remedy(misses: tuple[Miss, ...]) -> str:
@@ -202,10 +199,13 @@ def _mounted(misses: tuple[Miss, ...]) -> str:
     )
 
 
-def _above(number: float) -> float:
-    """The least number of one significant digit that is no less."""
-    unit = 10.0 ** math.floor(math.log10(number))
-    return float(f"{math.ceil(number / unit - 1e-9) * unit:.1g}")
+def _accepting(off: float, tolerance: float) -> float:
+    """The tolerance; where that is too small, a quarter more than what it was off, rounded up to one digit."""
+    if off <= tolerance:
+        return tolerance
+    wanted = 1.25 * off
+    unit = 10.0 ** math.floor(math.log10(wanted))
+    return float(f"{math.ceil(wanted / unit - 1e-9) * unit:.1g}")
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,7 @@ class ViewData:
         """Thin out what a scan from `pose`, which changed at a `rate`, measured."""
         some = slice(None, None, max(1, math.ceil(len(hits) / _BEAMS)))
         x, y = polar_to_cartesian(hits.angle[some], hits.radius[some])
-        direction = pose.view_angle + math.pi + free.bearing
+        direction = math.atan2(-pose.y, -pose.x) + free.bearing
         every = slice(None, None, max(1, math.ceil(len(direction) / _BEAMS)))
         return cls(
             np.array([pose.x, pose.y, pose.yaw]), np.stack([x, y, hits.std[some]]),

@@ -47,7 +47,7 @@ def ray_rows(rays: Mapping[int, FreeRays]) -> FloatArray:
     """Free rays as rows: scan, view angle and distance of the camera, bearing, length, of a hit; shape (6, n)."""
     parts = [np.empty((6, 0))]
     for scan, one in rays.items():
-        columns = (scan, one.view_angle, one.distance, one.bearing, one.length, one.of_hit)
+        columns = (scan, one.camera_angle, one.distance, one.bearing, one.length, one.of_hit)
         parts.append(np.stack(np.broadcast_arrays(*columns)))
     return np.concatenate(parts, axis=1)
 

@@ -17,6 +17,7 @@ from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import (
@@ -91,6 +92,40 @@ class Windows:
         return np.asarray(running[self.last] - running[self.first])
 
 
+def camera_ray(angle: ArrayLike, view_angle: ArrayLike, bearing: ArrayLike, view_distance: float) -> FloatArray:
+    r"""Radius at polar `angle` of the ray cast at `bearing` from the view circle (appendix B.1.1, corrected).
+
+    .. math:: r(\varphi) = d_{cam}\, \frac{\sin\alpha}{\sin(\alpha + \theta - \varphi)}
+
+    At :math:`\varphi = \theta` it is :math:`d_{cam}`, also for :math:`\alpha \to 0`. Where the line does not cross
+    the half-line at `angle` the result is infinite.
+    """
+    offset = angle_difference(view_angle, angle)
+    alpha = np.asarray(bearing, dtype=float)
+    numerator, denominator = np.broadcast_arrays(np.sin(alpha), np.sin(alpha + offset))
+    on_axis = np.broadcast_to(np.abs(offset) <= 1e-12, numerator.shape)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        radius = view_distance * numerator / denominator
+    # The line has two half-lines; a non-positive ratio (or 0/0) belongs to the one behind the origin.
+    radius = np.where((radius > 0) & np.isfinite(radius), radius, np.inf)
+    return np.where(on_axis, view_distance, radius)
+
+
+def in_simple_interval(scene: Scene, angle: ArrayLike, view_angle: ArrayLike) -> BoolArray:
+    """Whether polar `angle` lies in the simple interval of `view_angle` (broadcasts), modulo 2π."""
+    return np.asarray(np.abs(angle_difference(angle, view_angle)) <= scene.simple_half_width)
+
+
+def fov_boundary(scene: Scene, angle: ArrayLike, view_angle: ArrayLike) -> FloatArray:
+    r"""Boundary of the field of view :math:`fov_\theta(\varphi)` on the simple interval, metres (eq. fov-boundary).
+
+    The left ray (bearing +α/2) bounds :math:`\varphi \le \theta`, the right ray (−α/2) the other side.
+    """
+    sensor = scene.sensor
+    bearing = np.where(angle_difference(angle, view_angle) <= 0.0, sensor.bearing_max, sensor.bearing_min)
+    return camera_ray(angle, view_angle, bearing, scene.view_distance)
+
+
 def windows_among(scene: Scene, angle: FloatArray, views: FloatArray) -> Windows:
     r"""Windows :math:`Φ_S(θ)` of all `views`, shape (V,), among rising angles in [0, 2π), shape (M,); radians."""
     turns = np.concatenate([angle, angle + TWO_PI])
@@ -161,7 +196,7 @@ def _boundary_block(scene: Scene, grid: bytes, views: bytes) -> BoundaryBlock:
     inside: BoolArray = place < width[:, None]
     offset = angle_difference(at, view)
     return BoundaryBlock(
-        first=windows.first, width=width, boundary=np.where(inside, scene.fov_boundary(at, view), 0.0),
+        first=windows.first, width=width, boundary=np.where(inside, fov_boundary(scene, at, view), 0.0),
         falling=inside & (offset <= 0.0), rising=inside & (offset >= 0.0),
     )
 

@@ -17,7 +17,7 @@ from nbv_planner.star2d.shapes.sampler import ShapeSettings
 from nbv_planner.star2d.shapes.shape_coverage import seen_points
 from nbv_planner.star2d.star_surface import star2d, star_reader
 from nbv_planner.surface.seam import Reader
-from nbv_planner.thesis.area import Uncertainty
+from nbv_planner.thesis.area import Uncertainty, in_simple_interval
 from nbv_planner.thesis.regret import RegretLedger, Round
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import Scene
@@ -45,7 +45,7 @@ class TwoPhasePlanner(Planner):
         situation, angles = options.situation, options.situation.views.view_angle
         areas = self._phase_one.evaluate(situation) - options.costs
         middle = self._first_best(np.where(options.feasible, areas, -np.inf))
-        near = situation.scene.in_simple_interval(angles, angles[middle])
+        near = in_simple_interval(situation.scene, angles, angles[middle])
         return np.where(near, options.scores, -np.inf)
 
 

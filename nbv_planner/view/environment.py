@@ -248,7 +248,7 @@ class CircleEnv(gymnasium.Env[Observation, np.int64]):
 
     def _utility(self, belief: SurfaceBelief) -> FloatArray:
         objective = OBJECTIVES[self._utility_of or "U"]
-        return objective.values(belief, self.config.scene, self.views.candidates.view_angle)
+        return objective.values(belief, self.config.scene, self.views.candidates.polar[:, 0])
 
     def _observation(self) -> Observation:
         belief, angle = self._belief, self._at.polar[0] if self._at else 0.0

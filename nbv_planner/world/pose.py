@@ -155,9 +155,8 @@ class CameraPose:
 
     def off_circle(self, view_distance: float) -> dict[str, Any]:
         """What besides the angle gives the view, `view_distance` and `view_turn`; nothing on the view circle."""
-        if abs(self.distance - view_distance) <= _ON_CIRCLE and abs(self.turn) <= _ON_CIRCLE:
-            return {}
-        return {"view_distance": self.distance, "view_turn": self.turn}
+        on_circle = max(abs(self.distance - view_distance), abs(self.turn)) <= _ON_CIRCLE
+        return {} if on_circle else {"view_distance": self.distance, "view_turn": self.turn}
 
     def words(self, view_distance: float, digits: int = 4) -> str:
         """Where it is: its angle, and off the view circle of this radius distance and turn too."""
@@ -169,8 +168,8 @@ class CameraPose:
         cos, sin = math.cos(self.yaw), math.sin(self.yaw)
         ahead, aside = cos * relative.x - sin * relative.y, sin * relative.x + cos * relative.y
         covariance = None if self.covariance is None else self.covariance.at_lever(ahead, aside)
-        height = self.height + relative.height
-        return CameraPose(self.x + ahead, self.y + aside, self.yaw + relative.yaw, covariance, height)
+        yaw, height = self.yaw + relative.yaw, self.height + relative.height
+        return CameraPose(self.x + ahead, self.y + aside, yaw, covariance, height)
 
     def relative_to(self, x: float, y: float) -> CameraPose:
         """This pose in a frame with the same axes whose origin is at (x, y), metres."""
@@ -256,6 +255,11 @@ class Poses:
     def distance(self) -> FloatArray:
         """Distances from the origin, shape (V,), metres."""
         return self.polar[:, 1]
+
+    @property
+    def heading(self) -> FloatArray:
+        """Directions of the lines of sight, shape (V,), radians; not wrapped."""
+        return self.polar[:, 0] + math.pi + self.turn
 
     @property
     def turn(self) -> FloatArray:
@@ -381,8 +385,7 @@ def camera_seen_from_object(joint: float, settings: TurntableSettings) -> Camera
     The object frame turns with the table, so in it the camera turns the other way: its pose in the frame of the table,
     turned by :math:`-q`.
     """
-    camera = CameraPose(settings.camera_x, settings.camera_y, settings.camera_yaw)
-    return CameraPose(0.0, 0.0, -joint).then(camera)
+    return CameraPose(0.0, 0.0, -joint).then(CameraPose(settings.camera_x, settings.camera_y, settings.camera_yaw))
 
 
 def joint_for(view_angle: float, joint: float, settings: TurntableSettings) -> float | None:

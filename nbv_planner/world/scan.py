@@ -17,7 +17,7 @@ from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, cartesian_to_pol
 class FreeRays:
     """Stretches of rays from one camera on which there is no surface."""
 
-    view_angle: float  #: polar angle of the camera, radians.
+    camera_angle: float  #: polar angle of the camera, radians.
     distance: float  #: its distance from the centre, metres.
     bearing: FloatArray  #: direction of each ray against that to the centre, counter-clockwise, shape (B,), radians.
     length: FloatArray  #: free stretch from the camera on, shape (B,), metres, not negative.
@@ -30,7 +30,7 @@ class FreeRays:
 
     def bearing_of(self, x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Bearing, as of the rays, and distance from the camera of points about the centre, metres."""
-        return world_to_camera(*cartesian_to_polar(x, y), self.view_angle, self.distance)
+        return world_to_camera(*cartesian_to_polar(x, y), self.camera_angle, self.distance)
 
     @property
     def misses(self) -> FreeRays:
@@ -41,7 +41,7 @@ class FreeRays:
         """The same without the rays of `doubtful` hits, a mask over the hits of the scan; misses stay."""
         kept = np.ones(len(self.bearing), dtype=bool)
         kept[np.flatnonzero(self.of_hit)[doubtful]] = False
-        return FreeRays(self.view_angle, self.distance, self.bearing[kept], self.length[kept], self.of_hit[kept])
+        return FreeRays(self.camera_angle, self.distance, self.bearing[kept], self.length[kept], self.of_hit[kept])
 
     def bound(self, angle: FloatArray) -> FloatArray:
         r"""Least radius at each polar `angle` (radians) at which a ray is free, shape (M,), metres; +inf where none is.
@@ -55,7 +55,7 @@ class FreeRays:
         ahead = self.distance - self.length * np.cos(aside)  # of the end of a ray; behind the centre below 0
         reach = np.arctan2(self.length * np.sin(aside), ahead)
         for turn in (1.0, -1.0):  # a rising bearing sweeps a falling polar angle
-            rays, offset = np.flatnonzero(turn * self.bearing <= 0.0), wrap_angle(turn * (angle - self.view_angle))
+            rays, offset = np.flatnonzero(turn * self.bearing <= 0.0), wrap_angle(turn * (angle - self.camera_angle))
             rays = rays[np.argsort(aside[rays], kind="stable")]
             # The angle of a ray's own end must not move to the next ray by rounding.
             place = np.where(offset < TWO_PI - 1e-9, offset, 0.0) - 1e-12

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from nbv_planner.errors import SettingError
-from nbv_planner.geometry import BoolArray, FloatArray, angle_difference, camera_ray
+from nbv_planner.geometry import BoolArray
 from nbv_planner.settings import Settings, setting, settings_of
 from nbv_planner.world.scan import ConeSensor, SensorModel
 
@@ -86,19 +86,6 @@ class Scene(Settings):
         """
         half, reach = self.half_field, self.sensor.range_max
         return math.atan2(reach * math.sin(half), self.view_distance - reach * math.cos(half))
-
-    def in_simple_interval(self, angle: ArrayLike, view_angle: ArrayLike) -> BoolArray:
-        """Whether polar `angle` lies in the simple interval of `view_angle` (broadcasts), modulo 2π."""
-        return np.asarray(np.abs(angle_difference(angle, view_angle)) <= self.simple_half_width)
-
-    def fov_boundary(self, angle: ArrayLike, view_angle: ArrayLike) -> FloatArray:
-        r"""Boundary of the field of view :math:`fov_\theta(\varphi)` on the simple interval, metres (eq. fov-boundary).
-
-        The left ray (bearing +α/2) bounds :math:`\varphi \le \theta`, the right ray (−α/2) the other side.
-        """
-        sensor = self.sensor
-        bearing = np.where(angle_difference(angle, view_angle) <= 0.0, sensor.bearing_max, sensor.bearing_min)
-        return camera_ray(angle, view_angle, bearing, self.view_distance)
 
     def in_cone(self, bearing: ArrayLike, distance: ArrayLike) -> BoolArray:
         """Whether a point at `bearing` and range `distance` lies inside the camera's cone."""

@@ -78,7 +78,7 @@ def test_the_obvious_implementation_takes_the_same_views(objective):
     def views() -> np.ndarray:
         running = simulation.Simulation(small(objective))
         running.finish()
-        return np.array([step.view_angle for step in running.judge.steps])
+        return np.array([step.view.view_angle for step in running.judge.steps])
 
     fast = views()
     with obvious_implementation():

@@ -37,7 +37,7 @@ def outcome(monkeypatch, true: Scene, text: str, limits, planner=None, sensor=No
     run = simulation.Simulation(config)
     ended = end_of(run)
     points, steps = run.judge.points, run.judge.steps
-    views = np.array([step.view_angle for step in steps])
+    views = np.array([step.view.view_angle for step in steps])
     seen = observe(points.angle, points.radius, views, true).any(axis=0).mean()
     if config.planner.target == "completeness":
         seen = run.judge.views[-1].completeness

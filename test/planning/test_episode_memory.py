@@ -138,7 +138,7 @@ def test_whatever_state_it_is_in_survives(what):
     if what == "paused":
         events.pause(run, True, 2 * SECOND)
     elif what == "stopped":
-        events.stop(run, "the operator's word")
+        events.stop(run)
     elif what in ("unreachable", "retried"):
         for second in (7, 14) if what == "unreachable" else (7,):
             events.update(run, second * SECOND)

@@ -21,7 +21,7 @@ from nbv_planner.errors import SettingError
 from nbv_planner.mapping.matching import ArrivalSettings
 from nbv_planner.planning.planners.planner import PLANNERS
 from nbv_planner.planning.termination import TerminationMonitor, TerminationReason, TerminationSettings
-from nbv_planner.planning.view_space import Exclusion, ViewSpaceSettings, check_view_angles, view_space_for
+from nbv_planner.planning.view_space import Exclusion, ViewSpaceSettings, check_angles, view_space_for
 from nbv_planner.session import events, targets
 from nbv_planner.session.planner_core import PlannerCore
 from nbv_planner.session.questions import SessionSettings
@@ -56,7 +56,7 @@ def test_a_list_that_is_none_is_refused_with_the_reason(angles, words):
 @pytest.mark.parametrize("angles", [(), (math.nan,), (-1.0,), (1.0, 7.0), (1.0, 1.0)])
 def test_angles_that_are_to_be_ranked_are_checked_alike(angles):
     with pytest.raises(SettingError, match="rank"):
-        check_view_angles("rank", angles)
+        check_angles("rank", angles)
 
 
 @given(st.lists(st.floats(0.0, 6.28), min_size=2, max_size=12))
@@ -65,9 +65,9 @@ def test_a_list_is_refused_exactly_if_two_of_it_are_closer_than_a_milliradian(an
     assume(abs(min(apart) - 1e-3) > 1e-9)
     if min(apart) < 1e-3:
         with pytest.raises(SettingError, match="too close"):
-            check_view_angles("rank", angles)
+            check_angles("rank", angles)
     else:
-        assert check_view_angles("rank", angles).tolist() == angles
+        assert check_angles("rank", angles).tolist() == angles
 
 
 def test_the_listed_views_are_the_candidates_in_their_order():

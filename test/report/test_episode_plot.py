@@ -165,7 +165,7 @@ def _parts(path):
 def test_every_view_has_a_camera_and_a_number_and_the_last_cone_stands_out(figure, judged):
     world, (steps, _) = figure.axes[0], judged
     tips = [p.vertices[0] for label in ("cameras", "last camera") for p in artist(world, label).get_paths()]
-    expected = [(10.0 * np.cos(s.view_angle), 10.0 * np.sin(s.view_angle)) for s in steps]
+    expected = [(10.0 * np.cos(s.view.view_angle), 10.0 * np.sin(s.view.view_angle)) for s in steps]
     np.testing.assert_allclose(tips, expected, atol=1e-9)
     cone = artist(world, "cone of the last view").get_paths()
     assert len(cone) == 1

@@ -132,7 +132,7 @@ def episode(ros_environment, config, parameter_file, tmp_path_factory) -> Simple
 
 
 def views(episode) -> list[float]:
-    return [step.view_angle for step in episode.steps]
+    return [step.view.view_angle for step in episode.steps]
 
 
 def test_three_processes_complete_an_episode(episode):
@@ -198,7 +198,7 @@ def test_an_unknown_scene_is_found_by_the_processes_as_by_the_simulation(ros_env
     run = whole_episode(config, file, tmp_path)
     assert len(run.steps) == 5
     theirs = simulation.judge.steps
-    assert views(run) == pytest.approx([step.view_angle for step in theirs], abs=1e-6)
+    assert views(run) == pytest.approx([step.view.view_angle for step in theirs], abs=1e-6)
     assert [step.view.distance for step in run.steps] == pytest.approx([s.view.distance for s in theirs], abs=1e-6)
     for ours, other in zip(run.steps, theirs, strict=True):
         assert ours.belief.centre == pytest.approx(other.belief.centre, abs=1e-6)

@@ -108,7 +108,7 @@ def test_a_step_is_complete_once_all_of_it_has_come_in_any_order(nodes, order):
         assert nodes.monitor.steps == []
         nodes.say(topic, nodes.message(topic, 1, 100))
     (step,) = nodes.monitor.steps
-    assert (step.view_angle, step.objective_value, step.milliseconds) == (1.0, 0.1 + 0.2, 1.5)
+    assert (step.view.view_angle, step.objective_value, step.milliseconds) == (1.0, 0.1 + 0.2, 1.5)
     assert (len(step.candidates), len(step.utilities)) == (8, 8)
     assert step.belief.mean.tolist() == wavy_belief(1, size=50).as_transmitted().mean.tolist()
     assert len(step.measurements) > 5
@@ -132,7 +132,7 @@ def test_a_goal_given_up_for_another_is_no_step_of_its_own(nodes):
     nodes.say("candidates", nodes.message("candidates", 1, 100))
     for topic in ORDERS[0]:
         nodes.say(topic, nodes.message(topic, 1, 200))
-    assert [step.view_angle for step in nodes.monitor.steps] == [1.0]
+    assert [step.view.view_angle for step in nodes.monitor.steps] == [1.0]
 
 
 @pytest.mark.parametrize(

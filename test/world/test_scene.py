@@ -16,6 +16,7 @@ from nbv_planner.errors import NbvPlannerError, SettingError
 from nbv_planner.gp.kernels import KernelSettings
 from nbv_planner.mapping.scans import MeasurementSettings
 from nbv_planner.planning.termination import TerminationSettings
+from nbv_planner.thesis.area import fov_boundary, in_simple_interval
 from nbv_planner.world.scene import Scene, check_proportions
 
 SCENE = Scene()
@@ -51,7 +52,7 @@ def test_simple_half_width_where_the_cone_reaches_past_the_centre():
 def test_fov_boundary_points_lie_on_the_edge_of_the_cone(view, part, fov, reach):
     scene = Scene(field_of_view=fov, range_max=reach)
     offset = part * scene.simple_half_width
-    radius = float(scene.fov_boundary(view + offset, view))
+    radius = float(fov_boundary(scene, view + offset, view))
     bearing, distance = oracles.camera_polar(view + offset, radius, view, 10.0)
     assert distance <= reach + 1e-6
     if distance > 1e-6:
@@ -62,20 +63,20 @@ def test_fov_boundary_points_lie_on_the_edge_of_the_cone(view, part, fov, reach)
 
 def test_fov_boundary_at_the_view_itself_is_the_camera():
     views = np.linspace(0.0, 2 * math.pi, 50)
-    np.testing.assert_allclose(SCENE.fov_boundary(views, views), 10.0)
+    np.testing.assert_allclose(fov_boundary(SCENE, views, views), 10.0)
 
 
 @given(st.floats(-10, 10), st.floats(-10, 10))
 def test_simple_interval_is_symmetric_and_wraps(angle, view):
     gap = abs(oracles.signed(angle - view))
     if abs(gap - SCENE.simple_half_width) > 1e-9:
-        assert bool(SCENE.in_simple_interval(angle, view)) == (gap < SCENE.simple_half_width)
+        assert bool(in_simple_interval(SCENE, angle, view)) == (gap < SCENE.simple_half_width)
 
 
 def test_simple_interval_across_zero():
-    assert SCENE.in_simple_interval(0.1, 2 * math.pi - 0.1)
-    assert SCENE.in_simple_interval(2 * math.pi - 0.1, 0.1)
-    assert not SCENE.in_simple_interval(math.pi, 0.0)
+    assert in_simple_interval(SCENE, 0.1, 2 * math.pi - 0.1)
+    assert in_simple_interval(SCENE, 2 * math.pi - 0.1, 0.1)
+    assert not in_simple_interval(SCENE, math.pi, 0.0)
 
 
 def test_cone_includes_its_edges_and_broadcasts():

@@ -21,7 +21,7 @@ from nbv_planner.planning.view_space.space import (
 from nbv_planner.planning.view_space.view_settings import (
     VIEW_SPACES,
     ViewSpaceSettings,
-    check_view_angles,
+    check_angles,
     check_view_poses,
     poses_from_file,
 )
@@ -62,6 +62,6 @@ def put_on_ground(
 
 __all__ = [
     "VIEW_SPACES", "CircleViewSpace", "Exclusion", "ExclusionArray", "FoundViewSpace", "FreeViewSpace", "ViewSpace",
-    "ViewSpaceSettings", "aside", "check_view_angles", "check_view_poses", "excluded_numbers", "excluded_words",
+    "ViewSpaceSettings", "aside", "check_angles", "check_view_poses", "excluded_numbers", "excluded_words",
     "path_around", "poses_from_file", "put_on_ground", "view_space_for",
 ]

@@ -87,7 +87,7 @@ class ViewSpaceSettings(Settings):
             if len(getattr(self, name)) % 2:
                 raise SettingError(f"{name}: has {len(getattr(self, name))} angles, must be pairs start, end")
         if self.listed:
-            check_view_angles("view_angles", self.view_angles)
+            check_angles("view_angles", self.view_angles)
         if self.posed:
             check_view_poses("view_poses", self.view_poses)
         if self.listed and (self.posed or self.view_space != "circle"):
@@ -123,7 +123,7 @@ class ViewSpaceSettings(Settings):
         return kind(*astuple(scene)) if type(scene) in (Scene, BeamScene) else scene
 
 
-def check_view_angles(name: str, angles: Sequence[float]) -> FloatArray:
+def check_angles(name: str, angles: Sequence[float]) -> FloatArray:
     """Return view angles (radians) that a user lists as `name`.
 
     Raises:

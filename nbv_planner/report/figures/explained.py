@@ -28,6 +28,7 @@ from nbv_planner.report.figures.sweep_figures import panel_title, panels
 from nbv_planner.report.page import Picture
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.thesis import OBJECTIVES
+from nbv_planner.thesis.area import fov_boundary, in_simple_interval
 from nbv_planner.world.scene import Scene
 
 _LAYERS, _ALONG = 24, 80
@@ -130,9 +131,9 @@ def counted(name: str, belief: SurfaceBelief, scene: Scene, view: float) -> Coun
         lower, upper = (np.full(len(order), belief.interpolate(bound, view)) for bound in (belief.lower, belief.upper))
     edges = lower + np.linspace(0.0, 1.0, _LAYERS + 1)[:, None] * (upper - lower)
     middle = 0.5 * (edges[1:] + edges[:-1])
-    inside = scene.in_simple_interval(angle, view)
+    inside = in_simple_interval(scene, angle, view)
     weight = np.broadcast_to(inside.astype(float), middle.shape)
-    boundary = np.where(inside, scene.fov_boundary(angle, view), 0.0)
+    boundary = np.where(inside, fov_boundary(scene, angle, view), 0.0)
     if name in ("CSP", "UP"):
         weight = weight / middle
     elif name == "CSW":
@@ -176,7 +177,7 @@ def draw_counted(belief: SurfaceBelief, scene: Scene, view: float) -> Figure:
         for bound in (belief.lower, belief.upper):
             panel.plot(found.offset, bound[order], color=style.CAMERA, linewidth=0.8)
         seen = found.offset[np.abs(found.offset) <= scene.simple_half_width]
-        panel.plot(seen, scene.fov_boundary(view + seen, view), color=style.LAST, linestyle="--", linewidth=0.9)
+        panel.plot(seen, fov_boundary(scene, view + seen, view), color=style.LAST, linestyle="--", linewidth=0.9)
         value = float(OBJECTIVES[name].values(belief, scene, np.array([view]))[0])
         panel_title(panel, f"{name} ({value:.0f})")
         style.style_axes(panel, "φ − θ (rad)" if place >= 4 else "", "radius (m)" if place % 4 == 0 else "")

@@ -22,7 +22,7 @@ from nbv_planner.planning.termination import TerminationMonitor, TerminationSett
 from nbv_planner.planning.view_space import (
     FoundViewSpace,
     ViewSpaceSettings,
-    check_view_angles,
+    check_angles,
     put_on_ground,
     view_space_for,
 )
@@ -144,7 +144,7 @@ class AskedViews:
             if not node.active:
                 raise ValueError(node.resting())
             circle = (node.core.episode.found or node.scene).view_distance
-            views = Poses.on_circle(check_view_angles("rank", msg.data), circle)
+            views = Poses.on_circle(check_angles("rank", msg.data), circle)
             question = targets.ask(node.core, node.now_ns())
         except ValueError as error:
             self._answer(error)

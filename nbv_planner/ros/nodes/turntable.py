@@ -49,7 +49,7 @@ class TurntableNode(BaseNode):
     def on_goal(self, msg: PoseStamped) -> None:
         """Turn the table so that the camera has the goal's view of the object."""
         check_frame(msg.header, self.table.object_frame)
-        view = pose_from_msg(msg).view_angle
+        view = pose_from_msg(msg).polar[0]
         if not self.active:
             return
         if self.angle is None:

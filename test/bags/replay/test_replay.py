@@ -44,7 +44,8 @@ def replayed(path, **changes):
 
 def test_the_same_decisions_come_out(bag_path):
     decisions = replayed(bag_path)
-    assert [one.choice.view.view_angle for one in decisions] == [step.view_angle for step in SIMULATION.judge.steps]
+    expected = [step.view.view_angle for step in SIMULATION.judge.steps]
+    assert [one.choice.view.view_angle for one in decisions] == expected
     assert not any(one.choice.differs for one in decisions)
     assert [one.new_points for one in decisions] == [view.new_points for view in SIMULATION.judge.views]
     assert max(one.utility_gap for one in decisions) < 1e-4  # ranges were recorded in single precision
@@ -173,7 +174,7 @@ def test_the_gap_between_beliefs_is_that_at_the_worst_angle(tmp_path):
 @pytest.mark.parametrize("step", [-1, 1])
 def test_a_view_on_either_side_of_the_recorded_one_differs(bag_path, step):
     views = SIMULATION.judge.space.candidates.view_angle
-    recorded = np.abs(views - SIMULATION.judge.steps[0].view_angle).argmin()
+    recorded = np.abs(views - SIMULATION.judge.steps[0].view.view_angle).argmin()
     chosen = int((recorded + step) % len(views))
     first = replayed(bag_path, nbv_planner={"first_candidate": chosen})[0]
     assert (first.choice.view.view_angle, first.choice.differs) == (views[chosen], True)
@@ -192,7 +193,7 @@ def test_another_objective_is_asked_from_the_same_beliefs(bag_path):
     decisions = replayed(bag_path, nbv_planner={"objective": "IOA"})
     assert any(one.choice.differs for one in decisions)
     assert max(one.belief_gap for one in decisions[1:]) < 1e-5
-    expected = [step.view_angle for step in SIMULATION.judge.steps]
+    expected = [step.view.view_angle for step in SIMULATION.judge.steps]
     assert [one.recorded.view_angle for one in decisions] == expected
     judge = SIMULATION.judge
     fresh = dataclasses.replace(judge, steps=[], views=[])
@@ -237,7 +238,7 @@ def test_a_goal_that_was_given_up_is_unreachable_for_the_replay_too(tmp_path):
 
     recorded = messages()
     second = next(m for m in recorded if m.topic.name == "/nbv_planner/iteration" and _round(m) == 2)
-    best = SIMULATION.judge.steps[1].view_angle
+    best = SIMULATION.judge.steps[1].view.view_angle
     given_up = status_bytes("i", {**_values(second), "goal_stamp": str(int(_values(second)["goal_stamp"]) - 1000)})
     place = recorded.index(second)
     bag = Bag(write(tmp_path / "bag", [*recorded[:place], second._replace(data=given_up), *recorded[place:]]))
@@ -251,7 +252,7 @@ def test_a_goal_that_was_given_up_is_unreachable_for_the_replay_too(tmp_path):
 def test_candidates_that_were_left_out_beside_it_are_left_out_of_the_replay_too(bag_path):
     bag = Bag(bag_path)
     analysis = analyse(bag)
-    view, best = analysis.recording.log.views[1], SIMULATION.judge.steps[1].view_angle
+    view, best = analysis.recording.log.views[1], SIMULATION.judge.steps[1].view.view_angle
     apart = np.abs(np.angle(np.exp(1j * (view.candidates.angle - best))))
     excluded = np.where(apart < 0.2, Exclusion.UNREACHABLE, 0).astype(np.uint8)
     view.candidates = dataclasses.replace(view.candidates, excluded=excluded)
@@ -343,7 +344,8 @@ def test_a_list_of_views_is_in_the_bag_and_replay_and_analysis_use_it(tmp_path):
     path = write(tmp_path / "bag", messages(config))
     simulation, _ = finished(config)
     decisions = replayed(path)
-    assert [one.choice.view.view_angle for one in decisions] == [step.view_angle for step in simulation.judge.steps]
+    expected = [step.view.view_angle for step in simulation.judge.steps]
+    assert [one.choice.view.view_angle for one in decisions] == expected
     assert not any(one.choice.differs for one in decisions)
     analysis = analyse(Bag(path))
     assert analysis.config.views.view_angles == listed

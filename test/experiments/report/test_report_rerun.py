@@ -89,7 +89,7 @@ def test_objectives_are_evaluated_on_the_belief_before_each_decision(episodes):
     for own, other in decisions:
         step, view = judge.steps[own.decision - 1], judge.views[own.decision - 1]
         np.testing.assert_allclose(own.value, step.utilities)
-        assert own.angle[own.choice] == pytest.approx(step.view_angle)
+        assert own.angle[own.choice] == pytest.approx(step.view.view_angle)
         assert own.gain[own.choice] == view.new_points
         assert own.gain.max() == view.greedy_gain
         assert not np.allclose(other.value, own.value)
