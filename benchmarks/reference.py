@@ -14,6 +14,7 @@ from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, angle_difference
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.star2d.shapes.sampler import Shapes
 from nbv_planner.star2d.shapes.shape_coverage import surface_density
+from nbv_planner.thesis.area import fov_boundary, in_simple_interval
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.visibility import discretise, observe
 
@@ -46,13 +47,13 @@ def _band_area(belief: SurfaceBelief, scene: Scene) -> FloatArray:
 
 def _sum_over_interval(belief: SurfaceBelief, scene: Scene, view: float, term: FloatArray) -> float:
     """Sum a term per grid angle, shape (M,), over the simple interval of the view."""
-    return float(term[scene.in_simple_interval(belief.angle, view)].sum())
+    return float(term[in_simple_interval(scene, belief.angle, view)].sum())
 
 
 def confidence(belief: SurfaceBelief, scene: Scene, view: float) -> float:
     """C: on each side the angles before the first one at which the bound reaches the boundary ray."""
     offset = angle_difference(belief.angle, view)
-    beyond = scene.in_simple_interval(belief.angle, view) & (belief.lower >= scene.fov_boundary(belief.angle, view))
+    beyond = in_simple_interval(scene, belief.angle, view) & (belief.lower >= fov_boundary(scene, belief.angle, view))
     left = offset[beyond & (offset <= 0.0)].max(initial=-math.inf)
     right = offset[beyond & (offset >= 0.0)].min(initial=math.inf)
     before_crossing = (left < offset) & (offset < right)
@@ -71,13 +72,13 @@ def confidence_simple_polar(belief: SurfaceBelief, scene: Scene, view: float) ->
 
 def confidence_simple_weighted(belief: SurfaceBelief, scene: Scene, view: float) -> float:
     """CSW."""
-    weight = scene.fov_boundary(belief.angle, view) / scene.view_distance
+    weight = fov_boundary(scene, belief.angle, view) / scene.view_distance
     return _sum_over_interval(belief, scene, view, weight * _band_area(belief, scene))
 
 
 def intersection(belief: SurfaceBelief, scene: Scene, view: float) -> float:
     """I."""
-    outer = np.minimum(belief.upper, scene.fov_boundary(belief.angle, view))
+    outer = np.minimum(belief.upper, fov_boundary(scene, belief.angle, view))
     area = 0.5 * np.maximum(outer**2 - belief.lower**2, 0.0) * belief.step
     return _sum_over_interval(belief, scene, view, area / scene.pixel_size**2)
 
@@ -98,7 +99,7 @@ def _in_band(belief: SurfaceBelief, angle: FloatArray, radius: FloatArray) -> Bo
 def confidence_simple_number(belief: SurfaceBelief, scene: Scene, view: float) -> float:
     """CSN."""
     angle, radius = _pixels(scene.view_distance, scene.pixel_size)
-    return float((scene.in_simple_interval(angle, view) & _in_band(belief, angle, radius)).sum())
+    return float((in_simple_interval(scene, angle, view) & _in_band(belief, angle, radius)).sum())
 
 
 def walk(angle: FloatArray, radius: FloatArray, view: float, scene: Scene, range_max: float) -> list[int]:

@@ -121,7 +121,7 @@ def test_the_published_table_is_of_the_published_planners_on_the_frozen_objects(
     document = (Path(nbv_planner.__file__).parents[1] / "docs" / "results" / "bench.md").read_text(encoding="utf-8")
     published, benches = SHIPPED["published"]["planners"], SHIPPED["published"]["benches"]
     labels = [planner_entry(text)[0] for text in published] + REFERENCES
-    tables = document.partition("<!-- bench:begin -->")[2].split("\n## ")[1:]
+    tables = document.partition("<!-- bench:begin -->")[2].partition("<!-- bench:end -->")[0].split("\n## ")[1:]
     assert len(tables) == 2 * len(benches)
     for (split, protocol), table, differences in zip(benches, tables[::2], tables[1::2], strict=True):
         assert table.startswith(f"Split {split}, protocol {protocol}\n")

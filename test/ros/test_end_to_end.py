@@ -224,7 +224,8 @@ def test_in_an_annulus_the_processes_cover_the_object_as_the_simulation_does(ros
     assert run.termination.reason is theirs.termination.reason is TerminationReason.COVERED, run.termination
     for ours, other in zip(run.steps, theirs.steps, strict=True):
         assert ours.view.distance == pytest.approx(other.view.distance, abs=1e-6)
-        assert (ours.view_angle, ours.view.turn) == pytest.approx((other.view_angle, other.view.turn), abs=1e-6)
+        mine, its = ((step.view.view_angle, step.view.turn) for step in (ours, other))
+        assert mine == pytest.approx(its, abs=1e-6)
     assert len({round(step.view.distance, 6) for step in run.steps}) > 1
     assert run.codes == dict.fromkeys(NODES, 0), last_words(run.logs)
 
