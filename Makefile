@@ -91,5 +91,7 @@ check-python:
 $(STAMP): setup.py setup.cfg pyproject.toml Makefile | check-python
 	@if [ ! -e $@ ]; then rm -rf $(VENV); "$(BASE_PYTHON)" -m venv $(VENV) || { rm -rf $(VENV); \
 	  echo "no virtual environment: on Debian and Ubuntu, install the package python3-venv" >&2; exit 2; }; fi
+	@# The pip of older interpreters (23.0 of Python 3.10) looks for versions that fit without end.
+	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet -e '.[$(EXTRA),$(EXTRA)-test,analysis,dask,irsim,mujoco,gym,test,lint,docs]'
 	@touch $@
