@@ -40,6 +40,7 @@ from nbv_planner.planning.termination import Termination
 from nbv_planner.planning.view_space import CircleViewSpace
 from nbv_planner.session.state import SurfaceOrigin
 from nbv_planner.star2d.belief import SurfaceBelief
+from nbv_planner.star2d.mapper import polar
 from nbv_planner.star2d.robust import mapper_for
 from nbv_planner.star2d.shapes.sampler import PriorSettings
 from nbv_planner.world.pose import CameraPose
@@ -95,7 +96,7 @@ class FalseSimulation(Simulation):
         """
         belief = super().map(scans)
         if self._other is not None and len(self.judge.steps) % 2 == 1:
-            self._other.add(self._measured)
+            self._other.add(polar(self._measured))
             own, other = self._origins
             self.refusals = (own.refusal_of(other)[1],) if own != other else ()
             belief = belief if self.refusals else self._other.belief().as_transmitted()

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from nbv_planner.gp.kernels import KernelSettings
-from nbv_planner.star2d.belief import Measurements
-from nbv_planner.star2d.mapper import MapperSettings
+from nbv_planner.star2d.mapper import MapperSettings, Measurements
 from nbv_planner.star2d.robust import mapper_for
 from nbv_planner.star2d.robust_fit import RobustSettings
 

@@ -115,6 +115,16 @@ def test_an_episode_of_the_planner_knows_no_member_of_the_surface(name):
     assert not [one for one in imported(ROOT / "session" / f"{name}.py") if one.startswith(f"{PACKAGE}.star2d")]
 
 
+@pytest.mark.parametrize("path", [p for p in MODULES if LAYER[part_of(p)] > LAYER["star2d"]], ids=identity)
+def test_between_rooms_hits_are_the_table_of_measurements(path):
+    """Polar measurements are named in star2d and in the thesis alone."""
+    tree = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    names = {node.id for node in tree if isinstance(node, ast.Name)}
+    names |= {node.attr for node in tree if isinstance(node, ast.Attribute)}
+    names |= {name.rpartition(".")[2] for name in imported(path)}
+    assert part_of(path) == "thesis" or "Measurements" not in names
+
+
 @pytest.mark.parametrize("path", MODULES, ids=identity)
 def test_ros_and_drawing_stay_in_their_folders(path):
     others = foreign(path)

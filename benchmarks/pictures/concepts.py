@@ -8,12 +8,12 @@ from matplotlib.patches import Arc, FancyBboxPatch
 
 from nbv_planner.geometry import polar_to_cartesian
 from nbv_planner.gp.kernels import PeriodicMatern
-from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
+from nbv_planner.mapping.scans import MeasurementSettings, scan_to_hits
 from nbv_planner.report import colors
 from nbv_planner.report.figures.style import png_bytes
 from nbv_planner.report.figures.sweep_figures import panels
 from nbv_planner.report.outlines import cone_outline
-from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper
+from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper, polar
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import Scene
@@ -36,8 +36,8 @@ def draw_concepts() -> None:
     pose = CameraPose.from_polar(VIEW_ANGLE, scene.view_distance)
     camera = SimulatedCamera(shape, scene, SensorSettings(noise_std=0.2))
     scan = camera.scan(pose, 0, 0)
-    data = scan_to_measurements(scan, pose, scene, MeasurementSettings()).measurements
-    mapper.add(data)
+    data = scan_to_hits(scan, pose, scene, MeasurementSettings()).hits
+    mapper.add(polar(data))
     belief = mapper.belief()
     figure, (axes,) = panels(1, 1, width=7.0, height=6.6)
     circle = np.linspace(0.0, 2.0 * np.pi, 400)
@@ -47,7 +47,7 @@ def draw_concepts() -> None:
     axes.fill(*np.hstack([upper, upper[:, :1], lower[:, :1], lower[:, ::-1]]), color=colors.BAND, alpha=0.3, lw=0)
     axes.plot(*polar_to_cartesian(circle, shape.radius(circle)), color=colors.TRUTH, lw=1.5)
     axes.plot(*polar_to_cartesian(belief.angle, belief.mean), color=colors.MEAN, lw=1.2)
-    axes.plot(*polar_to_cartesian(data.angle, data.radius), ".", color=colors.HIT, ms=4)
+    axes.plot(*data.points.T, ".", color=colors.HIT, ms=4)
     axes.fill(*np.asarray(cone_outline(pose, scene)).T, color=colors.TARGET, alpha=0.12, lw=0)
     axes.plot(pose.x, pose.y, "s", color=colors.CAMERA)
     axes.plot(0.0, 0.0, "+", color="black", ms=10)

@@ -51,9 +51,8 @@ def belief_picture(beliefs: dict[str, np.ndarray], number: int, coverage: float)
         band = np.concatenate([upper, lower[::-1]])
         axes.fill(band * np.cos(way), band * np.sin(way), color="#9ecae1", linewidth=0)
         axes.plot(mean * np.cos(angle), mean * np.sin(angle), color="#08519c", linewidth=1.2)
-        known = beliefs["measured_view"] <= number
-        hit, radius = beliefs["measured_angle"][known], beliefs["measured_radius"][known]
-        axes.plot(radius * np.cos(hit), radius * np.sin(hit), ".", color="#d95f02", markersize=1.5)
+        known = beliefs["hit_view"] <= number
+        axes.plot(*beliefs["hit_points"][known].T, ".", color="#d95f02", markersize=1.5)
     canvas = FigureCanvasAgg(figure)
     canvas.draw()
     return Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")

@@ -18,7 +18,7 @@ from nbv_planner.episode.records import Step
 from nbv_planner.episode.run_info import RunParameters, parameters_from_msg
 from nbv_planner.errors import InputRejectedError, SettingError
 from nbv_planner.mapping.matching import MatchedScan, MatchingSettings, offset
-from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
+from nbv_planner.mapping.scans import MeasurementSettings, scan_to_hits
 from nbv_planner.mapping.surface_info import SurfaceInfo, info_from_text
 from nbv_planner.planning.planners import OVERLAP
 from nbv_planner.planning.termination import Termination
@@ -105,9 +105,9 @@ class LoggedView:
             view=self.decision.view(scene.view_distance, placed), objective_value=self.decision.utility,
             candidates=self.candidates.views(scene.view_distance, self.decision.centre),
             utilities=self.candidates.utility,
-            belief=self.belief.seen_from(*placed), measurements=scan_to_measurements(
+            belief=self.belief.seen_from(*placed), hits=scan_to_hits(
                 self.scan.scan, self.scan.pose.relative_to(*placed), scene, settings
-            ).measurements,
+            ).hits,
             milliseconds=self.decision.milliseconds,
         )
 

@@ -19,8 +19,9 @@ from nbv_planner.errors import ResultsError, cut, shown
 from nbv_planner.files.results_folder import RECORD_FILE
 from nbv_planner.geometry import TWO_PI, FloatArray
 from nbv_planner.planning.termination import Termination
-from nbv_planner.star2d.belief import Measurements, SurfaceBelief, once_around
+from nbv_planner.star2d.belief import SurfaceBelief, once_around
 from nbv_planner.surface.checks import Check
+from nbv_planner.surface.seam import Hits
 from nbv_planner.world.pose import CameraPose, Poses
 
 FULL_ENOUGH = 0.95
@@ -186,7 +187,7 @@ class Step:
     candidates: Poses  #: the V candidate views of the decision.
     utilities: FloatArray  #: value of the objective at each, shape (V,).
     belief: SurfaceBelief  #: belief with this view's measurements.
-    measurements: Measurements  #: what was measured from the view.
+    hits: Hits  #: what was measured from the view.
     milliseconds: float  #: time that the decision took.
     passed: tuple[CameraPose, ...] = ()  #: views taken on the way there, without a stop.
 
@@ -339,8 +340,7 @@ def write_beliefs(folder: Path, steps: Sequence[Step]) -> None:
         folder / "beliefs.npz", angle=steps[0].belief.angle, candidates=views.polar[:, 0],
         candidate_distance=views.distance, candidate_turn=views.turn,
         utilities=np.stack([one if len(one := step.utilities) == len(views) else among_others for step in steps]),
-        measured_angle=np.concatenate([step.measurements.angle for step in steps]),
-        measured_radius=np.concatenate([step.measurements.radius for step in steps]),
-        measured_view=np.repeat(np.arange(1, len(steps) + 1), [len(step.measurements) for step in steps]),
+        hit_points=np.concatenate([step.hits.points for step in steps]),
+        hit_view=np.repeat(np.arange(1, len(steps) + 1), [len(step.hits) for step in steps]),
         **beliefs,
     )

@@ -206,7 +206,7 @@ class Simulation:
                 return ended.value  # type: ignore[no-any-return]
             decision = one.decision
             yield self.judge.add(Step(
-                decision.view, decision.utility, decision.candidates, decision.utilities, one.belief, one.data,
+                decision.view, decision.utility, decision.candidates, decision.utilities, one.belief, one.hits,
                 one.milliseconds,
             ))
 
@@ -251,7 +251,7 @@ class Simulation:
 
     def map(self, scans: Sequence[MatchedScan]) -> SurfaceBelief:
         """Map scans, and refer the planner to what has been found with them."""
-        self._measured = self._mapping.add(scans, scans[-1].view - 1).measurements
+        self._measured = self._mapping.add(scans, scans[-1].view - 1).hits
         self._refer(scans[-1].pose)
         self._newest = self._mapping.belief().as_transmitted()
         return self._newest

@@ -25,9 +25,10 @@ from nbv_planner.gp.confidence import scheduled_beta
 from nbv_planner.gp.kernels import Kernel, PeriodicMatern, fourier_coefficients
 from nbv_planner.planning.planners import proof_of
 from nbv_planner.planning.view_space import view_space_for
-from nbv_planner.star2d.belief import Measurements, SurfaceBelief
+from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.star2d.mapper import SurfaceMapper
 from nbv_planner.star2d.shapes.sampler import Prior
+from nbv_planner.thesis.protocol import map_radii
 from nbv_planner.thesis.regret import (
     capacity_constants,
     printed_capacity_constants,
@@ -109,11 +110,10 @@ def _played(
         if measurement == "surface_points":
             angle = points.angle[observe(points.angle, points.radius, angle, scene)[0]]
         radius = shape.radius(angle) + std * noise.standard_normal(len(angle))
-        data = Measurements(angle, radius, np.full(len(angle), std))
-        mapper.add(data)
+        hits = map_radii(mapper, angle, radius, std, decision.view)
         beliefs.append(mapper.belief())
         judge.add(Step(
-            decision.view, decision.utility, decision.candidates, decision.utilities, beliefs[-1], data,
+            decision.view, decision.utility, decision.candidates, decision.utilities, beliefs[-1], hits,
             milliseconds=0.0,
         ))  # fmt: skip
     return judge, beliefs

@@ -1,4 +1,4 @@
-"""From scans to measurements: what each beam measures of the surface."""
+"""From scans to hits: what each beam measures of the surface."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nbv_planner.geometry import BoolArray, FloatArray, angle_difference, cartesian_to_polar, wrap_angle
+from nbv_planner.geometry import BoolArray, FloatArray, IntArray, angle_difference, wrap_angle
 from nbv_planner.mapping.matching import MatchedScan, offset
 from nbv_planner.settings import Settings, setting
-from nbv_planner.star2d.belief import Measurements, SurfaceBelief
+from nbv_planner.star2d.belief import SurfaceBelief
+from nbv_planner.star2d.mapper import polar
 from nbv_planner.star2d.model_checks import ModelChecks
 from nbv_planner.star2d.robust import SurfaceModel
+from nbv_planner.surface.seam import Hits
 from nbv_planner.world.ground.grid_ground import KnownObstacles
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import FreeRays, RangeNoise, Scan
@@ -35,7 +37,7 @@ _BEAMS_APART = 2.0
 
 @dataclass(frozen=True)
 class MeasurementSettings(Settings):
-    """How returns become surface measurements."""
+    """How returns become hits."""
 
     noise_std: float = setting(0.2, "Standard deviation of a range measurement, as the mapper assumes it.",
                                unit="m", gt=0.0, le=1e6, scale="view_distance")
@@ -51,37 +53,67 @@ class MeasurementSettings(Settings):
 
 
 @dataclass(frozen=True, eq=False)
-class ScanMeasurements:
+class ScanHits:
     """What one scan measures of the surface."""
 
-    measurements: Measurements  #: the returns that count.
+    hits: Hits  #: the returns that count.
     free: FreeRays  #: free space along the beams.
     dropped: dict[str, int]  #: number of beams left out, by reason.
 
 
-def scan_to_measurements(
+def scan_to_hits(
     scan: Scan, pose: CameraPose, scene: Scene, settings: MeasurementSettings, noise_factor: ArrayLike = 1.0,
-    background: BoolArray | None = None,
-) -> ScanMeasurements:
-    """Turn the returns of a scan taken at any camera pose into surface measurements.
+    background: BoolArray | None = None, view: int = 0,
+) -> ScanHits:
+    """Turn the returns of a scan taken at any camera pose, of the `view` of that number, into hits.
 
     The noise is `noise_factor`, of all beams or of each, times that of the settings. Beams of the `background`,
     shape (B,), met something else: they are free up to there, and nothing is known of what is behind.
 
-    The standard deviations are those of the ranges; with the tilt of each beam the mapper can turn them into those of
-    the radii (:meth:`nbv_planner.star2d.belief.Measurements.radial_std`). Beams are left out, and counted, for these
-    reasons: `nan`, `too_close` (-inf or below the least range), `not_positive`, `too_far` (above the greatest range),
-    `outside_bounds` and `inside_bounds` (radius above or below the bounds by more than `radius_margin`),
-    `background`, and `no_return` (`+inf`) where a miss of the sensor tells nothing; else a miss is no drop.
+    Beams are left out, and counted, for these reasons: `nan`, `too_close` (-inf or below the least range),
+    `not_positive`, `too_far` (above the greatest range), `outside_bounds` and `inside_bounds` (farther from the centre
+    than the bounds by more than `radius_margin`, or nearer), `background`, and `no_return` (`+inf`) where a miss of the
+    sensor tells nothing; else a miss is no drop.
 
     A beam that has passed the object and ends outside of the bounds behind it, on a wall, is free up to there if it is
     one of three neighbours that have: one alone is an outlier. One that ends before the object tells nothing.
     """
-    ranges = np.asarray(scan.ranges, dtype=float)
-    finite, miss = np.isfinite(ranges), ranges == np.inf
-    beside = np.zeros(len(ranges), dtype=bool) if background is None else background & finite
-    margin, sensor = settings.radius_margin, scene.sensor
+    ranges, at, margin = np.asarray(scan.ranges, dtype=float), np.array([pose.x, pose.y]), settings.radius_margin
+    reasons, kept, miss, high = _left_out(scan, scene, background)
+    points = np.stack(pose.to_world(scan.bearings[kept], ranges[kept]), axis=1)
+    radius, beam = np.hypot(*points.T), points - at
+    outward = (beam * points).sum(axis=1)
+    reasons["outside_bounds"] = radius > scene.radius_max + margin
+    passed = miss | reasons["background"]
+    passed[kept] |= reasons["outside_bounds"] & (outward > 0.0)
+    reasons["inside_bounds"] = radius < scene.radius_min - margin
+    inside = ~(reasons["outside_bounds"] | reasons["inside_bounds"])
+    hit, incidence = np.zeros(len(ranges), dtype=bool), np.zeros(len(ranges))
+    hit[kept[inside]] = True
+    incidence[kept] = np.arctan2(np.abs(beam[:, 0] * points[:, 1] - beam[:, 1] * points[:, 0]), -outward)
+    free = hit | miss | reasons["background"] | _in_threes(passed)
+    of_hit, length = hit[free], np.where(miss, high, ranges)[free]
+    factor = np.broadcast_to(np.asarray(noise_factor, dtype=float), ranges.shape)[free]
+    std = factor * scene.sensor.range_std(settings.noise, length, incidence[free])
+    points, number = points[inside], int(hit.sum())
+    spread = None if pose.covariance is None else pose.covariance.hit_spread(beam[inside])
+    hits = Hits(points, std[of_hit], np.tile(at, (number, 1)), np.full(number, view), spread)
+    aside = angle_difference(pose.yaw + scan.bearings[free], wrap_angle(pose.view_angle + np.pi))
+    rays = FreeRays(
+        pose.view_angle, math.hypot(pose.x, pose.y), aside, np.maximum(length - _NOISE_MARGIN * std, 0.0), of_hit
+    )
+    counts = {reason: int(np.count_nonzero(mask)) for reason, mask in reasons.items()}
+    return ScanHits(hits, rays, {reason: count for reason, count in counts.items() if count})
+
+
+def _left_out(
+    scan: Scan, scene: Scene, background: BoolArray | None
+) -> tuple[dict[str, BoolArray], IntArray, BoolArray, float]:
+    """Which beams are left out wherever they end, by reason; the others, the misses, and how far these went, metres."""
+    ranges, sensor = np.asarray(scan.ranges, dtype=float), scene.sensor
+    finite, miss, nowhere = np.isfinite(ranges), ranges == np.inf, np.zeros(len(ranges), dtype=bool)
     low, high = max(scan.range_min, sensor.range_min), min(scan.range_max, sensor.range_max)
+    beside = nowhere if background is None else background & finite
     reasons = {
         "nan": np.isnan(ranges),
         "not_positive": finite & (ranges <= 0.0),
@@ -89,33 +121,9 @@ def scan_to_measurements(
         "too_far": finite & (ranges > high) & (ranges >= low),
     }
     if not sensor.misses_are_free:
-        reasons["no_return"], miss = miss, np.zeros(len(miss), dtype=bool)
+        reasons["no_return"], miss = miss, nowhere
     reasons["background"] = beside
-    kept = np.flatnonzero((ranges >= low) & (ranges <= high) & (ranges > 0.0) & ~beside)
-    bearings = scan.bearings[kept]
-    angle, radius = cartesian_to_polar(*pose.to_world(bearings, ranges[kept]))
-    tilt = angle_difference(pose.yaw + bearings, angle)
-    reasons["outside_bounds"] = radius > scene.radius_max + margin
-    passed = miss | beside
-    passed[kept] |= reasons["outside_bounds"] & (np.cos(tilt) > 0.0)
-    reasons["inside_bounds"] = radius < scene.radius_min - margin
-    inside = ~(reasons["outside_bounds"] | reasons["inside_bounds"])
-    hit, incidence = np.zeros(len(ranges), dtype=bool), np.zeros(len(ranges))
-    hit[kept[inside]] = True
-    incidence[kept] = np.abs(angle_difference(tilt, math.pi))
-    free = hit | miss | beside | _in_threes(passed)
-    of_hit, length = hit[free], np.where(miss, high, ranges)[free]
-    factor = np.broadcast_to(np.asarray(noise_factor, dtype=float), ranges.shape)[free]
-    std = factor * sensor.range_std(settings.noise, length, incidence[free])
-    hits = Measurements(angle[inside], radius[inside], std[of_hit], tilt[inside], length[of_hit], bearings[inside])
-    if pose.covariance is not None:
-        hits = dataclasses.replace(hits, spread=pose.covariance.hit_spread(angle[inside], hits.tilt, hits.distance))
-    aside = angle_difference(pose.yaw + scan.bearings[free], wrap_angle(pose.view_angle + np.pi))
-    rays = FreeRays(
-        pose.view_angle, math.hypot(pose.x, pose.y), aside, np.maximum(length - _NOISE_MARGIN * std, 0.0), of_hit
-    )
-    counts = {reason: int(np.count_nonzero(mask)) for reason, mask in reasons.items()}
-    return ScanMeasurements(hits, rays, {reason: count for reason, count in counts.items() if count})
+    return reasons, np.flatnonzero((ranges >= low) & (ranges <= high) & (ranges > 0.0) & ~beside), miss, high
 
 
 def _in_threes(passed: BoolArray) -> BoolArray:
@@ -147,10 +155,10 @@ def averaged(scans: Sequence[MatchedScan], noise: RangeNoise) -> list[tuple[Matc
 
 def measured(
     scans: Sequence[MatchedScan], scene: Scene, settings: MeasurementSettings, noise_factor: float = 1.0
-) -> list[ScanMeasurements]:
-    """What scans measure, those from one place :func:`averaged`; see :func:`scan_to_measurements`."""
+) -> list[ScanHits]:
+    """What scans measure, those from one place :func:`averaged`; see :func:`scan_to_hits`."""
     return [
-        scan_to_measurements(one.scan, one.pose, scene, settings, noise_factor * factor, one.background)
+        scan_to_hits(one.scan, one.pose, scene, settings, noise_factor * factor, one.background, one.view)
         for one, factor in averaged(scans, settings.noise)
     ]
 
@@ -258,14 +266,14 @@ class MappedScans:
     """What was mapped."""
 
     views: int  #: number of views that are new.
-    measurements: Measurements  #: the returns that count.
+    hits: Hits  #: the returns that count.
     dropped: Counter[str]  #: number of beams left out, by reason.
     unlike: int = 0  #: number of scans that were not averaged with others from their place for their other beams.
 
     @classmethod
     def none(cls, views: int = 0) -> MappedScans:
         """Nothing that would have been measured in so many new views."""
-        return cls(views, Measurements.empty(), Counter())
+        return cls(views, Hits.none(), Counter())
 
 
 class ScanMapping:
@@ -293,33 +301,33 @@ class ScanMapping:
         The model holds scans of the views up to number `newest_view`. What depends on all scans together may be left
         to the `last` of several calls.
         """
-        views, dropped, hits, apart = 0, Counter[str](), list[Measurements](), 0
+        views, dropped, hits, apart = 0, Counter[str](), list[Hits](), 0
         groups = [list(of_view) for _, of_view in groupby(scans, key=lambda match: match.view)]
         for number, together in enumerate(groups, start=1):
             view = together[0].view
             found = self._measured(together, new_view=view > newest_view)
             apart += unlike(together, self._settings.noise)
-            new = Measurements.together([one.measurements for one in found])
+            new = Hits.together([one.hits for one in found])
             free, final = [one.free for one in found], last and number == len(groups)
-            self.model.add(new, same_view=view <= newest_view, free=free, last=final)
+            self.model.add(polar(new), same_view=view <= newest_view, free=free, last=final)
             hits.append(new)
             views += view > newest_view
             for one in found:
                 dropped.update(one.dropped)
-        return MappedScans(views, Measurements.together(hits), dropped, apart)
+        return MappedScans(views, Hits.together(hits), dropped, apart)
 
     def add_view(self, scan: Scan, pose: CameraPose) -> MappedScans:
         """Condition the model on the scan of a new view of a known scene, taken at `pose` in the object frame."""
         return self.add([MatchedScan(0, scan, pose)], -1)
 
-    def _measured(self, scans: Sequence[MatchedScan], *, new_view: bool) -> list[ScanMeasurements]:
+    def _measured(self, scans: Sequence[MatchedScan], *, new_view: bool) -> list[ScanHits]:
         """What the scans of a view measure, with the noise that they show; the first one stands for a new view."""
         scans = [self._before_obstacles(match) for match in scans]
         for number, match in enumerate(scans):
             self.checks.scanned(_before_background(match), match.pose, new_view=new_view and number == 0)
         found = measured(scans, self._scene, self._settings, self.checks.noise_factor)
         if new_view:
-            self.checks.mapped(scans[0].pose, found[0].measurements, found[0].free, scans[0].rate)
+            self.checks.mapped(scans[0].pose, found[0].hits, found[0].free, scans[0].rate)
         return found
 
     def _before_obstacles(self, match: MatchedScan) -> MatchedScan:

@@ -18,7 +18,7 @@ from nbv_planner.episode.wiring import PlannerSettings
 from nbv_planner.errors import InputRejectedError
 from nbv_planner.mapping.matching import ArrivalSettings, MatchingSettings
 from nbv_planner.mapping.object_search import SearchSettings
-from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
+from nbv_planner.mapping.scans import MeasurementSettings, scan_to_hits
 from nbv_planner.planning.view_space import ViewSpace, ViewSpaceSettings, view_space_for
 from nbv_planner.session.questions import SessionSettings
 from nbv_planner.settings import from_mapping
@@ -177,7 +177,7 @@ def paired(scans: Sequence[tuple[int, Scan]], poses: Sequence[tuple[int, CameraP
 
 def hits_row(pairs: Sequence[tuple[Scan, CameraPose]], scene: Scene, measurement: MeasurementSettings) -> Row:
     """Beams that end where the surface may be; without any an episode is impossible if the camera looks there."""
-    hits = sum(len(scan_to_measurements(scan, pose, scene, measurement).measurements) for scan, pose in pairs)
+    hits = sum(len(scan_to_hits(scan, pose, scene, measurement).hits) for scan, pose in pairs)
     beams = sum(len(scan.ranges) for scan, _ in pairs)
     margin, (_, pose) = measurement.radius_margin, pairs[-1]
     ahead, left = pose.to_camera(0.0, 0.0)

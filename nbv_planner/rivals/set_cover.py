@@ -12,11 +12,11 @@ from scipy import sparse
 
 from nbv_planner.errors import DependencyError
 from nbv_planner.geometry import BoolArray, FloatArray, IntArray
-from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
+from nbv_planner.mapping.scans import MeasurementSettings, scan_to_hits
 from nbv_planner.planning.planners.plugged import Memory
 from nbv_planner.rivals import farthest_ranks
 from nbv_planner.settings import Settings, setting
-from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper
+from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper, polar
 from nbv_planner.star2d.star_surface import StarSurface, star2d
 from nbv_planner.surface.coverage import CoverageTarget, ShapeCoverage
 from nbv_planner.surface.seam import coverage_of
@@ -75,11 +75,11 @@ def coverage_after(scan: Scan, pose: CameraPose, memory: Memory, shapes: int) ->
     scene, settings = memory.scene, memory.settings
     reader = star2d(memory.surface, "planner set_cover").reader
     noise = MeasurementSettings(max(settings.noise_std, 1e-6), settings.noise_std_per_metre, scene.radius_max)
-    found = scan_to_measurements(scan, pose, scene, noise)
+    found = scan_to_hits(scan, pose, scene, noise)
     mapper = SurfaceMapper(
         reader.prior.kernel, MapperSettings(reader.prior.mean, grid_size=reader.settings.shape_grid)
     )
-    mapper.add(found.measurements, free=[found.free])
+    mapper.add(polar(found.hits), free=[found.free])
     surface, aim = StarSurface(mapper.belief(), reader), CoverageTarget.of(settings)
     drawn = surface.hypotheses(aim, shapes, memory.seed)
     return coverage_of(surface, drawn, aim, Poses.of([pose]), memory.candidates, scene)

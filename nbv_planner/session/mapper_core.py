@@ -259,7 +259,7 @@ class MapperCore:
         if mapped.unlike:
             words = f"{mapped.unlike} scans of a view are not averaged with the others: their beams are elsewhere"
             self._warn("scan.unlike", words)
-        if update.job.scans and not len(mapped.measurements):
+        if update.job.scans and not len(mapped.hits):
             counts = ", ".join(f"{number} {reason}" for reason, number in sorted(mapped.dropped.items()))
             self._warn("beam", f"no beam has met the surface; left out: {counts or 'none'}")
         if update.known.mapper.found and (beside := mapped.dropped.get("background", 0)):

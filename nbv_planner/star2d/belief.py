@@ -1,10 +1,9 @@
-"""Measurements of the surface, and what is believed from them."""
+"""What is believed of the surface, and the evidence for it."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -19,9 +18,7 @@ from nbv_planner.geometry import (
     CircleInterpolation,
     FloatArray,
     angle_difference,
-    cartesian_to_polar,
     polar_to_cartesian,
-    wrap_angle,
 )
 from nbv_planner.surface.checks import Check
 from nbv_planner.world.ground.zones import Ground
@@ -103,100 +100,6 @@ def nearest_cell(grid: FloatArray, angle: FloatArray) -> NDArray[np.intp]:
     """Index of the angle of a uniform grid (2π may be there beside 0) nearest to each angle in [0, 2π)."""
     step = grid[1] - grid[0]
     return np.asarray(np.rint((angle - grid[0]) / step).astype(np.intp) % len(grid))
-
-
-# Steepest relative slope (1/rad) that is used; beyond it a radius holds next to no information at its angle.
-_STEEPEST = 4.0
-_COLUMNS = ("angle", "radius", "std", "tilt", "distance", "bearing", "spread")
-_ZEROS: Any = None  # as many as there are measurements
-
-
-@dataclass(frozen=True, eq=False)
-class Measurements:
-    """Surface measurements: polar angle, radius, and the standard deviation of the radius at that angle.
-
-    Raises:
-        MeasurementError: sizes differ, a value is not finite, or a standard deviation is not positive.
-    """
-
-    angle: FloatArray  #: shape (n,), radians, wrapped to [0, 2π) on construction.
-    radius: FloatArray  #: shape (n,), metres.
-    std: FloatArray  #: shape (n,), metres, positive.
-    #: angle from the outward radial direction to the direction of the beam, shape (n,), radians; 0 (the default) where
-    #: it is not known or does not matter.
-    tilt: FloatArray = _ZEROS
-    distance: FloatArray = _ZEROS  #: range from the camera, shape (n,), metres; 0 (the default) where it is not known.
-    bearing: FloatArray = _ZEROS  #: direction of the beam against the line of sight, shape (n,), radians; 0 by default.
-    #: covariance of the hit's displacement by errors of the camera's pose, shape (n, 3), metres²: radial, radial with
-    #: tangential, tangential; 0 by default.
-    spread: FloatArray = _ZEROS
-
-    def __post_init__(self) -> None:
-        count = np.size(self.angle)
-        for name in _COLUMNS[:-1]:
-            given = getattr(self, name)
-            values = np.zeros(count) if given is _ZEROS else np.asarray(given, dtype=float).ravel()
-            object.__setattr__(self, name, values)
-        spread = np.zeros((count, 3)) if self.spread is _ZEROS else np.asarray(self.spread, dtype=float)
-        object.__setattr__(self, "spread", spread.reshape(-1, 3))
-        sizes = [len(getattr(self, name)) for name in _COLUMNS]
-        if len(set(sizes)) > 1:
-            raise MeasurementError(f"measurements differ in size: {', '.join(map(str, sizes))}")
-        rows = np.column_stack([getattr(self, name) for name in _COLUMNS])
-        if not np.isfinite(rows).all():
-            bad, column = np.argwhere(~np.isfinite(rows))[0]
-            name = _COLUMNS[min(column, len(_COLUMNS) - 1)]
-            raise MeasurementError(f"measurement {bad}: {name} is {rows[bad, column]}, must be finite")
-        if count and self.std.min() <= 0.0:
-            raise MeasurementError(f"measurement {self.std.argmin()}: std is {self.std.min()}, must be > 0")
-        object.__setattr__(self, "angle", wrap_angle(self.angle))
-
-    def __len__(self) -> int:
-        return len(self.angle)
-
-    @classmethod
-    def empty(cls) -> Measurements:
-        """No measurement."""
-        return cls(np.empty(0), np.empty(0), np.empty(0))
-
-    @classmethod
-    def together(cls, parts: Sequence[Measurements]) -> Measurements:
-        """Concatenation of several sets."""
-        if len(parts) < 2:
-            return parts[0] if parts else cls.empty()
-        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS))
-
-    def chosen(self, mask: BoolArray) -> Measurements:
-        """Those for which `mask`, shape (n,), is true."""
-        return Measurements(*(getattr(self, name)[mask] for name in _COLUMNS))
-
-    def pose_variance(self, slope: FloatArray) -> FloatArray:
-        r"""Variance of the radius at fixed angle that comes from errors of the camera's pose, shape (n,), metres².
-
-        A hit displaced by (u, v) radially and tangentially departs from a surface of relative slope s by
-        :math:`u - s v`, so the variance is :math:`c_{uu} - 2 s c_{uv} + s^2 c_{vv}`; s has shape (n,), 1/rad.
-        """
-        radial, mixed, tangential = self.spread.T
-        return np.asarray(np.maximum(radial - 2.0 * slope * mixed + slope**2 * tangential, 0.0))
-
-    def moved(self, x: float, y: float) -> Measurements:
-        """For display: these about a point from which their own centre is at (x, y), metres; other values stay."""
-        if x == y == 0.0:
-            return self
-        across, along = polar_to_cartesian(self.angle, self.radius)
-        angle, radius = cartesian_to_polar(across + x, along + y)
-        return dataclasses.replace(self, angle=angle, radius=radius)
-
-    def radial_std(self, slope: FloatArray) -> FloatArray:
-        r"""Deviation of the radius at fixed angle, (n,), metres, from that of the range and the `slope`, (n,), 1/rad.
-
-        A return that moves by δ along a beam with tilt γ moves by :math:`δ\cosγ` in radius and by
-        :math:`δ\sinγ/r` in angle, so at its angle it departs from a surface of relative slope :math:`s = f'/f` by
-        :math:`δ(\cosγ - s\sinγ)`. The standard deviation becomes :math:`σ\,\max(1, |\cosγ - s\sinγ|)`: never less
-        than that of the range; to its square that of the camera's pose is added (:meth:`pose_variance`).
-        """
-        std = self.std * np.maximum(np.abs(np.cos(self.tilt) - slope * np.sin(self.tilt)), 1.0)
-        return np.asarray(np.sqrt(std**2 + self.pose_variance(slope)) if self.spread.any() else std)
 
 
 # Standard deviations from which on each error counts as found.
@@ -406,6 +309,10 @@ def way_to_measurement(belief: SurfaceBelief) -> FloatArray:
     places = np.concatenate([at[hit] - around, at[hit], at[hit] + around])
     after = np.searchsorted(places, at)
     return np.asarray(np.minimum(at - places[after - 1], places[after] - at))
+
+
+# Steepest relative slope (1/rad) that is used; beyond it a radius holds next to no information at its angle.
+_STEEPEST = 4.0
 
 
 def slope_on_grid(grid: FloatArray, mean: FloatArray) -> FloatArray:

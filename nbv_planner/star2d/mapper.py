@@ -1,8 +1,8 @@
-"""The surface mapper: conditions a Gaussian process on measurements and returns the belief."""
+"""Measurements of the radius, and the mapper: conditions a Gaussian process on them and returns the belief."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import Any
@@ -10,8 +10,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nbv_planner.errors import SettingError
-from nbv_planner.geometry import CircleInterpolation, FloatArray, wrap_angle
+from nbv_planner.errors import MeasurementError, SettingError
+from nbv_planner.geometry import (
+    BoolArray,
+    CircleInterpolation,
+    FloatArray,
+    angle_difference,
+    cartesian_to_polar,
+    polar_to_cartesian,
+    wrap_angle,
+)
 from nbv_planner.gp.confidence import scheduled_half_width
 from nbv_planner.gp.kernels import Kernel
 from nbv_planner.gp.posterior import (
@@ -26,13 +34,13 @@ from nbv_planner.gp.posterior import (
 from nbv_planner.settings import Settings, setting
 from nbv_planner.star2d.belief import (
     Evidence,
-    Measurements,
     SurfaceBelief,
     evidence_from_rows,
     nearest_cell,
     slope_on_grid,
     uniform_grid,
 )
+from nbv_planner.surface.seam import Hits
 from nbv_planner.world.scan import FreeRays
 
 
@@ -75,6 +83,108 @@ class MapperSettings(Settings):
         if self.confidence == "fixed":
             return self.confidence_scale * std
         return scheduled_half_width(std, t, self.delta, self.schedule_a, self.schedule_b)
+
+
+_COLUMNS = ("angle", "radius", "std", "tilt", "distance", "spread")
+_ZEROS: Any = None  # as many as there are measurements
+
+
+@dataclass(frozen=True, eq=False)
+class Measurements:
+    """Surface measurements: polar angle, radius, and the standard deviation of the radius at that angle.
+
+    Raises:
+        MeasurementError: sizes differ, a value is not finite, or a standard deviation is not positive.
+    """
+
+    angle: FloatArray  #: shape (n,), radians, wrapped to [0, 2π) on construction.
+    radius: FloatArray  #: shape (n,), metres.
+    std: FloatArray  #: shape (n,), metres, positive.
+    #: angle from the outward radial direction to the direction of the beam, shape (n,), radians; 0 (the default) where
+    #: it is not known or does not matter.
+    tilt: FloatArray = _ZEROS
+    distance: FloatArray = _ZEROS  #: range from the camera, shape (n,), metres; 0 (the default) where it is not known.
+    #: covariance of the hit's displacement by errors of the camera's pose, shape (n, 3), metres²: radial, radial with
+    #: tangential, tangential; 0 by default.
+    spread: FloatArray = _ZEROS
+
+    def __post_init__(self) -> None:
+        count = np.size(self.angle)
+        for name in _COLUMNS[:-1]:
+            given = getattr(self, name)
+            values = np.zeros(count) if given is _ZEROS else np.asarray(given, dtype=float).ravel()
+            object.__setattr__(self, name, values)
+        spread = np.zeros((count, 3)) if self.spread is _ZEROS else np.asarray(self.spread, dtype=float)
+        object.__setattr__(self, "spread", spread.reshape(-1, 3))
+        sizes = [len(getattr(self, name)) for name in _COLUMNS]
+        if len(set(sizes)) > 1:
+            raise MeasurementError(f"measurements differ in size: {', '.join(map(str, sizes))}")
+        rows = np.column_stack([getattr(self, name) for name in _COLUMNS])
+        if not np.isfinite(rows).all():
+            bad, column = np.argwhere(~np.isfinite(rows))[0]
+            name = _COLUMNS[min(column, len(_COLUMNS) - 1)]
+            raise MeasurementError(f"measurement {bad}: {name} is {rows[bad, column]}, must be finite")
+        if count and self.std.min() <= 0.0:
+            raise MeasurementError(f"measurement {self.std.argmin()}: std is {self.std.min()}, must be > 0")
+        object.__setattr__(self, "angle", wrap_angle(self.angle))
+
+    def __len__(self) -> int:
+        return len(self.angle)
+
+    @classmethod
+    def empty(cls) -> Measurements:
+        """No measurement."""
+        return cls(np.empty(0), np.empty(0), np.empty(0))
+
+    @classmethod
+    def together(cls, parts: Sequence[Measurements]) -> Measurements:
+        """Concatenation of several sets."""
+        if len(parts) < 2:
+            return parts[0] if parts else cls.empty()
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS))
+
+    def chosen(self, mask: BoolArray) -> Measurements:
+        """Those for which `mask`, shape (n,), is true."""
+        return Measurements(*(getattr(self, name)[mask] for name in _COLUMNS))
+
+    @property
+    def points(self) -> FloatArray:
+        """Where they are about their centre, shape (n, 2), metres."""
+        return np.stack(polar_to_cartesian(self.angle, self.radius), axis=1)
+
+    def pose_variance(self, slope: FloatArray) -> FloatArray:
+        r"""Variance of the radius at fixed angle that comes from errors of the camera's pose, shape (n,), metres².
+
+        A hit displaced by (u, v) radially and tangentially departs from a surface of relative slope s by
+        :math:`u - s v`, so the variance is :math:`c_{uu} - 2 s c_{uv} + s^2 c_{vv}`; s has shape (n,), 1/rad.
+        """
+        radial, mixed, tangential = self.spread.T
+        return np.asarray(np.maximum(radial - 2.0 * slope * mixed + slope**2 * tangential, 0.0))
+
+    def radial_std(self, slope: FloatArray) -> FloatArray:
+        r"""Deviation of the radius at fixed angle, (n,), metres, from that of the range and the `slope`, (n,), 1/rad.
+
+        A return that moves by δ along a beam with tilt γ moves by :math:`δ\cosγ` in radius and by
+        :math:`δ\sinγ/r` in angle, so at its angle it departs from a surface of relative slope :math:`s = f'/f` by
+        :math:`δ(\cosγ - s\sinγ)`. The standard deviation becomes :math:`σ\,\max(1, |\cosγ - s\sinγ|)`: never less
+        than that of the range; to its square that of the camera's pose is added (:meth:`pose_variance`).
+        """
+        std = self.std * np.maximum(np.abs(np.cos(self.tilt) - slope * np.sin(self.tilt)), 1.0)
+        return np.asarray(np.sqrt(std**2 + self.pose_variance(slope)) if self.spread.any() else std)
+
+
+def polar(hits: Hits, centre: tuple[float, float] = (0.0, 0.0)) -> Measurements:
+    """Hits in the plane as measurements of the radius about a `centre`, metres."""
+    points, beam = hits.points - np.array(centre), hits.points - hits.origin
+    angle, radius = cartesian_to_polar(*points.T)
+    tilt = angle_difference(np.arctan2(beam[:, 1], beam[:, 0]), angle)
+    if hits.spread is None:
+        return Measurements(angle, radius, hits.sigma, tilt, np.hypot(*beam.T))
+    radial = np.stack(polar_to_cartesian(angle, 1.0), axis=1)
+    tangential = np.stack([-radial[:, 1], radial[:, 0]], axis=1)
+    pairs = ((radial, radial), (radial, tangential), (tangential, tangential))
+    spread = np.stack([np.einsum("ni,nij,nj->n", one, hits.spread, other) for one, other in pairs], axis=1)
+    return Measurements(angle, radius, hits.sigma, tilt, np.hypot(*beam.T), spread)
 
 
 class SurfaceMapper:

@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from nbv_planner.errors import MeasurementError
 from nbv_planner.geometry import TWO_PI, angle_difference, cartesian_to_polar
 from nbv_planner.gp.posterior import saved_array
-from nbv_planner.star2d.belief import CommonErrors, Measurements, SurfaceBelief, once_around
+from nbv_planner.star2d.belief import CommonErrors, SurfaceBelief, once_around
 from nbv_planner.star2d.common_errors import AccuracySettings, corrected
 from nbv_planner.star2d.overlap import IN_A_ROW, Outline, Residuals, ViewData, displacement_scores, in_rows
 from nbv_planner.surface.checks import Check, CheckSettings, Level
+from nbv_planner.surface.seam import Hits
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import FreeRays, RangeNoise, Scan
 from nbv_planner.world.scene import Scene
@@ -217,7 +218,7 @@ class ModelChecks:
         way = math.hypot(pose.x - x, pose.y - y) / self.scene.view_distance
         return way > _ELSEWHERE or abs(math.remainder(pose.yaw - yaw, TWO_PI)) > _ELSEWHERE
 
-    def mapped(self, pose: CameraPose, hits: Measurements, free: FreeRays, rate: Sequence[float]) -> None:
+    def mapped(self, pose: CameraPose, hits: Hits, free: FreeRays, rate: Sequence[float]) -> None:
         """Take what a new view measured, after it was mapped; the pose changed at a `rate` (:attr:`ViewData.rate`)."""
         self._views.append(ViewData.of(pose, hits, free, rate))
 

@@ -28,8 +28,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, IntArray, cartesian_to_polar, polar_to_cartesian
-from nbv_planner.star2d.belief import Measurements, SurfaceBelief
+from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.surface.checks import ALL_AROUND
+from nbv_planner.surface.seam import Hits
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import FreeRays
 
@@ -65,14 +66,13 @@ class ViewData:
     rate: FloatArray = field(default_factory=lambda: np.zeros(3))
 
     @classmethod
-    def of(cls, pose: CameraPose, hits: Measurements, free: FreeRays, rate: Sequence[float]) -> ViewData:
+    def of(cls, pose: CameraPose, hits: Hits, free: FreeRays, rate: Sequence[float]) -> ViewData:
         """Thin out what a scan from `pose`, which changed at a `rate`, measured."""
         some = slice(None, None, max(1, math.ceil(len(hits) / _BEAMS)))
-        x, y = polar_to_cartesian(hits.angle[some], hits.radius[some])
         direction = math.atan2(-pose.y, -pose.x) + free.bearing
         every = slice(None, None, max(1, math.ceil(len(direction) / _BEAMS)))
         return cls(
-            np.array([pose.x, pose.y, pose.yaw]), np.stack([x, y, hits.std[some]]),
+            np.array([pose.x, pose.y, pose.yaw]), np.vstack([hits.points[some].T, hits.sigma[some]]),
             np.stack([direction[every], free.length[every]]), np.array(rate),
         )
 

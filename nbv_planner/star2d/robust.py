@@ -17,8 +17,8 @@ from nbv_planner.errors import MeasurementError
 from nbv_planner.geometry import BoolArray, FloatArray
 from nbv_planner.gp.kernels import Kernel
 from nbv_planner.gp.posterior import posterior_from_state, posterior_state, saved_array
-from nbv_planner.star2d.belief import Evidence, Measurements, SurfaceBelief, evidence_from_rows
-from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper
+from nbv_planner.star2d.belief import Evidence, SurfaceBelief, evidence_from_rows
+from nbv_planner.star2d.mapper import MapperSettings, Measurements, SurfaceMapper
 from nbv_planner.star2d.robust_fit import Beams, Linearised, RobustFit, RobustSettings, fit
 from nbv_planner.world.scan import FreeRays
 
@@ -26,7 +26,7 @@ Arrays = Mapping[str, NDArray[Any]]
 
 
 def beam_rows(beams: Beams) -> FloatArray:
-    """Beams as rows: angle, radius, std, tilt, distance, bearing, three of the spread, scan and view, shape (11, n)."""
+    """Beams as rows: angle, radius, std, tilt, distance, three of the spread, scan and view, shape (10, n)."""
     *columns, spread = dataclasses.astuple(beams.hits)
     return np.vstack([*columns, spread.T, beams.scan, beams.view])
 
@@ -40,7 +40,7 @@ def beams_from(rows: FloatArray) -> Beams:
     if (np.diff(rows[-2:], prepend=0.0) < 0.0).any():
         raise MeasurementError("beams: scans or views do not rise")
     scan, view = rows[-2:].astype(np.intp)
-    return Beams(Measurements(*[*rows[:6], rows[6:9].T]), scan, view)
+    return Beams(Measurements(*[*rows[:5], rows[5:8].T]), scan, view)
 
 
 def ray_rows(rays: Mapping[int, FreeRays]) -> FloatArray:
@@ -148,7 +148,7 @@ class RobustMapper(SurfaceMapper):
         blank, size = copy(self), len(self._grid)
         blank.reset()
         SurfaceMapper.restore(blank, state)
-        beams = beams_from(saved_array(state, "beams", 11, None))
+        beams = beams_from(saved_array(state, "beams", 10, None))
         rays = rays_from(saved_array(state, "rays", 6, None), beams)
         scans = int(saved_array(state, "scans", dtype=np.integer, least=0))
         base = {name.removeprefix("base_"): values for name, values in state.items() if name.startswith("base_")}

@@ -27,7 +27,8 @@ from nbv_planner.geometry import (
 )
 from nbv_planner.gp.posterior import Posterior, trusted
 from nbv_planner.settings import Settings, setting
-from nbv_planner.star2d.belief import Measurements, slope_on_grid
+from nbv_planner.star2d.belief import slope_on_grid
+from nbv_planner.star2d.mapper import Measurements
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from nbv_planner.errors import SettingError
-from nbv_planner.geometry import BoolArray, FloatArray, angle_difference, cartesian_to_polar, polar_to_cartesian
-from nbv_planner.star2d.belief import Measurements, SurfaceBelief, uniform_grid
-from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper
+from nbv_planner.geometry import BoolArray, FloatArray, polar_to_cartesian
+from nbv_planner.star2d.belief import SurfaceBelief, uniform_grid
+from nbv_planner.star2d.mapper import MapperSettings, Measurements, SurfaceMapper, polar
 from nbv_planner.star2d.shapes.completeness import covered_cells, near_part
 from nbv_planner.star2d.shapes.learned_shapes import shape_sampler
 from nbv_planner.star2d.shapes.sampler import Prior, Shapes, ShapeSampler, ShapeSettings, evidence_of
@@ -117,7 +117,7 @@ class StarSurface:
         )
         before = evidence_of(belief)
         mapper.add(Measurements(*before.measured))
-        mapper.add(self._polar(hits), same_view=same_view, free=free)
+        mapper.add(polar(hits, self.centre), same_view=same_view, free=free)
         found = mapper.belief()
         assert found.evidence is not None
         return StarSurface(dataclasses.replace(
@@ -125,12 +125,6 @@ class StarSurface:
             hits=belief.hits + found.hits - np.minimum(found.hits, np.isfinite(before.std)),
             evidence=found.evidence.bounded(before.free), common=None,
         ), self.reader)
-
-    def _polar(self, hits: Hits) -> Measurements:
-        angle, radius = cartesian_to_polar(*(hits.points - np.array(self.centre)).T)
-        beam = hits.points - hits.origin
-        tilt = angle_difference(np.arctan2(beam[:, 1], beam[:, 0]), angle)
-        return Measurements(angle, radius, hits.sigma, tilt, np.hypot(*beam.T))
 
     def hypotheses(self, aim: CoverageTarget, count: int, seed: int) -> StarHypotheses:
         """Draw shapes from the evidence.

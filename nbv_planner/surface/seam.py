@@ -7,7 +7,7 @@ the object may be (:class:`Surface`). Two notions are enough: what a pose makes 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -29,12 +29,48 @@ the hypothesis is wrong."""
 
 @dataclass(frozen=True, eq=False)
 class Hits:
-    """Places where beams met the surface, in the object frame, metres."""
+    """Places where beams met the surface, in the object frame, metres: the table of measurements between rooms."""
 
     points: FloatArray  #: shape (n, D).
-    sigma: FloatArray  #: standard deviation of the range, shape (n,).
+    sigma: FloatArray  #: standard deviation of the range, shape (n,), positive.
     origin: FloatArray  #: where the camera stood, shape (n, D).
     view: IntArray  #: number of the view, shape (n,).
+    #: covariance of the point's displacement by errors of the camera's pose, shape (n, D, D), metres²; None: none.
+    spread: FloatArray | None = None
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    @classmethod
+    def none(cls, dimension: int = 2) -> Hits:
+        """No hit."""
+        return cls(np.empty((0, dimension)), np.empty(0), np.empty((0, dimension)), np.empty(0, dtype=np.intp))
+
+    @classmethod
+    def together(cls, parts: Sequence[Hits]) -> Hits:
+        """Several tables one behind the other."""
+        if len(parts) < 2:
+            return parts[0] if parts else cls.none()
+        points, sigma, origin, view = (np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS)
+        spread = None
+        if any(part.spread is not None for part in parts):
+            exact = (np.zeros((*part.points.shape, part.points.shape[1])) for part in parts)
+            spread = np.concatenate([
+                none if part.spread is None else part.spread for part, none in zip(parts, exact, strict=True)
+            ])
+        return cls(points, sigma, origin, view, spread)
+
+    def chosen(self, which: BoolArray | IntArray | slice) -> Hits:
+        """Those that a mask, indices or a slice select."""
+        points, sigma, origin, view = (getattr(self, name)[which] for name in _COLUMNS)
+        return Hits(points, sigma, origin, view, None if self.spread is None else self.spread[which])
+
+    def moved(self, *way: float) -> Hits:
+        """The same in a frame with the same axes, in which their origin is at `way` (D numbers), metres."""
+        return replace(self, points=self.points + way, origin=self.origin + way) if any(way) else self
+
+
+_COLUMNS = ("points", "sigma", "origin", "view")
 
 
 @dataclass(frozen=True, eq=False)

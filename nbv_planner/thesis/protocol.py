@@ -16,11 +16,14 @@ from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray
 from nbv_planner.planning.planners import Decision, DecisionSettings, Planner
 from nbv_planner.planning.termination import Termination, TerminationReason
 from nbv_planner.planning.view_space import CircleViewSpace, ViewSpace, ViewSpaceSettings, view_space_for
-from nbv_planner.star2d.belief import Measurements, SurfaceBelief
+from nbv_planner.star2d.belief import SurfaceBelief
+from nbv_planner.star2d.mapper import Measurements
 from nbv_planner.star2d.robust import SurfaceModel
+from nbv_planner.surface.seam import Hits
 from nbv_planner.world.ground.zones import GroundSettings
 from nbv_planner.world.objects import SurfacePoints
 from nbv_planner.world.pose import CameraPose, Poses
+from nbv_planner.world.scan import FreeRays
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import WorldSettings
 from nbv_planner.world.visibility import observe, unseen_beyond
@@ -109,9 +112,20 @@ class Observation:
     """A view that was taken: why, what was measured, and the belief after it."""
 
     decision: Decision
-    data: Measurements
+    hits: Hits
     belief: SurfaceBelief
     milliseconds: float  #: processor time of the decision.
+
+
+def map_radii(
+    mapper: SurfaceModel, angle: FloatArray, radius: FloatArray, std: float, view: CameraPose,
+    free: Sequence[FreeRays] = (),
+) -> Hits:
+    """Map radii at polar angles, shape (n,), of a view, all with the deviation `std` (metres); returns them as hits."""
+    data = Measurements(angle, radius, np.full(len(angle), std))
+    mapper.add(data, free=free)
+    number = len(data)
+    return Hits(data.points, data.std, np.tile((view.x, view.y), (number, 1)), np.zeros(number, dtype=np.intp))
 
 
 def observations(
@@ -139,8 +153,9 @@ def observations(
                 "the next view would see no new surface point",
             )
         seen = observe(points.angle, points.radius, Poses.of([decision.view]), scene)[0]
-        data = Measurements(points.angle[seen], points.radius[seen], np.full(int(seen.sum()), noise_std))
-        mapper.add(data, free=[unseen_beyond(data.angle, data.radius, decision.view, scene)])
+        angle, radius = points.angle[seen], points.radius[seen]
+        free = [unseen_beyond(angle, radius, decision.view, scene)]
+        hits = map_radii(mapper, angle, radius, noise_std, decision.view, free)
         belief = mapper.belief()
-        yield Observation(decision, data, belief, milliseconds)
+        yield Observation(decision, hits, belief, milliseconds)
     return Termination(TerminationReason.COMPLETE, {"coverage": 1.0}, "every surface point has been seen")

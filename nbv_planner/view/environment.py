@@ -23,9 +23,11 @@ from nbv_planner.mapping.scans import measured
 from nbv_planner.planning.motion import leg_time
 from nbv_planner.planning.view_space import view_space_for
 from nbv_planner.settings import refuse_unknown
-from nbv_planner.star2d.belief import Measurements, SurfaceBelief
+from nbv_planner.star2d.belief import SurfaceBelief
+from nbv_planner.star2d.mapper import polar
 from nbv_planner.star2d.robust import mapper_for
 from nbv_planner.star2d.shapes.completeness import MeasuredContour
+from nbv_planner.surface.seam import Hits
 from nbv_planner.thesis import OBJECTIVES
 from nbv_planner.world.objects import OBJECT_SETS, parse_object, surface_points
 from nbv_planner.world.pose import CameraPose, Poses
@@ -147,7 +149,7 @@ class CircleEnv(gymnasium.Env[Observation, np.int64]):
         self._object, self._noise = given.get("object", self.objects[drawn]), int(given.get("noise_seed", noise))
         self._target = target = _Target.of(dataclasses.replace(self.config, object=self._object))
         self._camera, self._model = target.camera.with_seed(self._noise), self._blank.copy()
-        self._taken = list[tuple[CameraPose, SurfaceBelief, Measurements]]()
+        self._taken = list[tuple[CameraPose, SurfaceBelief, Hits]]()
         self._steps, self._seconds, self._new = 0, 0.0, 0
         self._at = target.judge.start
         self._mask, self._seen = self._allowed.copy(), np.zeros(target.visible.shape[1], dtype=bool)
@@ -183,9 +185,9 @@ class CircleEnv(gymnasium.Env[Observation, np.int64]):
             MatchedScan(number, self._camera.scan(view, number, scan), view)
             for scan in range(config.matching.scans_per_view)
         ], config.scene, config.measurement)
-        self._model.add(found.measurements, free=[found.free])
+        self._model.add(polar(found.hits), free=[found.free])
         self._belief = self._model.belief()
-        self._taken.append((view, self._belief, found.measurements))
+        self._taken.append((view, self._belief, found.hits))
         seen = self._seen | target.visible[action]
         self._new, self._seen = int(seen.sum() - self._seen.sum()), seen
         self._seconds += float(leg_time(self.views, self._at, Poses.of([view]), config.planner)[0])
@@ -214,11 +216,11 @@ class CircleEnv(gymnasium.Env[Observation, np.int64]):
         judge = EpisodeJudge(
             blank.points, blank.scene, blank.space, blank.shape, blank.start, blank.tau, self.config.planner
         )
-        for view, belief, measurements in self._taken:
+        for view, belief, hits in self._taken:
             values = self._utility(before)
             value = float(values[self.views.nearest(view)])
             before = belief.as_transmitted()
-            judge.add(Step(view, value, self.views.candidates, values, before, measurements, 0.0))
+            judge.add(Step(view, value, self.views.candidates, values, before, hits, 0.0))
         return judge
 
     def render(self) -> Any:

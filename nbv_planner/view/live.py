@@ -21,11 +21,12 @@ from nbv_planner.episode.messages import PlannerStatus
 from nbv_planner.episode.run_info import RunParameters
 from nbv_planner.geometry import cartesian_to_polar, polar_to_cartesian
 from nbv_planner.mapping.matching import MatchedScan
-from nbv_planner.mapping.scans import scan_to_measurements
+from nbv_planner.mapping.scans import scan_to_hits
 from nbv_planner.settings import from_mapping
-from nbv_planner.star2d.belief import Measurements, SurfaceBelief
+from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.star2d.shapes.completeness import SAMPLES, MeasuredContour
 from nbv_planner.surface.coverage import POINTS, CoverageTarget
+from nbv_planner.surface.seam import Hits
 from nbv_planner.world.ground.occupancy_map import OccupancyMap
 from nbv_planner.world.ground.zones import Ground
 from nbv_planner.world.objects import SurfacePoints
@@ -64,8 +65,8 @@ class LiveView:
     views: tuple[LoggedView, ...]  #: in order of rounds.
     belief: SurfaceBelief | None  #: the newest surface belief.
     truth: SurfacePoints | None  #: the true surface points, in a simulation.
-    earlier_hits: Measurements  #: measurements of earlier views; those from before this page was opened are not known.
-    last_hits: Measurements  #: measurements of the last view.
+    earlier_hits: Hits  #: those of earlier views; those from before this page was opened are not known.
+    last_hits: Hits  #: those of the last view.
     pose: CameraPose | None  #: where the camera is.
     goal: CameraPose | None  #: where it was sent.
     waits_for: tuple[str, ...]  #: topics on which nothing has been received, in words.
@@ -84,7 +85,7 @@ class LiveEpisode(EpisodeLog):
         self._changed = threading.Condition()
         self._versions = dict.fromkeys(SECTIONS, 0)
         self._received_at = time.monotonic()
-        self._hits: dict[int, Measurements] = {}
+        self._hits: dict[int, Hits] = {}
         self._ground: tuple[OccupancyMap | None, RunParameters | None, Ground | None] | None = None
 
     def add(self, topic: str, value: Any, stamp: int = 0) -> None:
@@ -110,11 +111,11 @@ class LiveEpisode(EpisodeLog):
     def _paired(self, scan: MatchedScan) -> None:
         """Measure a scan; keep what is shown within bounds, spread over the surface and over time."""
         super()._paired(scan)
-        found = scan_to_measurements(scan.scan, scan.pose, self.scene, self.measurement).measurements
+        found = scan_to_hits(scan.scan, scan.pose, self.scene, self.measurement).hits
         self._hits[scan.stamp] = found
         if len(self._hits) > _MOST_SCANS:
             older = list(islice(self._hits, _MOST_SCANS // 2))
-            joined = Measurements.together([self._hits.pop(stamp) for stamp in older])
+            joined = Hits.together([self._hits.pop(stamp) for stamp in older])
             self._hits = {max(older): joined, **self._hits}
         while sum(len(hits) for hits in self._hits.values()) > _MOST_POINTS:
             self._hits = {stamp: hits.chosen(np.arange(len(hits)) % 2 == 1) for stamp, hits in self._hits.items()}
@@ -165,8 +166,8 @@ class LiveEpisode(EpisodeLog):
             return LiveView(
                 title=self.parameters.title if self.parameters else "", scene=self.scene, status=self.status,
                 views=tuple(copy.copy(view) for view in self.views), belief=self.belief, truth=self._placed_truth,
-                earlier_hits=Measurements.together([hits for stamp, hits in self._hits.items() if stamp < last]),
-                last_hits=Measurements.together([hits for stamp, hits in self._hits.items() if stamp >= last]),
+                earlier_hits=Hits.together([hits for stamp, hits in self._hits.items() if stamp < last]),
+                last_hits=Hits.together([hits for stamp, hits in self._hits.items() if stamp >= last]),
                 pose=self._pose_now, goal=self.camera(list(self.goals.values())[-1]) if self.goals else None,
                 waits_for=tuple(words for topic, words in _AWAITED.items() if topic not in self.heard),
                 ground=self._ground_now(), versions=dict(self._versions),

@@ -28,9 +28,9 @@ from numpy.typing import ArrayLike, NDArray
 from nbv_planner.episode.messages import Candidates, PlannerStatus
 from nbv_planner.episode.records import FULL_ENOUGH
 from nbv_planner.errors import SettingError, reason
-from nbv_planner.geometry import wrap_angle
+from nbv_planner.geometry import cartesian_to_polar, wrap_angle
 from nbv_planner.report import outlines
-from nbv_planner.star2d.belief import Measurements
+from nbv_planner.surface.seam import Hits
 from nbv_planner.view.live import SECTIONS, LiveEpisode, LiveView, estimated_coverage, target_words, true_coverage
 from nbv_planner.world.ground.grid_ground import GridGround
 from nbv_planner.world.objects import SurfacePoints
@@ -171,12 +171,16 @@ def _checks(view: LiveView) -> list[Data]:
     return [{"level": check.level.name.lower(), "words": check.words} for check in checks]
 
 
-def _dots(points: Measurements | SurfacePoints | None, most: int) -> Data:
+def _dots(points: SurfacePoints | None, most: int) -> Data:
     """At most `most` points, equally spaced in their order."""
     if points is None:
         return {"angle": [], "radius": []}
     kept = outlines.spread(len(points), most)
     return {"angle": _list(points.angle[kept], 4), "radius": _list(points.radius[kept], 3)}
+
+
+def _hits(hits: Hits) -> Data:
+    return _dots(SurfacePoints(*cartesian_to_polar(*hits.points.T)), _DOTS)
 
 
 def _number(value: float) -> float | None:
@@ -192,7 +196,7 @@ def _list(values: ArrayLike, digits: int | None) -> list[float | None]:
 _SECTIONS: dict[str, Callable[[LiveView], Data | list[Data]]] = {
     "status": _status, "scene": lambda view: {name: _number(value) for name, value in asdict(view.scene).items()},
     "belief": _belief, "truth": lambda view: _dots(view.truth, 2 * _CURVE_POINTS),
-    "hits": lambda view: {"earlier": _dots(view.earlier_hits, _DOTS), "last": _dots(view.last_hits, _DOTS)},
+    "hits": lambda view: {"earlier": _hits(view.earlier_hits), "last": _hits(view.last_hits)},
     "camera": _camera, "decision": _decision, "coverage": _coverage, "checks": _checks,
     "ground": _ground,
 }

@@ -76,23 +76,17 @@ class PoseCovariance:
         xx, xy, xyaw, yy, yyaw, yawyaw = (float(value) for value in matrix[np.triu_indices(3)])
         return cls(xx=xx, xy=xy, yy=yy, xyaw=xyaw, yyaw=yyaw, yawyaw=yawyaw)
 
-    def hit_spread(self, angle: FloatArray, tilt: FloatArray, distance: FloatArray) -> FloatArray:
-        r"""Covariance of the displacement of hits, to first order: :math:`J Σ J^\top`.
+    def hit_spread(self, beam: FloatArray) -> FloatArray:
+        r"""Covariance of the displacement of hits, shape (n, 2, 2), metres²: to first order :math:`J Σ J^\top`.
 
-        A hit at the polar `angle` φ, at the end of a beam of length d (`distance`, metres) and of `tilt` γ against the
-        outward radial direction (n of each; radians), moves with the camera's errors :math:`(δ_x, δ_y, δ_ψ)` radially
-        by :math:`δ_x\cosφ + δ_y\sinφ - d\sinγ\,δ_ψ` and tangentially by
-        :math:`-δ_x\sinφ + δ_y\cosφ + d\cosγ\,δ_ψ`. The errors are common to all beams of a scan; that they are taken as
+        The end of a `beam` (x, y), shape (n, 2), metres, moves with the camera's errors :math:`(δ_x, δ_y, δ_ψ)` by
+        :math:`(δ_x - y\,δ_ψ, δ_y + x\,δ_ψ)`. The errors are common to all beams of a scan; that they are taken as
         independent from then on is an approximation.
-
-        Returns:
-            Shape (n, 3), metres²: radial, radial with tangential, tangential.
         """
-        cos, sin = np.cos(angle), np.sin(angle)
-        radial = np.stack([cos, sin, -distance * np.sin(tilt)], axis=-1)
-        tangential = np.stack([-sin, cos, distance * np.cos(tilt)], axis=-1)
-        pairs = ((radial, radial), (radial, tangential), (tangential, tangential))
-        return np.stack([np.einsum("ni,ij,nj->n", a, self.matrix, b) for a, b in pairs], axis=-1)
+        move = np.zeros((len(beam), 2, 3))
+        move[:, 0, 0] = move[:, 1, 1] = 1.0
+        move[:, 0, 2], move[:, 1, 2] = -beam[:, 1], beam[:, 0]
+        return np.asarray(move @ self.matrix @ move.transpose(0, 2, 1))
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from nbv_planner.bags.analysis import analyse, analysis_tables
 from nbv_planner.bags.reader import Bag, decode
 from nbv_planner.episode.parameters import NODE_SETTINGS
 from nbv_planner.episode.run_info import RunParameters
+from nbv_planner.star2d.mapper import polar
 from nbv_planner.surface.checks import Check, Level
 from nbv_planner.surface.coverage import CoverageEstimate
 
@@ -87,7 +88,7 @@ def test_a_bag_without_checks_has_no_table_of_them(tmp_path):
 
 def test_steps_hold_what_was_measured(bag_path):
     for step, expected in zip(analyse(Bag(bag_path)).steps, SIMULATION.judge.steps, strict=True):
-        assert step.measurements.radius == pytest.approx(expected.measurements.radius, abs=1e-5)
+        assert polar(step.hits).radius == pytest.approx(polar(expected.hits).radius, abs=1e-5)
         assert step.candidates.polar == pytest.approx(expected.candidates.polar, abs=1e-6)
         assert step.utilities == pytest.approx(expected.utilities, rel=1e-6)
 
@@ -111,9 +112,9 @@ def test_poses_stamped_beside_the_scans_are_paired_as_the_mapper_does(tmp_path, 
     same_stamps = analyse(Bag(bag_path))
     assert (analysis.gaps, analysis.remarks, len(analysis.steps)) == ((), (), 4)
     for step, expected in zip(analysis.steps, same_stamps.steps, strict=True):
-        assert len(step.measurements) > 5
-        assert step.measurements.angle == pytest.approx(expected.measurements.angle)
-        assert step.measurements.radius == pytest.approx(expected.measurements.radius)
+        assert len(step.hits) > 5
+        assert polar(step.hits).angle == pytest.approx(polar(expected.hits).angle)
+        assert polar(step.hits).radius == pytest.approx(polar(expected.hits).radius)
     assert as_json(analysis.record)["views"] == as_json(same_stamps.record)["views"]
     assert "reconstruction" in {picture.name for picture in draw_pictures(analysis)}
 

@@ -113,7 +113,7 @@ def test_beliefs_are_kept_view_by_view(episodes):
         assert beliefs["angle"].shape == (120,)
         assert beliefs["mean"].shape == beliefs["upper"].shape == (3, 120)
         assert beliefs["utilities"].shape == (3, 24)
-        assert set(beliefs["measured_view"]) == {1, 2, 3}
+        assert set(beliefs["hit_view"]) == {1, 2, 3}
         chosen = beliefs["utilities"].max(axis=1)
     assert chosen[0] == pytest.approx(record(episodes / "sensor")["views"][0]["objective_value"])
 

@@ -18,7 +18,7 @@ from nbv_planner.errors import ContourError, NbvPlannerError, SettingError, Unkn
 from nbv_planner.mapping.matching import DwellSettings
 from nbv_planner.planning.termination import TerminationReason, TerminationSettings
 from nbv_planner.planning.view_space import ViewSpaceSettings
-from nbv_planner.star2d.mapper import MapperSettings
+from nbv_planner.star2d.mapper import MapperSettings, polar
 from nbv_planner.surface.coverage import POINTS
 from nbv_planner.world.objects import bisected_surface_points, parse_object
 from nbv_planner.world.scene import Scene
@@ -152,7 +152,7 @@ def test_omniscient_greedy_has_no_regret_and_its_gains_fall():
 def test_thesis_episode_measures_the_exact_radii_with_the_assumed_noise():
     simulation = Simulation(thesis("polygon:star", "U"))
     next(simulation.run())
-    data = simulation.judge.steps[0].measurements
+    data = polar(simulation.judge.steps[0].hits)
     np.testing.assert_allclose(data.radius, parse_object("polygon:star", SCENE).radius(data.angle), rtol=1e-9)
     np.testing.assert_allclose(data.std**2, 0.2**2 + 1e-8, rtol=1e-12)
     assert len(data) == simulation.judge.views[0].new_points
@@ -204,24 +204,24 @@ def test_same_seed_gives_the_same_episode_bit_for_bit():
     assert [v.angle for v in first.judge.views] == [v.angle for v in second.judge.views]
     assert [v.objective_value for v in first.judge.views] == [v.objective_value for v in second.judge.views]
     for a, b in zip(first.judge.steps, second.judge.steps, strict=True):
-        np.testing.assert_array_equal(a.measurements.radius, b.measurements.radius)
+        np.testing.assert_array_equal(a.hits.points, b.hits.points)
         np.testing.assert_array_equal(a.belief.mean, b.belief.mean)
 
 
 def test_another_seed_gives_other_measurements():
     first, _ = played(sensor(termination=TerminationSettings(max_views=1)))
     second, _ = played(sensor(termination=TerminationSettings(max_views=1), sensor=SensorSettings(seed=1)))
-    one, other = first.judge.steps[0].measurements, second.judge.steps[0].measurements
-    assert not np.array_equal(one.radius, other.radius)
+    one, other = first.judge.steps[0].hits, second.judge.steps[0].hits
+    assert not np.array_equal(one.points, other.points)
 
 
 def test_noise_is_new_at_every_view_even_from_the_same_place():
     again = PlannerSettings(revisit_radius=0.0)
     limits = TerminationSettings(max_views=2)
     simulation, _ = played(sensor(views=ViewSpaceSettings(num_views=1), termination=limits, planner=again))
-    one, other = (step.measurements for step in simulation.judge.steps)
+    one, other = (step.hits for step in simulation.judge.steps)
     assert simulation.judge.views[0].angle == simulation.judge.views[1].angle
-    assert len(np.intersect1d(one.radius, other.radius)) == 0
+    assert len(np.intersect1d(one.points, other.points)) == 0
 
 
 def test_several_scans_a_view_average_the_noise():
@@ -232,7 +232,7 @@ def test_several_scans_a_view_average_the_noise():
             sensor=SensorSettings(noise_std=0.2),
         )
         simulation, _ = played(config)
-        return simulation, simulation.steps[0].measurements
+        return simulation, polar(simulation.steps[0].hits)
 
     (once, single), (dwelt, several) = radii(1), radii(16)
     assert abs(len(several) - len(single)) <= 2
@@ -317,7 +317,7 @@ def test_camera_that_sees_nothing_stalls_and_says_so():
     blind = sensor(sensor=SensorSettings(dropout_probability=1.0), termination=TerminationSettings(stall_views=3))
     simulation, termination = played(blind)
     assert termination.reason is TerminationReason.STALLED
-    assert all(len(step.measurements) == 0 for step in simulation.judge.steps)
+    assert all(len(step.hits) == 0 for step in simulation.judge.steps)
 
 
 def test_no_reachable_view_is_a_reason_of_its_own():

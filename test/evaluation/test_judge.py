@@ -16,7 +16,7 @@ from views import at, circle
 from nbv_planner.episode.judge import EpisodeJudge
 from nbv_planner.episode.records import Step
 from nbv_planner.planning.termination import Termination, TerminationReason
-from nbv_planner.star2d.belief import Measurements
+from nbv_planner.surface.seam import Hits
 from nbv_planner.world.objects import parse_object, surface_points
 from nbv_planner.world.pose import Poses
 from nbv_planner.world.scene import Scene
@@ -33,7 +33,7 @@ def step(view: float, value: float = 1.5) -> Step:
         candidates=CANDIDATES,
         utilities=np.zeros(20),
         belief=belief_of(4.0, 6.0),
-        measurements=Measurements.empty(),
+        hits=Hits.none(),
         milliseconds=2.5,
     )
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
+from nbv_planner.mapping.scans import MeasurementSettings, scan_to_hits
 from nbv_planner.star2d.belief import uniform_grid
+from nbv_planner.star2d.mapper import polar
 from nbv_planner.star2d.robust_fit import Beams, linearised
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.pose import CameraPose
@@ -21,7 +22,7 @@ def beams_of(shape, view: float, *, noise: float, beams: int = 121, seed: int = 
     pose = CameraPose.from_polar(view, 10.0)
     sensor = SensorSettings(noise_std=noise, num_beams=beams, seed=seed)
     scan = SimulatedCamera(shape, SCENE, sensor).scan(pose, 1)
-    hits = scan_to_measurements(scan, pose, SCENE, MeasurementSettings(noise_std=max(noise, 0.2))).measurements
+    hits = polar(scan_to_hits(scan, pose, SCENE, MeasurementSettings(noise_std=max(noise, 0.2))).hits)
     return Beams(hits, np.zeros(len(hits), dtype=int), np.ones(len(hits), dtype=int))
 
 

@@ -16,7 +16,7 @@ from nbv_planner.errors import SettingError
 from nbv_planner.geometry import TWO_PI, polar_to_cartesian
 from nbv_planner.mapping.matching import MatchedScan
 from nbv_planner.mapping.object_search import SearchingMapping, SearchSettings, fitted_circle, view_distance
-from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
+from nbv_planner.mapping.scans import MeasurementSettings, scan_to_hits
 from nbv_planner.report.take_home import OCCUPIED, MapGrid, Outline
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.world.objects import parse_object
@@ -220,11 +220,11 @@ def test_the_object_nearest_to_the_given_point_is_chosen():
 def test_background_is_free_before_it_and_nothing_behind_it():
     ranges = np.array([np.inf, 7.0, 7.0, 7.0, 3.0])
     scan, background = Scan(-0.2, 0.1, ranges, 0.05, 10.0), np.array([False, False, True, True, False])
-    found = scan_to_measurements(
+    found = scan_to_hits(
         scan, CameraPose(10.0, 0.0, math.pi), SCENE, MeasurementSettings(noise_std=0.1), background=background
     )
     assert found.dropped["background"] == 2
-    assert len(found.measurements) == 1 + int(np.hypot(*scan_point(scan, 4)) <= 9.0)
+    assert len(found.hits) == 1 + int(np.hypot(*scan_point(scan, 4)) <= 9.0)
     np.testing.assert_allclose(found.free.length[2:4], 7.0 - 0.3)
     assert not found.free.of_hit[2:4].any()
 

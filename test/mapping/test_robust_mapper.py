@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from nbv_planner.gp.kernels import KernelSettings
-from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
-from nbv_planner.star2d.belief import Measurements
-from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper
+from nbv_planner.mapping.scans import MeasurementSettings, scan_to_hits
+from nbv_planner.star2d.mapper import MapperSettings, Measurements, SurfaceMapper, polar
 from nbv_planner.star2d.robust import RobustMapper, bounded, mapper_for
 from nbv_planner.star2d.robust_fit import RobustSettings
+from nbv_planner.surface.seam import Hits
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import Scene
@@ -39,20 +39,20 @@ def robust(**settings) -> RobustMapper:
 
 def scan_data(view: float, number: int, shape=SHAPE, sensor=DIRTY):
     pose = CameraPose.from_polar(view, SCENE.view_distance)
-    return scan_to_measurements(SimulatedCamera(shape, SCENE, sensor).scan(pose, number), pose, SCENE, ASSUMED)
+    return scan_to_hits(SimulatedCamera(shape, SCENE, sensor).scan(pose, number), pose, SCENE, ASSUMED)
 
 
 def feed(target: SurfaceMapper, views=VIEWS, *, first: int = 1, shape=SHAPE, sensor=DIRTY) -> SurfaceMapper:
     for number, view in enumerate(views, start=first):
         data = scan_data(view, number, shape, sensor)
-        target.add(data.measurements, free=[data.free])
+        target.add(polar(data.hits), free=[data.free])
     return target
 
 
 def feed_at_once(target: SurfaceMapper, views=VIEWS, *, shape=SHAPE, sensor=DIRTY) -> SurfaceMapper:
     """The same scans in one view, so that there is one fit."""
     data = [scan_data(view, number, shape, sensor) for number, view in enumerate(views, start=1)]
-    target.add(Measurements.together([one.measurements for one in data]), free=[one.free for one in data])
+    target.add(polar(Hits.together([one.hits for one in data])), free=[one.free for one in data])
     return target
 
 
@@ -103,9 +103,9 @@ def test_the_order_of_the_views_does_not_matter():
     forward, backward = robust(), robust()
     data = [scan_data(view, number) for number, view in enumerate(VIEWS[:4], start=1)]
     for one in data:
-        forward.add(one.measurements, free=[one.free])
+        forward.add(polar(one.hits), free=[one.free])
     for one in reversed(data):
-        backward.add(one.measurements, free=[one.free])
+        backward.add(polar(one.hits), free=[one.free])
     np.testing.assert_allclose(forward.belief().mean, backward.belief().mean, atol=1e-6)
 
 
@@ -200,7 +200,7 @@ def test_rays_that_do_not_fit_the_measurements_are_left_out():
     fitted, data = robust(), scan_data(0.0, 1)
     rays = data.free
     for strange in ([dataclasses.replace(rays, of_hit=np.zeros(len(rays.bearing), dtype=bool))], []):
-        fitted.add(data.measurements, free=strange)
+        fitted.add(polar(data.hits), free=strange)
     assert np.isinf(fitted.belief().evidence.free).all()
 
 
@@ -215,7 +215,7 @@ def test_every_combination_of_ingredients_gives_a_finite_belief():
         ("gaussian", "student_t", "contaminated"), (True, False), (True, False), (True, False)
     ):
         fitted = robust(noise_model=model, isolated_beams=isolated, along_beam=along, free_space_bound=bound)
-        fitted.add(data.measurements, free=[data.free])
+        fitted.add(polar(data.hits), free=[data.free])
         belief = fitted.belief()
         assert np.isfinite(belief.mean).all()
         assert (belief.std > 0.0).all()

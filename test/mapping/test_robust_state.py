@@ -9,8 +9,8 @@ import pytest
 
 from nbv_planner.errors import MeasurementError
 from nbv_planner.gp.kernels import KernelSettings
-from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
-from nbv_planner.star2d.mapper import MapperSettings
+from nbv_planner.mapping.scans import MeasurementSettings, scan_to_hits
+from nbv_planner.star2d.mapper import MapperSettings, polar
 from nbv_planner.star2d.robust import RobustMapper
 from nbv_planner.star2d.robust_fit import RobustSettings
 from nbv_planner.world.objects import parse_object
@@ -32,8 +32,8 @@ def mapper(window: int = 6000) -> RobustMapper:
 def feed(target: RobustMapper, first: int, last: int) -> RobustMapper:
     for number in range(first, last):
         pose = CameraPose.from_polar(0.7 * number, SCENE.view_distance)
-        data = scan_to_measurements(CAMERA.scan(pose, number), pose, SCENE, MeasurementSettings())
-        target.add(data.measurements, free=[data.free])
+        data = scan_to_hits(CAMERA.scan(pose, number), pose, SCENE, MeasurementSettings())
+        target.add(polar(data.hits), free=[data.free])
     return target
 
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from nbv_planner.gp.kernels import KernelSettings
 from nbv_planner.mapping.matching import MatchedScan
-from nbv_planner.mapping.scans import MeasurementSettings, ScanMapping, averaged, scan_to_measurements, unlike
+from nbv_planner.mapping.scans import MeasurementSettings, ScanMapping, averaged, scan_to_hits, unlike
 from nbv_planner.star2d.common_errors import AccuracySettings
-from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper
+from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper, polar
 from nbv_planner.star2d.model_checks import ModelChecks
 from nbv_planner.star2d.shapes.shape_coverage import seen_stretches
 from nbv_planner.surface.checks import CheckSettings
@@ -45,7 +45,7 @@ def scan(view: int, number: int = 0) -> MatchedScan:
 def test_a_scan_gives_what_its_measurements_give():
     mine, plain = mapping(), mapper()
     assert mine.add([scan(1)], -1).views == 1
-    plain.add(scan_to_measurements(scan(1).scan, scan(1).pose, SCENE, SETTINGS).measurements)
+    plain.add(polar(scan_to_hits(scan(1).scan, scan(1).pose, SCENE, SETTINGS).hits))
     assert mine.belief().mean == pytest.approx(plain.belief().mean, abs=0.0)
 
 
@@ -131,7 +131,7 @@ def test_scans_whose_number_of_beams_differs_by_one_are_averaged_beam_by_beam():
     assert len(averaged([here, finer, here], SETTINGS.noise)) == 1
     mapped = mapping().add([dataclasses.replace(one, view=1) for one in (here, finer, later)], -1)
     assert mapped.unlike == 0
-    assert len(mapped.measurements) <= 21
+    assert len(mapped.hits) <= 21
     coarser = with_header(here, angle_increment=2.0 * here.scan.angle_increment)
     assert mapping().add([here, coarser], -1).unlike == 1
     sparse = with_header(coarser, ranges=here.scan.ranges[::2])  # between the same ends
@@ -207,7 +207,7 @@ def test_noise_larger_than_declared_is_used_unless_that_is_switched_off():
     match = MatchedScan(1, loud.scan(scan(1).pose, 1), scan(1).pose, view=1)
     found = [
         ScanMapping(mapper(), SCENE, SETTINGS, ModelChecks(SCENE, SETTINGS.noise, CheckSettings(adapt_noise=adapt)))
-        .add([match], 0).measurements.std.mean() for adapt in (True, False)
+        .add([match], 0).hits.sigma.mean() for adapt in (True, False)
     ]
     assert found == pytest.approx([0.6, 0.2], rel=0.2)
     assert found[1] == SETTINGS.noise_std

@@ -10,8 +10,7 @@ from measurement_sets import KINDS, sample
 
 from nbv_planner.errors import MeasurementError
 from nbv_planner.gp.kernels import KernelSettings
-from nbv_planner.star2d.belief import Measurements
-from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper
+from nbv_planner.star2d.mapper import MapperSettings, Measurements, SurfaceMapper
 from nbv_planner.world.scan import FreeRays
 
 KERNELS = {

@@ -145,7 +145,7 @@ def test_an_episode_counts_and_maps_what_is_seen_on_the_way():
     assert sum(record.new_points for record in judge.views) == seen.sum()
     one, other = judge.steps[1], plain.judge.steps[1]
     assert len(one.passed) == 15  # a quarter of 62.8 m
-    assert one.measurements.angle.size > 5 * other.measurements.angle.size
+    assert len(one.hits) > 5 * len(other.hits)
     assert (judge.views[1].seconds, judge.views[1].travelled) == pytest.approx(
         (plain.judge.views[1].seconds, plain.judge.views[1].travelled)
     )

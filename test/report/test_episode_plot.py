@@ -100,7 +100,7 @@ def test_world_view_has_equal_aspect_and_shows_mean_truth_and_hits(figure, judge
     x, y = artist(world, "true contour").get_data()
     assert np.hypot(x, y).max() == pytest.approx(8.0)
     hits = sum(len(artist(world, label).get_xdata()) for label in ("hits", "hits of the last view"))
-    assert hits == sum(len(step.measurements) for step in steps)
+    assert hits == sum(len(step.hits) for step in steps)
 
 
 def test_band_in_the_world_is_the_ring_between_the_bounds(figure, judged):

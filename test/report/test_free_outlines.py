@@ -15,7 +15,7 @@ from nbv_planner.episode.records import Step
 from nbv_planner.planning.view_space import FreeViewSpace, ViewSpaceSettings, path_around
 from nbv_planner.report.figures.episode_figure import draw_figure, episode_frames
 from nbv_planner.report.outlines import are_free, barred_ground, by_angle, field_of, way_outline
-from nbv_planner.star2d.belief import Measurements
+from nbv_planner.surface.seam import Hits
 from nbv_planner.world.ground.grid_ground import ground_of
 from nbv_planner.world.ground.zones import GroundSettings, path_length
 from nbv_planner.world.pose import CameraPose, Poses
@@ -93,7 +93,7 @@ def test_on_a_map_the_picture_shows_what_is_barred_and_a_way_around_it():
     assert path_length(way) == pytest.approx(float(barred.lengths((start.x, start.y), *(
         [value] for value in (end.x, end.y)))[0]), rel=0.02)
     candidates = Poses.of([start, end, CameraPose.from_polar(2.0, 9.0)])
-    steps = [Step(view, 1.0, candidates, np.ones(3), belief, Measurements.empty(), 1.0) for view in (start, end)]
+    steps = [Step(view, 1.0, candidates, np.ones(3), belief, Hits.none(), 1.0) for view in (start, end)]
     contents = [episode_frames(steps, [], None, SCENE, "hall", on)[-1] for on in (ground, None)]
     world, plain = (draw_figure(content).axes[0] for content in contents)
     assert not plain.images

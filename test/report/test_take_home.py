@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from nbv_planner.errors import ContourError
 from nbv_planner.geometry import polar_to_cartesian
-from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
+from nbv_planner.mapping.scans import MeasurementSettings, scan_to_hits
 from nbv_planner.report.take_home import FREE, OCCUPIED, UNKNOWN, MapGrid, Outline
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.world.objects import parse_object
@@ -163,7 +163,7 @@ def rays_at(angle: float, text: str = "ellipse:a=5,b=5"):
     sensor = SensorSettings(noise_std=0.0, num_beams=121)
     pose = CameraPose.from_polar(angle, 10.0)
     scan = SimulatedCamera(parse_object(text, SCENE), SCENE, sensor).scan(pose, view_number=1)
-    free = scan_to_measurements(scan, pose, SCENE, MeasurementSettings(noise_std=1e-6)).free
+    free = scan_to_hits(scan, pose, SCENE, MeasurementSettings(noise_std=1e-6)).free
     return free, scan.angle_increment
 
 

@@ -27,7 +27,7 @@ from nbv_planner.episode.messages import belief_from_msg, candidates_from_msg, p
 from nbv_planner.episode.sensor_messages import check_frame, pose_from_msg, scan_from_msg, to_nanoseconds
 from nbv_planner.errors import InputRejectedError
 from nbv_planner.geometry import TWO_PI, angle_difference
-from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
+from nbv_planner.mapping.scans import MeasurementSettings, scan_to_hits
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.io.conversions import pose_to_msg
 from nbv_planner.star2d.shapes.sampler import PriorSettings
@@ -182,8 +182,8 @@ def test_any_scan_at_any_pose_is_used_or_refused_and_breaks_nothing(numbers, ran
         assert reason in {"empty", "header_not_finite", "increment", "range_limits", "wrong_length"}
         return
     with np.errstate(all="ignore"):
-        found = scan_to_measurements(scan, CameraPose(*pose), Scene(), MeasurementSettings())
-    told = len(found.measurements) + int(np.isposinf(scan.ranges).sum())
+        found = scan_to_hits(scan, CameraPose(*pose), Scene(), MeasurementSettings())
+    told = len(found.hits) + int(np.isposinf(scan.ranges).sum())
     assert told <= len(ranges) <= told + sum(found.dropped.values())
 
 

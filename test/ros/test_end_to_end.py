@@ -37,6 +37,7 @@ from nbv_planner.ros.node_processes import NODES, EpisodeMonitor, NodeProcesses,
 from nbv_planner.ros.nodes.depth_camera import DepthCamera
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
 from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
+from nbv_planner.star2d.mapper import polar
 from nbv_planner.world.scan import Scan
 
 PARAMETERS = {
@@ -142,7 +143,7 @@ def test_three_processes_complete_an_episode(episode):
     assert episode.termination.reason is TerminationReason.MAX_VIEWS
     assert episode.termination.figures == {"views": 5.0}
     assert len(episode.steps) == 5
-    assert all(len(step.measurements) > 20 for step in episode.steps)
+    assert all(len(step.hits) > 20 for step in episode.steps)
 
 
 def last_words(logs: Path) -> dict[str, str]:
@@ -161,8 +162,8 @@ def test_processes_and_simulation_take_the_same_decisions_for_the_same_seed(epis
     assert episode.termination.figures == simulated.termination.figures
     for ours, theirs in zip(episode.steps, simulated.steps, strict=True):
         assert ours.objective_value == pytest.approx(theirs.objective_value, rel=1e-9)
-        assert len(ours.measurements) == len(theirs.measurements)
-        assert ours.measurements.radius.tolist() == pytest.approx(theirs.measurements.radius.tolist(), abs=1e-9)
+        assert len(ours.hits) == len(theirs.hits)
+        assert polar(ours.hits).radius.tolist() == pytest.approx(polar(theirs.hits).radius.tolist(), abs=1e-9)
         assert ours.belief.mean.tolist() == pytest.approx(theirs.belief.mean.tolist(), abs=1e-6)
 
 

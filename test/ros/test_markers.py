@@ -21,7 +21,6 @@ from nbv_planner.geometry import polar_to_cartesian
 from nbv_planner.planning.view_space import FreeViewSpace, ViewSpaceSettings
 from nbv_planner.report import colors
 from nbv_planner.ros.io.markers import PARTS, SceneContent, scene_markers, thinned
-from nbv_planner.star2d.belief import Measurements
 from nbv_planner.world.ground.grid_ground import ground_of
 from nbv_planner.world.ground.zones import GroundSettings
 from nbv_planner.world.pose import Poses
@@ -34,7 +33,7 @@ CANDIDATES = Candidates(
     np.array([0.0, 1.0, 2.0, 3.0, np.nan, -np.inf, 4.0, 5.0]), np.zeros(8),
     np.array([True, True, True, True, True, True, True, False]),
 )  # fmt: skip
-HITS = Measurements(np.linspace(0.0, 6.0, 30), np.full(30, 5.0), np.full(30, 0.2))
+HITS = np.column_stack(polar_to_cartesian(np.linspace(0.0, 6.0, 30), 5.0))
 FULL = SceneContent(SCENE, wavy_belief(1), HITS, POSE, view_pose(2.0), CANDIDATES)
 
 _ANNULUS = FreeViewSpace.annulus(ViewSpaceSettings(view_space="annulus"), SCENE).candidates
@@ -117,7 +116,7 @@ def test_what_is_not_known_is_deleted(part):
 
 
 def test_no_hits_yet_is_a_deletion():
-    assert markers(dataclasses.replace(FULL, hits=Measurements.empty()))["hits"].action == Marker.DELETE
+    assert markers(dataclasses.replace(FULL, hits=np.empty((0, 2))))["hits"].action == Marker.DELETE
 
 
 @given(st.integers(0, 10_000), st.floats(-20.0, 6.0))
@@ -190,11 +189,11 @@ def test_cone_stands_at_the_pose_and_goal_at_the_goal():
 @pytest.mark.parametrize(("number", "kept"), [(0, 0), (10, 10), (11, 6), (40, 10), (41, 6)])
 def test_thinned_measurements_stay_spread(number, kept):
     angle = np.linspace(0.0, 6.0, number)
-    found = thinned(Measurements(angle, angle + 1.0, angle + 1.0), 10)
+    found = thinned(np.column_stack([angle, angle + 1.0]), 10)[:, 0]
     assert len(found) == kept
-    assert set(found.angle) <= set(angle)
+    assert set(found) <= set(angle)
     if number > 10:
-        assert np.diff(found.angle).max() == pytest.approx(np.diff(found.angle).min())
+        assert np.diff(found).max() == pytest.approx(np.diff(found).min())
 
 
 # The topic, on a real node.
@@ -266,14 +265,14 @@ def test_candidates_are_listened_to_while_somebody_asks_for_markers(world):
 
 @pytest.mark.parametrize(("most", "size", "parts"), [(5000, 900, 14), (10, 3, 20), (10, 35, 4), (7, 1, 40), (1, 2, 3)])
 def test_hits_are_thinned_however_they_come(most, size, parts):
-    found, expected = Measurements.empty(), np.empty((2, 0))
+    found, expected = np.empty((0, 2)), np.empty((2, 0))
     for k in range(parts):
-        part = Measurements(np.full(size, 0.01 * k), np.arange(1.0, 1.0 + size), np.ones(size))
-        found = thinned(Measurements.together([found, part]), most)
-        expected = np.concatenate([expected, [part.angle, part.radius]], axis=1)
+        part = np.array([np.full(size, 0.01 * k), np.arange(1.0, 1.0 + size)])
+        found = thinned(np.concatenate([found, part.T]), most)
+        expected = np.concatenate([expected, part], axis=1)
         while expected.shape[1] > most:
             expected = expected[:, ::2]
-        np.testing.assert_array_equal([found.angle, found.radius], expected)
+        np.testing.assert_array_equal(found.T, expected)
 
 
 def test_markers_of_an_episode_and_their_deletion_on_reset(world):

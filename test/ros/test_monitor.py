@@ -111,7 +111,7 @@ def test_a_step_is_complete_once_all_of_it_has_come_in_any_order(nodes, order):
     assert (step.view.view_angle, step.objective_value, step.milliseconds) == (1.0, 0.1 + 0.2, 1.5)
     assert (len(step.candidates), len(step.utilities)) == (8, 8)
     assert step.belief.mean.tolist() == wavy_belief(1, size=50).as_transmitted().mean.tolist()
-    assert len(step.measurements) > 5
+    assert len(step.hits) > 5
 
 
 def test_a_surface_that_was_replaced_before_it_was_found_is_stood_for_by_the_next_one(nodes):
@@ -124,7 +124,7 @@ def test_a_surface_that_was_replaced_before_it_was_found_is_stood_for_by_the_nex
         nodes.say(topic, nodes.message(topic, 2, 200))
     first, second = nodes.monitor.steps
     assert first.belief is second.belief
-    assert len(first.measurements) > 5
+    assert len(first.hits) > 5
 
 
 def test_a_goal_given_up_for_another_is_no_step_of_its_own(nodes):

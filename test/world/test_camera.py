@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nbv_planner.errors import InputRejectedError, NbvPlannerError, SettingError
-from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
+from nbv_planner.mapping.scans import MeasurementSettings, scan_to_hits
+from nbv_planner.star2d.mapper import polar
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import Scan
 from nbv_planner.world.scene import Scene
@@ -26,7 +27,7 @@ def scan_of(ranges, *, angle_min=-0.1, increment=0.05, range_min=0.05, range_max
 
 
 def one_beam(value, *, pose=FRONT, settings=ASSUMED, scene=SCENE, **header):
-    return scan_to_measurements(scan_of([value], angle_min=0.0, **header), pose, scene, settings)
+    return scan_to_hits(scan_of([value], angle_min=0.0, **header), pose, scene, settings)
 
 
 @given(st.floats(-10.0, 10.0), st.floats(8.5, 30.0))
@@ -108,18 +109,18 @@ def test_each_return_becomes_the_point_it_hit_whatever_the_pose(pose, ranges):
         x, y = pose.x + distance * math.cos(direction), pose.y + distance * math.sin(direction)
         if 1.0 <= math.hypot(x, y) <= 9.0:
             expected.append((math.atan2(y, x), math.hypot(x, y)))
-    result = scan_to_measurements(scan, pose, SCENE, ASSUMED)
-    assert len(result.measurements) == len(expected)
+    result = scan_to_hits(scan, pose, SCENE, ASSUMED)
+    assert len(result.hits) == len(expected)
     assert sum(result.dropped.values()) == len(ranges) - len(expected)
-    for (phi, r), angle, radius in zip(expected, result.measurements.angle, result.measurements.radius, strict=True):
+    for (phi, r), angle, radius in zip(expected, polar(result.hits).angle, polar(result.hits).radius, strict=True):
         assert radius == pytest.approx(r, abs=1e-9)
         assert abs(oracles.signed(angle - phi)) < 1e-9
 
 
 @given(poses_near_the_circle(), st.lists(st.floats(allow_nan=True, allow_infinity=True), min_size=1, max_size=40))
 def test_whatever_the_ranges_nothing_raises_every_beam_is_accounted_for_and_no_nan_comes_out(pose, ranges):
-    result = scan_to_measurements(scan_of(ranges, angle_min=-0.4, increment=0.02), pose, SCENE, ASSUMED)
-    data = result.measurements
+    result = scan_to_hits(scan_of(ranges, angle_min=-0.4, increment=0.02), pose, SCENE, ASSUMED)
+    data = polar(result.hits)
     misses = sum(value == math.inf for value in ranges)
     assert len(data) + misses + sum(result.dropped.values()) == len(ranges)
     assert np.isfinite(data.angle).all()
@@ -146,21 +147,21 @@ def test_whatever_the_ranges_nothing_raises_every_beam_is_accounted_for_and_no_n
 )
 def test_each_beam_left_out_is_counted_under_its_reason(value, reason):
     result = one_beam(value)
-    assert len(result.measurements) == 0
+    assert len(result.hits) == 0
     assert len(result.free.misses.bearing) == 0
     assert {k: v for k, v in result.dropped.items() if v} == {reason: 1}
 
 
 @pytest.mark.parametrize(("value", "radius"), [(1.0, 9.0), (9.0, 1.0)])
 def test_a_radius_exactly_on_the_margin_counts(value, radius):
-    np.testing.assert_allclose(one_beam(value).measurements.radius, [radius])
+    np.testing.assert_allclose(polar(one_beam(value).hits).radius, [radius])
 
 
 def test_margin_and_gates_are_settings():
     wide = MeasurementSettings(radius_margin=1.9)
-    assert len(one_beam(0.5, settings=wide).measurements) == 1
-    assert len(one_beam(9.95, settings=MeasurementSettings(radius_margin=0.0)).measurements) == 0
-    assert len(one_beam(5.0).measurements) == 1
+    assert len(one_beam(0.5, settings=wide).hits) == 1
+    assert len(one_beam(9.95, settings=MeasurementSettings(radius_margin=0.0)).hits) == 0
+    assert len(one_beam(5.0).hits) == 1
     assert {k: v for k, v in one_beam(5.0, range_max=4.0).dropped.items() if v} == {"too_far": 1}
     assert {k: v for k, v in one_beam(5.0, range_min=6.0).dropped.items() if v} == {"too_close": 1}
 
@@ -169,14 +170,14 @@ def test_the_scene_gates_hold_also_where_the_sensor_claims_more():
     """A foreign sensor may announce a longer range than the planner's cone reaches."""
     far = Scene(range_max=6.0)
     result = one_beam(7.0, scene=far, range_max=30.0)
-    assert len(result.measurements) == 0
+    assert len(result.hits) == 0
     assert {k: v for k, v in result.dropped.items() if v} == {"too_far": 1}
 
 
 def test_a_miss_is_kept_as_free_space_evidence_with_its_bearing():
-    result = scan_to_measurements(scan_of([5.0, math.inf, 5.0, math.inf]), FRONT, SCENE, ASSUMED)
+    result = scan_to_hits(scan_of([5.0, math.inf, 5.0, math.inf]), FRONT, SCENE, ASSUMED)
     np.testing.assert_allclose(result.free.misses.bearing, [-0.05, 0.05])
-    assert len(result.measurements) == 2
+    assert len(result.hits) == 2
     assert sum(result.dropped.values()) == 0
 
 
@@ -184,7 +185,7 @@ def test_a_miss_is_kept_as_free_space_evidence_with_its_bearing():
 def test_std_is_at_least_the_range_noise_projected_on_the_radial_direction(pose, distance, bearing, per_metre):
     settings = MeasurementSettings(noise_std=0.2, noise_std_per_metre=per_metre)
     scan = scan_of([distance], angle_min=bearing)
-    data = scan_to_measurements(scan, pose, SCENE, settings).measurements
+    data = polar(scan_to_hits(scan, pose, SCENE, settings).hits)
     if len(data) == 0:
         return
     noise = 0.2 + per_metre * distance
@@ -195,8 +196,8 @@ def test_std_is_at_least_the_range_noise_projected_on_the_radial_direction(pose,
 
 def test_std_grows_with_range_where_the_noise_does():
     settings = MeasurementSettings(noise_std=0.1, noise_std_per_metre=0.02)
-    data = scan_to_measurements(scan_of([3.0, 6.0], angle_min=0.0, increment=1e-9), FRONT, SCENE, settings).measurements
-    np.testing.assert_allclose(data.std, [0.16, 0.22])
+    data = scan_to_hits(scan_of([3.0, 6.0], angle_min=0.0, increment=1e-9), FRONT, SCENE, settings).hits
+    np.testing.assert_allclose(data.sigma, [0.16, 0.22])
 
 
 @pytest.mark.parametrize(

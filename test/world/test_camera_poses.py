@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from nbv_planner.errors import SettingError
 from nbv_planner.gp.kernels import KernelSettings
-from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
-from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper
+from nbv_planner.mapping.scans import MeasurementSettings, scan_to_hits
+from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper, polar
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.pose import CameraPose, PoseSettings
 from nbv_planner.world.scene import Scene
@@ -78,9 +78,10 @@ def test_returns_of_a_camera_on_a_carrier_lie_on_the_surface(name, camera, mount
     """Cast from the true pose, mapped from the pose of the carrier: off the circle, and not towards the centre."""
     carrier = mount.carrier(camera)
     scan = CAMERAS[name].scan(camera, 0)
-    found = scan_to_measurements(scan, mount.camera(carrier), WIDE, ASSUMED)
-    assert len(found.measurements) == np.isfinite(scan.ranges).sum()
-    angle, radius = found.measurements.angle, found.measurements.radius
+    found = scan_to_hits(scan, mount.camera(carrier), WIDE, ASSUMED)
+    assert len(found.hits) == np.isfinite(scan.ranges).sum()
+    data = polar(found.hits)
+    angle, radius = data.angle, data.radius
     # A steep contour turns the error of a range (single precision) and of a chord into more than itself.
     near = np.stack([SHAPES[name].radius(angle + step) for step in np.linspace(-1e-4, 1e-4, 9)])
     assert (radius >= near.min(axis=0) - 1e-4).all()
@@ -91,9 +92,9 @@ def test_returns_of_a_camera_on_a_carrier_lie_on_the_surface(name, camera, mount
 @given(st.sampled_from(OBJECTS), outside)
 def test_the_band_holds_the_surface_where_a_camera_off_the_circle_looked(name, camera):
     scan = CAMERAS[name].scan(camera, 0)
-    new = scan_to_measurements(scan, camera, WIDE, ASSUMED).measurements
+    new = scan_to_hits(scan, camera, WIDE, ASSUMED).hits
     mapper = SurfaceMapper(KernelSettings().build(), MapperSettings(grid_size=720))
-    mapper.add(new)
+    mapper.add(polar(new))
     belief = mapper.belief()
     seen = belief.hits > 0
     truth = SHAPES[name].radius(belief.angle)
@@ -107,6 +108,6 @@ def test_a_mount_that_is_forgotten_shows():
     mount = PoseSettings(mount_x=0.5, mount_yaw=0.3)
     camera = CameraPose.from_polar(0.4, 12.0)
     scan = CAMERAS["square:width=8"].scan(camera, 0)
-    found = scan_to_measurements(scan, mount.carrier(camera), WIDE, ASSUMED).measurements
+    found = polar(scan_to_hits(scan, mount.carrier(camera), WIDE, ASSUMED).hits)
     off = np.abs(found.radius - SHAPES["square:width=8"].radius(found.angle))
     assert np.median(off) > 0.5

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
+from nbv_planner.mapping.scans import MeasurementSettings, scan_to_hits
 from nbv_planner.star2d.belief import uniform_grid
 from nbv_planner.world.objects import parse_object, surface_points
 from nbv_planner.world.pose import CameraPose
@@ -81,12 +81,12 @@ def test_no_object_contradicts_the_beams_of_the_camera(text, noise):
     for number, view in enumerate(np.linspace(0.1, 6.0, 20)):
         pose = CameraPose.from_polar(view, SCENE.view_distance)
         scan = camera.scan(pose, view_number=number)
-        found = scan_to_measurements(scan, pose, SCENE, MeasurementSettings())
+        found = scan_to_hits(scan, pose, SCENE, MeasurementSettings())
         bound = found.free.bound(grid)
         contradicted.append((bound < shape.radius(grid) - 1e-3).mean())
         missed = int(np.isposinf(scan.ranges).sum())
         misses += missed
-        assert len(found.free.bearing) == missed + len(found.measurements)
+        assert len(found.free.bearing) == missed + len(found.hits)
     # Three standard deviations are exceeded by one beam in 740.
     assert np.mean(contradicted) <= (0.0 if noise == 0.0 else 0.01)
     assert (misses > 0) == (text in ("ellipse:a=8,b=2", "square:width=4"))  # the others fill the cone
@@ -96,12 +96,12 @@ def test_without_the_rays_of_hits_those_of_misses_and_of_other_hits_stay():
     shape = parse_object("square:width=4", SCENE)
     pose = CameraPose.from_polar(0.3, SCENE.view_distance)
     scan = SimulatedCamera(shape, SCENE, SensorSettings(noise_std=0.0)).scan(pose, view_number=0)
-    found = scan_to_measurements(scan, pose, SCENE, MeasurementSettings())
-    assert found.free.hits == len(found.measurements)
+    found = scan_to_hits(scan, pose, SCENE, MeasurementSettings())
+    assert found.free.hits == len(found.hits)
     doubtful = np.zeros(found.free.hits, dtype=bool)
     doubtful[[0, 5]] = True
     less = found.free.without_hits(doubtful)
     assert less.hits == found.free.hits - 2
     assert len(less.bearing) - less.hits == np.isposinf(scan.ranges).sum()
     gone = np.setdiff1d(found.free.bearing, less.bearing)
-    np.testing.assert_allclose(gone, np.sort(found.measurements.bearing[doubtful]), atol=1e-9)
+    np.testing.assert_allclose(gone, np.sort(found.free.bearing[found.free.of_hit][doubtful]), atol=1e-9)

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from nbv_planner.errors import InputRejectedError
 from nbv_planner.geometry import angle_difference, cartesian_to_polar
 from nbv_planner.mapping.matching import PoseTrack
-from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
-from nbv_planner.star2d.belief import Measurements
+from nbv_planner.mapping.scans import MeasurementSettings, scan_to_hits
+from nbv_planner.star2d.mapper import Measurements, polar
 from nbv_planner.world.pose import CameraPose, PoseCovariance
 from nbv_planner.world.scan import Scan
 from nbv_planner.world.scene import Scene
@@ -30,7 +30,7 @@ def covariance_of(root: np.ndarray, scale: float) -> PoseCovariance:
 def hit_of(pose: CameraPose, distance: float, bearing: float) -> Measurements:
     scan = Scan(bearing, 0.1, np.array([distance]), 0.05, 10.0)
     wide = MeasurementSettings(radius_margin=100.0)
-    return scan_to_measurements(scan, pose, SCENE, wide).measurements
+    return polar(scan_to_hits(scan, pose, SCENE, wide).hits)
 
 
 @settings(max_examples=25, deadline=None)

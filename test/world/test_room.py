@@ -12,7 +12,8 @@ import pytest
 from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.errors import ConfigFileError
 from nbv_planner.mapping.matching import MatchedScan
-from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
+from nbv_planner.mapping.scans import MeasurementSettings, scan_to_hits
+from nbv_planner.star2d.mapper import polar
 from nbv_planner.world.ground.zones import GroundSettings, path_length
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.pose import CameraPose
@@ -88,7 +89,7 @@ def test_a_room_that_is_not_there_is_said_by_its_name(tmp_path):
 
 def measured(world: WorldSettings):
     view = CameraPose.from_polar(0.0, 10.0)
-    return view, scan_to_measurements(camera(world).scan(view, 1), view, SCENE, MeasurementSettings(noise_std=0.01))
+    return view, scan_to_hits(camera(world).scan(view, 1), view, SCENE, MeasurementSettings(noise_std=0.01))
 
 
 def test_a_wall_behind_the_object_proves_as_much_as_empty_space_as_far_as_it(room):
@@ -99,12 +100,12 @@ def test_a_wall_behind_the_object_proves_as_much_as_empty_space_as_far_as_it(roo
     assert reach.any()
     np.testing.assert_allclose(walled.free.bound(angle)[reach], empty.free.bound(angle)[reach])
     assert walled.dropped["outside_bounds"] > 5
-    np.testing.assert_array_equal(walled.measurements.radius, empty.measurements.radius)
+    np.testing.assert_array_equal(polar(walled.hits).radius, polar(empty.hits).radius)
 
 
 def test_nothing_is_known_behind_an_obstacle_in_front_of_the_object(room):
     _, found = measured(room("room:\n- wall: [[9.5, -3], [9.5, 3]]\n"))
-    assert len(found.measurements.angle) == 0
+    assert len(found.hits) == 0
     assert not np.isfinite(found.free.bound(np.linspace(0.0, 2.0 * math.pi, 100))).any()
 
 
@@ -114,7 +115,7 @@ def test_one_far_return_alone_among_hits_is_an_outlier_and_proves_nothing():
     on = np.flatnonzero(np.isfinite(ranges))
     ranges[on[len(on) // 2]] = 25.0
     scan = Scan(camera().bearings[0], float(np.diff(camera().bearings)[0]), ranges.astype(np.float32), 0.05, 40.0)
-    found = scan_to_measurements(scan, view, SCENE, MeasurementSettings(noise_std=0.01))
+    found = scan_to_hits(scan, view, SCENE, MeasurementSettings(noise_std=0.01))
     assert found.dropped == {"outside_bounds": 1}
     assert not (found.free.length > 20.0).any() or (found.free.bearing[found.free.length > 20.0] != 0.0).all()
     assert found.free.bound(np.array([0.0]))[0] > 3.9
@@ -186,8 +187,8 @@ def test_beams_that_end_on_an_obstacle_of_the_map_within_the_margin_of_the_bound
         return mapping.add([match], 0)
 
     without, known = mapped(), mapped(ground_map=str(tmp_path / "map.yaml"))
-    on_obstacle = without.measurements.radius > 8.0
+    on_obstacle = polar(without.hits).radius > 8.0
     assert on_obstacle.sum() > 3
-    assert (known.measurements.radius < 4.1).all()
-    np.testing.assert_array_equal(known.measurements.radius, without.measurements.radius[~on_obstacle])
+    assert (polar(known.hits).radius < 4.1).all()
+    np.testing.assert_array_equal(polar(known.hits).radius, polar(without.hits).radius[~on_obstacle])
     assert known.dropped["background"] == on_obstacle.sum() + without.dropped.get("background", 0)

@@ -11,8 +11,8 @@ from views import circle
 
 from nbv_planner.episode.wiring import PlannerSettings, planner_named
 from nbv_planner.gp.kernels import PeriodicMatern
-from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
-from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper
+from nbv_planner.mapping.scans import MeasurementSettings, scan_to_hits
+from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper, polar
 from nbv_planner.star2d.shapes.sampler import Shapes
 from nbv_planner.star2d.shapes.shape_visibility import visible_cells
 from nbv_planner.thesis import OBJECTIVES
@@ -119,13 +119,13 @@ def test_the_camera_has_the_field_of_view_and_the_noise_of_the_sensor():
 def test_the_mapper_assumes_the_noise_of_the_sensor_and_learns_nothing_from_a_miss():
     scan = Scan(-0.1, 0.1, np.array([5.0, 5.0, 5.0, 5.0, np.inf]), 0.05, 20.0)
     settings = MeasurementSettings(noise_std=0.1)
-    found = scan_to_measurements(scan, VIEW, LEFT, settings)
+    found = scan_to_hits(scan, VIEW, LEFT, settings)
     assert (found.dropped, len(found.free.misses.bearing), found.free.hits) == ({"no_return": 1}, 0, 4)
     assert len(found.free.bearing) == 4
-    tilt = np.abs(np.abs(found.measurements.tilt) - math.pi)
-    np.testing.assert_allclose(found.measurements.std, 0.1 / np.cos(tilt))
+    tilt = np.abs(np.abs(polar(found.hits).tilt) - math.pi)
+    np.testing.assert_allclose(found.hits.sigma, 0.1 / np.cos(tilt))
     np.testing.assert_allclose(found.free.length, 5.0 - 0.3 / np.cos(tilt))
-    plain = scan_to_measurements(scan, VIEW, Scene(), settings)
+    plain = scan_to_hits(scan, VIEW, Scene(), settings)
     assert (plain.dropped, plain.free.hits, len(plain.free.bearing)) == ({}, 4, 5)
 
 
@@ -139,8 +139,8 @@ def test_an_episode_runs_with_the_other_sensor(objective):
         decision = planner.decide(mapper.belief(), visited=visited)
         visited.append(decision.view)
         pose = decision.view
-        found = scan_to_measurements(camera.scan(pose, number), pose, LEFT, MeasurementSettings(noise_std=0.02))
-        mapper.add(found.measurements, free=[found.free])
+        found = scan_to_hits(camera.scan(pose, number), pose, LEFT, MeasurementSettings(noise_std=0.02))
+        mapper.add(polar(found.hits), free=[found.free])
     belief = mapper.belief()
     assert np.abs(belief.mean - shape.radius(belief.angle)).mean() < 0.15
 

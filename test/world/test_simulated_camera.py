@@ -9,7 +9,7 @@ import oracles
 import pytest
 
 from nbv_planner.errors import SettingError
-from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
+from nbv_planner.mapping.scans import MeasurementSettings, scan_to_hits
 from nbv_planner.world.objects import THESIS_OBJECTS, Ellipse, parse_object
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import Scene
@@ -148,7 +148,7 @@ def test_dropout_gives_nan_at_its_rate_and_leaves_the_other_beams_alone():
 
 def test_dropped_beams_are_dropped_by_the_mapper_as_nan_and_not_as_misses():
     scan = camera(dropout_probability=1.0, num_beams=9).scan(FRONT, 0)
-    result = scan_to_measurements(scan, FRONT, SCENE, MeasurementSettings())
+    result = scan_to_hits(scan, FRONT, SCENE, MeasurementSettings())
     assert result.dropped["nan"] == 9
     assert len(result.free.misses.bearing) == 0
 

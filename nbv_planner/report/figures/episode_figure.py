@@ -23,12 +23,13 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from nbv_planner.episode.records import FULL_ENOUGH, Step, ViewRecord
-from nbv_planner.geometry import TWO_PI, FloatArray, polar_to_cartesian
+from nbv_planner.geometry import TWO_PI, FloatArray, cartesian_to_polar, polar_to_cartesian
 from nbv_planner.report import colors, outlines
 from nbv_planner.report.figures import style
 from nbv_planner.report.figures.style import apply_palette, common_palette, label_views
-from nbv_planner.star2d.belief import Measurements, SurfaceBelief
+from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.surface.checks import Check, failed
+from nbv_planner.surface.seam import Hits
 from nbv_planner.world.ground.grid_ground import GridGround
 from nbv_planner.world.ground.zones import Ground
 from nbv_planner.world.objects import PolarObject
@@ -45,8 +46,8 @@ class EpisodeContent:
     steps: Sequence[Step]  #: all steps.
     shown: Sequence[Step]  #: those to draw.
     belief: SurfaceBelief | None  #: belief after the last of them, None before the first.
-    earlier_hits: Measurements  #: measurements of all views drawn but the last.
-    last_hits: Measurements  #: measurements of the last view drawn.
+    earlier_hits: Hits  #: those of all views drawn but the last.
+    last_hits: Hits  #: those of the last view drawn.
     shape: PolarObject | None  #: the true object, None if it is not known.
     ground: Ground | None  #: where the robot may drive, drawn if anything besides the object bars it.
     progress: str  #: progress of the episode, in words.
@@ -80,8 +81,8 @@ def episode_frames(
         completeness = [view.completeness for view in judged]
         frames.append(EpisodeContent(
             title, scene, steps, shown, shown[-1].belief if shown else None,
-            Measurements.together([step.measurements for step in shown[:-1]]),
-            Measurements.together([step.measurements for step in shown[-1:]]), shape, ground,
+            Hits.together([step.hits for step in shown[:-1]]),
+            Hits.together([step.hits for step in shown[-1:]]), shape, ground,
             progress=f"view {number} of {len(steps)}" if steps else "no data yet",
             true_coverage=[view.coverage for view in judged] if views or not steps else None,
             completeness=completeness if np.isfinite(completeness).all() else (),
@@ -120,8 +121,8 @@ def draw_world(axes: Axes, content: EpisodeContent) -> None:
     if content.belief is not None:
         _draw_belief(axes, content.belief, _band(content))
     earlier, last = content.earlier_hits, content.last_hits
-    axes.plot(*polar_to_cartesian(earlier.angle, earlier.radius), **style.HIT_DOTS, label="hits")
-    axes.plot(*polar_to_cartesian(last.angle, last.radius), **style.LAST_HIT_DOTS, label="hits of the last view")
+    axes.plot(*earlier.points.T, **style.HIT_DOTS, label="hits")
+    axes.plot(*last.points.T, **style.LAST_HIT_DOTS, label="hits of the last view")
     _draw_cameras(axes, views, scene, min(_CONE_ALPHA, _CONE_ALPHA_SUM / max(1, len(content.steps))))
     label_views(axes, views)
     axes.text(
@@ -209,8 +210,8 @@ def draw_polar(axes: Axes, content: EpisodeContent) -> None:
         curve = outlines.close_belief(content.belief).about_origin()
         axes.fill_between(curve.angle, curve.lower, curve.upper, **_band(content), zorder=2, label="confidence band")
         axes.plot(curve.angle, curve.mean, **style.MEAN_LINE, label="mean")
-    axes.plot(content.earlier_hits.angle, content.earlier_hits.radius, **style.HIT_DOTS, label="hits")
-    axes.plot(content.last_hits.angle, content.last_hits.radius, **style.LAST_HIT_DOTS, label="hits of the last view")
+    axes.plot(*cartesian_to_polar(*content.earlier_hits.points.T), **style.HIT_DOTS, label="hits")
+    axes.plot(*cartesian_to_polar(*content.last_hits.points.T), **style.LAST_HIT_DOTS, label="hits of the last view")
     _mark_views(axes, content)
 
 

@@ -21,7 +21,7 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from nbv_planner.episode.messages import Candidates, candidates_from_msg
 from nbv_planner.episode.sensor_messages import check_frame
-from nbv_planner.geometry import FloatArray, polar_to_cartesian
+from nbv_planner.geometry import FloatArray
 from nbv_planner.report import colors
 from nbv_planner.report.outlines import (
     ClosedBelief,
@@ -35,7 +35,7 @@ from nbv_planner.report.outlines import (
 )
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.node import BaseNode
-from nbv_planner.star2d.belief import Measurements, SurfaceBelief
+from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.world.ground.grid_ground import GridGround
 from nbv_planner.world.ground.zones import Ground
 from nbv_planner.world.pose import CameraPose
@@ -59,7 +59,7 @@ class SceneContent:
 
     scene: Scene
     belief: SurfaceBelief | None = None
-    hits: Measurements | None = None
+    hits: FloatArray | None = None  #: shape (n, 2), metres.
     pose: CameraPose | None = None
     goal: CameraPose | None = None
     candidates: Candidates | None = None
@@ -70,8 +70,9 @@ def scene_markers(content: SceneContent, header: Header) -> MarkerArray:
     """Build one marker per part of :data:`PARTS`, in that order, or its deletion."""
     barred = barred_ground(content.ground, content.belief, content.scene)
     curve = close_belief(content.belief, most=_CONTOUR_POINTS) if content.belief else None
+    hits = None if content.hits is None or not len(content.hits) else content.hits
     parts = (
-        (_band, curve), (_mean, curve), (_hits, content.hits or None), (_cone, content.pose), (_goal, content.goal),
+        (_band, curve), (_mean, curve), (_hits, hits), (_cone, content.pose), (_goal, content.goal),
         (_candidates, content.candidates), (_path, _way(content, barred)), (_barred, barred),
     )
     markers = [Marker(action=Marker.DELETE) if what is None else build(what, content.scene) for build, what in parts]
@@ -98,8 +99,8 @@ def _mean(curve: ClosedBelief, scene: Scene) -> Marker:
     return _marker(Marker.LINE_STRIP, (width, 0.0, 0.0), _color(colors.MEAN), curve.places(curve.mean))
 
 
-def _hits(hits: Measurements, scene: Scene) -> Marker:
-    size, places = 0.006 * scene.view_distance, np.column_stack(polar_to_cartesian(hits.angle, hits.radius))
+def _hits(places: FloatArray, scene: Scene) -> Marker:
+    size = 0.006 * scene.view_distance
     return _marker(Marker.POINTS, (size, size, 0.0), _color(colors.HIT), places)
 
 
@@ -170,17 +171,17 @@ def _color(color: str, alpha: float = 1.0) -> ColorRGBA:
     return ColorRGBA(r=red, g=green, b=blue, a=alpha)
 
 
-def thinned(hits: Measurements, most: int) -> Measurements:
-    """At most `most` measurements, spread over the surface: every second one is discarded until they are few enough."""
+def thinned(hits: FloatArray, most: int) -> FloatArray:
+    """At most `most` hits, shape (n, 2), all over: every second one is left out until they are few enough."""
     step = 1
     while -(-len(hits) // step) > most:
         step *= 2
-    return hits if step == 1 else hits.chosen(slice(None, None, step))
+    return hits[::step]
 
 
 # Least seconds between two arrays: fast enough to watch, at the same cost for any scan rate.
 _PERIOD = 0.2
-# Measurements that are shown at most.
+# Hits that are shown at most.
 _MOST_HITS = 5000
 
 
@@ -207,10 +208,10 @@ class MarkerPublisher:
         self._content = dataclasses.replace(self._content, **parts)
         self._new = True
 
-    def add_hits(self, hits: Measurements) -> None:
-        """Show more measurements."""
+    def add_hits(self, hits: FloatArray) -> None:
+        """Show more hits, shape (n, 2), metres."""
         known = self._content.hits
-        self.show(hits=thinned(Measurements.together([known, hits]) if known else hits, _MOST_HITS))
+        self.show(hits=thinned(hits if known is None else np.concatenate([known, hits]), _MOST_HITS))
 
     def reset(self) -> None:
         """Discard everything: the markers are deleted until their content is known again."""

@@ -18,7 +18,7 @@ from nbv_planner.episode.messages import STATUS, status_from_msg
 from nbv_planner.errors import reason
 from nbv_planner.geometry import BoolArray
 from nbv_planner.mapping.matching import MatchedScan
-from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
+from nbv_planner.mapping.scans import MeasurementSettings, scan_to_hits
 from nbv_planner.report.take_home import MapGrid, Outline
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.node import BaseNode
@@ -80,7 +80,7 @@ class _Work:
         swept, grid = self.swept.copy(), self.grid
         for match in self.scans[:: 1 + len(self.scans) // self.most]:
             pose = match.pose.relative_to(*grid.centre)
-            found = scan_to_measurements(match.scan, pose, grid.scene, self.measurement, background=match.background)
+            found = scan_to_hits(match.scan, pose, grid.scene, self.measurement, background=match.background)
             swept |= grid.swept(found.free, match.scan.angle_increment)
         outline, cells = Outline.of(self.belief, grid.scene, self.frame), grid.occupancy(self.belief, swept)
         if folder is None:

@@ -166,7 +166,7 @@ class SurfaceMapperNode(BaseNode):
         self.markers.reset()
         self.outline.reset()
         self._hits_about = known.belief.centre
-        self.markers.add_hits(known.mapper.model.measurements.moved(*self._hits_about))
+        self.markers.add_hits(known.mapper.model.measurements.points + self._hits_about)
         self._say()
 
     def on_scan(self, msg: LaserScan) -> None:
@@ -288,7 +288,7 @@ class SurfaceMapperNode(BaseNode):
         if update.belief.centre != self._hits_about:
             self._hits_about = update.belief.centre
             self.markers.show(hits=None)
-        self.markers.add_hits(update.mapped.measurements.moved(*update.belief.centre))
+        self.markers.add_hits(update.mapped.hits.points + update.belief.centre)
 
     def _say(self) -> None:
         """Log and count what the core has to say, and follow its scene."""

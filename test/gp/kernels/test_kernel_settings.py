@@ -9,8 +9,7 @@ import pytest
 
 from nbv_planner.errors import SettingError
 from nbv_planner.gp.kernels import FiniteSum, KernelSettings, Matern, PeriodicMatern, Rbf, Truncated, Warped
-from nbv_planner.star2d.belief import Measurements
-from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper
+from nbv_planner.star2d.mapper import MapperSettings, Measurements, SurfaceMapper
 
 
 def test_defaults_are_those_of_the_summed_kernel():

@@ -11,8 +11,8 @@ from beliefs import wavy_belief
 from nbv_planner.episode.wiring import PlannerSettings
 from nbv_planner.errors import SettingError
 from nbv_planner.gp.kernels import PeriodicMatern
-from nbv_planner.star2d.belief import Evidence, Measurements
-from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper
+from nbv_planner.star2d.belief import Evidence
+from nbv_planner.star2d.mapper import MapperSettings, Measurements, SurfaceMapper
 from nbv_planner.star2d.shapes.sampler import PosteriorShapes, Prior, ShapeSettings
 from nbv_planner.world.scene import Scene
 

@@ -18,14 +18,14 @@ from std_srvs.srv import SetBool, Trigger
 
 from nbv_planner.episode.messages import belief_from_msg, status_values
 from nbv_planner.episode.sensor_messages import to_nanoseconds
-from nbv_planner.mapping.scans import MeasurementSettings, scan_to_measurements
+from nbv_planner.mapping.scans import MeasurementSettings, scan_to_hits
 from nbv_planner.planning.planners import Planner
 from nbv_planner.ros.core import qos, worker
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
 from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
-from nbv_planner.star2d.belief import Measurements
 from nbv_planner.star2d.mapper import SurfaceMapper
+from nbv_planner.surface.seam import Hits
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import Scan
@@ -78,9 +78,9 @@ class Camera:
         pose = view_pose(0.37 * number)
         return pose, self.camera.scan(pose, number)
 
-    def measured(self, number: int) -> Measurements:
+    def measured(self, number: int) -> Hits:
         pose, scan = self.at(number)
-        return scan_to_measurements(scan, as_received(pose), SCENE, MeasurementSettings()).measurements
+        return scan_to_hits(scan, as_received(pose), SCENE, MeasurementSettings()).hits
 
     def take(self, number: int, mapper: SurfaceMapperNode) -> None:
         """Take scans all around the object, each heard before the next."""
