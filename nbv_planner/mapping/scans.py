@@ -99,11 +99,9 @@ def scan_to_hits(
     spread = None if pose.covariance is None else pose.covariance.hit_spread(beam[inside])
     hits = Hits(points, std[of_hit], np.tile(at, (number, 1)), np.full(number, view), spread)
     aside = angle_difference(pose.yaw + scan.bearings[free], wrap_angle(pose.view_angle + np.pi))
-    rays = FreeRays(
-        pose.view_angle, math.hypot(pose.x, pose.y), aside, np.maximum(length - _NOISE_MARGIN * std, 0.0), of_hit
-    )
-    counts = {reason: int(np.count_nonzero(mask)) for reason, mask in reasons.items()}
-    return ScanHits(hits, rays, {reason: count for reason, count in counts.items() if count})
+    clear = np.maximum(length - _NOISE_MARGIN * std, 0.0)
+    rays = FreeRays(pose.view_angle, math.hypot(pose.x, pose.y), aside, clear, of_hit)
+    return ScanHits(hits, rays, {reason: int(mask.sum()) for reason, mask in reasons.items() if mask.any()})
 
 
 def _left_out(

@@ -9,19 +9,20 @@ has `beams` it passes what is out of range, as they do.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nbv_planner.geometry import (
+    TWO_PI,
     BoolArray,
     FloatArray,
     IntArray,
     pixel_index,
     polar_to_cartesian,
-    two_turns,
-    windows_of,
     world_to_camera,
     wrap_angle,
 )
@@ -32,11 +33,7 @@ from nbv_planner.world.scene import Scene
 # Steps of the first try: most walks soon leave the cone.
 _FIRST_STEPS = 64
 _SLACK = 1e-12  # metres
-# Points within this part of the view circle lie well ahead of each camera: the tangents of their bearings are moderate,
-# and in single precision they are off by 1e-5 at most, far less than the margin of the first pass.
-_WELL_AHEAD = 0.9
-_ROUGH = np.float32(1e-4)
-# (view, step) pairs of a block of views: bounds the memory.
+# (step, view) pairs of a block: it stays in the cache.
 _BLOCK_ENTRIES = 1 << 16
 
 
@@ -73,121 +70,111 @@ def sightings(
     """List what :func:`observe` finds, with bearings and ranges; without `limit_range` also what is out of range."""
     views = Poses.given(views, scene.view_distance)
     views = Poses.from_polar(wrap_angle(views.view_angle), views.distance, views.turn)
-    start = np.searchsorted(angle, views.view_angle)
-    pairs: list[IntArray] = [np.empty((2, 0), dtype=np.intp)]
+    range_max = scene.sensor.range_max if limit_range else np.inf
+    pairs = [np.empty((2, 0), dtype=np.intp)]
     if len(angle) and len(views):
-        limit = _most_steps(angle, radius, views.view_angle, start)
-        rows = max(1, _BLOCK_ENTRIES // limit)
-        for falling in (False, True):
-            walks = _Walks(angle, radius, scene, falling=falling, limit_range=limit_range)
-            for first in range(0, len(views), rows):
-                part = slice(first, first + rows)
-                pairs.append(walks.seen(views.chosen(part), start[part], limit) + np.array([[first], [0]]))
+        pairs += _walks(angle, radius, views, scene, range_max)
     view, point = np.concatenate(pairs, axis=1)
     bearing, distance = world_to_camera(angle[point], radius[point], views.view_angle[view], views.distance[view])
     sensor = scene.sensor
     if scene.beams or not (isinstance(sensor, ConeSensor) and sensor.in_field(-views.turn).all()):
         # A walk ends at an edge of the field of view, but may begin outside of it and pass gaps.
         inside = sensor.in_field(bearing - views.turn[view])
-        if limit_range and scene.beams:
-            inside &= distance <= sensor.range_max
         view, point, bearing, distance = view[inside], point[inside], bearing[inside], distance[inside]
     return Sightings(view, point, bearing, distance)
 
 
-class _Walks:
-    """Walks along P points, all by rising or all by falling angle.
+def _walks(
+    angle: FloatArray, radius: FloatArray, views: Poses, scene: Scene, range_max: float
+) -> Iterator[IntArray]:
+    """View and point of what is seen on the walks along P points to either side of V views, shape (2, N) at a time."""
+    x, y = (np.tile(values, 2) for values in polar_to_cartesian(angle, radius))
+    start, count = np.searchsorted(angle, views.view_angle), len(angle)
+    nearest = float(views.distance.min())
+    most = _most_steps(angle, views, widest_offset(radius, nearest, range_max) if radius.min() > 0.0 else TWO_PI)
+    cos, sin = np.cos(views.view_angle), np.sin(views.view_angle)
+    size, edges = max(1, _BLOCK_ENTRIES // most), edges_of(views, scene)
+    for turn, first in ((1, start), (-1, start + count - 1)):
+        for begin in range(0, len(views), size):
+            going = np.arange(begin, min(begin + size, len(views)))
+            for steps in (min(_FIRST_STEPS, most), most):
+                at = first[going] + turn * np.arange(steps)[:, None]
+                px, py = x.take(at), y.take(at)
+                ahead = views.distance[going] - (cos[going] * px + sin[going] * py)
+                aside = turn * (cos[going] * py - sin[going] * px)
+                field = -edges[-turn][going], edges[turn][going]
+                seen, _, on = sight(ahead, aside, field, range_max, beams=scene.beams, from_ahead=scene.beams)
+                seen &= ~on | (steps == most)
+                step, walk = np.divmod(np.flatnonzero(seen), len(going))
+                yield np.stack([going[walk], at[step, walk] % count])
+                going = going[on]
+                if steps == most or not len(going):
+                    break
 
-    Bearings are compared by their tangents, where the camera is farther away than all points: ahead of it one rises
-    with the other.
+
+def _most_steps(angle: FloatArray, views: Poses, widest: float) -> int:
+    """Number of points up to the angle `widest` from a view, to either side, at most."""
+    place = np.searchsorted(np.concatenate([angle - TWO_PI, angle, angle + TWO_PI]), [
+        views.view_angle - widest, views.view_angle, views.view_angle + widest
+    ])
+    return min(len(angle), int(np.diff(place, axis=0).max()) + 1)
+
+
+def widest_offset(radius: FloatArray, distance: float, range_max: float) -> float:
+    r"""Greatest angle from a view at which a surface of these radii can be in range or ahead of its centre, radians.
+
+    :math:`d^2 + r^2 - 2 d r \cos δ \le d_{DOF}^2` bounds δ for a view at the distance d; the bound is greatest at the
+    least radius or at :math:`r^2 = d^2 - d_{DOF}^2`, and from the nearest view. A radius below 0 lies opposite.
     """
-
-    def __init__(
-        self, angle: FloatArray, radius: FloatArray, scene: Scene, *, falling: bool, limit_range: bool
-    ) -> None:
-        """Lay the points out in walking order, twice, so that a walk across 0 is in one piece."""
-        self._scene, self._falling, self._limit_range = scene, falling, limit_range
-        self._count, self._furthest = len(angle), float(radius.max())
-        x, y = (values[:: -1 if falling else 1] for values in polar_to_cartesian(angle, radius))
-        self._x, self._y = two_turns(x), two_turns(y)
-
-    def seen(self, views: Poses, start: IntArray, limit: int) -> IntArray:
-        """View and point of each sighting, shape (2, N), from v views with angles in [0, 2π).
-
-        `start` is the index of the first point by rising angle at or behind each view, shape (v,); every walk has ended
-        after `limit` steps.
-        """
-        place = (self._count - start if self._falling else start) % self._count
-        pairs = [np.empty((2, 0), dtype=np.intp)]
-        going = np.arange(len(views))
-        for steps in (min(_FIRST_STEPS, limit), limit):
-            tangent, inside = self._tangents(views.chosen(going), place[going], steps)
-            length = np.where(inside.all(axis=1), steps, inside.argmin(axis=1))
-            ended = (length < steps) | np.full(len(going), steps == limit)
-            walk, step = _outside_swept(tangent, length, ended, beams=self._scene.beams)
-            view = going[walk]
-            point = (place[view] + step) % self._count
-            pairs.append(np.stack([view, self._count - 1 - point if self._falling else point]))
-            going = going[~ended]
-            if len(going) == 0:
-                break
-        return np.concatenate(pairs, axis=1)
-
-    def _tangents(self, views: Poses, place: IntArray, steps: int) -> tuple[FloatArray, BoolArray]:
-        """Measure of the bearing at each step of each walk, and whether the walk continues there, (v, steps) each."""
-        x, y = (windows_of(values, place, steps) for values in (self._x, self._y))
-        cos, sin = np.cos(views.view_angle)[:, None], np.sin(views.view_angle)[:, None]
-        ahead, aside = views.distance[:, None] - (cos * x + sin * y), sin * x - cos * y
-        side = 1.0 if self._falling else -1.0
-        if (views.distance <= self._furthest).any():  # points may lie beside the camera
-            measure = np.arctan2(aside, ahead)
-            inside = side * measure <= self._widest(views)
-        else:
-            inside = side * aside <= np.tan(np.clip(self._widest(views), 0.0, 0.5 * np.pi)) * ahead
-            inside &= ahead > 0.0
-            measure = np.divide(aside, ahead, out=aside.copy(), where=inside)
-        # The slack lets a point exactly on the line to the centre belong to both sides, whatever the rounding.
-        inside &= side * aside >= -_SLACK
-        if self._limit_range and not self._scene.beams:
-            inside &= ahead**2 + aside**2 <= self._scene.sensor.range_max**2
-        return measure, inside
-
-    def _widest(self, views: Poses) -> float | FloatArray:
-        """Angle from the direction to the centre to the edge of each field of view on this side, radians."""
-        edge = self._scene.sensor.bearing_max if self._falling else -self._scene.sensor.bearing_min
-        if not views.turn.any():
-            return edge
-        return (edge + views.turn if self._falling else edge - views.turn)[:, None]
+    least, most = max(float(radius.min()), 1e-6), max(float(radius.max()), 1e-6)
+    if not math.isfinite(range_max):
+        return math.pi
+    excess = distance**2 - range_max**2
+    at = min(max(math.sqrt(max(excess, 0.0)), least), most)
+    cos = (excess + at**2) / (2.0 * distance * at)
+    return math.acos(min(max(cos, -1.0), 1.0))
 
 
-def _outside_swept(
-    tangent: FloatArray, length: IntArray, chosen: BoolArray, *, beams: bool
-) -> tuple[IntArray, IntArray]:
-    """Walk and step where a tangent, in walking order, shape (v, steps), lies outside the range of those before it.
+def edges_of(views: Poses, scene: Scene) -> dict[int, FloatArray]:
+    """Widest bearing, against the direction to the centre, of each view to the right (1) and to the left (-1), (V,)."""
+    sensor = scene.sensor
+    return {1: -(views.turn + sensor.bearing_min), -1: views.turn + sensor.bearing_max}
 
-    Each walk has its `length` in steps, shape (v,); only the `chosen` ones are looked at, shape (v,). Those of `beams`
-    begin at the direction to the centre: what lies behind the centre is not seen between it and the first point.
+
+def sight(
+    ahead: FloatArray, aside: FloatArray, field: tuple[FloatArray, FloatArray] | None, range_max: float, *, beams: bool,
+    from_ahead: bool,
+) -> tuple[BoolArray, FloatArray, BoolArray]:
+    """Which steps of walks along a contour are seen, what rises with their bearing, and which walks have not ended.
+
+    Places of a walk, outwards from the direction to the centre, lie `ahead` of and `aside` from the camera, metres,
+    shape (..., steps, V). What is seen lies outside of the bearings swept before on that walk; where it is known to
+    begin `from_ahead`, at the bearing 0, that is beyond the greatest. A walk sees what is in the `field`, from one
+    bearing to another, radians, shape (V,) each, and ends beyond it; at `range_max`, metres, too, unless by `beams`.
     """
-    walks = np.flatnonzero(chosen)
-    longest = int(length[walks].max(initial=0))
-    # Steps first: the running extremes then go over all walks at once.
-    values = np.ascontiguousarray(tangent[walks, :longest].T)
-    new = np.arange(longest)[:, None] < length[walks]
-    lowest, highest = (extreme.accumulate(values, axis=0)[:-1] for extreme in (np.minimum, np.maximum))
-    if beams:
-        np.minimum(lowest, -_SLACK, out=lowest)
-        np.maximum(highest, _SLACK, out=highest)
-    new[1:] &= (values[1:] < lowest) | (values[1:] > highest)
-    step, walk = np.divmod(np.flatnonzero(new), len(walks))  # three times faster than np.nonzero
-    return walks[walk], step
-
-
-def _most_steps(angle: FloatArray, radius: FloatArray, views: FloatArray, start: IntArray) -> int:
-    """Number of steps after which every walk has ended: behind the centre, unless a radius is negative."""
-    if radius.min() <= 0.0:
-        return len(angle)
-    half_turn = (np.searchsorted(angle, wrap_angle(views + np.pi)) - start) % len(angle)
-    return min(len(angle), int(np.maximum(half_turn, len(angle) - half_turn).max()) + 1)
+    in_range, flat = ahead * ahead + aside * aside <= range_max**2, bool((ahead > 0.0).all())
+    inside = np.ones_like(in_range) if beams else in_range
+    if not from_ahead:
+        inside &= aside >= -_SLACK
+    near, far = (None, None) if field is None else field
+    if flat and far is not None:
+        inside &= aside <= np.tan(np.clip(far, 0.0, 0.5 * np.pi)).astype(aside.dtype) * ahead
+    rising = np.divide(aside, ahead, out=aside) if flat else np.arctan2(aside, ahead)
+    if not flat and far is not None:
+        inside &= rising <= far
+    if not beams or far is not None:
+        step = 1
+        while step < inside.shape[-2]:  # by doubling: ten times as fast as to accumulate
+            inside[..., step:, :] &= inside[..., :-step, :].copy()
+            step *= 2
+    going = inside[..., -1, :].copy()
+    new = rising[..., 1:, :] > np.maximum.accumulate(rising, axis=-2)[..., :-1, :]
+    if not from_ahead:
+        new |= rising[..., 1:, :] < np.minimum.accumulate(rising, axis=-2)[..., :-1, :]
+    inside[..., 1:, :] &= new
+    if near is not None and (near > 0.0).any():
+        inside &= rising >= (np.tan(np.clip(near, 0.0, 0.5 * np.pi)) if flat else near).astype(rising.dtype)
+    return inside & in_range if beams else inside, rising, going
 
 
 def bearing_extent(
@@ -199,35 +186,9 @@ def bearing_extent(
     """
     x, y = polar_to_cartesian(angle, radius)
     cos, sin = np.cos(views)[:, None], np.sin(views)[:, None]
-    if np.abs(radius).max(initial=0.0) <= _WELL_AHEAD * view_distance:
-        return _extent_ahead(x, y, cos, sin, view_distance)
     ahead, aside = view_distance - (cos * x + sin * y), sin * x - cos * y
     tangent = np.divide(aside, ahead, out=np.where(aside < 0.0, -np.inf, np.inf), where=ahead > 0.0)
     return np.arctan(tangent.min(axis=1)), np.arctan(tangent.max(axis=1))
-
-
-def _extent_ahead(
-    x: FloatArray, y: FloatArray, cos: FloatArray, sin: FloatArray, view_distance: float
-) -> tuple[FloatArray, FloatArray]:
-    """Of :func:`bearing_extent`, where all points lie well ahead of each camera.
-
-    Tangents by a matrix product in single precision are the fastest, but their last digits depend on the linear
-    algebra library, and precision is low. So they only select candidate points, which are then computed like all
-    others.
-    """
-    points, turns = np.stack([x, y]).astype(np.float32), np.hstack([sin, -cos, cos, sin]).astype(np.float32)
-    rough, ahead = turns[:, :2] @ points, turns[:, 2:] @ points
-    rough /= np.subtract(np.float32(view_distance), ahead, out=ahead)
-    found = []
-    for near, extreme in (
-        (rough <= rough.min(axis=1, keepdims=True) + _ROUGH, np.minimum),
-        (rough >= rough.max(axis=1, keepdims=True) - _ROUGH, np.maximum),
-    ):
-        view, point = np.divmod(np.flatnonzero(near), len(x))
-        c, s, at_x, at_y = cos[view, 0], sin[view, 0], x[point], y[point]
-        tangent = (s * at_x - c * at_y) / (view_distance - (c * at_x + s * at_y))
-        found.append(np.arctan(extreme.reduceat(tangent, np.searchsorted(view, np.arange(len(cos))))))
-    return found[0], found[1]
 
 
 def discretise(angle: FloatArray, radius: FloatArray, pixel_size: float) -> NDArray[np.intp]:

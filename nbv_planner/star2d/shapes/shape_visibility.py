@@ -21,6 +21,7 @@ from nbv_planner.star2d.shapes.sampler import Shapes
 from nbv_planner.world.ground.zones import Ground
 from nbv_planner.world.pose import Poses
 from nbv_planner.world.scene import Scene
+from nbv_planner.world.visibility import edges_of, sight, widest_offset
 
 # (shape, view, step) entries worked on at a time: such a block stays in the cache.
 _BLOCK_ENTRIES = 1 << 17
@@ -46,9 +47,9 @@ def visible_cells(shapes: Shapes, views: Poses, scene: Scene, ground: Ground | N
         hidden = ground.hidden(x, y, shapes.angle, shapes.radius.mean(axis=0))
         return visible_cells(shapes, views, scene) & ~hidden[stand]
     if not scene.beams:
-        return _on_grid(shapes, views, scene, lambda *walks: _sight(*walks)[0], np.bool_)
+        return _on_grid(shapes, views, scene, _seen, np.bool_)
     places, stand = views.places()
-    seen = _on_grid(shapes, places, scene, lambda *walks: _sight(*walks)[0], np.bool_)
+    seen = _on_grid(shapes, places, scene, _seen, np.bool_)
     bearing = _bearings(shapes, places)
     low, high = ((views.turn + edge).astype(np.float32)[:, None] for edge in (
         scene.sensor.bearing_min, scene.sensor.bearing_max
@@ -68,7 +69,7 @@ def grades_of_sight(shapes: Shapes, views: Poses, scene: Scene, least_sine: floa
     seen well. :func:`visible_cells` defines what is seen at all.
     """
     single = Shapes(shapes.angle, shapes.radius.astype(np.float32))  # half the time
-    grades = _on_grid(single, views, scene, partial(_graded_walk, least_sine=least_sine), np.uint8)
+    grades = _on_grid(single, views, scene, partial(_graded, least_sine=least_sine), np.uint8)
     if scene.beams:
         grades *= visible_cells(single, views, scene)
     return np.asarray(grades.max(axis=1, initial=0))
@@ -83,104 +84,60 @@ def _bearings(shapes: Shapes, places: Poses) -> FloatArray:
 
 
 def _on_grid(
-    shapes: Shapes, views: Poses, scene: Scene, walk: Callable[..., NDArray[Any]], dtype: type[np.generic]
+    shapes: Shapes, views: Poses, scene: Scene, judge: Callable[..., NDArray[Any]], dtype: type[np.generic]
 ) -> NDArray[Any]:
-    """What `walk` finds on either side of each view, shape (S, V, M)."""
+    """What `judge` finds on either side of each view, shape (S, V, M)."""
     count, size = shapes.radius.shape
-    step = TWO_PI / size
-    angle, kind = wrap_angle(views.view_angle), shapes.radius.dtype
-    distance, edges = views.distance[:, None].astype(kind), _edges(views, scene, kind)
-    first = np.ceil(angle / step - 1e-9).astype(np.intp)
     found = np.zeros((count, len(views), size), dtype=dtype)
     if not len(views):
         return found
-    widest = _widest_offset(shapes.radius, float(views.distance.min()), scene.sensor.range_max)
+    step, kind = TWO_PI / size, shapes.radius.dtype
+    angle, distance = wrap_angle(views.view_angle), views.distance.astype(kind)
+    first, edges = np.ceil(angle / step - 1e-9).astype(np.intp), edges_of(views, scene)
+    range_max = scene.sensor.range_max
+    widest = widest_offset(shapes.radius, float(views.distance.min()), range_max)
     steps = min(size, math.ceil(widest / step) + 1)
-    rows = max(1, _BLOCK_ENTRIES // max(1, len(views) * steps))
-    for turn in (1, -1):
-        start = first if turn > 0 else first - 1
-        place = (start[:, None] + turn * np.arange(steps)) % size
-        offset = np.maximum(turn * (start * step - angle), 0.0)[:, None] + step * np.arange(steps)
+    rows = max(1, _BLOCK_ENTRIES // (len(views) * steps))
+    along = np.arange(steps)[:, None]
+    for turn, start in ((1, first), (-1, first - 1)):
+        place = (start + turn * along) % size
+        offset = np.maximum(turn * (start * step - angle), 0.0) + step * along
         sin, cos = (wave.astype(kind) for wave in (np.sin(offset), np.cos(offset)))
         for begin in range(0, count, rows):
             part = slice(begin, begin + rows)
             radius = shapes.radius[part].take(place, axis=1)
-            _lay_out(found[part], walk(radius, sin, cos, distance, edges[turn], scene), start, turn)
+            ahead, field = distance - radius * cos, None if scene.beams else (-edges[-turn], edges[turn])
+            # Behind the centre a walk meets nothing visible: there the offset exceeds the widest one.
+            seen, tangent, _ = sight(ahead, radius * sin, field, range_max, beams=scene.beams, from_ahead=True)
+            if scene.beams:
+                seen &= radius[:, :1] < distance
+            walk = judge(seen, tangent, ahead, radius, sin, cos)
+            _lay_out(found[part], np.ascontiguousarray(walk.swapaxes(1, 2)), start, turn)
     return found
 
 
-Edges = tuple[Any, Any]
-"""Tangents of the bearings between which a view sees, on one side of the direction to the centre; None: from 0 on."""
+def _seen(seen: BoolArray, *_: FloatArray) -> BoolArray:
+    return seen
 
 
-def _edges(views: Poses, scene: Scene, kind: np.dtype[Any]) -> dict[int, Edges]:
-    """The edges of the cone of each view to the right (1) and to the left (-1), (V, 1) each, or the same for all."""
-    turns = views.turn[:, None] if views.turn.any() else np.zeros((1, 1))
-    low, high = (turns + edge for edge in (scene.sensor.bearing_min, scene.sensor.bearing_max))
-    found = {}
-    for turn, near, far in ((1, -high, -low), (-1, low, high)):
-        least, most = (np.tan(np.clip(edge, -0.5 * math.pi, 0.5 * math.pi)).astype(kind) for edge in (near, far))
-        found[turn] = (least if (least > 0.0).any() else None), most
-    return found
-
-
-def _sight(
-    radius: FloatArray, sin: FloatArray, cos: FloatArray, distance: FloatArray, edges: Edges, scene: Scene
-) -> tuple[BoolArray, FloatArray, FloatArray]:
-    """Which steps of each walk are seen, the tangent of their bearing, and how far ahead they are (metres).
-
-    Shape (s, V, steps) each; `sin` and `cos` of the offsets are (V, steps), the `distance` of each view is (V, 1).
-    Bearings count from the direction to the centre outwards. Beams see whatever is hidden by nothing and in range.
-    """
-    ahead = distance - radius * cos
-    aside = radius * sin
-    # A walk that continues behind the centre meets nothing visible: there the offset exceeds the widest one.
-    least, most = edges
-    in_range = ahead * ahead + aside * aside <= scene.sensor.range_max**2
-    if scene.beams:
-        seen = in_range & (radius[..., :1] < distance)
-    else:
-        seen = np.logical_and.accumulate((aside <= most * ahead) & in_range, axis=-1)
-        if least is not None:
-            seen &= aside >= least * ahead
-    tangent = _measure(aside, ahead)
-    swept = np.maximum.accumulate(tangent, axis=-1)
-    seen[..., 1:] &= tangent[..., 1:] > swept[..., :-1]
-    return seen, tangent, ahead
-
-
-def _measure(aside: FloatArray, ahead: FloatArray) -> FloatArray:
-    """What rises with the bearing: its tangent, or where something may lie beside the camera the bearing itself."""
-    if (ahead > 0.0).all():
-        return np.divide(aside, ahead, out=aside)
-    return np.arctan2(aside, ahead)
-
-
-def _graded_walk(
-    radius: FloatArray, sin: FloatArray, cos: FloatArray, distance: FloatArray, edges: Edges, scene: Scene,
+def _graded(
+    seen: BoolArray, tangent: FloatArray, ahead: FloatArray, radius: FloatArray, sin: FloatArray, cos: FloatArray, *,
     least_sine: float,
 ) -> NDArray[np.uint8]:
-    r"""How each step of each walk is seen (0, 1, 2), shape (s, V, steps).
+    r"""How each step of each walk is seen (0, 1, 2), shape (S, steps, V).
 
     From a step to the next, the contour moves across the line of sight by
     :math:`x' Δ\tan α / \sqrt{1 + \tan^2 α}`; x' is how far ahead the first of them is, α the bearing of the other. Its
     length is :math:`\sqrt{Δr^2 + r r' (2 \sin(Δ/2))^2}`. Both are compared by their squares.
     """
-    seen, tangent, ahead = _sight(radius, sin, cos, distance, edges, scene)
-    before, after = radius[..., :-1], radius[..., 1:]
-    chord = np.diff(cos, axis=-1) ** 2 + np.diff(sin, axis=-1) ** 2
-    across = np.diff(tangent, axis=-1)
-    across *= ahead[..., :-1]
-    across *= across  # where a step is seen, the tangent rises
-    asked = before * after
-    asked *= least_sine**2 * chord
-    asked += np.square(least_sine * (after - before))
-    bearing = np.square(tangent[..., 1:])
-    bearing += 1.0
-    asked *= bearing
+    before, after = radius[:, :-1], radius[:, 1:]
+    chord = np.diff(cos, axis=0) ** 2 + np.diff(sin, axis=0) ** 2
+    across = np.diff(tangent, axis=1) * ahead[:, :-1]  # where a step is seen, the tangent rises
+    asked = (before * after) * (least_sine**2 * chord) + np.square(least_sine * (after - before))
+    asked *= np.square(tangent[:, 1:]) + 1.0
     grades = seen.astype(np.uint8)
-    grades[..., :1] <<= 1
-    grades[..., 1:] <<= across >= asked
+    grades[:, :1] <<= 1
+    grades[:, 1:] <<= across * across >= asked
     return grades
 
 
@@ -194,16 +151,3 @@ def _lay_out(seen: NDArray[Any], walk: NDArray[Any], start: IntArray, turn: int)
         until = min(steps, size - low)
         seen[:, view, low : low + until] |= row[:, :until]
         seen[:, view, : steps - until] |= row[:, until:]
-
-
-def _widest_offset(radius: FloatArray, distance: float, range_max: float) -> float:
-    r"""Greatest angle from a view at which a surface of these radii can be in range, radians.
-
-    :math:`d^2 + r^2 - 2 d r \cos δ \le d_{DOF}^2` bounds δ for a view at the distance d; the bound is greatest at the
-    least radius or at :math:`r^2 = d^2 - d_{DOF}^2`, and from the nearest view.
-    """
-    least, most = max(float(radius.min()), 1e-6), max(float(radius.max()), 1e-6)
-    excess = distance**2 - range_max**2
-    at = min(max(math.sqrt(max(excess, 0.0)), least), most)
-    cos = (excess + at**2) / (2.0 * distance * at)
-    return math.acos(min(max(cos, -1.0), 1.0))
