@@ -29,7 +29,6 @@ OVER = {
     "mapping/matching.py lines",
     "mapping/matching.py:ScanMatcher attributes",
     "mapping/object_search.py lines",
-    "mapping/scans.py:scan_to_hits lines",
     "planning/planners/planner.py:Planner attributes",
     "planning/view_space/space.py:ViewSpace methods",
     "report/figures/episode_figure.py lines",
