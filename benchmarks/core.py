@@ -24,7 +24,7 @@ import yaml
 from benchmarks.measure import median_milliseconds, megabytes_of
 from benchmarks.reference import REFERENCE_OBJECTIVES, Reference, expected_gain, mean_views_to_go, unseen_points
 from nbv_planner.episode import simulation
-from nbv_planner.episode.judge import EpisodeJudge
+from nbv_planner.episode.judge import Judge
 from nbv_planner.episode.parameter_files import shared_file
 from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.wiring import PlannerSettings, planner_named
@@ -423,7 +423,7 @@ _STAGES: dict[str, tuple[Function, ...]] = {
     "scan": ((SimulatedCamera, "scan"),),
     "map": ((ScanMapping, "add"), (ScanMapping, "belief")),
     "decide": ((Planner, "decide"),),
-    "judge": ((EpisodeJudge, "add"),),
+    "judge": ((Judge, "add"),),
 }
 
 

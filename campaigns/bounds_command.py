@@ -80,7 +80,7 @@ class ToldSurface(StarSurface):
         return np.rint(np.interp(np.arange(size), there, of_points, period=size) / _PART) * _PART
 
     def _cell(self, size: int) -> IntArray:
-        return np.rint(self.simulation.judge.points.angle * (size / TWO_PI)).astype(np.intp) % size
+        return np.rint(self.simulation.judge.truth.points.angle * (size / TWO_PI)).astype(np.intp) % size
 
     def _number(self, size: int) -> IntArray:
         return np.bincount(self._cell(size), minlength=size)
@@ -102,7 +102,7 @@ class ToldSurface(StarSurface):
         if "sight" not in self.told:
             return visible
         judge = self.simulation.judge
-        observed = observe(judge.points.angle, judge.points.radius, poses, scene)
+        observed = observe(judge.truth.points.angle, judge.truth.points.radius, poses, scene)
         sight = np.array([self._part(row.astype(float), visible.shape[2]) for row in observed])
         return np.broadcast_to(sight.reshape(visible.shape[1:]), visible.shape).copy()
 

@@ -50,7 +50,7 @@ from campaigns.faults import (
     Unreachable,
     moments_of,
 )
-from nbv_planner.episode.judge import TrueSurfaceComparison
+from nbv_planner.episode.judge import surface_error
 from nbv_planner.episode.messages import belief_from_msg, status_values
 from nbv_planner.episode.parameter_files import Parameters, dump_parameters
 from nbv_planner.episode.parameters import (
@@ -502,5 +502,5 @@ def _judged(config: EpisodeConfig, visited: tuple[float, ...], relay: FaultRelay
     shape = parse_object(config.object, config.scene)
     points = surface_points(shape, config.scene.pixel_size)
     seen = observe(points.angle, points.radius, np.array(visited), config.scene)
-    error = None if relay.belief is None else TrueSurfaceComparison(shape).error_of(relay.belief).rmse
+    error = None if relay.belief is None else surface_error(relay.belief, shape).rmse
     return float(seen.any(axis=0).mean()) if visited else 0.0, error

@@ -70,7 +70,7 @@ def status(views: int, **changes) -> PlannerStatus:
 
 def told(live: LiveEpisode, judge, order: random.Random | None = None) -> LiveEpisode:
     """Tell everything the nodes say in an episode; within a view in any order."""
-    live.add(GROUND_TRUTH, judge.points)
+    live.add(GROUND_TRUTH, judge.truth.points)
     for number, step in enumerate(judge.steps, start=1):
         stamp, pose, more = number * SECOND, step.view, step.view.off_circle(SCENE.view_distance)
         said = [

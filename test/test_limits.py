@@ -13,7 +13,6 @@ LINES, METHODS, ATTRIBUTES, FUNCTION_LINES = 400, 20, 12, 50
 OVER = {
     "bags/replay.py lines",
     "bags/replay.py:Lane attributes",
-    "episode/judge.py:EpisodeJudge attributes",
     "episode/log.py lines",
     "episode/log.py:EpisodeLog attributes",
     "episode/log.py:EpisodeLog methods",
@@ -45,8 +44,6 @@ OVER = {
     "ros/nodes/surface_mapper.py:SurfaceMapperNode attributes",
     "ros/nodes/surface_mapper.py:SurfaceMapperNode methods",
     "session/mapper_core.py:MapperCore attributes",
-    "star2d/model_checks.py:ModelChecks attributes",
-    "star2d/robust.py:RobustMapper attributes",
     "view/environment.py:CircleEnv attributes",
     "view/environment.py:__init__ lines",
     "world/ground/grid_ground.py:GridGround methods",

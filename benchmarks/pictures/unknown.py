@@ -30,7 +30,7 @@ def draw(axes: Axes, simulation: Simulation, views: int) -> None:
     assert isinstance(mapping, SearchingMapping)
     assert found is not None
     for x, y, outline in (
-        (*world.placed, polar_to_cartesian(CIRCLE, simulation.judge.shape.radius(CIRCLE))),
+        (*world.placed, polar_to_cartesian(CIRCLE, simulation.judge.truth.shape.radius(CIRCLE))),
         (world.other_x, world.other_y, polar_to_cartesian(CIRCLE, np.full(400, world.other_radius))),
     ):
         axes.plot(outline[0] + x, outline[1] + y, color=colors.TRUTH, lw=0.9, ls="--")

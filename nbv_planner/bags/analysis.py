@@ -14,7 +14,7 @@ from itertools import pairwise
 from nbv_planner.bags.reader import Bag, decode
 from nbv_planner.bags.recording import Recording, find_topics, read_recording
 from nbv_planner.bags.storage import Progress, Remarks, no_progress
-from nbv_planner.episode.judge import EpisodeJudge
+from nbv_planner.episode.judge import EpisodeJudge, StarTruth
 from nbv_planner.episode.log import LoggedView, incomplete
 from nbv_planner.episode.messages import CAMERA_POSE, DIAGNOSTICS, ITERATION, STATUS
 from nbv_planner.episode.parameters import EpisodeConfig
@@ -199,7 +199,7 @@ def _judge(
         if number * len(truth.points) > _LARGEST:
             return None, f"{number} candidates and {len(truth.points)} points are too many to judge"
         start, pace = _start(recording, config), config.planner
-        return EpisodeJudge(truth.points, config.scene, space, truth.shape, start, tau, pace), ""
+        return EpisodeJudge(StarTruth(truth.points, config.scene, truth.shape), space, start, tau, pace), ""
     except NbvPlannerError as error:
         return None, str(error)
 
@@ -225,9 +225,9 @@ def _analysed(recording: Recording, config: EpisodeConfig | None, judge: Episode
         decision, estimate, interval = view.decision, math.nan, said.get(view.decision.round)
         if judge is not None and config is not None:  # no judge without it
             x, y = config.world.placed
-            taken = decision.view(judge.scene.view_distance, (x, y))
+            taken = decision.view(judge.truth.scene.view_distance, (x, y))
             if judge.views and before is not None:
-                judge.space.believe(before, None, judge.scene.radius_max)
+                judge.space.believe(before, None, judge.truth.scene.radius_max)
             before = view.belief and view.belief.seen_from(x, y)
             passed = [pose.relative_to(x, y) for pose in view.passed]
             judge.add_view(taken, decision.utility, decision.milliseconds, before, passed)

@@ -96,7 +96,7 @@ def finish(
     metrics, regret = record.metrics, Metric.mean_individual_regret.of(record.metrics)
     say(f"ended: {termination.reason.value}, {termination.detail}")
     say(
-        f"{Metric.T.of(metrics)} views, true coverage {Metric.rec.of(metrics):.1%} of {len(judge.points)} surface "
+        f"{Metric.T.of(metrics)} views, true coverage {Metric.rec.of(metrics):.1%} of {len(judge.truth)} surface "
         f"points, 95 % after {Metric.T95.of(metrics) or 'N/A'} views, "
         f"completeness {Metric.completeness.of(metrics):.1%} at {judge.tau:g} m, "
         f"95 % after {Metric.C95.of(metrics) or 'N/A'} views, "
@@ -120,10 +120,10 @@ def compare_with_optimum(judge: EpisodeJudge) -> None:
 
     Free views have none: there are too many candidates.
     """
-    if not judge.space.candidates.are_on_circle(judge.scene.view_distance):
+    if not judge.space.candidates.are_on_circle(judge.truth.scene.view_distance):
         return
     with contextlib.suppress(NbvPlannerError):
-        best = optimum_for(judge.points, judge.scene, judge.space.candidates, time_limit=_OPTIMUM_SECONDS)
+        best = optimum_for(judge.truth.points, judge.truth.scene, judge.space.candidates, time_limit=_OPTIMUM_SECONDS)
         known = len(judge.views) if all(best.proved) else best.proved.index(False)
         judge.compare([best.coverage_by(number + 1) for number in range(known)])
 

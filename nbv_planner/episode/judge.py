@@ -6,12 +6,13 @@ import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from functools import cached_property, lru_cache
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from nbv_planner.episode.records import (
+    Calibration,
     EpisodeRecord,
     Step,
     ViewRecord,
@@ -19,13 +20,14 @@ from nbv_planner.episode.records import (
     episode_metrics,
 )
 from nbv_planner.episode.wiring import PlannerSettings
-from nbv_planner.geometry import BoolArray, FloatArray, polar_to_cartesian, wrap_angle
+from nbv_planner.geometry import BoolArray, FloatArray, polar_to_cartesian
 from nbv_planner.planning.motion import TimeSettings, leg_time
 from nbv_planner.planning.termination import Termination
 from nbv_planner.planning.view_space import ViewSpace
 from nbv_planner.star2d.belief import SurfaceBelief, once_around
 from nbv_planner.star2d.shapes.completeness import SAMPLES, MeasuredContour
 from nbv_planner.surface.coverage import PointSet
+from nbv_planner.surface.seam import Believed
 from nbv_planner.versions import versions
 from nbv_planner.world.objects import PolarObject, SurfacePoints
 from nbv_planner.world.objects.true_shapes import angles_around
@@ -82,6 +84,7 @@ class SampledContour(PointSet):
         return cls(points, np.ones(samples), spacing)
 
     @classmethod
+    @lru_cache(maxsize=8)
     def of_shape(cls, shape: PolarObject, samples: int = _SAMPLES, spacing: float = math.inf) -> SampledContour:
         """Sample a true object, its corners included in the polygon."""
         angle = angles_around(shape, _WALK)
@@ -96,32 +99,14 @@ def hausdorff_distance(first: SampledContour, second: SampledContour) -> float:
     return float(max(first.distance_from(second).max(), second.distance_from(first).max()))
 
 
-class SeenFrom:
-    """An object about another point inside of it, (x, y) in metres: the radius is that of the first surface met."""
-
-    def __init__(self, shape: PolarObject, x: float, y: float) -> None:
-        self._key = shape, x, y
-        angle = angles_around(shape, _WALK)
-        across, along = polar_to_cartesian(angle, shape.radius(angle))
-        self._contour = Contour(across - x, along - y)
-        at_corners = np.isin(angle, shape.corners())
-        self._corners = np.unique(wrap_angle(np.arctan2(along[at_corners] - y, across[at_corners] - x)))
-
-    def __hash__(self) -> int:
-        """Hash of what it is."""
-        return hash(self._key)
-
-    def corners(self) -> FloatArray:
-        """Polar angles of its corners, rising, radians."""
-        return self._corners
-
-    def radius(self, angle: ArrayLike) -> FloatArray:
-        """Radius in metres at polar `angle`; 0 where the point is not inside."""
-        angles = np.atleast_1d(np.asarray(angle, dtype=float))
-        order = np.argsort(wrap_angle(angles))
-        found = np.empty(len(angles))
-        found[order] = cast_beams(self._contour, CameraPose(0.0, 0.0, 0.0), wrap_angle(angles)[order])
-        return np.where(np.isfinite(found), found, 0.0).reshape(np.shape(angle))
+def true_radius(shape: PolarObject, belief: SurfaceBelief) -> FloatArray:
+    """True radius at the grid angles of a belief, metres: about its centre that of the first surface met, 0 outside."""
+    if belief.centre == (0.0, 0.0):
+        return shape.radius(belief.angle)
+    angle = angles_around(shape, _WALK)
+    contour = Contour(*polar_to_cartesian(angle, shape.radius(angle)))
+    found = cast_beams(contour, CameraPose(*belief.centre, 0.0), belief.angle)
+    return np.where(np.isfinite(found), found, 0.0)
 
 
 @dataclass(frozen=True)
@@ -135,27 +120,21 @@ class SurfaceError:
     band_coverage: float  #: fraction of the grid angles with :math:`l \le f \le u`.
 
 
-class TrueSurfaceComparison:
-    """Compares beliefs with one true object; what does not change from one belief to the next is kept."""
-
-    def __init__(self, shape: PolarObject) -> None:
-        self._contour = SampledContour.of_shape(shape)
-        self.radius_on = shape.radius  #: true radius at angles, metres.
-
-    def error_of(self, belief: SurfaceBelief) -> SurfaceError:
-        """Compare a belief with the object."""
-        true = self.radius_on(belief.angle)
-        error = np.abs(belief.mean - true)
-        inside = (belief.lower <= true) & (true <= belief.upper)
-        once = once_around(belief)
-        mean = np.maximum(belief.mean, 0.0)  # a Gaussian belief may leave the half-line on which radii live
-        return SurfaceError(
-            rmse=float(np.sqrt(np.mean(error[once] ** 2))),
-            max_error=float(error.max()),
-            hausdorff=hausdorff_distance(SampledContour.of_polar(belief.angle[once], mean[once]), self._contour),
-            iou=intersection_over_union(mean[once], true[once]),
-            band_coverage=float(inside[once].mean()),
-        )
+def surface_error(belief: SurfaceBelief, shape: PolarObject) -> SurfaceError:
+    """Compare a belief with the true object."""
+    true = true_radius(shape, belief)
+    error = np.abs(belief.mean - true)
+    inside = (belief.lower <= true) & (true <= belief.upper)
+    once = once_around(belief)
+    mean = np.maximum(belief.mean, 0.0)  # a Gaussian belief may leave the half-line on which radii live
+    places = np.stack(polar_to_cartesian(belief.angle[once], mean[once]), axis=1) + belief.centre
+    return SurfaceError(
+        rmse=float(np.sqrt(np.mean(error[once] ** 2))),
+        max_error=float(error.max()),
+        hausdorff=hausdorff_distance(SampledContour.of_vertices(places, _SAMPLES), SampledContour.of_shape(shape)),
+        iou=intersection_over_union(mean[once], true[once]),
+        band_coverage=float(inside[once].mean()),
+    )
 
 
 def intersection_over_union(first: FloatArray, second: FloatArray) -> float:
@@ -169,14 +148,68 @@ def intersection_over_union(first: FloatArray, second: FloatArray) -> float:
     return float(np.sum(common**2) / np.sum(either**2))
 
 
-@dataclass(eq=False)
-class EpisodeJudge:
-    """Judges each step against the true object as it arrives."""
+class Truth(Protocol):
+    """The true object in D = 2 or 3 dimensions: its outline as points, and the P elements that count when seen."""
+
+    def __len__(self) -> int: ...
+
+    def visible(self, views: Poses) -> BoolArray:
+        """Which elements each of the views sees, shape (V, P)."""
+
+    def outline(self, spacing: float) -> PointSet:
+        """Points of its surface, at most `spacing` (metres) from each other."""
+
+    def measured(self, belief: Any, tau: float) -> PointSet:
+        """Points of the surface that a belief says was measured, as finely as a resolution of `tau` (metres) needs."""
+
+    def errors(self, belief: Any) -> dict[str, float]:
+        """Errors of r(φ) and of its band, by the names of their columns; none where the belief has no band."""
+
+    def calibration(self, belief: Any) -> Calibration | None:
+        """How often the truth lies in the band; None where the belief has none."""
+
+
+@dataclass(frozen=True, eq=False)
+class StarTruth:
+    """A radius over the polar angle, of which the surface points of the thesis count."""
 
     points: SurfacePoints  #: the true surface points.
     scene: Scene  #: cone and view circle.
-    space: ViewSpace  #: its candidates are those among which the greedy gain is sought.
     shape: PolarObject  #: the true object.
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def visible(self, views: Poses) -> BoolArray:
+        """See :class:`Truth`."""
+        return observe(self.points.angle, self.points.radius, views, self.scene)
+
+    def outline(self, spacing: float) -> PointSet:
+        """See :class:`Truth`."""
+        return SampledContour.of_shape(self.shape, spacing=spacing)
+
+    def measured(self, belief: SurfaceBelief, tau: float) -> PointSet:
+        """See :class:`Truth`."""
+        return MeasuredContour.of(belief, self.scene.pixel_size, tau)
+
+    def errors(self, belief: SurfaceBelief) -> dict[str, float]:
+        """See :class:`Truth`."""
+        return asdict(surface_error(belief, self.shape))
+
+    def calibration(self, belief: SurfaceBelief) -> Calibration:
+        """See :class:`Truth`."""
+        return calibration(belief, true_radius(self.shape, belief))
+
+
+AnyTruth = TypeVar("AnyTruth", bound=Truth)
+
+
+@dataclass(eq=False)
+class Judge(Generic[AnyTruth]):
+    """Judges each step against the true object as it arrives."""
+
+    truth: AnyTruth  #: the true object.
+    space: ViewSpace  #: its candidates are those among which the greedy gain is sought.
     start: CameraPose | None = None  #: where the camera is before the first view; None if travel to that costs nothing.
     tau: float = PlannerSettings.completeness_tau  #: resolution of completeness and accuracy, metres.
     pace: TimeSettings = field(default_factory=TimeSettings)  #: cost model of the seconds.
@@ -184,19 +217,21 @@ class EpisodeJudge:
     views: list[ViewRecord] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._visible = self._observe(self.space.candidates)
-        #: which surface points have been seen, shape (P,).
-        self.seen: BoolArray = np.zeros(len(self.points), dtype=bool)
-        #: the true outline, and the surface measured so far.
-        self.outline = SampledContour.of_shape(self.shape, spacing=self.tau / SAMPLES)
-        self.measured = PointSet(np.empty((0, 2)), np.empty(0))
-        self._comparison, self._about = TrueSurfaceComparison(self.shape), (0.0, 0.0)
-        self._belief: SurfaceBelief | None = None
+        self._visible = self.truth.visible(self.space.candidates)
+        #: which elements have been seen, shape (P,).
+        self.seen: BoolArray = np.zeros(len(self.truth), dtype=bool)
+        self.measured = PointSet(self.outline.points[:0], self.outline.length[:0])  #: the surface measured so far.
+        self._belief: Any = None
         self._last = self.start
+
+    @cached_property
+    def outline(self) -> PointSet:
+        """The true outline, finely enough for the resolution."""
+        return self.truth.outline(self.tau / SAMPLES)
 
     @property
     def coverage(self) -> float:
-        """Fraction of the surface points seen so far."""
+        """Fraction of the elements seen so far."""
         return float(self.seen.mean())
 
     @property
@@ -205,8 +240,8 @@ class EpisodeJudge:
         return self.outline.distance_from(self.measured) <= self.tau
 
     def new_points(self, *views: CameraPose) -> BoolArray:
-        """Which surface points one of these views would see for the first time, shape (P,)."""
-        return np.asarray(self._observe(Poses.of(views)).any(axis=0) & ~self.seen)
+        """Which elements one of these views would see for the first time, shape (P,)."""
+        return np.asarray(self.truth.visible(Poses.of(views)).any(axis=0) & ~self.seen)
 
     def add(self, step: Step) -> ViewRecord:
         """Judge a step and keep it."""
@@ -214,13 +249,12 @@ class EpisodeJudge:
         return self.add_view(step.view, step.objective_value, step.milliseconds, step.belief, step.passed)
 
     def add_view(
-        self, view: CameraPose, objective_value: float, milliseconds: float, belief: SurfaceBelief | None,
-        passed: Sequence[CameraPose] = (), measured: PointSet | None = None,
+        self, view: CameraPose, objective_value: float, milliseconds: float, belief: Believed | None,
+        passed: Sequence[CameraPose] = (),
     ) -> ViewRecord:
         """Judge a view of which less may be known than a step holds; errors of what is not known are NaN.
 
-        The `measured` surface is that of the belief, if there is one; a surface without r(φ) is given by its points in
-        place of a belief. What has been seen from views `passed` on the way there counts for it.
+        What has been seen from views `passed` on the way there counts for it.
         """
         new = self.new_points(*passed, view)
         travelled = self.views[-1].travelled if self.views else 0.0
@@ -233,11 +267,8 @@ class EpisodeJudge:
         self.seen = self.seen | new
         errors = dict[str, float]()
         if belief is not None:
-            errors = asdict(self._compared(belief).error_of(belief))
-            measured = MeasuredContour.of(belief, self.scene.pixel_size, self.tau)
-        if measured is not None:
-            errors |= asdict(PointErrors.of(measured, self.outline, self.tau))
-            self.measured = measured
+            errors, self.measured = self.truth.errors(belief), self.truth.measured(belief, self.tau)
+            errors |= asdict(PointErrors.of(self.measured, self.outline, self.tau))
         record = ViewRecord(
             number=len(self.views) + 1, new_points=int(new.sum()), coverage=self.coverage,
             greedy_gain=max(greedy_gain, int(new.sum())), objective_value=objective_value, milliseconds=milliseconds,
@@ -262,22 +293,16 @@ class EpisodeJudge:
     def record(self, config: dict[str, Any], seed: int, termination: Termination, **extra: str) -> EpisodeRecord:
         """Close the episode; `extra` goes to the versions."""
         belief = self._belief
-        found = None if belief is None else calibration(belief, self._compared(belief).radius_on(belief.angle))
+        found, checks = (None, ()) if belief is None else (self.truth.calibration(belief), belief.checks)
         return EpisodeRecord(
             config, versions(**extra), seed, tuple(self.views), termination, self.metrics(), calibration=found,
-            checks=() if belief is None else belief.checks,
+            checks=checks,
         )
 
     def metrics(self) -> dict[str, float | int | None]:
         """Metrics of the views so far, see :func:`nbv_planner.episode.records.episode_metrics`."""
-        return episode_metrics(self.views, len(self.points))
+        return episode_metrics(self.views, len(self.truth))
 
-    def _compared(self, belief: SurfaceBelief) -> TrueSurfaceComparison:
-        """The comparison about the centre of a belief."""
-        if belief.centre != self._about:
-            shape = self.shape if belief.centre == (0.0, 0.0) else SeenFrom(self.shape, *belief.centre)
-            self._comparison, self._about = TrueSurfaceComparison(shape), belief.centre
-        return self._comparison
 
-    def _observe(self, views: Poses) -> BoolArray:
-        return observe(self.points.angle, self.points.radius, views, self.scene)
+EpisodeJudge = Judge[StarTruth]
+"""Judges surfaces that are a radius over the polar angle."""

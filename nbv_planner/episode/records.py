@@ -186,7 +186,7 @@ class Step:
     objective_value: float  #: utility that the planner predicted for it.
     candidates: Poses  #: the V candidate views of the decision.
     utilities: FloatArray  #: value of the objective at each, shape (V,).
-    belief: SurfaceBelief  #: belief with this view's measurements.
+    belief: Any  #: that with this view's measurements, of any member: see :class:`~nbv_planner.surface.seam.Believed`.
     hits: Hits  #: what was measured from the view.
     milliseconds: float  #: time that the decision took.
     passed: tuple[CameraPose, ...] = ()  #: views taken on the way there, without a stop.

@@ -8,7 +8,7 @@ from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from nbv_planner.episode.judge import EpisodeJudge
+from nbv_planner.episode.judge import EpisodeJudge, StarTruth
 from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.records import EpisodeRecord, Step, ViewRecord
 from nbv_planner.episode.wiring import PlannerSettings, planner_named, termination_monitor
@@ -73,7 +73,9 @@ class Simulation:
         put_on_ground(views, config.ground)
         self._start = None if thesis else config.motion.start(scene.view_distance)
         settings = thesis_planner_settings(config) if thesis else config.planner
-        self.judge = EpisodeJudge(self._points, scene, views, shape, self._start, settings.completeness_tau, settings)
+        self.judge = EpisodeJudge(
+            StarTruth(self._points, scene, shape), views, self._start, settings.completeness_tau, settings
+        )
         self._by_points = settings.target == "points"
         self._truth = TrueSurface(self._points.angle, self._points.radius) if self._by_points else TrueOutline(
             *cartesian_to_polar(*self.judge.outline.points.T), settings.completeness_tau
@@ -143,15 +145,14 @@ class Simulation:
     @property
     def belief(self) -> SurfaceBelief:
         """The newest belief, in the precision that the protocol passes on."""
-        if self.judge.steps:
-            return self.judge.steps[-1].belief
-        belief = self._mapping.model.belief()
-        return belief if self.config.protocol == "thesis" else belief.as_transmitted()
+        steps = self.judge.steps
+        belief: SurfaceBelief = steps[-1].belief if steps else self._mapping.model.belief()
+        return belief if steps or self.config.protocol == "thesis" else belief.as_transmitted()
 
     @property
     def truth(self) -> PolarObject:
         """The true object."""
-        return self.judge.shape
+        return self.judge.truth.shape
 
     @property
     def result(self) -> EpisodeRecord:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from nbv_planner.episode.judge import EpisodeJudge
+from nbv_planner.episode.judge import EpisodeJudge, StarTruth
 from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.records import Step
 from nbv_planner.episode.wiring import planner_named
@@ -96,7 +96,7 @@ def _played(
     views.check_circle("the theory", scene.view_distance)
     shape = parse_object(config.object, scene)
     points = surface_points(shape, scene.pixel_size)
-    judge = EpisodeJudge(points, scene, views, shape)
+    judge = EpisodeJudge(StarTruth(points, scene, shape), views)
     settings = dataclasses.replace(
         config.planner, travel_weight=0.0, revisit_radius=0.0, refine=False, first_candidate=-1
     )

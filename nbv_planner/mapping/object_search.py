@@ -18,7 +18,7 @@ from nbv_planner.errors import SettingError
 from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, IntArray, wrap_angle
 from nbv_planner.gp.learned_prior import LearnedPriorSettings, ModelAverage, to_inverse
 from nbv_planner.mapping.matching import MatchedScan
-from nbv_planner.mapping.scans import MappedScans, ScanMapping
+from nbv_planner.mapping.scans import MappedScans, ScanMapping, valid_beams
 from nbv_planner.settings import Settings, setting
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.star2d.model_checks import ModelChecks
@@ -141,11 +141,10 @@ class Returns:
         """Valid returns of scans."""
         parts = []
         for number, match in enumerate(scans):
-            ranges, sensor = np.asarray(match.scan.ranges, dtype=float), scene.sensor
-            low, high = max(match.scan.range_min, sensor.range_min), min(match.scan.range_max, sensor.range_max)
-            beam = np.flatnonzero((ranges >= low) & (ranges <= high) & (ranges > 0.0))
-            x, y = match.pose.to_world(match.scan.bearings[beam], ranges[beam])
-            parts.append((x, y, np.full(len(beam), number), beam, ranges[beam]))
+            beam = np.flatnonzero(valid_beams(match.scan, scene.sensor)[0])
+            distance = np.asarray(match.scan.ranges[beam], dtype=float)
+            x, y = match.pose.to_world(match.scan.bearings[beam], distance)
+            parts.append((x, y, np.full(len(beam), number), beam, distance))
         x, y, scan, beam, distance = (np.concatenate(columns) for columns in zip(*parts, strict=True))
         return cls(x, y, scan, beam, distance)
 

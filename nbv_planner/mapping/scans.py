@@ -24,7 +24,7 @@ from nbv_planner.star2d.robust import SurfaceModel
 from nbv_planner.surface.seam import Hits
 from nbv_planner.world.ground.grid_ground import KnownObstacles
 from nbv_planner.world.pose import CameraPose
-from nbv_planner.world.scan import FreeRays, RangeNoise, Scan
+from nbv_planner.world.scan import FreeRays, RangeNoise, Scan, SensorModel
 from nbv_planner.world.scene import FoundScene, Scene
 
 # A beam counts as free up to this many standard deviations short of what it met.
@@ -96,7 +96,7 @@ def scan_to_hits(
     factor = np.broadcast_to(np.asarray(noise_factor, dtype=float), ranges.shape)[free]
     std = factor * scene.sensor.range_std(settings.noise, length, incidence[free])
     points, number = points[inside], int(hit.sum())
-    spread = None if pose.covariance is None else pose.covariance.hit_spread(beam[inside])
+    spread = np.zeros((number, 2, 2)) if pose.covariance is None else pose.covariance.hit_spread(beam[inside])
     hits = Hits(points, std[of_hit], np.tile(at, (number, 1)), np.full(number, view), spread)
     aside = angle_difference(pose.yaw + scan.bearings[free], wrap_angle(pose.view_angle + np.pi))
     clear = np.maximum(length - _NOISE_MARGIN * std, 0.0)
@@ -110,7 +110,7 @@ def _left_out(
     """Which beams are left out wherever they end, by reason; the others, the misses, and how far these went, metres."""
     ranges, sensor = np.asarray(scan.ranges, dtype=float), scene.sensor
     finite, miss, nowhere = np.isfinite(ranges), ranges == np.inf, np.zeros(len(ranges), dtype=bool)
-    low, high = max(scan.range_min, sensor.range_min), min(scan.range_max, sensor.range_max)
+    valid, low, high = valid_beams(scan, sensor)
     beside = nowhere if background is None else background & finite
     reasons = {
         "nan": np.isnan(ranges),
@@ -121,7 +121,14 @@ def _left_out(
     if not sensor.misses_are_free:
         reasons["no_return"], miss = miss, nowhere
     reasons["background"] = beside
-    return reasons, np.flatnonzero((ranges >= low) & (ranges <= high) & (ranges > 0.0) & ~beside), miss, high
+    return reasons, np.flatnonzero(valid & ~beside), miss, high
+
+
+def valid_beams(scan: Scan, sensor: SensorModel) -> tuple[BoolArray, float, float]:
+    """Which beams met anything where scan and sensor can measure, and the least and the greatest such range, metres."""
+    low, high = max(scan.range_min, sensor.range_min), min(scan.range_max, sensor.range_max)
+    ranges = np.asarray(scan.ranges, dtype=float)
+    return (ranges >= low) & (ranges <= high) & (ranges > 0.0), low, high
 
 
 def _in_threes(passed: BoolArray) -> BoolArray:

@@ -62,7 +62,7 @@ class Episode(Simulation):
             from nbv_planner.report.figures.style import own_style
         judge = self.judge
         ground = judge.space.ground
-        frames = episode_frames(judge.steps, judge.views, judge.shape, judge.scene, self._title, ground)
+        frames = episode_frames(judge.steps, judge.views, judge.truth.shape, judge.truth.scene, self._title, ground)
         with own_style():
             return draw_figure(frames[-1])
 

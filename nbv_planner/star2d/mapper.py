@@ -116,10 +116,11 @@ class Measurements:
             object.__setattr__(self, name, values)
         spread = np.zeros((count, 3)) if self.spread is _ZEROS else np.asarray(self.spread, dtype=float)
         object.__setattr__(self, "spread", spread.reshape(-1, 3))
-        sizes = [len(getattr(self, name)) for name in _COLUMNS]
+        columns = [getattr(self, name) for name in _COLUMNS]
+        sizes = list(map(len, columns))
         if len(set(sizes)) > 1:
             raise MeasurementError(f"measurements differ in size: {', '.join(map(str, sizes))}")
-        rows = np.column_stack([getattr(self, name) for name in _COLUMNS])
+        rows = np.column_stack(columns)
         if not np.isfinite(rows).all():
             bad, column = np.argwhere(~np.isfinite(rows))[0]
             name = _COLUMNS[min(column, len(_COLUMNS) - 1)]
@@ -178,13 +179,10 @@ def polar(hits: Hits, centre: tuple[float, float] = (0.0, 0.0)) -> Measurements:
     points, beam = hits.points - np.array(centre), hits.points - hits.origin
     angle, radius = cartesian_to_polar(*points.T)
     tilt = angle_difference(np.arctan2(beam[:, 1], beam[:, 0]), angle)
-    if hits.spread is None:
-        return Measurements(angle, radius, hits.sigma, tilt, np.hypot(*beam.T))
-    radial = np.stack(polar_to_cartesian(angle, 1.0), axis=1)
-    tangential = np.stack([-radial[:, 1], radial[:, 0]], axis=1)
-    pairs = ((radial, radial), (radial, tangential), (tangential, tangential))
-    spread = np.stack([np.einsum("ni,nij,nj->n", one, hits.spread, other) for one, other in pairs], axis=1)
-    return Measurements(angle, radius, hits.sigma, tilt, np.hypot(*beam.T), spread)
+    cos, sin = np.cos(angle), np.sin(angle)
+    axes = np.stack([cos, sin, -sin, cos], axis=1).reshape(-1, 2, 2)  # radial and tangential
+    spread = axes @ hits.spread @ axes.swapaxes(1, 2)
+    return Measurements(angle, radius, hits.sigma, tilt, np.hypot(*beam.T), spread[:, (0, 0, 1), (0, 1, 1)])
 
 
 class SurfaceMapper:

@@ -122,7 +122,6 @@ class ModelChecks:
         self.accuracy = accuracy or AccuracySettings()  #: what errors that views share may be like.
         self.scene = scene  #: geometry and sensor as declared.
         self._declared, self._robust = declared, robust
-        self._declared_std = float(declared.std(np.array(scene.view_distance)))
         self.reset()
 
     def reset(self) -> None:
@@ -141,6 +140,11 @@ class ModelChecks:
         twin._views, twin.through, twin._counts = self._views.copy(), self.through.copy(), self._counts.copy()
         twin._sights = self._sights.copy()
         return twin
+
+    @property
+    def _declared_std(self) -> float:
+        """As declared, at the distance of the view circle, metres."""
+        return float(self._declared.std(np.array(self.scene.view_distance)))
 
     @property
     def noise(self) -> float:

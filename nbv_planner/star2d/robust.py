@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping
 from copy import copy
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from nbv_planner.errors import MeasurementError
 from nbv_planner.geometry import BoolArray, FloatArray
 from nbv_planner.gp.kernels import Kernel
-from nbv_planner.gp.posterior import posterior_from_state, posterior_state, saved_array
+from nbv_planner.gp.posterior import Posterior, posterior_from_state, posterior_state, saved_array
 from nbv_planner.star2d.belief import Evidence, SurfaceBelief, evidence_from_rows
 from nbv_planner.star2d.mapper import MapperSettings, Measurements, SurfaceMapper
 from nbv_planner.star2d.robust_fit import Beams, Linearised, RobustFit, RobustSettings, fit
@@ -67,6 +68,16 @@ def rays_from(rows: FloatArray, beams: Beams) -> dict[int, FreeRays]:
     return found
 
 
+@dataclass(frozen=True, eq=False)
+class _Base:
+    """What older measurements, which are not refitted, have left behind."""
+
+    posterior: Posterior
+    hits: NDArray[np.integer[Any]]
+    evidence: Evidence
+    passed: FloatArray  #: see :meth:`RobustMapper._passed`.
+
+
 # A measurement of less weight than this counts as an outlier.
 _DOUBTED = 0.5
 
@@ -88,8 +99,7 @@ class RobustMapper(SurfaceMapper):
     def reset(self) -> None:
         """Forget all measurements."""
         super().reset()
-        self._base, self._base_hits, self._base_evidence = self._posterior, self._hits, self._evidence
-        self._base_passed = np.full(len(self._grid), np.inf)
+        self._base = _Base(self._posterior, self._hits, self._evidence, np.full(len(self._grid), np.inf))
         self.beams = Beams.none()  #: the measurements that are refitted.
         self._rays, self._scans = dict[int, FreeRays](), 0
         self.last_fit: RobustFit | None = None
@@ -97,7 +107,7 @@ class RobustMapper(SurfaceMapper):
     @property
     def refits_all(self) -> bool:
         """Whether the window has let go of none."""
-        return not self._base_hits.any()
+        return not self._base.hits.any()
 
     @property
     def doubted(self) -> BoolArray:
@@ -128,19 +138,17 @@ class RobustMapper(SurfaceMapper):
     def _passed(self, last: int) -> FloatArray:
         """Least radius at which a beam passed that met nothing, in the scans up to `last`, shape (M,), metres."""
         bounds = [rays.misses.bound(self._grid) for scan, rays in self._rays.items() if scan <= last]
-        return np.asarray(np.min([self._base_passed, *bounds], axis=0))
+        return np.asarray(np.min([self._base.passed, *bounds], axis=0))
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Everything that the mapper holds, see :meth:`SurfaceMapper.state`."""
         fitted, rows = self.last_fit, np.empty((6, 0))
         if fitted is not None:
             rows = np.stack([*dataclasses.astuple(fitted.data), fitted.weight])
-        kept = {
-            "beams": beam_rows(self.beams), "rays": ray_rows(self._rays), "scans": np.array(self._scans),
-            "fit": rows, "base_hits": self._base_hits, "base_evidence": self._base_evidence.rows,
-            "base_passed": self._base_passed,
-        }
-        base = {f"base_{name}": values for name, values in posterior_state(self._base).items()}
+        kept, base = {
+            "beams": beam_rows(self.beams), "rays": ray_rows(self._rays), "scans": np.array(self._scans), "fit": rows,
+            "base_hits": self._base.hits, "base_evidence": self._base.evidence.rows, "base_passed": self._base.passed,
+        }, {f"base_{name}": values for name, values in posterior_state(self._base.posterior).items()}
         return {**super().state(), **base, **kept}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
@@ -152,7 +160,7 @@ class RobustMapper(SurfaceMapper):
         rays = rays_from(saved_array(state, "rays", 6, None), beams)
         scans = int(saved_array(state, "scans", dtype=np.integer, least=0))
         base = {name.removeprefix("base_"): values for name, values in state.items() if name.startswith("base_")}
-        posterior = posterior_from_state(blank._base, base)
+        posterior = posterior_from_state(blank._base.posterior, base)
         evidence = evidence_from_rows(saved_array(base, "evidence", 4, size, finite=False))
         hits = saved_array(base, "hits", size, dtype=np.uint32)
         passed = saved_array(base, "passed", size, finite=False, least=0.0)
@@ -162,7 +170,7 @@ class RobustMapper(SurfaceMapper):
             raise MeasurementError("fit: a standard deviation is not positive, or a weight negative")
         super().restore(state)
         self.beams, self._rays, self._scans = beams, rays, scans
-        self._base, self._base_evidence, self._base_hits, self._base_passed = posterior, evidence, hits, passed
+        self._base = _Base(posterior, hits, evidence, passed)
         self.last_fit = RobustFit(self._posterior, self._trusted, data, weight) if len(beams) else None
 
     def _fit(self) -> None:
@@ -170,7 +178,7 @@ class RobustMapper(SurfaceMapper):
         if len(self.beams) == 0:
             self._hits, self._evidence = self._with(self.beams.scan >= 0)
             return
-        self.last_fit = fit(self._base, self._grid, self.beams, self._robust)
+        self.last_fit = fit(self._base.posterior, self._grid, self.beams, self._robust)
         self._posterior, self._trusted = self.last_fit.posterior, self.last_fit.trusted
         self._hits, self._evidence = self._with(np.ones(len(self.beams), dtype=bool))
         excess = len(self.beams) - self._robust.window
@@ -180,16 +188,15 @@ class RobustMapper(SurfaceMapper):
     def _let_go(self, old: BoolArray) -> None:
         """Move the `old` measurements, all of their scans, to the base permanently."""
         assert self.last_fit is not None
-        self._base_hits, self._base_evidence = self._with(old)
-        self._base = self.last_fit.conditioned(self._base, old)
         newest = int(self.beams.scan[old][-1])
-        self._base_passed = self._passed(newest)
+        posterior = self.last_fit.conditioned(self._base.posterior, old)
+        self._base = _Base(posterior, *self._with(old), self._passed(newest))
         self._rays = {scan: rays for scan, rays in self._rays.items() if scan > newest}
         self.beams, self.last_fit = self.beams.chosen(~old), self.last_fit.chosen(~old)
 
     def _with(self, chosen: BoolArray) -> tuple[NDArray[np.integer[Any]], Evidence]:
         """Hits and evidence of the base measurements, and of the `chosen` ones among those that are kept."""
-        hits, evidence = self._base_hits, self._base_evidence
+        hits, evidence = self._base.hits, self._base.evidence
         doubted, scans = self.doubted, self.beams.scan
         if self.last_fit is not None:
             good = chosen & ~doubted

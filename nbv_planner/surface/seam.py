@@ -27,6 +27,10 @@ DOUBT = 0.5
 the hypothesis is wrong."""
 
 
+_COLUMNS = ("points", "sigma", "origin", "view", "spread")
+_ZEROS: Any = None  # as many as there are hits
+
+
 @dataclass(frozen=True, eq=False)
 class Hits:
     """Places where beams met the surface, in the object frame, metres: the table of measurements between rooms."""
@@ -35,8 +39,12 @@ class Hits:
     sigma: FloatArray  #: standard deviation of the range, shape (n,), positive.
     origin: FloatArray  #: where the camera stood, shape (n, D).
     view: IntArray  #: number of the view, shape (n,).
-    #: covariance of the point's displacement by errors of the camera's pose, shape (n, D, D), metres²; None: none.
-    spread: FloatArray | None = None
+    #: covariance of the point's displacement by errors of the camera's pose, shape (n, D, D), metres²; 0 by default.
+    spread: FloatArray = _ZEROS
+
+    def __post_init__(self) -> None:
+        if self.spread is _ZEROS:
+            object.__setattr__(self, "spread", np.zeros((*self.points.shape, self.points.shape[1])))
 
     def __len__(self) -> int:
         return len(self.points)
@@ -51,26 +59,15 @@ class Hits:
         """Several tables one behind the other."""
         if len(parts) < 2:
             return parts[0] if parts else cls.none()
-        points, sigma, origin, view = (np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS)
-        spread = None
-        if any(part.spread is not None for part in parts):
-            exact = (np.zeros((*part.points.shape, part.points.shape[1])) for part in parts)
-            spread = np.concatenate([
-                none if part.spread is None else part.spread for part, none in zip(parts, exact, strict=True)
-            ])
-        return cls(points, sigma, origin, view, spread)
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS))
 
     def chosen(self, which: BoolArray | IntArray | slice) -> Hits:
         """Those that a mask, indices or a slice select."""
-        points, sigma, origin, view = (getattr(self, name)[which] for name in _COLUMNS)
-        return Hits(points, sigma, origin, view, None if self.spread is None else self.spread[which])
+        return Hits(*(getattr(self, name)[which] for name in _COLUMNS))
 
     def moved(self, *way: float) -> Hits:
         """The same in a frame with the same axes, in which their origin is at `way` (D numbers), metres."""
         return replace(self, points=self.points + way, origin=self.origin + way) if any(way) else self
-
-
-_COLUMNS = ("points", "sigma", "origin", "view")
 
 
 @dataclass(frozen=True, eq=False)

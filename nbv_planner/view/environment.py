@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from nbv_planner.episode.judge import EpisodeJudge, PointErrors
+from nbv_planner.episode.judge import EpisodeJudge, PointErrors, StarTruth
 from nbv_planner.episode.parameters import GROUPS, EpisodeConfig, configure
 from nbv_planner.episode.records import FULL_ENOUGH, Step
 from nbv_planner.errors import DependencyError, SettingError, UnknownNameError, analysis_needed, remedy
@@ -26,7 +26,6 @@ from nbv_planner.settings import refuse_unknown
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.star2d.mapper import polar
 from nbv_planner.star2d.robust import mapper_for
-from nbv_planner.star2d.shapes.completeness import MeasuredContour
 from nbv_planner.surface.seam import Hits
 from nbv_planner.thesis import OBJECTIVES
 from nbv_planner.world.objects import OBJECT_SETS, parse_object, surface_points
@@ -66,7 +65,7 @@ class _Target:
         shape = parse_object(config.object, scene)
         points, space = surface_points(shape, scene.pixel_size), view_space_for(config.views, scene)
         start = config.motion.start(scene.view_distance)
-        judge = EpisodeJudge(points, scene, space, shape, start, planner.completeness_tau, planner)
+        judge = EpisodeJudge(StarTruth(points, scene, shape), space, start, planner.completeness_tau, planner)
         camera = SimulatedCamera(shape, scene, config.sensor, config.world)
         return _Target(camera, judge, observe(points.angle, points.radius, space.candidates, scene))
 
@@ -155,7 +154,7 @@ class CircleEnv(gymnasium.Env[Observation, np.int64]):
         self._mask, self._seen = self._allowed.copy(), np.zeros(target.visible.shape[1], dtype=bool)
         self._belief = self._model.belief()
         self._reached = self._part()
-        return self._observation(), {**self._info(), "contour": target.judge.shape.radius(self._belief.angle)}
+        return self._observation(), {**self._info(), "contour": target.judge.truth.shape.radius(self._belief.angle)}
 
     def step(self, action: Any) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Take the view of an `action`.
@@ -213,9 +212,7 @@ class CircleEnv(gymnasium.Env[Observation, np.int64]):
         """The episode so far, judged against the true object as in a simulation; for evaluation only."""
         assert self._target is not None
         blank, before = self._target.judge, self._blank.belief().as_transmitted()
-        judge = EpisodeJudge(
-            blank.points, blank.scene, blank.space, blank.shape, blank.start, blank.tau, self.config.planner
-        )
+        judge = EpisodeJudge(blank.truth, blank.space, blank.start, blank.tau, self.config.planner)
         for view, belief, hits in self._taken:
             values = self._utility(before)
             value = float(values[self.views.nearest(view)])
@@ -235,9 +232,9 @@ class CircleEnv(gymnasium.Env[Observation, np.int64]):
         with analysis_needed("rgb_array draws with it"):
             from nbv_planner.report.figures.episode_figure import draw_figure, episode_frames, pixels
             from nbv_planner.report.figures.style import own_style
-        judge = self.judged()
+        judge, truth = self.judged(), self._target.judge.truth
         with own_style():
-            return pixels(draw_figure(episode_frames(judge.steps, judge.views, judge.shape, judge.scene, line)[-1]))
+            return pixels(draw_figure(episode_frames(judge.steps, judge.views, truth.shape, truth.scene, line)[-1]))
 
     def _part(self) -> float:
         """Part of the object that has been seen, or of its outline that has been measured."""
@@ -245,7 +242,7 @@ class CircleEnv(gymnasium.Env[Observation, np.int64]):
         if self.reward != "completeness":
             return float(self._seen.mean())
         judge = self._target.judge
-        measured = MeasuredContour.of(self.belief, judge.scene.pixel_size, judge.tau)
+        measured = judge.truth.measured(self.belief, judge.tau)
         return PointErrors.of(measured, judge.outline, judge.tau).completeness
 
     def _utility(self, belief: SurfaceBelief) -> FloatArray:

@@ -33,7 +33,7 @@ def test_one_command_draws_the_three_pictures(episode, capsys):
 def test_simple_regrets_of_a_simulated_episode_add_up_to_the_regret_against_the_optimum(episode):
     record = json.loads((episode / "episode.json").read_text())
     judge = Simulation(recorded_config(record["config"])).judge
-    visible = observe(judge.points.angle, judge.points.radius, judge.space.candidates, judge.scene)
+    visible = observe(judge.truth.points.angle, judge.truth.points.radius, judge.space.candidates, judge.truth.scene)
     regret = optimality([view["new_points"] for view in record["views"]], solve_optimum(visible)).regret
     assert np.cumsum([view["simple_regret"] for view in record["views"]]) == pytest.approx(regret)
 

@@ -36,7 +36,7 @@ def outcome(monkeypatch, true: Scene, text: str, limits, planner=None, sensor=No
     )
     run = simulation.Simulation(config)
     ended = end_of(run)
-    points, steps = run.judge.points, run.judge.steps
+    points, steps = run.judge.truth.points, run.judge.steps
     views = np.array([step.view.view_angle for step in steps])
     seen = observe(points.angle, points.radius, views, true).any(axis=0).mean()
     if config.planner.target == "completeness":

@@ -43,7 +43,7 @@ def thesis(text: str, name: str, first: int = -1) -> EpisodeConfig:
 
 
 def metrics_of(simulation: Simulation):
-    return episode_metrics(simulation.judge.views, len(simulation.judge.points))
+    return episode_metrics(simulation.judge.views, len(simulation.judge.truth.points))
 
 
 @pytest.mark.parametrize(
@@ -246,7 +246,7 @@ def test_several_scans_a_view_average_the_noise():
 @pytest.mark.parametrize("objective", ["U", "UP", "CSW", "I", "IOA", "OSM"])
 def test_coverage_never_falls_and_adds_up_to_the_new_points(objective):
     simulation, termination = played(sensor(objective=objective))
-    total = len(simulation.judge.points)
+    total = len(simulation.judge.truth.points)
     coverage = [view.coverage for view in simulation.judge.views]
     new = [view.new_points for view in simulation.judge.views]
     assert coverage == sorted(coverage)

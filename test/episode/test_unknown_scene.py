@@ -52,7 +52,7 @@ def test_a_wrong_centre_and_a_wrong_size_are_found_out(text, factor):
     assert len(simulation.poses) == len(simulation.judge.steps) + len(simulation.approaches)
     found = simulation.found
     assert found is not None
-    assert found.radius_max > 0.9 * np.max(simulation.judge.shape.radius(np.linspace(0.0, TWO_PI, 360)))
+    assert found.radius_max > 0.9 * np.max(simulation.judge.truth.shape.radius(np.linspace(0.0, TWO_PI, 360)))
 
 
 def test_the_belief_is_compared_with_the_object_about_the_centre_found():

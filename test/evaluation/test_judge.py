@@ -13,7 +13,7 @@ import pytest
 from beliefs import belief_of
 from views import at, circle
 
-from nbv_planner.episode.judge import EpisodeJudge
+from nbv_planner.episode.judge import EpisodeJudge, StarTruth
 from nbv_planner.episode.records import Step
 from nbv_planner.planning.termination import Termination, TerminationReason
 from nbv_planner.surface.seam import Hits
@@ -41,11 +41,11 @@ def step(view: float, value: float = 1.5) -> Step:
 @pytest.fixture
 def judge() -> EpisodeJudge:
     shape = parse_object("polygon:concave", SCENE)
-    return EpisodeJudge(surface_points(shape, 0.25), SCENE, circle(angles=CANDIDATES.view_angle), shape)
+    return EpisodeJudge(StarTruth(surface_points(shape, 0.25), SCENE, shape), circle(angles=CANDIDATES.view_angle))
 
 
 def test_each_view_is_judged_as_a_plain_set_would(judge):
-    angle, radius = judge.points.angle.tolist(), judge.points.radius.tolist()
+    angle, radius = judge.truth.points.angle.tolist(), judge.truth.points.radius.tolist()
 
     def sees(view):
         return oracles.observed(angle, radius, view, *CAMERA)
@@ -75,7 +75,7 @@ def test_judge_starts_with_nothing_seen(judge):
 def test_errors_are_those_of_the_belief_with_the_measurements_of_the_view(judge):
     """The band of the test's belief is 4 m to 6 m, its mean 5 m."""
     record = judge.add(step(0.0))
-    radius = judge.shape.radius(np.arange(400) * (2 * math.pi / 400))
+    radius = judge.truth.shape.radius(np.arange(400) * (2 * math.pi / 400))
     assert record.rmse == pytest.approx(math.sqrt(np.mean((radius - 5.0) ** 2)))
     assert record.max_error == pytest.approx(3.0)
     assert record.band_coverage == pytest.approx(np.mean((radius >= 4.0) & (radius <= 6.0)))
@@ -95,7 +95,7 @@ def test_record_says_how_often_the_last_belief_holds_the_truth(judge):
     assert judge.record({}, 0, ended).calibration is None
     judge.add(step(0.0))
     found = judge.record({}, 0, ended).to_json()["calibration"]
-    radius = judge.shape.radius(judge.steps[-1].belief.angle)
+    radius = judge.truth.shape.radius(judge.steps[-1].belief.angle)
     assert found["levels"][-1] == 0.99
     assert found["inside"][-1] == pytest.approx(np.mean(np.abs(radius - 5.0) <= 2.5758 * 0.5))
 
@@ -152,7 +152,7 @@ def test_nothing_is_complete_that_was_not_measured(judge):
 def test_an_object_elsewhere_is_judged_where_it_stands():
     """What was measured about another centre counts in the frame of the object."""
     shape = parse_object("ellipse:a=5,b=5", SCENE)
-    judge = EpisodeJudge(surface_points(shape, 0.25), SCENE, circle(angles=CANDIDATES.view_angle), shape)
+    judge = EpisodeJudge(StarTruth(surface_points(shape, 0.25), SCENE, shape), circle(angles=CANDIDATES.view_angle))
     angle = np.arange(400) * (2 * math.pi / 400)
     # The circle of 5 m about the origin, as seen from (1, 0).
     radius = -np.cos(angle) + np.sqrt(25.0 - np.sin(angle) ** 2)
@@ -167,7 +167,7 @@ def test_simple_regret_is_what_its_definition_says(judge):
         judge.add(step(view))
     new = [view.new_points for view in judge.views]
     assert all(math.isnan(view.simple_regret) for view in judge.views)
-    subsets = judge._observe(CANDIDATES)
+    subsets = judge.truth.visible(CANDIDATES)
     best = [
         max(int(subsets[list(chosen)].any(axis=0).sum()) for chosen in itertools.combinations(range(20), number))
         for number in (1, 2)

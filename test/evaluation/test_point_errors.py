@@ -6,11 +6,12 @@ import math
 
 import numpy as np
 import pytest
+from beliefs import wavy_belief
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from views import circle
 
-from nbv_planner.episode.judge import EpisodeJudge, PointErrors, SampledContour
+from nbv_planner.episode.judge import Judge, PointErrors, SampledContour, StarTruth
 from nbv_planner.surface.coverage import PointSet
 from nbv_planner.world.objects import parse_object, surface_points
 from nbv_planner.world.pose import CameraPose, Poses
@@ -77,13 +78,22 @@ def test_without_a_measurement_nothing_is_complete_and_no_distance_is_known():
     assert math.isnan(found.chamfer)
 
 
+class Half(StarTruth):
+    """Half of the outline has been measured, and there is no radius to compare."""
+
+    def measured(self, belief, tau):
+        points = self.outline(tau / 10.0).points
+        return PointSet(points[: len(points) // 2], np.ones(len(points) // 2))
+
+    def errors(self, belief):
+        return {}
+
+
 def test_a_surface_without_a_radius_over_the_angle_is_judged_by_its_points_alone():
     scene = Scene(pixel_size=0.25)
     shape = parse_object("polygon:concave", scene)
-    judge = EpisodeJudge(surface_points(shape, 0.25), scene, circle(angles=np.arange(4.0)), shape)
-    half = len(judge.outline.points) // 2
-    measured = PointSet(judge.outline.points[:half], np.ones(half))
-    record = judge.add_view(CameraPose.from_polar(0.0, 10.0), 1.0, 0.0, None, measured=measured)
+    judge = Judge(Half(surface_points(shape, 0.25), scene, shape), circle(angles=np.arange(4.0)))
+    record = judge.add_view(CameraPose.from_polar(0.0, 10.0), 1.0, 0.0, wavy_belief(1))
     assert (record.completeness, record.accuracy) == (pytest.approx(0.5, abs=0.05), 1.0)
     assert record.chamfer > 0.0
     assert np.isnan([record.rmse, record.max_error, record.hausdorff, record.iou, record.band_coverage]).all()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from beliefs import belief_of, wavy_belief
 
-from nbv_planner.episode.judge import TrueSurfaceComparison, intersection_over_union
+from nbv_planner.episode.judge import intersection_over_union, surface_error
 from nbv_planner.star2d.belief import once_around
 from nbv_planner.world.objects import Ellipse, Flower, Square
 
@@ -18,7 +18,7 @@ FLOWER = Flower(frequency=3, amplitude=1.0)
 
 def test_a_belief_that_is_right_has_no_error():
     belief = belief_of(lambda phi: FLOWER.radius(phi) - 0.1, lambda phi: FLOWER.radius(phi) + 0.1, size=1000)
-    found = TrueSurfaceComparison(FLOWER).error_of(belief)
+    found = surface_error(belief, FLOWER)
     assert found.rmse == pytest.approx(0.0, abs=1e-12)
     assert found.max_error == pytest.approx(0.0, abs=1e-12)
     assert found.iou == pytest.approx(1.0)
@@ -27,7 +27,7 @@ def test_a_belief_that_is_right_has_no_error():
 
 
 def test_errors_of_a_circle_believed_too_large():
-    found = TrueSurfaceComparison(CIRCLE).error_of(belief_of(5.9, 6.1))
+    found = surface_error(belief_of(5.9, 6.1), CIRCLE)
     assert (found.rmse, found.max_error) == pytest.approx((1.0, 1.0))
     assert found.hausdorff == pytest.approx(1.0, abs=1e-3)
     assert found.iou == pytest.approx(25.0 / 36.0)
@@ -37,7 +37,7 @@ def test_errors_of_a_circle_believed_too_large():
 def test_errors_of_a_mean_radius_against_a_flower():
     """The mean of cos² is one half; a band of ±1/√2 holds half of the angles."""
     half = math.sqrt(0.5)
-    found = TrueSurfaceComparison(FLOWER).error_of(belief_of(5.0 - half, 5.0 + half, size=3600))
+    found = surface_error(belief_of(5.0 - half, 5.0 + half, size=3600), FLOWER)
     assert found.rmse == pytest.approx(half)
     assert found.max_error == pytest.approx(1.0)
     assert found.band_coverage == pytest.approx(0.5, abs=0.01)
@@ -55,23 +55,21 @@ def test_a_grid_that_holds_0_and_2_pi_counts_the_direction_once():
     grid = np.linspace(0.0, 2 * math.pi, 9)
     wrong = np.isin(np.arange(9), (0, 8))
     belief = belief_of(lambda phi: np.where(wrong, 6.0, 4.0), lambda phi: np.where(wrong, 8.0, 6.0), grid=grid)
-    found = TrueSurfaceComparison(CIRCLE).error_of(belief)
+    found = surface_error(belief, CIRCLE)
     assert found.rmse == pytest.approx(math.sqrt(4.0 / 8.0))
     assert found.band_coverage == pytest.approx(7.0 / 8.0)
     assert len(grid[once_around(belief)]) == 8
     assert once_around(wavy_belief(0)) == slice(None)
 
 
-def test_one_comparison_serves_beliefs_on_several_grids():
-    comparison = TrueSurfaceComparison(FLOWER)
+def test_beliefs_on_several_grids_are_compared_with_one_object():
     coarse, fine = belief_of(4.0, 6.0, size=50), belief_of(4.0, 6.0, size=2000)
     for belief in (coarse, fine, coarse):
-        assert comparison.radius_on(belief.angle) == pytest.approx(FLOWER.radius(belief.angle))
-        assert comparison.error_of(belief).rmse == pytest.approx(math.sqrt(0.5))
+        assert surface_error(belief, FLOWER).rmse == pytest.approx(math.sqrt(0.5))
 
 
 def test_a_mean_below_zero_counts_as_an_empty_contour():
-    found = TrueSurfaceComparison(CIRCLE).error_of(belief_of(-2.0, -1.0))
+    found = surface_error(belief_of(-2.0, -1.0), CIRCLE)
     assert found.iou == 0.0
     assert found.max_error == pytest.approx(6.5)
     assert found.hausdorff == pytest.approx(5.0)

@@ -53,8 +53,8 @@ def test_who_is_told_all_predicts_the_true_number_of_new_points_whatever_the_sha
     simulation, belief, taken = halfway
     scene, judge, candidates = simulation.config.scene, simulation.judge, simulation.planner.views.candidates
     gains = predicted(simulation, STEPS["all three"], taken, candidates, belief).gains()
-    new = observe(judge.points.angle, judge.points.radius, candidates, scene) & ~judge.seen
-    there = np.abs(gains - new.sum(axis=1)).max(axis=0) < 0.05 * len(judge.points)  # parts of an angle are independent
+    new = observe(judge.truth.points.angle, judge.truth.points.radius, candidates, scene) & ~judge.seen
+    there = np.abs(gains - new.sum(axis=1)).max(axis=0) < 0.05 * len(judge.truth)  # parts of an angle are independent
     assert np.mean(there) > 0.95
     assert np.ptp(gains, axis=0).max() == 0.0
 

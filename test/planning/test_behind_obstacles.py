@@ -10,7 +10,7 @@ import pytest
 from beliefs import belief_of, with_evidence
 from views import at, circle
 
-from nbv_planner.episode.judge import EpisodeJudge
+from nbv_planner.episode.judge import EpisodeJudge, StarTruth
 from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.episode.wiring import PlannerSettings, planner_named
@@ -96,7 +96,7 @@ def test_time_and_length_are_those_of_the_way_around_obstacles_but_around_the_ob
     settings = TimeSettings(linear_speed=0.5, turn_speed=1e9, dwell_time=2.0)
     assert leg_time(hall, start, end, settings)[0] == pytest.approx(around / 0.5 + 2.0)
     shape = parse_object("polygon:star", SCENE)
-    judge = EpisodeJudge(surface_points(shape, SCENE.pixel_size), SCENE, hall, shape, start)
+    judge = EpisodeJudge(StarTruth(surface_points(shape, SCENE.pixel_size), SCENE, shape), hall, start)
     assert judge.add_view(end[0], 0.0, 0.0, None).travelled == around
     corner = CameraPose.from_polar(math.atan2(4.0, 10.0), math.hypot(10.0, 4.0))
     inside_the_box = Poses.of([CameraPose.from_polar(0.0, 10.0), corner])

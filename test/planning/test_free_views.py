@@ -11,7 +11,7 @@ from journaled import restarted
 from oracles import signed
 from views import at, circle
 
-from nbv_planner.episode.judge import EpisodeJudge
+from nbv_planner.episode.judge import EpisodeJudge, StarTruth
 from nbv_planner.episode.wiring import PlannerSettings, objective_named, planner_named
 from nbv_planner.errors import SettingError
 from nbv_planner.gp.kernels import PeriodicMatern
@@ -201,7 +201,7 @@ def test_views_see_from_where_they_stand():
 
 def test_a_judge_adds_up_what_is_seen_and_travelled():
     shape, space = parse_object("ellipse:a=6,b=4", SCENE), FreePoses(POSES)
-    judge = EpisodeJudge(surface_points(shape, 0.1), SCENE, space, shape)
+    judge = EpisodeJudge(StarTruth(surface_points(shape, 0.1), SCENE, shape), space)
     records = [judge.add_view(space.candidates[number], 0.0, 0.0, None) for number in (0, 3, 6)]
     assert records[-1].coverage > records[0].coverage > 0.0
     assert records[-1].travelled == pytest.approx(sum(

@@ -137,7 +137,7 @@ def run(config: EpisodeConfig) -> Simulation:
 
 def test_an_episode_counts_and_maps_what_is_seen_on_the_way():
     simulation, plain = run(config(look_every=1.0)), run(config())
-    judge, points = simulation.judge, simulation.judge.points
+    judge, points = simulation.judge, simulation.judge.truth.points
     taken = [view for step in judge.steps for view in (*step.passed, step.view)]
     seen = observe(points.angle, points.radius, Poses.of(taken), SCENE).any(axis=0)
     np.testing.assert_array_equal(judge.seen, seen)

@@ -22,7 +22,7 @@ from ros_world import World
 from sensor_msgs.msg import PointCloud2
 from std_srvs.srv import Trigger
 
-from nbv_planner.episode.judge import EpisodeJudge
+from nbv_planner.episode.judge import EpisodeJudge, StarTruth
 from nbv_planner.episode.messages import belief_from_msg, status_values
 from nbv_planner.episode.sensor_messages import pose_from_msg
 from nbv_planner.ros.core import qos
@@ -65,7 +65,7 @@ def episode(tmp_path):
 def coverage(views: list[float]) -> float:
     """Fraction of the true surface points that these views have seen."""
     space = circle(angles=np.linspace(0, 2 * math.pi, 100))
-    judge = EpisodeJudge(surface_points(STAR, SCENE.pixel_size), SCENE, space, STAR)
+    judge = EpisodeJudge(StarTruth(surface_points(STAR, SCENE.pixel_size), SCENE, STAR), space)
     for view in all_at(views):
         judge.add_view(view, 0.0, 0.0, None)
     return judge.coverage

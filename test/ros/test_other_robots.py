@@ -16,7 +16,7 @@ pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or
 from other_robots import ELLIPSE, MOUNT, SIDE
 from std_msgs.msg import String
 
-from nbv_planner.episode.judge import EpisodeJudge
+from nbv_planner.episode.judge import EpisodeJudge, StarTruth
 from nbv_planner.episode.run_info import parameters_from_msg
 from nbv_planner.planning.view_space import CircleViewSpace, ViewSpaceSettings
 from nbv_planner.ros.core import qos
@@ -84,7 +84,7 @@ class Judged:
         shape = parse_object(text, self.scene)
         distance = self.scene.view_distance
         space = CircleViewSpace(ViewSpaceSettings(), distance, angles=np.linspace(0, 2 * math.pi, 100))
-        judge = EpisodeJudge(surface_points(shape, self.scene.pixel_size), self.scene, space, shape)
+        judge = EpisodeJudge(StarTruth(surface_points(shape, self.scene.pixel_size), self.scene, shape), space)
         for angle in self.views:
             judge.add_view(CameraPose.from_polar(angle, distance), 0.0, 0.0, None)
         assert judge.coverage >= 0.95, self.end

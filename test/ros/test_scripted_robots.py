@@ -19,7 +19,7 @@ pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or
 
 from scripted_robot import ACTION_TYPE, OBJECT, SCENE
 
-from nbv_planner.episode.judge import EpisodeJudge
+from nbv_planner.episode.judge import EpisodeJudge, StarTruth
 from nbv_planner.world.objects import parse_object, surface_points
 
 SHARED = {"field_of_view": SCENE.field_of_view, "settle_time": 0.1}
@@ -71,7 +71,7 @@ def assert_seen(run: SimpleNamespace) -> None:
     """At least 95 % of the true object were in view, and where something was hit the surface is right."""
     shape = parse_object(OBJECT, SCENE)
     space = circle(angles=np.linspace(0, 2 * math.pi, 100))
-    judge = EpisodeJudge(surface_points(shape, SCENE.pixel_size), SCENE, space, shape)
+    judge = EpisodeJudge(StarTruth(surface_points(shape, SCENE.pixel_size), SCENE, shape), space)
     for view in all_at(run.views):
         judge.add_view(view, 0.0, 0.0, None)
     assert judge.coverage >= 0.95, run.end

@@ -11,17 +11,20 @@ import numpy as np
 import pytest
 from beliefs import belief_of, with_evidence
 
+from nbv_planner.episode.judge import Judge
+from nbv_planner.episode.records import Step
 from nbv_planner.mapping.matching import ArrivalSettings
 from nbv_planner.planning.objectives import EXPECTED, ExpectedMarginalCoverage, Situation
 from nbv_planner.planning.planners import DecisionSettings, GreedyPlanner, RolloutPlanner, TourPlanner
-from nbv_planner.planning.termination import TerminationMonitor, TerminationReason, TerminationSettings
+from nbv_planner.planning.termination import Termination, TerminationMonitor, TerminationReason, TerminationSettings
 from nbv_planner.planning.view_space import CircleViewSpace, ViewSpaceSettings
+from nbv_planner.report.figures.episode_figure import draw_figure, episode_frames
 from nbv_planner.session import events, facts
 from nbv_planner.session.loop import views
 from nbv_planner.session.planner_core import PlannerCore
 from nbv_planner.session.questions import SessionSettings
 from nbv_planner.star2d.star_surface import StarReader
-from nbv_planner.surface.coverage import POINTS, CoverageEstimate, CoverageTarget
+from nbv_planner.surface.coverage import POINTS, CoverageEstimate, CoverageTarget, PointSet
 from nbv_planner.surface.seam import Hits, Hypotheses
 from nbv_planner.world.ground.grid_ground import ground_of
 from nbv_planner.world.ground.occupancy_map import OccupancyMap
@@ -258,11 +261,38 @@ def test_a_box_with_a_slot_is_planned_and_ended_without_a_change_elsewhere(kind)
     assert value.max() < 5.0
 
 
+class BoxTruth:
+    """The box whose slot is 2 m deep, as the judge knows it: points alone."""
+
+    def __init__(self) -> None:
+        self.surface = Box()
+        self.drawn = self.surface.hypotheses(AIM, 3, 0)
+
+    def __len__(self) -> int:
+        return self.drawn.points.shape[1]
+
+    def visible(self, views):
+        return self.surface.visible(self.drawn, views, SCENE)[1]
+
+    def outline(self, spacing: float) -> PointSet:
+        return PointSet(self.drawn.points[1], self.drawn.size[1])
+
+    def measured(self, belief, tau) -> PointSet:
+        return PointSet(belief.hits, np.ones(len(belief.hits)))
+
+    def errors(self, belief):
+        return {}
+
+    def calibration(self, belief):
+        return None
+
+
 @dataclass
 class World:
     """A camera that is at its goal at once, and a mapper of what it meets of the box whose slot is 2 m deep."""
 
     surface: Box = field(default_factory=Box)
+    new: Hits = field(default_factory=Hits.none)
     time: int = 0
 
     def now(self) -> int:
@@ -277,11 +307,12 @@ class World:
         seen = self.surface.visible(drawn, Poses.of(scans), SCENE)[1, 0]
         points = drawn.points[1][seen]
         number = np.zeros(len(points))
-        self.surface = self.surface.adding(Hits(points, number + 0.01, np.zeros_like(points), number))
+        self.new = Hits(points, number + 0.01, np.zeros_like(points), number)
+        self.surface = self.surface.adding(self.new)
         return self.surface
 
 
-def test_a_box_with_a_slot_goes_through_the_loop_of_an_episode_and_its_journal():
+def test_a_box_with_a_slot_goes_through_loop_journal_judge_and_picture():
     space = CircleViewSpace(ViewSpaceSettings(num_views=24), SCENE.view_distance)
     settings = DecisionSettings(planner="rollout", objective=EXPECTED, deadline=60.0)
     planner = RolloutPlanner(ExpectedMarginalCoverage(AIM, 3, 0), SCENE, space, settings)
@@ -290,7 +321,11 @@ def test_a_box_with_a_slot_goes_through_the_loop_of_an_episode_and_its_journal()
     core, world = PlannerCore(planner, monitor, ArrivalSettings(settle_time=0.0), alone), World()
     core.inputs.pose = CameraPose.from_polar(0.0, 10.0)
     events.take_surface(core, world.surface, 0)
-    taken = [goal.pose for goal in views(core, world)]
+    judge, taken = Judge(BoxTruth(), space, tau=AIM.tau), []
+    for goal in views(core, world):
+        taken.append(goal.pose)
+        one = goal.decision
+        judge.add(Step(goal.pose, one.utility, one.candidates, one.utilities, world.surface, world.new, 1.0))
     ended = core.episode.termination
     assert ended.reason is TerminationReason.COVERED
     assert list(core.episode.visited) == taken
@@ -299,3 +334,19 @@ def test_a_box_with_a_slot_goes_through_the_loop_of_an_episode_and_its_journal()
     again, _ = facts.from_records(json.loads(json.dumps([facts.to_record(fact, 0) for fact in core.facts])))
     assert again.termination.reason is ended.reason
     assert [(pose.x, pose.y) for pose in again.visited] == [(pose.x, pose.y) for pose in taken]
+    check_judged(judge)
+
+
+def check_judged(judge: Judge) -> None:
+    """What was measured is true, and nearly all; there are no errors of a radius. The figure shows every hit."""
+    last = judge.views[-1]
+    assert last.completeness == pytest.approx(judge.complete @ judge.outline.length / judge.outline.length.sum())
+    assert last.completeness > judge.views[0].completeness
+    assert (last.accuracy, last.coverage > 0.8, math.isnan(last.rmse), math.isnan(last.iou)) == (1.0, True, True, True)
+    assert judge.seen.mean() == last.coverage
+    record = judge.record({}, 0, Termination(TerminationReason.COVERED, {}, "done"))
+    assert record.calibration is None
+    figure = draw_figure(episode_frames(judge.steps, judge.views, None, SCENE, "a box")[-1])
+    world = {line.get_label(): line.get_xydata() for line in figure.axes[0].lines}
+    np.testing.assert_allclose(world["mean"], judge.steps[-1].belief.outline()[0].points[0])
+    assert len(world["hits"]) + len(world["hits of the last view"]) == len(judge.steps[-1].belief.hits)

@@ -66,7 +66,7 @@ def sweep_optima(
     optima: dict[Place, Optimum] = {}
     for place in distinct(place_of(episode) for episode in episodes):
         judge = Simulation(recorded_config(first[place]["config"])).judge
-        optima[place] = optimum_for(judge.points, judge.scene, judge.space.candidates)
+        optima[place] = optimum_for(judge.truth.points, judge.truth.scene, judge.space.candidates)
         progress(len(optima))
     return optima
 

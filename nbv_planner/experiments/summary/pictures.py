@@ -258,11 +258,11 @@ def episode_landscapes(episode: Episode, objectives: Sequence[str]) -> list[list
         NbvPlannerError: it cannot be run again as it was, see :func:`rerun`.
     """
     judge = rerun(episode).judge
-    truth = TrueSurface(judge.points.angle, judge.points.radius)
+    truth = TrueSurface(judge.truth.points.angle, judge.truth.points.radius)
     last = max(2, int(Metric.T95.of(judge.metrics()) or len(judge.steps)))
     decisions = sorted({2, (last + 2) // 2, last})
     evaluated = statistics.objective_landscapes
-    return [evaluated(judge.steps, objectives, number, truth, judge.scene) for number in decisions]
+    return [evaluated(judge.steps, objectives, number, truth, judge.truth.scene) for number in decisions]
 
 
 _MOST_MAPS = 24

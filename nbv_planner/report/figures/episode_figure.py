@@ -45,7 +45,7 @@ class EpisodeContent:
     scene: Scene  #: bounds, view circle and cone.
     steps: Sequence[Step]  #: all steps.
     shown: Sequence[Step]  #: those to draw.
-    belief: SurfaceBelief | None  #: belief after the last of them, None before the first.
+    belief: Any  #: belief after the last of them, None before the first.
     earlier_hits: Hits  #: those of all views drawn but the last.
     last_hits: Hits  #: those of the last view drawn.
     shape: PolarObject | None  #: the true object, None if it is not known.
@@ -166,8 +166,14 @@ def _band(content: EpisodeContent) -> style.Style:
     return {"facecolor": filled, "edgecolor": hatched, "hatch": "////", "linewidth": 0}
 
 
-def _draw_belief(axes: Axes, belief: SurfaceBelief, band: style.Style) -> None:
-    """Draw mean and band; the band is the outer contour with the inner one, run backwards, as a hole."""
+def _draw_belief(axes: Axes, belief: Any, band: style.Style) -> None:
+    """Draw mean and band; the band is the outer contour with the inner one, run backwards, as a hole.
+
+    Of a surface without a band the likeliest one is drawn, point by point.
+    """
+    if not isinstance(belief, SurfaceBelief):
+        axes.plot(*belief.outline()[0].points[0].T, ".", **style.MEAN_LINE, label="mean")
+        return
     curve = outlines.close_belief(belief)
     outer, inner = curve.places(curve.upper), curve.places(curve.lower)[::-1]
     ring = Path.make_compound_path(Path(outer, closed=True), Path(inner, closed=True))
@@ -198,15 +204,16 @@ def draw_polar(axes: Axes, content: EpisodeContent) -> None:
     style.style_axes(axes, "polar angle φ (rad)", "radius (m)")
     style.style_angle_axis(axes)
     # Room for the bounds and for the band after every view, so that the frames of an animation agree.
-    low = min([content.scene.radius_min, *(float(step.belief.lower.min()) for step in content.steps)])
-    high = max([content.scene.radius_max, *(float(step.belief.upper.max()) for step in content.steps)])
+    known = [step.belief for step in content.steps if isinstance(step.belief, SurfaceBelief)]
+    low = min([content.scene.radius_min, *(belief.lower.min() for belief in known)])
+    high = max([content.scene.radius_max, *(belief.upper.max() for belief in known)])
     margin = 0.06 * (high - low)
     axes.set_ylim(max(0.0, low - margin), high + margin)
     for bound in (content.scene.radius_min, content.scene.radius_max):
         axes.axhline(bound, color=style.FAINT, linewidth=0.8, linestyle=":", zorder=1)
     if content.shape is not None:
         axes.plot(*true_contour(content.shape), **style.TRUTH_LINE, label="true contour")
-    if content.belief is not None:
+    if isinstance(content.belief, SurfaceBelief):
         curve = outlines.close_belief(content.belief).about_origin()
         axes.fill_between(curve.angle, curve.lower, curve.upper, **_band(content), zorder=2, label="confidence band")
         axes.plot(curve.angle, curve.mean, **style.MEAN_LINE, label="mean")

@@ -47,9 +47,9 @@ def visible_cells(shapes: Shapes, views: Poses, scene: Scene, ground: Ground | N
         hidden = ground.hidden(x, y, shapes.angle, shapes.radius.mean(axis=0))
         return visible_cells(shapes, views, scene) & ~hidden[stand]
     if not scene.beams:
-        return _on_grid(shapes, views, scene, _seen, np.bool_)
+        return _on_grid(shapes, views, scene, lambda seen, *_: seen, np.bool_)
     places, stand = views.places()
-    seen = _on_grid(shapes, places, scene, _seen, np.bool_)
+    seen = _on_grid(shapes, places, scene, lambda seen, *_: seen, np.bool_)
     bearing = _bearings(shapes, places)
     low, high = ((views.turn + edge).astype(np.float32)[:, None] for edge in (
         scene.sensor.bearing_min, scene.sensor.bearing_max
@@ -114,10 +114,6 @@ def _on_grid(
             walk = judge(seen, tangent, ahead, radius, sin, cos)
             _lay_out(found[part], np.ascontiguousarray(walk.swapaxes(1, 2)), start, turn)
     return found
-
-
-def _seen(seen: BoolArray, *_: FloatArray) -> BoolArray:
-    return seen
 
 
 def _graded(

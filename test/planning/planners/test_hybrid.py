@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from views import all_at, at, circle
 
-from nbv_planner.episode.judge import EpisodeJudge
+from nbv_planner.episode.judge import EpisodeJudge, StarTruth
 from nbv_planner.episode.wiring import PlannerSettings, planner_named
 from nbv_planner.gp.kernels import PeriodicMatern
 from nbv_planner.planning.objectives import ExpectedMarginalCoverage
@@ -75,7 +75,7 @@ class Run:
         shape = parse_object(self.object, SCENE)
         points = bisected_surface_points(shape, SCENE.pixel_size)
         mapper = SurfaceMapper(PeriodicMatern(), MapperSettings(grid_size=1000))
-        self.judge = EpisodeJudge(points, SCENE, self.planner.views, shape)
+        self.judge = EpisodeJudge(StarTruth(points, SCENE, shape), self.planner.views)
         self.deciders, self.best, self.taken, self.seen = [], [], [], []
         visited, belief = [], mapper.belief()
         for _ in range(self.rounds):
@@ -100,7 +100,7 @@ class Run:
     @property
     def bound(self) -> float:
         s = self.planner.settings
-        return s.hybrid_factor * sum(self.taken) + (1.0 / s.hybrid_share - 1.0) * len(self.judge.points)
+        return s.hybrid_factor * sum(self.taken) + (1.0 / s.hybrid_share - 1.0) * len(self.judge.truth.points)
 
     def check_account(self) -> None:
         """The inequality at every round in which the leader was followed, and what follows for all rounds."""
