@@ -19,7 +19,7 @@ from nbv_planner.star2d.overlap import IN_A_ROW, Outline, Residuals, ViewData, d
 from nbv_planner.surface.checks import Check, CheckSettings, Level
 from nbv_planner.surface.seam import Hits
 from nbv_planner.world.pose import CameraPose
-from nbv_planner.world.scan import FreeRays, RangeNoise, Scan
+from nbv_planner.world.scan import FreeRays, RangeNoise, Scan, SensorModel
 from nbv_planner.world.scene import Scene
 
 # Places along a beam, in parts of its free length, and how many standard deviations of the range count as inside.
@@ -110,6 +110,11 @@ _VIEW_SHAPES: dict[str, tuple[int | None, ...]] = {"pose": (3,), "hits": (3, Non
 _COUNTERS = ("frozen", "constant", "blind", "beyond", "lowest", "highest")
 
 
+def _sight_of(sensor: SensorModel) -> tuple[float, float]:
+    """Field of view, radians, and range, metres."""
+    return sensor.bearing_max - sensor.bearing_min, sensor.range_max
+
+
 class ModelChecks:
     """Collects what the checks need, view by view, and judges it."""
 
@@ -196,14 +201,10 @@ class ModelChecks:
 
     def _see(self, scan: Scan, *, new_view: bool) -> None:
         """Note the field of view (radians) and the range (metres) of a view: those of its widest scan."""
-        whole, parts = self._declared_sight(), covered_parts(scan, self.scene)
+        whole, parts = _sight_of(self.scene.sensor), covered_parts(scan, self.scene)
         before = (0.0, 0.0) if new_view or not self._sights else self._sights.pop()
         field, far = (max(old, part * all_of_it) for old, part, all_of_it in zip(before, parts, whole, strict=True))
         self._sights.append((field, far))
-
-    def _declared_sight(self) -> tuple[float, float]:
-        sensor = self.scene.sensor
-        return sensor.bearing_max - sensor.bearing_min, sensor.range_max
 
     def _lacking(self) -> tuple[float, float]:
         """Parts of the declared field of view and range that the newest views lack.
@@ -213,7 +214,7 @@ class ModelChecks:
         fields, ranges = np.array(self._sights).reshape(-1, 2).T
         now = ranges[-_NOW:] if np.allclose(ranges[-_NOW:], ranges[-1], rtol=_HEADER) else ranges
         found = (part.max(initial=0.0) for part in (fields[-_NOW:], now))
-        field, far = (1.0 - part / whole for part, whole in zip(found, self._declared_sight(), strict=True))
+        field, far = (1.0 - part / whole for part, whole in zip(found, _sight_of(self.scene.sensor), strict=True))
         return max(field, 0.0), max(far, 0.0)
 
     def _moved(self, pose: CameraPose) -> bool:
