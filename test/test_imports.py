@@ -21,7 +21,7 @@ LAYERS = [
     {"gp"},
     {"world"},
     {"surface"},
-    {"star2d"},
+    {"star2d", "volume"},
     {"mapping"},
     {"planning"},
     {"thesis"},
